@@ -1,0 +1,30 @@
+// Brings node_modules in step with package-lock.json. It runs before `npm start` and `npm test`, on whatever Node the
+// machine has, and so is plain JavaScript that Node 20 reads; everything after it runs on the pinned Node.
+import { spawnSync } from 'node:child_process';
+import { createHash } from 'node:crypto';
+import { existsSync, readFileSync, writeFileSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
+
+const root = fileURLToPath(new URL('..', import.meta.url));
+const stamp = `${root}node_modules/.baton-setup`;
+
+const [major] = process.versions.node.split('.').map(Number);
+if (major < 20) {
+  console.error(`Baton needs Node 20 or newer to set itself up; this is Node ${process.versions.node}.`);
+  process.exit(1);
+}
+
+const wanted = createHash('sha256').update(readFileSync(`${root}package-lock.json`)).digest('hex');
+if (!existsSync(stamp) || readFileSync(stamp, 'utf8') !== wanted) {
+  console.error('Installing what package-lock.json names (once) ...');
+  const { status } = spawnSync('npm', ['ci', '--no-audit', '--loglevel=error'], {
+    cwd: root,
+    stdio: ['ignore', 2, 2],
+    shell: process.platform === 'win32',
+  });
+  if (status !== 0) {
+    console.error('npm ci failed; its message above says why.');
+    process.exit(status ?? 1);
+  }
+  writeFileSync(stamp, wanted);
+}

@@ -1,0 +1,19 @@
+import { Command } from 'commander';
+
+import packageJson from '../../../package.json' with { type: 'json' };
+
+/** The command line of the handoff service. */
+export function createProgram(): Command {
+  const program = new Command('service-cli').description('The handoff packet service, from a terminal.').version(packageJson.version);
+  program
+    .command('serve')
+    .description('run the service')
+    .option('--host <host>', 'the address to listen on (default 0.0.0.0)')
+    .option('--port <port>', 'the port to listen on; 0 picks a free one (default 8080)')
+    .option('--config <file>', 'a TOML file of settings')
+    .action(async (flags: { host?: string; port?: string; config?: string }) => {
+      const { serveHandoff } = await import('../serve.ts');
+      await serveHandoff(flags, process.env);
+    });
+  return program;
+}

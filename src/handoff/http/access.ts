@@ -1,0 +1,25 @@
+import { answer, type Mount } from '../../kit/http/mount.ts';
+import { routes } from '../model/api.ts';
+import type { AccessService, Caller } from '../service/access.ts';
+import type { Store } from '../store/store.ts';
+import { idempotencyOf } from './packets.ts';
+
+/** Keys and tenants over HTTP. */
+export function mountAccess(mount: Mount<Caller>, access: AccessService, store: Store): void {
+  mount(routes.createKey, ({ body }, { caller, headers, rawBody }) => access.createKey(caller, body, idempotencyOf(headers, 'POST /keys', rawBody)));
+  mount(routes.listKeys, (_, { caller }) => store.access.keysOf(caller.tenant_id));
+  mount(routes.deleteKey, async ({ params }, { caller }) => {
+    await access.revokeKey(caller, params.id);
+    return answer({});
+  });
+
+  mount(routes.createTenant, ({ body }, { caller }) => access.createTenant(caller, body));
+  mount(routes.listTenants, () => store.access.tenants());
+  mount(routes.getTenant, ({ params }) => access.tenant(params.id));
+  mount(routes.patchTenant, ({ params, body }, { caller }) => access.changeTenant(caller, params.id, body));
+  mount(routes.deleteTenant, async ({ params }, { caller }) => {
+    await access.deleteTenant(caller, params.id);
+    return answer({});
+  });
+  mount(routes.listTenantKeys, ({ params }) => access.keysOfTenant(params.id));
+}

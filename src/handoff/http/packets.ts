@@ -1,0 +1,202 @@
+import { hash } from 'node:crypto';
+import type { IncomingHttpHeaders } from 'node:http';
+
+import { readCursor, writeCursor } from '../../kit/cursor.ts';
+import { invalid, notFound, ServiceError } from '../../kit/errors.ts';
+import { type Answer, answer, JsonText, type Mount } from '../../kit/http/mount.ts';
+import { bodyValidator } from '../../kit/http/validate.ts';
+import { isId } from '../../kit/id.ts';
+import { routes } from '../model/api.ts';
+import { type Claimant, CreateRequest, type Packet } from '../model/packet.ts';
+import type { PacketQuery } from '../model/packet-routes.ts';
+import { entityTag } from '../rules/packet.ts';
+import { packetText } from '../rules/summary.ts';
+import { phrasesOf, searchableTexts, snippetOf } from '../rules/words.ts';
+import type { Caller } from '../service/access.ts';
+import type { BatchItem, CreateOptions, Idempotency, Made, PacketService } from '../service/packets.ts';
+import type { PacketFilter } from '../store/packets.ts';
+import type { Store } from '../store/store.ts';
+import { filterOf, statusesOf } from './query.ts';
+
+export interface PacketRoutesParts {
+  mount: Mount<Caller>;
+  store: Store;
+  packets: PacketService;
+  batchMax: number;
+  /** The largest item of a batch that the caller may send, in bytes. */
+  itemLimit(caller: Caller): number;
+  /** Takes a request back from the limits when the daily cap refused it. */
+  giveBack(caller: Caller): void;
+}
+
+/** The packet routes over HTTP. */
+export function mountPackets({ mount, store, packets, batchMax, itemLimit, giveBack }: PacketRoutesParts): void {
+  const validateItem = bodyValidator(CreateRequest, { nullIsAbsent: true });
+
+  /** Creates under the daily cap; what the cap refuses counts in no other limit. */
+  async function creating(caller: Caller, create: () => Promise<Made>): Promise<Answer<never>> {
+    try {
+      const { text, status, etag, replayed } = await create();
+      return answer<never>({
+        status,
+        headers: { ...(etag === null ? {} : { ETag: etag }), ...(replayed ? { 'Idempotency-Replayed': 'true' } : {}) },
+        body: new JsonText(text),
+      });
+    } catch (error) {
+      if (error instanceof ServiceError && error.code === 'RATE_LIMITED') giveBack(caller);
+      throw error;
+    }
+  }
+
+  function itemOf(value: unknown, limit: number): BatchItem {
+    try {
+      const size = Buffer.byteLength(JSON.stringify(value));
+      if (size > limit) throw new ServiceError('PAYLOAD_TOO_LARGE', `The packet is larger than the ${limit} bytes that this tenant's tier allows.`);
+      return { request: validateItem(value, size) as CreateRequest };
+    } catch (error) {
+      if (error instanceof ServiceError) return { error };
+      throw error;
+    }
+  }
+
+  function requireBatch(field: string, items: readonly unknown[]): void {
+    if (items.length > batchMax) throw invalid(field, `${field} can have at most ${batchMax} items.`);
+  }
+
+  mount(routes.createPacket, ({ body }, { caller, headers, rawBody }) =>
+    creating(caller, () => packets.create(caller, body, createOptions(headers, 'POST /packets', rawBody))),
+  );
+  mount(routes.chainPacket, ({ params, body }, { caller, headers, rawBody }) =>
+    creating(caller, () => packets.chain(caller, params.id, body, createOptions(headers, `POST /packets/${params.id}/chain`, rawBody))),
+  );
+  mount(routes.batchCreate, ({ body }, { caller, headers, rawBody }) => {
+    requireBatch('packets', body.packets);
+    const limit = itemLimit(caller);
+    const items = body.packets.map((item) => itemOf(item, limit));
+    return creating(caller, () => packets.createBatch(caller, items, createOptions(headers, 'POST /packets/batch', rawBody)));
+  });
+
+  mount(routes.listPackets, ({ query }, { caller }) => listPage(store, caller, query, filterOf(query)));
+  mount(routes.listAwaiting, ({ query }, { caller }) => listPage(store, caller, query, { statuses: ['awaiting_human'] }));
+  mount(routes.searchPackets, async ({ query }, { caller }) => {
+    const { q, priority, limit, offset } = query;
+    const phrases = phrasesOf(q);
+    if (q.trim() === '') throw invalid('q', 'q must not be empty.');
+    const statuses = statusesOf(query.status);
+    const filter: PacketFilter = { ...(statuses === undefined ? {} : { statuses }), ...(priority === undefined ? {} : { priority }) };
+    // A text without a word in it (only punctuation, say) is in no packet.
+    const { rows, total } = phrases.length === 0 ? { rows: [], total: 0 } : await store.of(caller.tenant_id).packets.search(phrases, filter, { limit, offset });
+    const found: string[] = [];
+    for (const { summary, packet } of rows) {
+      const snippet = snippetOf(searchableTexts(JSON.parse(packet) as Packet), phrases);
+      found.push(`${summary.slice(0, -1)},"snippet":${JSON.stringify(snippet)}}`);
+      if (found.length % 10 === 0) await new Promise(setImmediate);
+    }
+    return page(found, { total, limit, offset, next_cursor: null });
+  });
+
+  mount(routes.getPacket, async ({ params }, { caller, headers }) => {
+    const found = isId(params.id) ? await store.of(caller.tenant_id).packets.find(params.id) : undefined;
+    if (found === undefined) throw notFound('packet');
+    const ETag = entityTag(found);
+    if (headers['if-none-match'] === ETag) return answer({ status: 304, headers: { ETag } });
+    return answer({ headers: { ETag }, body: new JsonText(found.packet) });
+  });
+  mount(routes.packetHistory, async ({ params }, { caller }) => {
+    const tenant = store.of(caller.tenant_id);
+    const known = isId(params.id) && (await tenant.packets.find(params.id)) !== undefined;
+    if (!known) throw notFound('packet');
+    const events = await tenant.events.history(params.id);
+    return {
+      packet_id: params.id,
+      events: events.map(({ timestamp, event_type, actor, details }) => ({ timestamp, event_type, actor, details: JSON.parse(details) })),
+    };
+  });
+
+  mount(routes.claimPacket, async ({ params, body }, { caller, headers }) =>
+    changed(await packets.claim(caller, params.id, claimantOf(body), ifMatch(headers))),
+  );
+  mount(routes.respondPacket, async ({ params, body }, { caller, headers }) => changed(await packets.respond(caller, params.id, body, ifMatch(headers))));
+  mount(routes.patchPacket, async ({ params, body }, { caller, headers }) =>
+    changed(await packets.patch(caller, params.id, body, { agentId: agentId(headers), ifMatch: ifMatch(headers) })),
+  );
+  mount(routes.deletePacket, async ({ params, query }, { caller, headers }) => {
+    const options = { agentId: agentId(headers), ifMatch: ifMatch(headers) };
+    if (query.hard === true) await packets.remove(caller, params.id, options);
+    else await packets.expire(caller, params.id, options);
+    return answer({});
+  });
+
+  mount(routes.batchClaim, async ({ body }, { caller }) => {
+    requireBatch('packet_ids', body.packet_ids);
+    const { changed: claimed, errors } = await packets.claimEach(caller, body.packet_ids, claimantOf(body));
+    return outcome('claimed', claimed, errors);
+  });
+  mount(routes.batchComplete, async ({ body }, { caller, headers }) => {
+    requireBatch('packet_ids', body.packet_ids);
+    const { changed: completed, errors } = await packets.completeEach(caller, body.packet_ids, body.agent_id ?? agentId(headers));
+    return outcome('completed', completed, errors);
+  });
+}
+
+async function listPage(
+  store: Store,
+  caller: Caller,
+  { limit, offset, cursor, view }: Pick<PacketQuery, 'limit' | 'offset' | 'cursor' | 'view'>,
+  filter: PacketFilter,
+): Promise<JsonText> {
+  if (cursor !== undefined && offset > 0) throw invalid('cursor', 'cursor and offset exclude one another.');
+  const scope = `${caller.tenant_id} ${JSON.stringify(filter)}`;
+  const after = cursor === undefined ? undefined : readCursor(scope, cursor);
+  if (after !== undefined && !isId(after)) throw invalid('cursor', 'This cursor does not belong to this list.');
+  const { texts, last, more, total } = await store.of(caller.tenant_id).packets.page({ filter, limit, offset, full: view === 'full', ...(after === undefined ? {} : { after }) });
+  return page(texts, { total, limit, offset, next_cursor: more && last !== undefined ? writeCursor(scope, last) : null });
+}
+
+/** A page of packets that are JSON text already. */
+function page(texts: readonly string[], rest: { total: number; limit: number; offset: number; next_cursor: string | null }): JsonText {
+  return new JsonText(`{"packets":[${texts.join(',')}],${JSON.stringify(rest).slice(1)}`);
+}
+
+function changed(packet: Packet): Answer<never> {
+  return answer<never>({ headers: { ETag: entityTag(packet) }, body: new JsonText(packetText(packet)) });
+}
+
+function outcome(name: 'claimed' | 'completed', packets: readonly Packet[], errors: readonly unknown[]): JsonText {
+  return new JsonText(`{"${name}":[${packets.map(packetText).join(',')}],"errors":${JSON.stringify(errors)}}`);
+}
+
+function claimantOf({ agent_id, agent_name, framework }: { agent_id: string; agent_name?: string; framework?: string }): Claimant {
+  return { agent_id, agent_name: agent_name ?? agent_id, framework: framework ?? null };
+}
+
+function ifMatch(headers: IncomingHttpHeaders): string | undefined {
+  return headers['if-match'];
+}
+
+const maxHeaderLength = 255;
+
+/** A header that may be left out but not be empty or long; 400 named after it. */
+function shortHeader(headers: IncomingHttpHeaders, name: string): string | undefined {
+  const value = headers[name.toLowerCase()];
+  if (value === undefined) return undefined;
+  if (typeof value !== 'string' || value.trim() === '' || value.length > maxHeaderLength) {
+    throw invalid(name, `${name} must have 1 to ${maxHeaderLength} characters.`);
+  }
+  return value;
+}
+
+function agentId(headers: IncomingHttpHeaders): string | undefined {
+  return shortHeader(headers, 'X-Agent-Id');
+}
+
+/** The request's idempotency key; what tells requests apart is their method, path and body. */
+export function idempotencyOf(headers: IncomingHttpHeaders, operation: string, body: Buffer | undefined): Idempotency | undefined {
+  const key = shortHeader(headers, 'Idempotency-Key');
+  if (key === undefined) return undefined;
+  return { key, fingerprint: hash('sha256', Buffer.concat([Buffer.from(`${operation}\n`), body ?? Buffer.alloc(0)])) };
+}
+
+function createOptions(headers: IncomingHttpHeaders, operation: string, body: Buffer | undefined): CreateOptions {
+  return { agentId: agentId(headers), idempotency: idempotencyOf(headers, operation, body) };
+}

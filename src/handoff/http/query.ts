@@ -1,0 +1,39 @@
+import { invalid } from '../../kit/errors.ts';
+import { statuses } from '../model/common.ts';
+import type { PacketQuery } from '../model/packet-routes.ts';
+import type { PacketFilter } from '../store/packets.ts';
+
+/** The parts of a comma-separated parameter, without empty ones; undefined when it was not given. */
+function listOf(text: string | undefined): string[] | undefined {
+  if (text === undefined) return undefined;
+  return text.split(',').map((part) => part.trim()).filter((part) => part !== '');
+}
+
+/** The statuses of `status=created,claimed`; 400 on `status` when one is unknown or none is given. */
+export function statusesOf(text: string | undefined): string[] | undefined {
+  const list = listOf(text);
+  if (list === undefined) return undefined;
+  const unknown = list.find((status) => !(statuses as readonly string[]).includes(status));
+  if (unknown !== undefined || list.length === 0) throw invalid('status', `status must be one or more of ${statuses.join(', ')}, comma-separated.`);
+  return [...new Set(list)].sort();
+}
+
+/** The most tags one list can be narrowed by. */
+const maxTags = 20;
+
+/** The filter that a list's query parameters spell. */
+export function filterOf({ status, source_agent, target_agent, tags, priority, hitl_required, created_after, created_before }: Partial<PacketQuery>): PacketFilter {
+  const wantedStatuses = statusesOf(status);
+  const wantedTags = listOf(tags);
+  if ((wantedTags?.length ?? 0) > maxTags) throw invalid('tags', `tags can name at most ${maxTags} tags.`);
+  return {
+    ...(wantedStatuses === undefined ? {} : { statuses: wantedStatuses }),
+    ...(source_agent === undefined ? {} : { source_agent }),
+    ...(target_agent === undefined ? {} : { target_agent }),
+    ...(wantedTags === undefined || wantedTags.length === 0 ? {} : { tags: [...new Set(wantedTags)].sort() }),
+    ...(priority === undefined ? {} : { priority }),
+    ...(hitl_required === undefined ? {} : { hitl_required }),
+    ...(created_after === undefined ? {} : { created_after: new Date(created_after) }),
+    ...(created_before === undefined ? {} : { created_before: new Date(created_before) }),
+  };
+}

@@ -1,0 +1,94 @@
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import type { Logger } from 'pino';
+
+import type { Clock } from '../../kit/clock.ts';
+import { ServiceError, unavailable } from '../../kit/errors.ts';
+import { createApp } from '../../kit/http/app.ts';
+import { mountExplorers } from '../../kit/http/explorers.ts';
+import { createMount } from '../../kit/http/mount.ts';
+import type { Route } from '../../kit/route.ts';
+import { apiPrefix, describeHandoff, prefixesOf, routes } from '../model/api.ts';
+import type { Tier } from '../model/common.ts';
+import type { TierLimits } from '../rules/tiers.ts';
+import type { AccessService, Caller } from '../service/access.ts';
+import type { PacketService } from '../service/packets.ts';
+import type { Store } from '../store/store.ts';
+import { mountAccess } from './access.ts';
+import { mountAudit } from './audit.ts';
+import { Limits, tooMany } from './limits.ts';
+import type { HandoffMetrics } from './metrics.ts';
+import { mountPackets } from './packets.ts';
+
+export interface ServerParts {
+  version: string;
+  logger: Logger;
+  clock: Clock;
+  store: Store;
+  packets: PacketService;
+  access: AccessService;
+  metrics: HandoffMetrics;
+  tiers: Record<Tier, TierLimits>;
+  rateLimitPerMinute: number;
+  batchMax: number;
+}
+
+/** The largest body of a batch, whatever the tier. */
+const maxBatchBytes = 16 * 1024 * 1024;
+
+/** The handoff service's HTTP side. */
+export function createServer({ version, logger, clock, store, packets, access, metrics, tiers, rateLimitPerMinute, batchMax }: ServerParts): FastifyInstance {
+  const limits = new Limits(rateLimitPerMinute, tiers);
+  const itemLimit = (caller: Caller) => tiers[caller.tenant_tier].packetBytes;
+
+  const app = createApp({
+    logger,
+    isUnavailable: store.isUnavailable,
+    onAnswered: metrics.observe,
+  });
+
+  /** Who is calling, counted; the answer's limit headers are set either way. */
+  async function admit(route: Route, request: FastifyRequest, reply: FastifyReply): Promise<Caller> {
+    if (route.access === 'public') return undefined as never;
+    const caller = await authenticate(request);
+    request.notes.tenantId = caller.tenant_id;
+    const { headers, retryAfter } = limits.take(caller, clock().getTime());
+    reply.headers(headers);
+    if (retryAfter !== undefined) {
+      // Waiting as long as this says must help, so the daily cap is looked at as well.
+      const wait = Math.max(retryAfter, route.capped ? await packets.capWaitSeconds(caller) : 0);
+      throw tooMany('The limit of requests is used up.', wait);
+    }
+    if (route.access === 'admin' && !caller.admin) throw new ServiceError('FORBIDDEN', 'This needs an admin key.');
+    return caller;
+  }
+
+  async function authenticate(request: FastifyRequest): Promise<Caller> {
+    const key = request.headers['x-api-key'];
+    if (typeof key !== 'string' || key === '') throw new ServiceError('UNAUTHORIZED', 'An API key is required, in the header X-API-Key.');
+    const caller = await access.authenticate(key);
+    if (caller !== undefined) return caller;
+    limits.wrongKey(request.ip, clock().getTime());
+    throw new ServiceError('UNAUTHORIZED', 'The API key is not valid.');
+  }
+
+  const mount = createMount<Caller>({
+    app,
+    prefixes: prefixesOf,
+    admit,
+    bodyLimit: (route, caller) => (route.bodySize === 'batch' ? Math.min(100 * itemLimit(caller), maxBatchBytes) : itemLimit(caller)),
+  });
+
+  mountPackets({ mount, store, packets, batchMax, itemLimit, giveBack: (caller) => limits.giveBack(caller, clock().getTime()) });
+  mountAccess(mount, access, store);
+  mountAudit(mount, store);
+  mount(routes.health, () => ({ status: 'ok' }));
+  mount(routes.ready, async () => {
+    await store.ping().catch((error: unknown) => {
+      throw unavailable(error);
+    });
+    return { status: 'ok' };
+  });
+  mount(routes.metrics, () => metrics.registry.metrics());
+  for (const prefix of ['', apiPrefix]) mountExplorers(app, prefix, 'Handoff packet service', describeHandoff(version));
+  return app;
+}

@@ -1,0 +1,92 @@
+import { randomFillSync } from 'node:crypto';
+import type { FastifyInstance } from 'fastify';
+import pino, { type DestinationStream, type Logger } from 'pino';
+
+import packageJson from '../../package.json' with { type: 'json' };
+import { type Clock, systemClock } from '../kit/clock.ts';
+import { listen } from '../kit/http/app.ts';
+import { createIds, type RandomSource } from '../kit/id.ts';
+import { createLoop } from '../kit/loop.ts';
+import { createHandoffMetrics } from './http/metrics.ts';
+import { createServer } from './http/server.ts';
+import { createIndexingJob } from './jobs/indexer.ts';
+import { createPruner } from './jobs/pruner.ts';
+import { createSweeper } from './jobs/sweeper.ts';
+import { createAccessService } from './service/access.ts';
+import { createPacketService } from './service/packets.ts';
+import { type Settings, tierLimits } from './settings.ts';
+import { openStore } from './store/store.ts';
+
+/** What a test turns and a program leaves alone. */
+export interface World {
+  clock?: Clock;
+  random?: RandomSource;
+  /** Where log lines go; standard output when left out. */
+  logs?: DestinationStream;
+}
+
+/** A handoff service, wired and not yet listening. */
+export interface Handoff {
+  readonly app: FastifyInstance;
+  /** The first admin key, when this start made one: shown once, never again. */
+  readonly adminKey: string | undefined;
+  /** Starts listening and the jobs; gives the address. */
+  start(): Promise<string>;
+  /** Finishes what is in hand, then closes everything. */
+  stop(): Promise<void>;
+  /** One round of each job, for tests: the clock they see is the one handed in. */
+  runOnce: { sweep(): Promise<number>; index(): Promise<number>; prune(): Promise<number> };
+}
+
+/** Wires a handoff service: settings, database, services, jobs, HTTP. The only file that knows every room. */
+export async function createHandoff(settings: Settings, world: World = {}): Promise<Handoff> {
+  const { clock = systemClock, random = (bytes: Buffer) => void randomFillSync(bytes) } = world;
+  const destination = world.logs ?? pino.destination({ dest: 1, sync: false, minLength: 4096, periodicFlush: 200 });
+  const logger: Logger = pino({ level: settings.logLevel, base: { service: 'handoff' } }, destination);
+  const newId = createIds(random);
+  const tiers = tierLimits(settings);
+
+  const store = await openStore({ databaseUrl: settings.databaseUrl, clock, newId });
+  const metrics = createHandoffMetrics(store);
+  const access = createAccessService({ store, clock, newId, random });
+  const packets = createPacketService({ store, clock, newId, limits: tiers, onCreated: metrics.handedOver });
+  const adminKey = await access.begin(settings.adminKey);
+
+  const runOnce = {
+    sweep: createSweeper({ store, packets, clock, unclaimedTtlSeconds: settings.unclaimedTtlSeconds }),
+    index: createIndexingJob(store, clock),
+    prune: createPruner(store, clock),
+  };
+  const loops = Object.entries(runOnce).map(([name, job]) => createLoop({ name, runOnce: job, onError: (err) => logger.error({ job: name, err }, 'job failed') }));
+
+  const app = createServer({
+    version: packageJson.version,
+    logger,
+    clock,
+    store,
+    packets,
+    access,
+    metrics,
+    tiers,
+    rateLimitPerMinute: settings.rateLimitPerMinute,
+    batchMax: settings.batchMax,
+  });
+
+  return {
+    app,
+    adminKey,
+    async start() {
+      const address = await listen(app, settings.host, settings.port);
+      for (const loop of loops) loop.start();
+      return address;
+    },
+    async stop() {
+      await app.close();
+      await Promise.all(loops.map((loop) => loop.stop()));
+      metrics.stop();
+      await store.close();
+      logger.flush();
+    },
+    runOnce,
+  };
+}

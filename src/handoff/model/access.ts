@@ -1,0 +1,115 @@
+import Type, { type Static } from 'typebox';
+
+import { defineRoute } from '../../kit/route.ts';
+import { choice, failing, Id, IdempotencyKey, IdParams, name, orNull, tiers, timestamp } from './common.ts';
+
+const closed = { additionalProperties: false };
+const tier = choice(tiers, { description: 'The tier.' });
+const id = '0197b5a6-8c3e-7f01-9a2b-3c4d5e6f7a8b';
+const created_at = '2026-03-01T09:30:00.000Z';
+
+/** An API key as it is listed: never its value. */
+export const ApiKey = Type.Object(
+  {
+    id: Id,
+    name: Type.String(),
+    tier,
+    prefix: Type.String({ description: 'The first eight characters of the key.' }),
+    admin: Type.Boolean({ description: 'Whether it may manage tenants.' }),
+    created_at: timestamp('When it was made.'),
+  },
+  closed,
+);
+export const NewApiKey = Type.Object(
+  { ...ApiKey.properties, key: Type.String({ description: 'The key itself; it is shown only here.' }) },
+  closed,
+);
+export const KeyRequest = Type.Object(
+  {
+    name: name('What the key is for.'),
+    tier: Type.Optional(choice(tiers, { description: "Not above the tenant's; the tenant's if left out." })),
+    admin: Type.Optional(Type.Boolean({ description: 'An admin key; only an admin may make one.' })),
+    tenant_id: Type.Optional(Type.String({ format: 'uuid', description: "Another tenant's; only for an admin." })),
+  },
+  closed,
+);
+
+/** A tenant. `handoffs_per_day` null means what its tier allows. */
+export const Tenant = Type.Object(
+  {
+    id: Id,
+    name: Type.String(),
+    tier,
+    handoffs_per_day: orNull(Type.Integer({ minimum: 0 }), 'The most packets a UTC day; null for what the tier allows.'),
+    max_api_keys: Type.Integer({ minimum: 0, description: 'The most keys it may have.' }),
+    created_at: timestamp('When it was made.'),
+    updated_at: timestamp('When it last changed.'),
+    deleted_at: orNull(timestamp('When it was deleted.')),
+  },
+  closed,
+);
+const cap = Type.Union([Type.Integer({ minimum: 0, maximum: 1_000_000_000 }), Type.Null()], { description: "Null for the tier's." });
+const maxKeys = Type.Integer({ minimum: 0, maximum: 100_000 });
+export const TenantRequest = Type.Object(
+  { name: name('What it is called.'), tier: Type.Optional(tier), handoffs_per_day: Type.Optional(cap), max_api_keys: Type.Optional(maxKeys) },
+  closed,
+);
+export const TenantPatch = Type.Object(
+  { name: Type.Optional(name('What it is called.')), tier: Type.Optional(tier), handoffs_per_day: Type.Optional(cap), max_api_keys: Type.Optional(maxKeys) },
+  closed,
+);
+
+export type ApiKey = Static<typeof ApiKey>;
+export type NewApiKey = Static<typeof NewApiKey>;
+export type KeyRequest = Static<typeof KeyRequest>;
+export type Tenant = Static<typeof Tenant>;
+export type TenantRequest = Static<typeof TenantRequest>;
+export type TenantPatch = Static<typeof TenantPatch>;
+
+const keyExample = { id, name: 'ci', tier: 'pro', prefix: 'svc_9Zk3', admin: false, created_at };
+const tenantExample = { id, name: 'Acme', tier: 'pro', handoffs_per_day: null, max_api_keys: 5, created_at, updated_at: created_at, deleted_at: null };
+
+export const createKey = defineRoute({
+  id: 'createKey', method: 'POST', path: '/keys', tag: 'keys', access: 'key', summary: 'Create an API key',
+  body: KeyRequest, bodyExample: { name: 'ci', tier: 'pro' }, nullIsAbsent: true, headers: IdempotencyKey,
+  responses: {
+    201: { schema: NewApiKey, description: 'The key; its value is shown only here.', example: { ...keyExample, key: 'svc_...' } },
+    ...failing(400, 401, 403, 404, 409, 413, 415, 429),
+  },
+});
+export const listKeys = defineRoute({
+  id: 'listKeys', method: 'GET', path: '/keys', tag: 'keys', access: 'key', summary: "List the tenant's API keys",
+  responses: { 200: { schema: Type.Array(ApiKey), description: 'The keys, oldest first, without their values.', example: [keyExample] }, ...failing(401, 429) },
+});
+export const deleteKey = defineRoute({
+  id: 'deleteKey', method: 'DELETE', path: '/keys/{id}', tag: 'keys', access: 'key', summary: 'Revoke an API key',
+  params: IdParams, responses: { 204: { description: 'The key is refused from now on.' }, ...failing(401, 404, 429) },
+});
+
+const one = (description: string) => ({ schema: Tenant, description, example: tenantExample });
+
+export const createTenant = defineRoute({
+  id: 'createTenant', method: 'POST', path: '/tenants', tag: 'tenants', access: 'admin', summary: 'Create a tenant',
+  body: TenantRequest, bodyExample: { name: 'Acme', tier: 'pro' }, responses: { 201: one('The tenant.'), ...failing(400, 401, 403, 413, 415, 429) },
+});
+export const listTenants = defineRoute({
+  id: 'listTenants', method: 'GET', path: '/tenants', tag: 'tenants', access: 'admin', summary: 'List tenants',
+  responses: { 200: { schema: Type.Array(Tenant), description: 'The tenants that are not deleted, oldest first.', example: [tenantExample] }, ...failing(401, 403, 429) },
+});
+export const getTenant = defineRoute({
+  id: 'getTenant', method: 'GET', path: '/tenants/{id}', tag: 'tenants', access: 'admin', summary: 'Get a tenant',
+  params: IdParams, responses: { 200: one('The tenant.'), ...failing(401, 403, 404, 429) },
+});
+export const patchTenant = defineRoute({
+  id: 'patchTenant', method: 'PATCH', path: '/tenants/{id}', tag: 'tenants', access: 'admin', summary: 'Update a tenant',
+  params: IdParams, body: TenantPatch, bodyExample: { tier: 'business' }, responses: { 200: one('The tenant as it is now.'), ...failing(400, 401, 403, 404, 413, 415, 429) },
+});
+export const deleteTenant = defineRoute({
+  id: 'deleteTenant', method: 'DELETE', path: '/tenants/{id}', tag: 'tenants', access: 'admin', summary: 'Delete a tenant',
+  description: 'Softly: its data stays, its keys are refused at once.',
+  params: IdParams, responses: { 204: { description: 'Done.' }, ...failing(401, 403, 404, 409, 429) },
+});
+export const listTenantKeys = defineRoute({
+  id: 'listTenantKeys', method: 'GET', path: '/tenants/{id}/keys', tag: 'tenants', access: 'admin', summary: "List a tenant's API keys",
+  params: IdParams, responses: { 200: { schema: Type.Array(ApiKey), description: 'The keys, without their values.', example: [keyExample] }, ...failing(401, 403, 404, 429) },
+});

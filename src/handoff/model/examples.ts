@@ -1,0 +1,53 @@
+/** A create request, as the documentation and the tests show it. */
+export const createExample = {
+  metadata: {
+    source_agent: { id: 'frontline', name: 'Frontline agent', framework: 'langgraph' },
+    target_agent: { id: 'resolver', name: 'Resolution desk' },
+    priority: 'high',
+    tags: ['billing'],
+  },
+  context: {
+    summary: 'The customer was charged twice for order 4711 and asks for a refund.',
+    conversation_state: [{ role: 'user', content: 'I was charged twice.' }],
+    artifacts: [{ key: 'order', value: { id: 4711, total: 59.9 }, content_type: 'application/json' }],
+  },
+  decisions: [{ id: 'd1', decision: 'Treat it as a duplicate charge', rationale: 'Two charges, one order' }],
+  actions: { pending: [{ id: 'a1', description: 'Refund the second charge', assignee: 'resolver' }] },
+  hitl: { required: true, reason: 'Refunds over 50 need approval', question: 'Refund 59.90?', options: ['Approve', 'Refuse'], timeout_seconds: 3600 },
+};
+
+const id = '0197b5a6-8c3e-7f01-9a2b-3c4d5e6f7a8b';
+const created = '2026-03-01T09:30:00.000Z';
+
+const head = { id, version: '1.0.0', parent_packet_id: null, status: 'created', revision: 1 };
+const metadata = { ...createExample.metadata, created_at: created };
+const hitl = { ...createExample.hitl, response: null, responded_by: null, responded_at: null, notes: null, requested_at: null, expires_at: null };
+const tail = {
+  claimed_by: null,
+  claimed_at: null,
+  created_at: created,
+  updated_at: created,
+  _links: { self: `/api/v1/packets/${id}`, claim: `/api/v1/packets/${id}/claim`, history: `/api/v1/packets/${id}/history` },
+};
+
+/** The packet that the create request makes. */
+export const packetExample = {
+  ...head,
+  metadata,
+  context: { ...createExample.context, custom: {} },
+  decisions: createExample.decisions,
+  actions: { ...createExample.actions, completed: [], failed: [] },
+  dependencies: [],
+  hitl,
+  ...tail,
+};
+
+/** The same packet in a list. */
+export const summaryExample = {
+  ...head,
+  metadata,
+  context: { summary: createExample.context.summary },
+  hitl,
+  counts: { decisions: 1, pending: 1, completed: 0, failed: 0, dependencies: 0, turns: 1, artifacts: 1 },
+  ...tail,
+};

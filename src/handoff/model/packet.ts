@@ -1,0 +1,267 @@
+import Type, { type Static } from 'typebox';
+
+import { choice, Id, name, orNull, priorities, prose, statement, statuses, timestamp } from './common.ts';
+
+/** The version of the packet schema that packets carry. */
+export const packetVersion = '1.0.0';
+
+const anyJson = (description: string) => Type.Unknown({ description });
+
+export const SourceAgent = Type.Object(
+  { id: name("The agent's id."), name: name("The agent's name."), framework: name('What the agent runs on.') },
+  { description: 'The agent that hands over.' },
+);
+
+export const TargetAgent = Type.Object(
+  { id: name("The agent's id."), name: name("The agent's name."), framework: Type.Optional(name('What the agent runs on.')) },
+  { description: 'The agent that is meant to go on.' },
+);
+
+export const Turn = Type.Object({
+  role: name('Who spoke: user, assistant, tool ...'),
+  content: prose('What was said.'),
+  timestamp: Type.Optional(timestamp('When.')),
+});
+
+export const Artifact = Type.Object({
+  key: name('What the artifact is called.'),
+  value: anyJson('Any JSON.'),
+  content_type: Type.Optional(prose('A media type.')),
+});
+
+export const Decision = Type.Object({
+  id: name('The id of the decision within the packet.'),
+  decision: statement('What was decided.'),
+  rationale: prose('Why.'),
+  alternatives: Type.Optional(Type.Array(anyJson('What else was weighed.'))),
+  decided_by: Type.Optional(prose('Who decided.')),
+});
+
+const priority = choice(priorities, { description: 'How urgent it is.' });
+
+export const PendingAction = Type.Object({
+  id: name('The id of the action within the packet.'),
+  description: statement('What is to be done.'),
+  assignee: prose('Who is to do it.'),
+  priority: Type.Optional(priority),
+  depends_on: Type.Optional(Type.Array(Type.String(), { description: 'Ids of actions that come first.' })),
+});
+
+export const CompletedAction = Type.Object({
+  id: name('The id of the action within the packet.'),
+  description: statement('What was done.'),
+  result: prose('What came of it.'),
+  completed_by: Type.Optional(prose('Who did it.')),
+});
+
+export const FailedAction = Type.Object({
+  id: name('The id of the action within the packet.'),
+  description: statement('What was tried.'),
+  error: prose('What went wrong.'),
+});
+
+export const Dependency = Type.Object({
+  id: name('The id of the dependency within the packet.'),
+  type: name('What kind it is.'),
+  description: statement('What is depended on.'),
+  status: Type.Optional(prose('How it stands.')),
+  source: Type.Optional(prose('Where it comes from.')),
+});
+
+const question = {
+  required: Type.Boolean({ description: 'Whether a person must answer before the packet can be completed.' }),
+  reason: prose('Why a person is asked.'),
+  question: statement('The question.'),
+  options: Type.Optional(Type.Array(anyJson('An answer to choose.'))),
+  timeout_seconds: Type.Optional(Type.Integer({ minimum: 1, maximum: 3_153_600_000, description: 'How long an answer is awaited, from the moment the packet enters awaiting_human.' })),
+  on_timeout: Type.Optional(choice(['keep', 'fail', 'expire'], { description: 'What happens when the time is over; `keep` if left out.' })),
+};
+
+export const Question = Type.Object(question, { description: 'A checkpoint for a human.' });
+
+const Claimant = Type.Object({
+  agent_id: Type.String(),
+  agent_name: Type.String(),
+  framework: orNull(Type.String()),
+});
+
+const tags = Type.Array(name('A tag.'), { maxItems: 100, description: 'Freeform tags, used for filtering.' });
+const custom = Type.Record(Type.String(), Type.Unknown(), { description: 'Framework-specific or user-defined fields.' });
+
+const contextFields = {
+  conversation_state: Type.Array(Turn, { description: 'The conversation so far.' }),
+  artifacts: Type.Array(Artifact, { description: 'Named values to hand on.' }),
+  custom,
+};
+
+/** The optional form of every field of the record. */
+type Fields = Record<string, Type.TSchema>;
+const optional = <F extends Fields>(fields: F): { [Name in keyof F]: Type.TOptional<F[Name]> } =>
+  Object.fromEntries(Object.entries(fields).map(([key, schema]) => [key, Type.Optional(schema)])) as never;
+
+const createFields = {
+  metadata: Type.Object({
+    source_agent: SourceAgent,
+    target_agent: TargetAgent,
+    priority: Type.Optional(choice(priorities, { default: 'normal', description: 'How urgent it is.' })),
+    tags: Type.Optional(tags),
+  }),
+  context: Type.Object({ summary: statement('The work so far, in natural language.'), ...optional(contextFields) }),
+  decisions: Type.Optional(Type.Array(Decision)),
+  actions: Type.Optional(
+    Type.Object({
+      pending: Type.Optional(Type.Array(PendingAction)),
+      completed: Type.Optional(Type.Array(CompletedAction)),
+      failed: Type.Optional(Type.Array(FailedAction)),
+    }),
+  ),
+  dependencies: Type.Optional(Type.Array(Dependency)),
+  hitl: Type.Optional(Question),
+};
+
+const closed = { additionalProperties: false };
+
+export const ChainRequest = Type.Object(createFields, closed);
+export const CreateRequest = Type.Object({ parent_packet_id: Type.Optional(Id), ...createFields }, closed);
+
+const known = <F extends Fields & { id: Type.TString }>({ id, ...rest }: F) => Type.Object({ id: id as Type.TString, ...optional(rest) });
+
+/** A field that can't be set. */
+const fixed = Type.Optional(Type.Unsafe<never>({ not: {} }));
+
+/** What a PATCH may carry: items of lists need their `id` alone, since they are merged into what is there. */
+export const PatchRequest = Type.Object(
+  {
+    status: Type.Optional(choice(statuses, { description: 'The status to move to.' })),
+    metadata: Type.Optional(
+      Type.Object({
+        ...optional({ target_agent: TargetAgent, priority, tags }),
+        source_agent: fixed,
+        created_at: fixed,
+      }),
+    ),
+    context: Type.Optional(Type.Object(optional({ summary: statement('The work so far.'), ...contextFields }))),
+    decisions: Type.Optional(Type.Array(known(Decision.properties))),
+    actions: Type.Optional(
+      Type.Object(
+        optional({
+          pending: Type.Array(known(PendingAction.properties)),
+          completed: Type.Array(known(CompletedAction.properties)),
+          failed: Type.Array(known(FailedAction.properties)),
+        }),
+      ),
+    ),
+    dependencies: Type.Optional(Type.Array(known(Dependency.properties))),
+    hitl: Type.Optional(Type.Union([Type.Object(optional(question)), Type.Null()])),
+  },
+  closed,
+);
+
+export const ClaimRequest = Type.Object(
+  {
+    agent_id: name('The id of the agent that takes the packet.'),
+    agent_name: Type.Optional(name('Its name; the id if left out.')),
+    framework: Type.Optional(name('What it runs on.')),
+  },
+  closed,
+);
+
+export const RespondRequest = Type.Object(
+  {
+    response: statement("The person's answer."),
+    responded_by: name('Who answers.'),
+    notes: Type.Optional(prose('What else there is to say.')),
+  },
+  closed,
+);
+
+export const BatchCreateRequest = Type.Object(
+  { packets: Type.Array(Type.Unknown({ description: 'A packet create request.' }), { minItems: 1 }) },
+  closed,
+);
+const packetIds = Type.Array(Type.String(), { minItems: 1, description: 'Ids of packets.' });
+export const BatchClaimRequest = Type.Object({ packet_ids: packetIds, ...ClaimRequest.properties }, closed);
+export const BatchCompleteRequest = Type.Object(
+  { packet_ids: packetIds, agent_id: Type.Optional(name('The agent to name in the trail.')) },
+  closed,
+);
+
+export const Hitl = Type.Object({
+  ...question,
+  response: orNull(Type.String()),
+  responded_by: orNull(Type.String()),
+  responded_at: orNull(timestamp('When the answer came.')),
+  notes: orNull(Type.String()),
+  requested_at: orNull(timestamp('When the packet entered awaiting_human.')),
+  expires_at: orNull(timestamp('Until when an answer is taken.')),
+});
+
+const Metadata = Type.Object({
+  source_agent: SourceAgent,
+  target_agent: TargetAgent,
+  priority,
+  tags,
+  created_at: timestamp('When the packet was created.'),
+});
+
+const Links = Type.Object({ self: Type.String(), claim: Type.String(), history: Type.String() });
+
+const state = {
+  id: Id,
+  version: Type.String({ description: 'The version of the packet schema.' }),
+  parent_packet_id: orNull(Id),
+  status: choice(statuses, { description: 'Where the packet stands.' }),
+  revision: Type.Integer({ description: 'Rises by one with each change.' }),
+};
+const trail = {
+  claimed_by: orNull(Claimant),
+  claimed_at: orNull(timestamp('When it was claimed.')),
+  created_at: timestamp('When it was created.'),
+  updated_at: timestamp('When it last changed.'),
+  _links: Links,
+};
+
+export const Packet = Type.Object({
+  ...state,
+  metadata: Metadata,
+  context: Type.Object({
+    summary: Type.String(),
+    conversation_state: Type.Array(Turn),
+    artifacts: Type.Array(Artifact),
+    custom,
+  }),
+  decisions: Type.Array(Decision),
+  actions: Type.Object({ pending: Type.Array(PendingAction), completed: Type.Array(CompletedAction), failed: Type.Array(FailedAction) }),
+  dependencies: Type.Array(Dependency),
+  hitl: Type.Union([Hitl, Type.Null()]),
+  ...trail,
+});
+
+const counted = ['decisions', 'pending', 'completed', 'failed', 'dependencies', 'turns', 'artifacts'] as const;
+
+/** A packet in a list: everything at its top level but the long parts, which are counted instead. */
+export const PacketSummary = Type.Object({
+  ...state,
+  metadata: Metadata,
+  context: Type.Object({ summary: Type.String() }),
+  hitl: Type.Union([Hitl, Type.Null()]),
+  counts: Type.Object(Object.fromEntries(counted.map((part) => [part, Type.Integer()])) as Record<(typeof counted)[number], Type.TInteger>),
+  ...trail,
+});
+
+export const HistoryEvent = Type.Object({
+  timestamp: timestamp('When it happened.'),
+  event_type: Type.String({ description: 'What happened.', example: 'claimed' }),
+  actor: Type.String({ description: 'Who did it.', example: 'agent:researcher' }),
+  details: Type.Record(Type.String(), Type.Unknown()),
+});
+
+export type Packet = Static<typeof Packet>;
+export type Hitl = Static<typeof Hitl>;
+export type CreateRequest = Static<typeof CreateRequest>;
+export type ChainRequest = Static<typeof ChainRequest>;
+export type PatchRequest = Static<typeof PatchRequest>;
+export type ClaimRequest = Static<typeof ClaimRequest>;
+export type RespondRequest = Static<typeof RespondRequest>;
+export type Claimant = Static<typeof Claimant>;
+export type HistoryEvent = Static<typeof HistoryEvent>;

@@ -1,0 +1,64 @@
+import { invalid } from '../../kit/errors.ts';
+import { CompletedAction, Decision, Dependency, FailedAction, type Packet, type PatchRequest, PendingAction, Question } from '../model/packet.ts';
+
+type Content = Omit<PatchRequest, 'status'>;
+type Item = { id: string };
+
+/**
+ * The packet with the content of an update merged in: what it does not name stays. Lists are merged by `id`, objects
+ * at their top level; an action that appears in `completed` or `failed` leaves `pending`; `hitl: null` removes it.
+ */
+export function mergeContent(packet: Packet, { metadata, context, decisions, actions, dependencies, hitl }: Content): Packet {
+  return {
+    ...packet,
+    metadata: { ...packet.metadata, ...metadata },
+    context: { ...packet.context, ...context },
+    decisions: mergeById(packet.decisions, decisions, Decision.required, 'decisions'),
+    actions: mergeActions(packet.actions, actions),
+    dependencies: mergeById(packet.dependencies, dependencies, Dependency.required, 'dependencies'),
+    hitl: mergeHitl(packet.hitl, hitl),
+  };
+}
+
+/** Merges items into a list: a known one field by field, a new one at the end, where it must be complete. */
+function mergeById<T extends Item>(list: T[], changes: readonly (Partial<T> & Item)[] | undefined, required: readonly string[], path: string): T[] {
+  if (changes === undefined) return list;
+  const merged = new Map(list.map((item) => [item.id, item]));
+  for (const [index, change] of changes.entries()) {
+    const item = { ...merged.get(change.id), ...change } as T;
+    for (const field of required) {
+      if (!(field in item)) throw invalid(`${path}.${index}.${field}`, `${path}.${index}.${field} is required: there is no item ${JSON.stringify(change.id)} yet.`);
+    }
+    merged.set(change.id, item);
+  }
+  return [...merged.values()];
+}
+
+function mergeActions(current: Packet['actions'], changes: Content['actions']): Packet['actions'] {
+  if (changes === undefined) return current;
+  const { pending, completed, failed, ...others } = changes;
+  const ended = new Set([...(completed ?? []), ...(failed ?? [])].map(({ id }) => id));
+  // What was to be done is known already: an action that ends keeps its description.
+  const described = new Map(current.pending.map(({ id, description }) => [id, { description }]));
+  const withDescription = <T extends Item>(items: readonly T[] | undefined) => items?.map((item) => ({ ...described.get(item.id), ...item }));
+  return {
+    ...current,
+    ...others,
+    pending: mergeById(current.pending, pending, PendingAction.required, 'actions.pending').filter(({ id }) => !ended.has(id)),
+    completed: mergeById(current.completed, withDescription(completed), CompletedAction.required, 'actions.completed'),
+    failed: mergeById(current.failed, withDescription(failed), FailedAction.required, 'actions.failed'),
+  };
+}
+
+function mergeHitl(current: Packet['hitl'], change: Content['hitl']): Packet['hitl'] {
+  if (change === undefined) return current;
+  if (change === null) return null;
+  const kept = current ?? { response: null, responded_by: null, responded_at: null, notes: null, requested_at: null, expires_at: null };
+  const { response, responded_by, responded_at, notes, requested_at, expires_at } = kept;
+  // The answer and its times are the service's: a caller that sends them back changes nothing.
+  const merged = { ...current, ...change, response, responded_by, responded_at, notes, requested_at, expires_at };
+  for (const field of Question.required) {
+    if (!(field in merged)) throw invalid(`hitl.${field}`, `hitl.${field} is required: the packet has no question yet.`);
+  }
+  return merged as Packet['hitl'];
+}

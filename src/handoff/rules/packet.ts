@@ -1,0 +1,266 @@
+import { conflict, invalid, ServiceError } from '../../kit/errors.ts';
+import type { Status } from '../model/common.ts';
+import { type ChainRequest, type Claimant, type Hitl, type Packet, packetVersion, type PatchRequest, type RespondRequest } from '../model/packet.ts';
+import { mergeContent } from './merge.ts';
+
+/**
+ * The life of a packet: from a status, by a verb, to a status. Nothing else decides one.
+ * `docs/packet-life.md` is drawn from this table.
+ */
+export const life = {
+  created: { claim: 'claimed', ask: 'awaiting_human', fail: 'failed', expire: 'expired' },
+  claimed: { start: 'in_progress', ask: 'awaiting_human', complete: 'completed', fail: 'failed', expire: 'expired' },
+  in_progress: { ask: 'awaiting_human', complete: 'completed', fail: 'failed', expire: 'expired' },
+  awaiting_human: { respond: 'claimed', fail: 'failed', expire: 'expired' },
+  failed: { expire: 'expired' },
+  // DELETE alone leads on from here, to expired.
+  completed: {},
+  expired: {},
+} as const satisfies Record<Status, Partial<Record<string, Status>>>;
+
+type Verb = 'claim' | 'start' | 'ask' | 'respond' | 'complete' | 'fail' | 'expire';
+
+/** The verb a PATCH to a status stands for; `created` and `claimed` can't be patched to. */
+const verbTo: Partial<Record<Status, Verb>> = {
+  in_progress: 'start',
+  awaiting_human: 'ask',
+  completed: 'complete',
+  failed: 'fail',
+  expired: 'expire',
+};
+
+/** What happened to a packet, as the trail keeps it. `type` is its name on the streams and in webhooks; null: neither. */
+export interface PacketEvent {
+  readonly event_type: string;
+  readonly type: string | null;
+  readonly actor: string;
+  readonly details: Record<string, unknown>;
+}
+
+/** What a caller wants of a packet that exists. */
+export type Command =
+  | { readonly kind: 'claim'; readonly claimant: Claimant }
+  | { readonly kind: 'patch'; readonly patch: PatchRequest; readonly agentId: string | undefined }
+  | { readonly kind: 'respond'; readonly answer: RespondRequest }
+  | { readonly kind: 'complete'; readonly agentId: string | undefined }
+  | { readonly kind: 'delete'; readonly agentId: string | undefined }
+  | { readonly kind: 'time_out' }
+  | { readonly kind: 'expire_unclaimed' };
+
+/** The packet as a command leaves it and what tells of it; no events: nothing changed. `searchable`: its text did. */
+export interface Decision {
+  readonly packet: Packet;
+  readonly events: readonly PacketEvent[];
+  readonly searchable: boolean;
+}
+
+/** The entity tag of a packet (RFC 9110, 8.8.3): its revision. */
+export function entityTag(packet: { revision: number }): string {
+  return `"${packet.revision}"`;
+}
+
+/** A new packet and the event that tells of it. */
+export function newPacket(
+  request: ChainRequest & { parent_packet_id?: string | undefined },
+  { id, now, agentId }: { id: string; now: Date; agentId: string | undefined },
+): Decision {
+  const at = now.toISOString();
+  const { metadata, context, actions, hitl } = request;
+  const packet: Packet = {
+    id,
+    version: packetVersion,
+    parent_packet_id: request.parent_packet_id ?? null,
+    status: 'created',
+    revision: 1,
+    metadata: { ...metadata, priority: metadata.priority ?? 'normal', tags: metadata.tags ?? [], created_at: at },
+    context: {
+      ...context,
+      conversation_state: context.conversation_state ?? [],
+      artifacts: context.artifacts ?? [],
+      custom: context.custom ?? {},
+    },
+    decisions: request.decisions ?? [],
+    actions: { ...actions, pending: actions?.pending ?? [], completed: actions?.completed ?? [], failed: actions?.failed ?? [] },
+    dependencies: request.dependencies ?? [],
+    hitl: hitl === undefined ? null : { ...hitl, ...unanswered, requested_at: null, expires_at: null },
+    claimed_by: null,
+    claimed_at: null,
+    created_at: at,
+    updated_at: at,
+    _links: { self: `/api/v1/packets/${id}`, claim: `/api/v1/packets/${id}/claim`, history: `/api/v1/packets/${id}/history` },
+  };
+  const actor = `agent:${agentId ?? metadata.source_agent.id}`;
+  const details = packet.parent_packet_id === null ? {} : { parent_packet_id: packet.parent_packet_id };
+  return { packet, events: [{ event_type: 'created', type: 'packet.created', actor, details }], searchable: true };
+}
+
+/** What the history of a packet says when another continues it; the packet itself stays as it is. */
+export function chained(child: Packet, agentId: string | undefined): PacketEvent {
+  const actor = `agent:${agentId ?? child.metadata.source_agent.id}`;
+  return { event_type: 'chained', type: null, actor, details: { child_packet_id: child.id } };
+}
+
+/** The packet as `command` leaves it and the events that tell of it, or a ServiceError. Pure. */
+export function decide(packet: Packet, command: Command, now: Date): Decision {
+  switch (command.kind) {
+    case 'claim':
+      return claim(packet, command.claimant, now);
+    case 'patch':
+      return patch(packet, command.patch, command.agentId, now);
+    case 'respond':
+      return respond(packet, command.answer, now);
+    case 'complete':
+      requireAllowed(packet, 'complete', conflict);
+      requireAnswered(packet, conflict);
+      return enter(packet, 'completed', actorOf(packet, command.agentId), now);
+    case 'delete':
+      if (packet.status === 'expired') throw conflict('The packet is expired already.');
+      return enter(packet, 'expired', actorOf(packet, command.agentId), now, { reason: 'deleted' });
+    case 'time_out':
+      return timeOut(packet, now);
+    case 'expire_unclaimed':
+      if (packet.status !== 'created') return unchanged(packet);
+      return enter(packet, 'expired', 'system:sweeper', now, { reason: 'unclaimed' });
+  }
+}
+
+const unanswered = { response: null, responded_by: null, responded_at: null, notes: null };
+
+const unchanged = (packet: Packet): Decision => ({ packet, events: [], searchable: false });
+
+/** The statuses that a verb leads to from here, verb by verb. */
+function waysFrom(packet: Packet): Partial<Record<Verb, Status>> {
+  return life[packet.status];
+}
+
+/** The packet with its revision raised and its change dated. */
+function touched(packet: Packet, now: Date): Packet {
+  return { ...packet, revision: packet.revision + 1, updated_at: now.toISOString() };
+}
+
+/** The packet in its new status, and the event of that name. */
+function enter(packet: Packet, status: Status, actor: string, now: Date, details: Record<string, unknown> = {}, searchable = false): Decision {
+  const entered = { ...touched(packet, now), status };
+  const told = status === 'completed' ? { actions_completed: packet.actions.completed.length, ...details } : details;
+  return { packet: entered, events: [{ event_type: status, type: `packet.${status}`, actor, details: told }], searchable };
+}
+
+/** Who acts where the request does not say: the claimant, or before there is one the source agent. */
+function actorOf(packet: Packet, agentId: string | undefined): string {
+  return `agent:${agentId ?? packet.claimed_by?.agent_id ?? packet.metadata.source_agent.id}`;
+}
+
+function claim(packet: Packet, claimant: Claimant, now: Date): Decision {
+  if (packet.status === 'expired') throw new ServiceError('GONE', 'The packet has expired.');
+  if (waysFrom(packet).claim === undefined) {
+    const holder = packet.claimed_by === null ? null : { ...packet.claimed_by, claimed_at: packet.claimed_at };
+    const detail = holder === null ? `The packet is ${packet.status} and can't be claimed.` : `The packet is ${packet.status}; ${holder.agent_name} holds it.`;
+    throw conflict(detail, { claimed_by: holder });
+  }
+  const claimed = { ...packet, claimed_by: claimant, claimed_at: now.toISOString() };
+  return enter(claimed, 'claimed', `agent:${claimant.agent_id}`, now, { ...claimant });
+}
+
+function respond(packet: Packet, answer: RespondRequest, now: Date): Decision {
+  const { hitl } = packet;
+  if (waysFrom(packet).respond === undefined || hitl === null) {
+    throw conflict(`The packet is ${packet.status} and awaits no answer.`);
+  }
+  if (isOver(hitl, now)) throw new ServiceError('GONE', 'The time to answer is over.');
+  const at = now.toISOString();
+  const { target_agent } = packet.metadata;
+  const held = packet.claimed_by !== null;
+  const answered: Packet = {
+    ...touched(packet, now),
+    status: 'claimed',
+    hitl: { ...hitl, response: answer.response, responded_by: answer.responded_by, responded_at: at, notes: answer.notes ?? null },
+    claimed_by: held ? packet.claimed_by : { agent_id: target_agent.id, agent_name: target_agent.name, framework: target_agent.framework ?? null },
+    claimed_at: held ? packet.claimed_at : at,
+  };
+  const event = { event_type: 'hitl_responded', type: 'hitl.response_ready', actor: `human:${answer.responded_by}`, details: { response: answer.response } };
+  return { packet: answered, events: [event], searchable: false };
+}
+
+function isOver(hitl: Hitl, now: Date): boolean {
+  return hitl.expires_at !== null && now.getTime() >= Date.parse(hitl.expires_at);
+}
+
+/** Applies `hitl.on_timeout` once the time to answer is over. */
+function timeOut(packet: Packet, now: Date): Decision {
+  const { hitl } = packet;
+  const end = hitl?.on_timeout === 'fail' ? 'failed' : hitl?.on_timeout === 'expire' ? 'expired' : undefined;
+  if (packet.status !== 'awaiting_human' || hitl === null || end === undefined || !isOver(hitl, now)) return unchanged(packet);
+  const ended = enter(packet, end, 'system:sweeper', now, { reason: 'hitl_timed_out' });
+  const timedOut = { event_type: 'hitl_timed_out', type: null, actor: 'system:sweeper', details: { expires_at: hitl.expires_at } };
+  return { ...ended, events: [timedOut, ...ended.events] };
+}
+
+/** When a sweeper must look at the packet: the end of a question that does something then; null: never. */
+export function dueAt(packet: Packet): string | null {
+  const { status, hitl } = packet;
+  if (status !== 'awaiting_human' || hitl === null || (hitl.on_timeout ?? 'keep') === 'keep') return null;
+  return hitl.expires_at;
+}
+
+type Refusal = (sentence: string) => ServiceError;
+const onStatus: Refusal = (sentence) => invalid('status', sentence);
+
+function requireAllowed(packet: Packet, verb: Verb, refuse: Refusal): void {
+  if (waysFrom(packet)[verb] !== undefined) return;
+  const ways = Object.entries(waysFrom(packet)).filter(([way]) => way !== 'claim' && way !== 'respond');
+  const allowed = ways.length === 0 ? 'nothing' : ways.map(([, status]) => status).join(', ');
+  throw refuse(`A packet that is ${packet.status} can be moved to ${allowed}.`);
+}
+
+function requireAnswered(packet: Packet, refuse: Refusal): void {
+  if (packet.hitl?.required && packet.hitl.response === null) {
+    throw refuse('The packet requires a human answer before it can be completed.');
+  }
+}
+
+function patch(packet: Packet, request: PatchRequest, agentId: string | undefined, now: Date): Decision {
+  const { status, ...content } = request;
+  const changed = Object.keys(content);
+  const moves = status !== undefined && status !== packet.status;
+  const verb = moves ? verbTo[status] : undefined;
+
+  if (moves) {
+    if (verb === undefined) throw onStatus(`A packet can't be moved to ${status} by an update${status === 'claimed' ? '; claim it' : ''}. ${allowedFrom(packet)}`);
+    requireAllowed(packet, verb, onStatus);
+  }
+  if (changed.length === 0 && !moves) return unchanged(packet);
+  if (changed.length > 0 && packet.status === 'expired') throw conflict("The packet is expired; its content can't be changed.");
+
+  const merged = mergeContent(packet, content);
+  const actor = actorOf(packet, agentId);
+  const details = changed.length > 0 ? { fields: changed } : {};
+  if (!moves) {
+    const event = { event_type: 'updated', type: 'packet.updated', actor, details };
+    return { packet: touched(withDeadline(merged), now), events: [event], searchable: true };
+  }
+  if (verb === 'complete') requireAnswered(merged, onStatus);
+  const asked = verb === 'ask' ? ask(merged, content.hitl !== undefined, now) : merged;
+  return enter(asked, status, actor, now, details, changed.length > 0);
+}
+
+function allowedFrom(packet: Packet): string {
+  const ways = Object.entries(waysFrom(packet)).filter(([way]) => way !== 'claim' && way !== 'respond');
+  return `From ${packet.status} it can be moved to ${ways.length === 0 ? 'nothing' : ways.map(([, status]) => status).join(', ')}.`;
+}
+
+/** The packet with its question put: the time to answer runs from now; a new question takes the old answer away. */
+function ask(packet: Packet, isNew: boolean, now: Date): Packet {
+  const { hitl } = packet;
+  if (hitl === null) throw invalid('hitl', 'A packet that awaits a human needs a question: send hitl with it.');
+  const fresh = isNew ? { ...hitl, ...unanswered } : hitl;
+  return withDeadline({ ...packet, hitl: { ...fresh, requested_at: now.toISOString() } });
+}
+
+/** The packet with `expires_at` reckoned from when its question was put. */
+function withDeadline(packet: Packet): Packet {
+  const { hitl } = packet;
+  if (hitl === null || hitl.requested_at === null) return packet;
+  const { requested_at, timeout_seconds } = hitl;
+  const expires_at = timeout_seconds === undefined ? null : new Date(Date.parse(requested_at) + timeout_seconds * 1000).toISOString();
+  return { ...packet, hitl: { ...hitl, expires_at } };
+}

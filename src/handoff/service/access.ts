@@ -1,0 +1,177 @@
+import { timingSafeEqual } from 'node:crypto';
+
+import type { Clock } from '../../kit/clock.ts';
+import { conflict, invalid, notFound, ServiceError } from '../../kit/errors.ts';
+import { isId, type NewId, type RandomSource } from '../../kit/id.ts';
+import type { ApiKey, KeyRequest, NewApiKey, Tenant, TenantPatch, TenantRequest } from '../model/access.ts';
+import type { Tier } from '../model/common.ts';
+import { hashOf, keyBytes, keyFrom, looksLikeKey, prefixOf } from '../rules/keys.ts';
+import { defaultMaxKeys, isAbove } from '../rules/tiers.ts';
+import type { AuditNote, KeyAccess, KeyToStore } from '../store/access.ts';
+import type { Store } from '../store/store.ts';
+import { repeated } from '../store/units.ts';
+import type { Idempotency } from './packets.ts';
+
+/** Who is calling: a key, and what its tenant allows. */
+export interface Caller {
+  readonly key_id: string;
+  readonly key_tier: Tier;
+  readonly admin: boolean;
+  readonly tenant_id: string;
+  readonly tenant_tier: Tier;
+  /** The tenant's own daily cap; null: its tier's. */
+  readonly handoffs_per_day: number | null;
+}
+
+/** The tenant that an empty database is given. Its id is fixed, so that instances that start together agree. */
+export const defaultTenantId = '00000000-0000-7000-8000-000000000001';
+
+/** How many keys are remembered. */
+const maxKnownKeys = 10_000;
+
+interface AccessParts {
+  store: Store;
+  clock: Clock;
+  newId: NewId;
+  random: RandomSource;
+}
+
+/** Keys and tenants: who may call, and who may change that. */
+export function createAccessService({ store, clock, newId, random }: AccessParts) {
+  const { access } = store;
+  const known = new Map<string, Caller>();
+  let knownVersion = -1;
+  const currentVersion = shared(() => access.version());
+
+  function newKey(): string {
+    const bytes = Buffer.alloc(keyBytes);
+    random(bytes);
+    return keyFrom(bytes);
+  }
+
+  function auditNote(caller: Caller, tenantId: string, resource: AuditNote['resource'], event_type: string, details: Record<string, unknown>): AuditNote {
+    const now = clock();
+    return { id: newId(now), tenant_id: tenantId, actor: `key:${caller.key_id}`, event_type, resource, details, timestamp: now.toISOString() };
+  }
+
+  return {
+    /** The caller behind a key, or undefined. A revocation on any instance counts from the next call on. */
+    async authenticate(key: string): Promise<Caller | undefined> {
+      if (!looksLikeKey(key)) return undefined;
+      const hash = hashOf(key);
+      const version = await currentVersion();
+      if (version !== knownVersion) {
+        known.clear();
+        knownVersion = version;
+      }
+      const remembered = known.get(hash);
+      if (remembered !== undefined) return remembered;
+      const row = await access.keyByHash(hash);
+      if (row === undefined || !timingSafeEqual(Buffer.from(row.hash), Buffer.from(hash))) return undefined;
+      const caller = callerOf(row);
+      // What was read is as new as `version` at least; if it has risen since, the next call empties the map anyway.
+      if (known.size >= maxKnownKeys) known.delete(known.keys().next().value!);
+      known.set(hash, caller);
+      return caller;
+    },
+
+    /** Makes tenant `default` and its admin key in an empty database; the key, when it was made here and must be shown. */
+    async begin(adminKey: string | undefined): Promise<string | undefined> {
+      const now = clock();
+      const at = now.toISOString();
+      const key = adminKey ?? newKey();
+      const tenant: Tenant = { id: defaultTenantId, name: 'default', tier: 'business', handoffs_per_day: null, max_api_keys: defaultMaxKeys.business, created_at: at, updated_at: at, deleted_at: null };
+      const made = await access.begin(tenant, {
+        id: newId(now), tenant_id: tenant.id, name: 'first admin key', tier: 'business', admin: true, prefix: prefixOf(key), hash: hashOf(key), created_at: at,
+      });
+      return made && adminKey === undefined ? key : undefined;
+    },
+
+    async createKey(caller: Caller, request: KeyRequest, idempotency?: Idempotency): Promise<NewApiKey> {
+      if (!caller.admin && request.admin === true) throw new ServiceError('FORBIDDEN', 'Only an admin key may make an admin key.', { field: 'admin' });
+      if (!caller.admin && request.tenant_id !== undefined) throw new ServiceError('FORBIDDEN', 'Only an admin key may make a key for a tenant.', { field: 'tenant_id' });
+      const tenantId = request.tenant_id?.toLowerCase() ?? caller.tenant_id;
+      const now = clock();
+      const key = newKey();
+      const remembering = idempotency && { ...idempotency, tenantId: caller.tenant_id, status: 201, now };
+      const made = await access.addKey(tenantId, remembering, (tenant) => {
+        const tier = request.tier ?? tenant.tier;
+        if (isAbove(tier, tenant.tier)) throw invalid('tier', `tier can't be above the tenant's, which is ${tenant.tier}.`);
+        const stored: KeyToStore = {
+          id: newId(now), tenant_id: tenantId, name: request.name, tier, admin: request.admin ?? false, prefix: prefixOf(key), hash: hashOf(key), created_at: now.toISOString(),
+        };
+        return { key: stored, note: auditNote(caller, tenantId, 'api_key', 'created', { key_id: stored.id, name: stored.name, tier, admin: stored.admin }) };
+      });
+      if ('remembered' in made) {
+        repeated(made.remembered, idempotency!.fingerprint);
+        throw conflict('This request was carried out already; a key is shown only once.');
+      }
+      const { id, name, tier, admin, prefix, created_at } = made.key;
+      return { id, key, name, tier, prefix, admin, created_at };
+    },
+
+    async revokeKey(caller: Caller, id: string): Promise<void> {
+      if (!isId(id)) throw notFound('API key');
+      await access.revokeKey(caller.admin ? undefined : caller.tenant_id, id, clock().toISOString(), (key) =>
+        auditNote(caller, key.tenant_id, 'api_key', 'deleted', { key_id: id, name: key.name }),
+      );
+    },
+
+    async createTenant(caller: Caller, { name, tier = 'free', handoffs_per_day = null, max_api_keys }: TenantRequest): Promise<Tenant> {
+      const now = clock();
+      const at = now.toISOString();
+      const tenant: Tenant = { id: newId(now), name, tier, handoffs_per_day, max_api_keys: max_api_keys ?? defaultMaxKeys[tier], created_at: at, updated_at: at, deleted_at: null };
+      await access.addTenant(tenant, auditNote(caller, tenant.id, 'tenant', 'created', { name, tier }));
+      return tenant;
+    },
+
+    async changeTenant(caller: Caller, id: string, patch: TenantPatch): Promise<Tenant> {
+      if (!isId(id)) throw notFound('tenant');
+      return access.changeTenant(id, (tenant) => ({
+        tenant: { ...tenant, ...patch, updated_at: clock().toISOString() },
+        note: auditNote(caller, id, 'tenant', 'updated', { fields: Object.keys(patch) }),
+      }));
+    },
+
+    async deleteTenant(caller: Caller, id: string): Promise<void> {
+      if (!isId(id)) throw notFound('tenant');
+      if (id === defaultTenantId) throw conflict('The tenant default can\'t be deleted.');
+      await access.changeTenant(id, (tenant) => {
+        const at = clock().toISOString();
+        return { tenant: { ...tenant, updated_at: at, deleted_at: at }, note: auditNote(caller, id, 'tenant', 'deleted', {}) };
+      });
+    },
+
+    async tenant(id: string): Promise<Tenant> {
+      if (!isId(id)) throw notFound('tenant');
+      return access.tenant(id);
+    },
+
+    async keysOfTenant(id: string): Promise<ApiKey[]> {
+      if (!isId(id)) throw notFound('tenant');
+      await access.tenant(id);
+      return access.keysOf(id);
+    },
+  };
+}
+
+export type AccessService = ReturnType<typeof createAccessService>;
+
+function callerOf({ key_id, key_tier, admin, tenant_id, tenant_tier, handoffs_per_day }: KeyAccess): Caller {
+  return { key_id, key_tier, admin: admin === 1, tenant_id, tenant_tier, handoffs_per_day };
+}
+
+/** Shares one read among all that ask before it begins, so that nobody gets a value older than its own question. */
+function shared<T>(read: () => Promise<T>): () => Promise<T> {
+  let next: Promise<T> | undefined;
+  let current: Promise<unknown> = Promise.resolve();
+  return () => {
+    next ??= current.then(() => {
+      next = undefined;
+      const reading = read();
+      current = reading.catch(() => undefined);
+      return reading;
+    });
+    return next;
+  };
+}

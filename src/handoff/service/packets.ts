@@ -1,0 +1,273 @@
+import type { Clock } from '../../kit/clock.ts';
+import { notFound, ServiceError } from '../../kit/errors.ts';
+import { isId, type NewId } from '../../kit/id.ts';
+import type { Tier } from '../model/common.ts';
+import type { ChainRequest, Claimant, CreateRequest, Packet, PatchRequest, RespondRequest } from '../model/packet.ts';
+import { chained, type Command, decide, entityTag, newPacket } from '../rules/packet.ts';
+import { packetText } from '../rules/summary.ts';
+import { dailyCap, dayOf, secondsToMidnight, type TierLimits } from '../rules/tiers.ts';
+import type { Store } from '../store/store.ts';
+import { type Desk, type Remembered, repeated } from '../store/units.ts';
+import type { Caller } from './access.ts';
+
+export interface PacketServiceParts {
+  store: Store;
+  clock: Clock;
+  newId: NewId;
+  limits: Record<Tier, TierLimits>;
+  /** Told, after the commit, how many packets a tenant created. */
+  onCreated(tenantId: string, count: number): void;
+}
+
+/** A request's idempotency key, and what tells the request from another. */
+export interface Idempotency {
+  readonly key: string;
+  readonly fingerprint: string;
+}
+
+/** What a creating request may say besides its body. */
+export interface CreateOptions {
+  readonly agentId?: string | undefined;
+  readonly idempotency?: Idempotency | undefined;
+}
+
+/** The answer to a creating request: new, or the same as the first time. */
+export interface Made {
+  readonly text: string;
+  readonly status: number;
+  readonly etag: string | null;
+  readonly replayed: boolean;
+}
+
+/** An item of a batch: a request that may be carried out, or why it can't be. */
+export type BatchItem = { request: CreateRequest } | { error: ServiceError };
+
+/** An item of a batch that was refused. */
+type ItemFault = Record<string, unknown> & { error: string; code: string };
+
+/** How far a packet may outgrow its tier's body size by what the service itself adds to it, in bytes. */
+const ownBytes = 4096;
+
+/** What a caller may ask for of packets: one unit of work each. */
+export function createPacketService({ store, clock, newId, limits, onCreated }: PacketServiceParts) {
+  const capOf = (caller: Caller) => dailyCap(caller.handoffs_per_day, limits[caller.tenant_tier]);
+
+  /** Creates packets and says what to answer, or repeats what was answered under the same idempotency key. */
+  async function createUnder(
+    caller: Caller,
+    { idempotency }: CreateOptions,
+    parents: readonly string[],
+    make: (desk: Desk, take: () => void, now: Date) => Omit<Remembered, 'fingerprint'> & { body: string },
+  ): Promise<Made> {
+    const now = clock();
+    const day = dayOf(now);
+    const cap = capOf(caller);
+    const capped = Number.isFinite(cap);
+    let taken = 0;
+    const made = await store.of(caller.tenant_id).commit<Made>({
+      packets: parents,
+      idempotencyKey: idempotency?.key,
+      ...(capped ? { cappedDay: day } : {}),
+      work(desk) {
+        taken = 0;
+        const again = idempotency && repeated(desk.remembered(), idempotency.fingerprint);
+        if (again !== undefined) return { text: again.body, status: again.status, etag: again.etag, replayed: true };
+        const take = () => {
+          if (capped && desk.usedToday() >= cap) throw capReached(cap, now);
+          desk.use(day, 1);
+          taken += 1;
+        };
+        const { status, body, etag } = make(desk, take, now);
+        if (idempotency !== undefined) desk.remember({ fingerprint: idempotency.fingerprint, status, body, etag }, now);
+        return { text: body, status, etag, replayed: false };
+      },
+    });
+    onCreated(caller.tenant_id, taken);
+    return made;
+  }
+
+  /** Creates one packet at the desk. `refuseParent` is thrown when the named parent is unknown to the tenant. */
+  function createAt(desk: Desk, take: () => void, now: Date, request: CreateRequest, agentId: string | undefined, refuseParent: () => ServiceError): Packet {
+    const parentId = request.parent_packet_id?.toLowerCase();
+    if (parentId !== undefined && desk.packet(parentId) === undefined) throw refuseParent();
+    take();
+    const { packet, events } = newPacket({ ...request, parent_packet_id: parentId }, { id: newId(now), now, agentId });
+    desk.insert(packet);
+    desk.append(packet.id, events, now);
+    if (parentId !== undefined) desk.append(parentId, [chained(packet, agentId)], now);
+    return packet;
+  }
+
+  function createOne(caller: Caller, request: CreateRequest, options: CreateOptions, refuseParent: () => ServiceError): Promise<Made> {
+    const parents = request.parent_packet_id === undefined ? [] : [request.parent_packet_id.toLowerCase()];
+    return createUnder(caller, options, parents, (desk, take, now) => {
+      const packet = createAt(desk, take, now, request, options.agentId, refuseParent);
+      return { status: 201, body: packetText(packet), etag: entityTag(packet) };
+    });
+  }
+
+  /** The one way a stored packet changes: found locked, decided, saved, told of. */
+  function changeAt(desk: Desk, caller: Caller, id: string, command: Command, ifMatch: string | undefined, now: Date): Packet {
+    const before = desk.packet(id);
+    if (before === undefined) throw notFound('packet');
+    requireMatch(before, ifMatch);
+    const { packet, events, searchable } = decide(before, command, now);
+    if (events.length === 0) return before;
+    requireSize(before, packet, limits[caller.tenant_tier].packetBytes);
+    desk.save(packet, { searchable });
+    desk.append(id, events, now);
+    return packet;
+  }
+
+  async function change(caller: Caller, id: string, command: Command, ifMatch?: string): Promise<Packet> {
+    if (!isId(id)) throw notFound('packet');
+    const now = clock();
+    return store.of(caller.tenant_id).commit({ packets: [id], work: (desk) => changeAt(desk, caller, id, command, ifMatch, now) });
+  }
+
+  /** Changes many packets in one unit; each that is refused is reported and leaves the others alone. */
+  async function changeEach(caller: Caller, ids: readonly string[], command: Command): Promise<{ changed: Packet[]; errors: ItemFault[] }> {
+    const now = clock();
+    const known = ids.filter(isId);
+    return store.of(caller.tenant_id).commit({
+      packets: known,
+      work(desk) {
+        const changed: Packet[] = [];
+        const errors: ItemFault[] = [];
+        for (const id of ids) {
+          try {
+            if (!isId(id)) throw notFound('packet');
+            changed.push(changeAt(desk, caller, id, command, undefined, now));
+          } catch (error) {
+            errors.push({ packet_id: id, ...itemFault(error) });
+          }
+        }
+        return { changed, errors };
+      },
+    });
+  }
+
+  return {
+    create: (caller: Caller, request: CreateRequest, options: CreateOptions = {}) =>
+      createOne(caller, request, options, () => new ServiceError('VALIDATION_ERROR', 'parent_packet_id names no packet of this tenant.', { field: 'parent_packet_id' })),
+
+    async chain(caller: Caller, parentId: string, request: ChainRequest, options: CreateOptions = {}): Promise<Made> {
+      if (!isId(parentId)) throw notFound('packet');
+      return createOne(caller, { ...request, parent_packet_id: parentId }, options, () => notFound('packet'));
+    },
+
+    /** Creates what can be created. When nothing can, the whole batch is refused with the items' faults beside it. */
+    createBatch(caller: Caller, items: readonly BatchItem[], options: CreateOptions = {}): Promise<Made> {
+      const parents = items.flatMap((item) => ('request' in item && item.request.parent_packet_id !== undefined ? [item.request.parent_packet_id.toLowerCase()] : []));
+      return createUnder(caller, options, parents, (desk, take, now) => {
+        const created: Packet[] = [];
+        const errors: ItemFault[] = [];
+        const refusals: ServiceError[] = [];
+        for (const [index, item] of items.entries()) {
+          try {
+            if ('error' in item) throw item.error;
+            const refuseParent = () => new ServiceError('VALIDATION_ERROR', 'parent_packet_id names no packet of this tenant.', { field: 'parent_packet_id' });
+            created.push(createAt(desk, take, now, item.request, options.agentId, refuseParent));
+          } catch (error) {
+            const fault = itemFault(error);
+            errors.push({ index, ...fault, field: (error as ServiceError).field });
+            refusals.push(error as ServiceError);
+          }
+        }
+        if (created.length === 0) throw allRefused(refusals, errors);
+        const body = `{"created":[${created.map(packetText).join(',')}],"errors":${JSON.stringify(errors)}}`;
+        return { status: 201, body, etag: null };
+      });
+    },
+
+    claim: (caller: Caller, id: string, claimant: Claimant, ifMatch?: string) => change(caller, id, { kind: 'claim', claimant }, ifMatch),
+    respond: (caller: Caller, id: string, answer: RespondRequest, ifMatch?: string) => change(caller, id, { kind: 'respond', answer }, ifMatch),
+    patch: (caller: Caller, id: string, patch: PatchRequest, { agentId, ifMatch }: { agentId?: string | undefined; ifMatch?: string | undefined } = {}) =>
+      change(caller, id, { kind: 'patch', patch, agentId }, ifMatch),
+    expire: (caller: Caller, id: string, { agentId, ifMatch }: { agentId?: string | undefined; ifMatch?: string | undefined } = {}) =>
+      change(caller, id, { kind: 'delete', agentId }, ifMatch),
+    claimEach: (caller: Caller, ids: readonly string[], claimant: Claimant) => changeEach(caller, ids, { kind: 'claim', claimant }),
+    completeEach: (caller: Caller, ids: readonly string[], agentId: string | undefined) => changeEach(caller, ids, { kind: 'complete', agentId }),
+
+    /** Removes a packet for good: its content and its trail go, one entry that says so stays. */
+    async remove(caller: Caller, id: string, { agentId, ifMatch }: { agentId?: string | undefined; ifMatch?: string | undefined } = {}): Promise<void> {
+      if (!caller.admin) throw new ServiceError('FORBIDDEN', 'Removing a packet for good needs an admin key.');
+      if (!isId(id)) throw notFound('packet');
+      const now = clock();
+      await store.of(caller.tenant_id).commit({
+        packets: [id],
+        work(desk) {
+          const packet = desk.packet(id);
+          if (packet === undefined) throw notFound('packet');
+          requireMatch(packet, ifMatch);
+          desk.remove(packet);
+          const actor = agentId === undefined ? `key:${caller.key_id}` : `agent:${agentId}`;
+          desk.append(id, [{ event_type: 'deleted', type: 'packet.deleted', actor, details: {} }], now);
+        },
+      });
+    },
+
+    /** What a sweeper does to a packet of any tenant. */
+    sweep: (tenantId: string, id: string, command: Command & { kind: 'time_out' | 'expire_unclaimed' }) =>
+      store.of(tenantId).commit({
+        packets: [id],
+        work(desk) {
+          const before = desk.packet(id);
+          if (before === undefined) return;
+          const now = clock();
+          const { packet, events } = decide(before, command, now);
+          if (events.length === 0) return;
+          desk.save(packet, { searchable: false });
+          desk.append(id, events, now);
+        },
+      }),
+
+    /** Seconds until the daily cap lets another packet through; 0 when it does now. */
+    async capWaitSeconds(caller: Caller): Promise<number> {
+      const cap = capOf(caller);
+      if (!Number.isFinite(cap)) return 0;
+      const now = clock();
+      return (await store.of(caller.tenant_id).usedOn(dayOf(now))) >= cap ? secondsToMidnight(now) : 0;
+    },
+  };
+}
+
+export type PacketService = ReturnType<typeof createPacketService>;
+
+function capReached(cap: number, now: Date): ServiceError {
+  const seconds = secondsToMidnight(now);
+  return new ServiceError('RATE_LIMITED', `The tenant may create ${cap} packets a day and has; the next UTC day begins in ${seconds} seconds.`, {
+    headers: { 'Retry-After': String(seconds) },
+  });
+}
+
+/** `If-Match` (RFC 9110, 13.1.1): one of the tags listed, or `*`. */
+function requireMatch(packet: Packet, ifMatch: string | undefined): void {
+  if (ifMatch === undefined || ifMatch.trim() === '*') return;
+  const tags = ifMatch.split(',').map((tag) => tag.trim());
+  if (!tags.includes(entityTag(packet))) {
+    throw new ServiceError('PRECONDITION_FAILED', `The packet has changed: it is at revision ${packet.revision} now.`);
+  }
+}
+
+function requireSize(before: Packet, after: Packet, limit: number): void {
+  const size = Buffer.byteLength(packetText(after));
+  if (size > limit + ownBytes && size > Buffer.byteLength(packetText(before))) {
+    throw new ServiceError('PAYLOAD_TOO_LARGE', `The packet would grow over the ${limit} bytes that this tenant's tier allows.`);
+  }
+}
+
+function itemFault(error: unknown): ItemFault {
+  if (!(error instanceof ServiceError)) throw error;
+  return { error: error.message, code: error.code, ...error.extra };
+}
+
+/** Why a batch failed as a whole: 429 when the daily cap alone was the reason, else 400. */
+function allRefused(refusals: readonly ServiceError[], errors: readonly ItemFault[]): ServiceError {
+  const [first] = refusals;
+  const extra = { created: [], errors };
+  if (first !== undefined && refusals.every(({ code }) => code === 'RATE_LIMITED')) {
+    return new ServiceError('RATE_LIMITED', first.message, { extra, headers: first.headers });
+  }
+  return new ServiceError('VALIDATION_ERROR', 'None of the packets could be created; errors says why.', { field: 'packets', extra });
+}

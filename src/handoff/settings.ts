@@ -1,0 +1,72 @@
+import { databaseUrlProblem } from '../kit/sql/database.ts';
+import { listOf, oneOf, readSettings, type SettingsOf, text, whole, wholeOrUnlimited, yesOrNo } from '../kit/settings.ts';
+import type { Tier } from './model/common.ts';
+import { looksLikeKey } from './rules/keys.ts';
+import type { TierLimits } from './rules/tiers.ts';
+
+const hour = (tier: string, fallback: string) =>
+  whole({ variable: `SERVICE_HOURLY_QUOTA_${tier}`, fallback, help: `Requests an hour for a ${tier.toLowerCase()} tenant; 0 = off.` });
+const day = (tier: string, fallback: string) =>
+  wholeOrUnlimited({ variable: `SERVICE_HANDOFFS_PER_DAY_${tier}`, fallback, help: `Packets a UTC day for a ${tier.toLowerCase()} tenant: a number, or unlimited.` });
+const bytes = (tier: string, fallback: string) =>
+  whole({ variable: `SERVICE_PACKET_BYTES_${tier}`, fallback, help: `The largest packet of a ${tier.toLowerCase()} tenant, in bytes of request body.` }, 1024, 16_777_216);
+const connections = (tier: string, fallback: string) =>
+  whole({ variable: `SERVICE_CONNECTIONS_${tier}`, fallback, help: `Open streams of a ${tier.toLowerCase()} tenant.` });
+
+/** Every setting of the handoff service. Flags beat the environment, that beats the TOML file, that the defaults. */
+export const settingsTable = {
+  host: text({ variable: 'SERVICE_HOST', flag: '--host', fallback: '0.0.0.0', help: 'The address to listen on.' }),
+  port: whole({ variable: 'SERVICE_PORT', flag: '--port', fallback: '8080', help: 'The port to listen on; 0 picks a free one.' }, 0, 65_535),
+  databaseUrl: text(
+    { variable: 'SERVICE_DATABASE_URL', fallback: 'sqlite://./data/handoff.db', help: 'sqlite://PATH, sqlite::memory: or postgres://user:password@host:port/database.' },
+    databaseUrlProblem,
+  ),
+  redisUrl: text({ variable: 'SERVICE_REDIS_URL', fallback: undefined, help: 'redis://host:port: the broker between instances, and their shared limit counters.' }, (url) =>
+    /^rediss?:\/\/.+/.test(url) ? undefined : 'redis://host:port',
+  ),
+  adminKey: text({ variable: 'SERVICE_ADMIN_KEY', fallback: undefined, help: "The first admin key's value, for an empty database; made and printed when not set." }, (key) => {
+    if (!/^[\x21-\x7e]{16,512}$/.test(key)) return '16 to 512 visible ASCII characters without spaces';
+    return looksLikeKey(key) ? undefined : 'a text that does not begin with svc_, or a whole key of this service';
+  }),
+  devMode: yesOrNo({ variable: 'SERVICE_DEV_MODE', fallback: 'false', help: 'Streams without a key see the tenant default.' }),
+  rateLimitPerMinute: whole({ variable: 'SERVICE_RATE_LIMIT_PER_MINUTE', fallback: '60', help: 'Requests in any 60 seconds for each key; 0 = off.' }),
+  hourlyQuotaFree: hour('FREE', '100'),
+  hourlyQuotaPro: hour('PRO', '1000'),
+  hourlyQuotaBusiness: hour('BUSINESS', '10000'),
+  handoffsPerDayFree: day('FREE', '5'),
+  handoffsPerDayPro: day('PRO', 'unlimited'),
+  handoffsPerDayBusiness: day('BUSINESS', 'unlimited'),
+  packetBytesFree: bytes('FREE', '65536'),
+  packetBytesPro: bytes('PRO', '262144'),
+  packetBytesBusiness: bytes('BUSINESS', '1048576'),
+  batchMax: whole({ variable: 'SERVICE_BATCH_MAX', fallback: '100', help: 'The most items of a batch.' }, 1, 10_000),
+  connectionsFree: connections('FREE', '10'),
+  connectionsPro: connections('PRO', '100'),
+  connectionsBusiness: connections('BUSINESS', '1000'),
+  webhookAllow: listOf({ variable: 'SERVICE_WEBHOOK_ALLOW', fallback: '', help: 'Hosts or CIDRs that webhooks may reach although they are private; plain http too. For development.' }, (item) => item),
+  webhookRetrySeconds: listOf({ variable: 'SERVICE_WEBHOOK_RETRY_SECONDS', fallback: '1,5,30,300,3600,21600', help: 'The delays after each failed delivery, in seconds.' }, (item) => {
+    if (!/^\d+(\.\d+)?$/.test(item)) throw new Error(`a comma-separated list of seconds, not ${JSON.stringify(item)}`);
+    return Number(item);
+  }),
+  unclaimedTtlSeconds: whole({ variable: 'SERVICE_UNCLAIMED_TTL_SECONDS', fallback: '0', help: 'How long a packet may stay unclaimed before it expires, in seconds; 0 = off.' }),
+  logLevel: oneOf({ variable: 'SERVICE_LOG_LEVEL', fallback: 'info', help: 'What is logged.' }, ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent']),
+} as const;
+
+export type Settings = SettingsOf<typeof settingsTable>;
+
+/**
+ * The settings of the handoff service.
+ * @throws SettingsError that lists every problem
+ */
+export function readHandoffSettings(sources: Parameters<typeof readSettings>[1]): Settings {
+  return readSettings(settingsTable, sources);
+}
+
+/** What the settings allow each tier. */
+export function tierLimits(settings: Settings): Record<Tier, TierLimits> {
+  return {
+    free: { hourlyQuota: settings.hourlyQuotaFree, handoffsPerDay: settings.handoffsPerDayFree, packetBytes: settings.packetBytesFree },
+    pro: { hourlyQuota: settings.hourlyQuotaPro, handoffsPerDay: settings.handoffsPerDayPro, packetBytes: settings.packetBytesPro },
+    business: { hourlyQuota: settings.hourlyQuotaBusiness, handoffsPerDay: settings.handoffsPerDayBusiness, packetBytes: settings.packetBytesBusiness },
+  };
+}

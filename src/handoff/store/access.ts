@@ -1,0 +1,183 @@
+import { type Kysely, sql } from 'kysely';
+
+import { conflict, notFound } from '../../kit/errors.ts';
+import type { Database } from '../../kit/sql/dialect.ts';
+import type { ApiKey, Tenant } from '../model/access.ts';
+import type { Tier } from '../model/common.ts';
+import type { Remembered } from './units.ts';
+import type { Tables } from './tables.ts';
+
+/** A key that is valid now, with what its tenant allows. */
+export interface KeyAccess {
+  key_id: string;
+  key_tier: Tier;
+  admin: number;
+  hash: string;
+  tenant_id: string;
+  tenant_tier: Tier;
+  handoffs_per_day: number | null;
+}
+
+/** A key to be stored. */
+export interface KeyToStore {
+  id: string;
+  tenant_id: string;
+  name: string;
+  tier: Tier;
+  admin: boolean;
+  prefix: string;
+  hash: string;
+  created_at: string;
+}
+
+/** An entry of the audit log that is not about a packet. */
+export interface AuditNote {
+  id: string;
+  tenant_id: string;
+  actor: string;
+  event_type: string;
+  resource: 'api_key' | 'tenant';
+  details: Record<string, unknown>;
+  timestamp: string;
+}
+
+const tenantColumns = ['id', 'name', 'tier', 'handoffs_per_day', 'max_api_keys', 'created_at', 'updated_at', 'deleted_at'] as const;
+const keyColumns = ['id', 'name', 'tier', 'prefix', 'admin', 'created_at'] as const;
+
+type Tx = Kysely<Tables>;
+
+/** Raises the version that tells every instance to forget the keys it knows. */
+async function forgetKeys(tx: Tx): Promise<void> {
+  await tx.updateTable('versions').set({ value: sql`value + 1` }).where('name', '=', 'access').execute();
+}
+
+async function note(tx: Tx, { details, ...entry }: AuditNote): Promise<void> {
+  await tx.insertInto('events').values({ ...entry, packet_id: null, details: JSON.stringify(details) }).execute();
+  await tx
+    .insertInto('counters')
+    .values({ tenant_id: entry.tenant_id, name: 'events', value: 1 })
+    .onConflict((conflict) => conflict.columns(['tenant_id', 'name']).doUpdateSet({ value: sql`counters.value + 1` }))
+    .execute();
+}
+
+const shown = (row: Omit<ApiKey, 'admin'> & { admin: number }): ApiKey => ({ ...row, admin: row.admin === 1 });
+
+/** Tenants and their keys. What changes a key or a tenant also tells every instance to forget the keys it knows. */
+export function createAccessStore(database: Database<Tables>) {
+  // A no-op on SQLite, where transactions that write are one at a time; on PostgreSQL it makes them so for a tenant.
+  const locking = database.name === 'postgres';
+
+  async function lockTenant(tx: Tx, id: string): Promise<Tenant> {
+    let query = tx.selectFrom('tenants').select(tenantColumns).where('id', '=', id).where('deleted_at', 'is', null);
+    if (locking) query = query.forUpdate();
+    const tenant = await query.executeTakeFirst();
+    if (tenant === undefined) throw notFound('tenant');
+    return tenant;
+  }
+
+  const byHash = database.query<{ hash: string }, KeyAccess>((db, { hash }) =>
+    db
+      .selectFrom('api_keys')
+      .innerJoin('tenants', 'tenants.id', 'api_keys.tenant_id')
+      .select(['api_keys.id as key_id', 'api_keys.tier as key_tier', 'admin', 'hash', 'tenant_id', 'tenants.tier as tenant_tier', 'handoffs_per_day'])
+      .where('hash', '=', hash)
+      .where('revoked_at', 'is', null)
+      .where('deleted_at', 'is', null),
+  );
+  const version = database.query<Record<string, never>, { value: number }>((db) => db.selectFrom('versions').select('value').where('name', '=', 'access'));
+
+  return {
+    /** Rises whenever a key or a tenant changed, on any instance. */
+    async version(): Promise<number> {
+      return (await version.first({}))?.value ?? 0;
+    },
+    keyByHash: (hash: string) => byHash.first({ hash }),
+
+    async keysOf(tenantId: string): Promise<ApiKey[]> {
+      const rows = await database.reads.selectFrom('api_keys').select(keyColumns).where('tenant_id', '=', tenantId).where('revoked_at', 'is', null).orderBy('id').execute();
+      return rows.map(shown);
+    },
+
+    /**
+     * Stores a key, or gives what was answered before under the same idempotency key.
+     * `decide` sees the tenant, locked, and gives the key; it throws to refuse.
+     */
+    async addKey(
+      tenantId: string,
+      idempotency: { tenantId: string; key: string; fingerprint: string; status: number; now: Date } | undefined,
+      decide: (tenant: Tenant) => { key: KeyToStore; note: AuditNote },
+    ): Promise<{ key: KeyToStore } | { remembered: Remembered }> {
+      return database.transaction(async (tx) => {
+        const tenant = await lockTenant(tx, tenantId);
+        if (idempotency !== undefined) {
+          const remembered = await tx.selectFrom('idempotency').selectAll().where('tenant_id', '=', idempotency.tenantId).where('key', '=', idempotency.key).executeTakeFirst();
+          if (remembered !== undefined) return { remembered };
+        }
+        const decided = decide(tenant);
+        const { count } = await tx
+          .selectFrom('api_keys')
+          .select(sql<number>`count(*)`.as('count'))
+          .where('tenant_id', '=', tenantId)
+          .where('revoked_at', 'is', null)
+          .executeTakeFirstOrThrow();
+        if (Number(count) >= tenant.max_api_keys) throw conflict(`The tenant has all the ${tenant.max_api_keys} API keys it may have; delete one first.`);
+        await tx.insertInto('api_keys').values({ ...decided.key, admin: decided.key.admin ? 1 : 0, revoked_at: null }).execute();
+        await note(tx, decided.note);
+        if (idempotency !== undefined) {
+          const { tenantId: tenant_id, key, fingerprint, status, now } = idempotency;
+          await tx.insertInto('idempotency').values({ tenant_id, key, fingerprint, status, body: null, etag: null, created_at: now.toISOString() }).execute();
+        }
+        return { key: decided.key };
+      });
+    },
+
+    /** Revokes a key of the tenant, or of any tenant when that is undefined. */
+    async revokeKey(tenantId: string | undefined, id: string, at: string, noteOf: (key: { tenant_id: string; name: string }) => AuditNote): Promise<void> {
+      await database.transaction(async (tx) => {
+        let query = tx.updateTable('api_keys').set({ revoked_at: at }).where('id', '=', id).where('revoked_at', 'is', null);
+        if (tenantId !== undefined) query = query.where('tenant_id', '=', tenantId);
+        const key = await query.returning(['tenant_id', 'name']).executeTakeFirst();
+        if (key === undefined) throw notFound('API key');
+        await note(tx, noteOf(key));
+        await forgetKeys(tx);
+      });
+    },
+
+    tenants: () => database.reads.selectFrom('tenants').select(tenantColumns).where('deleted_at', 'is', null).orderBy('number').execute() as Promise<Tenant[]>,
+
+    async tenant(id: string): Promise<Tenant> {
+      const tenant = await database.reads.selectFrom('tenants').select(tenantColumns).where('id', '=', id).where('deleted_at', 'is', null).executeTakeFirst();
+      if (tenant === undefined) throw notFound('tenant');
+      return tenant;
+    },
+
+    async addTenant(tenant: Tenant, entry: AuditNote): Promise<void> {
+      await database.transaction(async (tx) => {
+        await tx.insertInto('tenants').values(tenant).execute();
+        await note(tx, entry);
+      });
+    },
+
+    /** Changes a tenant, locked: `decide` gives it as it shall be. */
+    async changeTenant(id: string, decide: (tenant: Tenant) => { tenant: Tenant; note: AuditNote }): Promise<Tenant> {
+      return database.transaction(async (tx) => {
+        const decided = decide(await lockTenant(tx, id));
+        const { id: _, ...changed } = decided.tenant;
+        await tx.updateTable('tenants').set(changed).where('id', '=', id).execute();
+        await note(tx, decided.note);
+        await forgetKeys(tx);
+        return decided.tenant;
+      });
+    },
+
+    /** Makes the first tenant and key when there is no tenant yet; whether this call made them. */
+    async begin(tenant: Tenant, key: KeyToStore): Promise<boolean> {
+      return database.transaction(async (tx) => {
+        const made = await tx.insertInto('tenants').values(tenant).onConflict((conflict) => conflict.column('id').doNothing()).returning('id').executeTakeFirst();
+        if (made === undefined) return false;
+        await tx.insertInto('api_keys').values({ ...key, admin: 1, revoked_at: null }).execute();
+        return true;
+      });
+    },
+  };
+}

@@ -1,0 +1,25 @@
+import { openDatabase } from '../../kit/sql/database.ts';
+import { executeOn, SqliteConnection, sqlitePath } from '../../kit/sql/sqlite.ts';
+import { serveTasks, threadData } from '../../kit/thread.ts';
+import { createIndexer } from './search.ts';
+import type { Tables } from './tables.ts';
+
+/**
+ * The thread beside the service: it writes the search index behind the packets, and on SQLite it runs the reads that
+ * would hold up everybody else (ranking a common word, counting, deep offsets).
+ */
+const { databaseUrl } = threadData<{ databaseUrl: string }>();
+const database = openDatabase<Tables>(databaseUrl);
+const indexer = createIndexer(database);
+const reader = databaseUrl.startsWith('sqlite') ? executeOn(new SqliteConnection(sqlitePath(databaseUrl), { readOnly: true })) : undefined;
+
+const tasks = {
+  prepare: (argument: { tenantId?: string; limit: number }) => indexer.prepare(argument),
+  write: (_: Record<string, never>) => indexer.write(),
+  read: ({ sql, parameters }: { sql: string; parameters: readonly unknown[] }) => reader!(sql, parameters),
+};
+
+/** What the thread does for the service. */
+export type SearchTasks = typeof tasks;
+
+serveTasks(tasks);

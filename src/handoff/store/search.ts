@@ -1,0 +1,151 @@
+import { sql } from 'kysely';
+
+import type { Database } from '../../kit/sql/dialect.ts';
+import type { Packet } from '../model/packet.ts';
+import { searchableWords } from '../rules/words.ts';
+import { matches, type PacketFilter } from './packets.ts';
+import type { Tables } from './tables.ts';
+
+/** A packet that a search found. */
+export interface Found {
+  summary: string;
+  packet: string;
+}
+
+/**
+ * A tenant's word in the index. Every tenant has words of its own there, so that a search reads nothing of another's
+ * and a word that is common elsewhere costs nothing here.
+ */
+const ownWord = (tenantNumber: number, word: string) => `${tenantNumber}_${word}`;
+
+/** Where PostgreSQL's positions end; words beyond it still count, all at this place. */
+const lastPosition = 16_383;
+
+/** PostgreSQL keeps at most this many positions of a word. */
+const maxPositions = 255;
+
+/** The words as the database's index takes them. */
+function indexText(database: Database<Tables>['name'], words: readonly string[]): string {
+  if (database === 'sqlite') return words.join(' ');
+  const positions = new Map<string, number[]>();
+  for (const [index, word] of words.entries()) {
+    const at = positions.get(word);
+    const position = Math.min(index + 1, lastPosition);
+    if (at === undefined) positions.set(word, [position]);
+    else if (at.length < maxPositions && at.at(-1) !== position) at.push(position);
+  }
+  return [...positions].map(([word, at]) => `'${word}':${at.join(',')}`).join(' ');
+}
+
+interface Prepared {
+  tenant_id: string;
+  packet_id: string;
+  revision: number;
+  /** Null when the packet is gone. */
+  seq: number | null;
+  text: string;
+}
+
+/**
+ * Writes the index behind the packets. `prepare` reads queued packets and makes their words; `write` puts those into
+ * the index that have not changed since. Both belong to one caller at a time.
+ */
+export function createIndexer(database: Database<Tables>) {
+  let prepared: Prepared[] = [];
+
+  return {
+    /** Takes up to `limit` queued packets, oldest first, of one tenant or of all; how many there were. */
+    async prepare({ tenantId, limit }: { tenantId?: string; limit: number }): Promise<number> {
+      let query = database.reads
+        .selectFrom('search_queue')
+        .innerJoin('tenants', 'tenants.id', 'search_queue.tenant_id')
+        .leftJoin('packets', (join) => join.onRef('packets.tenant_id', '=', 'search_queue.tenant_id').onRef('packets.id', '=', 'search_queue.packet_id'))
+        .select(['search_queue.tenant_id', 'search_queue.packet_id', 'search_queue.revision', 'tenants.number', 'packets.seq', 'packets.packet']);
+      if (tenantId !== undefined) query = query.where('search_queue.tenant_id', '=', tenantId);
+      const rows = await query.orderBy('search_queue.tenant_id').orderBy('search_queue.packet_id').limit(limit).execute();
+      prepared = rows.map(({ tenant_id, packet_id, revision, number, seq, packet }) => {
+        const words = packet === null ? [] : searchableWords(JSON.parse(packet) as Packet);
+        return { tenant_id, packet_id, revision, seq, text: indexText(database.name, words.map((word) => ownWord(number, word))) };
+      });
+      return prepared.length;
+    },
+
+    async write(): Promise<void> {
+      const rows = prepared;
+      prepared = [];
+      if (rows.length === 0) return;
+      await database.session(async (session) => {
+        const keyOf = ({ tenant_id, packet_id }: { tenant_id: unknown; packet_id: unknown }) => `${tenant_id} ${packet_id}`;
+        const keys = rows.map(({ tenant_id, packet_id }) => ({ tenant_id, packet_id }));
+        const queued = await session.find('search_queue', ['tenant_id', 'packet_id', 'revision'], keys);
+        const revisions = new Map(queued.map((row) => [keyOf(row as never), row.revision]));
+        // What changed again since it was read stays queued and is read again.
+        const current = rows.filter((row) => revisions.get(keyOf(row)) === row.revision);
+        const present = current.filter((row) => row.seq !== null);
+        await session.remove('search_queue', current.map(({ tenant_id, packet_id }) => ({ tenant_id, packet_id })));
+        await session.remove('search_index', present.filter(({ revision }) => revision > 1).map(({ seq }) => ({ rowid: seq })));
+        await session.insert('search_index', present.map(({ seq, text }) => ({ rowid: seq, words: text })));
+      });
+    },
+  };
+}
+
+export type Indexer = ReturnType<typeof createIndexer>;
+
+/** Reading the index. */
+export function createSearchReads(database: Database<Tables>) {
+  const tenantNumber = database.query<{ id: string }, { number: number }>((db, { id }) => db.selectFrom('tenants').select('number').where('id', '=', id));
+
+  /** The condition that a packet has all the phrases, in the database's own spelling; every word is quoted. */
+  function found(number: number, phrases: readonly (readonly string[])[]) {
+    const own = phrases.map((phrase) => phrase.map((word) => ownWord(number, word)));
+    if (database.name === 'sqlite') {
+      const query = own.map((phrase) => `"${phrase.join(' ')}"`).join(' AND ');
+      return { condition: sql<boolean>`search_index match ${query}`, rank: sql`rank` };
+    }
+    const query = own.map((phrase) => `(${phrase.map((word) => `'${word}'`).join(' <-> ')})`).join(' & ');
+    return { condition: sql<boolean>`search_index.words @@ ${query}::tsquery`, rank: sql`ts_rank(search_index.words, ${query}::tsquery) desc, search_index.rowid desc` };
+  }
+
+  return {
+    /** How many of the tenant's packets (or of all) wait to be indexed. */
+    async queued(tenantId?: string): Promise<number> {
+      let query = database.reads.selectFrom('search_queue').select(sql<number>`count(*)`.as('count'));
+      if (tenantId !== undefined) query = query.where('tenant_id', '=', tenantId);
+      return Number((await query.executeTakeFirstOrThrow()).count);
+    },
+
+    /** The packets that have all the phrases, best match first, and how many they are. */
+    async search(
+      tenantId: string,
+      phrases: readonly (readonly string[])[],
+      filter: PacketFilter,
+      { limit, offset }: { limit: number; offset: number },
+    ): Promise<{ rows: Found[]; total: number }> {
+      const tenant = await tenantNumber.first({ id: tenantId });
+      if (tenant === undefined) return { rows: [], total: 0 };
+      const { condition, rank } = found(tenant.number, phrases);
+      const page = database.longReads
+        .selectFrom('search_index')
+        .innerJoin('packets', 'packets.seq', 'search_index.rowid')
+        .select(['packets.summary', 'packets.packet'])
+        .where(condition)
+        .where(matches(tenantId, filter) as never)
+        .orderBy(rank)
+        .limit(limit)
+        .offset(offset);
+      // Words are the tenant's own, so without a filter the index alone can count.
+      const everything = Object.keys(filter).length === 0;
+      const count = everything
+        ? database.longReads.selectFrom('search_index').select(sql<number>`count(*)`.as('count')).where(condition)
+        : database.longReads
+            .selectFrom('search_index')
+            .innerJoin('packets', 'packets.seq', 'search_index.rowid')
+            .select(sql<number>`count(*)`.as('count'))
+            .where(condition)
+            .where(matches(tenantId, filter) as never);
+      const [rows, counted] = await Promise.all([page.execute(), count.executeTakeFirstOrThrow()]);
+      return { rows, total: Number(counted.count) };
+    },
+  };
+}

@@ -1,0 +1,283 @@
+import { conflict } from '../../kit/errors.ts';
+import type { NewId } from '../../kit/id.ts';
+import type { Database, Row, Session } from '../../kit/sql/dialect.ts';
+import { createGroups, type Outcome } from '../../kit/sql/groups.ts';
+import type { Packet } from '../model/packet.ts';
+import { dueAt, type PacketEvent } from '../rules/packet.ts';
+import { packetText, summarize } from '../rules/summary.ts';
+import type { Tables } from './tables.ts';
+
+/** The answer that a request with an idempotency key got. */
+export interface Remembered {
+  /** Method, path and body of that request. */
+  readonly fingerprint: string;
+  readonly status: number;
+  /** Null where the answer must not be repeated (a key in clear). */
+  readonly body: string | null;
+  readonly etag: string | null;
+}
+
+/**
+ * A unit of work on packets: what it must find locked, and what it does with that. Units that wait together share a
+ * transaction; `work` is pure but for its desk, writes nothing until it returns, and may be run again.
+ */
+export interface Unit<T> {
+  /** Packets to lock. */
+  readonly packets?: readonly string[];
+  /** The UTC day whose count of packets is capped, and so locked. */
+  readonly cappedDay?: string;
+  readonly idempotencyKey?: string | undefined;
+  work(desk: Desk): T;
+}
+
+/** A tenant's packets as one unit of work sees them, and what it wants written. */
+export interface Desk {
+  /** The packet, or undefined: unknown, or another tenant's. Only ids that the unit names. */
+  packet(id: string): Packet | undefined;
+  insert(packet: Packet): void;
+  save(packet: Packet, options: { searchable: boolean }): void;
+  /** Removes the packet with its content and its trail. */
+  remove(packet: Packet): void;
+  append(packetId: string, events: readonly PacketEvent[], now: Date): void;
+  /** How many packets were created on the capped day, this unit's own included. */
+  usedToday(): number;
+  /** Counts packets created on the day. */
+  use(day: string, count: number): void;
+  /** What was answered under the unit's idempotency key. */
+  remembered(): Remembered | undefined;
+  remember(answer: Remembered, now: Date): void;
+}
+
+interface TenantUnit {
+  readonly tenantId: string;
+  readonly unit: Unit<unknown>;
+}
+
+/** Everything a group writes, table by table. */
+interface Writes {
+  inserted: Packet[];
+  saved: Map<string, { before: Packet; after: Packet; searchable: boolean }>;
+  removed: Packet[];
+  events: Row[];
+  counts: Map<string, number>;
+  remembered: Row[];
+}
+
+const noWrites = (): Writes => ({ inserted: [], saved: new Map(), removed: [], events: [], counts: new Map(), remembered: [] });
+
+/** Carries out units of work in groups. */
+export function createUnits(database: Database<Tables>, newId: NewId) {
+  const groups = createGroups<Tables, TenantUnit>(database, async (session, units) => {
+    const found = await find(session, units);
+    const outcomes = units.map((unit) => carryOut(unit, found, newId));
+    await flush(session, found);
+    return outcomes;
+  });
+  return {
+    async commit<T>(tenantId: string, unit: Unit<T>): Promise<T> {
+      return (await groups.submit({ tenantId, unit: unit as Unit<unknown> })) as T;
+    },
+    waiting: groups.waiting,
+  };
+}
+
+/** What a group found, as it stands after each of its units; and what each tenant is to have written. */
+interface Found {
+  packets: Map<string, Packet>;
+  /** `seq` of the packets found, for the search index. */
+  seqs: Map<string, number>;
+  counts: Map<string, number>;
+  remembered: Map<string, Remembered>;
+  writes: Map<string, Writes>;
+}
+
+const at = (tenantId: string, key: string) => `${tenantId} ${key}`;
+const dayCounter = (day: string) => `created:${day}`;
+
+async function find(session: Session, units: readonly TenantUnit[]): Promise<Found> {
+  const packetKeys = unique(units, ({ tenantId, unit }) => (unit.packets ?? []).map((id) => ({ tenant_id: tenantId, id })));
+  const dayKeys = unique(units, ({ tenantId, unit }) => (unit.cappedDay === undefined ? [] : [{ tenant_id: tenantId, name: dayCounter(unit.cappedDay) }]));
+  const rememberedKeys = unique(units, ({ tenantId, unit }) => (unit.idempotencyKey === undefined ? [] : [{ tenant_id: tenantId, key: unit.idempotencyKey }]));
+
+  const packets = await session.find('packets', ['tenant_id', 'id', 'seq', 'packet'], packetKeys);
+  // A row that is not there can't be locked; made first, it can.
+  await session.insertMissing('counters', dayKeys.map((key) => ({ ...key, value: 0 })));
+  const counts = await session.find('counters', ['tenant_id', 'name', 'value'], dayKeys);
+  const remembered = await session.find('idempotency', ['tenant_id', 'key', 'fingerprint', 'status', 'body', 'etag'], rememberedKeys);
+
+  return {
+    packets: new Map(packets.map((row) => [at(`${row.tenant_id}`, `${row.id}`), JSON.parse(row.packet as string) as Packet])),
+    seqs: new Map(packets.map((row) => [at(`${row.tenant_id}`, `${row.id}`), row.seq as number])),
+    counts: new Map(counts.map((row) => [at(`${row.tenant_id}`, `${row.name}`), row.value as number])),
+    remembered: new Map(remembered.map((row) => [at(`${row.tenant_id}`, `${row.key}`), row as unknown as Remembered])),
+    writes: new Map(),
+  };
+}
+
+function unique(units: readonly TenantUnit[], keysOf: (unit: TenantUnit) => Row[]): Row[] {
+  const keys = new Map<string, Row>();
+  for (const unit of units) for (const key of keysOf(unit)) keys.set(Object.values(key).join(' '), key);
+  return [...keys.values()];
+}
+
+/** Runs one unit. What it wrote counts for the units behind it only when it returns: a unit that throws leaves nothing. */
+function carryOut({ tenantId, unit }: TenantUnit, found: Found, newId: NewId): Outcome<unknown> {
+  const own = noWrites();
+  const key = (id: string) => at(tenantId, id);
+  const count = (name: string, by: number) => void own.counts.set(name, (own.counts.get(name) ?? 0) + by);
+  const append = (packetId: string | null, events: readonly PacketEvent[], now: Date) => {
+    for (const { event_type, actor, details } of events) {
+      own.events.push(eventRow(newId(now), tenantId, { packet_id: packetId, event_type, actor, resource: 'packet', details, timestamp: now.toISOString() }));
+    }
+    count('events', events.length);
+  };
+
+  const desk: Desk = {
+    packet: (id) => own.saved.get(id)?.after ?? found.packets.get(key(id)),
+    insert(packet) {
+      own.inserted.push(packet);
+      count(`packets:${packet.status}`, 1);
+    },
+    save(packet, { searchable }) {
+      const before = desk.packet(packet.id)!;
+      const first = own.saved.get(packet.id);
+      own.saved.set(packet.id, { before: first?.before ?? before, after: packet, searchable: searchable || (first?.searchable ?? false) });
+      if (before.status !== packet.status) {
+        count(`packets:${before.status}`, -1);
+        count(`packets:${packet.status}`, 1);
+      }
+    },
+    remove(packet) {
+      own.removed.push(packet);
+      count(`packets:${packet.status}`, -1);
+    },
+    append,
+    usedToday: () => (unit.cappedDay === undefined ? 0 : (found.counts.get(key(dayCounter(unit.cappedDay))) ?? 0) + (own.counts.get(dayCounter(unit.cappedDay)) ?? 0)),
+    use: (day, by) => count(dayCounter(day), by),
+    remembered: () => (unit.idempotencyKey === undefined ? undefined : found.remembered.get(key(unit.idempotencyKey))),
+    remember({ fingerprint, status, body, etag }, now) {
+      own.remembered.push({ tenant_id: tenantId, key: unit.idempotencyKey!, fingerprint, status, body, etag, created_at: now.toISOString() });
+    },
+  };
+
+  try {
+    const result = unit.work(desk);
+    keep(tenantId, own, found);
+    return { result };
+  } catch (error) {
+    return { error };
+  }
+}
+
+/** Adds what a unit wrote to what its group writes, and to what the units behind it find. */
+function keep(tenantId: string, own: Writes, found: Found): void {
+  const writes = found.writes.get(tenantId) ?? noWrites();
+  found.writes.set(tenantId, writes);
+  writes.inserted.push(...own.inserted);
+  for (const [id, { before, after, searchable }] of own.saved) {
+    const earlier = writes.saved.get(id);
+    writes.saved.set(id, { before: earlier?.before ?? before, after, searchable: searchable || (earlier?.searchable ?? false) });
+    found.packets.set(at(tenantId, id), after);
+  }
+  for (const packet of own.removed) {
+    writes.removed.push(packet);
+    writes.saved.delete(packet.id);
+    found.packets.delete(at(tenantId, packet.id));
+  }
+  writes.events.push(...own.events);
+  for (const [name, by] of own.counts) {
+    writes.counts.set(name, (writes.counts.get(name) ?? 0) + by);
+    const key = at(tenantId, name);
+    found.counts.set(key, (found.counts.get(key) ?? 0) + by);
+  }
+  for (const row of own.remembered) {
+    writes.remembered.push(row);
+    found.remembered.set(at(tenantId, row.key as string), row as unknown as Remembered);
+  }
+}
+
+/** A row of the trail. */
+export function eventRow(
+  id: string,
+  tenantId: string,
+  entry: { packet_id: string | null; event_type: string; actor: string; resource: string; details: Record<string, unknown>; timestamp: string },
+): Row {
+  return { id, tenant_id: tenantId, ...entry, actor: column(entry.actor), details: JSON.stringify(entry.details) };
+}
+
+/** A text as a column keeps it: well-formed, since half a surrogate pair has no UTF-8. */
+function column(text: string): string {
+  return text.toWellFormed();
+}
+
+function packetRow(tenantId: string, packet: Packet): Row {
+  const { id, status, revision, metadata, hitl } = packet;
+  return {
+    tenant_id: tenantId,
+    id,
+    status,
+    revision,
+    source_agent: column(metadata.source_agent.id),
+    target_agent: column(metadata.target_agent.id),
+    priority: metadata.priority,
+    hitl_required: hitl?.required === true ? 1 : 0,
+    due_at: dueAt(packet),
+    summary: JSON.stringify(summarize(packet)),
+    packet: packetText(packet),
+  };
+}
+
+function tagRows(tenantId: string, { id, metadata }: Packet): Row[] {
+  return [...new Set(metadata.tags.map(column))].map((tag) => ({ tenant_id: tenantId, tag, packet_id: id }));
+}
+
+const sameTags = (one: Packet, other: Packet) => one.metadata.tags.join('\u0000') === other.metadata.tags.join('\u0000');
+
+/** Writes all that the group's units want written, each table once. */
+async function flush(session: Session, { writes, seqs }: Found): Promise<void> {
+  const all = [...writes];
+  const each = <T>(rows: (tenantId: string, own: Writes) => readonly T[]) => all.flatMap(([tenantId, own]) => rows(tenantId, own));
+  const saved = each((tenantId, own) => [...own.saved.values()].map((change) => ({ tenantId, ...change })));
+  const retagged = saved.filter(({ before, after }) => !sameTags(before, after));
+  const removed = each((tenantId, own) => own.removed.map((packet) => ({ tenantId, packet })));
+  const queued = [
+    ...each((tenantId, own) => own.inserted.map((after) => ({ tenantId, after }))),
+    ...saved.filter(({ searchable }) => searchable),
+  ];
+
+  await session.insert('packets', each((tenantId, own) => own.inserted.map((packet) => packetRow(tenantId, packet))));
+  await session.update('packets', ['tenant_id', 'id'], saved.map(({ tenantId, after }) => packetRow(tenantId, after)));
+  await session.remove('packet_tags', retagged.flatMap(({ tenantId, before }) => tagRows(tenantId, before)));
+  await session.insert('packet_tags', [
+    ...each((tenantId, own) => own.inserted.flatMap((packet) => tagRows(tenantId, packet))),
+    ...retagged.flatMap(({ tenantId, after }) => tagRows(tenantId, after)),
+  ]);
+  if (removed.length > 0) {
+    const keys = removed.map(({ tenantId, packet }) => ({ tenant_id: tenantId, packet_id: packet.id }));
+    for (const { tenant_id } of await session.find('events', ['tenant_id'], keys)) {
+      const counts = writes.get(tenant_id as string)!.counts;
+      counts.set('events', (counts.get('events') ?? 0) - 1);
+    }
+    await session.remove('search_index', removed.map(({ tenantId, packet }) => ({ rowid: seqs.get(at(tenantId, packet.id)) ?? 0 })));
+    await session.remove('search_queue', keys);
+    await session.remove('packet_tags', removed.flatMap(({ tenantId, packet }) => tagRows(tenantId, packet)));
+    await session.remove('events', keys);
+    await session.remove('packets', removed.map(({ tenantId, packet }) => ({ tenant_id: tenantId, id: packet.id })));
+  }
+  await session.insert('events', each((_, own) => own.events));
+  await session.put('search_queue', ['tenant_id', 'packet_id'], queued.map(({ tenantId, after }) => ({ tenant_id: tenantId, packet_id: after.id, revision: after.revision })));
+  await session.insert('idempotency', each((_, own) => own.remembered));
+  await session.add('counters', ['tenant_id', 'name'], 'value', each((tenantId, own) => [...own.counts].filter(([, by]) => by !== 0).map(([name, value]) => ({ tenant_id: tenantId, name, value }))));
+}
+
+/**
+ * The answer to a request whose idempotency key was used before: the first answer, or 409 when it was another request
+ * or its answer may not be shown twice.
+ */
+export function repeated(remembered: Remembered | undefined, fingerprint: string): (Remembered & { body: string }) | undefined {
+  if (remembered === undefined) return undefined;
+  if (remembered.fingerprint !== fingerprint) throw conflict('This Idempotency-Key was used for another request; use a new key.');
+  const { body } = remembered;
+  if (body === null) throw conflict('This request was carried out already; a key is shown only once.');
+  return { ...remembered, body };
+}

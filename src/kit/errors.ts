@@ -1,0 +1,87 @@
+/** Every error code a service answers with, and the HTTP status it travels under. */
+export const errorCodes = {
+  VALIDATION_ERROR: { status: 400, meaning: 'The request does not have the form this operation takes; `field` names the first fault, `errors` lists all of them.' },
+  UNAUTHORIZED: { status: 401, meaning: 'The API key is missing, unknown or revoked.' },
+  FORBIDDEN: { status: 403, meaning: 'The API key is valid but may not do this; it needs an admin key.' },
+  NOT_FOUND: { status: 404, meaning: 'Nothing of that id exists for this tenant, or the path is unknown.' },
+  METHOD_NOT_ALLOWED: { status: 405, meaning: 'The path exists, but not with this method; `Allow` lists the methods it has.' },
+  CONFLICT: { status: 409, meaning: 'The state of the resource does not allow this, for example a packet that is already claimed.' },
+  GONE: { status: 410, meaning: 'The resource has expired: an expired packet, or a question whose time to answer is over.' },
+  PRECONDITION_FAILED: { status: 412, meaning: 'The resource changed since the version named in `If-Match`.' },
+  PAYLOAD_TOO_LARGE: { status: 413, meaning: "The body is larger than the tenant's tier allows." },
+  UNSUPPORTED_MEDIA_TYPE: { status: 415, meaning: 'The body is not `application/json` in UTF-8.' },
+  RATE_LIMITED: { status: 429, meaning: 'A limit is used up; `Retry-After` says after how many seconds a request is let through again.' },
+  SERVER_ERROR: { status: 500, meaning: 'The service failed; the log has the cause under the `request_id`.' },
+  SERVICE_UNAVAILABLE: { status: 503, meaning: 'The database is out of reach; nothing was written, try again.' },
+} as const;
+
+export type ErrorCode = keyof typeof errorCodes;
+
+/** One fault of a request: the dotted path from the body's root (or a parameter's name) and a sentence. */
+export interface Fault {
+  field: string;
+  detail: string;
+}
+
+interface ErrorParts {
+  field?: string | null;
+  faults?: readonly Fault[];
+  /** Further members of the error body, for example `claimed_by`. */
+  extra?: Record<string, unknown>;
+  headers?: Record<string, string>;
+}
+
+/** An error a caller is meant to see: a code of the table, a sentence, and the field it is about. */
+export class ServiceError extends Error {
+  readonly code: ErrorCode;
+  readonly status: number;
+  readonly field: string | null;
+  readonly faults: readonly Fault[];
+  readonly extra: Record<string, unknown>;
+  readonly headers: Record<string, string>;
+
+  constructor(code: ErrorCode, detail: string, { field = null, faults = [], extra = {}, headers = {} }: ErrorParts = {}) {
+    super(detail);
+    this.name = 'ServiceError';
+    this.code = code;
+    this.status = errorCodes[code].status;
+    this.field = field;
+    this.faults = faults;
+    this.extra = extra;
+    this.headers = headers;
+  }
+
+  /** The body that travels, without the request's id: `{detail, code, field, status_code, ...}`. */
+  body(): Record<string, unknown> {
+    return {
+      detail: this.message,
+      code: this.code,
+      field: this.field,
+      status_code: this.status,
+      ...(this.faults.length > 1 ? { errors: this.faults } : {}),
+      ...this.extra,
+    };
+  }
+}
+
+/** A refusal of the request's form: 400 `VALIDATION_ERROR` on `field`. */
+export function invalid(field: string, detail: string): ServiceError {
+  return new ServiceError('VALIDATION_ERROR', detail, { field });
+}
+
+/** The answer for an unknown id and for another tenant's id alike: 404 `NOT_FOUND`. */
+export function notFound(what: string): ServiceError {
+  return new ServiceError('NOT_FOUND', `No such ${what}.`);
+}
+
+/** A refusal by state: 409 `CONFLICT`. */
+export function conflict(detail: string, extra: Record<string, unknown> = {}): ServiceError {
+  return new ServiceError('CONFLICT', detail, { extra });
+}
+
+/** The database is out of reach: 503 `SERVICE_UNAVAILABLE`. The cause goes to the log, never to a caller. */
+export function unavailable(cause?: unknown): ServiceError {
+  const error = new ServiceError('SERVICE_UNAVAILABLE', 'The database is not reachable; nothing was written. Try again in a moment.');
+  if (cause !== undefined) error.cause = cause;
+  return error;
+}

@@ -1,0 +1,137 @@
+import type { AddressInfo } from 'node:net';
+import fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify';
+import type { Logger } from 'pino';
+
+import { type ErrorCode, errorCodes, ServiceError, unavailable } from '../errors.ts';
+
+/** What the service remembers of a request for its log line and its metrics. */
+export interface RequestNotes {
+  /** The path pattern, never the raw path. */
+  route: string;
+  tenantId?: string;
+  /** Who is calling, as the service's admission found. */
+  context?: unknown;
+  /** The body's bytes as they came. */
+  rawBody?: Buffer;
+}
+
+declare module 'fastify' {
+  interface FastifyRequest {
+    notes: RequestNotes;
+  }
+}
+
+export interface AppParts {
+  logger: Logger;
+  /** Told of every finished request: for metrics. */
+  onAnswered(request: FastifyRequest, reply: FastifyReply, seconds: number): void;
+  isUnavailable(error: unknown): boolean;
+}
+
+/** The largest body any route takes; a route's own limit is below it. */
+const bodyCeiling = 16 * 1024 * 1024;
+
+/** An HTTP application with our error bodies, one log line a request, and time limits on slow senders. */
+export function createApp({ logger, onAnswered, isUnavailable }: AppParts): FastifyInstance {
+  const instance = process.pid.toString(36) + Date.now().toString(36);
+  let requests = 0;
+  const app = fastify({
+    logger: false,
+    bodyLimit: bodyCeiling,
+    genReqId: () => `${instance}-${(requests++).toString(36)}`,
+    // A sender that trickles headers or body is cut off; answers and streams are not touched by these.
+    http: { headersTimeout: 15_000, requestTimeout: 60_000, connectionsCheckingInterval: 5_000 },
+    keepAliveTimeout: 72_000,
+    forceCloseConnections: true,
+    routerOptions: { ignoreTrailingSlash: false, maxParamLength: 200 },
+    onProtoPoisoning: 'error',
+    clientErrorHandler: answerClientError,
+    frameworkErrors: (error, request, reply) => void sendError(reply as never, request as never, translate(error)),
+  });
+
+  app.decorateRequest('notes', null as never);
+  app.addHook('onRequest', (request, _reply, done) => {
+    request.notes = { route: request.routeOptions.url ?? 'unknown' };
+    done();
+  });
+  app.addHook('onResponse', (request, reply, done) => {
+    const ms = reply.elapsedTime;
+    onAnswered(request, reply, ms / 1000);
+    const { route, tenantId } = request.notes;
+    logger.info(
+      { request_id: request.id, tenant_id: tenantId, method: request.method, route, status: reply.statusCode, ms: Math.round(ms * 100) / 100 },
+      'request',
+    );
+    done();
+  });
+
+  function translate(error: unknown): ServiceError {
+    if (error instanceof ServiceError) return error;
+    const ours = frameworkError(error);
+    if (ours !== undefined) return ours;
+    return isUnavailable(error) ? unavailable(error) : new ServiceError('SERVER_ERROR', 'The service failed; the request_id finds the cause in its log.');
+  }
+
+  function sendError(reply: FastifyReply, request: FastifyRequest, error: ServiceError): FastifyReply {
+    return reply
+      .code(error.status)
+      .headers(error.headers)
+      .type('application/json; charset=utf-8')
+      .serializer((text: string) => text)
+      .send(JSON.stringify({ ...error.body(), request_id: request.id }));
+  }
+
+  app.setErrorHandler((thrown, request, reply) => {
+    const error = translate(thrown);
+    if (error.status >= 500) {
+      const cause = error.cause ?? thrown;
+      logger.error({ request_id: request.id, route: request.notes.route, err: describeCause(cause) }, 'request failed');
+    }
+    return sendError(reply, request, error);
+  });
+
+  return app;
+}
+
+/** What the log keeps of an unexpected error: its kind, message and stack, without the values a database may quote. */
+function describeCause(cause: unknown): { type: string; message: string; code?: unknown; stack?: string } {
+  if (!(cause instanceof Error)) return { type: typeof cause, message: 'Something that is not an Error was thrown.' };
+  const code = (cause as { code?: unknown }).code;
+  return { type: cause.name, message: cause.message, ...(code === undefined ? {} : { code }), ...(cause.stack === undefined ? {} : { stack: cause.stack }) };
+}
+
+const byStatus = new Map<number, ErrorCode>(
+  Object.entries(errorCodes).map(([code, { status }]) => [status, code as ErrorCode]),
+);
+
+/** The framework's own refusals, in our words. */
+function frameworkError(error: unknown): ServiceError | undefined {
+  if (typeof error !== 'object' || error === null || !('statusCode' in error) || !('code' in error)) return undefined;
+  const code = byStatus.get(Number(error.statusCode));
+  if (code === undefined || code === 'SERVER_ERROR' || !String(error.code).startsWith('FST_')) return undefined;
+  const sentences: Partial<Record<ErrorCode, string>> = {
+    PAYLOAD_TOO_LARGE: 'The body is larger than any request may be.',
+    UNSUPPORTED_MEDIA_TYPE: 'The body must be application/json in UTF-8.',
+    VALIDATION_ERROR: 'The request could not be read.',
+  };
+  return new ServiceError(code, sentences[code] ?? 'The request was refused.');
+}
+
+/** What Node itself refuses before there is a request: a broken request line, headers too large or too slow. */
+function answerClientError(error: NodeJS.ErrnoException, socket: NodeJS.Socket & { destroyed?: boolean }): void {
+  const late = error.code === 'ERR_HTTP_REQUEST_TIMEOUT';
+  const large = error.code === 'HPE_HEADER_OVERFLOW';
+  const [status, detail] = late ? ['408 Request Timeout', 'The request took too long to arrive.'] : large ? ['431 Request Header Fields Too Large', 'The headers are too large.'] : ['400 Bad Request', 'This is not a valid HTTP request.'];
+  const body = JSON.stringify({ detail, code: 'VALIDATION_ERROR', field: null, status_code: Number(status.slice(0, 3)) });
+  const stream = socket as unknown as import('node:net').Socket;
+  if (stream.destroyed || !stream.writable) return;
+  stream.end(`HTTP/1.1 ${status}\r\nContent-Type: application/json; charset=utf-8\r\nContent-Length: ${Buffer.byteLength(body)}\r\nConnection: close\r\n\r\n${body}`);
+}
+
+/** Starts listening and gives the address to print: port 0 has become a real port, a wildcard the loopback. */
+export async function listen(app: FastifyInstance, host: string, port: number): Promise<string> {
+  await app.listen({ host, port });
+  const address = app.server.address() as AddressInfo;
+  const shown = ['0.0.0.0', '::'].includes(host) ? '127.0.0.1' : host.includes(':') ? `[${host}]` : host;
+  return `http://${shown}:${address.port}`;
+}

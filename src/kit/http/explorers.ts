@@ -1,0 +1,60 @@
+import { readFileSync } from 'node:fs';
+import { createRequire } from 'node:module';
+import type { FastifyInstance } from 'fastify';
+
+const require = createRequire(import.meta.url);
+
+/** The files of the two explorers, from their packages: nothing is fetched from outside. */
+const assets: Record<string, { file: string; type: string }> = {
+  'swagger-ui.css': { file: 'swagger-ui-dist/swagger-ui.css', type: 'text/css; charset=utf-8' },
+  'swagger-ui-bundle.js': { file: 'swagger-ui-dist/swagger-ui-bundle.js', type: 'text/javascript; charset=utf-8' },
+  'redoc.standalone.js': { file: 'redoc/bundles/redoc.standalone.js', type: 'text/javascript; charset=utf-8' },
+};
+
+const scripts: Record<string, string> = {
+  'docs.js': `SwaggerUIBundle({ url: document.body.dataset.api, dom_id: '#explorer', deepLinking: true, tryItOutEnabled: true, persistAuthorization: true });`,
+  'redoc.js': `Redoc.init(document.body.dataset.api, { hideDownloadButton: false, disableSearch: false }, document.getElementById('explorer'));`,
+};
+
+// The explorers style elements in place and Redoc searches in a worker made from a blob; scripts come from here alone.
+const contentSecurityPolicy =
+  "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data:; font-src 'self' data:; connect-src 'self'; worker-src 'self' blob:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
+
+function page(title: string, base: string, head: string, body: string): string {
+  return `<!doctype html>
+<html lang="en">
+<head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1"><title>${title}</title><link rel="icon" href="data:,">${head}</head>
+<body data-api="${base}/openapi.json"><main id="explorer"></main>${body}</body>
+</html>
+`;
+}
+
+/** Serves `/openapi.json`, `/docs` and `/redoc` under the prefix. */
+export function mountExplorers(app: FastifyInstance, prefix: string, title: string, description: object): void {
+  const text = JSON.stringify(description, null, 2);
+  const html = { 'Content-Security-Policy': contentSecurityPolicy, 'X-Content-Type-Options': 'nosniff', 'Content-Type': 'text/html; charset=utf-8' };
+
+  app.get(`${prefix}/openapi.json`, async (_request, reply) => reply.type('application/json; charset=utf-8').send(text));
+  app.get(`${prefix}/docs`, async (_request, reply) =>
+    reply.headers(html).send(
+      page(`${title}: explorer`, prefix, `<link rel="stylesheet" href="${prefix}/docs/assets/swagger-ui.css">`, script(prefix, 'swagger-ui-bundle.js') + script(prefix, 'docs.js')),
+    ),
+  );
+  app.get(`${prefix}/redoc`, async (_request, reply) =>
+    reply.headers(html).send(page(`${title}: reference`, prefix, '<style>body{margin:0}</style>', script(prefix, 'redoc.standalone.js') + script(prefix, 'redoc.js'))),
+  );
+  for (const [name, { file, type }] of Object.entries(assets)) {
+    let bytes: Buffer | undefined;
+    app.get(`${prefix}/docs/assets/${name}`, async (_request, reply) => {
+      bytes ??= readFileSync(require.resolve(file));
+      return reply.type(type).header('Cache-Control', 'public, max-age=86400').send(bytes);
+    });
+  }
+  for (const [name, source] of Object.entries(scripts)) {
+    app.get(`${prefix}/docs/assets/${name}`, async (_request, reply) => reply.type('text/javascript; charset=utf-8').send(source));
+  }
+}
+
+function script(prefix: string, name: string): string {
+  return `<script src="${prefix}/docs/assets/${name}"></script>`;
+}

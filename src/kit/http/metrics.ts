@@ -1,0 +1,62 @@
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import { Counter, Gauge, Histogram, Registry } from 'prom-client';
+import { monitorEventLoopDelay } from 'node:perf_hooks';
+
+/** A gauge that is read when somebody asks for the metrics. */
+export interface GaugeParts {
+  name: string;
+  help: string;
+  read(): Promise<number> | number;
+}
+
+/** The metrics of a program. */
+export interface Metrics {
+  registry: Registry;
+  /** Counts one finished request; labels are the method, the route's pattern and the status, never a raw path. */
+  observe(request: FastifyRequest, reply: FastifyReply, seconds: number): void;
+  stop(): void;
+}
+
+/** Request counters, latencies, event-loop lag and the given gauges, in Prometheus text format. */
+export function createMetrics(gauges: readonly GaugeParts[]): Metrics {
+  const registry = new Registry();
+  const registers = [registry];
+  const requests = new Counter({ name: 'service_requests_total', help: 'Requests answered.', labelNames: ['method', 'endpoint', 'status'], registers });
+  const latency = new Histogram({
+    name: 'service_request_latency_seconds',
+    help: 'Time from the first byte of a request to the last of its answer.',
+    labelNames: ['method', 'endpoint'],
+    buckets: [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 10],
+    registers,
+  });
+  for (const { name, help, read } of gauges) {
+    new Gauge({
+      name,
+      help,
+      registers,
+      async collect() {
+        this.set(await read());
+      },
+    });
+  }
+  const lag = monitorEventLoopDelay({ resolution: 10 });
+  lag.enable();
+  new Gauge({
+    name: 'service_event_loop_lag_seconds',
+    help: 'The 99th percentile of the event loop delay since the last reading.',
+    registers,
+    collect() {
+      this.set(lag.count === 0 ? 0 : lag.percentile(99) / 1e9);
+      lag.reset();
+    },
+  });
+  return {
+    registry,
+    observe(request, reply, seconds) {
+      const endpoint = request.notes.route;
+      requests.inc({ method: request.method, endpoint, status: reply.statusCode });
+      latency.observe({ method: request.method, endpoint }, seconds);
+    },
+    stop: () => lag.disable(),
+  };
+}

@@ -1,0 +1,146 @@
+import { Ajv, type ErrorObject, type ValidateFunction } from 'ajv';
+import addFormats from 'ajv-formats';
+import type { TSchema } from 'typebox';
+
+import { type Fault, ServiceError } from '../errors.ts';
+
+/** Bodies up to this many characters get all their faults listed; of a larger one the first is enough. */
+const listAllBelow = 65_536;
+
+/** The most faults one answer lists. */
+const maxFaults = 50;
+
+const isoTimestamp = /^\d{4}-\d{2}-\d{2}([T ]\d{2}:\d{2}(:\d{2}(\.\d+)?)?(Z|[+-]\d{2}:?\d{2})?)?$/;
+
+/** A date or date-time of ISO 8601, with or without an offset. */
+export function isTimestamp(text: string): boolean {
+  return isoTimestamp.test(text) && !Number.isNaN(Date.parse(text));
+}
+
+function createAjv(options: { coerceTypes: boolean; allErrors: boolean }): Ajv {
+  const ajv = new Ajv({ ...options, strict: true, strictTypes: false, useDefaults: true, removeAdditional: false, verbose: true });
+  (addFormats as unknown as (ajv: Ajv) => void)(ajv);
+  ajv.addFormat('timestamp', isTimestamp);
+  ajv.addKeyword('example');
+  return ajv;
+}
+
+const bodies = { first: createAjv({ coerceTypes: false, allErrors: false }), all: createAjv({ coerceTypes: false, allErrors: true }) };
+const queries = createAjv({ coerceTypes: true, allErrors: true });
+
+/** Checks a value and gives it back, or throws 400 with every fault. `size` is the body's length in bytes. */
+export type Validator = (value: unknown, size?: number) => unknown;
+
+/** A validator of request bodies: nothing is converted, unknown top-level fields are refused. */
+export function bodyValidator(schema: TSchema, { nullIsAbsent = false } = {}): Validator {
+  const fast = bodies.first.compile(schema);
+  const thorough = bodies.all.compile(schema);
+  const dropNulls = nullIsAbsent ? nullDropper(schema) : undefined;
+  return (value, size = 0) => {
+    dropNulls?.(value);
+    if (fast(value)) return value;
+    throw failure(size <= listAllBelow && !thorough(value) ? thorough : fast);
+  };
+}
+
+/** A validator of query strings and path parameters: numbers and booleans are read from their text. */
+export function queryValidator(schema: TSchema): Validator {
+  const validate = queries.compile(schema);
+  return (value) => {
+    if (validate(value)) return value;
+    throw failure(validate);
+  };
+}
+
+function failure(validate: ValidateFunction): ServiceError {
+  const faults = new Map<string, Fault>();
+  for (const error of validate.errors ?? []) {
+    const fault = describe(error);
+    if (!faults.has(fault.field)) faults.set(fault.field, fault);
+    if (faults.size >= maxFaults) break;
+  }
+  const list = [...faults.values()];
+  const first = list[0] ?? { field: '', detail: 'The request is not valid.' };
+  return new ServiceError('VALIDATION_ERROR', first.detail, { field: first.field === '' ? null : first.field, faults: list });
+}
+
+/** One of the validator's errors as a dotted path from the root and a sentence. */
+function describe({ instancePath, keyword, params, message, data, schema }: ErrorObject): Fault {
+  const path = instancePath.split('/').slice(1).map((part) => part.replaceAll('~1', '/').replaceAll('~0', '~'));
+  const at = (name?: string) => [...path, ...(name === undefined ? [] : [name])].join('.');
+  const name = at() === '' ? 'The body' : at();
+  switch (keyword) {
+    case 'required':
+      return { field: at(params.missingProperty), detail: `${at(params.missingProperty)} is required.` };
+    case 'additionalProperties':
+      return { field: at(params.additionalProperty), detail: `${at(params.additionalProperty)} is not a field of this request.` };
+    case 'enum':
+      return { field: at(), detail: `${name} must be one of ${(schema as unknown[]).join(', ')}.` };
+    case 'type':
+      return { field: at(), detail: `${name} must be ${article(String(params.type))}, not ${typeName(data)}.` };
+    case 'minLength':
+      return { field: at(), detail: params.limit === 1 ? `${name} must not be empty.` : `${name} must have at least ${params.limit} characters.` };
+    case 'not':
+    case 'false schema':
+      return { field: at(), detail: `${name} can't be set.` };
+    case 'format':
+      return { field: at(), detail: `${name} must be ${formats[String(params.format)] ?? `a ${params.format}`}.` };
+    case 'pattern':
+      return { field: at(), detail: `${name} has a character that is not allowed.` };
+    default:
+      return { field: at(), detail: `${name} ${message}.` };
+  }
+}
+
+const formats: Record<string, string> = {
+  timestamp: 'an ISO 8601 date or date-time',
+  uuid: 'a UUID',
+};
+
+function article(type: string): string {
+  const names = type.split(',').map((one) => (/^[aio]/.test(one) ? `an ${one}` : `a ${one}`));
+  return names.join(' or ').replace('a null', 'null');
+}
+
+function typeName(value: unknown): string {
+  if (value === null) return 'null';
+  if (Array.isArray(value)) return 'an array';
+  return article(typeof value);
+}
+
+interface ObjectShape {
+  type?: string;
+  properties?: Record<string, ObjectShape>;
+  required?: string[];
+  items?: ObjectShape;
+  anyOf?: ObjectShape[];
+}
+
+type Dropper = (value: unknown) => void;
+
+/** Removes, in place, every optional field whose value is null, at any depth the schema describes. */
+function nullDropper(schema: TSchema): Dropper | undefined {
+  const shape = schema as ObjectShape;
+  if (shape.type === 'array' && shape.items !== undefined) {
+    const inner = nullDropper(shape.items as TSchema);
+    if (inner === undefined) return undefined;
+    return (value) => {
+      if (Array.isArray(value)) for (const item of value) inner(item);
+    };
+  }
+  if (shape.properties === undefined) return undefined;
+  const fields = Object.entries(shape.properties).map(([name, property]) => ({
+    name,
+    droppable: !shape.required?.includes(name) && property.type !== undefined && property.type !== 'null',
+    inner: nullDropper(property as TSchema),
+  }));
+  return (value) => {
+    if (typeof value !== 'object' || value === null) return;
+    const object = value as Record<string, unknown>;
+    for (const { name, droppable, inner } of fields) {
+      const item = object[name];
+      if (item === null && droppable) delete object[name];
+      else if (item !== undefined && inner !== undefined) inner(item);
+    }
+  };
+}

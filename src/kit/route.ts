@@ -1,0 +1,72 @@
+import type { Static, TObject, TSchema } from 'typebox';
+
+/** Who may call a route: anyone, any valid key, or an admin key. */
+export type Access = 'public' | 'key' | 'admin';
+
+/** One answer of a route: its schema (none where there is no body), and what it means. */
+export interface ResponseShape {
+  readonly schema?: TSchema;
+  readonly description: string;
+  /** Where the body is not JSON. */
+  readonly contentType?: string;
+  /** An example of the body, for the API description. */
+  readonly example?: unknown;
+}
+
+/** An HTTP operation as a value: validation, handler types, the API description and the typed client derive from it. */
+export interface Route<
+  Params extends TObject = TObject,
+  Query extends TObject = TObject,
+  Body extends TSchema = TSchema,
+  Responses extends Readonly<Record<number, ResponseShape>> = Readonly<Record<number, ResponseShape>>,
+> {
+  /** The operation's name: unique, and the method's name in the client. */
+  readonly id: string;
+  readonly method: 'GET' | 'POST' | 'PATCH' | 'DELETE';
+  /** The path below the API's prefix, parameters in braces. */
+  readonly path: string;
+  readonly tag: string;
+  readonly summary: string;
+  readonly description?: string;
+  readonly access: Access;
+  readonly params?: Params;
+  readonly query?: Query;
+  readonly body?: Body;
+  /** The body may be left out. */
+  readonly bodyOptional?: boolean;
+  /** Null for an optional field of the body is as if it were left out. */
+  readonly nullIsAbsent?: boolean;
+  readonly bodyExample?: unknown;
+  /** Request headers it reads, by their documented names. */
+  readonly headers?: Readonly<Record<string, string>>;
+  /** How large a body is let in: an item's limit of the tier (default), or a batch of such items. */
+  readonly bodySize?: 'item' | 'batch';
+  /** Whether the daily cap applies, so that a refusal by another limit looks at it too. */
+  readonly capped?: boolean;
+  readonly responses: Responses;
+}
+
+/** Declares a route; it only gives the value its exact type. */
+export function defineRoute<
+  const Params extends TObject,
+  const Query extends TObject,
+  const Body extends TSchema,
+  const Responses extends Readonly<Record<number, ResponseShape>>,
+>(route: Route<Params, Query, Body, Responses>): Route<Params, Query, Body, Responses> {
+  return route;
+}
+
+type StaticOr<T, Otherwise> = T extends TSchema ? Static<T> : Otherwise;
+
+/** What a route's handler and its client's method are given. */
+export interface RequestOf<R extends Route> {
+  params: StaticOr<NonNullable<R['params']>, Record<string, never>>;
+  query: StaticOr<NonNullable<R['query']>, Record<string, never>>;
+  body: StaticOr<NonNullable<R['body']>, undefined>;
+}
+
+type SuccessStatus<Responses> = Extract<keyof Responses, 200 | 201 | 202 | 204>;
+
+/** The body of a route's success. */
+export type ResultOf<R extends Route> =
+  R['responses'][SuccessStatus<R['responses']>] extends { readonly schema: infer Schema extends TSchema } ? Static<Schema> : undefined;

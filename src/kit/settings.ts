@@ -1,0 +1,178 @@
+import { readFileSync } from 'node:fs';
+import { parse as parseToml } from 'smol-toml';
+
+/** How a setting is read: `parse` gives the value or throws an Error whose message ends the sentence "NAME must be ...". */
+export interface Setting<T> {
+  readonly variable: string;
+  /** The value when nothing says otherwise, in the spelling a user would write; undefined for none. */
+  readonly fallback: string | undefined;
+  readonly help: string;
+  readonly flag?: string;
+  parse(text: string): T;
+}
+
+/** A program's settings, one row each, by the name the code uses. */
+export type SettingsTable = Record<string, Setting<unknown>>;
+
+/** The values a table gives. A row without a fallback may be undefined. */
+export type SettingsOf<Table extends SettingsTable> = {
+  readonly [Name in keyof Table]: ReturnType<Table[Name]['parse']> | (Table[Name]['fallback'] extends undefined ? undefined : never);
+};
+
+/** All that is wrong with the settings, a line each. */
+export class SettingsError extends Error {
+  constructor(problems: readonly string[]) {
+    super(problems.join('\n'));
+    this.name = 'SettingsError';
+  }
+}
+
+interface Sources {
+  /** By the names of the table. */
+  flags?: Record<string, string | undefined>;
+  environment?: Record<string, string | undefined>;
+  /** A TOML file's path. */
+  file?: string | undefined;
+}
+
+/**
+ * Reads every setting of the table: flag beats environment beats file beats fallback.
+ * @throws SettingsError that lists all problems at once
+ */
+export function readSettings<Table extends SettingsTable>(table: Table, { flags = {}, environment = {}, file }: Sources): SettingsOf<Table> {
+  const problems: string[] = [];
+  const inFile = file === undefined ? {} : readFile(file, table, problems);
+  const values: Record<string, unknown> = {};
+
+  for (const [name, setting] of Object.entries(table)) {
+    const [text, source] = firstOf([
+      [flags[name], setting.flag ?? name],
+      // An empty variable is how shells and compose files spell "not set".
+      [environment[setting.variable] || undefined, setting.variable],
+      [inFile[fileKey(setting)], `${fileKey(setting)} in ${file}`],
+      [setting.fallback, setting.variable],
+    ]);
+    if (text === undefined) continue;
+    try {
+      values[name] = setting.parse(text);
+    } catch (error) {
+      problems.push(`${source} must be ${(error as Error).message}`);
+    }
+  }
+  if (problems.length > 0) throw new SettingsError(problems);
+  return values as SettingsOf<Table>;
+}
+
+/** A setting's name in the TOML file: its variable in lower case without `SERVICE_`. */
+export function fileKey(setting: Setting<unknown>): string {
+  return setting.variable.replace(/^SERVICE_/, '').toLowerCase();
+}
+
+function firstOf(candidates: readonly (readonly [string | undefined, string])[]): readonly [string | undefined, string] {
+  return candidates.find(([text]) => text !== undefined) ?? [undefined, ''];
+}
+
+function readFile(file: string, table: SettingsTable, problems: string[]): Record<string, string> {
+  try {
+    const document = parseToml(readFileSync(file, 'utf8'));
+    const known = new Set(Object.values(table).map(fileKey));
+    for (const key of Object.keys(document)) {
+      if (!known.has(key)) problems.push(`${file} has a setting that does not exist: ${key}`);
+    }
+    return Object.fromEntries(Object.entries(document).map(([key, value]) => [key, String(value)]));
+  } catch (error) {
+    problems.push(`The settings file ${file} could not be read: ${(error as Error).message.split('\n')[0]}`);
+    return {};
+  }
+}
+
+type Row<T, Fallback extends string | undefined> = Setting<T> & { readonly fallback: Fallback };
+interface RowParts<Fallback> {
+  variable: string;
+  fallback: Fallback;
+  help: string;
+  flag?: string;
+}
+
+/** A text setting; `check` gives the end of the sentence "NAME must be ..." when the text will not do. */
+export function text<const Fallback extends string | undefined>(
+  parts: RowParts<Fallback>,
+  check: (value: string) => string | undefined = () => undefined,
+): Row<string, Fallback> {
+  return {
+    ...parts,
+    parse(value) {
+      const problem = check(value);
+      if (problem !== undefined) throw new Error(problem);
+      return value;
+    },
+  };
+}
+
+/** A whole number from `least` to `most`. */
+export function whole<const Fallback extends string | undefined>(
+  parts: RowParts<Fallback>,
+  least = 0,
+  most = Number.MAX_SAFE_INTEGER,
+): Row<number, Fallback> {
+  return {
+    ...parts,
+    parse(value) {
+      const number = Number(value);
+      if (!/^\d+$/.test(value.trim()) || number < least || number > most) {
+        throw new Error(`a whole number ${most === Number.MAX_SAFE_INTEGER ? `of ${least} or more` : `from ${least} to ${most}`}, not ${JSON.stringify(value)}`);
+      }
+      return number;
+    },
+  };
+}
+
+/** A whole number, or `unlimited`, which reads as Infinity. */
+export function wholeOrUnlimited<const Fallback extends string | undefined>(parts: RowParts<Fallback>): Row<number, Fallback> {
+  return {
+    ...parts,
+    parse(value) {
+      if (value.trim() === 'unlimited') return Number.POSITIVE_INFINITY;
+      if (!/^\d+$/.test(value.trim())) throw new Error(`a whole number or "unlimited", not ${JSON.stringify(value)}`);
+      return Number(value);
+    },
+  };
+}
+
+/** One of the named values. */
+export function oneOf<const Values extends readonly string[], const Fallback extends string | undefined>(
+  parts: RowParts<Fallback>,
+  values: Values,
+): Row<Values[number], Fallback> {
+  return {
+    ...parts,
+    parse(value) {
+      if (!values.includes(value)) throw new Error(`one of ${values.join(', ')}, not ${JSON.stringify(value)}`);
+      return value;
+    },
+  };
+}
+
+/** `true` or `false`. */
+export function yesOrNo<const Fallback extends string | undefined>(parts: RowParts<Fallback>): Row<boolean, Fallback> {
+  return {
+    ...parts,
+    parse(value) {
+      if (!['true', 'false', '1', '0'].includes(value.trim().toLowerCase())) throw new Error(`true or false, not ${JSON.stringify(value)}`);
+      return ['true', '1'].includes(value.trim().toLowerCase());
+    },
+  };
+}
+
+/** A comma-separated list; empty entries are passed over. */
+export function listOf<T, const Fallback extends string | undefined>(parts: RowParts<Fallback>, parseItem: (item: string) => T): Row<readonly T[], Fallback> {
+  return {
+    ...parts,
+    parse: (value) =>
+      value
+        .split(',')
+        .map((item) => item.trim())
+        .filter((item) => item !== '')
+        .map(parseItem),
+  };
+}

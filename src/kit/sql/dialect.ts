@@ -1,0 +1,125 @@
+import type { Kysely } from 'kysely';
+
+/** A row as it is written: column to value. */
+export type Row = Record<string, string | number | null>;
+
+type Awaitable<T> = T | Promise<T>;
+
+/**
+ * One open write transaction, as whole rows of whole tables: what a group of units of work writes goes through these
+ * seven calls, each of them one round trip on PostgreSQL and a loop over one prepared statement on SQLite.
+ * Table and column names are the program's own, never a caller's text.
+ */
+export interface Session {
+  /** The rows of the table that have these keys. They are locked until the transaction ends. */
+  find(table: string, columns: readonly string[], keys: readonly Row[]): Awaitable<Row[]>;
+  insert(table: string, rows: readonly Row[]): Awaitable<void>;
+  /** Inserts, passing over rows that are there already. */
+  insertMissing(table: string, rows: readonly Row[]): Awaitable<void>;
+  /** Inserts, or overwrites the row with the same key. */
+  put(table: string, key: readonly string[], rows: readonly Row[]): Awaitable<void>;
+  /** Overwrites the columns of the rows with these keys. */
+  update(table: string, key: readonly string[], rows: readonly Row[]): Awaitable<void>;
+  /** Adds to one column of the rows with these keys, which are made when missing. */
+  add(table: string, key: readonly string[], column: string, rows: readonly Row[]): Awaitable<void>;
+  remove(table: string, keys: readonly Row[]): Awaitable<void>;
+}
+
+/** A query built once and run with parameters by name. */
+export interface Query<Params extends Row, Result> {
+  all(params: Params): Promise<Result[]>;
+  first(params: Params): Promise<Result | undefined>;
+}
+
+/** A Kysely query or any piece of it that compiles. */
+interface Compilable<Result> {
+  compile(): { sql: string; parameters: readonly unknown[] };
+  execute(): Promise<Result[]>;
+}
+
+/** Stands for a parameter while a query is built. */
+export type Parameters<Params extends Row> = { readonly [Name in keyof Params]: Params[Name] };
+
+/**
+ * A database as the store sees it. SQLite and PostgreSQL each give one; all that they spell differently stands in
+ * `sqlite.ts` and `postgres.ts` beside this file.
+ */
+export interface Database<Tables> {
+  readonly name: 'sqlite' | 'postgres';
+  /** Reads on this thread: short ones. */
+  readonly reads: Kysely<Tables>;
+  /** Reads that may take long (ranking, counting, deep offsets): off this thread on SQLite. */
+  readonly longReads: Kysely<Tables>;
+  /** A query of the hot path, compiled once. */
+  query<Params extends Row, Result>(build: (db: Kysely<Tables>, params: Parameters<Params>) => Compilable<Result>): Query<Params, Result>;
+  /** A transaction of single statements, for what is not on the hot path. Only SQL is awaited in it. */
+  transaction<T>(work: (tx: Kysely<Tables>) => Promise<T>): Promise<T>;
+  /** The transaction that a group of units of work shares; one at a time for each program. */
+  session<T>(work: (session: Session) => Promise<T>): Promise<T>;
+  /** A turn at writing for somebody else (the search thread); nothing of this program writes meanwhile. */
+  turn<T>(work: () => Promise<T>): Promise<T>;
+  /** Resolves when the database answers. */
+  ping(): Promise<void>;
+  /** How many writes wait for their turn. */
+  waiting(): number;
+  /** Whether an insert failed because the row is there already. */
+  isDuplicate(error: unknown): boolean;
+  /** Whether the database is out of reach, so that the same request may succeed later. */
+  isUnavailable(error: unknown): boolean;
+  close(): Promise<void>;
+}
+
+const placeholder = Symbol('parameter');
+
+/** A parameter's stand-in while a query is built: it remembers its name and is swapped for the value at each run. */
+class Placeholder {
+  readonly [placeholder]: string;
+  constructor(name: string) {
+    this[placeholder] = name;
+  }
+}
+
+/** Compiles a query once: its SQL and, in order, what each parameter is: a name, or a constant. */
+export function compileOnce<Tables, Params extends Row, Result>(
+  db: Kysely<Tables>,
+  build: (db: Kysely<Tables>, params: Parameters<Params>) => Compilable<Result>,
+): { sql: string; bind(params: Params): (string | number | null)[] } {
+  const params = new Proxy({}, { get: (_, name) => new Placeholder(String(name)) }) as Parameters<Params>;
+  const compiled = build(db, params).compile();
+  const order = compiled.parameters.map((value) =>
+    value instanceof Placeholder ? { name: value[placeholder] } : { constant: value as string | number | null },
+  );
+  return {
+    sql: compiled.sql,
+    bind: (values) => order.map((slot) => ('name' in slot ? (values[slot.name] ?? null) : slot.constant)),
+  };
+}
+
+/** Runs what it is given one after the other, in order. */
+export class Turns {
+  #last: Promise<unknown> = Promise.resolve();
+  #open = 0;
+
+  get waiting(): number {
+    return this.#open;
+  }
+
+  take<T>(work: () => Promise<T>): Promise<T> {
+    this.#open += 1;
+    const mine = this.#last.then(work);
+    const done = mine.then(
+      () => undefined,
+      () => undefined,
+    );
+    this.#last = done;
+    void done.then(() => {
+      this.#open -= 1;
+    });
+    return mine;
+  }
+
+  /** Resolves when nothing is in hand. */
+  async idle(): Promise<void> {
+    while (this.#open > 0) await this.#last;
+  }
+}

@@ -1,0 +1,70 @@
+import { unavailable } from '../errors.ts';
+import type { Database, Session } from './dialect.ts';
+
+/** What became of one unit of a group: its result, or why it was refused. */
+export type Outcome<T> = { result: T } | { error: unknown };
+
+/** The most units in one transaction. It bounds the longest wait behind a group. */
+const maxGroup = 256;
+
+interface Waiting<Unit> {
+  unit: Unit;
+  resolve(value: unknown): void;
+  reject(error: unknown): void;
+}
+
+/**
+ * Group commit. Units that wait in the same turn of the event loop share one transaction, and so one flush; each is
+ * answered after the commit. A unit that is refused writes nothing and leaves the others alone. When the database
+ * refuses the group, its units are carried out one by one, so that one bad unit fails alone.
+ */
+export function createGroups<Tables, Unit>(
+  database: Database<Tables>,
+  carryOut: (session: Session, units: readonly Unit[]) => Promise<Outcome<unknown>[]>,
+): { submit(unit: Unit): Promise<unknown>; waiting(): number } {
+  let queue: Waiting<Unit>[] = [];
+  let running = false;
+
+  async function commit(group: readonly Waiting<Unit>[]): Promise<void> {
+    let outcomes: Outcome<unknown>[];
+    try {
+      outcomes = await database.session((session) => carryOut(session, group.map(({ unit }) => unit)));
+    } catch (error) {
+      // Out of reach: the commit may or may not have happened, so nothing is tried twice.
+      if (database.isUnavailable(error)) {
+        for (const { reject } of group) reject(unavailable(error));
+      } else if (group.length === 1) {
+        group[0]!.reject(error);
+      } else {
+        for (const waiting of group) await commit([waiting]);
+      }
+      return;
+    }
+    for (const [index, outcome] of outcomes.entries()) {
+      if ('error' in outcome) group[index]!.reject(outcome.error);
+      else group[index]!.resolve(outcome.result);
+    }
+  }
+
+  async function run(): Promise<void> {
+    while (queue.length > 0) {
+      const group = queue.slice(0, maxGroup);
+      queue = queue.slice(maxGroup);
+      await commit(group);
+    }
+    running = false;
+  }
+
+  return {
+    submit(unit) {
+      return new Promise((resolve, reject) => {
+        queue.push({ unit, resolve, reject });
+        if (running) return;
+        running = true;
+        // The check phase: everything this turn of the event loop brings is in the queue by then.
+        setImmediate(run);
+      });
+    },
+    waiting: () => queue.length,
+  };
+}

@@ -1,0 +1,205 @@
+import { Kysely, PostgresDialect } from 'kysely';
+import pg from 'pg';
+
+import { compileOnce, type Database, type Row, type Session, Turns } from './dialect.ts';
+
+/** Connections of one instance for reads and for transactions of single statements; one more writes groups. */
+const poolSize = 10;
+
+/** Longer than any statement of ours takes; a database that hangs must not hang its callers. */
+const statementTimeoutMs = 30_000;
+
+/** What `bigint` arrives as: a number, since no counter of ours passes 2^53. */
+const types = {
+  getTypeParser: (oid: number, format?: 'text' | 'binary') =>
+    oid === 20 ? Number : pg.types.getTypeParser(oid, format as 'text'),
+} as pg.CustomTypesConfig;
+
+/** A PostgreSQL database: a pool, and one pipelined connection for the groups of units of work. */
+export function openPostgres<Tables>(url: string): Database<Tables> {
+  const config: pg.PoolConfig = {
+    connectionString: url,
+    types,
+    keepAlive: true,
+    connectionTimeoutMillis: 5_000,
+    statement_timeout: statementTimeoutMs,
+    query_timeout: statementTimeoutMs + 5_000,
+    application_name: 'baton',
+  };
+  const pool = new pg.Pool({ ...config, max: poolSize });
+  // An idle connection that breaks is replaced at the next use; without a listener it would end the process.
+  pool.on('error', () => undefined);
+  const kysely = new Kysely<Tables>({ dialect: new PostgresDialect({ pool }) });
+  const writer = createWriter(config);
+  const names = new Map<string, string>();
+
+  return {
+    name: 'postgres',
+    reads: kysely,
+    longReads: kysely,
+    query(build) {
+      const { sql, bind } = compileOnce(kysely, build);
+      const name = nameOf(names, sql);
+      const run = async (values: unknown[]) => (await pool.query({ name, text: sql, values })).rows as never[];
+      return {
+        all: (params) => run(bind(params)),
+        first: async (params) => (await run(bind(params)))[0],
+      };
+    },
+    transaction: (work) => kysely.transaction().execute(work),
+    session: (work) => writer.session(work),
+    turn: (work) => work(),
+    async ping() {
+      await pool.query('select 1');
+    },
+    waiting: () => writer.waiting() + pool.waitingCount,
+    isDuplicate: (error) => sqlState(error) === '23505',
+    isUnavailable,
+    async close() {
+      await writer.close();
+      await kysely.destroy();
+    },
+  };
+}
+
+/** Statements are prepared under a short name made from their text; every connection prepares its own. */
+function nameOf(names: Map<string, string>, sql: string): string {
+  let name = names.get(sql);
+  if (name === undefined) {
+    name = `baton_${names.size}`;
+    names.set(sql, name);
+  }
+  return name;
+}
+
+function sqlState(error: unknown): string {
+  return typeof error === 'object' && error !== null && 'code' in error ? String(error.code) : '';
+}
+
+function isUnavailable(error: unknown): boolean {
+  const code = sqlState(error);
+  // Class 08 connection, 53 resources, 57P server going down, 25006 read-only standby, 57014 timed out; then the
+  // socket's own errors; and pg's, which have no code at all.
+  if (/^(08|53)/.test(code) || ['57P01', '57P02', '57P03', '25006', '57014'].includes(code)) return true;
+  if (['ECONNREFUSED', 'ECONNRESET', 'EPIPE', 'ETIMEDOUT', 'EHOSTUNREACH', 'ENOTFOUND', 'EAI_AGAIN', 'ENOENT'].includes(code)) return true;
+  return error instanceof Error && /connection (terminated|ended)|timeout exceeded|not queryable|query read timeout|client has encountered/i.test(error.message);
+}
+
+interface Writer {
+  session<T>(work: (session: Session) => Promise<T>): Promise<T>;
+  waiting(): number;
+  close(): Promise<void>;
+}
+
+/**
+ * The connection that writes groups, one transaction at a time. It is pipelined: the statements of a group that need
+ * no answer of one another travel together. A connection that fails is replaced at the next group.
+ */
+function createWriter(config: pg.ClientConfig): Writer {
+  const turns = new Turns();
+  const names = new Map<string, string>();
+  let client: pg.Client | undefined;
+
+  async function connected(): Promise<pg.Client> {
+    if (client !== undefined) return client;
+    const fresh = new pg.Client({ ...config, pipeline: true } as pg.ClientConfig);
+    fresh.on('error', () => {
+      if (client === fresh) client = undefined;
+    });
+    await fresh.connect();
+    client = fresh;
+    return fresh;
+  }
+
+  return {
+    session: (work) =>
+      turns.take(async () => {
+        const connection = await connected();
+        // Not awaited: it travels with the first statement. Its failure is that statement's failure too.
+        const begun = connection.query('begin');
+        begun.catch(() => undefined);
+        const session = postgresSession(connection, names);
+        try {
+          const result = await work(session);
+          await Promise.all([...session.sent, connection.query('commit')]);
+          return result;
+        } catch (error) {
+          await connection.query('rollback').catch(() => undefined);
+          if (isUnavailable(error)) {
+            if (client === connection) client = undefined;
+            void connection.end().catch(() => undefined);
+          }
+          throw error;
+        }
+      }),
+    waiting: () => turns.waiting,
+    async close() {
+      await turns.idle();
+      await client?.end();
+    },
+  };
+}
+
+/** The session of a group: each call is one statement over all its rows, which travel as one JSON parameter. */
+function postgresSession(client: pg.Client, names: Map<string, string>): Session & { sent: Promise<unknown>[] } {
+  const sent: Promise<unknown>[] = [];
+
+  const query = (text: string, rows: readonly Row[]) =>
+    client.query({ name: nameOf(names, text), text, values: [JSON.stringify(rows)] });
+
+  // Writes are sent at once and looked at when the group commits.
+  const send = (text: string, rows: readonly Row[]): void => {
+    const running = query(text, rows);
+    running.catch(() => undefined);
+    sent.push(running);
+  };
+  const given = (table: string) => `json_populate_recordset(null::${table}, $1::json)`;
+  const matches = (table: string, key: readonly string[]) => key.map((column) => `${table}.${column} = given.${column}`).join(' and ');
+  const insertInto = (table: string, columns: readonly string[], order = '') =>
+    `insert into ${table} (${columns.join(', ')}) select ${columns.join(', ')} from ${given(table)}${order}`;
+
+  return {
+    sent,
+    async find(table, columns, keys) {
+      if (keys.length === 0) return [];
+      const key = Object.keys(keys[0]!);
+      // One order of locking for all instances, so that two groups never wait for one another.
+      const text =
+        `select ${columns.map((column) => `${table}.${column}`).join(', ')} from ${table} join ${given(table)} given on ${matches(table, key)} ` +
+        `order by ${key.map((column) => `${table}.${column}`).join(', ')} for update of ${table}`;
+      return (await query(text, keys)).rows as Row[];
+    },
+    insert(table, rows) {
+      if (rows.length > 0) send(insertInto(table, Object.keys(rows[0]!)), rows);
+    },
+    insertMissing(table, rows) {
+      if (rows.length === 0) return;
+      const columns = Object.keys(rows[0]!);
+      send(`${insertInto(table, columns, ` order by ${columns.join(', ')}`)} on conflict do nothing`, rows);
+    },
+    put(table, key, rows) {
+      if (rows.length === 0) return;
+      const columns = Object.keys(rows[0]!);
+      const set = columns.filter((column) => !key.includes(column)).map((column) => `${column} = excluded.${column}`);
+      send(`${insertInto(table, columns, ` order by ${key.join(', ')}`)} on conflict (${key.join(', ')}) do update set ${set.join(', ')}`, rows);
+    },
+    update(table, key, rows) {
+      if (rows.length === 0) return;
+      const set = Object.keys(rows[0]!).filter((column) => !key.includes(column)).map((column) => `${column} = given.${column}`);
+      send(`update ${table} set ${set.join(', ')} from ${given(table)} given where ${matches(table, key)}`, rows);
+    },
+    add(table, key, column, rows) {
+      if (rows.length === 0) return;
+      const columns = [...key, column];
+      send(
+        `${insertInto(table, columns, ` order by ${key.join(', ')}`)} on conflict (${key.join(', ')}) do update set ${column} = ${table}.${column} + excluded.${column}`,
+        rows,
+      );
+    },
+    remove(table, keys) {
+      if (keys.length === 0) return;
+      const key = Object.keys(keys[0]!);
+      send(`delete from ${table} using ${given(table)} given where ${matches(table, key)}`, keys);
+    },
+  };
+}

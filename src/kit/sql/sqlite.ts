@@ -1,0 +1,262 @@
+import { mkdirSync } from 'node:fs';
+import { dirname } from 'node:path';
+import { DatabaseSync, type SQLInputValue, type StatementSync } from 'node:sqlite';
+import {
+  CompiledQuery,
+  type DatabaseConnection,
+  type Dialect,
+  type Driver,
+  Kysely,
+  type QueryResult,
+  SqliteAdapter,
+  SqliteIntrospector,
+  SqliteQueryCompiler,
+} from 'kysely';
+
+import { compileOnce, type Database, type Row, type Session, Turns } from './dialect.ts';
+
+/** How many compiled statements a connection keeps. */
+const maxStatements = 500;
+
+/** A connection with its statements compiled once, by their text. */
+export class SqliteConnection {
+  readonly #database: DatabaseSync;
+  readonly #statements = new Map<string, StatementSync>();
+
+  constructor(path: string, { readOnly = false } = {}) {
+    this.#database = new DatabaseSync(path, { readOnly, timeout: 5000 });
+    // WAL lets readers and the writer go on beside one another; FULL makes a commit outlive a power cut; a small
+    // checkpoint keeps the WAL short, and with it the longest pause of a commit.
+    if (!readOnly) this.exec('pragma journal_mode = wal');
+    this.exec('pragma synchronous = full');
+    this.exec('pragma wal_autocheckpoint = 1000');
+    this.exec('pragma foreign_keys = on');
+    this.exec('pragma temp_store = memory');
+    this.exec('pragma cache_size = -32768');
+  }
+
+  exec(sql: string): void {
+    this.#database.exec(sql);
+  }
+
+  statement(sql: string): StatementSync {
+    let statement = this.#statements.get(sql);
+    if (statement === undefined) {
+      // Lists with optional filters have many texts; dropping the oldest keeps the map bounded.
+      if (this.#statements.size >= maxStatements) this.#statements.delete(this.#statements.keys().next().value!);
+      statement = this.#database.prepare(sql);
+      this.#statements.set(sql, statement);
+    }
+    return statement;
+  }
+
+  all(sql: string, parameters: readonly unknown[]): Row[] {
+    return this.statement(sql).all(...(parameters as SQLInputValue[])) as Row[];
+  }
+
+  run(sql: string, parameters: readonly unknown[]): { changes: number } {
+    const { changes } = this.statement(sql).run(...(parameters as SQLInputValue[]));
+    return { changes: Number(changes) };
+  }
+
+  close(): void {
+    this.#statements.clear();
+    this.#database.close();
+  }
+}
+
+/** Runs one statement somewhere: on a connection of this thread, or on another thread. */
+export type Execute = (sql: string, parameters: readonly unknown[]) => Promise<QueryResult<Row>>;
+
+/** Runs a statement on the connection, whatever it is. */
+export function executeOn(connection: SqliteConnection): Execute {
+  return async (sql, parameters) => {
+    const statement = connection.statement(sql);
+    if (statement.columns().length > 0) return { rows: connection.all(sql, parameters) };
+    const { changes } = connection.run(sql, parameters);
+    return { rows: [], numAffectedRows: BigInt(changes) };
+  };
+}
+
+/** Kysely over an `Execute`. Transactions are not Kysely's here: `session` and `transaction` below open them. */
+export function kyselyOver<Tables>(execute: Execute): Kysely<Tables> {
+  const connection: DatabaseConnection = {
+    executeQuery: <R>({ sql, parameters }: CompiledQuery) => execute(sql, parameters) as Promise<QueryResult<R>>,
+    streamQuery() {
+      throw new Error('Rows are not streamed.');
+    },
+  };
+  const refuse = async () => {
+    throw new Error('Transactions are opened by the database, not by Kysely.');
+  };
+  const driver: Driver = {
+    init: async () => undefined,
+    acquireConnection: async () => connection,
+    releaseConnection: async () => undefined,
+    beginTransaction: refuse,
+    commitTransaction: refuse,
+    rollbackTransaction: refuse,
+    destroy: async () => undefined,
+  };
+  const dialect: Dialect = {
+    createDriver: () => driver,
+    createAdapter: () => new SqliteAdapter(),
+    createIntrospector: (db) => new SqliteIntrospector(db),
+    createQueryCompiler: () => new SqliteQueryCompiler(),
+  };
+  return new Kysely<Tables>({ dialect });
+}
+
+/** The file an address names: what follows `sqlite://`, or `:memory:`. */
+export function sqlitePath(url: string): string {
+  return url === 'sqlite::memory:' ? ':memory:' : url.slice('sqlite://'.length);
+}
+
+interface SqliteParts {
+  /** Runs long reads on another thread; without it they run on this one. */
+  executeElsewhere?: Execute | undefined;
+}
+
+/**
+ * A SQLite database. A file has a connection that writes and one that reads, so that a read never sees a transaction
+ * in hand; in memory there is one connection, and reads wait for the transaction in hand to end.
+ */
+export function openSqlite<Tables>(url: string, { executeElsewhere }: SqliteParts = {}): Database<Tables> {
+  const path = sqlitePath(url);
+  const inMemory = path === ':memory:';
+  if (!inMemory) mkdirSync(dirname(path), { recursive: true });
+
+  const writer = new SqliteConnection(path);
+  const reader = inMemory ? writer : new SqliteConnection(path, { readOnly: true });
+  const turns = new Turns();
+
+  const settled = async (): Promise<void> => {
+    if (inMemory && turns.waiting > 0) await turns.idle();
+  };
+  const executeReader = executeOn(reader);
+  const reads = kyselyOver<Tables>(
+    inMemory
+      ? async (sql, parameters) => {
+          await settled();
+          return executeReader(sql, parameters);
+        }
+      : executeReader,
+  );
+  const writes = kyselyOver<Tables>(executeOn(writer));
+
+  function inTransaction<T>(work: () => Promise<T>): Promise<T> {
+    return turns.take(async () => {
+      writer.exec('begin immediate');
+      try {
+        const result = await work();
+        writer.exec('commit');
+        return result;
+      } catch (error) {
+        rollBack(writer);
+        throw error;
+      }
+    });
+  }
+
+  return {
+    name: 'sqlite',
+    reads,
+    longReads: executeElsewhere === undefined ? reads : kyselyOver<Tables>(executeElsewhere),
+    query(build) {
+      const { sql, bind } = compileOnce(reads, build);
+      return {
+        async all(params) {
+          await settled();
+          return reader.all(sql, bind(params)) as never;
+        },
+        async first(params) {
+          await settled();
+          return reader.statement(sql).get(...bind(params)) as never;
+        },
+      };
+    },
+    transaction: (work) => inTransaction(() => work(writes)),
+    session: (work) => inTransaction(() => work(sqliteSession(writer))),
+    turn: (work) => turns.take(work),
+    async ping() {
+      reader.all('select 1', []);
+    },
+    waiting: () => turns.waiting,
+    isDuplicate: (error) => [1555, 2067].includes(errorNumber(error)),
+    // Busy, locked, read-only, I/O error, full disk, cannot open: the low byte of SQLite's extended codes.
+    isUnavailable: (error) => [5, 6, 8, 10, 13, 14].includes(errorNumber(error) & 0xff),
+    async close() {
+      await turns.idle();
+      if (reader !== writer) reader.close();
+      writer.close();
+    },
+  };
+}
+
+function rollBack(connection: SqliteConnection): void {
+  try {
+    connection.exec('rollback');
+  } catch {
+    // SQLite has rolled back by itself (a full disk, say); the first error is the one that tells why.
+  }
+}
+
+function errorNumber(error: unknown): number {
+  return typeof error === 'object' && error !== null && 'errcode' in error ? Number(error.errcode) : 0;
+}
+
+/** The session of a group: each call is a loop over one prepared statement. */
+function sqliteSession(connection: SqliteConnection): Session {
+  const each = (sql: string, rows: readonly Row[], columns: readonly string[]) => {
+    const statement = connection.statement(sql);
+    for (const row of rows) statement.run(...columns.map((column) => row[column] ?? null));
+  };
+  const insertInto = (table: string, columns: readonly string[], verb = 'insert') =>
+    `${verb} into ${table} (${columns.join(', ')}) values (${columns.map(() => '?').join(', ')})`;
+
+  return {
+    find(table, columns, keys) {
+      if (keys.length === 0) return [];
+      const key = Object.keys(keys[0]!);
+      const statement = connection.statement(`select ${columns.join(', ')} from ${table} where ${equals(key)}`);
+      return keys.flatMap((row) => statement.all(...key.map((column) => row[column]!)) as Row[]);
+    },
+    insert(table, rows) {
+      if (rows.length === 0) return;
+      const columns = Object.keys(rows[0]!);
+      each(insertInto(table, columns), rows, columns);
+    },
+    insertMissing(table, rows) {
+      if (rows.length === 0) return;
+      const columns = Object.keys(rows[0]!);
+      each(insertInto(table, columns, 'insert or ignore'), rows, columns);
+    },
+    put(table, key, rows) {
+      if (rows.length === 0) return;
+      const columns = Object.keys(rows[0]!);
+      const others = columns.filter((column) => !key.includes(column));
+      const set = others.map((column) => `${column} = excluded.${column}`).join(', ');
+      each(`${insertInto(table, columns)} on conflict (${key.join(', ')}) do update set ${set}`, rows, columns);
+    },
+    update(table, key, rows) {
+      if (rows.length === 0) return;
+      const others = Object.keys(rows[0]!).filter((column) => !key.includes(column));
+      const set = others.map((column) => `${column} = ?`).join(', ');
+      each(`update ${table} set ${set} where ${equals(key)}`, rows, [...others, ...key]);
+    },
+    add(table, key, column, rows) {
+      if (rows.length === 0) return;
+      const sql = `${insertInto(table, [...key, column])} on conflict (${key.join(', ')}) do update set ${column} = ${column} + excluded.${column}`;
+      each(sql, rows, [...key, column]);
+    },
+    remove(table, keys) {
+      if (keys.length === 0) return;
+      const key = Object.keys(keys[0]!);
+      each(`delete from ${table} where ${equals(key)}`, keys, key);
+    },
+  };
+}
+
+function equals(columns: readonly string[]): string {
+  return columns.map((column) => `${column} = ?`).join(' and ');
+}

@@ -1,0 +1,75 @@
+import { parentPort, Worker, workerData } from 'node:worker_threads';
+
+/** Work that another thread does: by name, with one argument and one result that can be copied between threads. */
+export type Tasks = Record<string, (argument: never) => Promise<unknown>>;
+
+interface Call {
+  id: number;
+  task: string;
+  argument: unknown;
+}
+
+type Reply = { id: number; result: unknown } | { id: number; error: unknown };
+
+/** Another thread that carries out tasks, one at a time, in the order they were asked for. */
+export interface Thread<T extends Tasks> {
+  call<Name extends keyof T & string>(task: Name, argument: Parameters<T[Name]>[0]): ReturnType<T[Name]>;
+  stop(): Promise<void>;
+}
+
+/** Starts a thread on a module of ours that calls `serveTasks`. `data` is what `threadData` gives there. */
+export function startThread<T extends Tasks>(entry: URL, data: unknown): Thread<T> {
+  const worker = new Worker(entry, { workerData: data });
+  const open = new Map<number, { resolve(value: unknown): void; reject(error: unknown): void }>();
+  let lastId = 0;
+  let failure: Error | undefined;
+
+  worker.on('message', (reply: Reply) => {
+    const waiting = open.get(reply.id);
+    open.delete(reply.id);
+    if ('error' in reply) waiting?.reject(reply.error);
+    else waiting?.resolve(reply.result);
+  });
+  const failAll = (error: Error) => {
+    failure = error;
+    for (const { reject } of open.values()) reject(error);
+    open.clear();
+  };
+  worker.on('error', failAll);
+  worker.on('exit', () => failAll(new Error('The thread has stopped.')));
+
+  return {
+    call(task, argument) {
+      const answered = new Promise((resolve, reject) => {
+        if (failure !== undefined) return reject(failure);
+        lastId += 1;
+        open.set(lastId, { resolve, reject });
+        worker.postMessage({ id: lastId, task, argument } satisfies Call);
+      });
+      return answered as ReturnType<T[typeof task]>;
+    },
+    async stop() {
+      await worker.terminate();
+    },
+  };
+}
+
+/** What the starter handed to this thread. */
+export function threadData<T>(): T {
+  return workerData as T;
+}
+
+/** Answers the calls of the thread that started this one. An error's own `errcode` and `code` travel with it. */
+export function serveTasks(tasks: Tasks): void {
+  let last: Promise<unknown> = Promise.resolve();
+  parentPort!.on('message', ({ id, task, argument }: Call) => {
+    last = last.then(async () => {
+      try {
+        const result = await tasks[task]!(argument as never);
+        parentPort!.postMessage({ id, result } satisfies Reply);
+      } catch (error) {
+        parentPort!.postMessage({ id, error } satisfies Reply);
+      }
+    });
+  });
+}
