@@ -1,0 +1,34 @@
+import { spawn } from 'node:child_process';
+import { globSync } from 'node:fs';
+
+import { startPostgres } from '../test/support/postgres.ts';
+import { findProgram } from '../test/support/programs.ts';
+
+/**
+ * Runs the tests: `npm test`, or `npm test -- FILE ...` for some. One PostgreSQL is started for all of them; suites that
+ * need a program the machine does not have are named in one line, and in CI that is a failure.
+ */
+const named = process.argv.slice(2);
+const files = named.length > 0 ? named : globSync('test/**/*.test.ts').sort();
+
+const needed = { 'redis-server': 'Redis suites', chromium: 'browser suites' } as const;
+const missing = Object.keys(needed).filter((program) => findProgram(program) === undefined);
+if (missing.length > 0) {
+  const skipped = missing.map((program) => `${needed[program as keyof typeof needed]} (no ${program})`).join(', ');
+  console.log(`Skipped on this machine: ${skipped}`);
+  if (process.env.CI === 'true') {
+    console.error('In CI nothing may be skipped.');
+    process.exit(1);
+  }
+}
+
+const postgres = await startPostgres();
+const child = spawn(process.execPath, ['--test', '--test-reporter=spec', '--test-concurrency=2', '--test-timeout=300000', ...files], {
+  stdio: 'inherit',
+  env: { ...process.env, BATON_TEST_POSTGRES: postgres.url },
+});
+const [code] = await new Promise<[number | null]>((resolve) => {
+  child.on('exit', (status) => resolve([status]));
+});
+await postgres.stop();
+process.exit(code ?? 1);

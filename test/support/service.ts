@@ -1,0 +1,131 @@
+import type { TestContext } from 'node:test';
+
+import { createHandoff, type Handoff } from '../../src/handoff/main.ts';
+import { createExample } from '../../src/handoff/model/examples.ts';
+import { readHandoffSettings } from '../../src/handoff/settings.ts';
+import { stores, type TestStore } from './stores.ts';
+
+/** A clock that stands still until it is turned. */
+export class TestClock {
+  #now: number;
+
+  constructor(start = '2026-03-01T09:30:00.000Z') {
+    this.#now = Date.parse(start);
+  }
+
+  readonly read = (): Date => new Date(this.#now);
+
+  /** Turns the clock on by seconds (or fractions of one). */
+  turn(seconds: number): void {
+    this.#now += Math.round(seconds * 1000);
+  }
+
+  set(moment: string): void {
+    this.#now = Date.parse(moment);
+  }
+}
+
+/** An answer of the service. */
+export interface TestAnswer {
+  readonly status: number;
+  // biome-ignore lint/suspicious/noExplicitAny: a test looks into bodies of every shape.
+  readonly body: any;
+  readonly text: string;
+  readonly headers: Record<string, string | string[] | number | undefined>;
+}
+
+export interface CallOptions {
+  body?: unknown;
+  /** The body as it goes out, instead of `body`. */
+  raw?: string | Buffer;
+  /** The API key; the admin key of tenant `default` when left out, none when null. */
+  key?: string | null;
+  headers?: Record<string, string>;
+}
+
+/** A running service (no socket), the clock it sees, and a way to call it. */
+export interface TestService {
+  readonly handoff: Handoff;
+  readonly clock: TestClock;
+  readonly databaseUrl: string;
+  /** Calls a path below `/api/v1`; a path that begins with `//` is taken from the root. */
+  call(method: string, path: string, options?: CallOptions): Promise<TestAnswer>;
+  /** Every line the service logged. */
+  readonly logs: string[];
+}
+
+/** The admin key of every test service. */
+export const adminKey = 'test-admin-key-0123456789';
+
+export interface ServiceOptions {
+  store?: TestStore;
+  /** An existing database, for a second instance. */
+  databaseUrl?: string;
+  clock?: TestClock;
+  /** Settings by their environment names. Request limits are off unless set here. */
+  settings?: Record<string, string>;
+}
+
+/** Starts a service that ends with the test. */
+export async function startService(t: Pick<TestContext, 'after'>, options: ServiceOptions = {}): Promise<TestService> {
+  const { store = stores[0]!, clock = new TestClock(), settings = {} } = options;
+  const opened = options.databaseUrl === undefined ? await store.open() : { url: options.databaseUrl, drop: async () => undefined };
+  const logs: string[] = [];
+  const environment = {
+    SERVICE_DATABASE_URL: opened.url,
+    SERVICE_ADMIN_KEY: adminKey,
+    SERVICE_HOST: '127.0.0.1',
+    SERVICE_PORT: '0',
+    SERVICE_RATE_LIMIT_PER_MINUTE: '0',
+    SERVICE_HOURLY_QUOTA_FREE: '0',
+    SERVICE_HOURLY_QUOTA_PRO: '0',
+    SERVICE_HOURLY_QUOTA_BUSINESS: '0',
+    ...settings,
+  };
+  const handoff = await createHandoff(readHandoffSettings({ environment }), { clock: clock.read, logs: { write: (line) => void logs.push(line) } });
+  t.after(async () => {
+    await handoff.stop();
+    await opened.drop();
+  });
+  return { handoff, clock, databaseUrl: opened.url, logs, call: (method, path, callOptions) => call(handoff, method, path, callOptions) };
+}
+
+async function call(handoff: Handoff, method: string, path: string, { body, raw, key = adminKey, headers = {} }: CallOptions = {}): Promise<TestAnswer> {
+  const payload = raw ?? (body === undefined ? undefined : JSON.stringify(body));
+  const answer = await handoff.app.inject({
+    method: method as 'GET',
+    url: path.startsWith('//') ? path.slice(1) : `/api/v1${path}`,
+    headers: {
+      ...(key === null ? {} : { 'x-api-key': key }),
+      ...(payload === undefined ? {} : { 'content-type': 'application/json' }),
+      ...headers,
+    },
+    ...(payload === undefined ? {} : { payload }),
+  });
+  const isJson = String(answer.headers['content-type'] ?? '').includes('json');
+  return { status: answer.statusCode, body: isJson && answer.body !== '' ? answer.json() : undefined, text: answer.body, headers: answer.headers };
+}
+
+/** A tenant of its own, and a key of it. */
+export async function newTenant(
+  service: TestService,
+  { tier = 'business', ...more }: { tier?: string; handoffs_per_day?: number | null; max_api_keys?: number } = {},
+): Promise<{ id: string; key: string; keyId: string }> {
+  const tenant = await service.call('POST', '/tenants', { body: { name: 'Acme', tier, ...more } });
+  const key = await service.call('POST', '/keys', { body: { name: 'first', tenant_id: tenant.body.id } });
+  return { id: tenant.body.id, key: key.body.key, keyId: key.body.id };
+}
+
+/** A create request: the documented example without its question, changed as told. */
+export function packetRequest(changes: Record<string, unknown> = {}): Record<string, unknown> {
+  const { hitl: _, ...example } = structuredClone(createExample);
+  return { ...example, ...changes };
+}
+
+/** Creates a packet and gives it. */
+// biome-ignore lint/suspicious/noExplicitAny: a test looks into packets of every shape.
+export async function createPacket(service: TestService, changes: Record<string, unknown> = {}, key?: string): Promise<any> {
+  const answer = await service.call('POST', '/packets', { body: packetRequest(changes), ...(key === undefined ? {} : { key }) });
+  if (answer.status !== 201) throw new Error(`The packet was not created: ${answer.status} ${answer.text}`);
+  return answer.body;
+}
