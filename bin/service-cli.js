@@ -4,7 +4,9 @@ import { existsSync } from 'node:fs';
 
 const [major] = process.versions.node.split('.').map(Number);
 if (major < 24) {
-  console.error(`service-cli needs Node 24 or newer; this is Node ${process.versions.node}. In a checkout, npm scripts and npx use the pinned one.`);
+  console.error(
+    `service-cli needs Node 24 or newer; this is Node ${process.versions.node}. In a checkout, npm scripts and npx use the pinned one.`,
+  );
   process.exit(1);
 }
 const built = new URL('../dist/src/handoff/cli/main.js', import.meta.url);

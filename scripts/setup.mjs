@@ -14,7 +14,9 @@ if (major < 20) {
   process.exit(1);
 }
 
-const wanted = createHash('sha256').update(readFileSync(`${root}package-lock.json`)).digest('hex');
+const wanted = createHash('sha256')
+  .update(readFileSync(`${root}package-lock.json`))
+  .digest('hex');
 if (!existsSync(stamp) || readFileSync(stamp, 'utf8') !== wanted) {
   console.error('Installing what package-lock.json names (once) ...');
   const { status } = spawnSync('npm', ['ci', '--no-audit', '--loglevel=error'], {

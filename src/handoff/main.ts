@@ -7,11 +7,13 @@ import { type Clock, systemClock } from '../kit/clock.ts';
 import { listen } from '../kit/http/app.ts';
 import { createIds, type RandomSource } from '../kit/id.ts';
 import { createLoop } from '../kit/loop.ts';
+import { createLocalCounters, createSharedCounters } from './http/counters.ts';
 import { createHandoffMetrics } from './http/metrics.ts';
 import { createServer } from './http/server.ts';
 import { createIndexingJob } from './jobs/indexer.ts';
 import { createPruner } from './jobs/pruner.ts';
 import { createSweeper } from './jobs/sweeper.ts';
+import { createRedisLink } from './live/redis.ts';
 import { createAccessService } from './service/access.ts';
 import { createPacketService } from './service/packets.ts';
 import { type Settings, tierLimits } from './settings.ts';
@@ -41,12 +43,15 @@ export interface Handoff {
 /** Wires a handoff service: settings, database, services, jobs, HTTP. The only file that knows every room. */
 export async function createHandoff(settings: Settings, world: World = {}): Promise<Handoff> {
   const { clock = systemClock, random = (bytes: Buffer) => void randomFillSync(bytes) } = world;
-  const destination = world.logs ?? pino.destination({ dest: 1, sync: false, minLength: 4096, periodicFlush: 200 });
+  const destination = world.logs ?? pino.destination({ dest: 1, sync: false, minLength: 65_536, maxWrite: 131_072, periodicFlush: 100 });
   const logger: Logger = pino({ level: settings.logLevel, base: { service: 'handoff' } }, destination);
   const newId = createIds(random);
   const tiers = tierLimits(settings);
 
   const store = await openStore({ databaseUrl: settings.databaseUrl, clock, newId });
+  const redis = settings.redisUrl === undefined ? undefined : createRedisLink(settings.redisUrl, { logger, clock });
+  const local = createLocalCounters();
+  const counters = redis === undefined ? local : createSharedCounters(redis, local, () => newId(clock()));
   const metrics = createHandoffMetrics(store);
   const access = createAccessService({ store, clock, newId, random });
   const packets = createPacketService({ store, clock, newId, limits: tiers, onCreated: metrics.handedOver });
@@ -57,7 +62,9 @@ export async function createHandoff(settings: Settings, world: World = {}): Prom
     index: createIndexingJob(store, clock),
     prune: createPruner(store, clock),
   };
-  const loops = Object.entries(runOnce).map(([name, job]) => createLoop({ name, runOnce: job, onError: (err) => logger.error({ job: name, err }, 'job failed') }));
+  const loops = Object.entries(runOnce).map(([name, job]) =>
+    createLoop({ name, runOnce: job, onError: (err) => logger.error({ job: name, err }, 'job failed') }),
+  );
 
   const app = createServer({
     version: packageJson.version,
@@ -69,6 +76,7 @@ export async function createHandoff(settings: Settings, world: World = {}): Prom
     metrics,
     tiers,
     rateLimitPerMinute: settings.rateLimitPerMinute,
+    counters,
     batchMax: settings.batchMax,
   });
 
@@ -76,6 +84,7 @@ export async function createHandoff(settings: Settings, world: World = {}): Prom
     app,
     adminKey,
     async start() {
+      await redis?.start();
       const address = await listen(app, settings.host, settings.port);
       for (const loop of loops) loop.start();
       return address;
@@ -84,6 +93,7 @@ export async function createHandoff(settings: Settings, world: World = {}): Prom
       await app.close();
       await Promise.all(loops.map((loop) => loop.stop()));
       metrics.stop();
+      await redis?.stop();
       await store.close();
       logger.flush();
     },

@@ -1,5 +1,5 @@
-import { SettingsError } from '../kit/settings.ts';
 import { stopOnSignals } from '../kit/lifecycle.ts';
+import { SettingsError } from '../kit/settings.ts';
 import { createHandoff, type Handoff } from './main.ts';
 import { readHandoffSettings, type Settings } from './settings.ts';
 
@@ -15,7 +15,7 @@ export interface ServeFlags {
  * that was made and the log follow. Settings that can't be used end the program with a line each.
  */
 export async function serveHandoff({ config, ...flags }: ServeFlags, environment: NodeJS.ProcessEnv): Promise<void> {
-  let service: Handoff;
+  let service: Handoff | undefined;
   let address: string;
   try {
     const settings: Settings = readHandoffSettings({ flags, environment, file: config ?? environment.SERVICE_CONFIG });
@@ -23,11 +23,19 @@ export async function serveHandoff({ config, ...flags }: ServeFlags, environment
     address = await service.start();
   } catch (error) {
     for (const line of startProblem(error).split('\n')) console.error(`handoff: ${line}`);
+    // The key is stored by now, and no later start can show it.
+    if (service?.adminKey !== undefined) console.error(adminKeyLine(service.adminKey));
     process.exit(1);
   }
+  // Before the address is told: who starts this program may end it as soon as it has read that.
+  const { adminKey, stop } = service;
+  stopOnSignals(stop);
   console.log(`handoff listening on ${address}`);
-  if (service.adminKey !== undefined) console.log(`handoff admin key (shown only now): ${service.adminKey}`);
-  stopOnSignals(() => service.stop());
+  if (adminKey !== undefined) console.log(adminKeyLine(adminKey));
+}
+
+function adminKeyLine(key: string): string {
+  return `handoff admin key (shown only now): ${key}`;
 }
 
 function startProblem(error: unknown): string {

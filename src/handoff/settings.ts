@@ -1,5 +1,5 @@
-import { databaseUrlProblem } from '../kit/sql/database.ts';
 import { listOf, oneOf, readSettings, type SettingsOf, text, whole, wholeOrUnlimited, yesOrNo } from '../kit/settings.ts';
+import { databaseUrlProblem } from '../kit/sql/database.ts';
 import type { Tier } from './model/common.ts';
 import { looksLikeKey } from './rules/keys.ts';
 import type { TierLimits } from './rules/tiers.ts';
@@ -7,29 +7,73 @@ import type { TierLimits } from './rules/tiers.ts';
 const hour = (tier: string, fallback: string) =>
   whole({ variable: `SERVICE_HOURLY_QUOTA_${tier}`, fallback, help: `Requests an hour for a ${tier.toLowerCase()} tenant; 0 = off.` });
 const day = (tier: string, fallback: string) =>
-  wholeOrUnlimited({ variable: `SERVICE_HANDOFFS_PER_DAY_${tier}`, fallback, help: `Packets a UTC day for a ${tier.toLowerCase()} tenant: a number, or unlimited.` });
+  wholeOrUnlimited({
+    variable: `SERVICE_HANDOFFS_PER_DAY_${tier}`,
+    fallback,
+    help: `Packets a UTC day for a ${tier.toLowerCase()} tenant: a number, or unlimited.`,
+  });
 const bytes = (tier: string, fallback: string) =>
-  whole({ variable: `SERVICE_PACKET_BYTES_${tier}`, fallback, help: `The largest packet of a ${tier.toLowerCase()} tenant, in bytes of request body.` }, 1024, 16_777_216);
+  whole(
+    {
+      variable: `SERVICE_PACKET_BYTES_${tier}`,
+      fallback,
+      help: `The largest packet of a ${tier.toLowerCase()} tenant, in bytes of request body.`,
+    },
+    1024,
+    16_777_216,
+  );
 const connections = (tier: string, fallback: string) =>
-  whole({ variable: `SERVICE_CONNECTIONS_${tier}`, fallback, help: `Open streams of a ${tier.toLowerCase()} tenant.` });
+  whole({
+    variable: `SERVICE_CONNECTIONS_${tier}`,
+    fallback,
+    help: `Open streams of a ${tier.toLowerCase()} tenant. Checked, but not used yet: streams are not built.`,
+  });
 
 /** Every setting of the handoff service. Flags beat the environment, that beats the TOML file, that the defaults. */
 export const settingsTable = {
   host: text({ variable: 'SERVICE_HOST', flag: '--host', fallback: '0.0.0.0', help: 'The address to listen on.' }),
-  port: whole({ variable: 'SERVICE_PORT', flag: '--port', fallback: '8080', help: 'The port to listen on; 0 picks a free one.' }, 0, 65_535),
+  port: whole(
+    { variable: 'SERVICE_PORT', flag: '--port', fallback: '8080', help: 'The port to listen on; 0 picks a free one.' },
+    0,
+    65_535,
+  ),
   databaseUrl: text(
-    { variable: 'SERVICE_DATABASE_URL', fallback: 'sqlite://./data/handoff.db', help: 'sqlite://PATH, sqlite::memory: or postgres://user:password@host:port/database.' },
+    {
+      variable: 'SERVICE_DATABASE_URL',
+      fallback: 'sqlite://./data/handoff.db',
+      help: 'sqlite://PATH, sqlite::memory: or postgres://user:password@host:port/database.',
+    },
     databaseUrlProblem,
   ),
-  redisUrl: text({ variable: 'SERVICE_REDIS_URL', fallback: undefined, help: 'redis://host:port: the broker between instances, and their shared limit counters.' }, (url) =>
-    /^rediss?:\/\/.+/.test(url) ? undefined : 'redis://host:port',
+  redisUrl: text(
+    {
+      variable: 'SERVICE_REDIS_URL',
+      fallback: undefined,
+      help: 'redis://host:port: limit counters that instances share; while it is out of reach each counts by itself.',
+    },
+    (url) => (/^rediss?:\/\/.+/.test(url) ? undefined : 'redis://host:port'),
   ),
-  adminKey: text({ variable: 'SERVICE_ADMIN_KEY', fallback: undefined, help: "The first admin key's value, for an empty database; made and printed when not set." }, (key) => {
-    if (!/^[\x21-\x7e]{16,512}$/.test(key)) return '16 to 512 visible ASCII characters without spaces';
-    return looksLikeKey(key) ? undefined : 'a text that does not begin with svc_, or a whole key of this service';
+  adminKey: text(
+    {
+      variable: 'SERVICE_ADMIN_KEY',
+      fallback: undefined,
+      help: "The first admin key's value, for an empty database; made and printed when not set.",
+    },
+    (key) => {
+      if (!/^[\x21-\x7e]{16,512}$/.test(key)) return '16 to 512 visible ASCII characters without spaces';
+      return looksLikeKey(key) ? undefined : 'a text that does not begin with svc_, or a whole key of this service';
+    },
+  ),
+  devMode: yesOrNo({
+    variable: 'SERVICE_DEV_MODE',
+    fallback: 'false',
+    help: 'Streams without a key see the tenant default. Checked, but not used yet: streams are not built.',
   }),
-  devMode: yesOrNo({ variable: 'SERVICE_DEV_MODE', fallback: 'false', help: 'Streams without a key see the tenant default.' }),
-  rateLimitPerMinute: whole({ variable: 'SERVICE_RATE_LIMIT_PER_MINUTE', fallback: '60', help: 'Requests in any 60 seconds for each key; 0 = off.' }),
+  rateLimitPerMinute: whole({
+    variable: 'SERVICE_RATE_LIMIT_PER_MINUTE',
+    fallback: '60',
+    help: 'Requests in any 60 seconds for each key; 0 = off.',
+  }),
   hourlyQuotaFree: hour('FREE', '100'),
   hourlyQuotaPro: hour('PRO', '1000'),
   hourlyQuotaBusiness: hour('BUSINESS', '10000'),
@@ -43,13 +87,39 @@ export const settingsTable = {
   connectionsFree: connections('FREE', '10'),
   connectionsPro: connections('PRO', '100'),
   connectionsBusiness: connections('BUSINESS', '1000'),
-  webhookAllow: listOf({ variable: 'SERVICE_WEBHOOK_ALLOW', fallback: '', help: 'Hosts or CIDRs that webhooks may reach although they are private; plain http too. For development.' }, (item) => item),
-  webhookRetrySeconds: listOf({ variable: 'SERVICE_WEBHOOK_RETRY_SECONDS', fallback: '1,5,30,300,3600,21600', help: 'The delays after each failed delivery, in seconds.' }, (item) => {
-    if (!/^\d+(\.\d+)?$/.test(item)) throw new Error(`a comma-separated list of seconds, not ${JSON.stringify(item)}`);
-    return Number(item);
+  webhookAllow: listOf(
+    {
+      variable: 'SERVICE_WEBHOOK_ALLOW',
+      fallback: '',
+      help: 'Hosts or CIDRs that webhooks may reach although they are private; plain http too. For development. Checked, but not used yet: webhooks are not built.',
+    },
+    (item) => item,
+  ),
+  webhookRetrySeconds: listOf(
+    {
+      variable: 'SERVICE_WEBHOOK_RETRY_SECONDS',
+      fallback: '1,5,30,300,3600,21600',
+      help: 'The delays after each failed delivery, in seconds. Checked, but not used yet: webhooks are not built.',
+    },
+    (item) => {
+      if (!/^\d+(\.\d+)?$/.test(item)) throw new Error(`a comma-separated list of seconds, not ${JSON.stringify(item)}`);
+      return Number(item);
+    },
+  ),
+  unclaimedTtlSeconds: whole({
+    variable: 'SERVICE_UNCLAIMED_TTL_SECONDS',
+    fallback: '0',
+    help: 'How long a packet may stay unclaimed before it expires, in seconds; 0 = off.',
   }),
-  unclaimedTtlSeconds: whole({ variable: 'SERVICE_UNCLAIMED_TTL_SECONDS', fallback: '0', help: 'How long a packet may stay unclaimed before it expires, in seconds; 0 = off.' }),
-  logLevel: oneOf({ variable: 'SERVICE_LOG_LEVEL', fallback: 'info', help: 'What is logged.' }, ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent']),
+  logLevel: oneOf({ variable: 'SERVICE_LOG_LEVEL', fallback: 'info', help: 'What is logged.' }, [
+    'trace',
+    'debug',
+    'info',
+    'warn',
+    'error',
+    'fatal',
+    'silent',
+  ]),
 } as const;
 
 export type Settings = SettingsOf<typeof settingsTable>;
@@ -67,6 +137,10 @@ export function tierLimits(settings: Settings): Record<Tier, TierLimits> {
   return {
     free: { hourlyQuota: settings.hourlyQuotaFree, handoffsPerDay: settings.handoffsPerDayFree, packetBytes: settings.packetBytesFree },
     pro: { hourlyQuota: settings.hourlyQuotaPro, handoffsPerDay: settings.handoffsPerDayPro, packetBytes: settings.packetBytesPro },
-    business: { hourlyQuota: settings.hourlyQuotaBusiness, handoffsPerDay: settings.handoffsPerDayBusiness, packetBytes: settings.packetBytesBusiness },
+    business: {
+      hourlyQuota: settings.hourlyQuotaBusiness,
+      handoffsPerDay: settings.handoffsPerDayBusiness,
+      packetBytes: settings.packetBytesBusiness,
+    },
   };
 }

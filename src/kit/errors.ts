@@ -1,6 +1,9 @@
 /** Every error code a service answers with, and the HTTP status it travels under. */
 export const errorCodes = {
-  VALIDATION_ERROR: { status: 400, meaning: 'The request does not have the form this operation takes; `field` names the first fault, `errors` lists all of them.' },
+  VALIDATION_ERROR: {
+    status: 400,
+    meaning: 'The request does not have the form this operation takes; `field` names the first fault, `errors` lists all of them.',
+  },
   UNAUTHORIZED: { status: 401, meaning: 'The API key is missing, unknown or revoked.' },
   FORBIDDEN: { status: 403, meaning: 'The API key is valid but may not do this; it needs an admin key.' },
   NOT_FOUND: { status: 404, meaning: 'Nothing of that id exists for this tenant, or the path is unknown.' },
@@ -12,7 +15,7 @@ export const errorCodes = {
   UNSUPPORTED_MEDIA_TYPE: { status: 415, meaning: 'The body is not `application/json` in UTF-8.' },
   RATE_LIMITED: { status: 429, meaning: 'A limit is used up; `Retry-After` says after how many seconds a request is let through again.' },
   SERVER_ERROR: { status: 500, meaning: 'The service failed; the log has the cause under the `request_id`.' },
-  SERVICE_UNAVAILABLE: { status: 503, meaning: 'The database is out of reach; nothing was written, try again.' },
+  SERVICE_UNAVAILABLE: { status: 503, meaning: 'The database is out of reach; try again.' },
 } as const;
 
 export type ErrorCode = keyof typeof errorCodes;
@@ -31,6 +34,11 @@ interface ErrorParts {
   headers?: Record<string, string>;
 }
 
+/** The most of a text that an error body repeats: a field's name may be as long as a whole request. */
+const maxQuoted = 500;
+
+const short = (text: string) => (text.length > maxQuoted ? `${text.slice(0, maxQuoted).toWellFormed()}...` : text);
+
 /** An error a caller is meant to see: a code of the table, a sentence, and the field it is about. */
 export class ServiceError extends Error {
   readonly code: ErrorCode;
@@ -41,7 +49,11 @@ export class ServiceError extends Error {
   readonly headers: Record<string, string>;
 
   constructor(code: ErrorCode, detail: string, { field = null, faults = [], extra = {}, headers = {} }: ErrorParts = {}) {
+    // A refusal is an answer, not a fault: its stack would cost more than the rest of the request and is never read.
+    const { stackTraceLimit } = Error;
+    Error.stackTraceLimit = 0;
     super(detail);
+    Error.stackTraceLimit = stackTraceLimit;
     this.name = 'ServiceError';
     this.code = code;
     this.status = errorCodes[code].status;
@@ -54,11 +66,13 @@ export class ServiceError extends Error {
   /** The body that travels, without the request's id: `{detail, code, field, status_code, ...}`. */
   body(): Record<string, unknown> {
     return {
-      detail: this.message,
+      detail: short(this.message),
       code: this.code,
-      field: this.field,
+      field: this.field === null ? null : short(this.field),
       status_code: this.status,
-      ...(this.faults.length > 1 ? { errors: this.faults } : {}),
+      ...(this.faults.length > 1
+        ? { errors: this.faults.map(({ field, detail }) => ({ field: short(field), detail: short(detail) })) }
+        : {}),
       ...this.extra,
     };
   }
@@ -81,7 +95,10 @@ export function conflict(detail: string, extra: Record<string, unknown> = {}): S
 
 /** The database is out of reach: 503 `SERVICE_UNAVAILABLE`. The cause goes to the log, never to a caller. */
 export function unavailable(cause?: unknown): ServiceError {
-  const error = new ServiceError('SERVICE_UNAVAILABLE', 'The database is not reachable; nothing was written. Try again in a moment.');
+  const error = new ServiceError(
+    'SERVICE_UNAVAILABLE',
+    'The database is not reachable. Try again in a moment; an Idempotency-Key makes that safe.',
+  );
   if (cause !== undefined) error.cause = cause;
   return error;
 }

@@ -1,15 +1,20 @@
 import type { TSchema } from 'typebox';
 
 import { type ErrorCode, errorCodes } from './errors.ts';
-import type { Route } from './route.ts';
+import type { ResponseShape, Route } from './route.ts';
 
 type Json = Record<string, unknown>;
+
+/** Headers by name, and what they say. */
+type Headers = Readonly<Record<string, string>>;
 
 /** What the description says besides the routes. */
 export interface DescriptionParts {
   title: string;
   version: string;
   description: string;
+  /** Whom to ask. */
+  contact: string;
   server: string;
   tags: readonly { name: string; description: string }[];
   routes: Readonly<Record<string, Route>>;
@@ -17,75 +22,100 @@ export interface DescriptionParts {
   schemas: Readonly<Record<string, TSchema>>;
   /** Where a route is found, relative to the server. */
   pathOf(route: Route): string;
+  /** Headers of a route's answers with this status besides those it names itself. */
+  headersOf(route: Route, status: number): Headers;
+}
+
+/** Schemas that are referred to by name. */
+type Names = ReadonlyMap<TSchema, string>;
+
+/** What operations share: schemas and response headers, each described once. */
+interface Shared {
+  names: Names;
+  /** Text by name; filled as the operations are described. */
+  headers: Map<string, string>;
 }
 
 /** The OpenAPI 3.1 description of a service, made from its routes. */
-export function describeApi({ title, version, description, server, tags, routes, schemas, pathOf }: DescriptionParts): Json {
-  const names = new Map<TSchema, string>(Object.entries(schemas).map(([name, schema]) => [schema, name]));
+export function describeApi({ title, version, description, contact, server, tags, routes, schemas, ...where }: DescriptionParts): Json {
+  const names: Names = new Map(Object.entries(schemas).map(([name, schema]) => [schema, name]));
+  const shared: Shared = { names, headers: new Map() };
   const paths: Record<string, Json> = {};
   for (const route of Object.values(routes)) {
-    const path = pathOf(route);
-    paths[path] = { ...paths[path], [route.method.toLowerCase()]: operation(route, names) };
+    const path = where.pathOf(route);
+    paths[path] = { ...paths[path], [route.method.toLowerCase()]: operation(route, shared, where.headersOf) };
   }
   return {
     openapi: '3.1.0',
-    info: {
-      title,
-      version,
-      description,
-      license: { name: 'MIT', identifier: 'MIT' },
-      contact: { name: 'Baton', url: 'https://example.com/baton' },
-    },
+    info: { title, version, description, license: { name: 'MIT', identifier: 'MIT' }, contact: { name: contact } },
     servers: [{ url: server }],
     tags,
     security: [{ apiKey: [] }],
     paths,
     components: {
       securitySchemes: { apiKey: { type: 'apiKey', in: 'header', name: 'X-API-Key', description: 'An API key of a tenant.' } },
+      headers: Object.fromEntries([...shared.headers].map(([header, text]) => [header, { description: text, schema: { type: 'string' } }])),
       schemas: Object.fromEntries(Object.entries(schemas).map(([name, schema]) => [name, inline(schema, names, name)])),
     },
   };
 }
 
-function operation(route: Route, names: Map<TSchema, string>): Json {
-  const { id, tag, summary, access, params, query, headers, body, bodyOptional, bodyExample, responses } = route;
+function operation(route: Route, shared: Shared, headersOf: DescriptionParts['headersOf']): Json {
+  const { id, tag, summary, access, params, query, headers = {}, responses } = route;
   return {
     operationId: id,
     tags: [tag],
     summary,
     description: route.description ?? `${summary}.`,
     ...(access === 'public' ? { security: [] } : {}),
-    parameters: [...parametersOf('path', params), ...parametersOf('query', query), ...Object.entries(headers ?? {}).map(([name, text]) => ({
-      name,
-      in: 'header',
-      required: false,
-      description: text,
-      schema: { type: 'string' },
-    }))],
-    ...(body === undefined
-      ? {}
-      : {
-          requestBody: {
-            required: !bodyOptional,
-            content: { 'application/json': { schema: inline(body, names), ...(bodyExample === undefined ? {} : { example: bodyExample }) } },
-          },
-        }),
-    responses: Object.fromEntries(Object.entries(responses).map(([status, shape]) => {
-      const contentType = shape.contentType ?? 'application/json';
-      const schema = shape.schema === undefined ? undefined : inline(shape.schema, names);
-      const example = shape.example ?? errorExample(Number(status));
-      return [status, {
-        description: shape.description,
-        ...(schema === undefined ? {} : { content: { [contentType]: { schema, ...(example === undefined ? {} : { example }) } } }),
-      }];
-    })),
+    parameters: [...parametersOf('path', params), ...parametersOf('query', query), ...Object.entries(headers).map(headerParameter)],
+    ...bodyOf(route, shared.names),
+    responses: Object.fromEntries(
+      Object.entries(responses).map(([status, shape]) => [
+        status,
+        response(shape, Number(status), { ...headersOf(route, Number(status)), ...shape.headers }, shared),
+      ]),
+    ),
   };
 }
 
+function bodyOf({ body, describedBody = body, bodyOptional = false, bodyExample }: Route, names: Names): Json {
+  if (describedBody === undefined) return {};
+  const content = { schema: inline(describedBody, names), ...(bodyExample === undefined ? {} : { example: bodyExample }) };
+  return { requestBody: { required: !bodyOptional, content: { 'application/json': content } } };
+}
+
+function response({ schema, description, contentType, ...shape }: ResponseShape, status: number, headers: Headers, shared: Shared): Json {
+  const example = shape.example ?? errorExample(status);
+  const body = { schema: inline(schema, shared.names), ...(example === undefined ? {} : { example }) };
+  return {
+    description,
+    ...(Object.keys(headers).length === 0 ? {} : { headers: headerReferences(headers, shared) }),
+    ...(schema === undefined ? {} : { content: { [contentType ?? 'application/json']: body } }),
+  };
+}
+
+function headerReferences(headers: Headers, shared: Shared): Json {
+  return Object.fromEntries(
+    Object.entries(headers).map(([name, text]) => {
+      const described = shared.headers.get(name) ?? text;
+      if (described !== text) throw new Error(`The header ${name} is described in two ways.`);
+      shared.headers.set(name, text);
+      return [name, { $ref: `#/components/headers/${name}` }];
+    }),
+  );
+}
+
+/** What an error of the status may look like, in the words of the code table. */
 function errorExample(status: number): Json | undefined {
-  if (status < 400) return undefined;
-  const [code, { meaning }] = Object.entries(errorCodes).find(([, entry]) => entry.status === status) as [ErrorCode, { meaning: string }];
-  return { detail: meaning, code, field: null, status_code: status, request_id: '2s-1' };
+  const found = Object.entries(errorCodes).find(([, entry]) => entry.status === status);
+  if (found === undefined) return undefined;
+  const [code, { meaning }] = found as [ErrorCode, { meaning: string }];
+  return { detail: `${meaning.split(/[;:.]/, 1)[0]}.`, code, field: null, status_code: status, request_id: '2s-1' };
+}
+
+function headerParameter([name, description]: [string, string]): Json {
+  return { name, in: 'header', required: false, description, schema: { type: 'string' } };
 }
 
 function parametersOf(place: 'path' | 'query', schema: TSchema | undefined): Json[] {
@@ -93,24 +123,26 @@ function parametersOf(place: 'path' | 'query', schema: TSchema | undefined): Jso
   return Object.entries(properties).map(([name, { description, example, ...rest }]) => ({
     name,
     in: place,
-    required: required.includes(name),
+    // What has a default may be left out.
+    required: required.includes(name) && rest.default === undefined,
     ...(description === undefined ? {} : { description }),
     ...(example === undefined ? {} : { example }),
-    schema: rest,
+    schema: inline(rest, new Map()),
   }));
 }
 
 /** A schema as plain JSON, with every named schema inside it as a reference. `self` is the name it is defined under. */
-function inline(schema: unknown, names: Map<TSchema, string>, self?: string): unknown {
+function inline(schema: unknown, names: Names, self?: string): unknown {
   if (Array.isArray(schema)) return schema.map((item) => inline(item, names));
   if (typeof schema !== 'object' || schema === null) return schema;
   const name = names.get(schema as TSchema);
   if (name !== undefined && name !== self) return { $ref: `#/components/schemas/${name}` };
   return Object.fromEntries(
-    Object.entries(schema).map(([key, value]) => {
-      if (key === 'example') return ['examples', [value]];
-      if (key === 'format' && value === 'timestamp') return [key, 'date-time'];
-      return [key, inline(value, names)];
+    Object.entries(schema).flatMap(([key, value]) => {
+      if (key === 'example') return [['examples', [value]]];
+      // Our own format is wider than any that is registered; its description says what it takes.
+      if (key === 'format' && value === 'timestamp') return [];
+      return [[key, inline(value, names)]];
     }),
   );
 }

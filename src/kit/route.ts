@@ -11,6 +11,8 @@ export interface ResponseShape {
   readonly contentType?: string;
   /** An example of the body, for the API description. */
   readonly example?: unknown;
+  /** Headers of its own, by name, and what they say. */
+  readonly headers?: Readonly<Record<string, string>>;
 }
 
 /** An HTTP operation as a value: validation, handler types, the API description and the typed client derive from it. */
@@ -37,6 +39,8 @@ export interface Route<
   /** Null for an optional field of the body is as if it were left out. */
   readonly nullIsAbsent?: boolean;
   readonly bodyExample?: unknown;
+  /** The body as the API description shows it, where `body` leaves its items to be judged one by one. */
+  readonly describedBody?: TSchema;
   /** Request headers it reads, by their documented names. */
   readonly headers?: Readonly<Record<string, string>>;
   /** How large a body is let in: an item's limit of the tier (default), or a batch of such items. */
@@ -68,5 +72,8 @@ export interface RequestOf<R extends Route> {
 type SuccessStatus<Responses> = Extract<keyof Responses, 200 | 201 | 202 | 204>;
 
 /** The body of a route's success. */
-export type ResultOf<R extends Route> =
-  R['responses'][SuccessStatus<R['responses']>] extends { readonly schema: infer Schema extends TSchema } ? Static<Schema> : undefined;
+export type ResultOf<R extends Route> = R['responses'][SuccessStatus<R['responses']>] extends {
+  readonly schema: infer Schema extends TSchema;
+}
+  ? Static<Schema>
+  : undefined;

@@ -39,7 +39,10 @@ interface Sources {
  * Reads every setting of the table: flag beats environment beats file beats fallback.
  * @throws SettingsError that lists all problems at once
  */
-export function readSettings<Table extends SettingsTable>(table: Table, { flags = {}, environment = {}, file }: Sources): SettingsOf<Table> {
+export function readSettings<Table extends SettingsTable>(
+  table: Table,
+  { flags = {}, environment = {}, file }: Sources,
+): SettingsOf<Table> {
   const problems: string[] = [];
   const inFile = file === undefined ? {} : readFile(file, table, problems);
   const values: Record<string, unknown> = {};
@@ -120,7 +123,9 @@ export function whole<const Fallback extends string | undefined>(
     parse(value) {
       const number = Number(value);
       if (!/^\d+$/.test(value.trim()) || number < least || number > most) {
-        throw new Error(`a whole number ${most === Number.MAX_SAFE_INTEGER ? `of ${least} or more` : `from ${least} to ${most}`}, not ${JSON.stringify(value)}`);
+        throw new Error(
+          `a whole number ${most === Number.MAX_SAFE_INTEGER ? `of ${least} or more` : `from ${least} to ${most}`}, not ${JSON.stringify(value)}`,
+        );
       }
       return number;
     },
@@ -165,7 +170,10 @@ export function yesOrNo<const Fallback extends string | undefined>(parts: RowPar
 }
 
 /** A comma-separated list; empty entries are passed over. */
-export function listOf<T, const Fallback extends string | undefined>(parts: RowParts<Fallback>, parseItem: (item: string) => T): Row<readonly T[], Fallback> {
+export function listOf<T, const Fallback extends string | undefined>(
+  parts: RowParts<Fallback>,
+  parseItem: (item: string) => T,
+): Row<readonly T[], Fallback> {
   return {
     ...parts,
     parse: (value) =>

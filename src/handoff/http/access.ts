@@ -6,7 +6,9 @@ import { idempotencyOf } from './packets.ts';
 
 /** Keys and tenants over HTTP. */
 export function mountAccess(mount: Mount<Caller>, access: AccessService, store: Store): void {
-  mount(routes.createKey, ({ body }, { caller, headers, rawBody }) => access.createKey(caller, body, idempotencyOf(headers, 'POST /keys', rawBody)));
+  mount(routes.createKey, ({ body }, { caller, headers, rawBody }) =>
+    access.createKey(caller, body, idempotencyOf(headers, 'POST /keys', rawBody)),
+  );
   mount(routes.listKeys, (_, { caller }) => store.access.keysOf(caller.tenant_id));
   mount(routes.deleteKey, async ({ params }, { caller }) => {
     await access.revokeKey(caller, params.id);

@@ -3,6 +3,7 @@ import { routes } from '../model/api.ts';
 import type { Caller } from '../service/access.ts';
 import type { AuditFilter } from '../store/events.ts';
 import type { Store } from '../store/store.ts';
+import { momentOf } from './query.ts';
 
 /** The audit log over HTTP. */
 export function mountAudit(mount: Mount<Caller>, store: Store): void {
@@ -12,15 +13,23 @@ export function mountAudit(mount: Mount<Caller>, store: Store): void {
       ...(actor === undefined ? {} : { actor }),
       ...(action === undefined ? {} : { action }),
       ...(packet_id === undefined ? {} : { packet_id }),
-      ...(created_after === undefined ? {} : { created_after: new Date(created_after) }),
-      ...(created_before === undefined ? {} : { created_before: new Date(created_before) }),
+      ...(created_after === undefined ? {} : { created_after: momentOf(created_after) }),
+      ...(created_before === undefined ? {} : { created_before: momentOf(created_before) }),
     };
     const { rows, total } = await store.of(caller.tenant_id).events.audit(filter, { limit, offset });
     return {
       entries: rows.map(({ id, packet_id: packet, actor: by, event_type, resource, details, timestamp }) => ({
-        id, packet_id: packet, actor: by, action: event_type, resource, details: JSON.parse(details), timestamp,
+        id,
+        packet_id: packet,
+        actor: by,
+        action: event_type,
+        resource,
+        details: JSON.parse(details),
+        timestamp,
       })),
-      total, limit, offset,
+      total,
+      limit,
+      offset,
     };
   });
 }

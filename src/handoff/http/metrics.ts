@@ -15,11 +15,32 @@ export interface HandoffMetrics extends Metrics {
 /** The specified metrics, and gauges of the database, the writes that wait and the search index. */
 export function createHandoffMetrics(store: Store): HandoffMetrics {
   const metrics = createMetrics([
-    { name: 'service_active_packets', help: 'Packets that are neither completed, failed nor expired.', read: () => store.countInStatuses(open).catch(() => Number.NaN) },
-    { name: 'service_database_up', help: 'Whether the database answers: 1 or 0.', read: () => store.ping().then(() => 1, () => 0) },
+    {
+      name: 'service_active_packets',
+      help: 'Packets that are neither completed, failed nor expired.',
+      read: () => store.countInStatuses(open).catch(() => Number.NaN),
+    },
+    {
+      name: 'service_database_up',
+      help: 'Whether the database answers: 1 or 0.',
+      read: () =>
+        store.ping().then(
+          () => 1,
+          () => 0,
+        ),
+    },
     { name: 'service_write_queue_length', help: 'Writes that wait for their commit.', read: () => store.waiting() },
-    { name: 'service_search_queue_length', help: 'Packets that wait to be indexed for search.', read: () => store.index.queued().catch(() => Number.NaN) },
+    {
+      name: 'service_search_queue_length',
+      help: 'Packets that wait to be indexed for search.',
+      read: () => store.index.queued().catch(() => Number.NaN),
+    },
   ]);
-  const handoffs = new Counter({ name: 'service_handoffs_total', help: 'Packets created, by tenant.', labelNames: ['tenant_id'], registers: [metrics.registry] });
+  const handoffs = new Counter({
+    name: 'service_handoffs_total',
+    help: 'Packets created, by tenant.',
+    labelNames: ['tenant_id'],
+    registers: [metrics.registry],
+  });
   return { ...metrics, handedOver: (tenantId, count) => handoffs.inc({ tenant_id: tenantId }, count) };
 }

@@ -25,33 +25,17 @@ export interface PacketRoutesParts {
   batchMax: number;
   /** The largest item of a batch that the caller may send, in bytes. */
   itemLimit(caller: Caller): number;
-  /** Takes a request back from the limits when the daily cap refused it. */
-  giveBack(caller: Caller): void;
 }
 
 /** The packet routes over HTTP. */
-export function mountPackets({ mount, store, packets, batchMax, itemLimit, giveBack }: PacketRoutesParts): void {
+export function mountPackets({ mount, store, packets, batchMax, itemLimit }: PacketRoutesParts): void {
   const validateItem = bodyValidator(CreateRequest, { nullIsAbsent: true });
-
-  /** Creates under the daily cap; what the cap refuses counts in no other limit. */
-  async function creating(caller: Caller, create: () => Promise<Made>): Promise<Answer<never>> {
-    try {
-      const { text, status, etag, replayed } = await create();
-      return answer<never>({
-        status,
-        headers: { ...(etag === null ? {} : { ETag: etag }), ...(replayed ? { 'Idempotency-Replayed': 'true' } : {}) },
-        body: new JsonText(text),
-      });
-    } catch (error) {
-      if (error instanceof ServiceError && error.code === 'RATE_LIMITED') giveBack(caller);
-      throw error;
-    }
-  }
 
   function itemOf(value: unknown, limit: number): BatchItem {
     try {
       const size = Buffer.byteLength(JSON.stringify(value));
-      if (size > limit) throw new ServiceError('PAYLOAD_TOO_LARGE', `The packet is larger than the ${limit} bytes that this tenant's tier allows.`);
+      if (size > limit)
+        throw new ServiceError('PAYLOAD_TOO_LARGE', `The packet is larger than the ${limit} bytes that this tenant's tier allows.`);
       return { request: validateItem(value, size) as CreateRequest };
     } catch (error) {
       if (error instanceof ServiceError) return { error };
@@ -64,16 +48,16 @@ export function mountPackets({ mount, store, packets, batchMax, itemLimit, giveB
   }
 
   mount(routes.createPacket, ({ body }, { caller, headers, rawBody }) =>
-    creating(caller, () => packets.create(caller, body, createOptions(headers, 'POST /packets', rawBody))),
+    made(packets.create(caller, body, createOptions(headers, 'POST /packets', rawBody))),
   );
   mount(routes.chainPacket, ({ params, body }, { caller, headers, rawBody }) =>
-    creating(caller, () => packets.chain(caller, params.id, body, createOptions(headers, `POST /packets/${params.id}/chain`, rawBody))),
+    made(packets.chain(caller, params.id, body, createOptions(headers, `POST /packets/${params.id}/chain`, rawBody))),
   );
   mount(routes.batchCreate, ({ body }, { caller, headers, rawBody }) => {
     requireBatch('packets', body.packets);
     const limit = itemLimit(caller);
     const items = body.packets.map((item) => itemOf(item, limit));
-    return creating(caller, () => packets.createBatch(caller, items, createOptions(headers, 'POST /packets/batch', rawBody)));
+    return made(packets.createBatch(caller, items, createOptions(headers, 'POST /packets/batch', rawBody)));
   });
 
   mount(routes.listPackets, ({ query }, { caller }) => listPage(store, caller, query, filterOf(query)));
@@ -85,7 +69,8 @@ export function mountPackets({ mount, store, packets, batchMax, itemLimit, giveB
     const statuses = statusesOf(query.status);
     const filter: PacketFilter = { ...(statuses === undefined ? {} : { statuses }), ...(priority === undefined ? {} : { priority }) };
     // A text without a word in it (only punctuation, say) is in no packet.
-    const { rows, total } = phrases.length === 0 ? { rows: [], total: 0 } : await store.of(caller.tenant_id).packets.search(phrases, filter, { limit, offset });
+    const { rows, total } =
+      phrases.length === 0 ? { rows: [], total: 0 } : await store.of(caller.tenant_id).packets.search(phrases, filter, { limit, offset });
     const found: string[] = [];
     for (const { summary, packet } of rows) {
       const snippet = snippetOf(searchableTexts(JSON.parse(packet) as Packet), phrases);
@@ -99,7 +84,7 @@ export function mountPackets({ mount, store, packets, batchMax, itemLimit, giveB
     const found = isId(params.id) ? await store.of(caller.tenant_id).packets.find(params.id) : undefined;
     if (found === undefined) throw notFound('packet');
     const ETag = entityTag(found);
-    if (headers['if-none-match'] === ETag) return answer({ status: 304, headers: { ETag } });
+    if (isKnown(headers['if-none-match'], ETag)) return answer({ status: 304, headers: { ETag } });
     return answer({ headers: { ETag }, body: new JsonText(found.packet) });
   });
   mount(routes.packetHistory, async ({ params }, { caller }) => {
@@ -116,7 +101,9 @@ export function mountPackets({ mount, store, packets, batchMax, itemLimit, giveB
   mount(routes.claimPacket, async ({ params, body }, { caller, headers }) =>
     changed(await packets.claim(caller, params.id, claimantOf(body), ifMatch(headers))),
   );
-  mount(routes.respondPacket, async ({ params, body }, { caller, headers }) => changed(await packets.respond(caller, params.id, body, ifMatch(headers))));
+  mount(routes.respondPacket, async ({ params, body }, { caller, headers }) =>
+    changed(await packets.respond(caller, params.id, body, ifMatch(headers))),
+  );
   mount(routes.patchPacket, async ({ params, body }, { caller, headers }) =>
     changed(await packets.patch(caller, params.id, body, { agentId: agentId(headers), ifMatch: ifMatch(headers) })),
   );
@@ -149,13 +136,25 @@ async function listPage(
   const scope = `${caller.tenant_id} ${JSON.stringify(filter)}`;
   const after = cursor === undefined ? undefined : readCursor(scope, cursor);
   if (after !== undefined && !isId(after)) throw invalid('cursor', 'This cursor does not belong to this list.');
-  const { texts, last, more, total } = await store.of(caller.tenant_id).packets.page({ filter, limit, offset, full: view === 'full', ...(after === undefined ? {} : { after }) });
+  const { texts, last, more, total } = await store
+    .of(caller.tenant_id)
+    .packets.page({ filter, limit, offset, full: view === 'full', ...(after === undefined ? {} : { after }) });
   return page(texts, { total, limit, offset, next_cursor: more && last !== undefined ? writeCursor(scope, last) : null });
 }
 
 /** A page of packets that are JSON text already. */
 function page(texts: readonly string[], rest: { total: number; limit: number; offset: number; next_cursor: string | null }): JsonText {
   return new JsonText(`{"packets":[${texts.join(',')}],${JSON.stringify(rest).slice(1)}`);
+}
+
+/** The answer to a creating request. */
+async function made(making: Promise<Made>): Promise<Answer<never>> {
+  const { text, status, etag, replayed } = await making;
+  return answer<never>({
+    status,
+    headers: { ...(etag === null ? {} : { ETag: etag }), ...(replayed ? { 'Idempotency-Replayed': 'true' } : {}) },
+    body: new JsonText(text),
+  });
 }
 
 function changed(packet: Packet): Answer<never> {
@@ -172,6 +171,12 @@ function claimantOf({ agent_id, agent_name, framework }: { agent_id: string; age
 
 function ifMatch(headers: IncomingHttpHeaders): string | undefined {
   return headers['if-match'];
+}
+
+/** `If-None-Match` (RFC 9110, 13.1.2): one of the tags listed, weakened on the way or not, or `*`. */
+function isKnown(ifNoneMatch: string | undefined, etag: string): boolean {
+  const tags = (ifNoneMatch ?? '').split(',').map((tag) => tag.trim().replace(/^W\//, ''));
+  return tags.includes(etag) || tags.includes('*');
 }
 
 const maxHeaderLength = 255;

@@ -6,7 +6,10 @@ import type { PacketFilter } from '../store/packets.ts';
 /** The parts of a comma-separated parameter, without empty ones; undefined when it was not given. */
 function listOf(text: string | undefined): string[] | undefined {
   if (text === undefined) return undefined;
-  return text.split(',').map((part) => part.trim()).filter((part) => part !== '');
+  return text
+    .split(',')
+    .map((part) => part.trim())
+    .filter((part) => part !== '');
 }
 
 /** The statuses of `status=created,claimed`; 400 on `status` when one is unknown or none is given. */
@@ -14,15 +17,31 @@ export function statusesOf(text: string | undefined): string[] | undefined {
   const list = listOf(text);
   if (list === undefined) return undefined;
   const unknown = list.find((status) => !(statuses as readonly string[]).includes(status));
-  if (unknown !== undefined || list.length === 0) throw invalid('status', `status must be one or more of ${statuses.join(', ')}, comma-separated.`);
+  if (unknown !== undefined || list.length === 0)
+    throw invalid('status', `status must be one or more of ${statuses.join(', ')}, comma-separated.`);
   return [...new Set(list)].sort();
+}
+
+/** The moment that a timestamp names; one without an offset is in UTC, wherever the service runs. */
+export function momentOf(text: string): Date {
+  const isWhole = text.length === 'YYYY-MM-DD'.length || /(Z|[+-]\d{2}:?\d{2})$/.test(text);
+  return new Date(isWhole ? text : `${text}Z`);
 }
 
 /** The most tags one list can be narrowed by. */
 const maxTags = 20;
 
 /** The filter that a list's query parameters spell. */
-export function filterOf({ status, source_agent, target_agent, tags, priority, hitl_required, created_after, created_before }: Partial<PacketQuery>): PacketFilter {
+export function filterOf({
+  status,
+  source_agent,
+  target_agent,
+  tags,
+  priority,
+  hitl_required,
+  created_after,
+  created_before,
+}: Partial<PacketQuery>): PacketFilter {
   const wantedStatuses = statusesOf(status);
   const wantedTags = listOf(tags);
   if ((wantedTags?.length ?? 0) > maxTags) throw invalid('tags', `tags can name at most ${maxTags} tags.`);
@@ -33,7 +52,7 @@ export function filterOf({ status, source_agent, target_agent, tags, priority, h
     ...(wantedTags === undefined || wantedTags.length === 0 ? {} : { tags: [...new Set(wantedTags)].sort() }),
     ...(priority === undefined ? {} : { priority }),
     ...(hitl_required === undefined ? {} : { hitl_required }),
-    ...(created_after === undefined ? {} : { created_after: new Date(created_after) }),
-    ...(created_before === undefined ? {} : { created_before: new Date(created_before) }),
+    ...(created_after === undefined ? {} : { created_after: momentOf(created_after) }),
+    ...(created_before === undefined ? {} : { created_before: momentOf(created_before) }),
   };
 }

@@ -15,7 +15,8 @@ import type { PacketService } from '../service/packets.ts';
 import type { Store } from '../store/store.ts';
 import { mountAccess } from './access.ts';
 import { mountAudit } from './audit.ts';
-import { Limits, tooMany } from './limits.ts';
+import type { Counters } from './counters.ts';
+import { type LimitState, Limits, tooMany } from './limits.ts';
 import type { HandoffMetrics } from './metrics.ts';
 import { mountPackets } from './packets.ts';
 
@@ -29,6 +30,7 @@ export interface ServerParts {
   metrics: HandoffMetrics;
   tiers: Record<Tier, TierLimits>;
   rateLimitPerMinute: number;
+  counters: Counters;
   batchMax: number;
 }
 
@@ -36,8 +38,20 @@ export interface ServerParts {
 const maxBatchBytes = 16 * 1024 * 1024;
 
 /** The handoff service's HTTP side. */
-export function createServer({ version, logger, clock, store, packets, access, metrics, tiers, rateLimitPerMinute, batchMax }: ServerParts): FastifyInstance {
-  const limits = new Limits(rateLimitPerMinute, tiers);
+export function createServer({
+  version,
+  logger,
+  clock,
+  store,
+  packets,
+  access,
+  metrics,
+  tiers,
+  rateLimitPerMinute,
+  counters,
+  batchMax,
+}: ServerParts): FastifyInstance {
+  const limits = new Limits(rateLimitPerMinute, tiers, counters);
   const itemLimit = (caller: Caller) => tiers[caller.tenant_tier].packetBytes;
 
   const app = createApp({
@@ -47,28 +61,49 @@ export function createServer({ version, logger, clock, store, packets, access, m
   });
 
   /** Who is calling, counted; the answer's limit headers are set either way. */
-  async function admit(route: Route, request: FastifyRequest, reply: FastifyReply): Promise<Caller> {
+  function admit(route: Route, request: FastifyRequest, reply: FastifyReply): Caller | Promise<Caller> {
     if (route.access === 'public') return undefined as never;
-    const caller = await authenticate(request);
-    request.notes.tenantId = caller.tenant_id;
-    const { headers, retryAfter } = limits.take(caller, clock().getTime());
-    reply.headers(headers);
-    if (retryAfter !== undefined) {
-      // Waiting as long as this says must help, so the daily cap is looked at as well.
-      const wait = Math.max(retryAfter, route.capped ? await packets.capWaitSeconds(caller) : 0);
-      throw tooMany('The limit of requests is used up.', wait);
+    const key = request.headers['x-api-key'];
+    if (typeof key !== 'string' || key === '') throw new ServiceError('UNAUTHORIZED', 'An API key is required, in the header X-API-Key.');
+    const caller = access.authenticate(key);
+    return caller instanceof Promise ? caller.then((found) => count(route, request, reply, found)) : count(route, request, reply, caller);
+  }
+
+  function count(route: Route, request: FastifyRequest, reply: FastifyReply, caller: Caller | undefined): Caller | Promise<Caller> {
+    const now = clock().getTime();
+    if (caller === undefined) {
+      limits.wrongKey(request.ip, now);
+      throw new ServiceError('UNAUTHORIZED', 'The API key is not valid.');
     }
+    request.notes.tenantId = caller.tenant_id;
+    const state = limits.take(caller, now);
+    return state instanceof Promise
+      ? state.then((found) => counted(route, request, reply, caller, found))
+      : counted(route, request, reply, caller, state);
+  }
+
+  function counted(
+    route: Route,
+    request: FastifyRequest,
+    reply: FastifyReply,
+    caller: Caller,
+    { headers, retryAfter, giveBack }: LimitState,
+  ) {
+    reply.headers(headers);
+    if (retryAfter !== undefined) return refuse(route, caller, retryAfter);
+    request.notes.giveBack = () => {
+      giveBack();
+      const remaining = headers['X-RateLimit-Remaining'];
+      if (remaining !== undefined) reply.header('X-RateLimit-Remaining', String(Number(remaining) + 1));
+    };
     if (route.access === 'admin' && !caller.admin) throw new ServiceError('FORBIDDEN', 'This needs an admin key.');
     return caller;
   }
 
-  async function authenticate(request: FastifyRequest): Promise<Caller> {
-    const key = request.headers['x-api-key'];
-    if (typeof key !== 'string' || key === '') throw new ServiceError('UNAUTHORIZED', 'An API key is required, in the header X-API-Key.');
-    const caller = await access.authenticate(key);
-    if (caller !== undefined) return caller;
-    limits.wrongKey(request.ip, clock().getTime());
-    throw new ServiceError('UNAUTHORIZED', 'The API key is not valid.');
+  /** Waiting as long as the refusal says must help, so the daily cap is looked at as well. */
+  async function refuse(route: Route, caller: Caller, retryAfter: number): Promise<never> {
+    const wait = Math.max(retryAfter, route.capped ? await packets.capWaitSeconds(caller) : 0);
+    throw tooMany('The limit of requests is used up.', wait);
   }
 
   const mount = createMount<Caller>({
@@ -78,7 +113,7 @@ export function createServer({ version, logger, clock, store, packets, access, m
     bodyLimit: (route, caller) => (route.bodySize === 'batch' ? Math.min(100 * itemLimit(caller), maxBatchBytes) : itemLimit(caller)),
   });
 
-  mountPackets({ mount, store, packets, batchMax, itemLimit, giveBack: (caller) => limits.giveBack(caller, clock().getTime()) });
+  mountPackets({ mount, store, packets, batchMax, itemLimit });
   mountAccess(mount, access, store);
   mountAudit(mount, store);
   mount(routes.health, () => ({ status: 'ok' }));

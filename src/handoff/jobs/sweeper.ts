@@ -26,7 +26,8 @@ export function createSweeper({ store, packets, clock, unclaimedTtlSeconds }: Sw
     const due = await store.sweep.due(now, roundSize);
     await Promise.all(due.map(({ tenant_id, id }) => packets.sweep(tenant_id, id, { kind: 'time_out' })));
 
-    const unclaimed = unclaimedTtlSeconds === 0 ? [] : await store.sweep.unclaimed(new Date(now.getTime() - unclaimedTtlSeconds * 1000 + 1), roundSize);
+    const unclaimed =
+      unclaimedTtlSeconds === 0 ? [] : await store.sweep.unclaimed(new Date(now.getTime() - unclaimedTtlSeconds * 1000 + 1), roundSize);
     await Promise.all(unclaimed.map(({ tenant_id, id }) => packets.sweep(tenant_id, id, { kind: 'expire_unclaimed' })));
 
     return due.length === roundSize || unclaimed.length === roundSize ? 0 : everyMs;

@@ -51,11 +51,21 @@ export const Tenant = Type.Object(
 const cap = Type.Union([Type.Integer({ minimum: 0, maximum: 1_000_000_000 }), Type.Null()], { description: "Null for the tier's." });
 const maxKeys = Type.Integer({ minimum: 0, maximum: 100_000 });
 export const TenantRequest = Type.Object(
-  { name: name('What it is called.'), tier: Type.Optional(tier), handoffs_per_day: Type.Optional(cap), max_api_keys: Type.Optional(maxKeys) },
+  {
+    name: name('What it is called.'),
+    tier: Type.Optional(tier),
+    handoffs_per_day: Type.Optional(cap),
+    max_api_keys: Type.Optional(maxKeys),
+  },
   closed,
 );
 export const TenantPatch = Type.Object(
-  { name: Type.Optional(name('What it is called.')), tier: Type.Optional(tier), handoffs_per_day: Type.Optional(cap), max_api_keys: Type.Optional(maxKeys) },
+  {
+    name: Type.Optional(name('What it is called.')),
+    tier: Type.Optional(tier),
+    handoffs_per_day: Type.Optional(cap),
+    max_api_keys: Type.Optional(maxKeys),
+  },
   closed,
 );
 
@@ -67,49 +77,133 @@ export type TenantRequest = Static<typeof TenantRequest>;
 export type TenantPatch = Static<typeof TenantPatch>;
 
 const keyExample = { id, name: 'ci', tier: 'pro', prefix: 'svc_9Zk3', admin: false, created_at };
-const tenantExample = { id, name: 'Acme', tier: 'pro', handoffs_per_day: null, max_api_keys: 5, created_at, updated_at: created_at, deleted_at: null };
+const tenantExample = {
+  id,
+  name: 'Acme',
+  tier: 'pro',
+  handoffs_per_day: null,
+  max_api_keys: 5,
+  created_at,
+  updated_at: created_at,
+  deleted_at: null,
+};
 
 export const createKey = defineRoute({
-  id: 'createKey', method: 'POST', path: '/keys', tag: 'keys', access: 'key', summary: 'Create an API key',
-  body: KeyRequest, bodyExample: { name: 'ci', tier: 'pro' }, nullIsAbsent: true, headers: IdempotencyKey,
+  id: 'createKey',
+  method: 'POST',
+  path: '/keys',
+  tag: 'keys',
+  access: 'key',
+  summary: 'Create an API key',
+  description:
+    'The key works at once, for the tenant of the key that makes it. An admin key may also make admin keys, and keys of other tenants.',
+  body: KeyRequest,
+  bodyExample: { name: 'ci', tier: 'pro' },
+  nullIsAbsent: true,
+  headers: IdempotencyKey,
   responses: {
     201: { schema: NewApiKey, description: 'The key; its value is shown only here.', example: { ...keyExample, key: 'svc_...' } },
     ...failing(400, 401, 403, 404, 409, 413, 415, 429),
   },
 });
 export const listKeys = defineRoute({
-  id: 'listKeys', method: 'GET', path: '/keys', tag: 'keys', access: 'key', summary: "List the tenant's API keys",
-  responses: { 200: { schema: Type.Array(ApiKey), description: 'The keys, oldest first, without their values.', example: [keyExample] }, ...failing(401, 429) },
+  id: 'listKeys',
+  method: 'GET',
+  path: '/keys',
+  tag: 'keys',
+  access: 'key',
+  summary: "List the tenant's API keys",
+  description: "The keys that are not revoked. Their values are not kept, so they can't be shown.",
+  responses: {
+    200: { schema: Type.Array(ApiKey), description: 'The keys, oldest first, without their values.', example: [keyExample] },
+    ...failing(401, 429),
+  },
 });
 export const deleteKey = defineRoute({
-  id: 'deleteKey', method: 'DELETE', path: '/keys/{id}', tag: 'keys', access: 'key', summary: 'Revoke an API key',
-  params: IdParams, responses: { 204: { description: 'The key is refused from now on.' }, ...failing(401, 404, 429) },
+  id: 'deleteKey',
+  method: 'DELETE',
+  path: '/keys/{id}',
+  tag: 'keys',
+  access: 'key',
+  summary: 'Revoke an API key',
+  description: "From the answer on the key is refused everywhere. An admin key may revoke any tenant's key.",
+  params: IdParams,
+  responses: { 204: { description: 'The key is refused from now on.' }, ...failing(401, 404, 429) },
 });
 
 const one = (description: string) => ({ schema: Tenant, description, example: tenantExample });
 
 export const createTenant = defineRoute({
-  id: 'createTenant', method: 'POST', path: '/tenants', tag: 'tenants', access: 'admin', summary: 'Create a tenant',
-  body: TenantRequest, bodyExample: { name: 'Acme', tier: 'pro' }, responses: { 201: one('The tenant.'), ...failing(400, 401, 403, 413, 415, 429) },
+  id: 'createTenant',
+  method: 'POST',
+  path: '/tenants',
+  tag: 'tenants',
+  access: 'admin',
+  summary: 'Create a tenant',
+  description: 'A tenant begins without keys; make its first with `POST /keys` and its `tenant_id`.',
+  body: TenantRequest,
+  bodyExample: { name: 'Acme', tier: 'pro' },
+  responses: { 201: one('The tenant.'), ...failing(400, 401, 403, 413, 415, 429) },
 });
 export const listTenants = defineRoute({
-  id: 'listTenants', method: 'GET', path: '/tenants', tag: 'tenants', access: 'admin', summary: 'List tenants',
-  responses: { 200: { schema: Type.Array(Tenant), description: 'The tenants that are not deleted, oldest first.', example: [tenantExample] }, ...failing(401, 403, 429) },
+  id: 'listTenants',
+  method: 'GET',
+  path: '/tenants',
+  tag: 'tenants',
+  access: 'admin',
+  summary: 'List tenants',
+  description: 'Every tenant that is not deleted.',
+  responses: {
+    200: { schema: Type.Array(Tenant), description: 'The tenants that are not deleted, oldest first.', example: [tenantExample] },
+    ...failing(401, 403, 429),
+  },
 });
 export const getTenant = defineRoute({
-  id: 'getTenant', method: 'GET', path: '/tenants/{id}', tag: 'tenants', access: 'admin', summary: 'Get a tenant',
-  params: IdParams, responses: { 200: one('The tenant.'), ...failing(401, 403, 404, 429) },
+  id: 'getTenant',
+  method: 'GET',
+  path: '/tenants/{id}',
+  tag: 'tenants',
+  access: 'admin',
+  summary: 'Get a tenant',
+  description: 'A deleted tenant is not found.',
+  params: IdParams,
+  responses: { 200: one('The tenant.'), ...failing(401, 403, 404, 429) },
 });
 export const patchTenant = defineRoute({
-  id: 'patchTenant', method: 'PATCH', path: '/tenants/{id}', tag: 'tenants', access: 'admin', summary: 'Update a tenant',
-  params: IdParams, body: TenantPatch, bodyExample: { tier: 'business' }, responses: { 200: one('The tenant as it is now.'), ...failing(400, 401, 403, 404, 413, 415, 429) },
+  id: 'patchTenant',
+  method: 'PATCH',
+  path: '/tenants/{id}',
+  tag: 'tenants',
+  access: 'admin',
+  summary: 'Update a tenant',
+  description: 'Changes what is named and leaves the rest. A new tier counts from the next request on.',
+  params: IdParams,
+  body: TenantPatch,
+  bodyExample: { tier: 'business' },
+  responses: { 200: one('The tenant as it is now.'), ...failing(400, 401, 403, 404, 413, 415, 429) },
 });
 export const deleteTenant = defineRoute({
-  id: 'deleteTenant', method: 'DELETE', path: '/tenants/{id}', tag: 'tenants', access: 'admin', summary: 'Delete a tenant',
+  id: 'deleteTenant',
+  method: 'DELETE',
+  path: '/tenants/{id}',
+  tag: 'tenants',
+  access: 'admin',
+  summary: 'Delete a tenant',
   description: 'Softly: its data stays, its keys are refused at once.',
-  params: IdParams, responses: { 204: { description: 'Done.' }, ...failing(401, 403, 404, 409, 429) },
+  params: IdParams,
+  responses: { 204: { description: 'Done.' }, ...failing(401, 403, 404, 409, 429) },
 });
 export const listTenantKeys = defineRoute({
-  id: 'listTenantKeys', method: 'GET', path: '/tenants/{id}/keys', tag: 'tenants', access: 'admin', summary: "List a tenant's API keys",
-  params: IdParams, responses: { 200: { schema: Type.Array(ApiKey), description: 'The keys, without their values.', example: [keyExample] }, ...failing(401, 403, 404, 429) },
+  id: 'listTenantKeys',
+  method: 'GET',
+  path: '/tenants/{id}/keys',
+  tag: 'tenants',
+  access: 'admin',
+  summary: "List a tenant's API keys",
+  description: 'What the tenant itself sees with `GET /keys`.',
+  params: IdParams,
+  responses: {
+    200: { schema: Type.Array(ApiKey), description: 'The keys, without their values.', example: [keyExample] },
+    ...failing(401, 403, 404, 429),
+  },
 });

@@ -46,12 +46,68 @@ export function prefixesOf(route: Route): readonly string[] {
   return route.tag === 'system' ? ['', apiPrefix] : [apiPrefix];
 }
 
+const limitHeaders = {
+  'X-RateLimit-Limit': 'The most requests in any 60 seconds.',
+  'X-RateLimit-Remaining': 'How many of them are left.',
+  'X-RateLimit-Reset': 'Seconds until the oldest request counted leaves the window.',
+  'X-RateLimit-Tier': 'The tier of the key: `free`, `pro` or `business`.',
+};
+const retryAfter = { 'Retry-After': 'Seconds until a request is let through again.' };
+
+/** The headers that every answer of a route with this status may carry. */
+function headersOf({ access }: Route, status: number): Record<string, string> {
+  if (access === 'public' || status === 401) return {};
+  return { ...limitHeaders, ...(status === 429 ? retryAfter : {}) };
+}
+
+/** What the description names once and refers to. */
+const schemas = {
+  Failure,
+  Packet: packetSchemas.Packet,
+  PacketSummary: packetSchemas.PacketSummary,
+  PacketList: packets.PacketList,
+  PacketHit: packets.PacketHit,
+  SearchList: packets.SearchList,
+  BatchRefused: packets.BatchRefused,
+  SourceAgent: packetSchemas.SourceAgent,
+  TargetAgent: packetSchemas.TargetAgent,
+  Turn: packetSchemas.Turn,
+  Artifact: packetSchemas.Artifact,
+  Decision: packetSchemas.Decision,
+  PendingAction: packetSchemas.PendingAction,
+  CompletedAction: packetSchemas.CompletedAction,
+  FailedAction: packetSchemas.FailedAction,
+  Dependency: packetSchemas.Dependency,
+  Hitl: packetSchemas.Hitl,
+  CreateRequest: packetSchemas.CreateRequest,
+  ChainRequest: packetSchemas.ChainRequest,
+  PatchRequest: packetSchemas.PatchRequest,
+  ClaimRequest: packetSchemas.ClaimRequest,
+  RespondRequest: packetSchemas.RespondRequest,
+  BatchCreateRequest: packetSchemas.BatchCreateShape,
+  BatchClaimRequest: packetSchemas.BatchClaimRequest,
+  BatchCompleteRequest: packetSchemas.BatchCompleteRequest,
+  HistoryEvent: packetSchemas.HistoryEvent,
+  AuditEntry: audit.AuditEntry,
+  ApiKey: access.ApiKey,
+  NewApiKey: access.NewApiKey,
+  KeyRequest: access.KeyRequest,
+  Tenant: access.Tenant,
+  TenantRequest: access.TenantRequest,
+  TenantPatch: access.TenantPatch,
+};
+
 /** The service's OpenAPI description. */
 export function describeHandoff(version: string): Record<string, unknown> {
   return describeApi({
     title: 'Handoff packet service',
     version,
-    description: 'Agents hand units of work to one another: create, claim, ask a person, complete, chain.',
+    description: [
+      'Agents hand units of work to one another: create, claim, ask a person, complete, chain.',
+      'A key in `X-API-Key` names the tenant; what belongs to another tenant is not found.',
+      'Every error has the body `Failure`: a sentence in `detail`, a `code` for programs, the `field` at fault, and the `status_code`.',
+    ].join('\n\n'),
+    contact: 'The maintainers of Baton',
     server: '/',
     tags: [
       { name: 'packets', description: 'Units of work that agents hand over.' },
@@ -61,19 +117,8 @@ export function describeHandoff(version: string): Record<string, unknown> {
       { name: 'system', description: 'Liveness, readiness, metrics. Found at the root and under the API prefix.' },
     ],
     routes,
-    schemas: {
-      Failure,
-      Packet: packetSchemas.Packet,
-      PacketSummary: packetSchemas.PacketSummary,
-      CreateRequest: packetSchemas.CreateRequest,
-      ChainRequest: packetSchemas.ChainRequest,
-      PatchRequest: packetSchemas.PatchRequest,
-      HistoryEvent: packetSchemas.HistoryEvent,
-      AuditEntry: audit.AuditEntry,
-      ApiKey: access.ApiKey,
-      NewApiKey: access.NewApiKey,
-      Tenant: access.Tenant,
-    },
+    schemas,
     pathOf: (route) => prefixesOf(route)[0] + route.path,
+    headersOf,
   });
 }

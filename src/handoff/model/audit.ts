@@ -1,7 +1,7 @@
 import Type, { type Static } from 'typebox';
 
 import { defineRoute } from '../../kit/route.ts';
-import { failing, Id, orNull, paging, timestamp } from './common.ts';
+import { failing, givenTimestamp, Id, orNull, paging, timestamp } from './common.ts';
 
 /** One entry of a tenant's audit log. */
 export const AuditEntry = Type.Object({
@@ -20,8 +20,8 @@ export const AuditQuery = Type.Object(
     actor: Type.Optional(Type.String({ description: 'Who did it.' })),
     action: Type.Optional(Type.String({ description: 'What happened.' })),
     packet_id: Type.Optional(Type.String({ description: 'The packet it happened to.' })),
-    created_after: Type.Optional(timestamp('At or after this moment.')),
-    created_before: Type.Optional(timestamp('At or before this moment.')),
+    created_after: Type.Optional(givenTimestamp('At or after this moment.')),
+    created_before: Type.Optional(givenTimestamp('At or before this moment.')),
     ...paging(),
   },
   { additionalProperties: false },
@@ -29,15 +29,33 @@ export const AuditQuery = Type.Object(
 export type AuditQuery = Static<typeof AuditQuery>;
 
 export const listAudit = defineRoute({
-  id: 'listAudit', method: 'GET', path: '/audit', tag: 'audit', access: 'key', summary: 'Read the audit log',
+  id: 'listAudit',
+  method: 'GET',
+  path: '/audit',
+  tag: 'audit',
+  access: 'key',
+  summary: 'Read the audit log',
+  description: 'The trail of all packets of the tenant, and what was done to its keys. Newest first; every filter narrows.',
   query: AuditQuery,
   responses: {
     200: {
       schema: Type.Object({ entries: Type.Array(AuditEntry), total: Type.Integer(), limit: Type.Integer(), offset: Type.Integer() }),
       description: 'Everything that happened in the tenant, newest first.',
       example: {
-        entries: [{ id: '0197b5a6-8c3e-7f01-9a2b-3c4d5e6f7a8c', packet_id: '0197b5a6-8c3e-7f01-9a2b-3c4d5e6f7a8b', actor: 'agent:resolver', action: 'claimed', resource: 'packet', details: {}, timestamp: '2026-03-01T09:30:00.000Z' }],
-        total: 1, limit: 50, offset: 0,
+        entries: [
+          {
+            id: '0197b5a6-8c3e-7f01-9a2b-3c4d5e6f7a8c',
+            packet_id: '0197b5a6-8c3e-7f01-9a2b-3c4d5e6f7a8b',
+            actor: 'agent:resolver',
+            action: 'claimed',
+            resource: 'packet',
+            details: {},
+            timestamp: '2026-03-01T09:30:00.000Z',
+          },
+        ],
+        total: 1,
+        limit: 50,
+        offset: 0,
       },
     },
     ...failing(400, 401, 429),

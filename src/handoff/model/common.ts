@@ -7,15 +7,24 @@ import type { ResponseShape } from '../../kit/route.ts';
 export const name = (description: string, more: object = {}) =>
   Type.String({ minLength: 1, maxLength: 1024, pattern: '^[^\\u0000]*$', description, ...more });
 
+/** A name that lists are filtered by: PostgreSQL's index takes no entry of more than 2,704 bytes. */
+export const indexedName = (description: string) => name(description, { maxLength: 512 });
+
 /** A text that may be long, or empty. */
 export const prose = (description: string) => Type.String({ description });
 
 /** A text that may be long but not empty. */
 export const statement = (description: string) => Type.String({ minLength: 1, description });
 
-export const timestamp = (description: string) => Type.String({ format: 'timestamp', description, example: '2026-03-01T09:30:00.000Z' });
+/** A moment as the service writes it. */
+export const timestamp = (description: string) => Type.String({ format: 'date-time', description, example: '2026-03-01T09:30:00.000Z' });
 
-export const orNull = <T extends TSchema>(schema: T, description = '') => Type.Union([schema, Type.Null()], description === '' ? {} : { description });
+/** A moment as a caller may write it. */
+export const givenTimestamp = (description: string) =>
+  Type.String({ format: 'timestamp', description: `${description} A date or date-time of ISO 8601.`, example: '2026-03-01T09:30:00Z' });
+
+export const orNull = <T extends TSchema>(schema: T, description = '') =>
+  Type.Union([schema, Type.Null()], description === '' ? {} : { description });
 
 /** One of the named values, typed as them. */
 export const choice = <const Values extends readonly string[]>(values: Values, options: object = {}) =>
@@ -39,7 +48,9 @@ export const Failure = Type.Object(
     status_code: Type.Integer({ description: 'The HTTP status.' }),
     request_id: Type.Optional(Type.String({ description: 'Finds the request in the log.' })),
     errors: Type.Optional(
-      Type.Array(Type.Object({ field: Type.String(), detail: Type.String() }), { description: 'Every fault, where validation found several.' }),
+      Type.Array(Type.Object({ field: Type.String(), detail: Type.String() }), {
+        description: 'Every fault, where validation found several.',
+      }),
     ),
   },
   { description: 'The body of every error.' },
@@ -60,7 +71,10 @@ const failures = {
 
 /** The failures that a route documents beside its success. */
 export function failing<const Status extends keyof typeof failures>(...list: Status[]): Record<Status, ResponseShape> {
-  return Object.fromEntries(list.map((status) => [status, { schema: Failure, description: failures[status] }])) as unknown as Record<Status, ResponseShape>;
+  return Object.fromEntries(list.map((status) => [status, { schema: Failure, description: failures[status] }])) as unknown as Record<
+    Status,
+    ResponseShape
+  >;
 }
 
 /** `limit` and `offset`, with the page size a route defaults to. */
@@ -72,4 +86,8 @@ export const paging = (limit = 50) => ({
 export const IdParams = Type.Object({ id: Type.String({ description: 'The id.', example: '0197b5a6-8c3e-7f01-9a2b-3c4d5e6f7a8b' }) });
 export const IfMatch = { 'If-Match': 'The `ETag` the caller last saw; 412 when the resource has changed since. Optional.' };
 export const IdempotencyKey = { 'Idempotency-Key': 'Makes a repeated request answer as the first did, for 24 hours. Optional.' };
+/** Header of an answer that repeats an earlier one. */
+export const Replayed = {
+  'Idempotency-Replayed': '`true` when this repeats the answer to an earlier request with the same `Idempotency-Key`.',
+};
 export const AgentId = { 'X-Agent-Id': 'The agent to name in the trail as the one who did this. Optional.' };

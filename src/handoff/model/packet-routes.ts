@@ -1,11 +1,13 @@
 import Type, { type Static } from 'typebox';
 
+import type { ErrorCode } from '../../kit/errors.ts';
 import { defineRoute } from '../../kit/route.ts';
 import {
   AgentId,
   choice,
   Failure,
   failing,
+  givenTimestamp,
   Id,
   IdempotencyKey,
   IdParams,
@@ -13,13 +15,25 @@ import {
   orNull,
   paging,
   priorities,
+  Replayed,
   timestamp,
 } from './common.ts';
-import { createExample, packetExample, summaryExample } from './examples.ts';
+import {
+  answeredExample,
+  chainedExample,
+  claimedExample,
+  completedExample,
+  conflictExample,
+  createExample,
+  packetExample,
+  startedExample,
+  summaryExample,
+} from './examples.ts';
 import {
   BatchClaimRequest,
   BatchCompleteRequest,
   BatchCreateRequest,
+  BatchCreateShape,
   ChainRequest,
   ClaimRequest,
   CreateRequest,
@@ -30,7 +44,13 @@ import {
   RespondRequest,
 } from './packet.ts';
 
-const packet = (description: string) => ({ schema: Packet, description, example: packetExample });
+const ETag = { ETag: 'The revision of the packet, for `If-Match` and `If-None-Match`.' };
+const packet = (description: string, example: unknown, headers: Record<string, string> = {}) => ({
+  schema: Packet,
+  description,
+  example,
+  headers: { ...ETag, ...headers },
+});
 
 const listFilters = {
   status: Type.Optional(Type.String({ description: 'Statuses, comma-separated; any of them.', example: 'created,claimed' })),
@@ -39,11 +59,13 @@ const listFilters = {
   tags: Type.Optional(Type.String({ description: 'Tags, comma-separated; all of them.', example: 'billing,urgent' })),
   priority: Type.Optional(choice(priorities, { description: 'The priority.' })),
   hitl_required: Type.Optional(Type.Boolean({ description: 'Whether the packet has a checkpoint that requires a person.' })),
-  created_after: Type.Optional(timestamp('Created at or after this moment.')),
-  created_before: Type.Optional(timestamp('Created at or before this moment.')),
+  created_after: Type.Optional(givenTimestamp('Created at or after this moment.')),
+  created_before: Type.Optional(givenTimestamp('Created at or before this moment.')),
 };
 
-const cursor = Type.Optional(Type.String({ maxLength: 1024, description: 'The `next_cursor` of the page before; not together with `offset`.' }));
+const cursor = Type.Optional(
+  Type.String({ maxLength: 1024, description: 'The `next_cursor` of the page before; not together with `offset`.' }),
+);
 const view = Type.Optional(choice(['summary', 'full'], { description: 'Whole packets instead of summaries.' }));
 
 export const PacketQuery = Type.Object({ ...listFilters, ...paging(), cursor, view }, { additionalProperties: false });
@@ -62,19 +84,40 @@ export const SearchQuery = Type.Object(
 export type SearchQuery = Static<typeof SearchQuery>;
 
 const page = { total: Type.Integer(), limit: Type.Integer(), offset: Type.Integer(), next_cursor: orNull(Type.String()) };
-const PacketList = Type.Object({ packets: Type.Array(Type.Union([PacketSummary, Packet])), ...page });
+export const PacketList = Type.Object({ packets: Type.Array(Type.Union([PacketSummary, Packet])), ...page });
 const pageExample = { packets: [summaryExample], total: 1, limit: 50, offset: 0, next_cursor: null };
 
-const SearchList = Type.Object({
-  packets: Type.Array(Type.Intersect([PacketSummary, Type.Object({ snippet: Type.String({ description: 'The words found, in their surroundings.' }) })])),
-  ...page,
+/** A packet that a search found. */
+export const PacketHit = Type.Interface([PacketSummary], {
+  snippet: Type.String({ description: 'The words found, in their surroundings.' }),
 });
+export const SearchList = Type.Object({ packets: Type.Array(PacketHit), ...page });
 
+const capReached = 'The tenant may create 5 packets a day and has; the next UTC day begins in 3600 seconds.';
 const ItemFault = { error: Type.String(), code: Type.String() };
-const Claimed = Type.Object({ agent_id: Type.String(), agent_name: Type.String(), framework: orNull(Type.String()), claimed_at: orNull(timestamp('When.')) });
-const BatchCreated = Type.Object({
-  created: Type.Array(Packet),
-  errors: Type.Array(Type.Object({ index: Type.Integer(), ...ItemFault, field: orNull(Type.String()) })),
+const Claimed = Type.Object({
+  agent_id: Type.String(),
+  agent_name: Type.String(),
+  framework: orNull(Type.String()),
+  claimed_at: orNull(timestamp('When it was claimed.')),
+});
+const BatchFault = Type.Object({
+  index: Type.Integer({ description: 'Its place in the request.' }),
+  ...ItemFault,
+  field: orNull(Type.String()),
+});
+const BatchCreated = Type.Object({ created: Type.Array(Packet), errors: Type.Array(BatchFault) });
+
+const { errors: _, ...failure } = Failure.properties;
+/** The error body of a batch of which nothing could be created. */
+export const BatchRefused = Type.Object(
+  { ...failure, created: Type.Array(Packet, { maxItems: 0 }), errors: Type.Array(BatchFault) },
+  { description: 'The body of an error, with a line for each packet of the batch.' },
+);
+const refused = (status: 400 | 429, code: ErrorCode, detail: string, field: string | null, error: string) => ({
+  schema: Type.Union([BatchRefused, Failure]),
+  description: 'The batch is refused as a whole, or each of its packets is.',
+  example: { detail, code, field, status_code: status, request_id: '2s-1', created: [], errors: [{ index: 0, error, code, field: null }] },
 });
 const PacketFault = Type.Object({ packet_id: Type.String(), ...ItemFault, claimed_by: Type.Optional(orNull(Claimed)) });
 const ClaimConflict = Type.Interface([Failure], { claimed_by: Type.Optional(orNull(Claimed)) });
@@ -82,47 +125,99 @@ const ClaimConflict = Type.Interface([Failure], { claimed_by: Type.Optional(orNu
 const tag = 'packets';
 
 export const createPacket = defineRoute({
-  id: 'createPacket', method: 'POST', path: '/packets', tag, access: 'key', summary: 'Create a packet',
+  id: 'createPacket',
+  method: 'POST',
+  path: '/packets',
+  tag,
+  access: 'key',
+  summary: 'Create a packet',
   description: 'Hands a unit of work to another agent. The packet starts as `created`.',
-  body: CreateRequest, bodyExample: createExample, nullIsAbsent: true, capped: true, headers: { ...IdempotencyKey, ...AgentId },
-  responses: { 201: packet('The packet.'), ...failing(400, 401, 409, 413, 415, 429) },
+  body: CreateRequest,
+  bodyExample: createExample,
+  nullIsAbsent: true,
+  capped: true,
+  headers: { ...IdempotencyKey, ...AgentId },
+  responses: { 201: packet('The packet.', packetExample, Replayed), ...failing(400, 401, 409, 413, 415, 429) },
 });
 
 export const listPackets = defineRoute({
-  id: 'listPackets', method: 'GET', path: '/packets', tag, access: 'key', summary: 'List packets',
+  id: 'listPackets',
+  method: 'GET',
+  path: '/packets',
+  tag,
+  access: 'key',
+  summary: 'List packets',
   description: 'Newest first. Every filter narrows; `next_cursor` leads to the next page and is null on the last.',
   query: PacketQuery,
   responses: { 200: { schema: PacketList, description: 'A page of packets.', example: pageExample }, ...failing(400, 401, 429) },
 });
 
 export const listAwaiting = defineRoute({
-  id: 'listAwaiting', method: 'GET', path: '/packets/awaiting', tag, access: 'key', summary: 'List packets that await a person',
+  id: 'listAwaiting',
+  method: 'GET',
+  path: '/packets/awaiting',
+  tag,
+  access: 'key',
+  summary: 'List packets that await a person',
+  description: 'The questions that are open, newest packet first: every packet in `awaiting_human`.',
   query: AwaitingQuery,
-  responses: { 200: { schema: PacketList, description: 'A page of packets in `awaiting_human`.', example: pageExample }, ...failing(400, 401, 429) },
+  responses: {
+    200: { schema: PacketList, description: 'A page of packets in `awaiting_human`.', example: pageExample },
+    ...failing(400, 401, 429),
+  },
 });
 
 export const searchPackets = defineRoute({
-  id: 'searchPackets', method: 'GET', path: '/packets/search', tag, access: 'key', summary: 'Search packets',
-  description: 'Full text over summary, conversation, artifacts, decisions and actions; best match first. What was just created is found at once.',
+  id: 'searchPackets',
+  method: 'GET',
+  path: '/packets/search',
+  tag,
+  access: 'key',
+  summary: 'Search packets',
+  description:
+    'Full text over summary, conversation, artifacts, decisions and actions; best match first. What was just created is found at once.',
   query: SearchQuery,
   responses: {
-    200: { schema: SearchList, description: 'The best matches.', example: { ...pageExample, packets: [{ ...summaryExample, snippet: 'Refund approved for order 4711' }] } },
+    200: {
+      schema: SearchList,
+      description: 'The best matches.',
+      example: { ...pageExample, packets: [{ ...summaryExample, snippet: 'Refund approved for order 4711' }] },
+    },
     ...failing(400, 401, 429),
   },
 });
 
 export const getPacket = defineRoute({
-  id: 'getPacket', method: 'GET', path: '/packets/{id}', tag, access: 'key', summary: 'Get a packet',
+  id: 'getPacket',
+  method: 'GET',
+  path: '/packets/{id}',
+  tag,
+  access: 'key',
+  summary: 'Get a packet',
+  description: 'The whole packet as it stands. With `If-None-Match` an unchanged packet costs no body.',
   params: IdParams,
-  responses: { 200: packet('The packet; `ETag` carries its revision.'), ...failing(401, 404, 429) },
+  headers: { 'If-None-Match': 'The `ETag` the caller last saw; 304 when the packet has not changed since. Optional.' },
+  responses: {
+    200: packet('The packet.', packetExample),
+    304: { description: 'The packet has not changed since.', headers: ETag },
+    ...failing(401, 404, 429),
+  },
 });
 
 export const patchPacket = defineRoute({
-  id: 'patchPacket', method: 'PATCH', path: '/packets/{id}', tag, access: 'key', summary: 'Update a packet',
-  description: 'Moves the packet to another status, and merges content into it: lists by `id`, objects at their top level. What is not named stays.',
-  params: IdParams, body: PatchRequest, bodyExample: { status: 'in_progress', decisions: [{ id: 'd2', decision: 'Refund in full', rationale: 'Within 14 days' }] },
+  id: 'patchPacket',
+  method: 'PATCH',
+  path: '/packets/{id}',
+  tag,
+  access: 'key',
+  summary: 'Update a packet',
+  description:
+    'Moves the packet to another status, and merges content into it: lists by `id`, objects at their top level. What is not named stays.',
+  params: IdParams,
+  body: PatchRequest,
+  bodyExample: { status: 'in_progress', decisions: [{ id: 'd2', decision: 'Refund in full', rationale: 'Within 14 days' }] },
   headers: { ...IfMatch, ...AgentId },
-  responses: { 200: packet('The packet as it is now.'), ...failing(400, 401, 404, 409, 412, 413, 415, 429) },
+  responses: { 200: packet('The packet as it is now.', startedExample), ...failing(400, 401, 404, 409, 412, 413, 415, 429) },
 });
 
 const DeleteQuery = Type.Object(
@@ -130,74 +225,167 @@ const DeleteQuery = Type.Object(
   { additionalProperties: false },
 );
 export const deletePacket = defineRoute({
-  id: 'deletePacket', method: 'DELETE', path: '/packets/{id}', tag, access: 'key', summary: 'Delete a packet',
+  id: 'deletePacket',
+  method: 'DELETE',
+  path: '/packets/{id}',
+  tag,
+  access: 'key',
+  summary: 'Delete a packet',
   description: 'Softly: the packet becomes `expired` and stays readable.',
-  params: IdParams, query: DeleteQuery, headers: { ...IfMatch, ...AgentId },
+  params: IdParams,
+  query: DeleteQuery,
+  headers: { ...IfMatch, ...AgentId },
   responses: { 204: { description: 'Done.' }, ...failing(400, 401, 403, 404, 409, 412, 429) },
 });
 
 export const claimPacket = defineRoute({
-  id: 'claimPacket', method: 'POST', path: '/packets/{id}/claim', tag, access: 'key', summary: 'Claim a packet',
+  id: 'claimPacket',
+  method: 'POST',
+  path: '/packets/{id}/claim',
+  tag,
+  access: 'key',
+  summary: 'Claim a packet',
   description: 'Takes a `created` packet for an agent. Of any number of agents that try, one gets it.',
-  params: IdParams, body: ClaimRequest, bodyExample: { agent_id: 'resolver', agent_name: 'Resolver', framework: 'langgraph' }, nullIsAbsent: true,
+  params: IdParams,
+  body: ClaimRequest,
+  bodyExample: { agent_id: 'resolver', agent_name: 'Resolver', framework: 'langgraph' },
+  nullIsAbsent: true,
   headers: IfMatch,
   responses: {
-    200: packet('The packet, claimed.'),
+    200: packet('The packet, claimed.', claimedExample),
     ...failing(400, 401, 404, 410, 412, 413, 415, 429),
-    409: { schema: ClaimConflict, description: 'The packet is not free; `claimed_by` is who holds it.' },
+    409: { schema: ClaimConflict, description: 'The packet is not free; `claimed_by` is who holds it.', example: conflictExample },
   },
 });
 
 export const respondPacket = defineRoute({
-  id: 'respondPacket', method: 'POST', path: '/packets/{id}/respond', tag, access: 'key', summary: "Answer a packet's question",
-  params: IdParams, body: RespondRequest, bodyExample: { response: 'Approve', responded_by: 'dana@example.com', notes: 'Loyal customer' }, nullIsAbsent: true,
+  id: 'respondPacket',
+  method: 'POST',
+  path: '/packets/{id}/respond',
+  tag,
+  access: 'key',
+  summary: "Answer a packet's question",
+  description:
+    'Gives the answer of a person to a packet in `awaiting_human`. The packet is `claimed` again by who held it, or by its target agent when nobody did.',
+  params: IdParams,
+  body: RespondRequest,
+  bodyExample: { response: 'Approve', responded_by: 'dana@example.com', notes: 'Loyal customer' },
+  nullIsAbsent: true,
   headers: IfMatch,
-  responses: { 200: packet('The packet, answered and `claimed`.'), ...failing(400, 401, 404, 409, 410, 412, 413, 415, 429) },
+  responses: {
+    200: packet('The packet, answered and `claimed`.', answeredExample),
+    ...failing(400, 401, 404, 409, 410, 412, 413, 415, 429),
+  },
 });
 
 export const chainPacket = defineRoute({
-  id: 'chainPacket', method: 'POST', path: '/packets/{id}/chain', tag, access: 'key', summary: 'Continue a packet with a new one',
-  params: IdParams, body: ChainRequest, bodyExample: createExample, nullIsAbsent: true, capped: true, headers: { ...IdempotencyKey, ...AgentId },
-  responses: { 201: packet('The new packet; `parent_packet_id` is the id in the path.'), ...failing(400, 401, 404, 409, 413, 415, 429) },
+  id: 'chainPacket',
+  method: 'POST',
+  path: '/packets/{id}/chain',
+  tag,
+  access: 'key',
+  summary: 'Continue a packet with a new one',
+  description: 'Creates a packet whose parent is the one in the path, whatever status that has. The child holds only what is sent.',
+  params: IdParams,
+  body: ChainRequest,
+  bodyExample: createExample,
+  nullIsAbsent: true,
+  capped: true,
+  headers: { ...IdempotencyKey, ...AgentId },
+  responses: {
+    201: packet('The new packet; `parent_packet_id` is the id in the path.', chainedExample, Replayed),
+    ...failing(400, 401, 404, 409, 413, 415, 429),
+  },
 });
 
 export const packetHistory = defineRoute({
-  id: 'packetHistory', method: 'GET', path: '/packets/{id}/history', tag, access: 'key', summary: "Read a packet's history",
+  id: 'packetHistory',
+  method: 'GET',
+  path: '/packets/{id}/history',
+  tag,
+  access: 'key',
+  summary: "Read a packet's history",
+  description: 'Who did what to the packet and when: its own part of the audit log.',
   params: IdParams,
   responses: {
     200: {
       schema: Type.Object({ packet_id: Id, events: Type.Array(HistoryEvent) }),
       description: 'Everything that happened to the packet, oldest first.',
-      example: { packet_id: packetExample.id, events: [{ timestamp: packetExample.created_at, event_type: 'created', actor: 'agent:frontline', details: {} }] },
+      example: {
+        packet_id: packetExample.id,
+        events: [{ timestamp: packetExample.created_at, event_type: 'created', actor: 'agent:frontline', details: {} }],
+      },
     },
     ...failing(401, 404, 429),
   },
 });
 
 export const batchCreate = defineRoute({
-  id: 'batchCreate', method: 'POST', path: '/packets/batch', tag, access: 'key', summary: 'Create many packets',
+  id: 'batchCreate',
+  method: 'POST',
+  path: '/packets/batch',
+  tag,
+  access: 'key',
+  summary: 'Create many packets',
   description: 'Each packet stands alone: those that are refused are listed in `errors` by their index.',
-  body: BatchCreateRequest, bodyExample: { packets: [createExample] }, bodySize: 'batch', capped: true, headers: { ...IdempotencyKey, ...AgentId },
+  body: BatchCreateRequest,
+  describedBody: BatchCreateShape,
+  bodyExample: { packets: [createExample] },
+  bodySize: 'batch',
+  capped: true,
+  headers: { ...IdempotencyKey, ...AgentId },
   responses: {
-    201: { schema: BatchCreated, description: 'The packets created, and what was refused.', example: { created: [packetExample], errors: [] } },
-    ...failing(400, 401, 409, 413, 415, 429),
+    201: {
+      schema: BatchCreated,
+      description: 'The packets created, and what was refused.',
+      headers: Replayed,
+      example: { created: [packetExample], errors: [] },
+    },
+    ...failing(401, 409, 413, 415),
+    400: refused(400, 'VALIDATION_ERROR', 'None of the packets could be created; errors says why.', 'packets', 'metadata is required.'),
+    429: refused(429, 'RATE_LIMITED', capReached, null, capReached),
   },
 });
 
 export const batchClaim = defineRoute({
-  id: 'batchClaim', method: 'POST', path: '/packets/batch/claim', tag, access: 'key', summary: 'Claim many packets',
-  body: BatchClaimRequest, bodyExample: { packet_ids: [packetExample.id], agent_id: 'resolver' }, nullIsAbsent: true,
+  id: 'batchClaim',
+  method: 'POST',
+  path: '/packets/batch/claim',
+  tag,
+  access: 'key',
+  summary: 'Claim many packets',
+  description: 'Claims each packet as if alone: those that are not free are listed in `errors` with who holds them.',
+  body: BatchClaimRequest,
+  bodyExample: { packet_ids: [packetExample.id], agent_id: 'resolver' },
+  nullIsAbsent: true,
   responses: {
-    200: { schema: Type.Object({ claimed: Type.Array(Packet), errors: Type.Array(PacketFault) }), description: 'What was claimed, and what was not.', example: { claimed: [packetExample], errors: [] } },
+    200: {
+      schema: Type.Object({ claimed: Type.Array(Packet), errors: Type.Array(PacketFault) }),
+      description: 'What was claimed, and what was not.',
+      example: { claimed: [claimedExample], errors: [] },
+    },
     ...failing(400, 401, 413, 415, 429),
   },
 });
 
 export const batchComplete = defineRoute({
-  id: 'batchComplete', method: 'POST', path: '/packets/batch/complete', tag, access: 'key', summary: 'Complete many packets',
-  body: BatchCompleteRequest, bodyExample: { packet_ids: [packetExample.id], agent_id: 'resolver' }, nullIsAbsent: true, headers: AgentId,
+  id: 'batchComplete',
+  method: 'POST',
+  path: '/packets/batch/complete',
+  tag,
+  access: 'key',
+  summary: 'Complete many packets',
+  description: 'Completes each packet as if alone: those that can not be completed are listed in `errors`.',
+  body: BatchCompleteRequest,
+  bodyExample: { packet_ids: [packetExample.id], agent_id: 'resolver' },
+  nullIsAbsent: true,
+  headers: AgentId,
   responses: {
-    200: { schema: Type.Object({ completed: Type.Array(Packet), errors: Type.Array(PacketFault) }), description: 'What was completed, and what was not.', example: { completed: [packetExample], errors: [] } },
+    200: {
+      schema: Type.Object({ completed: Type.Array(Packet), errors: Type.Array(PacketFault) }),
+      description: 'What was completed, and what was not.',
+      example: { completed: [completedExample], errors: [] },
+    },
     ...failing(400, 401, 413, 415, 429),
   },
 });

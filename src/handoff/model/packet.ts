@@ -1,6 +1,6 @@
 import Type, { type Static } from 'typebox';
 
-import { choice, Id, name, orNull, priorities, prose, statement, statuses, timestamp } from './common.ts';
+import { choice, givenTimestamp, Id, indexedName, name, orNull, priorities, prose, statement, statuses, timestamp } from './common.ts';
 
 /** The version of the packet schema that packets carry. */
 export const packetVersion = '1.0.0';
@@ -8,19 +8,19 @@ export const packetVersion = '1.0.0';
 const anyJson = (description: string) => Type.Unknown({ description });
 
 export const SourceAgent = Type.Object(
-  { id: name("The agent's id."), name: name("The agent's name."), framework: name('What the agent runs on.') },
+  { id: indexedName("The agent's id."), name: name("The agent's name."), framework: name('What the agent runs on.') },
   { description: 'The agent that hands over.' },
 );
 
 export const TargetAgent = Type.Object(
-  { id: name("The agent's id."), name: name("The agent's name."), framework: Type.Optional(name('What the agent runs on.')) },
+  { id: indexedName("The agent's id."), name: name("The agent's name."), framework: Type.Optional(name('What the agent runs on.')) },
   { description: 'The agent that is meant to go on.' },
 );
 
 export const Turn = Type.Object({
-  role: name('Who spoke: user, assistant, tool ...'),
+  role: prose('Who spoke: user, assistant, tool ...'),
   content: prose('What was said.'),
-  timestamp: Type.Optional(timestamp('When.')),
+  timestamp: Type.Optional(givenTimestamp('When.')),
 });
 
 export const Artifact = Type.Object({
@@ -62,7 +62,7 @@ export const FailedAction = Type.Object({
 
 export const Dependency = Type.Object({
   id: name('The id of the dependency within the packet.'),
-  type: name('What kind it is.'),
+  type: prose('What kind it is.'),
   description: statement('What is depended on.'),
   status: Type.Optional(prose('How it stands.')),
   source: Type.Optional(prose('Where it comes from.')),
@@ -73,7 +73,13 @@ const question = {
   reason: prose('Why a person is asked.'),
   question: statement('The question.'),
   options: Type.Optional(Type.Array(anyJson('An answer to choose.'))),
-  timeout_seconds: Type.Optional(Type.Integer({ minimum: 1, maximum: 3_153_600_000, description: 'How long an answer is awaited, from the moment the packet enters awaiting_human.' })),
+  timeout_seconds: Type.Optional(
+    Type.Integer({
+      minimum: 1,
+      maximum: 3_153_600_000,
+      description: 'How long an answer is awaited, from the moment the packet enters awaiting_human.',
+    }),
+  ),
   on_timeout: Type.Optional(choice(['keep', 'fail', 'expire'], { description: 'What happens when the time is over; `keep` if left out.' })),
 };
 
@@ -85,7 +91,7 @@ const Claimant = Type.Object({
   framework: orNull(Type.String()),
 });
 
-const tags = Type.Array(name('A tag.'), { maxItems: 100, description: 'Freeform tags, used for filtering.' });
+const tags = Type.Array(indexedName('A tag.'), { maxItems: 100, description: 'Freeform tags, used for filtering.' });
 const custom = Type.Record(Type.String(), Type.Unknown(), { description: 'Framework-specific or user-defined fields.' });
 
 const contextFields = {
@@ -179,6 +185,9 @@ export const BatchCreateRequest = Type.Object(
   { packets: Type.Array(Type.Unknown({ description: 'A packet create request.' }), { minItems: 1 }) },
   closed,
 );
+/** The same with its items described; the service judges them one by one, so that a faulty one fails alone. */
+export const BatchCreateShape = Type.Object({ packets: Type.Array(CreateRequest, { minItems: 1 }) }, closed);
+
 const packetIds = Type.Array(Type.String(), { minItems: 1, description: 'Ids of packets.' });
 export const BatchClaimRequest = Type.Object({ packet_ids: packetIds, ...ClaimRequest.properties }, closed);
 export const BatchCompleteRequest = Type.Object(

@@ -1,5 +1,14 @@
 import { invalid } from '../../kit/errors.ts';
-import { CompletedAction, Decision, Dependency, FailedAction, type Packet, type PatchRequest, PendingAction, Question } from '../model/packet.ts';
+import {
+  CompletedAction,
+  Decision,
+  Dependency,
+  FailedAction,
+  type Packet,
+  type PatchRequest,
+  PendingAction,
+  Question,
+} from '../model/packet.ts';
 
 type Content = Omit<PatchRequest, 'status'>;
 type Item = { id: string };
@@ -20,18 +29,33 @@ export function mergeContent(packet: Packet, { metadata, context, decisions, act
   };
 }
 
-/** Merges items into a list: a known one field by field, a new one at the end, where it must be complete. */
-function mergeById<T extends Item>(list: T[], changes: readonly (Partial<T> & Item)[] | undefined, required: readonly string[], path: string): T[] {
+/**
+ * Merges items into a list: a known one field by field, a new one at the end, where it must be complete. Of items that
+ * were created with one id the last is meant; the others stay.
+ */
+function mergeById<T extends Item>(
+  list: T[],
+  changes: readonly (Partial<T> & Item)[] | undefined,
+  required: readonly string[],
+  path: string,
+): T[] {
   if (changes === undefined) return list;
-  const merged = new Map(list.map((item) => [item.id, item]));
+  const merged = [...list];
+  const places = new Map(list.map(({ id }, place) => [id, place]));
   for (const [index, change] of changes.entries()) {
-    const item = { ...merged.get(change.id), ...change } as T;
+    const place = places.get(change.id) ?? merged.length;
+    const item = { ...merged[place], ...change } as T;
     for (const field of required) {
-      if (!(field in item)) throw invalid(`${path}.${index}.${field}`, `${path}.${index}.${field} is required: there is no item ${JSON.stringify(change.id)} yet.`);
+      if (!(field in item))
+        throw invalid(
+          `${path}.${index}.${field}`,
+          `${path}.${index}.${field} is required: there is no item ${JSON.stringify(change.id)} yet.`,
+        );
     }
-    merged.set(change.id, item);
+    places.set(change.id, place);
+    merged[place] = item;
   }
-  return [...merged.values()];
+  return merged;
 }
 
 function mergeActions(current: Packet['actions'], changes: Content['actions']): Packet['actions'] {
@@ -40,7 +64,8 @@ function mergeActions(current: Packet['actions'], changes: Content['actions']): 
   const ended = new Set([...(completed ?? []), ...(failed ?? [])].map(({ id }) => id));
   // What was to be done is known already: an action that ends keeps its description.
   const described = new Map(current.pending.map(({ id, description }) => [id, { description }]));
-  const withDescription = <T extends Item>(items: readonly T[] | undefined) => items?.map((item) => ({ ...described.get(item.id), ...item }));
+  const withDescription = <T extends Item>(items: readonly T[] | undefined) =>
+    items?.map((item) => ({ ...described.get(item.id), ...item }));
   return {
     ...current,
     ...others,

@@ -1,6 +1,14 @@
 import { conflict, invalid, ServiceError } from '../../kit/errors.ts';
 import type { Status } from '../model/common.ts';
-import { type ChainRequest, type Claimant, type Hitl, type Packet, packetVersion, type PatchRequest, type RespondRequest } from '../model/packet.ts';
+import {
+  type ChainRequest,
+  type Claimant,
+  type Hitl,
+  type Packet,
+  type PatchRequest,
+  packetVersion,
+  type RespondRequest,
+} from '../model/packet.ts';
 import { mergeContent } from './merge.ts';
 
 /**
@@ -139,7 +147,14 @@ function touched(packet: Packet, now: Date): Packet {
 }
 
 /** The packet in its new status, and the event of that name. */
-function enter(packet: Packet, status: Status, actor: string, now: Date, details: Record<string, unknown> = {}, searchable = false): Decision {
+function enter(
+  packet: Packet,
+  status: Status,
+  actor: string,
+  now: Date,
+  details: Record<string, unknown> = {},
+  searchable = false,
+): Decision {
   const entered = { ...touched(packet, now), status };
   const told = status === 'completed' ? { actions_completed: packet.actions.completed.length, ...details } : details;
   return { packet: entered, events: [{ event_type: status, type: `packet.${status}`, actor, details: told }], searchable };
@@ -154,7 +169,10 @@ function claim(packet: Packet, claimant: Claimant, now: Date): Decision {
   if (packet.status === 'expired') throw new ServiceError('GONE', 'The packet has expired.');
   if (waysFrom(packet).claim === undefined) {
     const holder = packet.claimed_by === null ? null : { ...packet.claimed_by, claimed_at: packet.claimed_at };
-    const detail = holder === null ? `The packet is ${packet.status} and can't be claimed.` : `The packet is ${packet.status}; ${holder.agent_name} holds it.`;
+    const detail =
+      holder === null
+        ? `The packet is ${packet.status} and can't be claimed.`
+        : `The packet is ${packet.status}; ${holder.agent_name} holds it.`;
     throw conflict(detail, { claimed_by: holder });
   }
   const claimed = { ...packet, claimed_by: claimant, claimed_at: now.toISOString() };
@@ -174,10 +192,17 @@ function respond(packet: Packet, answer: RespondRequest, now: Date): Decision {
     ...touched(packet, now),
     status: 'claimed',
     hitl: { ...hitl, response: answer.response, responded_by: answer.responded_by, responded_at: at, notes: answer.notes ?? null },
-    claimed_by: held ? packet.claimed_by : { agent_id: target_agent.id, agent_name: target_agent.name, framework: target_agent.framework ?? null },
+    claimed_by: held
+      ? packet.claimed_by
+      : { agent_id: target_agent.id, agent_name: target_agent.name, framework: target_agent.framework ?? null },
     claimed_at: held ? packet.claimed_at : at,
   };
-  const event = { event_type: 'hitl_responded', type: 'hitl.response_ready', actor: `human:${answer.responded_by}`, details: { response: answer.response } };
+  const event = {
+    event_type: 'hitl_responded',
+    type: 'hitl.response_ready',
+    actor: `human:${answer.responded_by}`,
+    details: { response: answer.response },
+  };
   return { packet: answered, events: [event], searchable: false };
 }
 
@@ -225,7 +250,10 @@ function patch(packet: Packet, request: PatchRequest, agentId: string | undefine
   const verb = moves ? verbTo[status] : undefined;
 
   if (moves) {
-    if (verb === undefined) throw onStatus(`A packet can't be moved to ${status} by an update${status === 'claimed' ? '; claim it' : ''}. ${allowedFrom(packet)}`);
+    if (verb === undefined)
+      throw onStatus(
+        `A packet can't be moved to ${status} by an update${status === 'claimed' ? '; claim it' : ''}. ${allowedFrom(packet)}`,
+      );
     requireAllowed(packet, verb, onStatus);
   }
   if (changed.length === 0 && !moves) return unchanged(packet);

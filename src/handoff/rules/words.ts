@@ -1,10 +1,12 @@
 import type { Packet } from '../model/packet.ts';
 
 /**
- * A word: letters, digits and marks in a row. Scripts that are written without spaces give one word a character, and a
- * query in them is read as a phrase. Both databases are handed these words, so that a search finds the same on both.
+ * A word: letters and digits in a row. Scripts that are written without spaces give one word a character, in the midst
+ * of other scripts too, and a query in them is read as a phrase. Both databases are handed these words, so that a
+ * search finds the same on both.
  */
-const word = /[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Thai}]|[\p{L}\p{N}\p{M}]+/gu;
+const word =
+  /[[\p{scx=Han}\p{scx=Hira}\p{scx=Kana}\p{scx=Thai}]&&[\p{L}\p{N}]]|[[\p{L}\p{N}]--[\p{scx=Han}\p{scx=Hira}\p{scx=Kana}\p{scx=Thai}]]+/gv;
 const asciiWord = /[a-z0-9]+/g;
 const marks = /\p{M}/gu;
 // biome-ignore lint/suspicious/noControlCharactersInRegex: the range of ASCII is what is asked.
@@ -20,7 +22,8 @@ export function wordsOf(text: string): string[] {
     : text.normalize('NFKD').replace(marks, '').toLowerCase().match(word);
   if (found === null) return [];
   for (let index = 0; index < found.length; index += 1) {
-    if (found[index]!.length > maxWordLength) found[index] = found[index]!.slice(0, maxWordLength);
+    // The cut may fall into a character of two halves; half of one has no UTF-8.
+    if (found[index]!.length > maxWordLength) found[index] = found[index]!.slice(0, maxWordLength).toWellFormed();
   }
   return found;
 }
@@ -28,22 +31,46 @@ export function wordsOf(text: string): string[] {
 /** The most words of one packet that are indexed. */
 const maxWords = 20_000;
 
+/** The most room they may take: PostgreSQL indexes at most 1 MiB of one packet, its own bytes for each word included. */
+const maxWordBytes = 1_000_000;
+const bytesAWord = 16;
+
 /** What of a packet is searched: summary, conversation, artifacts, decisions and actions, part by part. */
 export function searchableTexts({ context, decisions, actions }: Packet): string[] {
   return [
     context.summary,
     ...context.conversation_state.map(({ content }) => content),
-    ...context.artifacts.map(({ key, value }) => `${key} ${typeof value === 'string' ? value : JSON.stringify(value)}`),
-    ...decisions.map(({ decision, rationale, alternatives }) => `${decision} ${rationale} ${alternatives === undefined ? '' : JSON.stringify(alternatives)}`),
+    ...context.artifacts.map(({ key, value }) => `${key} ${plainText(value)}`),
+    ...decisions.map(({ decision, rationale, alternatives = [] }) => `${decision} ${rationale} ${plainText(alternatives)}`),
     ...actions.pending.map(({ description }) => description),
     ...actions.completed.map(({ description, result }) => `${description} ${result}`),
     ...actions.failed.map(({ description, error }) => `${description} ${error}`),
   ];
 }
 
+/** Everything that can be read in a JSON value. JSON's own text would spell line breaks as letters. */
+function plainText(value: unknown): string {
+  if (typeof value !== 'object' || value === null) return String(value);
+  if (Array.isArray(value)) return value.map(plainText).join(' ');
+  return Object.entries(value)
+    .map(([name, one]) => `${name} ${plainText(one)}`)
+    .join(' ');
+}
+
+/** Stands behind every part, so that no phrase runs from one into the next; no query has this word. */
+const partEnd = '_';
+
 /** The words by which a packet is found. */
 export function searchableWords(packet: Packet): string[] {
-  return searchableTexts(packet).flatMap(wordsOf).slice(0, maxWords);
+  const words = searchableTexts(packet)
+    .flatMap((text) => [...wordsOf(text), partEnd])
+    .slice(0, maxWords);
+  let left = maxWordBytes;
+  const end = words.findIndex((one) => {
+    left -= Buffer.byteLength(one) + bytesAWord;
+    return left < 0;
+  });
+  return end === -1 ? words : words.slice(0, end);
 }
 
 /** The most words of a query that count. */
@@ -86,5 +113,5 @@ export function snippetOf(texts: readonly string[], phrases: readonly string[][]
     const cut = source.slice(start, end).toWellFormed().replace(/\s+/g, ' ').trim();
     return `${start > 0 ? '...' : ''}${cut}${end < source.length ? '...' : ''}`;
   }
-  return (texts[0] ?? '').slice(0, length);
+  return (texts[0] ?? '').slice(0, length).toWellFormed();
 }

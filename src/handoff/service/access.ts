@@ -1,5 +1,5 @@
 import { timingSafeEqual } from 'node:crypto';
-
+import type { Awaitable } from '../../kit/awaitable.ts';
 import type { Clock } from '../../kit/clock.ts';
 import { conflict, invalid, notFound, ServiceError } from '../../kit/errors.ts';
 import { isId, type NewId, type RandomSource } from '../../kit/id.ts';
@@ -43,36 +43,59 @@ export function createAccessService({ store, clock, newId, random }: AccessParts
   let knownVersion = -1;
   const currentVersion = shared(() => access.version());
 
+  /** The caller behind a key's hash: remembered while no key or tenant has changed since. */
+  function callerOfKey(hash: string, version: number): Awaitable<Caller | undefined> {
+    if (version !== knownVersion) {
+      known.clear();
+      knownVersion = version;
+    }
+    return known.get(hash) ?? lookUp(hash, version);
+  }
+
+  async function lookUp(hash: string, version: number): Promise<Caller | undefined> {
+    const row = await access.keyByHash(hash);
+    if (row === undefined || !timingSafeEqual(Buffer.from(row.hash), Buffer.from(hash))) return undefined;
+    const caller = callerOf(row);
+    // What was read is as new as the version at least. If the map has been emptied for a later one meanwhile, this may be
+    // what that one took back, so it is not remembered.
+    if (version !== knownVersion) return caller;
+    if (known.size >= maxKnownKeys) known.delete(known.keys().next().value!);
+    known.set(hash, caller);
+    return caller;
+  }
+
   function newKey(): string {
     const bytes = Buffer.alloc(keyBytes);
     random(bytes);
     return keyFrom(bytes);
   }
 
-  function auditNote(caller: Caller, tenantId: string, resource: AuditNote['resource'], event_type: string, details: Record<string, unknown>): AuditNote {
+  function auditNote(
+    caller: Caller,
+    tenantId: string,
+    resource: AuditNote['resource'],
+    event_type: string,
+    details: Record<string, unknown>,
+  ): AuditNote {
     const now = clock();
-    return { id: newId(now), tenant_id: tenantId, actor: `key:${caller.key_id}`, event_type, resource, details, timestamp: now.toISOString() };
+    return {
+      id: newId(now),
+      tenant_id: tenantId,
+      actor: `key:${caller.key_id}`,
+      event_type,
+      resource,
+      details,
+      timestamp: now.toISOString(),
+    };
   }
 
   return {
     /** The caller behind a key, or undefined. A revocation on any instance counts from the next call on. */
-    async authenticate(key: string): Promise<Caller | undefined> {
+    authenticate(key: string): Awaitable<Caller | undefined> {
       if (!looksLikeKey(key)) return undefined;
       const hash = hashOf(key);
-      const version = await currentVersion();
-      if (version !== knownVersion) {
-        known.clear();
-        knownVersion = version;
-      }
-      const remembered = known.get(hash);
-      if (remembered !== undefined) return remembered;
-      const row = await access.keyByHash(hash);
-      if (row === undefined || !timingSafeEqual(Buffer.from(row.hash), Buffer.from(hash))) return undefined;
-      const caller = callerOf(row);
-      // What was read is as new as `version` at least; if it has risen since, the next call empties the map anyway.
-      if (known.size >= maxKnownKeys) known.delete(known.keys().next().value!);
-      known.set(hash, caller);
-      return caller;
+      const version = currentVersion();
+      return version instanceof Promise ? version.then((current) => callerOfKey(hash, current)) : callerOfKey(hash, version);
     },
 
     /** Makes tenant `default` and its admin key in an empty database; the key, when it was made here and must be shown. */
@@ -80,16 +103,34 @@ export function createAccessService({ store, clock, newId, random }: AccessParts
       const now = clock();
       const at = now.toISOString();
       const key = adminKey ?? newKey();
-      const tenant: Tenant = { id: defaultTenantId, name: 'default', tier: 'business', handoffs_per_day: null, max_api_keys: defaultMaxKeys.business, created_at: at, updated_at: at, deleted_at: null };
+      const tenant: Tenant = {
+        id: defaultTenantId,
+        name: 'default',
+        tier: 'business',
+        handoffs_per_day: null,
+        max_api_keys: defaultMaxKeys.business,
+        created_at: at,
+        updated_at: at,
+        deleted_at: null,
+      };
       const made = await access.begin(tenant, {
-        id: newId(now), tenant_id: tenant.id, name: 'first admin key', tier: 'business', admin: true, prefix: prefixOf(key), hash: hashOf(key), created_at: at,
+        id: newId(now),
+        tenant_id: tenant.id,
+        name: 'first admin key',
+        tier: 'business',
+        admin: true,
+        prefix: prefixOf(key),
+        hash: hashOf(key),
+        created_at: at,
       });
       return made && adminKey === undefined ? key : undefined;
     },
 
     async createKey(caller: Caller, request: KeyRequest, idempotency?: Idempotency): Promise<NewApiKey> {
-      if (!caller.admin && request.admin === true) throw new ServiceError('FORBIDDEN', 'Only an admin key may make an admin key.', { field: 'admin' });
-      if (!caller.admin && request.tenant_id !== undefined) throw new ServiceError('FORBIDDEN', 'Only an admin key may make a key for a tenant.', { field: 'tenant_id' });
+      if (!caller.admin && request.admin === true)
+        throw new ServiceError('FORBIDDEN', 'Only an admin key may make an admin key.', { field: 'admin' });
+      if (!caller.admin && request.tenant_id !== undefined)
+        throw new ServiceError('FORBIDDEN', 'Only an admin key may make a key for a tenant.', { field: 'tenant_id' });
       const tenantId = request.tenant_id?.toLowerCase() ?? caller.tenant_id;
       const now = clock();
       const key = newKey();
@@ -98,9 +139,19 @@ export function createAccessService({ store, clock, newId, random }: AccessParts
         const tier = request.tier ?? tenant.tier;
         if (isAbove(tier, tenant.tier)) throw invalid('tier', `tier can't be above the tenant's, which is ${tenant.tier}.`);
         const stored: KeyToStore = {
-          id: newId(now), tenant_id: tenantId, name: request.name, tier, admin: request.admin ?? false, prefix: prefixOf(key), hash: hashOf(key), created_at: now.toISOString(),
+          id: newId(now),
+          tenant_id: tenantId,
+          name: request.name,
+          tier,
+          admin: request.admin ?? false,
+          prefix: prefixOf(key),
+          hash: hashOf(key),
+          created_at: now.toISOString(),
         };
-        return { key: stored, note: auditNote(caller, tenantId, 'api_key', 'created', { key_id: stored.id, name: stored.name, tier, admin: stored.admin }) };
+        return {
+          key: stored,
+          note: auditNote(caller, tenantId, 'api_key', 'created', { key_id: stored.id, name: stored.name, tier, admin: stored.admin }),
+        };
       });
       if ('remembered' in made) {
         repeated(made.remembered, idempotency!.fingerprint);
@@ -120,7 +171,16 @@ export function createAccessService({ store, clock, newId, random }: AccessParts
     async createTenant(caller: Caller, { name, tier = 'free', handoffs_per_day = null, max_api_keys }: TenantRequest): Promise<Tenant> {
       const now = clock();
       const at = now.toISOString();
-      const tenant: Tenant = { id: newId(now), name, tier, handoffs_per_day, max_api_keys: max_api_keys ?? defaultMaxKeys[tier], created_at: at, updated_at: at, deleted_at: null };
+      const tenant: Tenant = {
+        id: newId(now),
+        name,
+        tier,
+        handoffs_per_day,
+        max_api_keys: max_api_keys ?? defaultMaxKeys[tier],
+        created_at: at,
+        updated_at: at,
+        deleted_at: null,
+      };
       await access.addTenant(tenant, auditNote(caller, tenant.id, 'tenant', 'created', { name, tier }));
       return tenant;
     },
@@ -135,7 +195,7 @@ export function createAccessService({ store, clock, newId, random }: AccessParts
 
     async deleteTenant(caller: Caller, id: string): Promise<void> {
       if (!isId(id)) throw notFound('tenant');
-      if (id === defaultTenantId) throw conflict('The tenant default can\'t be deleted.');
+      if (id === defaultTenantId) throw conflict("The tenant default can't be deleted.");
       await access.changeTenant(id, (tenant) => {
         const at = clock().toISOString();
         return { tenant: { ...tenant, updated_at: at, deleted_at: at }, note: auditNote(caller, id, 'tenant', 'deleted', {}) };
@@ -161,16 +221,34 @@ function callerOf({ key_id, key_tier, admin, tenant_id, tenant_tier, handoffs_pe
   return { key_id, key_tier, admin: admin === 1, tenant_id, tenant_tier, handoffs_per_day };
 }
 
-/** Shares one read among all that ask before it begins, so that nobody gets a value older than its own question. */
-function shared<T>(read: () => Promise<T>): () => Promise<T> {
+/**
+ * Shares one read among all that ask before it begins, so that nobody gets a value older than its own question.
+ * A read that answers on the spot is not shared.
+ */
+function shared<T>(read: () => Awaitable<T>): () => Awaitable<T> {
+  let inHand: Promise<unknown> | undefined;
   let next: Promise<T> | undefined;
-  let current: Promise<unknown> = Promise.resolve();
+
+  function begin(): Awaitable<T> {
+    const reading = read();
+    if (!(reading instanceof Promise)) return reading;
+    const settled = reading.then(
+      () => undefined,
+      () => undefined,
+    );
+    inHand = settled;
+    void settled.then(() => {
+      if (inHand === settled) inHand = undefined;
+    });
+    return reading;
+  }
+
   return () => {
-    next ??= current.then(() => {
+    if (next !== undefined) return next;
+    if (inHand === undefined) return begin();
+    next = inHand.then(() => {
       next = undefined;
-      const reading = read();
-      current = reading.catch(() => undefined);
-      return reading;
+      return begin();
     });
     return next;
   };

@@ -3,7 +3,7 @@ import { notFound, ServiceError } from '../../kit/errors.ts';
 import { isId, type NewId } from '../../kit/id.ts';
 import type { Tier } from '../model/common.ts';
 import type { ChainRequest, Claimant, CreateRequest, Packet, PatchRequest, RespondRequest } from '../model/packet.ts';
-import { chained, type Command, decide, entityTag, newPacket } from '../rules/packet.ts';
+import { type Command, chained, decide, entityTag, newPacket } from '../rules/packet.ts';
 import { packetText } from '../rules/summary.ts';
 import { dailyCap, dayOf, secondsToMidnight, type TierLimits } from '../rules/tiers.ts';
 import type { Store } from '../store/store.ts';
@@ -87,7 +87,14 @@ export function createPacketService({ store, clock, newId, limits, onCreated }: 
   }
 
   /** Creates one packet at the desk. `refuseParent` is thrown when the named parent is unknown to the tenant. */
-  function createAt(desk: Desk, take: () => void, now: Date, request: CreateRequest, agentId: string | undefined, refuseParent: () => ServiceError): Packet {
+  function createAt(
+    desk: Desk,
+    take: () => void,
+    now: Date,
+    request: CreateRequest,
+    agentId: string | undefined,
+    refuseParent: () => ServiceError,
+  ): Packet {
     const parentId = request.parent_packet_id?.toLowerCase();
     if (parentId !== undefined && desk.packet(parentId) === undefined) throw refuseParent();
     take();
@@ -149,7 +156,12 @@ export function createPacketService({ store, clock, newId, limits, onCreated }: 
 
   return {
     create: (caller: Caller, request: CreateRequest, options: CreateOptions = {}) =>
-      createOne(caller, request, options, () => new ServiceError('VALIDATION_ERROR', 'parent_packet_id names no packet of this tenant.', { field: 'parent_packet_id' })),
+      createOne(
+        caller,
+        request,
+        options,
+        () => new ServiceError('VALIDATION_ERROR', 'parent_packet_id names no packet of this tenant.', { field: 'parent_packet_id' }),
+      ),
 
     async chain(caller: Caller, parentId: string, request: ChainRequest, options: CreateOptions = {}): Promise<Made> {
       if (!isId(parentId)) throw notFound('packet');
@@ -158,7 +170,9 @@ export function createPacketService({ store, clock, newId, limits, onCreated }: 
 
     /** Creates what can be created. When nothing can, the whole batch is refused with the items' faults beside it. */
     createBatch(caller: Caller, items: readonly BatchItem[], options: CreateOptions = {}): Promise<Made> {
-      const parents = items.flatMap((item) => ('request' in item && item.request.parent_packet_id !== undefined ? [item.request.parent_packet_id.toLowerCase()] : []));
+      const parents = items.flatMap((item) =>
+        'request' in item && item.request.parent_packet_id !== undefined ? [item.request.parent_packet_id.toLowerCase()] : [],
+      );
       return createUnder(caller, options, parents, (desk, take, now) => {
         const created: Packet[] = [];
         const errors: ItemFault[] = [];
@@ -166,7 +180,8 @@ export function createPacketService({ store, clock, newId, limits, onCreated }: 
         for (const [index, item] of items.entries()) {
           try {
             if ('error' in item) throw item.error;
-            const refuseParent = () => new ServiceError('VALIDATION_ERROR', 'parent_packet_id names no packet of this tenant.', { field: 'parent_packet_id' });
+            const refuseParent = () =>
+              new ServiceError('VALIDATION_ERROR', 'parent_packet_id names no packet of this tenant.', { field: 'parent_packet_id' });
             created.push(createAt(desk, take, now, item.request, options.agentId, refuseParent));
           } catch (error) {
             const fault = itemFault(error);
@@ -181,16 +196,26 @@ export function createPacketService({ store, clock, newId, limits, onCreated }: 
     },
 
     claim: (caller: Caller, id: string, claimant: Claimant, ifMatch?: string) => change(caller, id, { kind: 'claim', claimant }, ifMatch),
-    respond: (caller: Caller, id: string, answer: RespondRequest, ifMatch?: string) => change(caller, id, { kind: 'respond', answer }, ifMatch),
-    patch: (caller: Caller, id: string, patch: PatchRequest, { agentId, ifMatch }: { agentId?: string | undefined; ifMatch?: string | undefined } = {}) =>
-      change(caller, id, { kind: 'patch', patch, agentId }, ifMatch),
+    respond: (caller: Caller, id: string, answer: RespondRequest, ifMatch?: string) =>
+      change(caller, id, { kind: 'respond', answer }, ifMatch),
+    patch: (
+      caller: Caller,
+      id: string,
+      patch: PatchRequest,
+      { agentId, ifMatch }: { agentId?: string | undefined; ifMatch?: string | undefined } = {},
+    ) => change(caller, id, { kind: 'patch', patch, agentId }, ifMatch),
     expire: (caller: Caller, id: string, { agentId, ifMatch }: { agentId?: string | undefined; ifMatch?: string | undefined } = {}) =>
       change(caller, id, { kind: 'delete', agentId }, ifMatch),
     claimEach: (caller: Caller, ids: readonly string[], claimant: Claimant) => changeEach(caller, ids, { kind: 'claim', claimant }),
-    completeEach: (caller: Caller, ids: readonly string[], agentId: string | undefined) => changeEach(caller, ids, { kind: 'complete', agentId }),
+    completeEach: (caller: Caller, ids: readonly string[], agentId: string | undefined) =>
+      changeEach(caller, ids, { kind: 'complete', agentId }),
 
     /** Removes a packet for good: its content and its trail go, one entry that says so stays. */
-    async remove(caller: Caller, id: string, { agentId, ifMatch }: { agentId?: string | undefined; ifMatch?: string | undefined } = {}): Promise<void> {
+    async remove(
+      caller: Caller,
+      id: string,
+      { agentId, ifMatch }: { agentId?: string | undefined; ifMatch?: string | undefined } = {},
+    ): Promise<void> {
       if (!caller.admin) throw new ServiceError('FORBIDDEN', 'Removing a packet for good needs an admin key.');
       if (!isId(id)) throw notFound('packet');
       const now = clock();
@@ -236,9 +261,13 @@ export type PacketService = ReturnType<typeof createPacketService>;
 
 function capReached(cap: number, now: Date): ServiceError {
   const seconds = secondsToMidnight(now);
-  return new ServiceError('RATE_LIMITED', `The tenant may create ${cap} packets a day and has; the next UTC day begins in ${seconds} seconds.`, {
-    headers: { 'Retry-After': String(seconds) },
-  });
+  return new ServiceError(
+    'RATE_LIMITED',
+    `The tenant may create ${cap} packets a day and has; the next UTC day begins in ${seconds} seconds.`,
+    {
+      headers: { 'Retry-After': String(seconds) },
+    },
+  );
 }
 
 /** `If-Match` (RFC 9110, 13.1.1): one of the tags listed, or `*`. */

@@ -1,11 +1,11 @@
 import { type Kysely, sql } from 'kysely';
-
+import type { Awaitable } from '../../kit/awaitable.ts';
 import { conflict, notFound } from '../../kit/errors.ts';
 import type { Database } from '../../kit/sql/dialect.ts';
 import type { ApiKey, Tenant } from '../model/access.ts';
 import type { Tier } from '../model/common.ts';
-import type { Remembered } from './units.ts';
 import type { Tables } from './tables.ts';
+import type { Remembered } from './units.ts';
 
 /** A key that is valid now, with what its tenant allows. */
 export interface KeyAccess {
@@ -52,7 +52,10 @@ async function forgetKeys(tx: Tx): Promise<void> {
 }
 
 async function note(tx: Tx, { details, ...entry }: AuditNote): Promise<void> {
-  await tx.insertInto('events').values({ ...entry, packet_id: null, details: JSON.stringify(details) }).execute();
+  await tx
+    .insertInto('events')
+    .values({ ...entry, packet_id: null, details: JSON.stringify(details) })
+    .execute();
   await tx
     .insertInto('counters')
     .values({ tenant_id: entry.tenant_id, name: 'events', value: 1 })
@@ -79,22 +82,39 @@ export function createAccessStore(database: Database<Tables>) {
     db
       .selectFrom('api_keys')
       .innerJoin('tenants', 'tenants.id', 'api_keys.tenant_id')
-      .select(['api_keys.id as key_id', 'api_keys.tier as key_tier', 'admin', 'hash', 'tenant_id', 'tenants.tier as tenant_tier', 'handoffs_per_day'])
+      .select([
+        'api_keys.id as key_id',
+        'api_keys.tier as key_tier',
+        'admin',
+        'hash',
+        'tenant_id',
+        'tenants.tier as tenant_tier',
+        'handoffs_per_day',
+      ])
       .where('hash', '=', hash)
       .where('revoked_at', 'is', null)
       .where('deleted_at', 'is', null),
   );
-  const version = database.query<Record<string, never>, { value: number }>((db) => db.selectFrom('versions').select('value').where('name', '=', 'access'));
+  const version = database.query<Record<string, never>, { value: number }>((db) =>
+    db.selectFrom('versions').select('value').where('name', '=', 'access'),
+  );
 
   return {
     /** Rises whenever a key or a tenant changed, on any instance. */
-    async version(): Promise<number> {
-      return (await version.first({}))?.value ?? 0;
+    version(): Awaitable<number> {
+      const row = version.first({});
+      return row instanceof Promise ? row.then((found) => found?.value ?? 0) : (row?.value ?? 0);
     },
     keyByHash: (hash: string) => byHash.first({ hash }),
 
     async keysOf(tenantId: string): Promise<ApiKey[]> {
-      const rows = await database.reads.selectFrom('api_keys').select(keyColumns).where('tenant_id', '=', tenantId).where('revoked_at', 'is', null).orderBy('id').execute();
+      const rows = await database.reads
+        .selectFrom('api_keys')
+        .select(keyColumns)
+        .where('tenant_id', '=', tenantId)
+        .where('revoked_at', 'is', null)
+        .orderBy('id')
+        .execute();
       return rows.map(shown);
     },
 
@@ -107,32 +127,56 @@ export function createAccessStore(database: Database<Tables>) {
       idempotency: { tenantId: string; key: string; fingerprint: string; status: number; now: Date } | undefined,
       decide: (tenant: Tenant) => { key: KeyToStore; note: AuditNote },
     ): Promise<{ key: KeyToStore } | { remembered: Remembered }> {
-      return database.transaction(async (tx) => {
-        const tenant = await lockTenant(tx, tenantId);
-        if (idempotency !== undefined) {
-          const remembered = await tx.selectFrom('idempotency').selectAll().where('tenant_id', '=', idempotency.tenantId).where('key', '=', idempotency.key).executeTakeFirst();
-          if (remembered !== undefined) return { remembered };
-        }
-        const decided = decide(tenant);
-        const { count } = await tx
-          .selectFrom('api_keys')
-          .select(sql<number>`count(*)`.as('count'))
-          .where('tenant_id', '=', tenantId)
-          .where('revoked_at', 'is', null)
-          .executeTakeFirstOrThrow();
-        if (Number(count) >= tenant.max_api_keys) throw conflict(`The tenant has all the ${tenant.max_api_keys} API keys it may have; delete one first.`);
-        await tx.insertInto('api_keys').values({ ...decided.key, admin: decided.key.admin ? 1 : 0, revoked_at: null }).execute();
-        await note(tx, decided.note);
-        if (idempotency !== undefined) {
-          const { tenantId: tenant_id, key, fingerprint, status, now } = idempotency;
-          await tx.insertInto('idempotency').values({ tenant_id, key, fingerprint, status, body: null, etag: null, created_at: now.toISOString() }).execute();
-        }
-        return { key: decided.key };
+      const add = () =>
+        database.transaction(async (tx) => {
+          const tenant = await lockTenant(tx, tenantId);
+          if (idempotency !== undefined) {
+            const remembered = await tx
+              .selectFrom('idempotency')
+              .selectAll()
+              .where('tenant_id', '=', idempotency.tenantId)
+              .where('key', '=', idempotency.key)
+              .executeTakeFirst();
+            if (remembered !== undefined) return { remembered };
+          }
+          const decided = decide(tenant);
+          const { count } = await tx
+            .selectFrom('api_keys')
+            .select(sql<number>`count(*)`.as('count'))
+            .where('tenant_id', '=', tenantId)
+            .where('revoked_at', 'is', null)
+            .executeTakeFirstOrThrow();
+          if (Number(count) >= tenant.max_api_keys)
+            throw conflict(`The tenant has all the ${tenant.max_api_keys} API keys it may have; delete one first.`);
+          await tx
+            .insertInto('api_keys')
+            .values({ ...decided.key, admin: decided.key.admin ? 1 : 0, revoked_at: null })
+            .execute();
+          await note(tx, decided.note);
+          if (idempotency !== undefined) {
+            const { tenantId: tenant_id, key, fingerprint, status, now } = idempotency;
+            await tx
+              .insertInto('idempotency')
+              .values({ tenant_id, key, fingerprint, status, body: null, etag: null, created_at: now.toISOString() })
+              .execute();
+          }
+          return { key: decided.key };
+        });
+      // Two requests under one idempotency key may be for two tenants, whose locks do not keep them apart: the one that
+      // comes second finds at its next attempt what the first has written.
+      return add().catch((error: unknown) => {
+        if (database.isDuplicate(error)) return add();
+        throw error;
       });
     },
 
     /** Revokes a key of the tenant, or of any tenant when that is undefined. */
-    async revokeKey(tenantId: string | undefined, id: string, at: string, noteOf: (key: { tenant_id: string; name: string }) => AuditNote): Promise<void> {
+    async revokeKey(
+      tenantId: string | undefined,
+      id: string,
+      at: string,
+      noteOf: (key: { tenant_id: string; name: string }) => AuditNote,
+    ): Promise<void> {
       await database.transaction(async (tx) => {
         let query = tx.updateTable('api_keys').set({ revoked_at: at }).where('id', '=', id).where('revoked_at', 'is', null);
         if (tenantId !== undefined) query = query.where('tenant_id', '=', tenantId);
@@ -143,10 +187,18 @@ export function createAccessStore(database: Database<Tables>) {
       });
     },
 
-    tenants: () => database.reads.selectFrom('tenants').select(tenantColumns).where('deleted_at', 'is', null).orderBy('number').execute() as Promise<Tenant[]>,
+    tenants: () =>
+      database.reads.selectFrom('tenants').select(tenantColumns).where('deleted_at', 'is', null).orderBy('number').execute() as Promise<
+        Tenant[]
+      >,
 
     async tenant(id: string): Promise<Tenant> {
-      const tenant = await database.reads.selectFrom('tenants').select(tenantColumns).where('id', '=', id).where('deleted_at', 'is', null).executeTakeFirst();
+      const tenant = await database.reads
+        .selectFrom('tenants')
+        .select(tenantColumns)
+        .where('id', '=', id)
+        .where('deleted_at', 'is', null)
+        .executeTakeFirst();
       if (tenant === undefined) throw notFound('tenant');
       return tenant;
     },
@@ -173,9 +225,17 @@ export function createAccessStore(database: Database<Tables>) {
     /** Makes the first tenant and key when there is no tenant yet; whether this call made them. */
     async begin(tenant: Tenant, key: KeyToStore): Promise<boolean> {
       return database.transaction(async (tx) => {
-        const made = await tx.insertInto('tenants').values(tenant).onConflict((conflict) => conflict.column('id').doNothing()).returning('id').executeTakeFirst();
+        const made = await tx
+          .insertInto('tenants')
+          .values(tenant)
+          .onConflict((conflict) => conflict.column('id').doNothing())
+          .returning('id')
+          .executeTakeFirst();
         if (made === undefined) return false;
-        await tx.insertInto('api_keys').values({ ...key, admin: 1, revoked_at: null }).execute();
+        await tx
+          .insertInto('api_keys')
+          .values({ ...key, admin: 1, revoked_at: null })
+          .execute();
         return true;
       });
     },

@@ -30,8 +30,15 @@ const maxHistory = 10_000;
 
 /** Reading the trail: what happened to a packet, and the tenant's audit log, which is the same rows. */
 export function createEventReads(database: Database<Tables>) {
-  const ofPacket = database.query<{ tenant_id: string; packet_id: string; limit: number }, EventRow>((db, { tenant_id, packet_id, limit }) =>
-    db.selectFrom('events').select(columns).where('tenant_id', '=', tenant_id).where('packet_id', '=', packet_id).orderBy('seq', 'desc').limit(limit),
+  const ofPacket = database.query<{ tenant_id: string; packet_id: string; limit: number }, EventRow>(
+    (db, { tenant_id, packet_id, limit }) =>
+      db
+        .selectFrom('events')
+        .select(columns)
+        .where('tenant_id', '=', tenant_id)
+        .where('packet_id', '=', packet_id)
+        .orderBy('seq', 'desc')
+        .limit(limit),
   );
   const count = database.query<{ tenant_id: string }, { value: number }>((db, { tenant_id }) =>
     db.selectFrom('counters').select('value').where('tenant_id', '=', tenant_id).where('name', '=', 'events'),
@@ -39,7 +46,11 @@ export function createEventReads(database: Database<Tables>) {
 
   async function total(tenantId: string, filter: AuditFilter): Promise<number> {
     if (Object.keys(filter).length === 0) return (await count.first({ tenant_id: tenantId }))?.value ?? 0;
-    const row = await database.longReads.selectFrom('events').select(sql<number>`count(*)`.as('count')).where(matches(tenantId, filter)).executeTakeFirstOrThrow();
+    const row = await database.longReads
+      .selectFrom('events')
+      .select(sql<number>`count(*)`.as('count'))
+      .where(matches(tenantId, filter))
+      .executeTakeFirstOrThrow();
     return Number(row.count);
   }
 
@@ -49,8 +60,19 @@ export function createEventReads(database: Database<Tables>) {
       return (await ofPacket.all({ tenant_id: tenantId, packet_id: packetId, limit: maxHistory })).reverse();
     },
     /** A page of the audit log, newest first, and how many entries there are. */
-    async audit(tenantId: string, filter: AuditFilter, { limit, offset }: { limit: number; offset: number }): Promise<{ rows: EventRow[]; total: number }> {
-      const page = database.longReads.selectFrom('events').select(columns).where(matches(tenantId, filter)).orderBy('seq', 'desc').limit(limit).offset(offset).execute();
+    async audit(
+      tenantId: string,
+      filter: AuditFilter,
+      { limit, offset }: { limit: number; offset: number },
+    ): Promise<{ rows: EventRow[]; total: number }> {
+      const page = database.longReads
+        .selectFrom('events')
+        .select(columns)
+        .where(matches(tenantId, filter))
+        .orderBy('seq', 'desc')
+        .limit(limit)
+        .offset(offset)
+        .execute();
       const [rows, all] = await Promise.all([page, total(tenantId, filter)]);
       return { rows, total: all };
     },

@@ -1,4 +1,4 @@
-import type { Expression, Kysely, SelectQueryBuilder, SqlBool } from 'kysely';
+import type { Expression, SqlBool } from 'kysely';
 import { sql } from 'kysely';
 
 import { lowestIdAt } from '../../kit/id.ts';
@@ -53,14 +53,22 @@ export function createPacketReads(database: Database<Tables>) {
     db.selectFrom('packets').select(['packet', 'revision']).where('tenant_id', '=', tenant_id).where('id', '=', id),
   );
   const counts = database.query<{ tenant_id: string }, { name: string; value: number }>((db, { tenant_id }) =>
-    db.selectFrom('counters').select(['name', 'value']).where('tenant_id', '=', tenant_id).where('name', '>=', 'packets:').where('name', '<', 'packets;'),
+    db
+      .selectFrom('counters')
+      .select(['name', 'value'])
+      .where('tenant_id', '=', tenant_id)
+      .where('name', '>=', 'packets:')
+      .where('name', '<', 'packets;'),
   );
 
   // The pages people mostly ask for: one index answers them, from the right place, so they are compiled once.
   const shortPages = new Map<string, ReturnType<typeof shortPage>>();
   function shortPage(column: IndexedColumn | undefined, paged: boolean, full: boolean) {
     return database.query<PageParams, PageRow>((db, params) => {
-      let query = db.selectFrom('packets').select(['id', full ? 'packet as text' : 'summary as text']).where('tenant_id', '=', params.tenant_id);
+      let query = db
+        .selectFrom('packets')
+        .select(['id', full ? 'packet as text' : 'summary as text'])
+        .where('tenant_id', '=', params.tenant_id);
       if (column !== undefined) query = query.where(column, '=', params.value);
       if (paged) query = query.where('id', '<', params.after);
       return query.orderBy('id', 'desc').limit(params.limit).offset(params.offset);
@@ -76,9 +84,16 @@ export function createPacketReads(database: Database<Tables>) {
       shortPages.set(key, query);
       return query.all({ tenant_id: tenantId, value: short.value ?? '', after: after ?? '', limit: limit + 1, offset });
     }
-    let query = database.longReads.selectFrom('packets').select(['id', full ? 'packet as text' : 'summary as text']).where(matches(tenantId, filter));
+    let query = database.longReads
+      .selectFrom('packets')
+      .select(['id', full ? 'packet as text' : 'summary as text'])
+      .where(matches(tenantId, filter));
     if (after !== undefined) query = query.where('id', '<', after);
-    return query.orderBy('id', 'desc').limit(limit + 1).offset(offset).execute();
+    return query
+      .orderBy('id', 'desc')
+      .limit(limit + 1)
+      .offset(offset)
+      .execute();
   }
 
   /** Exact: from the counters kept with every change where they know, else counted. */
@@ -106,7 +121,14 @@ export function createPacketReads(database: Database<Tables>) {
     },
     /** Packets of any tenant that a sweeper must look at, earliest first. */
     due: (now: Date, limit: number) =>
-      database.reads.selectFrom('packets').select(['tenant_id', 'id']).where('due_at', 'is not', null).where('due_at', '<=', now.toISOString()).orderBy('due_at').limit(limit).execute(),
+      database.reads
+        .selectFrom('packets')
+        .select(['tenant_id', 'id'])
+        .where('due_at', 'is not', null)
+        .where('due_at', '<=', now.toISOString())
+        .orderBy('due_at')
+        .limit(limit)
+        .execute(),
     /** Packets of any tenant that are still `created` and were made before the moment, oldest first in each tenant. */
     unclaimed: (before: Date, limit: number) =>
       database.longReads
@@ -120,7 +142,11 @@ export function createPacketReads(database: Database<Tables>) {
     /** How many packets of all tenants are in these statuses. */
     async countInStatuses(statuses: readonly Status[]): Promise<number> {
       const names = statuses.map((status) => `packets:${status}`);
-      const row = await database.reads.selectFrom('counters').select(sql<number>`coalesce(sum(value), 0)`.as('count')).where('name', 'in', names).executeTakeFirstOrThrow();
+      const row = await database.reads
+        .selectFrom('counters')
+        .select(sql<number>`coalesce(sum(value), 0)`.as('count'))
+        .where('name', 'in', names)
+        .executeTakeFirstOrThrow();
       return Number(row.count);
     },
   };
@@ -151,7 +177,11 @@ export function matches(tenantId: string, filter: PacketFilter) {
     // At or before: everything below the next millisecond.
     if (created_before !== undefined) conditions.push(eb('packets.id', '<', lowestIdAt(new Date(created_before.getTime() + 1))));
     for (const tag of tags) {
-      const tagged = eb.selectFrom('packet_tags').select('packet_id').where('packet_tags.tenant_id', '=', tenantId).where('packet_tags.tag', '=', tag);
+      const tagged = eb
+        .selectFrom('packet_tags')
+        .select('packet_id')
+        .where('packet_tags.tenant_id', '=', tenantId)
+        .where('packet_tags.tag', '=', tag);
       conditions.push(eb('packets.id', 'in', tagged));
     }
     return eb.and(conditions);

@@ -59,13 +59,31 @@ export function createIndexer(database: Database<Tables>) {
       let query = database.reads
         .selectFrom('search_queue')
         .innerJoin('tenants', 'tenants.id', 'search_queue.tenant_id')
-        .leftJoin('packets', (join) => join.onRef('packets.tenant_id', '=', 'search_queue.tenant_id').onRef('packets.id', '=', 'search_queue.packet_id'))
-        .select(['search_queue.tenant_id', 'search_queue.packet_id', 'search_queue.revision', 'tenants.number', 'packets.seq', 'packets.packet']);
+        .leftJoin('packets', (join) =>
+          join.onRef('packets.tenant_id', '=', 'search_queue.tenant_id').onRef('packets.id', '=', 'search_queue.packet_id'),
+        )
+        .select([
+          'search_queue.tenant_id',
+          'search_queue.packet_id',
+          'search_queue.revision',
+          'tenants.number',
+          'packets.seq',
+          'packets.packet',
+        ]);
       if (tenantId !== undefined) query = query.where('search_queue.tenant_id', '=', tenantId);
       const rows = await query.orderBy('search_queue.tenant_id').orderBy('search_queue.packet_id').limit(limit).execute();
       prepared = rows.map(({ tenant_id, packet_id, revision, number, seq, packet }) => {
         const words = packet === null ? [] : searchableWords(JSON.parse(packet) as Packet);
-        return { tenant_id, packet_id, revision, seq, text: indexText(database.name, words.map((word) => ownWord(number, word))) };
+        return {
+          tenant_id,
+          packet_id,
+          revision,
+          seq,
+          text: indexText(
+            database.name,
+            words.map((word) => ownWord(number, word)),
+          ),
+        };
       });
       return prepared.length;
     },
@@ -82,9 +100,18 @@ export function createIndexer(database: Database<Tables>) {
         // What changed again since it was read stays queued and is read again.
         const current = rows.filter((row) => revisions.get(keyOf(row)) === row.revision);
         const present = current.filter((row) => row.seq !== null);
-        await session.remove('search_queue', current.map(({ tenant_id, packet_id }) => ({ tenant_id, packet_id })));
-        await session.remove('search_index', present.filter(({ revision }) => revision > 1).map(({ seq }) => ({ rowid: seq })));
-        await session.insert('search_index', present.map(({ seq, text }) => ({ rowid: seq, words: text })));
+        await session.remove(
+          'search_queue',
+          current.map(({ tenant_id, packet_id }) => ({ tenant_id, packet_id })),
+        );
+        await session.remove(
+          'search_index',
+          present.filter(({ revision }) => revision > 1).map(({ seq }) => ({ rowid: seq })),
+        );
+        await session.insert(
+          'search_index',
+          present.map(({ seq, text }) => ({ rowid: seq, words: text })),
+        );
       });
     },
   };
@@ -94,7 +121,9 @@ export type Indexer = ReturnType<typeof createIndexer>;
 
 /** Reading the index. */
 export function createSearchReads(database: Database<Tables>) {
-  const tenantNumber = database.query<{ id: string }, { number: number }>((db, { id }) => db.selectFrom('tenants').select('number').where('id', '=', id));
+  const tenantNumber = database.query<{ id: string }, { number: number }>((db, { id }) =>
+    db.selectFrom('tenants').select('number').where('id', '=', id),
+  );
 
   /** The condition that a packet has all the phrases, in the database's own spelling; every word is quoted. */
   function found(number: number, phrases: readonly (readonly string[])[]) {
@@ -104,7 +133,10 @@ export function createSearchReads(database: Database<Tables>) {
       return { condition: sql<boolean>`search_index match ${query}`, rank: sql`rank` };
     }
     const query = own.map((phrase) => `(${phrase.map((word) => `'${word}'`).join(' <-> ')})`).join(' & ');
-    return { condition: sql<boolean>`search_index.words @@ ${query}::tsquery`, rank: sql`ts_rank(search_index.words, ${query}::tsquery) desc, search_index.rowid desc` };
+    return {
+      condition: sql<boolean>`search_index.words @@ ${query}::tsquery`,
+      rank: sql`ts_rank(search_index.words, ${query}::tsquery) desc, search_index.rowid desc`,
+    };
   }
 
   return {

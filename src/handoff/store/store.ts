@@ -42,9 +42,7 @@ export async function openStore({ databaseUrl, clock, newId }: StoreParts) {
   const thread = shared ? startThread<SearchTasks>(entry, { databaseUrl }) : undefined;
   const elsewhere = thread !== undefined && databaseUrl.startsWith('sqlite');
   if (elsewhere) await migrating.close();
-  const database = elsewhere
-    ? openDatabase<Tables>(databaseUrl, (sql, parameters) => thread.call('read', { sql, parameters }))
-    : migrating;
+  const database = elsewhere ? openDatabase<Tables>(databaseUrl, (sql, parameters) => thread.call('read', { sql, parameters })) : migrating;
 
   const packets = createPacketReads(database);
   const events = createEventReads(database);
@@ -92,11 +90,17 @@ export async function openStore({ databaseUrl, clock, newId }: StoreParts) {
       },
       events: {
         history: (packetId: string) => events.history(tenantId, packetId),
-        audit: (filter: Parameters<typeof events.audit>[1], page: { limit: number; offset: number }) => events.audit(tenantId, filter, page),
+        audit: (filter: Parameters<typeof events.audit>[1], page: { limit: number; offset: number }) =>
+          events.audit(tenantId, filter, page),
       },
       /** How many packets were created on the day. */
       async usedOn(day: string): Promise<number> {
-        const row = await database.reads.selectFrom('counters').select('value').where('tenant_id', '=', tenantId).where('name', '=', `created:${day}`).executeTakeFirst();
+        const row = await database.reads
+          .selectFrom('counters')
+          .select('value')
+          .where('tenant_id', '=', tenantId)
+          .where('name', '=', `created:${day}`)
+          .executeTakeFirst();
         return row?.value ?? 0;
       },
       /** Carries out a unit of work; resolves when it is committed. */
@@ -109,8 +113,20 @@ export async function openStore({ databaseUrl, clock, newId }: StoreParts) {
     countInStatuses: packets.countInStatuses,
     /** Forgets answers older than the moment, and the day counters before the day; up to `limit` of each. */
     async prune(before: Date, day: string, limit: number): Promise<number> {
-      const old = await database.reads.selectFrom('idempotency').select(['tenant_id', 'key']).where('created_at', '<', before.toISOString()).orderBy('created_at').limit(limit).execute();
-      const days = await database.reads.selectFrom('counters').select(['tenant_id', 'name']).where('name', '>=', 'created:').where('name', '<', `created:${day}`).limit(limit).execute();
+      const old = await database.reads
+        .selectFrom('idempotency')
+        .select(['tenant_id', 'key'])
+        .where('created_at', '<', before.toISOString())
+        .orderBy('created_at')
+        .limit(limit)
+        .execute();
+      const days = await database.reads
+        .selectFrom('counters')
+        .select(['tenant_id', 'name'])
+        .where('name', '>=', 'created:')
+        .where('name', '<', `created:${day}`)
+        .limit(limit)
+        .execute();
       if (old.length + days.length > 0) {
         await database.session(async (session) => {
           await session.remove('idempotency', old);

@@ -11,7 +11,15 @@ export interface Tables {
   packet_tags: { tenant_id: string; tag: string; packet_id: string };
   events: EventTable;
   counters: { tenant_id: string; name: string; value: number };
-  idempotency: { tenant_id: string; key: string; fingerprint: string; status: number; body: string | null; etag: string | null; created_at: string };
+  idempotency: {
+    tenant_id: string;
+    key: string;
+    fingerprint: string;
+    status: number;
+    body: string | null;
+    etag: string | null;
+    created_at: string;
+  };
   search_queue: { tenant_id: string; packet_id: string; revision: number };
   /** The full-text index: an FTS5 table on SQLite, a tsvector column on PostgreSQL. `rowid` is the packet's `seq`. */
   search_index: { rowid: number; words: string };

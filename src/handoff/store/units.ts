@@ -96,12 +96,19 @@ const dayCounter = (day: string) => `created:${day}`;
 
 async function find(session: Session, units: readonly TenantUnit[]): Promise<Found> {
   const packetKeys = unique(units, ({ tenantId, unit }) => (unit.packets ?? []).map((id) => ({ tenant_id: tenantId, id })));
-  const dayKeys = unique(units, ({ tenantId, unit }) => (unit.cappedDay === undefined ? [] : [{ tenant_id: tenantId, name: dayCounter(unit.cappedDay) }]));
-  const rememberedKeys = unique(units, ({ tenantId, unit }) => (unit.idempotencyKey === undefined ? [] : [{ tenant_id: tenantId, key: unit.idempotencyKey }]));
+  const dayKeys = unique(units, ({ tenantId, unit }) =>
+    unit.cappedDay === undefined ? [] : [{ tenant_id: tenantId, name: dayCounter(unit.cappedDay) }],
+  );
+  const rememberedKeys = unique(units, ({ tenantId, unit }) =>
+    unit.idempotencyKey === undefined ? [] : [{ tenant_id: tenantId, key: unit.idempotencyKey }],
+  );
 
   const packets = await session.find('packets', ['tenant_id', 'id', 'seq', 'packet'], packetKeys);
   // A row that is not there can't be locked; made first, it can.
-  await session.insertMissing('counters', dayKeys.map((key) => ({ ...key, value: 0 })));
+  await session.insertMissing(
+    'counters',
+    dayKeys.map((key) => ({ ...key, value: 0 })),
+  );
   const counts = await session.find('counters', ['tenant_id', 'name', 'value'], dayKeys);
   const remembered = await session.find('idempotency', ['tenant_id', 'key', 'fingerprint', 'status', 'body', 'etag'], rememberedKeys);
 
@@ -127,7 +134,16 @@ function carryOut({ tenantId, unit }: TenantUnit, found: Found, newId: NewId): O
   const count = (name: string, by: number) => void own.counts.set(name, (own.counts.get(name) ?? 0) + by);
   const append = (packetId: string | null, events: readonly PacketEvent[], now: Date) => {
     for (const { event_type, actor, details } of events) {
-      own.events.push(eventRow(newId(now), tenantId, { packet_id: packetId, event_type, actor, resource: 'packet', details, timestamp: now.toISOString() }));
+      own.events.push(
+        eventRow(newId(now), tenantId, {
+          packet_id: packetId,
+          event_type,
+          actor,
+          resource: 'packet',
+          details,
+          timestamp: now.toISOString(),
+        }),
+      );
     }
     count('events', events.length);
   };
@@ -152,11 +168,22 @@ function carryOut({ tenantId, unit }: TenantUnit, found: Found, newId: NewId): O
       count(`packets:${packet.status}`, -1);
     },
     append,
-    usedToday: () => (unit.cappedDay === undefined ? 0 : (found.counts.get(key(dayCounter(unit.cappedDay))) ?? 0) + (own.counts.get(dayCounter(unit.cappedDay)) ?? 0)),
+    usedToday: () =>
+      unit.cappedDay === undefined
+        ? 0
+        : (found.counts.get(key(dayCounter(unit.cappedDay))) ?? 0) + (own.counts.get(dayCounter(unit.cappedDay)) ?? 0),
     use: (day, by) => count(dayCounter(day), by),
     remembered: () => (unit.idempotencyKey === undefined ? undefined : found.remembered.get(key(unit.idempotencyKey))),
     remember({ fingerprint, status, body, etag }, now) {
-      own.remembered.push({ tenant_id: tenantId, key: unit.idempotencyKey!, fingerprint, status, body, etag, created_at: now.toISOString() });
+      own.remembered.push({
+        tenant_id: tenantId,
+        key: unit.idempotencyKey!,
+        fingerprint,
+        status,
+        body,
+        etag,
+        created_at: now.toISOString(),
+      });
     },
   };
 
@@ -180,8 +207,12 @@ function keep(tenantId: string, own: Writes, found: Found): void {
     found.packets.set(at(tenantId, id), after);
   }
   for (const packet of own.removed) {
-    writes.removed.push(packet);
+    // As it is stored: what units of this group did to it before is not written, and not told of either.
+    writes.removed.push(writes.saved.get(packet.id)?.before ?? packet);
     writes.saved.delete(packet.id);
+    const kept = writes.events.filter(({ packet_id }) => packet_id !== packet.id);
+    writes.counts.set('events', (writes.counts.get('events') ?? 0) + kept.length - writes.events.length);
+    writes.events = kept;
     found.packets.delete(at(tenantId, packet.id));
   }
   writes.events.push(...own.events);
@@ -200,7 +231,14 @@ function keep(tenantId: string, own: Writes, found: Found): void {
 export function eventRow(
   id: string,
   tenantId: string,
-  entry: { packet_id: string | null; event_type: string; actor: string; resource: string; details: Record<string, unknown>; timestamp: string },
+  entry: {
+    packet_id: string | null;
+    event_type: string;
+    actor: string;
+    resource: string;
+    details: Record<string, unknown>;
+    timestamp: string;
+  },
 ): Row {
   return { id, tenant_id: tenantId, ...entry, actor: column(entry.actor), details: JSON.stringify(entry.details) };
 }
@@ -245,9 +283,19 @@ async function flush(session: Session, { writes, seqs }: Found): Promise<void> {
     ...saved.filter(({ searchable }) => searchable),
   ];
 
-  await session.insert('packets', each((tenantId, own) => own.inserted.map((packet) => packetRow(tenantId, packet))));
-  await session.update('packets', ['tenant_id', 'id'], saved.map(({ tenantId, after }) => packetRow(tenantId, after)));
-  await session.remove('packet_tags', retagged.flatMap(({ tenantId, before }) => tagRows(tenantId, before)));
+  await session.insert(
+    'packets',
+    each((tenantId, own) => own.inserted.map((packet) => packetRow(tenantId, packet))),
+  );
+  await session.update(
+    'packets',
+    ['tenant_id', 'id'],
+    saved.map(({ tenantId, after }) => packetRow(tenantId, after)),
+  );
+  await session.remove(
+    'packet_tags',
+    retagged.flatMap(({ tenantId, before }) => tagRows(tenantId, before)),
+  );
   await session.insert('packet_tags', [
     ...each((tenantId, own) => own.inserted.flatMap((packet) => tagRows(tenantId, packet))),
     ...retagged.flatMap(({ tenantId, after }) => tagRows(tenantId, after)),
@@ -258,16 +306,41 @@ async function flush(session: Session, { writes, seqs }: Found): Promise<void> {
       const counts = writes.get(tenant_id as string)!.counts;
       counts.set('events', (counts.get('events') ?? 0) - 1);
     }
-    await session.remove('search_index', removed.map(({ tenantId, packet }) => ({ rowid: seqs.get(at(tenantId, packet.id)) ?? 0 })));
+    // The queue first, in the indexer's own order: who waits for it here finds below what it has written meanwhile.
     await session.remove('search_queue', keys);
-    await session.remove('packet_tags', removed.flatMap(({ tenantId, packet }) => tagRows(tenantId, packet)));
+    await session.remove(
+      'search_index',
+      removed.map(({ tenantId, packet }) => ({ rowid: seqs.get(at(tenantId, packet.id)) ?? 0 })),
+    );
+    await session.remove(
+      'packet_tags',
+      removed.flatMap(({ tenantId, packet }) => tagRows(tenantId, packet)),
+    );
     await session.remove('events', keys);
-    await session.remove('packets', removed.map(({ tenantId, packet }) => ({ tenant_id: tenantId, id: packet.id })));
+    await session.remove(
+      'packets',
+      removed.map(({ tenantId, packet }) => ({ tenant_id: tenantId, id: packet.id })),
+    );
   }
-  await session.insert('events', each((_, own) => own.events));
-  await session.put('search_queue', ['tenant_id', 'packet_id'], queued.map(({ tenantId, after }) => ({ tenant_id: tenantId, packet_id: after.id, revision: after.revision })));
-  await session.insert('idempotency', each((_, own) => own.remembered));
-  await session.add('counters', ['tenant_id', 'name'], 'value', each((tenantId, own) => [...own.counts].filter(([, by]) => by !== 0).map(([name, value]) => ({ tenant_id: tenantId, name, value }))));
+  await session.insert(
+    'events',
+    each((_, own) => own.events),
+  );
+  await session.put(
+    'search_queue',
+    ['tenant_id', 'packet_id'],
+    queued.map(({ tenantId, after }) => ({ tenant_id: tenantId, packet_id: after.id, revision: after.revision })),
+  );
+  await session.insert(
+    'idempotency',
+    each((_, own) => own.remembered),
+  );
+  await session.add(
+    'counters',
+    ['tenant_id', 'name'],
+    'value',
+    each((tenantId, own) => [...own.counts].filter(([, by]) => by !== 0).map(([name, value]) => ({ tenant_id: tenantId, name, value }))),
+  );
 }
 
 /**

@@ -13,6 +13,8 @@ export interface RequestNotes {
   context?: unknown;
   /** The body's bytes as they came. */
   rawBody?: Buffer;
+  /** Takes back what admission counted, when the request is refused for a limit after all. */
+  giveBack?(): void;
 }
 
 declare module 'fastify' {
@@ -31,8 +33,12 @@ export interface AppParts {
 /** The largest body any route takes; a route's own limit is below it. */
 const bodyCeiling = 16 * 1024 * 1024;
 
+/** When the application stops: how long a request that is still arriving is waited for, in milliseconds. */
+const lastRequestsMs = 5_000;
+
 /** An HTTP application with our error bodies, one log line a request, and time limits on slow senders. */
 export function createApp({ logger, onAnswered, isUnavailable }: AppParts): FastifyInstance {
+  // biome-ignore lint/plugin: it tells one start of the program from another; nothing is decided by it.
   const instance = process.pid.toString(36) + Date.now().toString(36);
   let requests = 0;
   const app = fastify({
@@ -40,13 +46,24 @@ export function createApp({ logger, onAnswered, isUnavailable }: AppParts): Fast
     bodyLimit: bodyCeiling,
     genReqId: () => `${instance}-${(requests++).toString(36)}`,
     // A sender that trickles headers or body is cut off; answers and streams are not touched by these.
-    http: { headersTimeout: 15_000, requestTimeout: 60_000, connectionsCheckingInterval: 5_000 },
+    http: { headersTimeout: 15_000, connectionsCheckingInterval: 5_000 },
+    requestTimeout: 60_000,
     keepAliveTimeout: 72_000,
-    forceCloseConnections: true,
-    routerOptions: { ignoreTrailingSlash: false, maxParamLength: 200 },
+    forceCloseConnections: 'idle',
+    return503OnClosing: false,
+    // No path parameter is longer than all headers may be: a long one is an unknown id like any other.
+    routerOptions: { ignoreTrailingSlash: false, maxParamLength: 16_384 },
     onProtoPoisoning: 'error',
     clientErrorHandler: answerClientError,
     frameworkErrors: (error, request, reply) => void sendError(reply as never, request as never, translate(error)),
+  });
+
+  // When it stops, what is in hand is answered first and each connection closes behind its answer.
+  let stopping = false;
+  app.addHook('preClose', (done) => {
+    stopping = true;
+    setTimeout(() => app.server.closeAllConnections(), lastRequestsMs).unref();
+    done();
   });
 
   app.decorateRequest('notes', null as never);
@@ -55,11 +72,19 @@ export function createApp({ logger, onAnswered, isUnavailable }: AppParts): Fast
     done();
   });
   app.addHook('onResponse', (request, reply, done) => {
+    if (stopping) request.socket.end();
     const ms = reply.elapsedTime;
     onAnswered(request, reply, ms / 1000);
     const { route, tenantId } = request.notes;
     logger.info(
-      { request_id: request.id, tenant_id: tenantId, method: request.method, route, status: reply.statusCode, ms: Math.round(ms * 100) / 100 },
+      {
+        request_id: request.id,
+        tenant_id: tenantId,
+        method: request.method,
+        route,
+        status: reply.statusCode,
+        ms: Math.round(ms * 100) / 100,
+      },
       'request',
     );
     done();
@@ -69,7 +94,9 @@ export function createApp({ logger, onAnswered, isUnavailable }: AppParts): Fast
     if (error instanceof ServiceError) return error;
     const ours = frameworkError(error);
     if (ours !== undefined) return ours;
-    return isUnavailable(error) ? unavailable(error) : new ServiceError('SERVER_ERROR', 'The service failed; the request_id finds the cause in its log.');
+    return isUnavailable(error)
+      ? unavailable(error)
+      : new ServiceError('SERVER_ERROR', 'The service failed; the request_id finds the cause in its log.');
   }
 
   function sendError(reply: FastifyReply, request: FastifyRequest, error: ServiceError): FastifyReply {
@@ -83,6 +110,7 @@ export function createApp({ logger, onAnswered, isUnavailable }: AppParts): Fast
 
   app.setErrorHandler((thrown, request, reply) => {
     const error = translate(thrown);
+    if (error.code === 'RATE_LIMITED') request.notes.giveBack?.();
     if (error.status >= 500) {
       const cause = error.cause ?? thrown;
       logger.error({ request_id: request.id, route: request.notes.route, err: describeCause(cause) }, 'request failed');
@@ -97,18 +125,22 @@ export function createApp({ logger, onAnswered, isUnavailable }: AppParts): Fast
 function describeCause(cause: unknown): { type: string; message: string; code?: unknown; stack?: string } {
   if (!(cause instanceof Error)) return { type: typeof cause, message: 'Something that is not an Error was thrown.' };
   const code = (cause as { code?: unknown }).code;
-  return { type: cause.name, message: cause.message, ...(code === undefined ? {} : { code }), ...(cause.stack === undefined ? {} : { stack: cause.stack }) };
+  return {
+    type: cause.name,
+    message: cause.message,
+    ...(code === undefined ? {} : { code }),
+    ...(cause.stack === undefined ? {} : { stack: cause.stack }),
+  };
 }
 
-const byStatus = new Map<number, ErrorCode>(
-  Object.entries(errorCodes).map(([code, { status }]) => [status, code as ErrorCode]),
-);
+const byStatus = new Map<number, ErrorCode>(Object.entries(errorCodes).map(([code, { status }]) => [status, code as ErrorCode]));
 
 /** The framework's own refusals, in our words. */
 function frameworkError(error: unknown): ServiceError | undefined {
   if (typeof error !== 'object' || error === null || !('statusCode' in error) || !('code' in error)) return undefined;
-  const code = byStatus.get(Number(error.statusCode));
-  if (code === undefined || code === 'SERVER_ERROR' || !String(error.code).startsWith('FST_')) return undefined;
+  const status = Number(error.statusCode);
+  if (status < 400 || status >= 500 || !String(error.code).startsWith('FST_')) return undefined;
+  const code = byStatus.get(status) ?? 'VALIDATION_ERROR';
   const sentences: Partial<Record<ErrorCode, string>> = {
     PAYLOAD_TOO_LARGE: 'The body is larger than any request may be.',
     UNSUPPORTED_MEDIA_TYPE: 'The body must be application/json in UTF-8.',
@@ -121,11 +153,17 @@ function frameworkError(error: unknown): ServiceError | undefined {
 function answerClientError(error: NodeJS.ErrnoException, socket: NodeJS.Socket & { destroyed?: boolean }): void {
   const late = error.code === 'ERR_HTTP_REQUEST_TIMEOUT';
   const large = error.code === 'HPE_HEADER_OVERFLOW';
-  const [status, detail] = late ? ['408 Request Timeout', 'The request took too long to arrive.'] : large ? ['431 Request Header Fields Too Large', 'The headers are too large.'] : ['400 Bad Request', 'This is not a valid HTTP request.'];
+  const [status, detail] = late
+    ? ['408 Request Timeout', 'The request took too long to arrive.']
+    : large
+      ? ['431 Request Header Fields Too Large', 'The headers are too large.']
+      : ['400 Bad Request', 'This is not a valid HTTP request.'];
   const body = JSON.stringify({ detail, code: 'VALIDATION_ERROR', field: null, status_code: Number(status.slice(0, 3)) });
   const stream = socket as unknown as import('node:net').Socket;
   if (stream.destroyed || !stream.writable) return;
-  stream.end(`HTTP/1.1 ${status}\r\nContent-Type: application/json; charset=utf-8\r\nContent-Length: ${Buffer.byteLength(body)}\r\nConnection: close\r\n\r\n${body}`);
+  stream.end(
+    `HTTP/1.1 ${status}\r\nContent-Type: application/json; charset=utf-8\r\nContent-Length: ${Buffer.byteLength(body)}\r\nConnection: close\r\n\r\n${body}`,
+  );
 }
 
 /** Starts listening and gives the address to print: port 0 has become a real port, a wildcard the loopback. */

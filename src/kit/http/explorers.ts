@@ -4,11 +4,16 @@ import type { FastifyInstance } from 'fastify';
 
 const require = createRequire(import.meta.url);
 
-/** The files of the two explorers, from their packages: nothing is fetched from outside. */
-const assets: Record<string, { file: string; type: string }> = {
+/** The files of the two explorers, from their packages: nothing is fetched from outside. `blank` is an address taken out. */
+const assets: Record<string, { file: string; type: string; blank?: string }> = {
   'swagger-ui.css': { file: 'swagger-ui-dist/swagger-ui.css', type: 'text/css; charset=utf-8' },
   'swagger-ui-bundle.js': { file: 'swagger-ui-dist/swagger-ui-bundle.js', type: 'text/javascript; charset=utf-8' },
-  'redoc.standalone.js': { file: 'redoc/bundles/redoc.standalone.js', type: 'text/javascript; charset=utf-8' },
+  'redoc.standalone.js': {
+    file: 'redoc/bundles/redoc.standalone.js',
+    type: 'text/javascript; charset=utf-8',
+    // The maker's mark in the corner is the one thing that Redoc fetches from elsewhere, and no option stops it.
+    blank: 'https://cdn.redoc.ly/redoc/logo-mini.svg',
+  },
 };
 
 const scripts: Record<string, string> = {
@@ -32,27 +37,52 @@ function page(title: string, base: string, head: string, body: string): string {
 /** Serves `/openapi.json`, `/docs` and `/redoc` under the prefix. */
 export function mountExplorers(app: FastifyInstance, prefix: string, title: string, description: object): void {
   const text = JSON.stringify(description, null, 2);
-  const html = { 'Content-Security-Policy': contentSecurityPolicy, 'X-Content-Type-Options': 'nosniff', 'Content-Type': 'text/html; charset=utf-8' };
+  const html = {
+    'Content-Security-Policy': contentSecurityPolicy,
+    'X-Content-Type-Options': 'nosniff',
+    'Content-Type': 'text/html; charset=utf-8',
+  };
 
   app.get(`${prefix}/openapi.json`, async (_request, reply) => reply.type('application/json; charset=utf-8').send(text));
   app.get(`${prefix}/docs`, async (_request, reply) =>
-    reply.headers(html).send(
-      page(`${title}: explorer`, prefix, `<link rel="stylesheet" href="${prefix}/docs/assets/swagger-ui.css">`, script(prefix, 'swagger-ui-bundle.js') + script(prefix, 'docs.js')),
-    ),
+    reply
+      .headers(html)
+      .send(
+        page(
+          `${title}: explorer`,
+          prefix,
+          `<link rel="stylesheet" href="${prefix}/docs/assets/swagger-ui.css">`,
+          script(prefix, 'swagger-ui-bundle.js') + script(prefix, 'docs.js'),
+        ),
+      ),
   );
   app.get(`${prefix}/redoc`, async (_request, reply) =>
-    reply.headers(html).send(page(`${title}: reference`, prefix, '<style>body{margin:0}</style>', script(prefix, 'redoc.standalone.js') + script(prefix, 'redoc.js'))),
+    reply
+      .headers(html)
+      .send(
+        page(
+          `${title}: reference`,
+          prefix,
+          '<style>body{margin:0}</style>',
+          script(prefix, 'redoc.standalone.js') + script(prefix, 'redoc.js'),
+        ),
+      ),
   );
-  for (const [name, { file, type }] of Object.entries(assets)) {
+  for (const [name, { file, type, blank }] of Object.entries(assets)) {
     let bytes: Buffer | undefined;
     app.get(`${prefix}/docs/assets/${name}`, async (_request, reply) => {
-      bytes ??= readFileSync(require.resolve(file));
+      bytes ??= readAsset(file, blank);
       return reply.type(type).header('Cache-Control', 'public, max-age=86400').send(bytes);
     });
   }
   for (const [name, source] of Object.entries(scripts)) {
     app.get(`${prefix}/docs/assets/${name}`, async (_request, reply) => reply.type('text/javascript; charset=utf-8').send(source));
   }
+}
+
+function readAsset(file: string, blank: string | undefined): Buffer {
+  const bytes = readFileSync(require.resolve(file));
+  return blank === undefined ? bytes : Buffer.from(bytes.toString().replaceAll(blank, 'data:,'));
 }
 
 function script(prefix: string, name: string): string {

@@ -9,7 +9,8 @@ const forbiddenKeys = new Set(['__proto__', 'constructor', 'prototype']);
 
 /**
  * The value of a JSON body (RFC 8259). Refused with 400 are invalid UTF-8, broken JSON, nesting beyond 64, a name that
- * appears twice in one object (which of the two is meant, no one can say), and names that belong to JavaScript's prototypes.
+ * appears twice in one object (which of the two is meant, no one can say), names that belong to JavaScript's prototypes,
+ * and numbers beyond the range of a double, which would come back as null.
  */
 export function parseJson(bytes: Buffer): unknown {
   if (!isUtf8(bytes)) throw refused('The body is not valid UTF-8.');
@@ -35,27 +36,28 @@ function whereIn(error: unknown): string {
   return place === null ? '' : ` (${place[0]})`;
 }
 
-/** Counts the members of all objects in the value, and refuses what is too deep or named like a prototype. */
+/** Counts the members of all objects in the value, and refuses what is too deep, too large or named like a prototype. */
 function inspect(value: unknown): number {
   let members = 0;
-  const visit = (node: unknown, path: string, depth: number): void => {
+  const path: (string | number)[] = [];
+  const visit = (node: unknown, at: string | number): void => {
+    if (typeof node === 'number' && !Number.isFinite(node))
+      throw refused('A number is too large.', [...path.slice(1), at].join('.') || null);
     if (typeof node !== 'object' || node === null) return;
-    if (depth >= maxDepth) throw refused(`The body is nested deeper than ${maxDepth} levels.`);
+    if (path.length >= maxDepth) throw refused(`The body is nested deeper than ${maxDepth} levels.`);
+    path.push(at);
     if (Array.isArray(node)) {
-      for (let index = 0; index < node.length; index += 1) {
-        const item: unknown = node[index];
-        if (typeof item === 'object' && item !== null) visit(item, path, depth + 1);
+      for (let index = 0; index < node.length; index += 1) visit(node[index], index);
+    } else {
+      for (const key of Object.keys(node)) {
+        members += 1;
+        if (forbiddenKeys.has(key)) throw refused(`A field may not be named "${key}".`, [...path.slice(1), key].join('.'));
+        visit((node as Record<string, unknown>)[key], key);
       }
-      return;
     }
-    for (const key of Object.keys(node)) {
-      members += 1;
-      if (forbiddenKeys.has(key)) throw refused(`A field may not be named "${key}".`, path === '' ? key : `${path}.${key}`);
-      const item = (node as Record<string, unknown>)[key];
-      if (typeof item === 'object' && item !== null) visit(item, path === '' ? key : `${path}.${key}`, depth + 1);
-    }
+    path.pop();
   };
-  visit(value, '', 0);
+  visit(value, '');
   return members;
 }
 
@@ -84,30 +86,27 @@ function endOfString(text: string, start: number): number {
 
 /** Names the first member that appears twice. Only for a document known to have one. */
 function duplicateIn(text: string): ServiceError {
-  const open: { seen: Set<string>; key: string }[] = [];
-  let index = 0;
-  while (index < text.length) {
+  // What is open at this point, outermost first, and where in it we are: a name in an object, an index in an array.
+  const open: { seen?: Set<string>; at: string | number }[] = [];
+  for (let index = 0; index < text.length; index += 1) {
     const character = text[index];
-    if (character === '{') open.push({ seen: new Set(), key: '' });
-    else if (character === '[') open.push({ seen: new Set(), key: '*' });
+    const inner = open.at(-1);
+    if (character === '{') open.push({ seen: new Set(), at: '' });
+    else if (character === '[') open.push({ at: 0 });
     else if (character === '}' || character === ']') open.pop();
+    else if (character === ',' && typeof inner?.at === 'number') inner.at += 1;
     else if (character === '"') {
       const end = endOfString(text, index);
-      const key: string = JSON.parse(text.slice(index, end));
       let after = end;
       while (text.charCodeAt(after) <= 0x20) after += 1;
-      if (text[after] === ':') {
-        const object = open.at(-1)!;
-        object.key = key;
-        if (object.seen.has(key)) {
-          const path = open.map((level) => level.key).filter((name) => name !== '*').join('.');
-          return refused(`The field "${key}" appears twice.`, path);
-        }
-        object.seen.add(key);
+      if (text[after] === ':' && inner?.seen !== undefined) {
+        const key: string = JSON.parse(text.slice(index, end));
+        inner.at = key;
+        if (inner.seen.has(key)) return refused(`The field "${key}" appears twice.`, open.map(({ at }) => at).join('.'));
+        inner.seen.add(key);
       }
       index = end - 1;
     }
-    index += 1;
   }
   return refused('A field appears twice.');
 }

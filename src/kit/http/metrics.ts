@@ -1,6 +1,6 @@
+import { monitorEventLoopDelay } from 'node:perf_hooks';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { Counter, Gauge, Histogram, Registry } from 'prom-client';
-import { monitorEventLoopDelay } from 'node:perf_hooks';
 
 /** A gauge that is read when somebody asks for the metrics. */
 export interface GaugeParts {
@@ -21,7 +21,12 @@ export interface Metrics {
 export function createMetrics(gauges: readonly GaugeParts[]): Metrics {
   const registry = new Registry();
   const registers = [registry];
-  const requests = new Counter({ name: 'service_requests_total', help: 'Requests answered.', labelNames: ['method', 'endpoint', 'status'], registers });
+  const requests = new Counter({
+    name: 'service_requests_total',
+    help: 'Requests answered.',
+    labelNames: ['method', 'endpoint', 'status'],
+    registers,
+  });
   const latency = new Histogram({
     name: 'service_request_latency_seconds',
     help: 'Time from the first byte of a request to the last of its answer.',

@@ -2,7 +2,7 @@ import type { IncomingMessage } from 'node:http';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import type { TSchema } from 'typebox';
 
-import { ServiceError } from '../errors.ts';
+import { invalid, ServiceError } from '../errors.ts';
 import type { RequestOf, ResultOf, Route } from '../route.ts';
 import { parseJson } from './json.ts';
 import { bodyValidator, queryValidator } from './validate.ts';
@@ -94,8 +94,10 @@ export function createMount<Context>({ app, prefixes, admit, bodyLimit }: MountP
   app.setNotFoundHandler(async (request) => {
     const path = request.url.split('?', 1)[0]!;
     const known = [...paths.values()].find(({ pattern }) => pattern.test(path));
-    if (known === undefined) throw new ServiceError('NOT_FOUND', 'There is nothing at this path.');
-    const allow = known.methods.join(', ');
+    // What is no route of the API (the explorers, the description) can only be got.
+    const methods = known?.methods ?? (app.hasRoute({ method: 'GET', url: path }) ? ['GET'] : []);
+    if (methods.length === 0) throw new ServiceError('NOT_FOUND', 'There is nothing at this path.');
+    const allow = methods.join(', ');
     throw new ServiceError('METHOD_NOT_ALLOWED', `This path takes ${allow}.`, { headers: { Allow: allow } });
   });
 
@@ -106,7 +108,10 @@ export function createMount<Context>({ app, prefixes, admit, bodyLimit }: MountP
 
     for (const prefix of prefixes(route)) {
       const path = prefix + route.path;
-      const known = paths.get(path) ?? { pattern: new RegExp(`^${path.replaceAll('.', '\\.').replace(/\{\w+\}/g, '[^/]+')}$`), methods: [] };
+      const known = paths.get(path) ?? {
+        pattern: new RegExp(`^${path.replaceAll('.', '\\.').replace(/\{\w+\}/g, '[^/]+')}$`),
+        methods: [],
+      };
       known.methods.push(route.method);
       paths.set(path, known);
 
@@ -115,9 +120,20 @@ export function createMount<Context>({ app, prefixes, admit, bodyLimit }: MountP
         url: path.replace(/\{(\w+)\}/g, ':$1'),
         exposeHeadRoute: route.method === 'GET',
         config: { route } as never,
-        onRequest: async (request, reply) => {
+        // Called back rather than awaited: admission seldom has to wait, and a promise for each request would be felt.
+        onRequest: (request, reply, done) => {
           reply.header('X-Request-Id', request.id);
-          request.notes.context = await admit(route, request, reply);
+          const admitted = (caller: Context) => {
+            request.notes.context = caller;
+            done();
+          };
+          try {
+            const caller = admit(route, request, reply);
+            if (caller instanceof Promise) caller.then(admitted, done);
+            else admitted(caller);
+          } catch (error) {
+            done(error as Error);
+          }
         },
         handler: async (request, reply) => {
           const { context, rawBody } = request.notes;
@@ -126,10 +142,11 @@ export function createMount<Context>({ app, prefixes, admit, bodyLimit }: MountP
             if (request.body === undefined) throw new ServiceError('VALIDATION_ERROR', 'A JSON body is required.');
             body(request.body, rawBody?.length);
           }
-          const result = await handler(
-            { params: request.params, query: request.query, body: request.body } as never,
-            { caller: context as Context, headers: request.headers, rawBody },
-          );
+          const result = await handler({ params: request.params, query: request.query, body: request.body } as never, {
+            caller: context as Context,
+            headers: request.headers,
+            rawBody,
+          });
           return respond(route, reply, successStatus, result);
         },
       });
@@ -150,10 +167,11 @@ function respond(route: Route, reply: FastifyReply, successStatus: number, resul
   return reply.type('application/json; charset=utf-8').send(JSON.stringify(shown));
 }
 
-/** A query parameter given twice is refused: each of ours has one meaning. */
+/** A query parameter given twice is refused: each of ours has one meaning. So is NUL, which no database keeps in a text. */
 function single(query: Record<string, unknown>): Record<string, unknown> {
   for (const [name, value] of Object.entries(query)) {
-    if (Array.isArray(value)) throw new ServiceError('VALIDATION_ERROR', `${name} is given more than once.`, { field: name });
+    if (Array.isArray(value)) throw invalid(name, `${name} is given more than once.`);
+    if (String(value).includes('\0')) throw invalid(name, `${name} has a character that is not allowed.`);
   }
   return query;
 }
@@ -169,11 +187,12 @@ function requireJson(header: string | undefined): void {
 
 /** Reads a body, counting: one byte over the limit is refused, whatever its Content-Length said. */
 async function readBody(payload: IncomingMessage, limit: number, announced: number): Promise<Buffer> {
-  const tooLarge = () => new ServiceError('PAYLOAD_TOO_LARGE', `The body is larger than the ${limit} bytes that this tenant's tier allows.`);
-  if (announced > limit) {
-    // The rest is not read; the connection closes behind the answer.
-    throw tooLarge();
-  }
+  const tooLarge = () =>
+    new ServiceError('PAYLOAD_TOO_LARGE', `The body is larger than the ${limit} bytes that this tenant's tier allows.`, {
+      // The rest is not read: the connection closes behind the answer.
+      headers: { Connection: 'close' },
+    });
+  if (announced > limit) throw tooLarge();
   return await new Promise((resolve, reject) => {
     const chunks: Buffer[] = [];
     let size = 0;
@@ -189,7 +208,9 @@ async function readBody(payload: IncomingMessage, limit: number, announced: numb
     });
     payload.on('end', () => resolve(chunks.length === 1 ? chunks[0]! : Buffer.concat(chunks)));
     payload.on('error', reject);
-    payload.on('close', () => reject(new ServiceError('VALIDATION_ERROR', 'The body ended too early.')));
+    payload.on('close', () => {
+      if (!payload.complete) reject(new ServiceError('VALIDATION_ERROR', 'The body ended too early.'));
+    });
   });
 }
 

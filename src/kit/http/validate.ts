@@ -2,7 +2,7 @@ import { Ajv, type ErrorObject, type ValidateFunction } from 'ajv';
 import addFormats from 'ajv-formats';
 import type { TSchema } from 'typebox';
 
-import { type Fault, ServiceError } from '../errors.ts';
+import { type Fault, invalid, ServiceError } from '../errors.ts';
 
 /** Bodies up to this many characters get all their faults listed; of a larger one the first is enough. */
 const listAllBelow = 65_536;
@@ -43,10 +43,19 @@ export function bodyValidator(schema: TSchema, { nullIsAbsent = false } = {}): V
   };
 }
 
+const wholeNumber = /^-?\d{1,15}$/;
+
 /** A validator of query strings and path parameters: numbers and booleans are read from their text. */
 export function queryValidator(schema: TSchema): Validator {
   const validate = queries.compile(schema);
+  const { properties = {} } = schema as ObjectShape;
+  const integers = Object.keys(properties).filter((name) => properties[name]!.type === 'integer');
   return (value) => {
+    // JavaScript reads a number from more than digits: from `0x10`, say, and from a space.
+    for (const name of integers) {
+      const text = (value as Record<string, unknown>)[name];
+      if (typeof text === 'string' && !wholeNumber.test(text)) throw invalid(name, `${name} must be an integer.`);
+    }
     if (validate(value)) return value;
     throw failure(validate);
   };
@@ -66,7 +75,10 @@ function failure(validate: ValidateFunction): ServiceError {
 
 /** One of the validator's errors as a dotted path from the root and a sentence. */
 function describe({ instancePath, keyword, params, message, data, schema }: ErrorObject): Fault {
-  const path = instancePath.split('/').slice(1).map((part) => part.replaceAll('~1', '/').replaceAll('~0', '~'));
+  const path = instancePath
+    .split('/')
+    .slice(1)
+    .map((part) => part.replaceAll('~1', '/').replaceAll('~0', '~'));
   const at = (name?: string) => [...path, ...(name === undefined ? [] : [name])].join('.');
   const name = at() === '' ? 'The body' : at();
   switch (keyword) {
@@ -79,7 +91,10 @@ function describe({ instancePath, keyword, params, message, data, schema }: Erro
     case 'type':
       return { field: at(), detail: `${name} must be ${article(String(params.type))}, not ${typeName(data)}.` };
     case 'minLength':
-      return { field: at(), detail: params.limit === 1 ? `${name} must not be empty.` : `${name} must have at least ${params.limit} characters.` };
+      return {
+        field: at(),
+        detail: params.limit === 1 ? `${name} must not be empty.` : `${name} must have at least ${params.limit} characters.`,
+      };
     case 'not':
     case 'false schema':
       return { field: at(), detail: `${name} can't be set.` };

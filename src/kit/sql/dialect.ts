@@ -1,9 +1,9 @@
 import type { Kysely } from 'kysely';
 
+import type { Awaitable } from '../awaitable.ts';
+
 /** A row as it is written: column to value. */
 export type Row = Record<string, string | number | null>;
-
-type Awaitable<T> = T | Promise<T>;
 
 /**
  * One open write transaction, as whole rows of whole tables: what a group of units of work writes goes through these
@@ -27,8 +27,8 @@ export interface Session {
 
 /** A query built once and run with parameters by name. */
 export interface Query<Params extends Row, Result> {
-  all(params: Params): Promise<Result[]>;
-  first(params: Params): Promise<Result | undefined>;
+  all(params: Params): Awaitable<Result[]>;
+  first(params: Params): Awaitable<Result | undefined>;
 }
 
 /** A Kysely query or any piece of it that compiles. */
@@ -64,6 +64,8 @@ export interface Database<Tables> {
   waiting(): number;
   /** Whether an insert failed because the row is there already. */
   isDuplicate(error: unknown): boolean;
+  /** Whether another program's transaction got in between, so that the same work may succeed at once. */
+  isOvertaken(error: unknown): boolean;
   /** Whether the database is out of reach, so that the same request may succeed later. */
   isUnavailable(error: unknown): boolean;
   close(): Promise<void>;

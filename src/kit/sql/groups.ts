@@ -7,6 +7,9 @@ export type Outcome<T> = { result: T } | { error: unknown };
 /** The most units in one transaction. It bounds the longest wait behind a group. */
 const maxGroup = 256;
 
+/** How often a unit is carried out alone that another instance overtakes. */
+const maxAttempts = 3;
+
 interface Waiting<Unit> {
   unit: Unit;
   resolve(value: unknown): void;
@@ -16,7 +19,8 @@ interface Waiting<Unit> {
 /**
  * Group commit. Units that wait in the same turn of the event loop share one transaction, and so one flush; each is
  * answered after the commit. A unit that is refused writes nothing and leaves the others alone. When the database
- * refuses the group, its units are carried out one by one, so that one bad unit fails alone.
+ * refuses the group, its units are carried out one by one, so that one bad unit fails alone; one that another instance
+ * has overtaken (it wrote the same row first) is carried out again.
  */
 export function createGroups<Tables, Unit>(
   database: Database<Tables>,
@@ -25,16 +29,23 @@ export function createGroups<Tables, Unit>(
   let queue: Waiting<Unit>[] = [];
   let running = false;
 
-  async function commit(group: readonly Waiting<Unit>[]): Promise<void> {
+  async function commit(group: readonly Waiting<Unit>[], attempt = 1): Promise<void> {
     let outcomes: Outcome<unknown>[];
     try {
-      outcomes = await database.session((session) => carryOut(session, group.map(({ unit }) => unit)));
+      outcomes = await database.session((session) =>
+        carryOut(
+          session,
+          group.map(({ unit }) => unit),
+        ),
+      );
     } catch (error) {
       // Out of reach: the commit may or may not have happened, so nothing is tried twice.
       if (database.isUnavailable(error)) {
         for (const { reject } of group) reject(unavailable(error));
       } else if (group.length === 1) {
-        group[0]!.reject(error);
+        // What another instance has written meanwhile is found at the next attempt.
+        if (attempt < maxAttempts && database.isOvertaken(error)) await commit(group, attempt + 1);
+        else group[0]!.reject(error);
       } else {
         for (const waiting of group) await commit([waiting]);
       }

@@ -11,8 +11,7 @@ const statementTimeoutMs = 30_000;
 
 /** What `bigint` arrives as: a number, since no counter of ours passes 2^53. */
 const types = {
-  getTypeParser: (oid: number, format?: 'text' | 'binary') =>
-    oid === 20 ? Number : pg.types.getTypeParser(oid, format as 'text'),
+  getTypeParser: (oid: number, format?: 'text' | 'binary') => (oid === 20 ? Number : pg.types.getTypeParser(oid, format as 'text')),
 } as pg.CustomTypesConfig;
 
 /** A PostgreSQL database: a pool, and one pipelined connection for the groups of units of work. */
@@ -27,8 +26,10 @@ export function openPostgres<Tables>(url: string): Database<Tables> {
     application_name: 'baton',
   };
   const pool = new pg.Pool({ ...config, max: poolSize });
-  // An idle connection that breaks is replaced at the next use; without a listener it would end the process.
+  // A connection that breaks is replaced at the next use. Without these listeners it would end the process: the pool's
+  // for one that is idle, its own for one that is lent and between two statements.
   pool.on('error', () => undefined);
+  pool.on('connect', (client) => void client.on('error', () => undefined));
   const kysely = new Kysely<Tables>({ dialect: new PostgresDialect({ pool }) });
   const writer = createWriter(config);
   const names = new Map<string, string>();
@@ -54,6 +55,8 @@ export function openPostgres<Tables>(url: string): Database<Tables> {
     },
     waiting: () => writer.waiting() + pool.waitingCount,
     isDuplicate: (error) => sqlState(error) === '23505',
+    // A row that was not there when we looked, a serialization failure, a deadlock.
+    isOvertaken: (error) => ['23505', '40001', '40P01'].includes(sqlState(error)),
     isUnavailable,
     async close() {
       await writer.close();
@@ -82,7 +85,10 @@ function isUnavailable(error: unknown): boolean {
   // socket's own errors; and pg's, which have no code at all.
   if (/^(08|53)/.test(code) || ['57P01', '57P02', '57P03', '25006', '57014'].includes(code)) return true;
   if (['ECONNREFUSED', 'ECONNRESET', 'EPIPE', 'ETIMEDOUT', 'EHOSTUNREACH', 'ENOTFOUND', 'EAI_AGAIN', 'ENOENT'].includes(code)) return true;
-  return error instanceof Error && /connection (terminated|ended)|timeout exceeded|not queryable|query read timeout|client has encountered/i.test(error.message);
+  return (
+    error instanceof Error &&
+    /connection (terminated|ended)|timeout exceeded|not queryable|query read timeout|client has encountered/i.test(error.message)
+  );
 }
 
 interface Writer {
@@ -144,8 +150,7 @@ function createWriter(config: pg.ClientConfig): Writer {
 function postgresSession(client: pg.Client, names: Map<string, string>): Session & { sent: Promise<unknown>[] } {
   const sent: Promise<unknown>[] = [];
 
-  const query = (text: string, rows: readonly Row[]) =>
-    client.query({ name: nameOf(names, text), text, values: [JSON.stringify(rows)] });
+  const query = (text: string, rows: readonly Row[]) => client.query({ name: nameOf(names, text), text, values: [JSON.stringify(rows)] });
 
   // Writes are sent at once and looked at when the group commits.
   const send = (text: string, rows: readonly Row[]): void => {
@@ -181,11 +186,16 @@ function postgresSession(client: pg.Client, names: Map<string, string>): Session
       if (rows.length === 0) return;
       const columns = Object.keys(rows[0]!);
       const set = columns.filter((column) => !key.includes(column)).map((column) => `${column} = excluded.${column}`);
-      send(`${insertInto(table, columns, ` order by ${key.join(', ')}`)} on conflict (${key.join(', ')}) do update set ${set.join(', ')}`, rows);
+      send(
+        `${insertInto(table, columns, ` order by ${key.join(', ')}`)} on conflict (${key.join(', ')}) do update set ${set.join(', ')}`,
+        rows,
+      );
     },
     update(table, key, rows) {
       if (rows.length === 0) return;
-      const set = Object.keys(rows[0]!).filter((column) => !key.includes(column)).map((column) => `${column} = given.${column}`);
+      const set = Object.keys(rows[0]!)
+        .filter((column) => !key.includes(column))
+        .map((column) => `${column} = given.${column}`);
       send(`update ${table} set ${set.join(', ')} from ${given(table)} given where ${matches(table, key)}`, rows);
     },
     add(table, key, column, rows) {

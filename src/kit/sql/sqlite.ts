@@ -2,7 +2,7 @@ import { mkdirSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { DatabaseSync, type SQLInputValue, type StatementSync } from 'node:sqlite';
 import {
-  CompiledQuery,
+  type CompiledQuery,
   type DatabaseConnection,
   type Dialect,
   type Driver,
@@ -13,6 +13,7 @@ import {
   SqliteQueryCompiler,
 } from 'kysely';
 
+import type { Awaitable } from '../awaitable.ts';
 import { compileOnce, type Database, type Row, type Session, Turns } from './dialect.ts';
 
 /** How many compiled statements a connection keeps. */
@@ -130,18 +131,10 @@ export function openSqlite<Tables>(url: string, { executeElsewhere }: SqlitePart
   const reader = inMemory ? writer : new SqliteConnection(path, { readOnly: true });
   const turns = new Turns();
 
-  const settled = async (): Promise<void> => {
-    if (inMemory && turns.waiting > 0) await turns.idle();
-  };
+  // In memory, reads and writes share a connection: a read waits until no transaction is in hand.
+  const whenSettled = <T>(read: () => T): Awaitable<T> => (inMemory && turns.waiting > 0 ? turns.idle().then(read) : read());
   const executeReader = executeOn(reader);
-  const reads = kyselyOver<Tables>(
-    inMemory
-      ? async (sql, parameters) => {
-          await settled();
-          return executeReader(sql, parameters);
-        }
-      : executeReader,
-  );
+  const reads = kyselyOver<Tables>(async (sql, parameters) => whenSettled(() => executeReader(sql, parameters)));
   const writes = kyselyOver<Tables>(executeOn(writer));
 
   function inTransaction<T>(work: () => Promise<T>): Promise<T> {
@@ -165,14 +158,8 @@ export function openSqlite<Tables>(url: string, { executeElsewhere }: SqlitePart
     query(build) {
       const { sql, bind } = compileOnce(reads, build);
       return {
-        async all(params) {
-          await settled();
-          return reader.all(sql, bind(params)) as never;
-        },
-        async first(params) {
-          await settled();
-          return reader.statement(sql).get(...bind(params)) as never;
-        },
+        all: (params) => whenSettled(() => reader.all(sql, bind(params)) as never),
+        first: (params) => whenSettled(() => reader.statement(sql).get(...bind(params)) as never),
       };
     },
     transaction: (work) => inTransaction(() => work(writes)),
@@ -182,6 +169,8 @@ export function openSqlite<Tables>(url: string, { executeElsewhere }: SqlitePart
       reader.all('select 1', []);
     },
     waiting: () => turns.waiting,
+    // Whoever writes holds the whole database from the beginning of its transaction.
+    isOvertaken: () => false,
     isDuplicate: (error) => [1555, 2067].includes(errorNumber(error)),
     // Busy, locked, read-only, I/O error, full disk, cannot open: the low byte of SQLite's extended codes.
     isUnavailable: (error) => [5, 6, 8, 10, 13, 14].includes(errorNumber(error) & 0xff),

@@ -1,8 +1,134 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 
+import { happenings, historyOf, refusal, unknownId } from '../../support/life.ts';
 import { createPacket, newTenant, packetRequest, startService } from '../../support/service.ts';
 import { stores } from '../../support/stores.ts';
+
+/** What a request must carry, and nothing else. */
+const least = () => ({
+  metadata: { source_agent: { id: 's', name: 'S', framework: 'cli' }, target_agent: { id: 't', name: 'T' } },
+  context: { summary: 'So far.' },
+});
+
+/** A request with one item in every list, each with its required fields alone. */
+const oneOfEach = () => ({
+  ...least(),
+  context: { summary: 'So far.', conversation_state: [{ role: 'user', content: 'Hello' }], artifacts: [{ key: 'k', value: 1 }] },
+  decisions: [{ id: 'd1', decision: 'D', rationale: 'R' }],
+  actions: {
+    pending: [{ id: 'a1', description: 'D', assignee: 'me' }],
+    completed: [{ id: 'a2', description: 'D', result: 'R' }],
+    failed: [{ id: 'a3', description: 'D', error: 'E' }],
+  },
+  dependencies: [{ id: 'p1', type: 'api', description: 'D' }],
+  hitl: { required: true, reason: 'R', question: 'Q' },
+});
+
+/** A request with every optional field as well. */
+const everything = () => ({
+  metadata: {
+    source_agent: { id: 's', name: 'S', framework: 'cli' },
+    target_agent: { id: 't', name: 'T', framework: 'langgraph' },
+    priority: 'critical',
+    tags: ['billing', 'urgent'],
+  },
+  context: {
+    summary: 'So far.',
+    conversation_state: [{ role: 'user', content: 'Hello', timestamp: '2026-03-01T09:00:00Z' }],
+    artifacts: [{ key: 'k', value: { deep: [1, 2.5, true, null] }, content_type: 'application/json' }],
+    custom: { ticket: 4711, nothing: null },
+  },
+  decisions: [{ id: 'd1', decision: 'D', rationale: 'R', alternatives: ['wait', { or: 'not' }], decided_by: 's' }],
+  actions: {
+    pending: [{ id: 'a1', description: 'D', assignee: 'me', priority: 'low', depends_on: ['a2'] }],
+    completed: [{ id: 'a2', description: 'D', result: 'R', completed_by: 's' }],
+    failed: [{ id: 'a3', description: 'D', error: 'E' }],
+  },
+  dependencies: [{ id: 'p1', type: 'api', description: 'D', status: 'up', source: 'bank' }],
+  hitl: { required: true, reason: 'R', question: 'Q', options: ['Yes', 'No'], timeout_seconds: 60, on_timeout: 'fail' },
+});
+
+/** Every field that is required, by its path; items of lists where there is such an item. */
+const requiredPaths = [
+  'metadata',
+  'metadata.source_agent',
+  'metadata.source_agent.id',
+  'metadata.source_agent.name',
+  'metadata.source_agent.framework',
+  'metadata.target_agent',
+  'metadata.target_agent.id',
+  'metadata.target_agent.name',
+  'context',
+  'context.summary',
+  'context.conversation_state.0.role',
+  'context.conversation_state.0.content',
+  'context.artifacts.0.key',
+  'context.artifacts.0.value',
+  'decisions.0.id',
+  'decisions.0.decision',
+  'decisions.0.rationale',
+  'actions.pending.0.id',
+  'actions.pending.0.description',
+  'actions.pending.0.assignee',
+  'actions.completed.0.id',
+  'actions.completed.0.description',
+  'actions.completed.0.result',
+  'actions.failed.0.id',
+  'actions.failed.0.description',
+  'actions.failed.0.error',
+  'dependencies.0.id',
+  'dependencies.0.type',
+  'dependencies.0.description',
+  'hitl.required',
+  'hitl.reason',
+  'hitl.question',
+];
+
+/** Every optional field, by its path, in `everything`. */
+const optionalPaths = [
+  'metadata.target_agent.framework',
+  'metadata.priority',
+  'metadata.tags',
+  'context.conversation_state.0.timestamp',
+  'context.conversation_state',
+  'context.artifacts.0.content_type',
+  'context.artifacts',
+  'context.custom',
+  'decisions.0.alternatives',
+  'decisions.0.decided_by',
+  'decisions',
+  'actions.pending.0.priority',
+  'actions.pending.0.depends_on',
+  'actions.pending',
+  'actions.completed.0.completed_by',
+  'actions.completed',
+  'actions.failed',
+  'actions',
+  'dependencies.0.status',
+  'dependencies.0.source',
+  'dependencies',
+  'hitl.options',
+  'hitl.timeout_seconds',
+  'hitl.on_timeout',
+  'hitl',
+];
+
+/** The request with the value at the path; undefined takes the field away. */
+function withValue(request: object, path: string, value: unknown): object {
+  const copy = structuredClone(request);
+  const names = path.split('.');
+  const last = names.pop()!;
+  let node = copy as Record<string, unknown>;
+  for (const name of names) node = node[name] as Record<string, unknown>;
+  if (value === undefined) delete node[last];
+  else node[last] = value;
+  return copy;
+}
+
+/** A packet without what two packets never share. */
+// biome-ignore lint/suspicious/noExplicitAny: a test looks into packets of every shape.
+const content = ({ id: _id, _links, ...rest }: any) => rest;
 
 for (const store of stores) {
   describe(`POST /packets on ${store.name}`, () => {
@@ -18,17 +144,321 @@ for (const store of stores) {
       assert.deepEqual((await service.call('GET', `/packets/${body.id}`)).body, body);
     });
 
-    test('100 parallel claims: one wins, 99 get 409 with the claimant', async (t) => {
+    test('the least request gets every documented default', async (t) => {
       const service = await startService(t, { store });
+      const answer = await service.call('POST', '/packets', { body: least() });
+      assert.equal(answer.status, 201);
+      const { id } = answer.body;
+      const at = service.clock.read().toISOString();
+      assert.match(id, /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/);
+      assert.deepEqual(answer.body, {
+        id,
+        version: '1.0.0',
+        parent_packet_id: null,
+        status: 'created',
+        revision: 1,
+        metadata: { ...least().metadata, priority: 'normal', tags: [], created_at: at },
+        context: { summary: 'So far.', conversation_state: [], artifacts: [], custom: {} },
+        decisions: [],
+        actions: { pending: [], completed: [], failed: [] },
+        dependencies: [],
+        hitl: null,
+        claimed_by: null,
+        claimed_at: null,
+        created_at: at,
+        updated_at: at,
+        _links: { self: `/api/v1/packets/${id}`, claim: `/api/v1/packets/${id}/claim`, history: `/api/v1/packets/${id}/history` },
+      });
+    });
+
+    test('every field that is sent comes back as it was sent', async (t) => {
+      const service = await startService(t, { store });
+      const answer = await service.call('POST', '/packets', { body: everything() });
+      assert.equal(answer.status, 201);
+      const sent = everything();
+      const { metadata, context, decisions, actions, dependencies, hitl } = answer.body;
+      assert.deepEqual(metadata, { ...sent.metadata, created_at: answer.body.created_at });
+      assert.deepEqual(
+        { context, decisions, actions, dependencies },
+        {
+          context: sent.context,
+          decisions: sent.decisions,
+          actions: sent.actions,
+          dependencies: sent.dependencies,
+        },
+      );
+      const unanswered = { response: null, responded_by: null, responded_at: null, notes: null, requested_at: null, expires_at: null };
+      assert.deepEqual(hitl, { ...sent.hitl, ...unanswered });
+    });
+
+    test('a required answer does not keep the packet from starting as created', async (t) => {
+      const service = await startService(t, { store });
+      const answer = await service.call('POST', '/packets', { body: oneOfEach() });
+      assert.equal(answer.status, 201);
+      assert.equal(answer.body.status, 'created');
+      assert.deepEqual(await happenings(service, answer.body.id), ['created']);
+    });
+
+    test('null for an optional field is as if it were left out', async (t) => {
+      const service = await startService(t, { store });
+      for (const path of [...optionalPaths, 'parent_packet_id']) {
+        const absent = await service.call('POST', '/packets', { body: withValue(everything(), path, undefined) });
+        const nulled = await service.call('POST', '/packets', { body: withValue(everything(), path, null) });
+        assert.equal(nulled.status, 201, `${path}: ${nulled.text}`);
+        assert.deepEqual(content(nulled.body), content(absent.body), path);
+      }
+    });
+
+    test('null is kept where any JSON may stand', async (t) => {
+      const service = await startService(t, { store });
+      const body = withValue(withValue(oneOfEach(), 'context.artifacts.0.value', null), 'context.custom', { nothing: null });
+      const answer = await service.call('POST', '/packets', { body });
+      assert.equal(answer.status, 201);
+      assert.equal(answer.body.context.artifacts[0].value, null);
+      assert.deepEqual(answer.body.context.custom, { nothing: null });
+    });
+
+    test('400 on null for a required field, named by its full path', async (t) => {
+      const service = await startService(t, { store });
+      for (const path of requiredPaths.filter((one) => one !== 'context.artifacts.0.value')) {
+        const answer = await service.call('POST', '/packets', { body: withValue(oneOfEach(), path, null) });
+        assert.equal(answer.status, 400, path);
+        assert.equal(answer.body.field, path);
+      }
+    });
+
+    test('fields of no one inside nested objects are kept and given back', async (t) => {
+      const service = await startService(t, { store });
+      const places = [
+        'metadata',
+        'metadata.source_agent',
+        'metadata.target_agent',
+        'context',
+        'context.conversation_state.0',
+        'context.artifacts.0',
+        'decisions.0',
+        'actions',
+        'actions.pending.0',
+        'actions.completed.0',
+        'actions.failed.0',
+        'dependencies.0',
+        'hitl',
+      ];
+      const extra = { list: [1, { x: null }], text: 'kept' };
+      const request = places.reduce((body, place) => withValue(body, `${place}.x_extra`, extra), oneOfEach() as object);
+      const answer = await service.call('POST', '/packets', { body: request });
+      assert.equal(answer.status, 201);
+      const { body } = await service.call('GET', `/packets/${answer.body.id}`);
+      for (const place of places) {
+        const node = place.split('.').reduce((value, name) => value[name], body);
+        assert.deepEqual(node.x_extra, extra, place);
+      }
+    });
+
+    test('texts are kept to the character: NUL, half a surrogate pair, emoji, line ends', async (t) => {
+      const service = await startService(t, { store });
+      const summary = 'a\u0000b \ud800 \u{1f91d} \r\n\t "quoted" \u2028 end';
+      const answer = await service.call('POST', '/packets', { body: withValue(oneOfEach(), 'context.summary', summary) });
+      assert.equal(answer.status, 201);
+      assert.equal((await service.call('GET', `/packets/${answer.body.id}`)).body.context.summary, summary);
+      assert.equal((await service.call('GET', '/packets?limit=1')).body.packets[0].context.summary, summary);
+      assert.equal((await service.call('GET', '/packets/search?q=quoted')).body.total, 1);
+    });
+
+    test('400: a required field that is missing is named by its full path', async (t) => {
+      const service = await startService(t, { store });
+      for (const path of requiredPaths) {
+        const answer = await service.call('POST', '/packets', { body: withValue(oneOfEach(), path, undefined) });
+        assert.equal(answer.status, 400, path);
+        assert.deepEqual([answer.body.code, answer.body.field, answer.body.status_code], ['VALIDATION_ERROR', path, 400]);
+        assert.equal(answer.body.errors, undefined, 'one fault needs no list');
+      }
+      assert.equal((await service.call('GET', '/packets')).body.total, 0);
+    });
+
+    test('400: all faults are listed in errors, each with its path and a sentence', async (t) => {
+      const service = await startService(t, { store });
+      const body = {
+        metadata: { source_agent: { id: '', name: 7 }, priority: 'urgent' },
+        context: { conversation_state: [{ role: 'user' }, { content: 'x', timestamp: 'yesterday' }] },
+        decisions: 'none',
+        hitl: { required: 'yes', reason: '', question: '', timeout_seconds: 0 },
+        surprise: true,
+      };
+      const answer = await service.call('POST', '/packets', { body });
+      assert.equal(answer.status, 400);
+      const fields = answer.body.errors.map(({ field }: { field: string }) => field);
+      assert.deepEqual([...fields].sort(), [
+        'context.conversation_state.0.content',
+        'context.conversation_state.1.role',
+        'context.conversation_state.1.timestamp',
+        'context.summary',
+        'decisions',
+        'hitl.question',
+        'hitl.required',
+        'hitl.timeout_seconds',
+        'metadata.priority',
+        'metadata.source_agent.framework',
+        'metadata.source_agent.id',
+        'metadata.source_agent.name',
+        'metadata.target_agent',
+        'surprise',
+      ]);
+      for (const { field, detail } of answer.body.errors) assert.ok(detail.startsWith(field), detail);
+      assert.deepEqual([answer.body.field, answer.body.detail], [answer.body.errors[0].field, answer.body.errors[0].detail]);
+    });
+
+    test('400: what has the wrong form is named', async (t) => {
+      const service = await startService(t, { store });
+      const wrong: [path: string, ...values: unknown[]][] = [
+        ['metadata.source_agent.id', '', 1],
+        ['metadata.source_agent.name', '', {}],
+        ['metadata.target_agent.id', '', []],
+        ['metadata.target_agent.name', ''],
+        ['metadata.priority', 'HIGH', 'urgent', 1],
+        ['metadata.tags', 'billing', {}],
+        ['metadata.tags.0', 1],
+        ['context.summary', '', 1],
+        ['context.conversation_state', {}],
+        ['context.conversation_state.0', 'hello'],
+        ['context.conversation_state.0.timestamp', 'yesterday', '2026-13-01T00:00:00Z', 1],
+        ['context.custom', [], 'x'],
+        ['decisions.0.id', ''],
+        ['decisions.0.decision', ''],
+        ['actions', []],
+        ['actions.pending.0.id', ''],
+        ['actions.pending.0.description', ''],
+        ['actions.pending.0.priority', 'urgent'],
+        ['actions.completed.0.description', ''],
+        ['actions.failed.0.description', ''],
+        ['dependencies.0.id', ''],
+        ['dependencies.0.description', ''],
+        ['hitl.question', ''],
+        ['hitl.required', 'true', 1],
+        ['hitl.timeout_seconds', 0, -1, 1.5, '60'],
+        ['hitl.on_timeout', 'approve'],
+        ['parent_packet_id', '', 'not-a-uuid', 7],
+      ];
+      for (const [path, ...values] of wrong) {
+        for (const value of values) {
+          const answer = await service.call('POST', '/packets', { body: withValue(everything(), path, value) });
+          assert.equal(answer.status, 400, `${path} ${JSON.stringify(value)}: ${answer.text}`);
+          assert.equal(answer.body.field, path);
+        }
+      }
+    });
+
+    test('roles, types and every text that is no id, name or statement may be empty', async (t) => {
+      const service = await startService(t, { store });
+      const texts = [
+        'context.conversation_state.0.role',
+        'context.conversation_state.0.content',
+        'decisions.0.rationale',
+        'actions.pending.0.assignee',
+        'actions.completed.0.result',
+        'actions.failed.0.error',
+        'dependencies.0.type',
+        'hitl.reason',
+      ];
+      const answer = await service.call('POST', '/packets', {
+        body: texts.reduce((body, path) => withValue(body, path, ''), oneOfEach() as object),
+      });
+      assert.equal(answer.status, 201, answer.text);
+    });
+
+    test('400: an unknown field at the top level is named, and nothing that the service sets can be sent', async (t) => {
+      const service = await startService(t, { store });
+      const packet = await createPacket(service);
+      for (const field of [
+        'id',
+        'version',
+        'status',
+        'revision',
+        'created_at',
+        'updated_at',
+        'claimed_at',
+        'claimed_by',
+        '_links',
+        'tenant_id',
+        'admin',
+        'x_extra',
+      ]) {
+        const answer = await service.call('POST', '/packets', { body: { ...least(), [field]: packet[field] ?? 'x' } });
+        assert.equal(answer.status, 400, field);
+        assert.equal(answer.body.field, field);
+      }
+      assert.equal((await service.call('GET', '/packets')).body.total, 1);
+    });
+
+    test('400 without a field when the body is no object', async (t) => {
+      const service = await startService(t, { store });
+      for (const raw of ['[]', '"text"', '7', 'null', 'true', '']) {
+        const answer = await service.call('POST', '/packets', { raw });
+        assert.equal(answer.status, 400, raw);
+        assert.deepEqual([answer.body.code, answer.body.field], ['VALIDATION_ERROR', null], raw);
+      }
+      assert.equal((await service.call('POST', '/packets')).status, 400);
+    });
+
+    test('an answer cannot be brought along', async (t) => {
+      const service = await startService(t, { store });
+      const hitl = { ...oneOfEach().hitl, response: 'Yes', responded_by: 'me', responded_at: '2026-01-01T00:00:00Z' };
+      const answer = await service.call('POST', '/packets', { body: { ...oneOfEach(), hitl } });
+      assert.equal(answer.status, 201);
+      assert.deepEqual([answer.body.hitl.response, answer.body.hitl.responded_by, answer.body.hitl.responded_at], [null, null, null]);
+    });
+
+    test('parent_packet_id links the packet to another, in the history of both', async (t) => {
+      const service = await startService(t, { store });
+      const parent = await createPacket(service);
+      const answer = await service.call('POST', '/packets', { body: { ...least(), parent_packet_id: parent.id } });
+      assert.equal(answer.status, 201);
+      assert.equal(answer.body.parent_packet_id, parent.id);
+      const chained = (await historyOf(service, parent.id)).at(-1)!;
+      assert.deepEqual([chained.event_type, chained.details.child_packet_id], ['chained', answer.body.id]);
+    });
+
+    test('parent_packet_id is a UUID, so its case does not matter', async (t) => {
+      const service = await startService(t, { store });
+      const parent = await createPacket(service);
+      const answer = await service.call('POST', '/packets', { body: { ...least(), parent_packet_id: parent.id.toUpperCase() } });
+      assert.equal(answer.status, 201);
+      assert.equal(answer.body.parent_packet_id, parent.id);
+    });
+
+    test("400 on parent_packet_id when there is no such packet, and the same for another tenant's", async (t) => {
+      const service = await startService(t, { store });
+      const other = await newTenant(service);
+      const foreign = await createPacket(service, {}, other.key);
+      const unknown = await service.call('POST', '/packets', { body: { ...least(), parent_packet_id: unknownId } });
+      assert.equal(unknown.status, 400);
+      assert.deepEqual([unknown.body.code, unknown.body.field], ['VALIDATION_ERROR', 'parent_packet_id']);
+      const hidden = await service.call('POST', '/packets', { body: { ...least(), parent_packet_id: foreign.id } });
+      assert.equal(hidden.status, 400);
+      assert.deepEqual(refusal(hidden), refusal(unknown));
+      assert.deepEqual(await happenings(service, foreign.id, other.key), ['created']);
+      assert.equal((await service.call('GET', '/packets')).body.total, 0);
+    });
+
+    test('the packet belongs to the tenant of the key: another sees no more of it than of one that never was', async (t) => {
+      const service = await startService(t, { store });
+      const other = await newTenant(service);
       const { id } = await createPacket(service);
-      const answers = await Promise.all(Array.from({ length: 100 }, (_, index) => service.call('POST', `/packets/${id}/claim`, { body: { agent_id: `agent-${index}` } })));
-      const winners = answers.filter(({ status }) => status === 200);
-      assert.equal(winners.length, 1);
-      const losers = answers.filter(({ status }) => status === 409);
-      assert.equal(losers.length, 99);
-      for (const { body } of losers) assert.equal(body.claimed_by.agent_id, winners[0]!.body.claimed_by.agent_id);
-      const { body } = await service.call('GET', `/packets/${id}/history`);
-      assert.deepEqual(body.events.map((event: { event_type: string }) => event.event_type), ['created', 'claimed']);
+      const hidden = await service.call('GET', `/packets/${id}`, { key: other.key });
+      assert.equal(hidden.status, 404);
+      assert.deepEqual(refusal(hidden), refusal(await service.call('GET', `/packets/${unknownId}`, { key: other.key })));
+      assert.deepEqual(refusal(hidden), { detail: hidden.body.detail, code: 'NOT_FOUND', field: null, status_code: 404 });
+      assert.equal((await service.call('GET', '/packets', { key: other.key })).body.total, 0);
+    });
+
+    test('100 created at once are 100 packets, listed newest first without gap or repeat', async (t) => {
+      const service = await startService(t, { store });
+      const answers = await Promise.all(Array.from({ length: 100 }, () => service.call('POST', '/packets', { body: least() })));
+      for (const { status } of answers) assert.equal(status, 201);
+      const { body } = await service.call('GET', '/packets?limit=200');
+      assert.equal(body.total, 100);
+      const listed: string[] = body.packets.map(({ id }: { id: string }) => id);
+      assert.deepEqual(listed, [...new Set(answers.map((answer) => answer.body.id as string))].sort().reverse());
     });
 
     test('what was just created is found by search, by its own tenant alone', async (t) => {

@@ -55,7 +55,10 @@ export const packets: Migration = {
       ...(sqlite
         ? // The words come from the program, lower case and without accents: ascii splits them at spaces and nowhere else.
           [`create virtual table search_index using fts5(words, content = '', contentless_delete = 1, tokenize = "ascii tokenchars '_'")`]
-        : [`create table search_index (rowid bigint primary key, words tsvector not null)`, `create index search_index_words on search_index using gin (words)`]),
+        : [
+            `create table search_index (rowid bigint primary key, words tsvector not null)`,
+            `create index search_index_words on search_index using gin (words)`,
+          ]),
     ];
   },
 };

@@ -1,0 +1,105 @@
+import { writeFileSync } from 'node:fs';
+import { parseArgs } from 'node:util';
+
+import { claim } from './cases/claim.ts';
+import { create, createLarge } from './cases/create.ts';
+import { memory } from './cases/memory.ts';
+import { postgres } from './cases/postgres.ts';
+import { get, list } from './cases/read.ts';
+import { beside, search } from './cases/search.ts';
+import { describeMachine } from './machine.ts';
+import { type Figure, lineOf, tableOf } from './report.ts';
+import { type Options, type Run, startRun } from './run.ts';
+
+const cases: Record<string, (run: Run) => Promise<void>> = {
+  create,
+  'create-large': createLarge,
+  get,
+  list,
+  claim,
+  search,
+  beside,
+  postgres,
+  memory,
+};
+
+const help = `npm run bench -- [CASE ...] [OPTION ...]
+
+Cases: ${Object.keys(cases).join(', ')}; all of them when none is named.
+
+  --quick         shorter rounds and fewer packets
+  --packets N     packets in the large list (1,000,000; with --quick 100,000)
+  --file FILE     real create requests for create-large, one JSON object a line
+  --data FOLDER   keeps the seeded databases there and uses them again
+  --profile DIR   writes CPU profiles of the service there
+  --out FILE      writes the report there, as Markdown
+  --help          prints this
+`;
+
+interface Command {
+  names: string[];
+  options: Options;
+  out: string | undefined;
+}
+
+/** What the command line asks for. */
+function readCommand(): Command {
+  const { values, positionals } = parseArgs({
+    allowPositionals: true,
+    options: {
+      quick: { type: 'boolean', default: false },
+      packets: { type: 'string' },
+      file: { type: 'string' },
+      data: { type: 'string' },
+      profile: { type: 'string' },
+      out: { type: 'string' },
+      help: { type: 'boolean', default: false },
+    },
+  });
+  if (values.help) {
+    process.stdout.write(help);
+    process.exit(0);
+  }
+  const unknown = positionals.filter((name) => !(name in cases));
+  if (unknown.length > 0) throw new Error(`There is no case ${unknown.join(', ')}.`);
+  const { quick, file, data, profile, out } = values;
+  const packets = Number(values.packets ?? (quick ? 100_000 : 1_000_000));
+  if (!Number.isInteger(packets) || packets < 1000) throw new Error('--packets takes a number, 1000 at least.');
+  return { names: positionals.length > 0 ? positionals : Object.keys(cases), options: { quick, packets, file, data, profile }, out };
+}
+
+/** The report as it is kept. */
+function markdownOf(figures: readonly Figure[], lines: readonly string[]): string {
+  const command = ['npm run bench', ...(process.argv.length > 2 ? ['--', ...process.argv.slice(2)] : [])].join(' ');
+  return [`    ${command}`, ...lines, tableOf(figures), ''].join('\n\n');
+}
+
+async function main({ names, options, out }: Command): Promise<void> {
+  const figures: Figure[] = [];
+  const lines: string[] = [];
+  const say = (line: string) => {
+    lines.push(line);
+    console.log(line);
+  };
+  const report = (figure: Figure) => {
+    figures.push(figure);
+    console.log(lineOf(figure));
+  };
+  say(`${describeMachine()}.`);
+  const run = await startRun(options, { report, say });
+  try {
+    for (const name of names) await cases[name]!(run);
+  } finally {
+    await run.stop();
+    console.log(`\n${tableOf(figures)}`);
+    if (out !== undefined) writeFileSync(out, markdownOf(figures, lines));
+  }
+}
+
+try {
+  await main(readCommand());
+  process.exit(0);
+} catch (error) {
+  console.error(error instanceof Error ? error.message : error);
+  process.exit(1);
+}

@@ -1,0 +1,63 @@
+import { join } from 'node:path';
+
+import { packetOfBytes, searched } from '../bodies.ts';
+import { requireGood } from '../rounds.ts';
+import { connections, headers, jsonHeaders, type Run } from '../run.ts';
+
+const megabyte = 1024 * 1024;
+
+/** What reading much of a large tenant, and many creates, leave in memory. */
+export async function memory(run: Run): Promise<void> {
+  await reading(run);
+  await creating(run);
+}
+
+async function reading(run: Run): Promise<void> {
+  const { packets } = run.options;
+  const service = await run.startService(`sqlite://${await run.seeded(packets)}`);
+  const paths = [
+    '/packets',
+    '/packets?limit=200&view=full',
+    `/packets?limit=200&offset=${Math.floor(packets / 2)}`,
+    '/packets?priority=high',
+    `/packets/search?q=${searched.common}`,
+    `/packets/search?q=${searched.rare}`,
+  ];
+  const before = await service.program.call('memory', null);
+  for (const path of paths) {
+    for (let time = 0; time < 20; time += 1) {
+      const answer = await fetch(`${service.url}/api/v1${path}`, { headers });
+      if (answer.status !== 200) throw new Error(`${path}: ${answer.status}`);
+      await answer.arrayBuffer();
+    }
+  }
+  const after = await service.program.call('memory', null);
+  await service.stop();
+  run.report({
+    name: `RSS after lists and searches of ${packets.toLocaleString('en-US')}, rise in MB`,
+    against: `before: ${Math.round(before.rss / megabyte)} MB`,
+    value: (after.rss - before.rss) / megabyte,
+    target: { better: 'less', asked: 100 },
+  });
+}
+
+/** Heap that a burst of creates may leave behind, in MB: caches that are full by then, and rounding. */
+const heapAllowance = 5;
+
+async function creating(run: Run): Promise<void> {
+  const service = await run.startService(`sqlite://${join(run.folder, 'memory.db')}`);
+  const create = { method: 'POST', path: '/api/v1/packets', headers: jsonHeaders, body: packetOfBytes(2048) } as const;
+  const burst = async () =>
+    requireGood(await run.load({ url: service.url, connections, requests: Array.from({ length: 10_000 }, () => create) }));
+  await burst();
+  const before = await service.program.call('memory', null);
+  await burst();
+  const after = await service.program.call('memory', null);
+  await service.stop();
+  run.report({
+    name: 'heap after 10,000 more creates, rise in MB',
+    against: `before: ${(before.heapUsed / megabyte).toFixed(1)} MB heap, ${Math.round(before.rss / megabyte)} MB RSS; RSS rose by ${Math.round((after.rss - before.rss) / megabyte)} MB`,
+    value: (after.heapUsed - before.heapUsed) / megabyte,
+    target: { better: 'less', asked: heapAllowance },
+  });
+}

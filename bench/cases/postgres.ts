@@ -1,0 +1,128 @@
+import pg from 'pg';
+
+import { startPostgres } from '../../test/support/postgres.ts';
+import { packetOfBytes } from '../bodies.ts';
+import type { BossTasks } from '../boss.ts';
+import { type Program, startProgram } from '../programs.ts';
+import { type Figure, figureOf } from '../report.ts';
+import { compare, type Side } from '../rounds.ts';
+import { connections, jsonHeaders, type MeasuredService, type Run } from '../run.ts';
+import type { TransactionTasks } from '../transaction.ts';
+import { claimOf, completeOf, taking } from './claim.ts';
+
+const body = packetOfBytes(2048);
+
+/** How much slower the ceiling's client of PostgreSQL is than pgbench, which the targets are about: 4,300 to 7,700 a second. */
+const ofPgbench = 4300 / 7700;
+
+/** The service on a PostgreSQL of its own, against the bare transaction and against pg-boss. */
+export async function postgres(run: Run): Promise<void> {
+  const server = await startPostgres();
+  try {
+    const admin = new pg.Client(`${server.url}/postgres`);
+    await admin.connect();
+    for (const database of ['service', 'boss']) await admin.query(`create database ${database}`);
+    const { rows } = await admin.query('show server_version');
+    run.say(`PostgreSQL ${rows[0].server_version}, its settings as they come, not pinned to a core.`);
+    await admin.end();
+    const databaseUrl = `${server.url}/service`;
+    const perRound = run.options.quick ? 2_000 : 10_000;
+    const ids = await run.fill(databaseUrl, perRound * (run.rounds + 1));
+    const service = await run.startService(databaseUrl);
+    await againstTransaction(run, service, databaseUrl, perRound);
+    await againstBoss(run, service, `${server.url}/boss`, ids, perRound);
+    await service.stop();
+  } finally {
+    await server.stop();
+  }
+}
+
+/** The database's own processor time is in no figure, so ratios of it would say little. */
+function report(run: Run, { cpuValue: _, ...figure }: Figure): void {
+  run.report(figure);
+}
+
+function creating(run: Run, service: MeasuredService, perRound: number): Side {
+  const requests = Array.from(
+    { length: perRound },
+    () => ({ method: 'POST', path: '/api/v1/packets', headers: jsonHeaders, body }) as const,
+  );
+  return { program: service.program, run: () => run.load({ url: service.url, connections, requests }) };
+}
+
+async function againstTransaction(run: Run, service: MeasuredService, databaseUrl: string, perRound: number): Promise<void> {
+  const bare = startProgram<TransactionTasks>('./transaction.ts', { place: 'load' });
+  await bare.call('start', databaseUrl);
+  const compared = await compare(run.rounds, { program: bare, run: () => bare.call('run', perRound) }, creating(run, service, perRound));
+  await bare.stop();
+  const rounded = (ratio: number) => Number((ratio / ofPgbench).toFixed(2));
+  report(run, figureOf('PostgreSQL: create', 'bare transaction', compared, { better: 'more', asked: rounded(0.5), stretch: rounded(0.8) }));
+}
+
+async function againstBoss(run: Run, service: MeasuredService, url: string, ids: readonly string[], perRound: number): Promise<void> {
+  const boss = startProgram<BossTasks>('./boss.ts', { place: 'server' });
+  const started = await boss.call('start', url).then(
+    () => true,
+    (error: Error) => {
+      if (!error.message.includes('ERR_MODULE_NOT_FOUND') && !error.message.includes("Cannot find package 'pg-boss'")) throw error;
+      return false;
+    },
+  );
+  if (started) await compareWithBoss(run, service, boss, ids, perRound);
+  else run.say('Not compared with pg-boss, which is not installed: npm --prefix bench ci');
+  await boss.stop();
+}
+
+async function compareWithBoss(
+  run: Run,
+  service: MeasuredService,
+  boss: Program<BossTasks>,
+  ids: readonly string[],
+  perRound: number,
+): Promise<void> {
+  const target = { better: 'more', asked: 1, stretch: 3 } as const;
+  // pg-boss fetches one by one far more slowly than it sends.
+  const fewer = Math.floor(perRound / 4);
+  const data = JSON.parse(body) as object;
+  const send: Side = { program: boss, run: () => boss.call('send', { body: data, count: perRound }) };
+  const fetch: Side = {
+    program: boss,
+    prepare: () => boss.call('fill', { body: data, count: fewer }),
+    run: () => boss.call('fetch', fewer),
+  };
+  const complete: Side = {
+    program: boss,
+    async prepare() {
+      await boss.call('fill', { body: data, count: fewer });
+      await boss.call('fetch', fewer);
+    },
+    run: () => boss.call('complete', null),
+  };
+  report(run, figureOf('PostgreSQL: create', 'pg-boss send', await compare(run.rounds, send, creating(run, service, perRound)), target));
+  report(
+    run,
+    figureOf(
+      'PostgreSQL: claim',
+      'pg-boss fetch',
+      await compare(
+        run.rounds,
+        fetch,
+        taking(run, service, ids, perRound, (id) => [claimOf(id)]),
+      ),
+      target,
+    ),
+  );
+  report(
+    run,
+    figureOf(
+      'PostgreSQL: complete',
+      'pg-boss complete',
+      await compare(
+        run.rounds,
+        complete,
+        taking(run, service, ids, perRound, (id) => [completeOf(id)]),
+      ),
+      target,
+    ),
+  );
+}

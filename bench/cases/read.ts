@@ -1,0 +1,74 @@
+import { join } from 'node:path';
+
+import { packetOfBytes } from '../bodies.ts';
+import type { LoadRequest } from '../load.ts';
+import { figureOf } from '../report.ts';
+import { type Compared, compare } from '../rounds.ts';
+import { headers, jsonHeaders, type MeasuredService, type Run } from '../run.ts';
+
+const read = (path: string): LoadRequest => ({ method: 'GET', path, headers });
+
+/** Reads compared with a route that answers the same bytes. */
+async function againstSameBytes(run: Run, service: MeasuredService, paths: readonly string[]): Promise<Compared> {
+  await run.ceiling.call('answerWith', await textOf(service, paths[0]!));
+  return compare(
+    run.rounds,
+    { program: run.ceiling, run: () => run.again(run.ceilingUrl, [read('/bytes')]) },
+    { program: service.program, run: () => run.again(service.url, paths.map(read)) },
+  );
+}
+
+async function textOf(service: MeasuredService, path: string): Promise<string> {
+  const answer = await fetch(service.url + path, { headers });
+  if (answer.status !== 200) throw new Error(`${path}: ${answer.status} ${await answer.text()}`);
+  return answer.text();
+}
+
+/** GET /packets/{id} of two hundred packets. */
+export async function get(run: Run): Promise<void> {
+  const service = await run.startService(`sqlite://${join(run.folder, 'get.db')}`);
+  const paths: string[] = [];
+  for (let index = 0; index < 200; index += 1) {
+    const answer = await fetch(`${service.url}/api/v1/packets`, { method: 'POST', headers: jsonHeaders, body: packetOfBytes(2048, index) });
+    paths.push(`/api/v1/packets/${((await answer.json()) as { id: string }).id}`);
+  }
+  const compared = await againstSameBytes(run, service, paths);
+  await service.stop();
+  run.report(figureOf('get, 2 KB', 'same bytes', compared, { better: 'more', asked: 0.55, stretch: 0.65 }));
+}
+
+/** The first page, one far behind it, and what the number of packets does to the first. */
+export async function list(run: Run): Promise<void> {
+  const { packets } = run.options;
+  const large = await run.startService(`sqlite://${await run.seeded(packets)}`);
+  const small = await run.startService(`sqlite://${await run.seeded(10_000)}`);
+  const first = '/api/v1/packets?limit=50';
+  const { next_cursor } = JSON.parse(await textOf(large, `${first}&offset=${Math.floor(packets * 0.9)}`)) as { next_cursor: string };
+  const deep = `${first}&cursor=${next_cursor}`;
+  const many = packets.toLocaleString('en-US');
+
+  const target = { better: 'more', asked: 0.5, stretch: 0.65 } as const;
+  run.report(figureOf(`list, first 50 of ${many}`, 'same bytes', await againstSameBytes(run, large, [first]), target));
+  run.report(figureOf(`list, 50 behind a cursor, ${many}`, 'same bytes', await againstSameBytes(run, large, [deep]), target));
+
+  const timesOf = (one: MeasuredService, path: string) => ({ program: one.program, run: () => run.again(one.url, [read(path)]) });
+  const reports: [string, string, Compared, number, number][] = [
+    ['list, deep page, time', 'first page', await compare(run.rounds, timesOf(large, first), timesOf(large, deep)), 1.15, 1.05],
+    [`list with total, ${many}, time`, 'of 10,000', await compare(run.rounds, timesOf(small, first), timesOf(large, first)), 1.3, 1.1],
+    [
+      `list a status with total, ${many}, time`,
+      'of 10,000',
+      await compare(run.rounds, timesOf(small, `${first}&status=created`), timesOf(large, `${first}&status=created`)),
+      1.3,
+      1.1,
+    ],
+  ];
+  for (const [name, ceiling, compared, asked, stretch] of reports)
+    run.report(inTimes(figureOf(name, ceiling, compared, { better: 'less', asked, stretch })));
+  await Promise.all([large.stop(), small.stop()]);
+}
+
+/** The same comparison as a ratio of times: how much longer it takes. */
+export function inTimes<F extends { value?: number; cpuValue?: number }>(figure: F): F {
+  return { ...figure, value: 1 / figure.value!, cpuValue: 1 / figure.cpuValue! };
+}

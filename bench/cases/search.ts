@@ -1,0 +1,107 @@
+import { copyFileSync } from 'node:fs';
+import { join } from 'node:path';
+
+import { packetOfBytes, searched } from '../bodies.ts';
+import type { LoadRequest } from '../load.ts';
+import { figureOf } from '../report.ts';
+import { compare, requireGood } from '../rounds.ts';
+import { headers, jsonHeaders, type MeasuredService, type Run } from '../run.ts';
+import type { LoadResult } from '../times.ts';
+import { inTimes } from './read.ts';
+
+const pageSize = 20;
+const queries = {
+  'a word in every packet': searched.everywhere,
+  'a word in 42 %': searched.common,
+  'a rare word': searched.rare,
+  'a phrase': `"${searched.phrase.join(' ')}"`,
+};
+
+const searchFor = (q: string): LoadRequest => ({
+  method: 'GET',
+  path: `/api/v1/packets/search?limit=${pageSize}&q=${encodeURIComponent(q)}`,
+  headers,
+});
+
+/** The query as the index spells it: each tenant's words begin with its number, and the only tenant's is 1. */
+function matchOf(q: string): string {
+  return `"${q
+    .replaceAll('"', '')
+    .split(' ')
+    .map((word) => `1_${word}`)
+    .join(' ')}"`;
+}
+
+/** Searching against the bare FTS5 query behind a bare route, one request at a time. */
+export async function search(run: Run): Promise<void> {
+  const packets = run.options.quick ? 20_000 : 100_000;
+  const path = await run.seeded(packets);
+  const service = await run.startService(`sqlite://${path}`);
+  await run.ceiling.call('openIndex', path);
+  for (const [name, q] of Object.entries(queries)) {
+    const bare: LoadRequest = { method: 'GET', path: `/match?limit=${pageSize}&q=${encodeURIComponent(matchOf(q))}` };
+    const compared = await compare(
+      run.rounds,
+      { program: run.ceiling, run: () => run.again(run.ceilingUrl, [bare], 1) },
+      { program: service.program, run: () => run.again(service.url, [searchFor(q)], 1) },
+    );
+    run.report(inTimes(figureOf(`search, ${name}, time`, 'bare FTS5', compared, { better: 'less', asked: 1.3, stretch: 1.1 })));
+  }
+  await service.stop();
+}
+
+/** How many requests a second the others send while somebody searches: far from what the service can do. */
+const othersPerSecond = 500;
+const searchers = 10;
+
+/** What searching does to everybody else: p99 of gets and creates at a steady rate, alone and beside ten searching clients. */
+export async function beside(run: Run): Promise<void> {
+  const original = await run.seeded(run.options.quick ? 20_000 : 100_000);
+  const path = join(run.folder, 'beside.db');
+  copyFileSync(original, path);
+  // One core for all would measure how the system shares a core; whoever searches has a second one.
+  const service = await run.startService(`sqlite://${path}`, 'anywhere');
+  const others = await othersOf(service);
+  const seconds = Math.max(4, run.seconds);
+  const steady = (requests: readonly LoadRequest[]) =>
+    run.load({ url: service.url, connections: 20, requests, seconds, rate: othersPerSecond });
+  const searching = () =>
+    run.load({ url: service.url, connections: searchers, requests: [searchFor(searched.everywhere), searchFor(searched.common)], seconds });
+
+  for (const [name, requests] of Object.entries(others)) {
+    await steady(requests);
+    const alone: LoadResult[] = [];
+    const together: LoadResult[] = [];
+    for (let round = 0; round < run.rounds; round += 1) {
+      alone.push(requireGood(await steady(requests)));
+      const [result] = await Promise.all([steady(requests), searching()]);
+      together.push(requireGood(result));
+    }
+    const quiet = quietest(alone);
+    const { perSecond, p50, p99 } = quietest(together);
+    run.report({
+      name: `p99 of ${name} beside ${searchers} searching`,
+      perSecond,
+      p50,
+      p99,
+      against: `alone: p99 ${quiet.p99.toFixed(2)} ms`,
+      value: p99 / quiet.p99,
+      target: { better: 'less', asked: 2, stretch: 1.3 },
+    });
+  }
+  await service.stop();
+}
+
+/** The round with the least p99: what else runs on the machine only ever adds to it. */
+function quietest(rounds: readonly LoadResult[]): LoadResult {
+  return rounds.reduce((best, one) => (one.p99 < best.p99 ? one : best));
+}
+
+async function othersOf(service: MeasuredService): Promise<Record<string, LoadRequest[]>> {
+  const answer = await fetch(`${service.url}/api/v1/packets?limit=200`, { headers });
+  const { packets } = (await answer.json()) as { packets: { id: string }[] };
+  return {
+    gets: packets.map(({ id }) => ({ method: 'GET', path: `/api/v1/packets/${id}`, headers })),
+    creates: [{ method: 'POST', path: '/api/v1/packets', headers: jsonHeaders, body: packetOfBytes(2048) }],
+  };
+}

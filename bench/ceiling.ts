@@ -1,0 +1,49 @@
+import { DatabaseSync, type StatementSync } from 'node:sqlite';
+import { Ajv } from 'ajv';
+import addFormats from 'ajv-formats';
+import fastify from 'fastify';
+import { CreateRequest } from '../src/handoff/model/packet.ts';
+import { isTimestamp } from '../src/kit/http/validate.ts';
+import { serveTasks } from './programs.ts';
+
+/**
+ * What the framework alone can do, as the measure of what the service does: a POST whose body is validated by the same
+ * schema and echoed, a GET that answers the bytes it was given, and one that runs the bare full-text query.
+ */
+const app = fastify({ logger: false });
+
+const ajv = new Ajv({ strict: true, strictTypes: false, useDefaults: true });
+(addFormats as unknown as (ajv: Ajv) => void)(ajv);
+ajv.addFormat('timestamp', isTimestamp);
+ajv.addKeyword('example');
+app.setValidatorCompiler(({ schema }) => ajv.compile(schema as object));
+
+let bytes = '';
+app.post('/echo', { schema: { body: CreateRequest } }, (request, reply) => reply.send(request.body));
+app.get('/bytes', (_request, reply) => reply.type('application/json; charset=utf-8').send(bytes));
+
+let match: StatementSync | undefined;
+app.get('/match', (request, reply) => {
+  const { q, limit } = request.query as { q: string; limit: string };
+  return reply.send(match!.all(q, Number(limit)));
+});
+
+const tasks = {
+  async start(_: null): Promise<string> {
+    return app.listen({ host: '127.0.0.1', port: 0 });
+  },
+  answerWith(text: string): void {
+    bytes = text;
+  },
+  /** Opens a file of the service, for its search index. */
+  openIndex(path: string): void {
+    const database = new DatabaseSync(path, { readOnly: true });
+    database.exec('pragma cache_size = -32768');
+    match = database.prepare('select rowid from search_index where search_index match ? order by rank limit ?');
+  },
+};
+
+/** What the ceiling does for the benchmark. */
+export type CeilingTasks = typeof tasks;
+
+serveTasks(tasks);

@@ -1,0 +1,97 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { fileURLToPath } from 'node:url';
+
+import { type Place, placed } from './machine.ts';
+
+/** What a program of the benchmark does when it is asked: by name, with one argument and one result, both JSON. */
+export type Tasks = Record<string, (argument: never) => unknown>;
+
+interface Call {
+  id: number;
+  task: string;
+  argument: unknown;
+}
+
+type Reply = { id: number; result: unknown } | { id: number; error: string };
+
+/** A program of its own that carries out tasks. */
+export interface Program<T extends Tasks> {
+  call<Name extends keyof T & string>(task: Name, argument: Parameters<T[Name]>[0]): Promise<Awaited<ReturnType<T[Name]>>>;
+  /** The processor time it has used, in microseconds. */
+  cpu(): Promise<number>;
+  stop(): Promise<void>;
+}
+
+/** How a program is started. */
+export interface ProgramParts {
+  place: Place;
+  env?: Record<string, string>;
+  /** Options of Node itself. */
+  node?: readonly string[];
+}
+
+const running = new Set<ChildProcess>();
+process.on('exit', () => {
+  for (const child of running) child.kill('SIGKILL');
+});
+
+/** Starts a module of this folder as a program; it calls `serveTasks`. Its standard output, and so its log, goes nowhere. */
+export function startProgram<T extends Tasks>(module: string, { place, env = {}, node = [] }: ProgramParts): Program<T> {
+  const entry = fileURLToPath(new URL(module, import.meta.url));
+  const [command, parameters] = placed(place, process.execPath, [...node, entry]);
+  const child = spawn(command, parameters, { stdio: ['ignore', 'ignore', 'inherit', 'ipc'], env: { ...process.env, ...env } });
+  running.add(child);
+
+  const open = new Map<number, { resolve(value: unknown): void; reject(error: Error): void }>();
+  let lastId = 0;
+  child.on('message', (reply: Reply) => {
+    const waiting = open.get(reply.id);
+    open.delete(reply.id);
+    if ('error' in reply) waiting?.reject(new Error(`${module}: ${reply.error}`));
+    else waiting?.resolve(reply.result);
+  });
+  const ended = new Promise<void>((resolve) => {
+    child.on('exit', (code, signal) => {
+      running.delete(child);
+      for (const { reject } of open.values()) reject(new Error(`${module} ended (${code ?? signal}).`));
+      resolve();
+    });
+  });
+
+  const send = (task: string, argument: unknown): Promise<unknown> =>
+    new Promise((resolve, reject) => {
+      lastId += 1;
+      open.set(lastId, { resolve, reject });
+      child.send({ id: lastId, task, argument } satisfies Call);
+    });
+
+  return {
+    call: (task, argument) => send(task, argument) as never,
+    cpu: () => send('cpu', null) as Promise<number>,
+    async stop() {
+      child.kill('SIGTERM');
+      await ended;
+    },
+  };
+}
+
+/** What every program can say of itself: the processor time it has used, in microseconds. */
+const ownTasks = {
+  cpu(_: null): number {
+    const { user, system } = process.cpuUsage();
+    return user + system;
+  },
+};
+
+/** Answers the calls of the program that started this one. */
+export function serveTasks(tasks: Tasks): void {
+  const all: Tasks = { ...ownTasks, ...tasks };
+  process.on('message', async ({ id, task, argument }: Call) => {
+    try {
+      process.send!({ id, result: (await all[task]!(argument as never)) ?? null } satisfies Reply);
+    } catch (error) {
+      process.send!({ id, error: (error as Error).stack ?? String(error) } satisfies Reply);
+    }
+  });
+  process.on('disconnect', () => process.exit(1));
+}

@@ -1,0 +1,141 @@
+import { existsSync, mkdirSync, mkdtempSync, renameSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join, resolve } from 'node:path';
+
+import { freePort } from '../test/support/postgres.ts';
+import type { CeilingTasks } from './ceiling.ts';
+import type { Load, LoadRequest, LoadTasks } from './load.ts';
+import type { Place } from './machine.ts';
+import { type Program, startProgram } from './programs.ts';
+import type { Figure } from './report.ts';
+import type { SeedTasks } from './seed.ts';
+import type { ServiceTasks } from './service.ts';
+import type { LoadResult } from './times.ts';
+
+/** How the benchmark is run. */
+export interface Options {
+  /** Shorter rounds, fewer of them, and smaller sets of packets. */
+  quick: boolean;
+  /** How many packets the large list has. */
+  packets: number;
+  /** Real create requests, one JSON object a line. */
+  file: string | undefined;
+  /** Where seeded databases are kept for the next run. */
+  data: string | undefined;
+  /** Where CPU profiles of the service go. */
+  profile: string | undefined;
+}
+
+/** The admin key of every measured service. */
+const key = 'bench-admin-key-0123456789';
+
+/** Headers of every request to the service. */
+export const headers = { 'x-api-key': key };
+export const jsonHeaders = { ...headers, 'content-type': 'application/json' };
+
+/** How many connections the load has. */
+export const connections = 50;
+
+/** A service under measurement. */
+export interface MeasuredService {
+  readonly url: string;
+  readonly program: Program<ServiceTasks>;
+  stop(): Promise<void>;
+}
+
+/** What a case works with: the programs of a run, and where its figures go. */
+export interface Run {
+  readonly options: Options;
+  readonly rounds: number;
+  readonly seconds: number;
+  /** A folder that goes with the run. */
+  readonly folder: string;
+  readonly ceiling: Program<CeilingTasks>;
+  readonly ceilingUrl: string;
+  load(load: Load): Promise<LoadResult>;
+  /** Sends requests round and round, for a round's length. */
+  again(url: string, requests: readonly LoadRequest[], connections?: number): Promise<LoadResult>;
+  startService(databaseUrl: string, place?: Place): Promise<MeasuredService>;
+  /** Fills a database; gives the ids of the packets. */
+  fill(databaseUrl: string, packets: number): Promise<string[]>;
+  /** A SQLite file with so many packets and their search index: made once a run, or once for all where they are kept. */
+  seeded(packets: number): Promise<string>;
+  report(figure: Figure): void;
+  say(line: string): void;
+  stop(): Promise<void>;
+}
+
+/** Settings under which the service is measured: its limits are off, all else is as it comes. */
+function settingsFor(databaseUrl: string, port: number): Record<string, string> {
+  return {
+    SERVICE_DATABASE_URL: databaseUrl,
+    SERVICE_ADMIN_KEY: key,
+    SERVICE_HOST: '127.0.0.1',
+    SERVICE_PORT: String(port),
+    SERVICE_RATE_LIMIT_PER_MINUTE: '0',
+    SERVICE_HOURLY_QUOTA_BUSINESS: '0',
+  };
+}
+
+async function startService(databaseUrl: string, place: Place, profile: string | undefined): Promise<MeasuredService> {
+  const port = await freePort();
+  const profiling = profile === undefined ? [] : ['--cpu-prof', `--cpu-prof-dir=${profile}`];
+  const program = startProgram<ServiceTasks>('./service.ts', {
+    place,
+    env: settingsFor(databaseUrl, port),
+    node: ['--expose-gc', ...profiling],
+  });
+  await program.call('start', null);
+  return { url: `http://127.0.0.1:${port}`, program, stop: () => program.stop() };
+}
+
+async function fill(databaseUrl: string, packets: number, ids: boolean): Promise<{ ids: string[]; seconds: number }> {
+  const seeder = startProgram<SeedTasks>('./seed.ts', { place: 'anywhere' });
+  const made = await seeder.call('seed', { env: settingsFor(databaseUrl, 0), packets, ids });
+  await seeder.stop();
+  return made;
+}
+
+/** Starts what every case needs. */
+export async function startRun(options: Options, out: Pick<Run, 'report' | 'say'>): Promise<Run> {
+  const folder = mkdtempSync(join(tmpdir(), 'baton-bench-'));
+  const ceiling = startProgram<CeilingTasks>('./ceiling.ts', { place: 'server' });
+  const loader = startProgram<LoadTasks>('./load.ts', { place: 'load' });
+  const ceilingUrl = await ceiling.call('start', null);
+  const seconds = options.quick ? 1.5 : 4;
+  const load = (what: Load) => loader.call('run', what);
+
+  async function seeded(packets: number): Promise<string> {
+    const kept = options.data === undefined ? folder : resolve(options.data);
+    const path = join(kept, `seeded-${packets}.db`);
+    if (existsSync(path)) return path;
+    mkdirSync(kept, { recursive: true });
+    const unfinished = `${path}.unfinished`;
+    for (const end of ['', '-wal', '-shm']) rmSync(`${unfinished}${end}`, { force: true });
+    const made = await fill(`sqlite://${unfinished}`, packets, false);
+    renameSync(unfinished, path);
+    out.say(
+      `Seeded ${packets.toLocaleString('en-US')} packets with their search index in ${Math.round(made.seconds)} s (${Math.round(packets / made.seconds).toLocaleString('en-US')} a second).`,
+    );
+    return path;
+  }
+
+  return {
+    options,
+    rounds: options.quick ? 3 : 5,
+    seconds,
+    folder,
+    ceiling,
+    ceilingUrl,
+    load,
+    again: (url, requests, open = connections) => load({ url, connections: open, requests, seconds }),
+    startService: (databaseUrl, place = 'server') => startService(databaseUrl, place, options.profile),
+    fill: async (databaseUrl, packets) => (await fill(databaseUrl, packets, true)).ids,
+    seeded,
+    ...out,
+    async stop() {
+      await Promise.all([ceiling.stop(), loader.stop()]);
+      rmSync(folder, { recursive: true, force: true });
+    },
+  };
+}

@@ -1,0 +1,75 @@
+import { randomFillSync } from 'node:crypto';
+
+import { createHandoff } from '../src/handoff/main.ts';
+import type { CreateRequest } from '../src/handoff/model/packet.ts';
+import { newPacket } from '../src/handoff/rules/packet.ts';
+import { defaultTenantId } from '../src/handoff/service/access.ts';
+import { readHandoffSettings } from '../src/handoff/settings.ts';
+import { openStore, type Store } from '../src/handoff/store/store.ts';
+import { systemClock } from '../src/kit/clock.ts';
+import { createIds } from '../src/kit/id.ts';
+import { seededRequest } from './bodies.ts';
+import { serveTasks } from './programs.ts';
+
+/** How many packets one unit of work writes. */
+const unitSize = 250;
+
+interface Seeding {
+  /** The service's environment: which database, which admin key. */
+  env: Record<string, string>;
+  packets: number;
+  /** Whether the ids are wanted. */
+  ids?: boolean;
+}
+
+const newId = createIds((bytes) => void randomFillSync(bytes));
+
+/** Writes packets of the default tenant straight through the store, a millisecond apart, the last of them now. */
+async function insert(store: Store, packets: number): Promise<string[]> {
+  const ids: string[] = [];
+  const begin = Date.now() - packets;
+  const { commit } = store.of(defaultTenantId);
+  for (let first = 0; first < packets; first += unitSize) {
+    const made = Array.from({ length: Math.min(unitSize, packets - first) }, (_, index) => {
+      const now = new Date(begin + first + index);
+      const request = seededRequest(first + index) as unknown as CreateRequest;
+      return { now, ...newPacket(request, { id: newId(now), now, agentId: undefined }) };
+    });
+    await commit({
+      work(desk) {
+        for (const { packet, events, now } of made) {
+          desk.insert(packet);
+          desk.append(packet.id, events, now);
+        }
+      },
+    });
+    for (const { packet } of made) ids.push(packet.id);
+  }
+  return ids;
+}
+
+/** Fills a database, search index and all, so that the service has nothing to catch up on; gives the seconds it took. */
+async function seed({ env, packets, ids = false }: Seeding): Promise<{ seconds: number; ids: string[] }> {
+  const settings = readHandoffSettings({ environment: env });
+  // Makes the tenant and its key.
+  await (await createHandoff(settings, { logs: { write: () => undefined } })).stop();
+  const store = await openStore({ databaseUrl: settings.databaseUrl, clock: systemClock, newId });
+  const begun = performance.now();
+  let inserting = true;
+  const indexing = (async () => {
+    while (inserting || (await store.index.queued()) > 0) await store.index.step();
+  })();
+  const made = await insert(store, packets);
+  inserting = false;
+  await indexing;
+  const seconds = (performance.now() - begun) / 1000;
+  await store.close();
+  return { seconds, ids: ids ? made : [] };
+}
+
+const tasks = { seed };
+
+/** What the seeder does for the benchmark. */
+export type SeedTasks = typeof tasks;
+
+serveTasks(tasks);

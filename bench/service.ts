@@ -1,0 +1,18 @@
+import { serveHandoff } from '../src/handoff/serve.ts';
+import { serveTasks } from './programs.ts';
+
+const tasks = {
+  /** Resolves when the service listens. */
+  start: (_: null) => serveHandoff({}, process.env),
+  /** Memory of the process after a collection, in bytes. */
+  memory(_: null): { rss: number; heapUsed: number } {
+    globalThis.gc?.();
+    const { rss, heapUsed } = process.memoryUsage();
+    return { rss, heapUsed };
+  },
+};
+
+/** What the measured service does for the benchmark, besides serving. */
+export type ServiceTasks = typeof tasks;
+
+serveTasks(tasks);

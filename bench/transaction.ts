@@ -1,0 +1,56 @@
+import { randomFillSync } from 'node:crypto';
+import pg from 'pg';
+
+import { createIds } from '../src/kit/id.ts';
+import { serveTasks } from './programs.ts';
+import { type LoadResult, timesOf } from './times.ts';
+
+/** As many connections as the measure asks for. */
+const atOnce = 10;
+
+/** A packet's row and its event's, as the service wrote them; ids are made anew. */
+type Row = Record<string, string | number | null>;
+
+const newId = createIds((bytes) => void randomFillSync(bytes));
+const clients: pg.Client[] = [];
+let rows: { packets: Row; events: Row };
+
+function insertOf(table: string, row: Row): { name: string; text: string; values: unknown[] } {
+  const columns = Object.keys(row);
+  const text = `insert into ${table} (${columns.join(', ')}) values (${columns.map((_, index) => `$${index + 1}`).join(', ')})`;
+  return { name: table, text, values: Object.values(row) };
+}
+
+const withoutSeq = ({ seq: _, ...row }: Row & { seq?: unknown }): Row => row as Row;
+
+const tasks = {
+  /** Connects to a database of the service that has one packet. */
+  async start(url: string): Promise<void> {
+    for (let index = 0; index < atOnce; index += 1) {
+      const client = new pg.Client(url);
+      await client.connect();
+      clients.push(client);
+    }
+    const only = async (table: string) =>
+      withoutSeq((await clients[0]!.query(`select * from ${table} where tenant_id is not null limit 1`)).rows[0]);
+    rows = { packets: await only('packets'), events: await only('events') };
+  },
+  /** The transaction that stores a packet and its event, so many times: begin, insert, insert, commit. */
+  run(count: number): Promise<LoadResult> {
+    const free = [...clients];
+    return timesOf(count, atOnce, async () => {
+      const client = free.pop()!;
+      const id = newId(new Date());
+      await client.query('begin');
+      await client.query(insertOf('packets', { ...rows.packets, id }));
+      await client.query(insertOf('events', { ...rows.events, id, packet_id: id }));
+      await client.query('commit');
+      free.push(client);
+    });
+  },
+};
+
+/** What the bare PostgreSQL client does for the benchmark. */
+export type TransactionTasks = typeof tasks;
+
+serveTasks(tasks);

@@ -1,0 +1,56 @@
+-- Written by `node scripts/docs.ts` from a database it has migrated. The service makes all this by itself.
+
+CREATE TABLE migrations (name text primary key, applied_at text not null);
+
+CREATE TABLE tenants (
+  number integer primary key autoincrement, id text not null unique, name text not null, tier text not null,
+  handoffs_per_day integer, max_api_keys integer not null,
+  created_at text not null, updated_at text not null, deleted_at text);
+
+CREATE TABLE api_keys (
+  id text primary key, tenant_id text not null references tenants (id), name text not null, tier text not null,
+  admin integer not null, prefix text not null, hash text not null unique,
+  created_at text not null, revoked_at text);
+
+CREATE INDEX api_keys_by_tenant on api_keys (tenant_id, id);
+
+CREATE TABLE versions (name text primary key, value bigint not null);
+
+CREATE TABLE packets (
+  seq integer primary key autoincrement, tenant_id text not null, id text not null, status text not null, revision integer not null,
+  source_agent text not null, target_agent text not null, priority text not null, hitl_required integer not null,
+  due_at text, summary text not null, packet text not null);
+
+CREATE UNIQUE INDEX packets_by_id on packets (tenant_id, id);
+
+CREATE INDEX packets_by_status on packets (tenant_id, status, id);
+
+CREATE INDEX packets_by_source on packets (tenant_id, source_agent, id);
+
+CREATE INDEX packets_by_target on packets (tenant_id, target_agent, id);
+
+CREATE INDEX packets_due on packets (due_at) where due_at is not null;
+
+CREATE TABLE packet_tags (tenant_id text not null, tag text not null, packet_id text not null,
+  primary key (tenant_id, tag, packet_id)) without rowid;
+
+CREATE TABLE events (
+  seq integer primary key autoincrement, id text not null, tenant_id text not null, packet_id text, event_type text not null,
+  actor text not null, resource text not null, details text not null, timestamp text not null);
+
+CREATE INDEX events_by_tenant on events (tenant_id, seq);
+
+CREATE INDEX events_by_packet on events (tenant_id, packet_id, seq);
+
+CREATE TABLE counters (tenant_id text not null, name text not null, value bigint not null, primary key (tenant_id, name)) without rowid;
+
+CREATE TABLE idempotency (
+  tenant_id text not null, key text not null, fingerprint text not null, status integer not null,
+  body text, etag text, created_at text not null, primary key (tenant_id, key));
+
+CREATE INDEX idempotency_by_age on idempotency (created_at);
+
+CREATE TABLE search_queue (tenant_id text not null, packet_id text not null, revision integer not null,
+  primary key (tenant_id, packet_id)) without rowid;
+
+CREATE VIRTUAL TABLE search_index using fts5(words, content = '', contentless_delete = 1, tokenize = "ascii tokenchars '_'");

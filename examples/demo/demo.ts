@@ -1,0 +1,369 @@
+import { createReadStream } from 'node:fs';
+import { relative, resolve } from 'node:path';
+import { createInterface } from 'node:readline';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { fileURLToPath } from 'node:url';
+
+import { apiPrefix, routes } from '../../src/handoff/model/api.ts';
+import type { ChainRequest, CreateRequest, Packet } from '../../src/handoff/model/packet.ts';
+import { type Client, createClient, ResponseError } from '../../src/kit/client.ts';
+
+/**
+ * `npm run demo -- [FILE]`: plays handoffs against a running service, as the agents they name and a person who answers
+ * their questions. FILE holds a create request a line; without it the sample beside this program is played.
+ * It speaks HTTP like any stranger: nothing here knows more of the service than its routes.
+ */
+
+const usage = `Usage: npm run demo -- [FILE]
+
+Plays the create requests in FILE (JSON, one a line; a sample of ours when left out) against a running service.
+  SERVICE_URL      where the service is (default http://localhost:8080${apiPrefix})
+  SERVICE_API_KEY  an API key of the service (required)`;
+
+/** The most lines, and the most text in characters, that are created by one request. */
+const batchLines = 20;
+const batchText = 1_000_000;
+
+/** How long one 429 is waited for, and how often in a row; a limit that lasts longer ends the demonstration. */
+const maxWaitSeconds = 90;
+const maxWaits = 5;
+
+const width = 100;
+const person = 'dana';
+const sample = fileURLToPath(new URL('sample.jsonl', import.meta.url));
+
+/** What is told at the end. */
+const counts = {
+  packets: 0,
+  claims: 0,
+  'lost claims': 0,
+  'questions asked': 0,
+  'questions answered': 0,
+  completed: 0,
+  chained: 0,
+  'history events': 0,
+  'lines passed over': 0,
+  'steps refused': 0,
+};
+
+type Handoffs = Client<typeof routes>;
+type Agent = CreateRequest['metadata']['target_agent'];
+
+/** A line of the input: where it stands, and the value it holds. */
+interface Line {
+  readonly number: number;
+  readonly value: unknown;
+}
+
+/** A packet that was created, and the line it came from. */
+interface Played {
+  readonly line: number;
+  readonly packet: Packet;
+}
+
+/** Ends the demonstration with a sentence for the person at the terminal. */
+class Stop extends Error {}
+
+// What is shown.
+
+/** A text on one line of at most `room` columns: control characters would move the cursor, wide ones take two columns. */
+function fit(text: string, room: number): string {
+  const plain = text.replace(/[\p{C}\s]+/gu, ' ').trim();
+  const wide = /[\u1100-\u115f\u2e80-\ua4cf\uac00-\ud7a3\uf900-\ufaff\ufe30-\ufe6f\uff00-\uff60\uffe0-\uffe6]|\p{Extended_Pictographic}/u;
+  let used = 0;
+  let shown = '';
+  for (const character of plain) {
+    used += wide.test(character) ? 2 : 1;
+    if (used > room) return `${[...shown].slice(0, -4).join('').trimEnd()} ...`;
+    shown += character;
+  }
+  return shown;
+}
+
+function say(line: number | undefined, step: string, text: string): void {
+  const label = line === undefined ? '' : `line ${line}`;
+  const start = `${label.padEnd(9)} ${step.padEnd(11)} `;
+  console.log(start + fit(text, width - start.length));
+}
+
+function passOver(line: number, why: string): void {
+  counts['lines passed over'] += 1;
+  say(line, 'passed over', why);
+}
+
+const plural = (count: number, noun: string) => `${count} ${noun}${count === 1 ? '' : 's'}`;
+
+// How the service is called.
+
+/** Carries out a request; a 429 is waited for as long as `Retry-After` says, within bounds. */
+async function patiently<T>(request: () => Promise<T>): Promise<T> {
+  for (let waits = 0; ; waits += 1) {
+    try {
+      return await request();
+    } catch (error) {
+      if (!(error instanceof ResponseError) || error.status !== 429) throw error;
+      const seconds = Number(error.headers.get('retry-after') ?? 1);
+      if (!(seconds <= maxWaitSeconds) || waits === maxWaits)
+        throw new Stop(`The service limits this key, and waiting ${maxWaitSeconds} seconds would not help: ${error.message}`);
+      say(undefined, 'waiting', `${plural(seconds, 'second')}: the service answered 429. ${error.message}`);
+      await sleep(seconds * 1000);
+    }
+  }
+}
+
+/** The service's client, once the service has answered. */
+async function connect(baseUrl: string, key: string): Promise<Handoffs> {
+  const client = createClient(routes, { baseUrl, headers: { 'x-api-key': key } });
+  try {
+    await client.health();
+  } catch (error) {
+    const { cause, message } = error as Error & { cause?: { code?: string } };
+    throw new Stop(
+      `No handoff service answers at ${baseUrl} (${cause?.code ?? message}). Start one with "npm start", or set SERVICE_URL (it ends in ${apiPrefix}).`,
+    );
+  }
+  return client;
+}
+
+// The input.
+
+async function* readLines(file: string): AsyncGenerator<Line> {
+  let number = 0;
+  for await (const text of createInterface({ input: createReadStream(file, 'utf8'), crlfDelay: Number.POSITIVE_INFINITY })) {
+    number += 1;
+    const json = text.replace(/^\uFEFF/, '').trim();
+    if (json === '') continue;
+    try {
+      yield { number, value: JSON.parse(json) };
+    } catch {
+      passOver(number, 'This is not JSON.');
+    }
+  }
+}
+
+/** The input's lines in groups that one request can create. */
+async function* readBatches(file: string): AsyncGenerator<Line[]> {
+  let batch: Line[] = [];
+  let size = 0;
+  for await (const line of readLines(file)) {
+    const length = JSON.stringify(line.value).length;
+    if (batch.length === batchLines || (batch.length > 0 && size + length > batchText)) {
+      yield batch;
+      batch = [];
+      size = 0;
+    }
+    batch.push(line);
+    size += length;
+  }
+  if (batch.length > 0) yield batch;
+}
+
+// The source agents hand over.
+
+/** Creates what can be created of the lines; the service itself says which are no create requests. */
+async function createAll(client: Handoffs, lines: readonly Line[]): Promise<Played[]> {
+  if (lines.length === 1) return createOne(client, lines[0]!);
+  try {
+    const { created, errors } = await patiently(() => client.batchCreate({ body: { packets: lines.map(({ value }) => value) } }));
+    for (const { index, error } of errors) passOver(lines[index]!.number, error);
+    const refused = new Set(errors.map(({ index }) => index));
+    return lines.filter((_, index) => !refused.has(index)).map(({ number }, index) => ({ line: number, packet: created[index]! }));
+  } catch (error) {
+    // Refused as a whole, every line of it or the batch for its size: line by line shows which.
+    if (!(error instanceof ResponseError) || (error.status !== 400 && error.status !== 413)) throw error;
+    return (await Array.fromAsync(lines, (line) => createOne(client, line))).flat();
+  }
+}
+
+async function createOne(client: Handoffs, { number, value }: Line): Promise<Played[]> {
+  try {
+    return [{ line: number, packet: await patiently(() => client.createPacket({ body: value as CreateRequest })) }];
+  } catch (error) {
+    if (!(error instanceof ResponseError) || (error.status !== 400 && error.status !== 413)) throw error;
+    passOver(number, error.message);
+    return [];
+  }
+}
+
+function showCreated({ line, packet }: Played): void {
+  counts.packets += 1;
+  const { target_agent, priority } = packet.metadata;
+  say(line, 'created', `${packet.id} ${priority}, for ${target_agent.name}`);
+  say(line, '', packet.context.summary);
+}
+
+// The target agent works.
+
+/** The packet as the agent holds it, or undefined when another was faster. */
+async function claim(client: Handoffs, { line, packet }: Played, { id, name, framework = 'demo' }: Agent): Promise<Packet | undefined> {
+  try {
+    const claimed = await patiently(() =>
+      client.claimPacket({ params: { id: packet.id }, body: { agent_id: id, agent_name: name, framework } }),
+    );
+    counts.claims += 1;
+    say(line, 'claimed', `by ${name} (${id})`);
+    return claimed;
+  } catch (error) {
+    if (!(error instanceof ResponseError) || error.status !== 409) throw error;
+    counts['lost claims'] += 1;
+    say(line, 'lost', `${id} gets 409: ${error.message}`);
+    return undefined;
+  }
+}
+
+/** The target agent claims; of every third packet, a second desk tries at the same moment. */
+async function claimOrRace(client: Handoffs, played: Played, turn: number): Promise<Packet | undefined> {
+  const target = played.packet.metadata.target_agent;
+  const rivals = turn % 3 === 1 ? [{ ...target, id: `${target.id}-2`, name: `${target.name}, second desk` }] : [];
+  const claims = await Promise.all([target, ...rivals].map((agent) => claim(client, played, agent)));
+  return claims.find((packet) => packet !== undefined);
+}
+
+async function start(client: Handoffs, line: number, id: string): Promise<Packet> {
+  const started = await patiently(() => client.patchPacket({ params: { id }, body: { status: 'in_progress' } }));
+  say(line, 'started', `status ${started.status}`);
+  return started;
+}
+
+/** Asks the packet's question, or, of every second packet that has none, one of ours. The packet, when it was asked. */
+async function ask(client: Handoffs, line: number, { id, hitl }: Packet, turn: number): Promise<Packet | undefined> {
+  if (hitl === null && turn % 2 === 0) return undefined;
+  const made = {
+    required: false,
+    reason: 'A person should know before the work goes on',
+    question: 'Shall the work go on as planned?',
+    options: ['Yes', 'No'],
+  };
+  const body = { status: 'awaiting_human' as const, ...(hitl === null ? { hitl: made } : {}) };
+  const asked = await patiently(() => client.patchPacket({ params: { id }, body }));
+  counts['questions asked'] += 1;
+  say(line, 'asked', `${asked.hitl?.question} [${(asked.hitl?.options ?? []).map(textOf).join(' / ')}]`);
+  return asked;
+}
+
+const textOf = (value: unknown) => (typeof value === 'string' ? value : JSON.stringify(value));
+
+/** The person chooses the first option of the question. */
+async function answer(client: Handoffs, line: number, { id, hitl }: Packet): Promise<Packet> {
+  const [option = 'Yes, go on.'] = hitl?.options ?? [];
+  const body = { response: textOf(option), responded_by: person, notes: 'Answered in the demonstration.' };
+  const answered = await patiently(() => client.respondPacket({ params: { id }, body }));
+  counts['questions answered'] += 1;
+  say(line, 'answered', `${answered.hitl?.responded_by}: ${answered.hitl?.response}`);
+  return answered;
+}
+
+/** The agent completes what was pending and writes down what it decided. */
+async function progress(client: Handoffs, line: number, { id, actions, claimed_by, hitl }: Packet): Promise<void> {
+  const completed_by = claimed_by?.agent_id ?? '';
+  const done = actions.pending.map((action) => ({ id: action.id, result: 'Done in the demonstration.', completed_by }));
+  const own = { id: `demo-${id}`, description: 'Carry out what was handed over', result: 'Done in the demonstration.', completed_by };
+  const rationale = hitl === null ? 'What was handed over leaves no question open' : `${hitl.responded_by} answered: ${hitl.response}`;
+  const decision = { id: `demo-${id}`, decision: 'Carry it out as handed over', rationale, decided_by: completed_by };
+  const body = { status: 'in_progress' as const, decisions: [decision], actions: { completed: done.length > 0 ? done : [own] } };
+  const { actions: now } = await patiently(() => client.patchPacket({ params: { id }, body }));
+  say(line, 'progress', `${plural(body.actions.completed.length, 'action')} completed, ${now.pending.length} pending; 1 decision added`);
+}
+
+async function complete(client: Handoffs, line: number, id: string): Promise<void> {
+  const { revision } = await patiently(() => client.patchPacket({ params: { id }, body: { status: 'completed' } }));
+  counts.completed += 1;
+  say(line, 'completed', `revision ${revision}`);
+}
+
+/** Hands a follow-up back to the agent the packet came from. */
+async function chain(client: Handoffs, line: number, { id, metadata, context, claimed_by }: Packet): Promise<void> {
+  const { source_agent, target_agent, priority, tags } = metadata;
+  const holder = {
+    id: claimed_by?.agent_id ?? target_agent.id,
+    name: claimed_by?.agent_name ?? target_agent.name,
+    framework: claimed_by?.framework ?? 'demo',
+  };
+  const body: ChainRequest = {
+    metadata: { source_agent: holder, target_agent: source_agent, priority, tags },
+    context: { summary: `Follow up: ${context.summary}` },
+    actions: { pending: [{ id: 'f1', description: 'Tell those concerned that it is done', assignee: source_agent.id }] },
+  };
+  const child = await patiently(() => client.chainPacket({ params: { id }, body }));
+  counts.chained += 1;
+  say(line, 'chained', `${child.id} goes back to ${source_agent.name}`);
+}
+
+async function history(client: Handoffs, line: number, id: string): Promise<void> {
+  const { events } = await patiently(() => client.packetHistory({ params: { id } }));
+  counts['history events'] += events.length;
+  const actors = Object.entries(Object.groupBy(events, ({ actor }) => actor)).map(([actor, its = []]) => `${actor} ${its.length}`);
+  say(line, 'history', `${plural(events.length, 'event')}: ${actors.join(', ')}`);
+}
+
+// The whole.
+
+/** A packet's life from its claim to its history. `turn` counts the packets, and so chooses what happens to this one. */
+async function play(client: Handoffs, played: Played, turn: number): Promise<void> {
+  const { line, packet } = played;
+  const held = await claimOrRace(client, played, turn);
+  if (held === undefined) return;
+  const started = await start(client, line, packet.id);
+  const asked = await ask(client, line, started, turn);
+  await progress(client, line, asked === undefined ? started : await answer(client, line, asked));
+  await complete(client, line, packet.id);
+  if (turn % 3 === 2) await chain(client, line, held);
+  await history(client, line, packet.id);
+}
+
+async function playFile(client: Handoffs, file: string): Promise<void> {
+  let turn = 0;
+  for await (const lines of readBatches(file)) {
+    const created = await createAll(client, lines);
+    created.forEach(showCreated);
+    for (const played of created) {
+      try {
+        await play(client, played, turn);
+      } catch (error) {
+        // Somebody else may work on the same service: one packet that goes another way doesn't end the others.
+        if (!(error instanceof ResponseError) || error.status === 401) throw error;
+        counts['steps refused'] += 1;
+        say(played.line, 'refused', `${error.status} ${error.message}`);
+      }
+      turn += 1;
+    }
+  }
+}
+
+/** What went wrong, as a sentence; an error that nobody foresaw goes on. */
+function sentenceOf(error: unknown): string {
+  if (error instanceof Stop) return error.message;
+  if (error instanceof ResponseError && error.status === 401)
+    return 'The service refused the key in SERVICE_API_KEY. The first admin key is printed when the service first starts.';
+  if (error instanceof ResponseError) return `The service answered ${error.status}: ${error.message}`;
+  const { cause, code, path } = error as NodeJS.ErrnoException & { cause?: { code?: string } };
+  if (path !== undefined) return `${path} can't be read (${code}).`;
+  if (cause?.code !== undefined) return `The service can't be reached any more (${cause.code}).`;
+  throw error;
+}
+
+async function main(args: readonly string[], environment: NodeJS.ProcessEnv): Promise<void> {
+  if (args.length > 1 || args[0]?.startsWith('-')) throw new Stop(usage);
+  const key = environment.SERVICE_API_KEY?.trim() ?? '';
+  if (!/^[\x21-\x7e]+$/.test(key))
+    throw new Stop('SERVICE_API_KEY must hold an API key. The first admin key is printed when the service first starts.');
+  const baseUrl = (environment.SERVICE_URL || `http://localhost:8080${apiPrefix}`).replace(/\/+$/, '');
+  // npm runs scripts in the package's folder; a path is meant from where the person stands.
+  const file = args[0] === undefined ? sample : resolve(environment.INIT_CWD ?? '.', args[0]);
+
+  const client = await connect(baseUrl, key);
+  console.log(`Playing ${relative('.', file)} against ${baseUrl}`);
+  const begun = performance.now();
+  await playFile(client, file);
+  const seconds = ((performance.now() - begun) / 1000).toFixed(1);
+  console.log('');
+  for (const [name, value] of Object.entries({ ...counts, seconds })) console.log(`${name.padEnd(20)}${value}`);
+  if (counts.packets === 0 || counts['steps refused'] > 0) process.exitCode = 1;
+}
+
+try {
+  await main(process.argv.slice(2), process.env);
+} catch (error) {
+  console.error(sentenceOf(error));
+  process.exitCode = 1;
+}

@@ -1,0 +1,144 @@
+import { sql } from 'kysely';
+import type { Status } from '../src/handoff/model/common.ts';
+import { life } from '../src/handoff/rules/packet.ts';
+import { settingsTable } from '../src/handoff/settings.ts';
+import { migrations } from '../src/handoff/store/migrations/index.ts';
+import { errorCodes } from '../src/kit/errors.ts';
+import { fileKey, type Setting } from '../src/kit/settings.ts';
+import { migrate } from '../src/kit/sql/migrate.ts';
+import { openSqlite } from '../src/kit/sql/sqlite.ts';
+
+/** Every document that is written from the code, by its path from the project's root. */
+export async function generatedDocuments(): Promise<Record<string, string>> {
+  return {
+    'docs/settings.md': settingsDocument(),
+    'docs/errors.md': errorsDocument(),
+    'docs/packet-life.md': lifeDocument(),
+    'docs/schema.sqlite.sql': await sqliteSchema(),
+    'docs/schema.postgres.sql': postgresSchema(),
+  };
+}
+
+const generatedNote = '<!-- Written by `node scripts/docs.ts`; change what it reads, not this file. -->';
+
+function table(head: readonly string[], rows: readonly (readonly string[])[]): string {
+  const line = (cells: readonly string[]) => `| ${cells.map((cell) => cell.replaceAll('|', '\\|')).join(' | ')} |`;
+  return [line(head), line(head.map(() => '---')), ...rows.map(line)].join('\n');
+}
+
+const code = (text: string | undefined) => (text === undefined || text === '' ? 'none' : `\`${text}\``);
+
+function settingsDocument(): string {
+  const rows = Object.values<Setting<unknown>>(settingsTable).map((setting) => [
+    code(setting.variable),
+    setting.flag === undefined ? '' : code(setting.flag),
+    code(fileKey(setting)),
+    code(setting.fallback),
+    setting.help,
+  ]);
+  return `${generatedNote}
+# Settings of the handoff service
+
+A setting is looked for on the command line, then in the environment, then in the settings file; the first that is found
+counts, and the default when none is. An empty variable is one that is not set. The file is TOML, named by \`--config\` or
+\`SERVICE_CONFIG\`; in it a setting has its variable's name in lower case without \`SERVICE_\`. A setting that can't be
+used, or a name in the file that does not exist, ends the program at its start with a line for each.
+
+${table(['Variable', 'Flag', 'In the file', 'Default', 'Meaning'], rows)}
+`;
+}
+
+function errorsDocument(): string {
+  const rows = Object.entries(errorCodes).map(([name, { status, meaning }]) => [code(name), String(status), meaning]);
+  return `${generatedNote}
+# Errors
+
+Every error has the same body, unknown paths included:
+
+${table(
+  ['Field', 'Type', 'Meaning'],
+  [
+    ['`detail`', 'string', 'What is wrong, in a sentence for a person.'],
+    ['`code`', 'string', 'What is wrong, for a program: one of the codes below.'],
+    [
+      '`field`',
+      'string or null',
+      "The dotted path of the field at fault from the body's root (`metadata.source_agent.id`, `decisions.0.decision`), or the name of the parameter or header; null when there is none.",
+    ],
+    ['`status_code`', 'integer', 'The HTTP status.'],
+    ['`request_id`', 'string', 'Finds the request in the log; also in the header `X-Request-Id`.'],
+    ['`errors`', 'array', 'Every fault as `{field, detail}`, where validation found several.'],
+  ],
+)}
+
+A refused claim also has \`claimed_by\`: \`{agent_id, agent_name, framework, claimed_at}\` of who holds the packet, or null.
+A batch of which nothing could be created also has \`created\` (empty) and \`errors\` with a line for each item.
+
+${table(['Code', 'Status', 'Meaning'], rows)}
+
+What is not HTTP at all is answered before there is a request, with the same body but without \`request_id\`, and the
+connection is closed: 400 for a request that can't be read, 408 for one that takes too long to arrive, 431 for headers
+that are too large, each with the code \`VALIDATION_ERROR\`.
+`;
+}
+
+type Verb = { [From in Status]: keyof (typeof life)[From] }[Status];
+
+const verbs: Record<Verb, string> = {
+  claim: '`POST /packets/{id}/claim`, or a batch claim',
+  start: '`PATCH` with status `in_progress`',
+  ask: '`PATCH` with status `awaiting_human`; the packet must have a question',
+  respond: '`POST /packets/{id}/respond`',
+  complete: '`PATCH` with status `completed`, or a batch complete; refused while a required answer is missing',
+  fail: "`PATCH` with status `failed`, or the end of a question's time where `on_timeout` says `fail`",
+  expire:
+    "`PATCH` with status `expired`, the end of a question's time where `on_timeout` says `expire`, or the expiry of unclaimed packets",
+};
+
+function lifeDocument(): string {
+  const names = Object.keys(verbs) as Verb[];
+  const states = Object.entries<Partial<Record<Verb, Status>>>(life);
+  const rows = states.map(([from, ways]) => [code(from), ...names.map((verb) => (ways[verb] === undefined ? '' : code(ways[verb])))]);
+  const arrows = states.flatMap(([from, ways]) => Object.entries(ways).map(([verb, to]) => `  ${from} --> ${to} : ${verb}`));
+  return `${generatedNote}
+# The life of a packet
+
+A packet is created in \`created\`. From each status (a row) a verb (a column) leads to the status in the cell; where the
+cell is empty the verb is refused and nothing changes.
+
+${table(['From', ...names], rows)}
+
+${table(
+  ['Verb', 'Comes from'],
+  Object.entries(verbs).map(([verb, source]) => [verb, source]),
+)}
+
+\`DELETE /packets/{id}\` leads from every status but \`expired\` to \`expired\`, from \`completed\` too; nothing else leads on
+from there. With \`?hard=true\` an admin key removes the packet altogether.
+
+\`\`\`mermaid
+stateDiagram-v2
+  [*] --> created
+${arrows.join('\n')}
+\`\`\`
+`;
+}
+
+/** A statement without the indentation it had in the source. */
+const straight = (statement: string) => `${statement.replace(/\n\s+/g, '\n  ')};\n`;
+
+async function sqliteSchema(): Promise<string> {
+  const database = openSqlite<{ sqlite_schema: { sql: string } }>('sqlite::memory:');
+  await migrate(database, migrations, () => new Date(0));
+  // What begins so belongs to SQLite itself, or to the full-text index.
+  const { rows } = await sql<{ sql: string }>`
+    select sql from sqlite_schema where sql is not null and name not like 'sqlite\\_%' escape '\\'
+    and name not like 'search\\_index\\_%' escape '\\' order by rowid`.execute(database.reads);
+  await database.close();
+  return `-- Written by \`node scripts/docs.ts\` from a database it has migrated. The service makes all this by itself.\n\n${rows.map((row) => straight(row.sql)).join('\n')}`;
+}
+
+function postgresSchema(): string {
+  const steps = migrations.map(({ name, up }) => `-- ${name}\n\n${up('postgres').map(straight).join('\n')}`);
+  return `-- Written by \`node scripts/docs.ts\` from the migrations. The service makes all this by itself,\n-- and the table migrations (name, applied_at) in which it notes what it has made.\n\n${steps.join('\n')}`;
+}

@@ -1,0 +1,148 @@
+import type { Awaitable } from '../../kit/awaitable.ts';
+import { SlidingWindow, type WindowState } from '../../kit/window.ts';
+import type { RedisLink } from '../live/redis.ts';
+
+export const minuteMs = 60_000;
+export const hourMs = 3_600_000;
+
+/** A request to be counted: for its key in any minute, for its tenant in any hour. A limit of 0 does not count. */
+export interface Counted {
+  readonly keyId: string;
+  readonly tenantId: string;
+  readonly perMinute: number;
+  readonly perHour: number;
+  /** Milliseconds since 1970. */
+  readonly now: number;
+}
+
+/** What was found. The request is counted unless one of the two refuses it; `giveBack` takes it out again. */
+export interface Taken {
+  readonly minute: WindowState | undefined;
+  readonly hour: WindowState | undefined;
+  readonly refused: boolean;
+  giveBack(): void;
+}
+
+/** Where requests are counted. */
+export interface Counters {
+  take(counted: Counted): Awaitable<Taken>;
+}
+
+/** How many windows of a kind are kept before the empty and the oldest are dropped. */
+const maxWindows = 20_000;
+
+/** Windows by name, bounded: those that count nothing go first, then the oldest. */
+export class Windows {
+  readonly #lengthMs: number;
+  readonly #windows = new Map<string, SlidingWindow>();
+
+  constructor(lengthMs: number) {
+    this.#lengthMs = lengthMs;
+  }
+
+  of(name: string, now: number): SlidingWindow {
+    let window = this.#windows.get(name);
+    if (window === undefined) {
+      if (this.#windows.size >= maxWindows) this.#drop(now);
+      window = new SlidingWindow(this.#lengthMs);
+      this.#windows.set(name, window);
+    }
+    return window;
+  }
+
+  #drop(now: number): void {
+    for (const [name, window] of this.#windows) if (window.isEmpty(now)) this.#windows.delete(name);
+    for (const name of this.#windows.keys()) {
+      if (this.#windows.size < maxWindows) return;
+      this.#windows.delete(name);
+    }
+  }
+}
+
+/** Counts in this process. */
+export function createLocalCounters(): Counters & { take(counted: Counted): Taken } {
+  const minutes = new Windows(minuteMs);
+  const hours = new Windows(hourMs);
+  return {
+    take({ keyId, tenantId, perMinute, perHour, now }) {
+      const minute = perMinute > 0 ? minutes.of(keyId, now) : undefined;
+      const hour = perHour > 0 ? hours.of(tenantId, now) : undefined;
+      const found = { minute: minute?.peek(now, perMinute), hour: hour?.peek(now, perHour) };
+      if (found.minute?.allowed === false || found.hour?.allowed === false) return { ...found, refused: true, giveBack: () => undefined };
+      minute?.add(now, perMinute);
+      hour?.add(now, perHour);
+      const giveBack = () => {
+        minute?.takeBack();
+        hour?.takeBack();
+      };
+      return { minute: minute?.peek(now, perMinute), hour: hour?.peek(now, perHour), refused: false, giveBack };
+    },
+  };
+}
+
+/**
+ * The same windows in Redis, one sorted set each, looked at and counted in one step. Arguments: now, the request's
+ * name, and for each key its length and limit. Answers, for each key, how many it counts, the milliseconds until one
+ * more is let through, and until its oldest leaves; then 1 when the request was refused.
+ */
+const takeScript = `
+local now, name, refused, answer = tonumber(ARGV[1]), ARGV[2], 0, {}
+for i, key in ipairs(KEYS) do
+  local length, limit = tonumber(ARGV[1 + 2 * i]), tonumber(ARGV[2 + 2 * i])
+  redis.call('ZREMRANGEBYSCORE', key, '-inf', now - length)
+  local count, wait = redis.call('ZCARD', key), 0
+  if count >= limit then
+    local blocking = redis.call('ZRANGE', key, count - limit, count - limit, 'WITHSCORES')
+    wait = math.max(1, tonumber(blocking[2]) + length - now)
+    refused = 1
+  end
+  answer[i] = {count, wait, 0}
+end
+for i, key in ipairs(KEYS) do
+  local length = tonumber(ARGV[1 + 2 * i])
+  if refused == 0 then
+    redis.call('ZADD', key, now, name)
+    redis.call('PEXPIRE', key, length)
+    answer[i][1] = answer[i][1] + 1
+  end
+  local oldest = redis.call('ZRANGE', key, 0, 0, 'WITHSCORES')
+  if oldest[2] then answer[i][3] = tonumber(oldest[2]) + length - now end
+end
+answer[#KEYS + 1] = refused
+return answer
+`;
+
+const giveBackScript = `for _, key in ipairs(KEYS) do redis.call('ZREM', key, ARGV[1]) end return 1`;
+
+/** Counts in Redis, for all instances together; while that is out of reach, in this process. */
+export function createSharedCounters(redis: RedisLink, local: Counters, newName: () => string): Counters {
+  return {
+    async take(counted) {
+      const { keyId, tenantId, perMinute, perHour, now } = counted;
+      const windows = [
+        { name: 'minute', key: `baton:minute:${keyId}`, lengthMs: minuteMs, limit: perMinute },
+        { name: 'hour', key: `baton:hour:${tenantId}`, lengthMs: hourMs, limit: perHour },
+      ].filter(({ limit }) => limit > 0);
+      if (windows.length === 0) return local.take(counted);
+      const keys = windows.map(({ key }) => key);
+      const name = newName();
+      const args = [String(now), name, ...windows.flatMap(({ lengthMs, limit }) => [String(lengthMs), String(limit)])];
+      const answer = (await redis.evaluate(takeScript, keys, args)) as [...[number, number, number][], number] | undefined;
+      if (answer === undefined) return local.take(counted);
+
+      const states = new Map(
+        windows.map(({ name: which, limit }, index) => [which, stateOf(answer[index] as [number, number, number], limit)]),
+      );
+      return {
+        minute: states.get('minute'),
+        hour: states.get('hour'),
+        refused: answer[windows.length] === 1,
+        giveBack: () => void redis.evaluate(giveBackScript, keys, [name]),
+      };
+    },
+  };
+}
+
+function stateOf([count, wait, reset]: [number, number, number], limit: number): WindowState {
+  return { allowed: wait === 0, remaining: Math.max(0, limit - count), retryAfterMs: wait, resetMs: reset };
+}

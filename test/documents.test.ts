@@ -1,0 +1,283 @@
+import assert from 'node:assert/strict';
+import { spawnSync } from 'node:child_process';
+import { cpSync, existsSync, globSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { dirname, join, posix, relative } from 'node:path';
+import { describe, type TestContext, test } from 'node:test';
+import { fileURLToPath } from 'node:url';
+
+import { generatedDocuments } from '../scripts/documents.ts';
+import { outdated } from '../scripts/generated.ts';
+import { life } from '../src/handoff/rules/packet.ts';
+import { settingsTable } from '../src/handoff/settings.ts';
+import { errorCodes } from '../src/kit/errors.ts';
+
+const root = fileURLToPath(new URL('..', import.meta.url));
+const read = (path: string) => readFileSync(join(root, path), 'utf8');
+
+/** Every file of the project whose path matches; packages and what programs leave behind are none. */
+function projectFiles(pattern: string): string[] {
+  return globSync(pattern, { cwd: root, exclude: ['**/node_modules/**', 'data/**', 'dist/**'] }).sort();
+}
+
+/** The rows of the first Markdown table under a heading or, without one, in the text; each as its cells, the head left out. */
+function tableRows(text: string, headCell: string): string[][] {
+  const lines = text.split('\n');
+  const head = lines.findIndex((line) => line.startsWith(`| ${headCell} |`));
+  assert.notEqual(head, -1, `a table that begins with ${headCell}`);
+  const rows: string[][] = [];
+  for (const line of lines.slice(head + 2)) {
+    if (!line.startsWith('|')) break;
+    rows.push(
+      line
+        .slice(1, line.lastIndexOf('|'))
+        .split('|')
+        .map((cell) => cell.trim()),
+    );
+  }
+  return rows;
+}
+
+const codeSpans = (cell: string) => [...cell.matchAll(/`([^`]+)`/g)].map(([, text]) => text!);
+
+interface Override {
+  includes: string[];
+  linter?: { rules: { style?: { noRestrictedImports?: { options: { patterns: { group: string[]; message: string }[] } } } } };
+}
+
+/** The rooms as the linter knows them: the files, what they may import, and why nothing else. */
+function doorsOfLinter(): { includes: string[]; allowed: string[]; message: string }[] {
+  const text = read('biome.jsonc').replace(/^\s*\/\/.*$/gm, '');
+  const { overrides } = JSON.parse(text) as { overrides: Override[] };
+  return overrides.flatMap(({ includes, linter }) => {
+    const pattern = linter?.rules.style?.noRestrictedImports?.options.patterns[0];
+    if (pattern === undefined) return [];
+    assert.equal(pattern.group[0], '**', `${includes}: everything is refused before something is allowed`);
+    const allowed = pattern.group.slice(1).map((entry) => {
+      assert.ok(entry.startsWith('!'), `${includes}: ${entry} allows something`);
+      return entry.slice(1);
+    });
+    return [{ includes, allowed, message: pattern.message }];
+  });
+}
+
+/** A path from the project's root as the table names it: `src/kit/errors.ts` is `kit/errors`, a folder of rooms ends with a star. */
+function roomName(path: string): string {
+  const name = path
+    .replace(/^src\//, '')
+    .replace(/\/\*\.ts$/, '')
+    .replace(/\.ts$/, '');
+  const folder = name.replace(/\/\*\*$/, '');
+  return name !== folder && !folder.includes('/') ? `${folder}/*` : folder;
+}
+
+function tableOfLinter(): Record<string, { rooms: string[]; packages: string[] }> {
+  return Object.fromEntries(
+    doorsOfLinter().map(({ includes, allowed }) => {
+      const names = includes.map(roomName);
+      const folder = posix.dirname(includes[0]!);
+      const rooms = allowed
+        .filter((entry) => entry.startsWith('.'))
+        // From a folder inside the room a path has one more step up; both mean the same place.
+        .map((entry) => roomName(posix.join(folder, entry).replace(/^(?!src\/|package\.json)/, 'src/')))
+        .filter((name) => !names.includes(name));
+      const packages = allowed.filter((entry) => !entry.startsWith('.'));
+      return [names.join(', '), { rooms: [...new Set(rooms)].sort(), packages: packages.sort() }];
+    }),
+  );
+}
+
+describe('ARCHITECTURE.md', () => {
+  test('its table of doors is the one that the linter reads', () => {
+    const table = Object.fromEntries(
+      tableRows(read('ARCHITECTURE.md'), 'Room').map(([room, rooms, packages]) => [
+        codeSpans(room!).join(', '),
+        { rooms: codeSpans(rooms!).sort(), packages: codeSpans(packages!).sort() },
+      ]),
+    );
+    assert.deepEqual(table, tableOfLinter());
+  });
+
+  test('every folder of a service or of the kit has its row', () => {
+    const rooms = new Set(
+      projectFiles('src/**/*.ts')
+        .map((path) =>
+          dirname(path)
+            .replace(/^src\//, '')
+            .split('/')
+            .slice(0, 2)
+            .join('/'),
+        )
+        .filter((folder) => folder !== 'src'),
+    );
+    const rows = Object.keys(tableOfLinter()).flatMap((names) => names.split(', '));
+    // A service's own folder has its files one by one.
+    const missing = [...rooms].filter((room) => !rows.includes(room) && room !== 'handoff');
+    assert.deepEqual(missing, []);
+  });
+
+  test('an import through a wrong door is an error that says why', (t) => {
+    const violations: Record<string, string> = {
+      'src/kit/one.ts': '../handoff/model/api.ts',
+      'src/kit/http/one.ts': '../sql/database.ts',
+      'src/kit/sql/one.ts': 'fastify',
+      'src/handoff/model/one.ts': '../rules/packet.ts',
+      'src/handoff/rules/one.ts': '../../kit/clock.ts',
+      'src/handoff/store/one.ts': '../service/packets.ts',
+      'src/handoff/store/migrations/one.ts': '../../service/packets.ts',
+      'src/handoff/service/one.ts': 'kysely',
+      'src/handoff/live/one.ts': '../store/store.ts',
+      'src/handoff/jobs/one.ts': '../http/server.ts',
+      'src/handoff/http/one.ts': '../../kit/sql/database.ts',
+      'src/handoff/cli/one.ts': '../main.ts',
+      'src/handoff/settings.ts': './store/store.ts',
+      'src/handoff/main.ts': '../fallback/main.ts',
+    };
+    const files = Object.fromEntries(
+      Object.entries(violations).map(([file, specifier]) => [file, `import ${JSON.stringify(specifier)};\n`]),
+    );
+    const found = lint(t, files);
+    const sentences = doorsOfLinter().map(({ message }) => message);
+    for (const file of Object.keys(violations)) {
+      const messages = found.filter(({ path }) => path === file).map(({ message }) => message);
+      assert.ok(
+        messages.some((message) => sentences.includes(message)),
+        `${file}: ${messages}`,
+      );
+    }
+  });
+
+  test('a rule can reach for no time, chance, network or environment', (t) => {
+    const refused = [
+      'export const reached = new Date();',
+      'export const reached = Date.now();',
+      'export const reached = Math.random();',
+      'export const reached = process.pid;',
+      "export const reached = fetch('/');",
+      'export const reached = setTimeout(() => 0, 1);',
+      "import { randomUUID } from 'node:crypto';\n\nexport const reached = randomUUID();",
+    ];
+    const allowed = [
+      'export const given = new Date(0);',
+      "import { hash } from 'node:crypto';\n\nexport const digest = hash('sha256', '');",
+    ];
+    const files = Object.fromEntries([...refused, ...allowed].map((text, index) => [`src/handoff/rules/case-${index}.ts`, `${text}\n`]));
+    const faulty = new Set(lint(t, files).map(({ path }) => path));
+    assert.deepEqual(
+      [...faulty].sort(),
+      refused.map((_, index) => `src/handoff/rules/case-${index}.ts`),
+    );
+  });
+});
+
+/** The errors that the project's linter finds in the given files, as if they stood in the project. */
+function lint(t: TestContext, files: Readonly<Record<string, string>>): { path: string; message: string }[] {
+  const folder = mkdtempSync(join(tmpdir(), 'baton-lint-'));
+  t.after(() => rmSync(folder, { recursive: true, force: true }));
+  for (const path of ['biome.jsonc', '.gitignore', 'scripts/lint']) cpSync(join(root, path), join(folder, path), { recursive: true });
+  for (const [path, text] of Object.entries(files)) {
+    mkdirSync(dirname(join(folder, path)), { recursive: true });
+    writeFileSync(join(folder, path), text);
+  }
+  const biome = join(root, 'node_modules/@biomejs/biome/bin/biome');
+  const { stdout, stderr } = spawnSync(
+    process.execPath,
+    [biome, 'lint', '--diagnostic-level=error', '--max-diagnostics=none', '--reporter=json', 'src'],
+    { cwd: folder, encoding: 'utf8' },
+  );
+  assert.ok(stdout.startsWith('{'), stderr);
+  const { diagnostics } = JSON.parse(stdout) as { diagnostics: { message: string; location: { path: string } }[] };
+  return diagnostics.map(({ message, location }) => ({ path: location.path, message }));
+}
+
+describe('the documents that repeat the code', () => {
+  test('are what scripts/docs.ts writes now', async () => {
+    assert.deepEqual(outdated(await generatedDocuments()), []);
+  });
+
+  test('docs/settings.md has every setting with its default, and no other', () => {
+    const documented = tableRows(read('docs/settings.md'), 'Variable').map(([variable, , , fallback]) => [
+      codeSpans(variable!)[0],
+      codeSpans(fallback!)[0] ?? '',
+    ]);
+    const settings = Object.values(settingsTable).map(({ variable, fallback }) => [variable, fallback ?? '']);
+    assert.deepEqual(documented, settings);
+  });
+
+  test('docs/errors.md has every error code under its status, and no other', () => {
+    const documented = tableRows(read('docs/errors.md'), 'Code').map(([code, status]) => [codeSpans(code!)[0], Number(status)]);
+    assert.deepEqual(
+      documented,
+      Object.entries(errorCodes).map(([code, { status }]) => [code, status]),
+    );
+  });
+
+  test("docs/packet-life.md shows the table of a packet's life, in words and as a drawing", () => {
+    const text = read('docs/packet-life.md');
+    const head = text.split('\n').find((line) => line.startsWith('| From |'))!;
+    const verbs = head
+      .split('|')
+      .slice(2, -1)
+      .map((cell) => cell.trim());
+    const documented = Object.fromEntries(
+      tableRows(text, 'From').map(([from, ...cells]) => [
+        codeSpans(from!)[0],
+        Object.fromEntries(cells.flatMap((cell, index) => (cell === '' ? [] : [[verbs[index], codeSpans(cell)[0]]]))),
+      ]),
+    );
+    assert.deepEqual(documented, life);
+
+    const drawn = [...text.matchAll(/^ {2}(\w+) --> (\w+) : (\w+)$/gm)].map(([, from, to, verb]) => `${from} ${verb} ${to}`);
+    const arrows = Object.entries(life).flatMap(([from, ways]) => Object.entries(ways).map(([verb, to]) => `${from} ${verb} ${to}`));
+    assert.deepEqual(drawn.sort(), arrows.sort());
+  });
+});
+
+describe('Markdown files', () => {
+  const files = projectFiles('**/*.md');
+
+  test('there are some', () => {
+    assert.ok(files.includes('ARCHITECTURE.md'));
+  });
+
+  for (const file of files) {
+    test(`${file}: every relative link points to a file, and to a heading where it names one`, () => {
+      const missing = linksOf(read(file)).filter((link) => !leadsSomewhere(file, link));
+      assert.deepEqual(missing, []);
+    });
+
+    test(`${file} names no path of somebody's machine`, () => {
+      const homes = read(file).match(/(?:\/home\/\w+|\/Users\/\w+|\/root\/|\/work\/|[A-Z]:\\Users\\)[^\s`)]*/g) ?? [];
+      assert.deepEqual(homes, []);
+    });
+  }
+});
+
+/** The targets of a Markdown text's links and pictures that are not elsewhere on the web. Code is no link. */
+function linksOf(text: string): string[] {
+  const prose = text.replace(/^```[\s\S]*?^```/gm, '').replace(/`[^`\n]*`/g, (span) => span.replace(/[[\]()]/g, ''));
+  const inline = [...prose.matchAll(/\]\(<?([^)\s>]+)>?(?:\s+"[^"]*")?\)/g)].map(([, target]) => target!);
+  const references = [...prose.matchAll(/^\[[^\]]+\]:\s*(\S+)/gm)].map(([, target]) => target!);
+  return [...inline, ...references].filter((target) => !/^[a-z][a-z+.-]*:/i.test(target));
+}
+
+function leadsSomewhere(file: string, link: string): boolean {
+  const [path = '', heading] = link.split('#', 2);
+  const target = path === '' ? file : relative(root, join(root, path.startsWith('/') ? '' : dirname(file), decodeURIComponent(path)));
+  if (target.startsWith('..') || !existsSync(join(root, target))) return false;
+  if (heading === undefined || !target.endsWith('.md')) return true;
+  return headingsOf(read(target)).includes(heading);
+}
+
+/** The anchors of a Markdown text's headings, as code hosts make them. */
+function headingsOf(text: string): string[] {
+  const prose = text.replace(/^```[\s\S]*?^```/gm, '');
+  return [...prose.matchAll(/^#{1,6} +(.+)$/gm)].map(([, title]) =>
+    title!
+      .replace(/`/g, '')
+      .trim()
+      .toLowerCase()
+      .replace(/[^\p{L}\p{N}\s_-]/gu, '')
+      .replace(/\s/g, '-'),
+  );
+}

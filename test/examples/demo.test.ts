@@ -1,0 +1,263 @@
+import assert from 'node:assert/strict';
+import { spawn } from 'node:child_process';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { describe, type TestContext, test } from 'node:test';
+import { fileURLToPath } from 'node:url';
+
+import { freePort } from '../support/postgres.ts';
+import { adminKey, packetRequest, startService, type TestService } from '../support/service.ts';
+import { stores } from '../support/stores.ts';
+
+const root = fileURLToPath(new URL('../..', import.meta.url));
+const sampleLines = readFileSync(join(root, 'examples/demo/sample.jsonl'), 'utf8').trimEnd().split('\n');
+
+/** What the demonstration left behind when it ended. */
+interface Demonstration {
+  readonly exitCode: number | null;
+  /** Standard output, line by line. */
+  readonly lines: string[];
+  readonly errors: string;
+  /** The closing counts by their names. */
+  readonly counts: Record<string, number>;
+}
+
+interface DemonstrationOptions {
+  url?: string;
+  key?: string;
+  args?: string[];
+  /** Told of each piece of output as it comes. */
+  onOutput?(text: string): void;
+}
+
+/** Runs the demonstration as a program of its own. */
+async function runDemo({ url = '', key = adminKey, args = [], onOutput = () => undefined }: DemonstrationOptions): Promise<Demonstration> {
+  const { INIT_CWD: _, ...inherited } = process.env;
+  const environment = { ...inherited, SERVICE_URL: url, SERVICE_API_KEY: key };
+  const child = spawn(process.execPath, ['examples/demo/demo.ts', ...args], { cwd: root, env: environment });
+  let output = '';
+  let errors = '';
+  child.stdout.setEncoding('utf8').on('data', (text: string) => {
+    output += text;
+    onOutput(text);
+  });
+  child.stderr.setEncoding('utf8').on('data', (text: string) => {
+    errors += text;
+  });
+  const exitCode = await new Promise<number | null>((resolve) => child.on('close', resolve));
+  const lines = output.split('\n');
+  const closing = lines.flatMap((line) => /^([a-z][a-z ]*[a-z]) {2,}([\d.]+)$/.exec(line) ?? []);
+  const counts: Record<string, number> = {};
+  for (let index = 0; index < closing.length; index += 3) counts[closing[index + 1]!] = Number(closing[index + 2]);
+  return { exitCode, lines, errors, counts };
+}
+
+/** Makes the service listen; gives where the demonstration finds it. */
+async function listening(service: TestService): Promise<string> {
+  return `${await service.handoff.start()}/api/v1`;
+}
+
+/** A file of lines that goes with the test. */
+function fileOf(t: TestContext, lines: readonly string[]): string {
+  const folder = mkdtempSync(join(tmpdir(), 'baton-demo-'));
+  t.after(() => rmSync(folder, { recursive: true, force: true }));
+  const file = join(folder, 'input.jsonl');
+  writeFileSync(file, lines.join('\n'));
+  return file;
+}
+
+async function totalOf(service: TestService, path: string): Promise<number> {
+  const { status, body } = await service.call('GET', path);
+  assert.equal(status, 200);
+  return body.total;
+}
+
+for (const store of stores) {
+  describe(`npm run demo on ${store.name}`, () => {
+    test("the closing counts are those of the service's own lists", async (t) => {
+      const service = await startService(t, { store });
+      const { exitCode, errors, counts } = await runDemo({ url: await listening(service) });
+      assert.equal(errors, '');
+      assert.equal(exitCode, 0);
+
+      const list = await service.call('GET', '/packets?view=full&limit=200');
+      assert.equal(list.status, 200);
+      const packets: { id: string; parent_packet_id: string | null; status: string; actions: { pending: unknown[] } }[] = list.body.packets;
+      const played = packets.filter(({ parent_packet_id }) => parent_packet_id === null);
+      const children = packets.filter(({ parent_packet_id }) => parent_packet_id !== null);
+      assert.equal(played.length, sampleLines.length);
+      assert.equal(counts.packets, played.length);
+      assert.equal(counts.chained, children.length);
+      assert.equal(counts.chained, Math.floor(played.length / 3));
+      assert.equal(counts.completed, await totalOf(service, '/packets?status=completed'));
+      assert.equal(counts.completed, played.length);
+      for (const { actions } of played) assert.deepEqual(actions.pending, []);
+
+      assert.equal(counts.claims, await totalOf(service, '/audit?action=claimed'));
+      assert.equal(counts['questions asked'], await totalOf(service, '/audit?action=awaiting_human'));
+      assert.equal(counts['questions answered'], await totalOf(service, '/audit?action=hitl_responded'));
+      assert.equal(counts['questions answered'], counts['questions asked']);
+      // The audit log holds what the histories hold, and the creation of each follow-up, which the demonstration leaves alone.
+      assert.equal(counts['history events'], (await totalOf(service, '/audit')) - children.length);
+
+      const { text } = await service.call('GET', '//metrics');
+      const lost = /service_requests_total\{method="POST",endpoint="[^"]*claim",status="409"\} (\d+)/.exec(text);
+      assert.equal(counts['lost claims'], Number(lost?.[1]));
+      assert.equal(counts['lost claims'], 2);
+      assert.equal(counts['lines passed over'], 0);
+      assert.equal(counts['steps refused'], 0);
+    });
+
+    test('a line that is no create request is reported with its number and passed over', async (t) => {
+      const service = await startService(t, { store });
+      const good = JSON.stringify(packetRequest());
+      const file = fileOf(t, [good, '{"metadata":', '', JSON.stringify({ ...packetRequest(), shape: 'round' }), '[]', '7', good, '{}']);
+      const { exitCode, lines, counts } = await runDemo({ url: await listening(service), args: [file] });
+      assert.equal(exitCode, 0);
+      const passedOver = lines.filter((line) => line.includes('passed over ')).map((line) => line.replace(/ +/g, ' ').trim());
+      assert.deepEqual(passedOver.slice(0, -1), [
+        'line 2 passed over This is not JSON.',
+        'line 4 passed over shape is not a field of this request.',
+        'line 5 passed over The body must be an object, not an array.',
+        'line 6 passed over The body must be an object, not a number.',
+        'line 8 passed over metadata is required.',
+      ]);
+      assert.equal(counts['lines passed over'], 5);
+      assert.equal(counts.packets, 2);
+      assert.equal(await totalOf(service, '/packets'), 2);
+      assert.ok(lines.some((line) => /^line 7 +claimed /.test(line)));
+    });
+  });
+}
+
+describe('npm run demo', () => {
+  test('an input without a single create request says so line by line and ends with 1', async (t) => {
+    const service = await startService(t);
+    const { exitCode, counts, lines } = await runDemo({ url: await listening(service), args: [fileOf(t, ['{}', '{"context":{}}'])] });
+    assert.equal(exitCode, 1);
+    assert.equal(counts.packets, 0);
+    assert.equal(counts['lines passed over'], 2);
+    assert.ok(lines.some((line) => /^line 2 +passed over +metadata is required/.test(line)));
+  });
+
+  test('a service that takes smaller batches is given the lines one by one', async (t) => {
+    const service = await startService(t, { settings: { SERVICE_BATCH_MAX: '2' } });
+    const { exitCode, counts } = await runDemo({ url: await listening(service) });
+    assert.equal(exitCode, 0);
+    assert.equal(counts.packets, sampleLines.length);
+  });
+
+  test('more lines than one batch takes are played in several, each with its own number', async (t) => {
+    const service = await startService(t);
+    const file = fileOf(
+      t,
+      Array.from({ length: 41 }, () => JSON.stringify(packetRequest())),
+    );
+    const { exitCode, counts, lines } = await runDemo({ url: await listening(service), args: [file] });
+    assert.equal(exitCode, 0);
+    assert.equal(counts.completed, 41);
+    const numbers = lines.flatMap((line) => /^line (\d+) +completed/.exec(line)?.[1] ?? []).map(Number);
+    assert.deepEqual(
+      numbers,
+      Array.from({ length: 41 }, (_, index) => index + 1),
+    );
+  });
+
+  test('every step is a line of at most 100 columns, whatever the input holds', async (t) => {
+    const service = await startService(t);
+    const [title, bell] = ['\u001b]0;owned\u0007', '\u0007'];
+    const long = packetRequest({
+      metadata: {
+        source_agent: { id: 's', name: '長い名前'.repeat(40), framework: 'f' },
+        target_agent: { id: `t${bell}`, name: `${title}${'n'.repeat(200)}` },
+      },
+      context: { summary: `first\nsecond\r${'very '.repeat(100)}` },
+      hitl: { required: true, reason: 'r', question: 'q'.repeat(300), options: [{ choice: 'x'.repeat(300) }, 'no'] },
+    });
+    const { exitCode, lines, counts } = await runDemo({ url: await listening(service), args: [fileOf(t, [JSON.stringify(long)])] });
+    assert.equal(exitCode, 0);
+    assert.equal(counts['questions answered'], 1);
+    for (const line of lines) {
+      assert.doesNotMatch(line, /\p{Cc}/u);
+      const columns = [...line].reduce((sum, character) => sum + (/\p{Script=Han}|い/u.test(character) ? 2 : 1), 0);
+      assert.ok(columns <= 100, `${columns} columns: ${line}`);
+    }
+  });
+
+  test('a 429 is waited for as long as Retry-After says, and said', async (t) => {
+    const service = await startService(t, { settings: { SERVICE_RATE_LIMIT_PER_MINUTE: '60' } });
+    const url = await listening(service);
+    for (let count = 0; count < 60; count += 1) assert.equal((await service.call('GET', '/packets')).status, 200);
+    service.clock.turn(59);
+    const { exitCode, lines, counts } = await runDemo({
+      url,
+      onOutput: (text) => {
+        if (text.includes('waiting')) service.clock.turn(1);
+      },
+    });
+    assert.equal(exitCode, 0);
+    assert.ok(lines.some((line) => /^ +waiting +1 second: the service answered 429\./.test(line)));
+    assert.equal(counts.completed, sampleLines.length);
+  });
+
+  test('a limit that lasts longer ends it with a sentence', async (t) => {
+    const service = await startService(t, { settings: { SERVICE_HANDOFFS_PER_DAY_BUSINESS: '0' } });
+    const { exitCode, errors } = await runDemo({ url: await listening(service) });
+    assert.equal(exitCode, 1);
+    assert.match(errors, /^The service limits this key, and waiting 90 seconds would not help: The tenant may create 0 packets a day/);
+  });
+
+  test('a packet whose step is refused does not end the others, and is counted', async (t) => {
+    // Each action grows by its result when it is completed, and the service keeps a packet below its tier's size.
+    const service = await startService(t, { settings: { SERVICE_PACKET_BYTES_BUSINESS: '16384' } });
+    const pending = Array.from({ length: 300 }, (_, index) => ({ id: `${index}`, description: 'd', assignee: '' }));
+    const file = fileOf(t, [JSON.stringify(packetRequest({ actions: { pending } })), JSON.stringify(packetRequest())]);
+    const { exitCode, counts, lines } = await runDemo({ url: await listening(service), args: [file] });
+    assert.equal(exitCode, 1);
+    assert.equal(counts.packets, 2);
+    assert.equal(counts['steps refused'], 1);
+    assert.ok(lines.some((line) => /^line 1 +refused +413 /.test(line)));
+    assert.equal(counts.completed, 1);
+  });
+
+  test('without a key it says which variable holds one', async () => {
+    const { exitCode, errors, lines } = await runDemo({ key: '' });
+    assert.equal(exitCode, 1);
+    assert.equal(errors, 'SERVICE_API_KEY must hold an API key. The first admin key is printed when the service first starts.\n');
+    assert.deepEqual(lines, ['']);
+  });
+
+  test('with a wrong key it says that the key was refused, and does not repeat it', async (t) => {
+    const service = await startService(t);
+    const { exitCode, errors } = await runDemo({ url: await listening(service), key: 'a-wrong-key-0123456789' });
+    assert.equal(exitCode, 1);
+    assert.match(errors, /^The service refused the key in SERVICE_API_KEY\./);
+    assert.doesNotMatch(errors, /a-wrong-key/);
+  });
+
+  test('where no service answers it says so, with the address', async () => {
+    const url = `http://127.0.0.1:${await freePort()}/api/v1`;
+    const { exitCode, errors } = await runDemo({ url });
+    assert.equal(exitCode, 1);
+    assert.equal(
+      errors,
+      `No handoff service answers at ${url} (ECONNREFUSED). Start one with "npm start", or set SERVICE_URL (it ends in /api/v1).\n`,
+    );
+  });
+
+  test('at an address that leads past the API it says so', async (t) => {
+    const service = await startService(t);
+    const url = (await listening(service)).replace('/api/v1', '/api/v2');
+    const { exitCode, errors } = await runDemo({ url });
+    assert.equal(exitCode, 1);
+    assert.match(errors, /^No handoff service answers at .*\/api\/v2 \(There is nothing at this path\.\)\. .*it ends in \/api\/v1/);
+  });
+
+  test('a file that is not there is named', async (t) => {
+    const service = await startService(t);
+    const { exitCode, errors } = await runDemo({ url: await listening(service), args: ['/no/such/file.jsonl'] });
+    assert.equal(exitCode, 1);
+    assert.equal(errors, "/no/such/file.jsonl can't be read (ENOENT).\n");
+  });
+});

@@ -1,0 +1,362 @@
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+
+import { createPacket, newTenant, packetRequest, startService, type TestService } from '../../support/service.ts';
+import { stores } from '../../support/stores.ts';
+
+interface Entry {
+  id: string;
+  packet_id: string | null;
+  actor: string;
+  action: string;
+  resource: string;
+  details: Record<string, unknown>;
+  timestamp: string;
+}
+
+interface Log {
+  entries: Entry[];
+  total: number;
+  limit: number;
+  offset: number;
+}
+
+async function audit(service: TestService, query = '', key?: string): Promise<Log> {
+  const answer = await service.call('GET', `/audit${query === '' ? '' : `?${query}`}`, key === undefined ? {} : { key });
+  assert.equal(answer.status, 200, `${query}: ${answer.text}`);
+  return answer.body;
+}
+
+const actions = ({ entries }: Log) => entries.map(({ action }) => action).join(' ');
+const question = { required: true, reason: 'policy', question: 'Go on?', timeout_seconds: 60 };
+
+/** What happened to two packets and a key, one thing a minute from 09:30 on. */
+async function play(service: TestService): Promise<{ first: string; second: string; keyId: string; adminKeyId: string }> {
+  const did = async (method: string, path: string, body?: unknown, headers: Record<string, string> = {}) => {
+    const answer = await service.call(method, path, { headers, ...(body === undefined ? {} : { body }) });
+    assert.ok(answer.status < 300, `${method} ${path}: ${answer.text}`);
+    service.clock.turn(60);
+    return answer.body;
+  };
+  const { id: first } = await did('POST', '/packets', packetRequest());
+  await did('POST', `/packets/${first}/claim`, { agent_id: 'worker' });
+  await did('PATCH', `/packets/${first}`, { status: 'awaiting_human', hitl: question }, { 'X-Agent-Id': 'helper' });
+  service.clock.turn(-30);
+  await did('POST', `/packets/${first}/respond`, { response: 'Yes', responded_by: 'dana' });
+  service.clock.turn(30);
+  await did('PATCH', `/packets/${first}`, { metadata: { tags: ['new'] } });
+  const { id: second } = await did('POST', `/packets/${first}/chain`, packetRequest());
+  const { id: keyId } = await did('POST', '/keys', { name: 'ci' });
+  await did('PATCH', `/packets/${first}`, { status: 'completed' });
+  await did('DELETE', `/packets/${second}`);
+  await did('DELETE', `/keys/${keyId}`);
+  const [{ id: adminKeyId }] = (await service.call('GET', '/keys')).body;
+  return { first, second, keyId, adminKeyId };
+}
+
+for (const store of stores) {
+  describe(`GET /audit on ${store.name}`, () => {
+    test('everything that happened in the tenant, newest first: who, what, to what, when', async (t) => {
+      const service = await startService(t, { store });
+      const { first, second, keyId, adminKeyId } = await play(service);
+      const log = await audit(service);
+      assert.deepEqual(
+        log.entries.map(({ timestamp, action, actor, resource, packet_id }) => [
+          timestamp.slice(11, 19),
+          action,
+          actor,
+          resource,
+          packet_id,
+        ]),
+        [
+          ['09:39:00', 'deleted', `key:${adminKeyId}`, 'api_key', null],
+          ['09:38:00', 'expired', 'agent:frontline', 'packet', second],
+          ['09:37:00', 'completed', 'agent:worker', 'packet', first],
+          ['09:36:00', 'created', `key:${adminKeyId}`, 'api_key', null],
+          ['09:35:00', 'chained', 'agent:frontline', 'packet', first],
+          ['09:35:00', 'created', 'agent:frontline', 'packet', second],
+          ['09:34:00', 'updated', 'agent:worker', 'packet', first],
+          ['09:32:30', 'hitl_responded', 'human:dana', 'packet', first],
+          ['09:32:00', 'awaiting_human', 'agent:helper', 'packet', first],
+          ['09:31:00', 'claimed', 'agent:worker', 'packet', first],
+          ['09:30:00', 'created', 'agent:frontline', 'packet', first],
+        ],
+      );
+      assert.deepEqual([log.total, log.limit, log.offset], [11, 50, 0]);
+      assert.deepEqual(Object.keys(log).sort(), ['entries', 'limit', 'offset', 'total']);
+      for (const entry of log.entries) {
+        assert.deepEqual(Object.keys(entry), ['id', 'packet_id', 'actor', 'action', 'resource', 'details', 'timestamp']);
+        assert.match(entry.id, /^[0-9a-f-]{36}$/);
+        assert.match(entry.timestamp, /^2026-03-01T09:3\d:\d\d\.000Z$/);
+      }
+      assert.equal(new Set(log.entries.map(({ id }) => id)).size, 11);
+      assert.deepEqual(log.entries[2]!.details, { actions_completed: 0 });
+      assert.equal(log.entries[3]!.details.key_id, keyId);
+    });
+
+    test("a packet's entries are its history, the other way round", async (t) => {
+      const service = await startService(t, { store });
+      const { first } = await play(service);
+      const { events } = (await service.call('GET', `/packets/${first}/history`)).body;
+      const { entries } = await audit(service, `packet_id=${first}`);
+      assert.deepEqual(
+        entries.map(({ timestamp, action, actor, details }) => ({ timestamp, event_type: action, actor, details })).reverse(),
+        events,
+      );
+    });
+
+    test('every filter narrows, alone and with others; total counts exactly what is left', async (t) => {
+      const service = await startService(t, { store });
+      const { first, second, adminKeyId } = await play(service);
+      const cases: [query: string, expected: string][] = [
+        ['actor=agent:frontline', 'expired chained created created'],
+        ['actor=agent:worker', 'completed updated claimed'],
+        ['actor=agent:helper', 'awaiting_human'],
+        ['actor=human:dana', 'hitl_responded'],
+        [`actor=key:${adminKeyId}`, 'deleted created'],
+        ['actor=worker', ''],
+        ['action=created', 'created created created'],
+        ['action=completed', 'completed'],
+        ['action=nothing', ''],
+        [`packet_id=${second}`, 'expired created'],
+        [`packet_id=${first}`, 'completed chained updated hitl_responded awaiting_human claimed created'],
+        ['packet_id=0197b5a6-8c3e-7f01-9a2b-3c4d5e6f7a8b', ''],
+        ['packet_id=junk', ''],
+        ['created_after=2026-03-01T09:37:00.000Z', 'deleted expired completed'],
+        ['created_after=2026-03-01T09:37:00.001Z', 'deleted expired'],
+        ['created_before=2026-03-01T09:31:00.000Z', 'claimed created'],
+        ['created_before=2026-03-01T09:30:59.999Z', 'created'],
+        ['created_after=2026-03-01T09:32:00.000Z&created_before=2026-03-01T09:34:00.000Z', 'updated hitl_responded awaiting_human'],
+        ['created_after=2026-03-01T10:37:00%2B01:00', 'deleted expired completed'],
+        [
+          'created_after=2026-03-01',
+          'deleted expired completed created chained created updated hitl_responded awaiting_human claimed created',
+        ],
+        ['created_before=2026-03-01', ''],
+        ['actor=agent:frontline&action=created', 'created created'],
+        [`actor=agent:frontline&packet_id=${first}`, 'chained created'],
+        [
+          `packet_id=${first}&action=created&actor=agent:frontline&created_after=2026-03-01T09:30:00Z&created_before=2026-03-01T09:30:00Z`,
+          'created',
+        ],
+        ['action=created&created_after=2026-03-01T09:36:00.000Z', 'created'],
+      ];
+      for (const [query, expected] of cases) {
+        const log = await audit(service, query);
+        assert.equal(actions(log), expected, query);
+        assert.equal(log.total, log.entries.length, query);
+        const second = await audit(service, `${query}&limit=1&offset=1`);
+        assert.equal(actions(second), expected.split(' ')[1] ?? '', query);
+        assert.equal(second.total, log.total, query);
+      }
+    });
+
+    test('a moment without an offset is a moment in UTC, wherever the service runs', async (t) => {
+      const zone = process.env.TZ;
+      process.env.TZ = 'America/New_York';
+      t.after(() => {
+        if (zone === undefined) delete process.env.TZ;
+        else process.env.TZ = zone;
+      });
+      const service = await startService(t, { store });
+      await play(service);
+      assert.equal(actions(await audit(service, 'created_after=2026-03-01T09:37:00&created_before=2026-03-01T09:38')), 'expired completed');
+    });
+
+    test('limit and offset page through every entry once, with the exact total', async (t) => {
+      const service = await startService(t, { store });
+      const packets = Array.from({ length: 100 }, () => packetRequest());
+      for (let batch = 0; batch < 2; batch += 1) {
+        assert.equal((await service.call('POST', '/packets/batch', { body: { packets } })).status, 201);
+      }
+      await createPacket(service);
+      const whole = await audit(service, 'limit=200');
+      assert.deepEqual([whole.entries.length, whole.total, whole.limit], [200, 201, 200]);
+      const usual = await audit(service);
+      assert.deepEqual([usual.entries.length, usual.total, usual.limit], [50, 201, 50]);
+      const seen: string[] = [];
+      for (let offset = 0; offset < 210; offset += 30) {
+        const page = await audit(service, `limit=30&offset=${offset}`);
+        assert.deepEqual([page.total, page.limit, page.offset], [201, 30, offset]);
+        seen.push(...page.entries.map(({ id }) => id));
+      }
+      assert.equal(seen.length, 201);
+      assert.deepEqual(
+        seen.slice(0, 200),
+        whole.entries.map(({ id }) => id),
+      );
+      assert.equal(new Set(seen).size, 201);
+      const beyond = await audit(service, 'offset=201');
+      assert.deepEqual([beyond.entries, beyond.total], [[], 201]);
+    });
+
+    test('what is malformed is 400 and names its parameter', async (t) => {
+      const service = await startService(t, { store });
+      for (const [query, field] of [
+        ['limit=0', 'limit'],
+        ['limit=201', 'limit'],
+        ['limit=-1', 'limit'],
+        ['limit=abc', 'limit'],
+        ['offset=-1', 'offset'],
+        ['offset=x', 'offset'],
+        ['created_after=yesterday', 'created_after'],
+        ['created_before=2026-13-01', 'created_before'],
+        ['actor=a%00', 'actor'],
+        ['action=a%00', 'action'],
+        ['packet_id=a%00', 'packet_id'],
+        ['actor=a&actor=b', 'actor'],
+        ['cursor=x', 'cursor'],
+        ['resource=packet', 'resource'],
+      ]) {
+        const answer = await service.call('GET', `/audit?${query}`);
+        assert.equal(answer.status, 400, query);
+        assert.equal(answer.body.code, 'VALIDATION_ERROR', query);
+        assert.equal(answer.body.field, field, query);
+      }
+    });
+
+    test('what time does to a packet is told of as the work of the sweeper', async (t) => {
+      const service = await startService(t, { store, settings: { SERVICE_UNCLAIMED_TTL_SECONDS: '3600' } });
+      const asked = await createPacket(service, { hitl: { ...question, on_timeout: 'fail' } });
+      await service.call('PATCH', `/packets/${asked.id}`, { body: { status: 'awaiting_human' } });
+      const unclaimed = await createPacket(service);
+      service.clock.turn(60);
+      await service.handoff.runOnce.sweep();
+      service.clock.turn(3540);
+      await service.handoff.runOnce.sweep();
+      const { entries, total } = await audit(service, 'actor=system:sweeper');
+      assert.equal(total, 3);
+      assert.deepEqual(
+        entries.map(({ packet_id, action, resource, timestamp }) => [packet_id, action, resource, timestamp]),
+        [
+          [unclaimed.id, 'expired', 'packet', '2026-03-01T10:30:00.000Z'],
+          [asked.id, 'failed', 'packet', '2026-03-01T09:31:00.000Z'],
+          [asked.id, 'hitl_timed_out', 'packet', '2026-03-01T09:31:00.000Z'],
+        ],
+      );
+    });
+
+    test("keys and tenants write entries of their own, into the log of the tenant they concern; never a key's value", async (t) => {
+      const service = await startService(t, { store });
+      const [{ id: adminKeyId }] = (await service.call('GET', '/keys')).body;
+      const tenant = await newTenant(service, { tier: 'pro' });
+      assert.equal((await service.call('PATCH', `/tenants/${tenant.id}`, { body: { name: 'Renamed', max_api_keys: 9 } })).status, 200);
+      const own = await service.call('POST', '/keys', { body: { name: 'ci' }, key: tenant.key });
+      assert.equal(own.status, 201);
+      assert.equal((await service.call('DELETE', `/keys/${own.body.id}`, { key: tenant.key })).status, 204);
+      const { entries, total } = await audit(service, '', tenant.key);
+      assert.equal(total, 5);
+      assert.deepEqual(
+        entries.map(({ resource, action, actor, packet_id }) => [resource, action, actor, packet_id]),
+        [
+          ['api_key', 'deleted', `key:${tenant.keyId}`, null],
+          ['api_key', 'created', `key:${tenant.keyId}`, null],
+          ['tenant', 'updated', `key:${adminKeyId}`, null],
+          ['api_key', 'created', `key:${adminKeyId}`, null],
+          ['tenant', 'created', `key:${adminKeyId}`, null],
+        ],
+      );
+      assert.deepEqual(entries[2]!.details, { fields: ['name', 'max_api_keys'] });
+      const text = JSON.stringify(entries);
+      for (const value of [tenant.key, own.body.key]) assert.ok(!text.includes(value));
+      assert.equal((await audit(service)).total, 0);
+    });
+
+    test('what was refused is not told of', async (t) => {
+      const service = await startService(t, { store });
+      const { id } = await createPacket(service);
+      await service.call('POST', '/packets', { body: {} });
+      await service.call('PATCH', `/packets/${id}`, { body: { status: 'completed' } });
+      await service.call('PATCH', `/packets/${id}`, { body: { status: 'created' } });
+      await service.call('POST', `/packets/${id}/respond`, { body: { response: 'x', responded_by: 'y' } });
+      await service.call('POST', '/keys', { body: { name: '' } });
+      await service.call('GET', `/packets/${id}`);
+      const log = await audit(service);
+      assert.deepEqual([actions(log), log.total], ['created', 1]);
+    });
+
+    test('a hard delete leaves one entry without content in place of all the others, and the totals right', async (t) => {
+      const service = await startService(t, { store });
+      const [{ id: adminKeyId }] = (await service.call('GET', '/keys')).body;
+      const { first, second } = await play(service);
+      const before = await audit(service);
+      const own = before.entries.filter(({ packet_id }) => packet_id === first).length;
+      assert.equal((await service.call('DELETE', `/packets/${first}?hard=true`)).status, 204);
+      const after = await audit(service, 'limit=200');
+      assert.equal(after.total, before.total - own + 1);
+      assert.equal(after.entries.length, after.total);
+      const left = await audit(service, `packet_id=${first}`);
+      assert.equal(left.total, 1);
+      const { id: _, ...entry } = left.entries[0]!;
+      assert.deepEqual(entry, {
+        packet_id: first,
+        actor: `key:${adminKeyId}`,
+        action: 'deleted',
+        resource: 'packet',
+        details: {},
+        timestamp: '2026-03-01T09:40:00.000Z',
+      });
+      assert.equal(after.entries[0]!.id, left.entries[0]!.id);
+      assert.equal((await audit(service, 'actor=agent:worker')).total, 0);
+      assert.equal((await audit(service, `packet_id=${second}`)).total, 2);
+      assert.equal((await service.call('GET', `/packets/${first}/history`)).status, 404);
+    });
+
+    test('a hard delete under X-Agent-Id names that agent', async (t) => {
+      const service = await startService(t, { store });
+      const { id } = await createPacket(service);
+      const removed = await service.call('DELETE', `/packets/${id}?hard=true`, { headers: { 'X-Agent-Id': 'cleaner' } });
+      assert.equal(removed.status, 204);
+      assert.deepEqual(
+        (await audit(service)).entries.map(({ actor, action }) => [actor, action]),
+        [['agent:cleaner', 'deleted']],
+      );
+    });
+
+    test('totals stay exact when creates, claims and hard deletes happen at once', async (t) => {
+      const service = await startService(t, { store });
+      const created = await Promise.all(Array.from({ length: 20 }, () => createPacket(service)));
+      await Promise.all(
+        created.flatMap(({ id }, index) => [
+          service.call('POST', `/packets/${id}/claim`, { body: { agent_id: 'worker' } }),
+          ...(index % 2 === 0 ? [service.call('DELETE', `/packets/${id}?hard=true`)] : []),
+          createPacket(service),
+        ]),
+      );
+      const log = await audit(service, 'limit=200');
+      // 10 packets kept with two entries, 10 removed with one, 20 new ones with one.
+      assert.deepEqual([log.total, log.entries.length], [50, 50]);
+      for (const [action, count] of [
+        ['created', 30],
+        ['claimed', 10],
+        ['deleted', 10],
+      ] as const) {
+        assert.equal((await audit(service, `action=${action}`)).total, count, action);
+      }
+    });
+
+    test("another tenant's entries are not shown, filtered or counted", async (t) => {
+      const service = await startService(t, { store });
+      const { key } = await newTenant(service);
+      const { first } = await play(service);
+      const packet = await createPacket(service, {}, key);
+      assert.deepEqual(
+        [(await audit(service, `packet_id=${first}`, key)).total, (await audit(service, 'actor=agent:worker', key)).total],
+        [0, 0],
+      );
+      const theirs = await audit(service, '', key);
+      assert.deepEqual(
+        theirs.entries.map(({ resource, action }) => `${resource} ${action}`),
+        ['packet created', 'api_key created', 'tenant created'],
+      );
+      assert.equal(theirs.total, 3);
+      assert.equal((await audit(service, `packet_id=${packet.id}`)).total, 0);
+      assert.equal((await audit(service)).total, 11);
+    });
+
+    test('401 without a key', async (t) => {
+      const service = await startService(t, { store });
+      assert.equal((await service.call('GET', '/audit', { key: null })).status, 401);
+    });
+  });
+}

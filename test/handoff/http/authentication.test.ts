@@ -1,0 +1,318 @@
+import assert from 'node:assert/strict';
+import { randomBytes } from 'node:crypto';
+import { request } from 'node:http';
+import { connect } from 'node:net';
+import { describe, test } from 'node:test';
+import { keyFrom } from '../../../src/handoff/rules/keys.ts';
+import { createAccessService } from '../../../src/handoff/service/access.ts';
+import { openStore } from '../../../src/handoff/store/store.ts';
+import { createIds } from '../../../src/kit/id.ts';
+import { adminKey, newTenant, packetRequest, startService, type TestAnswer, TestClock, type TestService } from '../../support/service.ts';
+import { stores } from '../../support/stores.ts';
+
+/** A key of the right form that nobody has. */
+const unknownKey = () => keyFrom(randomBytes(32));
+
+/** A key of ours with one character changed, so that its checksum is wrong. */
+const mistypedKey = () => {
+  const key = unknownKey();
+  return `${key.slice(0, 20)}${key[20] === 'x' ? 'y' : 'x'}${key.slice(21)}`;
+};
+
+function assertUnauthorized({ status, body, text }: TestAnswer): void {
+  assert.equal(status, 401, text);
+  const { request_id, detail, ...rest } = body;
+  assert.deepEqual(rest, { code: 'UNAUTHORIZED', field: null, status_code: 401 });
+  assert.equal(typeof detail, 'string');
+  assert.equal(typeof request_id, 'string');
+}
+
+/** A call from an address of its own. */
+async function callFrom(service: TestService, remoteAddress: string, key: string): Promise<number> {
+  const answer = await service.handoff.app.inject({ method: 'GET', url: '/api/v1/packets', remoteAddress, headers: { 'x-api-key': key } });
+  return answer.statusCode;
+}
+
+/** A call over a real connection, with header lines as given. */
+async function callOverSocket(address: string, headers: Record<string, string | string[]>): Promise<{ status: number; body: string }> {
+  return await new Promise((resolve, reject) => {
+    const sent = request(`${address}/api/v1/packets`, { headers }, (answer) => {
+      let body = '';
+      answer.setEncoding('utf8');
+      answer.on('data', (chunk) => {
+        body += chunk;
+      });
+      answer.on('end', () => resolve({ status: answer.statusCode!, body }));
+    });
+    sent.on('error', reject);
+    sent.end();
+  });
+}
+
+/** What comes back for bytes that no HTTP client would send. */
+async function sendBytes(address: string, bytes: string): Promise<string> {
+  const { hostname, port } = new URL(address);
+  return await new Promise((resolve, reject) => {
+    let text = '';
+    const socket = connect(Number(port), hostname, () => socket.write(bytes));
+    socket.setEncoding('utf8');
+    socket.on('data', (chunk) => {
+      text += chunk;
+    });
+    socket.on('end', () => resolve(text));
+    socket.on('error', reject);
+  });
+}
+
+for (const store of stores) {
+  describe(`The key of a request, on ${store.name}`, () => {
+    test('401 without a key, with an empty one, with a wrong one, and with one that was mistyped', async (t) => {
+      const service = await startService(t, { store });
+      for (const key of [
+        null,
+        '',
+        'wrong',
+        unknownKey(),
+        mistypedKey(),
+        'svc_',
+        adminKey.slice(0, -1),
+        `${adminKey}x`,
+        adminKey.toUpperCase(),
+        '\u00e9'.repeat(20),
+      ]) {
+        assertUnauthorized(await service.call('GET', '/packets', { key }));
+      }
+      assert.equal((await service.call('GET', '/packets')).status, 200);
+    });
+
+    test('401 for a wrong key comes before anything is said of the path, the body or the resource', async (t) => {
+      const service = await startService(t, { store });
+      assertUnauthorized(await service.call('GET', '/packets/unknown', { key: 'wrong' }));
+      assertUnauthorized(await service.call('POST', '/packets', { key: 'wrong', raw: '{broken' }));
+      assertUnauthorized(await service.call('POST', '/packets', { key: 'wrong', raw: 'x', headers: { 'content-type': 'text/plain' } }));
+      assertUnauthorized(await service.call('POST', '/packets', { key: 'wrong', raw: 'x'.repeat(2_000_000) }));
+      assertUnauthorized(await service.call('GET', '/tenants', { key: 'wrong' }));
+    });
+
+    test('401 for a key anywhere but in the header X-API-Key', async (t) => {
+      const service = await startService(t, { store });
+      assertUnauthorized(await service.call('GET', `/packets?api_key=${adminKey}`, { key: null }));
+      assertUnauthorized(await service.call('GET', `/packets?X-API-Key=${adminKey}`, { key: null }));
+      assertUnauthorized(await service.call('POST', '/packets', { key: null, body: packetRequest({ api_key: adminKey }) }));
+      assertUnauthorized(await service.call('GET', '/packets', { key: null, headers: { authorization: `Bearer ${adminKey}` } }));
+      assertUnauthorized(await service.call('GET', '/packets', { key: null, headers: { cookie: `X-API-Key=${adminKey}` } }));
+    });
+
+    test('a revoked key is refused at the very next request', async (t) => {
+      const service = await startService(t, { store });
+      const tenant = await newTenant(service);
+      assert.equal((await service.call('GET', '/packets', { key: tenant.key })).status, 200);
+      assert.equal((await service.call('DELETE', `/keys/${tenant.keyId}`)).status, 204);
+      assertUnauthorized(await service.call('GET', '/packets', { key: tenant.key }));
+    });
+
+    test('the keys of a deleted tenant are refused at the very next request', async (t) => {
+      const service = await startService(t, { store });
+      const tenant = await newTenant(service);
+      const second = await service.call('POST', '/keys', { key: tenant.key, body: { name: 'second' } });
+      for (const key of [tenant.key, second.body.key]) assert.equal((await service.call('GET', '/packets', { key })).status, 200);
+      assert.equal((await service.call('DELETE', `/tenants/${tenant.id}`)).status, 204);
+      for (const key of [tenant.key, second.body.key]) assertUnauthorized(await service.call('GET', '/packets', { key }));
+    });
+
+    test('a key that revokes itself is refused from then on', async (t) => {
+      const service = await startService(t, { store });
+      const tenant = await newTenant(service);
+      assert.equal((await service.call('DELETE', `/keys/${tenant.keyId}`, { key: tenant.key })).status, 204);
+      assertUnauthorized(await service.call('GET', '/keys', { key: tenant.key }));
+    });
+
+    test('no revoked key is let in among requests in flight, once the revocation was answered', async (t) => {
+      const service = await startService(t, { store });
+      const tenant = await newTenant(service);
+      let revoked = false;
+      const reader = async () => {
+        for (let call = 0; call < 30; call += 1) {
+          const wasRevoked = revoked;
+          const { status } = await service.call('GET', '/packets', { key: tenant.key });
+          if (wasRevoked) assert.notEqual(status, 200);
+        }
+      };
+      const readers = Promise.all([reader(), reader(), reader(), reader()]);
+      assert.equal((await service.call('DELETE', `/keys/${tenant.keyId}`)).status, 204);
+      revoked = true;
+      await readers;
+      assertUnauthorized(await service.call('GET', '/packets', { key: tenant.key }));
+    });
+
+    test('a key of our own form with a wrong checksum is refused before the database is asked', async () => {
+      const opened = await store.open();
+      const clock = new TestClock();
+      const newId = createIds();
+      const data = await openStore({ databaseUrl: opened.url, clock: clock.read, newId });
+      const access = createAccessService({
+        store: data,
+        clock: clock.read,
+        newId,
+        random: (bytes) => void randomBytes(bytes.length).copy(bytes),
+      });
+      assert.equal(await access.authenticate(unknownKey()), undefined);
+      await data.close();
+      // Whoever asks a closed database fails.
+      await assert.rejects(async () => access.authenticate(unknownKey()));
+      for (const key of [mistypedKey(), 'svc_', `${unknownKey()}x`, unknownKey().slice(0, -1), 'x'.repeat(10_240), ''])
+        assert.equal(await access.authenticate(key), undefined);
+      await opened.drop();
+    });
+  });
+}
+
+for (const store of stores.filter(({ name }) => name !== 'SQLite in memory')) {
+  describe(`The keys of two instances over one database, on ${store.name}`, () => {
+    async function startTwo(t: Parameters<typeof startService>[0]): Promise<[TestService, TestService]> {
+      const first = await startService(t, { store });
+      return [first, await startService(t, { databaseUrl: first.databaseUrl, clock: first.clock })];
+    }
+
+    test('a key made on one is known to the other at once', async (t) => {
+      const [first, second] = await startTwo(t);
+      const tenant = await newTenant(first);
+      assert.equal((await second.call('GET', '/packets', { key: tenant.key })).status, 200);
+    });
+
+    test('a key revoked on one is refused by the other at the very next request', async (t) => {
+      const [first, second] = await startTwo(t);
+      const tenant = await newTenant(first);
+      assert.equal((await second.call('GET', '/packets', { key: tenant.key })).status, 200);
+      assert.equal((await first.call('DELETE', `/keys/${tenant.keyId}`)).status, 204);
+      assertUnauthorized(await second.call('GET', '/packets', { key: tenant.key }));
+      assertUnauthorized(await first.call('GET', '/packets', { key: tenant.key }));
+    });
+
+    test('the keys of a tenant deleted on one are refused by the other at the very next request', async (t) => {
+      const [first, second] = await startTwo(t);
+      const tenant = await newTenant(first);
+      assert.equal((await second.call('GET', '/packets', { key: tenant.key })).status, 200);
+      assert.equal((await first.call('DELETE', `/tenants/${tenant.id}`)).status, 204);
+      assertUnauthorized(await second.call('GET', '/packets', { key: tenant.key }));
+    });
+
+    test('what one changes of a tenant, the other goes by at the very next request', async (t) => {
+      const [first, second] = await startTwo(t);
+      const tenant = await newTenant(first);
+      assert.equal((await second.call('POST', '/packets', { key: tenant.key, body: packetRequest() })).status, 201);
+      assert.equal((await first.call('PATCH', `/tenants/${tenant.id}`, { body: { handoffs_per_day: 0 } })).status, 200);
+      assert.equal((await second.call('POST', '/packets', { key: tenant.key, body: packetRequest() })).status, 429);
+    });
+
+    test('one admin key opens both, and the second start neither makes nor shows another', async (t) => {
+      const [first, second] = await startTwo(t);
+      assert.equal(second.handoff.adminKey, undefined);
+      const keys = await second.call('GET', '/keys');
+      assert.equal(keys.status, 200);
+      assert.equal(keys.body.length, 1);
+      assert.deepEqual((await first.call('GET', '/keys')).body, keys.body);
+    });
+  });
+}
+
+describe('Wrong keys', () => {
+  const wrong = (service: TestService, key = 'wrong') => service.call('GET', '/packets', { key });
+
+  test('30 a minute from one address are 401, the next are 429, and right keys from there still work', async (t) => {
+    const service = await startService(t);
+    const tenant = await newTenant(service);
+    for (let guess = 0; guess < 30; guess += 1) assertUnauthorized(await wrong(service, guess % 2 === 0 ? unknownKey() : mistypedKey()));
+    for (const key of [unknownKey(), mistypedKey(), 'x']) {
+      const refused = await wrong(service, key);
+      assert.equal(refused.status, 429);
+      assert.equal(refused.body.code, 'RATE_LIMITED');
+      assert.equal(refused.body.field, null);
+      assert.equal(refused.headers['retry-after'], '60');
+    }
+    assert.equal((await wrong(service, tenant.key)).status, 200);
+    assert.equal((await wrong(service, adminKey)).status, 200);
+  });
+
+  test('waiting as long as Retry-After says helps, and what was refused did not lengthen the wait', async (t) => {
+    const service = await startService(t);
+    for (let guess = 0; guess < 30; guess += 1) await wrong(service);
+    for (let second = 0; second < 59; second += 1) {
+      service.clock.turn(1);
+      const refused = await wrong(service);
+      assert.equal(refused.status, 429);
+      assert.equal(refused.headers['retry-after'], String(59 - second));
+    }
+    service.clock.turn(1);
+    assertUnauthorized(await wrong(service));
+  });
+
+  test('of 100 at once, exactly 30 are told that they are wrong', async (t) => {
+    const service = await startService(t);
+    const answers = await Promise.all(Array.from({ length: 100 }, () => wrong(service, unknownKey())));
+    assert.equal(answers.filter(({ status }) => status === 401).length, 30);
+    assert.equal(answers.filter(({ status }) => status === 429).length, 70);
+  });
+
+  test('are counted for each address by itself', async (t) => {
+    const service = await startService(t);
+    for (let guess = 0; guess < 30; guess += 1) assert.equal(await callFrom(service, '198.51.100.1', 'wrong'), 401);
+    assert.equal(await callFrom(service, '198.51.100.1', 'wrong'), 429);
+    assert.equal(await callFrom(service, '198.51.100.2', 'wrong'), 401);
+    assert.equal(await callFrom(service, '198.51.100.1', adminKey), 200);
+  });
+
+  test('no key at all is no guess and is always 401', async (t) => {
+    const service = await startService(t);
+    for (let call = 0; call < 40; call += 1) assertUnauthorized(await service.call('GET', '/packets', { key: null }));
+    assertUnauthorized(await wrong(service));
+  });
+});
+
+describe('A key as it travels', () => {
+  test('two X-API-Key headers are 401, be both right', async (t) => {
+    const service = await startService(t);
+    const address = await service.handoff.start();
+    assert.equal((await callOverSocket(address, { 'X-API-Key': adminKey })).status, 200);
+    for (const pair of [
+      [adminKey, adminKey],
+      [adminKey, 'wrong'],
+      ['wrong', adminKey],
+    ]) {
+      const { status, body } = await callOverSocket(address, { 'X-API-Key': pair });
+      assert.equal(status, 401, body);
+      assert.equal(JSON.parse(body).code, 'UNAUTHORIZED');
+    }
+  });
+
+  test('a key of 10 KB is 401', async (t) => {
+    const service = await startService(t);
+    const address = await service.handoff.start();
+    assert.equal((await callOverSocket(address, { 'X-API-Key': 'k'.repeat(10_240) })).status, 401);
+    assert.equal((await callOverSocket(address, { 'X-API-Key': `svc_${'k'.repeat(10_240)}` })).status, 401);
+  });
+
+  test('headers too large to be read, or with a NUL in them, get an error body and nothing else', async (t) => {
+    const service = await startService(t);
+    const address = await service.handoff.start();
+    const nul = await sendBytes(address, `GET /api/v1/packets HTTP/1.1\r\nHost: x\r\nX-API-Key: ${adminKey}\0\r\n\r\n`);
+    assert.match(nul, /^HTTP\/1\.1 400 /);
+    const large = await sendBytes(address, `GET /api/v1/packets HTTP/1.1\r\nHost: x\r\nX-API-Key: ${'k'.repeat(40_000)}\r\n\r\n`);
+    assert.match(large, /^HTTP\/1\.1 431 /);
+    for (const text of [nul, large]) {
+      const body = JSON.parse(text.slice(text.indexOf('\r\n\r\n')));
+      assert.deepEqual(Object.keys(body).slice(0, 4), ['detail', 'code', 'field', 'status_code']);
+      assert.equal(body.status_code, Number(text.slice(9, 12)));
+    }
+  });
+
+  test('a key with a space behind it is the key, since HTTP strips it', async (t) => {
+    const service = await startService(t);
+    const address = await service.handoff.start();
+    const answer = await sendBytes(
+      address,
+      `GET /api/v1/packets HTTP/1.1\r\nHost: x\r\nX-API-Key: ${adminKey}   \r\nConnection: close\r\n\r\n`,
+    );
+    assert.match(answer, /^HTTP\/1\.1 200 /);
+  });
+});

@@ -1,0 +1,162 @@
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+
+import { statuses } from '../../../src/handoff/model/common.ts';
+import { happenings, historyOf, packetIn, refusal, unknownId } from '../../support/life.ts';
+import { createPacket, newTenant, packetRequest, startService, type TestService } from '../../support/service.ts';
+import { stores } from '../../support/stores.ts';
+
+const chain = (service: TestService, id: string, body: unknown = packetRequest(), headers: Record<string, string> = {}) =>
+  service.call('POST', `/packets/${id}/chain`, { body, headers });
+
+/** A request that carries as little as it may. */
+const next = {
+  metadata: { source_agent: { id: 'resolver', name: 'Resolver', framework: 'cli' }, target_agent: { id: 'ledger', name: 'Ledger' } },
+  context: { summary: 'Refunded; book it.' },
+};
+
+for (const store of stores) {
+  describe(`POST /packets/{id}/chain on ${store.name}`, () => {
+    test('201: a new packet, linked to the one in the path', async (t) => {
+      const service = await startService(t, { store });
+      const parent = await createPacket(service);
+      const answer = await chain(service, parent.id);
+      assert.equal(answer.status, 201);
+      assert.notEqual(answer.body.id, parent.id);
+      assert.deepEqual([answer.body.parent_packet_id, answer.body.status, answer.body.revision], [parent.id, 'created', 1]);
+      assert.equal(answer.headers.etag, '"1"');
+      assert.deepEqual((await service.call('GET', `/packets/${answer.body.id}`)).body, answer.body);
+    });
+
+    test('the new packet has what was sent and nothing of its parent', async (t) => {
+      const service = await startService(t, { store });
+      const parent = await createPacket(service, { hitl: { required: true, reason: 'R', question: 'Q' } });
+      const { status, body } = await chain(service, parent.id, next);
+      assert.equal(status, 201);
+      assert.deepEqual(body.metadata, { ...next.metadata, priority: 'normal', tags: [], created_at: body.created_at });
+      assert.deepEqual(body.context, { ...next.context, conversation_state: [], artifacts: [], custom: {} });
+      assert.deepEqual([body.decisions, body.dependencies, body.hitl], [[], [], null]);
+      assert.deepEqual(body.actions, { pending: [], completed: [], failed: [] });
+    });
+
+    for (const status of statuses) {
+      test(`the parent may be ${status}, and stays as it was to the last byte`, async (t) => {
+        const service = await startService(t, { store });
+        const { id } = await packetIn(service, status);
+        const before = await service.call('GET', `/packets/${id}`);
+        service.clock.turn(60);
+        assert.equal((await chain(service, id)).status, 201);
+        const after = await service.call('GET', `/packets/${id}`);
+        assert.equal(after.text, before.text);
+        assert.equal(after.headers.etag, before.headers.etag);
+      });
+    }
+
+    test('history: the child is created from its parent, and the parent is chained', async (t) => {
+      const service = await startService(t, { store });
+      const parent = await packetIn(service, 'completed');
+      service.clock.turn(60);
+      const { body: child } = await chain(service, parent.id, next);
+      const timestamp = '2026-03-01T09:31:00.000Z';
+      const actor = 'agent:resolver';
+      assert.deepEqual(await historyOf(service, child.id), [
+        { timestamp, event_type: 'created', actor, details: { parent_packet_id: parent.id } },
+      ]);
+      assert.deepEqual((await historyOf(service, parent.id)).at(-1), {
+        timestamp,
+        event_type: 'chained',
+        actor,
+        details: { child_packet_id: child.id },
+      });
+    });
+
+    test('the agent in X-Agent-Id is named in both histories', async (t) => {
+      const service = await startService(t, { store });
+      const parent = await createPacket(service);
+      const { body: child } = await chain(service, parent.id, next, { 'X-Agent-Id': 'router' });
+      assert.equal((await historyOf(service, child.id))[0]?.actor, 'agent:router');
+      assert.equal((await historyOf(service, parent.id)).at(-1)?.actor, 'agent:router');
+    });
+
+    test('a chain goes on link by link', async (t) => {
+      const service = await startService(t, { store });
+      let { id } = await createPacket(service);
+      for (let link = 0; link < 5; link += 1) {
+        const { status, body } = await chain(service, id, next);
+        assert.equal(status, 201);
+        assert.equal(body.parent_packet_id, id);
+        id = body.id;
+      }
+      assert.deepEqual(await happenings(service, id), ['created']);
+      assert.equal((await service.call('GET', '/packets')).body.total, 6);
+    });
+
+    test('400: the body is a create request without parent_packet_id', async (t) => {
+      const service = await startService(t, { store });
+      const parent = await createPacket(service);
+      const wrong: [unknown, string | null][] = [
+        [{ ...next, parent_packet_id: parent.id }, 'parent_packet_id'],
+        [{ ...next, status: 'claimed' }, 'status'],
+        [{ metadata: next.metadata }, 'context'],
+        [{ ...next, context: {} }, 'context.summary'],
+        [{ ...next, metadata: { ...next.metadata, source_agent: { id: 'r', name: 'R' } } }, 'metadata.source_agent.framework'],
+        [undefined, null],
+      ];
+      for (const [body, field] of wrong) {
+        const answer = await service.call('POST', `/packets/${parent.id}/chain`, { body });
+        assert.equal(answer.status, 400, field ?? 'no body');
+        assert.deepEqual([answer.body.code, answer.body.field], ['VALIDATION_ERROR', field]);
+      }
+      assert.deepEqual(await happenings(service, parent.id), ['created']);
+      assert.equal((await service.call('GET', '/packets')).body.total, 1);
+    });
+
+    test('null for an optional field is as if it were left out', async (t) => {
+      const service = await startService(t, { store });
+      const parent = await createPacket(service);
+      const answer = await chain(service, parent.id, { ...next, decisions: null, actions: null, dependencies: null, hitl: null });
+      assert.equal(answer.status, 201);
+      assert.deepEqual([answer.body.decisions, answer.body.hitl], [[], null]);
+    });
+
+    test("404: an unknown parent, a malformed id and another tenant's are answered alike, and nothing is created", async (t) => {
+      const service = await startService(t, { store });
+      const other = await newTenant(service);
+      const parent = await createPacket(service);
+      const as = { body: next, key: other.key };
+      const unknown = await service.call('POST', `/packets/${unknownId}/chain`, as);
+      assert.equal(unknown.status, 404);
+      assert.equal(unknown.body.code, 'NOT_FOUND');
+      for (const id of [parent.id, 'not-an-id']) {
+        const answer = await service.call('POST', `/packets/${id}/chain`, as);
+        assert.equal(answer.status, 404);
+        assert.deepEqual(refusal(answer), refusal(unknown));
+      }
+      assert.deepEqual(await happenings(service, parent.id), ['created']);
+      assert.equal((await service.call('GET', '/packets', { key: other.key })).body.total, 0);
+    });
+
+    test('a chained packet counts towards the daily cap, and a refused one leaves no trace on its parent', async (t) => {
+      const service = await startService(t, { store });
+      const { key } = await newTenant(service, { handoffs_per_day: 2 });
+      const parent = await createPacket(service, {}, key);
+      const as = { body: next, key };
+      assert.equal((await service.call('POST', `/packets/${parent.id}/chain`, as)).status, 201);
+      const refused = await service.call('POST', `/packets/${parent.id}/chain`, as);
+      assert.equal(refused.status, 429);
+      assert.deepEqual([refused.body.code, Number(refused.headers['retry-after'])], ['RATE_LIMITED', 14.5 * 3600]);
+      assert.deepEqual(await happenings(service, parent.id, key), ['created', 'chained']);
+    });
+
+    test('30 that continue one packet at once are 30 packets and 30 links', async (t) => {
+      const service = await startService(t, { store });
+      const parent = await createPacket(service);
+      const answers = await Promise.all(Array.from({ length: 30 }, () => chain(service, parent.id, next)));
+      for (const { status } of answers) assert.equal(status, 201);
+      const children = answers.map(({ body }) => body.id as string).sort();
+      assert.equal(new Set(children).size, 30);
+      const linked = (await historyOf(service, parent.id)).filter(({ event_type }) => event_type === 'chained');
+      assert.deepEqual(linked.map(({ details }) => details.child_packet_id as string).sort(), children);
+    });
+  });
+}

@@ -1,0 +1,189 @@
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+
+import { claimant, happenings, historyOf, packetIn, refusal, unknownId } from '../../support/life.ts';
+import { createPacket, newTenant, startService } from '../../support/service.ts';
+import { stores } from '../../support/stores.ts';
+
+for (const store of stores) {
+  describe(`POST /packets/{id}/claim on ${store.name}`, () => {
+    test('200: the packet is claimed, by whom and when', async (t) => {
+      const service = await startService(t, { store });
+      const before = await createPacket(service);
+      service.clock.turn(60);
+      const answer = await service.call('POST', `/packets/${before.id}/claim`, { body: claimant });
+      assert.equal(answer.status, 200);
+      const at = '2026-03-01T09:31:00.000Z';
+      assert.deepEqual(answer.body, { ...before, status: 'claimed', claimed_by: claimant, claimed_at: at, updated_at: at, revision: 2 });
+      assert.equal(answer.headers.etag, '"2"');
+      assert.deepEqual((await service.call('GET', `/packets/${before.id}`)).body, answer.body);
+      assert.deepEqual((await historyOf(service, before.id)).at(-1), {
+        timestamp: at,
+        event_type: 'claimed',
+        actor: 'agent:resolver',
+        details: claimant,
+      });
+    });
+
+    test('agent_name defaults to agent_id and framework to null, left out or null', async (t) => {
+      const service = await startService(t, { store });
+      for (const body of [{ agent_id: 'solo' }, { agent_id: 'solo', agent_name: null, framework: null }]) {
+        const { id } = await createPacket(service);
+        const answer = await service.call('POST', `/packets/${id}/claim`, { body });
+        assert.equal(answer.status, 200);
+        assert.deepEqual(answer.body.claimed_by, { agent_id: 'solo', agent_name: 'solo', framework: null });
+      }
+    });
+
+    test('an agent other than the target may claim; the target agent stays as it was named', async (t) => {
+      const service = await startService(t, { store });
+      const { id, metadata } = await createPacket(service);
+      const answer = await service.call('POST', `/packets/${id}/claim`, { body: { agent_id: 'stand-in' } });
+      assert.equal(answer.status, 200);
+      assert.deepEqual(answer.body.metadata, metadata);
+    });
+
+    test('the list shows the packet as claimed', async (t) => {
+      const service = await startService(t, { store });
+      const { id } = await packetIn(service, 'claimed');
+      await createPacket(service);
+      const { body } = await service.call('GET', '/packets?status=claimed');
+      assert.equal(body.total, 1);
+      assert.deepEqual([body.packets[0].id, body.packets[0].claimed_by], [id, claimant]);
+      assert.equal((await service.call('GET', '/packets?status=created')).body.total, 1);
+    });
+
+    test('400: agent_id is required, texts are not empty, and nothing unknown is taken', async (t) => {
+      const service = await startService(t, { store });
+      const { id } = await createPacket(service);
+      const wrong: [unknown, string | null][] = [
+        [{}, 'agent_id'],
+        [{ agent_name: 'Resolver' }, 'agent_id'],
+        [{ agent_id: null }, 'agent_id'],
+        [{ agent_id: '' }, 'agent_id'],
+        [{ agent_id: 7 }, 'agent_id'],
+        [{ ...claimant, agent_name: '' }, 'agent_name'],
+        [{ ...claimant, framework: 7 }, 'framework'],
+        [{ ...claimant, claimed_at: '2026-01-01T00:00:00Z' }, 'claimed_at'],
+        [undefined, null],
+      ];
+      for (const [body, field] of wrong) {
+        const answer = await service.call('POST', `/packets/${id}/claim`, { body });
+        assert.equal(answer.status, 400, JSON.stringify(body));
+        assert.deepEqual([answer.body.code, answer.body.field], ['VALIDATION_ERROR', field]);
+      }
+      assert.equal((await service.call('GET', `/packets/${id}`)).body.status, 'created');
+    });
+
+    for (const status of ['claimed', 'in_progress', 'completed'] as const) {
+      test(`409: a packet that is ${status} answers with its holder, and stays with it`, async (t) => {
+        const service = await startService(t, { store });
+        const packet = await packetIn(service, status);
+        service.clock.turn(60);
+        for (const body of [{ agent_id: 'late' }, claimant]) {
+          const answer = await service.call('POST', `/packets/${packet.id}/claim`, { body });
+          assert.equal(answer.status, 409);
+          const { detail, ...rest } = refusal(answer);
+          assert.match(String(detail), /^[A-Z].*Resolver.*\.$/, 'detail stays a sentence');
+          assert.deepEqual(rest, {
+            code: 'CONFLICT',
+            field: null,
+            status_code: 409,
+            claimed_by: { ...claimant, claimed_at: packet.claimed_at },
+          });
+        }
+        assert.deepEqual((await service.call('GET', `/packets/${packet.id}`)).body, packet);
+      });
+    }
+
+    for (const status of ['failed', 'awaiting_human'] as const) {
+      test(`409: a packet that is ${status} answers with null where no one ever held it`, async (t) => {
+        const service = await startService(t, { store });
+        const { id } = await packetIn(service, status);
+        const answer = await service.call('POST', `/packets/${id}/claim`, { body: claimant });
+        assert.equal(answer.status, 409);
+        assert.deepEqual([answer.body.code, answer.body.claimed_by], ['CONFLICT', null]);
+      });
+
+      test(`409: a packet that is ${status} answers with who held it last`, async (t) => {
+        const service = await startService(t, { store });
+        const { id, claimed_at } = await packetIn(service, 'claimed');
+        await service.call('PATCH', `/packets/${id}`, { body: { status } });
+        service.clock.turn(60);
+        const answer = await service.call('POST', `/packets/${id}/claim`, { body: { agent_id: 'late' } });
+        assert.equal(answer.status, 409);
+        assert.deepEqual(answer.body.claimed_by, { ...claimant, claimed_at });
+      });
+    }
+
+    test('410: an expired packet is gone, whoever held it', async (t) => {
+      const service = await startService(t, { store });
+      const free = await packetIn(service, 'expired');
+      const held = await packetIn(service, 'claimed');
+      await service.call('PATCH', `/packets/${held.id}`, { body: { status: 'expired' } });
+      for (const { id } of [free, held]) {
+        const answer = await service.call('POST', `/packets/${id}/claim`, { body: claimant });
+        assert.equal(answer.status, 410);
+        assert.deepEqual([answer.body.code, answer.body.field, answer.body.status_code], ['GONE', null, 410]);
+      }
+    });
+
+    test("404: an unknown id, a malformed one and another tenant's are answered alike", async (t) => {
+      const service = await startService(t, { store });
+      const other = await newTenant(service);
+      const { id } = await createPacket(service);
+      const unknown = await service.call('POST', `/packets/${unknownId}/claim`, { body: claimant, key: other.key });
+      assert.equal(unknown.status, 404);
+      assert.equal(unknown.body.code, 'NOT_FOUND');
+      for (const hidden of [id, 'not-an-id', '%00', "'"]) {
+        const answer = await service.call('POST', `/packets/${hidden}/claim`, { body: claimant, key: other.key });
+        assert.equal(answer.status, 404, hidden);
+        assert.deepEqual(refusal(answer), refusal(unknown));
+      }
+      assert.deepEqual(await happenings(service, id), ['created']);
+    });
+
+    test('of 100 that claim at once one wins, and 99 get 409 with the winner', async (t) => {
+      const service = await startService(t, { store });
+      const { id } = await createPacket(service);
+      const answers = await Promise.all(
+        Array.from({ length: 100 }, (_, index) => service.call('POST', `/packets/${id}/claim`, { body: { agent_id: `agent-${index}` } })),
+      );
+      const winners = answers.filter(({ status }) => status === 200);
+      const losers = answers.filter(({ status }) => status === 409);
+      assert.deepEqual([winners.length, losers.length], [1, 99]);
+      const { claimed_by, claimed_at } = winners[0]!.body;
+      for (const { body } of losers) assert.deepEqual(body.claimed_by, { ...claimed_by, claimed_at });
+      assert.deepEqual(await happenings(service, id), ['created', 'claimed']);
+      assert.equal((await service.call('GET', `/packets/${id}`)).body.revision, 2);
+    });
+
+    test('of 20 packets that 5 agents all want, each goes to exactly one', async (t) => {
+      const service = await startService(t, { store });
+      const packets = await Promise.all(Array.from({ length: 20 }, () => createPacket(service)));
+      const tries = packets.flatMap(({ id }) => [0, 1, 2, 3, 4].map((agent) => ({ id, agent_id: `agent-${agent}` })));
+      const answers = await Promise.all(
+        tries.map(({ id, agent_id }) => service.call('POST', `/packets/${id}/claim`, { body: { agent_id } })),
+      );
+      const won = answers.filter(({ status }) => status === 200).map(({ body }) => body.id as string);
+      assert.deepEqual([...won].sort(), packets.map(({ id }) => id as string).sort());
+      assert.equal(answers.filter(({ status }) => status === 409).length, 80);
+    });
+
+    test('a claim and a delete at once: the packet ends expired, and the claim was before it or finds it gone', async (t) => {
+      const service = await startService(t, { store });
+      for (let round = 0; round < 10; round += 1) {
+        const { id } = await createPacket(service);
+        const claim = () => service.call('POST', `/packets/${id}/claim`, { body: claimant });
+        const remove = () => service.call('DELETE', `/packets/${id}`);
+        const [first, second] = await Promise.all(round % 2 === 0 ? [claim(), remove()] : [remove(), claim()]);
+        const [claimed, removed] = round % 2 === 0 ? [first, second] : [second, first];
+        assert.equal(removed.status, 204);
+        assert.ok([200, 410].includes(claimed.status), claimed.text);
+        const expected = claimed.status === 200 ? ['created', 'claimed', 'expired'] : ['created', 'expired'];
+        assert.deepEqual(await happenings(service, id), expected);
+        assert.equal((await service.call('GET', `/packets/${id}`)).body.status, 'expired');
+      }
+    });
+  });
+}

@@ -1,0 +1,212 @@
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+
+import { claimant, happenings, packetIn, refusal, unknownId } from '../../support/life.ts';
+import { createPacket, newTenant, packetRequest, startService, type TestAnswer, type TestService } from '../../support/service.ts';
+import { openPostgresDatabase, stores } from '../../support/stores.ts';
+
+const get = (service: TestService, id: string, headers: Record<string, string> = {}) => service.call('GET', `/packets/${id}`, { headers });
+
+/** The operations that take `If-Match`: the status in which they succeed, and with what. */
+const operations = [
+  { name: 'PATCH', method: 'PATCH', tail: '', from: 'created', body: { context: { summary: 'Found.' } }, success: 200 },
+  { name: 'claim', method: 'POST', tail: '/claim', from: 'created', body: claimant, success: 200 },
+  {
+    name: 'respond',
+    method: 'POST',
+    tail: '/respond',
+    from: 'awaiting_human',
+    body: { response: 'Yes', responded_by: 'dana' },
+    success: 200,
+  },
+  { name: 'DELETE', method: 'DELETE', tail: '', from: 'created', body: undefined, success: 204 },
+  { name: 'hard DELETE', method: 'DELETE', tail: '?hard=true', from: 'created', body: undefined, success: 204 },
+] as const;
+
+type Operation = (typeof operations)[number];
+
+const run = (service: TestService, { method, tail, body }: Operation, id: string, ifMatch: string): Promise<TestAnswer> =>
+  service.call(method, `/packets/${id}${tail}`, { headers: { 'If-Match': ifMatch }, ...(body === undefined ? {} : { body }) });
+
+for (const store of stores) {
+  describe(`ETag on ${store.name}`, () => {
+    test('every answer that is a packet carries it, and it changes when the packet does', async (t) => {
+      const service = await startService(t, { store });
+      const seen: (string | undefined)[] = [];
+      const note = (answer: TestAnswer) => {
+        assert.ok(answer.status < 300, answer.text);
+        assert.equal(answer.headers.etag, `"${answer.body.revision}"`);
+        seen.push(answer.headers.etag as string);
+        return answer;
+      };
+      const { id } = note(
+        await service.call('POST', '/packets', { body: packetRequest({ hitl: { required: true, reason: '', question: 'Q' } }) }),
+      ).body;
+      note(await get(service, id));
+      note(await service.call('POST', `/packets/${id}/claim`, { body: claimant }));
+      note(await service.call('PATCH', `/packets/${id}`, { body: { status: 'awaiting_human' } }));
+      note(await service.call('POST', `/packets/${id}/respond`, { body: { response: 'Yes', responded_by: 'dana' } }));
+      note(await service.call('PATCH', `/packets/${id}`, { body: {} }));
+      note(await get(service, id));
+      assert.deepEqual(seen, ['"1"', '"1"', '"2"', '"3"', '"4"', '"4"', '"4"']);
+      assert.equal((await service.call('POST', `/packets/${id}/chain`, { body: packetRequest() })).headers.etag, '"1"');
+    });
+  });
+
+  describe(`If-Match on ${store.name}`, () => {
+    for (const operation of operations) {
+      const { name, from, success } = operation;
+
+      test(`${name}: with the current tag it is carried out`, async (t) => {
+        const service = await startService(t, { store });
+        const { id } = await packetIn(service, from);
+        const tag = String((await get(service, id)).headers.etag);
+        assert.equal((await run(service, operation, id, tag)).status, success);
+      });
+
+      test(`${name}: 412 with a stale tag, and nothing changes`, async (t) => {
+        const service = await startService(t, { store });
+        const { id } = await packetIn(service, from);
+        const stale = String((await get(service, id)).headers.etag);
+        await service.call('PATCH', `/packets/${id}`, { body: { context: { summary: 'Someone was here.' } } });
+        const before = (await get(service, id)).body;
+        const history = await happenings(service, id);
+        const answer = await run(service, operation, id, stale);
+        assert.equal(answer.status, 412);
+        assert.deepEqual([answer.body.code, answer.body.field, answer.body.status_code], ['PRECONDITION_FAILED', null, 412]);
+        assert.deepEqual((await get(service, id)).body, before);
+        assert.deepEqual(await happenings(service, id), history);
+      });
+
+      test(`${name}: * is any packet that there is`, async (t) => {
+        const service = await startService(t, { store });
+        const { id } = await packetIn(service, from);
+        assert.equal((await run(service, operation, id, '*')).status, success);
+      });
+
+      test(`${name}: of several tags one is enough`, async (t) => {
+        const service = await startService(t, { store });
+        const { id, revision } = await packetIn(service, from);
+        assert.equal((await run(service, operation, id, '"77", "78"')).status, 412);
+        assert.equal((await run(service, operation, id, `"77" , "${revision}","78"`)).status, success);
+      });
+
+      test(`${name}: 412 with a tag that never was, a weak one, or one without quotes`, async (t) => {
+        const service = await startService(t, { store });
+        const { id, revision } = await packetIn(service, from);
+        for (const tag of ['"0"', `"${revision + 1}"`, `W/"${revision}"`, `${revision}`, '""', 'x']) {
+          assert.equal((await run(service, operation, id, tag)).status, 412, tag);
+        }
+        assert.equal((await get(service, id)).body.revision, revision);
+      });
+
+      test(`${name}: an unknown id is 404 whatever the tag, and another tenant's is answered alike`, async (t) => {
+        const service = await startService(t, { store });
+        const other = await newTenant(service);
+        const foreign = await packetIn(service, from, {}, other.key);
+        for (const tag of ['"1"', '*']) {
+          const unknown = await run(service, operation, unknownId, tag);
+          assert.equal(unknown.status, 404);
+          assert.deepEqual(refusal(await run(service, operation, foreign.id, tag)), refusal(unknown));
+        }
+      });
+    }
+
+    test('a stale tag is told before the state is: 412 where it would be 409, 410 or 400', async (t) => {
+      const service = await startService(t, { store });
+      const claimed = await packetIn(service, 'claimed');
+      const expired = await packetIn(service, 'expired');
+      const stale = { 'If-Match': '"1"' };
+      assert.equal((await service.call('POST', `/packets/${claimed.id}/claim`, { body: claimant, headers: stale })).status, 412);
+      assert.equal((await service.call('POST', `/packets/${expired.id}/claim`, { body: claimant, headers: stale })).status, 412);
+      assert.equal((await service.call('DELETE', `/packets/${expired.id}`, { headers: stale })).status, 412);
+      assert.equal((await service.call('PATCH', `/packets/${claimed.id}`, { body: { status: 'created' }, headers: stale })).status, 412);
+    });
+
+    test('of 30 changes at once from the same tag one is 200, and 29 are 412', async (t) => {
+      const service = await startService(t, { store });
+      const { id } = await createPacket(service, { decisions: [] });
+      const answers = await Promise.all(
+        Array.from({ length: 30 }, (_, index) =>
+          service.call('PATCH', `/packets/${id}`, {
+            body: { decisions: [{ id: `d${index}`, decision: 'D', rationale: '' }] },
+            headers: { 'If-Match': '"1"' },
+          }),
+        ),
+      );
+      const done = answers.filter(({ status }) => status === 200);
+      assert.deepEqual([done.length, answers.filter(({ status }) => status === 412).length], [1, 29]);
+      assert.deepEqual((await get(service, id)).body, done[0]!.body);
+    });
+
+    test('two PATCHes at once never lose one another: both are in the packet, each with a revision of its own', async (t) => {
+      const service = await startService(t, { store });
+      for (let round = 0; round < 10; round += 1) {
+        const { id } = await createPacket(service);
+        const answers = await Promise.all([
+          service.call('PATCH', `/packets/${id}`, { body: { context: { summary: 'One was here.' } } }),
+          service.call('PATCH', `/packets/${id}`, { body: { metadata: { priority: 'low' } } }),
+        ]);
+        assert.deepEqual(answers.map(({ status, headers }) => `${status} ${headers.etag}`).sort(), ['200 "2"', '200 "3"']);
+        const { body } = await get(service, id);
+        assert.deepEqual([body.context.summary, body.metadata.priority, body.revision], ['One was here.', 'low', 3]);
+      }
+    });
+  });
+
+  describe(`If-None-Match on ${store.name}`, () => {
+    test('304 without a body while the packet is as the caller knows it, and 200 when it has changed', async (t) => {
+      const service = await startService(t, { store });
+      const { id } = await createPacket(service);
+      const same = await get(service, id, { 'If-None-Match': '"1"' });
+      assert.equal(same.status, 304);
+      assert.deepEqual([same.text, same.headers.etag], ['', '"1"']);
+      await service.call('POST', `/packets/${id}/claim`, { body: claimant });
+      const changed = await get(service, id, { 'If-None-Match': '"1"' });
+      assert.equal(changed.status, 200);
+      assert.deepEqual([changed.body.status, changed.headers.etag], ['claimed', '"2"']);
+    });
+
+    test('tags that a proxy weakened, several tags, and * are understood', async (t) => {
+      const service = await startService(t, { store });
+      const { id } = await createPacket(service);
+      for (const known of ['W/"1"', '"7", "1"', '"7",W/"1"', '*']) {
+        assert.equal((await get(service, id, { 'If-None-Match': known })).status, 304, known);
+      }
+      for (const other of ['"2"', 'W/"2"', '1', '""']) {
+        assert.equal((await get(service, id, { 'If-None-Match': other })).status, 200, other);
+      }
+    });
+
+    test("404 where there is no packet, or it is another tenant's: nothing tells that a tag was right", async (t) => {
+      const service = await startService(t, { store });
+      const other = await newTenant(service);
+      const { id } = await createPacket(service);
+      for (const tag of ['"1"', '*']) {
+        const hidden = await service.call('GET', `/packets/${id}`, { key: other.key, headers: { 'If-None-Match': tag } });
+        assert.equal(hidden.status, 404);
+        assert.equal((await get(service, unknownId, { 'If-None-Match': tag })).status, 404);
+      }
+    });
+  });
+}
+
+test('two instances on one database: of 20 changes from the same tag one is 200, and without a tag none is lost', async (t) => {
+  const database = await openPostgresDatabase();
+  const instances = [await startService(t, { databaseUrl: database.url }), await startService(t, { databaseUrl: database.url })];
+  // Registered last, so that it runs behind the instances' own ends.
+  t.after(database.drop);
+  const { id } = await createPacket(instances[0]!, { decisions: [] });
+  const change = (index: number, headers: Record<string, string>) =>
+    instances[index % 2]!.call('PATCH', `/packets/${id}`, {
+      body: { decisions: [{ id: `d${index}`, decision: 'D', rationale: '' }] },
+      headers,
+    });
+  const numbers = Array.from({ length: 20 }, (_, index) => index);
+  const matched = await Promise.all(numbers.map((index) => change(index, { 'If-Match': '"1"' })));
+  assert.deepEqual(matched.map(({ status }) => status).sort(), [200, ...Array(19).fill(412)]);
+  const free = await Promise.all(numbers.map((index) => change(100 + index, {})));
+  for (const { status } of free) assert.equal(status, 200);
+  const { body } = await get(instances[1]!, id);
+  assert.deepEqual([body.revision, body.decisions.length], [22, 21]);
+});

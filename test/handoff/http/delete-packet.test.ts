@@ -1,0 +1,180 @@
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+
+import { claimant, happenings, historyOf, packetIn, refusal, unknownId } from '../../support/life.ts';
+import { createPacket, newTenant, startService } from '../../support/service.ts';
+import { stores } from '../../support/stores.ts';
+
+for (const store of stores) {
+  describe(`DELETE /packets/{id} on ${store.name}`, () => {
+    for (const status of ['created', 'claimed', 'in_progress', 'awaiting_human', 'completed', 'failed'] as const) {
+      test(`204: a packet that is ${status} becomes expired and stays readable with all it has`, async (t) => {
+        const service = await startService(t, { store });
+        const before = await packetIn(service, status);
+        service.clock.turn(60);
+        const answer = await service.call('DELETE', `/packets/${before.id}`);
+        assert.equal(answer.status, 204);
+        assert.equal(answer.text, '');
+        const { body } = await service.call('GET', `/packets/${before.id}`);
+        assert.deepEqual(body, {
+          ...before,
+          status: 'expired',
+          revision: before.revision + 1,
+          updated_at: '2026-03-01T09:31:00.000Z',
+        });
+        const last = (await historyOf(service, before.id)).at(-1)!;
+        assert.deepEqual([last.event_type, last.timestamp], ['expired', body.updated_at]);
+        assert.equal((await service.call('GET', '/packets?status=expired')).body.total, 1);
+      });
+    }
+
+    test('409: an expired packet is not deleted again, however it expired', async (t) => {
+      const service = await startService(t, { store });
+      const deleted = await packetIn(service, 'expired');
+      const patched = await packetIn(service, 'claimed');
+      await service.call('PATCH', `/packets/${patched.id}`, { body: { status: 'expired' } });
+      for (const { id } of [deleted, patched]) {
+        const before = await happenings(service, id);
+        const answer = await service.call('DELETE', `/packets/${id}`);
+        assert.equal(answer.status, 409);
+        assert.deepEqual([answer.body.code, answer.body.field, answer.body.status_code], ['CONFLICT', null, 409]);
+        assert.deepEqual(await happenings(service, id), before);
+      }
+    });
+
+    test('the trail names the source agent, then the claimant, or the agent in X-Agent-Id', async (t) => {
+      const service = await startService(t, { store });
+      const actorOf = async (id: string, headers: Record<string, string> = {}) => {
+        assert.equal((await service.call('DELETE', `/packets/${id}`, { headers })).status, 204);
+        return (await historyOf(service, id)).at(-1)!.actor;
+      };
+      assert.equal(await actorOf((await createPacket(service)).id), 'agent:frontline');
+      assert.equal(await actorOf((await packetIn(service, 'claimed')).id), 'agent:resolver');
+      assert.equal(await actorOf((await packetIn(service, 'claimed')).id, { 'X-Agent-Id': 'janitor' }), 'agent:janitor');
+    });
+
+    test("404: an unknown id, a malformed one and another tenant's are answered alike", async (t) => {
+      const service = await startService(t, { store });
+      const other = await newTenant(service);
+      const before = await createPacket(service);
+      const unknown = await service.call('DELETE', `/packets/${unknownId}`, { key: other.key });
+      assert.equal(unknown.status, 404);
+      for (const id of [before.id, 'not-an-id']) {
+        const answer = await service.call('DELETE', `/packets/${id}`, { key: other.key });
+        assert.equal(answer.status, 404);
+        assert.deepEqual(refusal(answer), refusal(unknown));
+      }
+      assert.deepEqual((await service.call('GET', `/packets/${before.id}`)).body, before);
+    });
+
+    test('of 20 deletes at once one is 204, and 19 are 409', async (t) => {
+      const service = await startService(t, { store });
+      const { id } = await createPacket(service);
+      const answers = await Promise.all(Array.from({ length: 20 }, () => service.call('DELETE', `/packets/${id}`)));
+      assert.equal(answers.filter(({ status }) => status === 204).length, 1);
+      assert.equal(answers.filter(({ status }) => status === 409).length, 19);
+      assert.deepEqual(await happenings(service, id), ['created', 'expired']);
+    });
+  });
+
+  describe(`DELETE /packets/{id}?hard=true on ${store.name}`, () => {
+    test('204: with an admin key the packet is gone from everywhere it could be read', async (t) => {
+      const service = await startService(t, { store });
+      const kept = await createPacket(service);
+      const { id } = await createPacket(service, { metadata: { ...kept.metadata, tags: ['secret'] } });
+      assert.equal((await service.call('GET', '/packets/search?q=charged')).body.total, 2);
+      assert.equal((await service.call('DELETE', `/packets/${id}?hard=true`)).status, 204);
+      assert.equal((await service.call('GET', `/packets/${id}`)).status, 404);
+      assert.equal((await service.call('GET', `/packets/${id}/history`)).status, 404);
+      assert.equal((await service.call('POST', `/packets/${id}/claim`, { body: claimant })).status, 404);
+      assert.equal((await service.call('DELETE', `/packets/${id}?hard=true`)).status, 404);
+      for (const list of ['/packets', '/packets?status=created', '/packets?priority=high', '/packets/search?q=charged']) {
+        const { body } = await service.call('GET', list);
+        assert.equal(body.total, 1, list);
+        assert.equal(body.packets[0].id, kept.id);
+      }
+      assert.equal((await service.call('GET', '/packets?tags=secret')).body.total, 0);
+    });
+
+    test('one audit entry survives, without content', async (t) => {
+      const service = await startService(t, { store });
+      const { id } = await packetIn(service, 'completed');
+      const before = (await service.call('GET', '/audit')).body.total;
+      assert.equal((await service.call('DELETE', `/packets/${id}?hard=true`, { headers: { 'X-Agent-Id': 'janitor' } })).status, 204);
+      const { body } = await service.call('GET', `/audit?packet_id=${id}`);
+      assert.equal(body.total, 1);
+      const { id: entryId, ...entry } = body.entries[0];
+      assert.notEqual(entryId, id);
+      assert.deepEqual(entry, {
+        packet_id: id,
+        actor: 'agent:janitor',
+        action: 'deleted',
+        resource: 'packet',
+        details: {},
+        timestamp: '2026-03-01T09:30:00.000Z',
+      });
+      // created, claimed and completed are gone; deleted is there instead.
+      assert.equal((await service.call('GET', '/audit')).body.total, before - 3 + 1);
+    });
+
+    test('it takes a packet in any status, expired ones too', async (t) => {
+      const service = await startService(t, { store });
+      for (const status of ['claimed', 'awaiting_human', 'failed', 'expired'] as const) {
+        const { id } = await packetIn(service, status);
+        assert.equal((await service.call('DELETE', `/packets/${id}?hard=true`)).status, 204, status);
+      }
+      assert.equal((await service.call('GET', '/packets')).body.total, 0);
+    });
+
+    test('a packet that continued it keeps its own content and its link', async (t) => {
+      const service = await startService(t, { store });
+      const parent = await createPacket(service);
+      const child = await createPacket(service, { parent_packet_id: parent.id });
+      assert.equal((await service.call('DELETE', `/packets/${parent.id}?hard=true`)).status, 204);
+      assert.deepEqual((await service.call('GET', `/packets/${child.id}`)).body, child);
+    });
+
+    test('403: with any other key, and the packet stays as it was', async (t) => {
+      const service = await startService(t, { store });
+      const tenant = await newTenant(service);
+      const before = await createPacket(service, {}, tenant.key);
+      const answer = await service.call('DELETE', `/packets/${before.id}?hard=true`, { key: tenant.key });
+      assert.equal(answer.status, 403);
+      assert.deepEqual([answer.body.code, answer.body.field, answer.body.status_code], ['FORBIDDEN', null, 403]);
+      assert.deepEqual((await service.call('GET', `/packets/${before.id}`, { key: tenant.key })).body, before);
+      assert.equal((await service.call('DELETE', `/packets/${unknownId}?hard=true`, { key: tenant.key })).status, 403);
+    });
+
+    test("404: an admin key reaches its own tenant's packets alone", async (t) => {
+      const service = await startService(t, { store });
+      const tenant = await newTenant(service);
+      const { id } = await createPacket(service, {}, tenant.key);
+      const answer = await service.call('DELETE', `/packets/${id}?hard=true`);
+      assert.equal(answer.status, 404);
+      assert.deepEqual(refusal(answer), refusal(await service.call('DELETE', `/packets/${unknownId}?hard=true`)));
+      assert.equal((await service.call('GET', `/packets/${id}`, { key: tenant.key })).status, 200);
+    });
+
+    test('hard=false is a soft delete, and any other value is 400 on hard', async (t) => {
+      const service = await startService(t, { store });
+      const { id } = await createPacket(service);
+      for (const value of ['maybe', '', 'true&hard=false']) {
+        const answer = await service.call('DELETE', `/packets/${id}?hard=${value}`);
+        assert.equal(answer.status, 400, value);
+        assert.equal(answer.body.field, 'hard');
+      }
+      assert.equal((await service.call('DELETE', `/packets/${id}?hard=false`)).status, 204);
+      assert.equal((await service.call('GET', `/packets/${id}`)).body.status, 'expired');
+    });
+
+    test('of 10 at once one is 204, and 9 are 404', async (t) => {
+      const service = await startService(t, { store });
+      const { id } = await createPacket(service);
+      const answers = await Promise.all(Array.from({ length: 10 }, () => service.call('DELETE', `/packets/${id}?hard=true`)));
+      assert.equal(answers.filter(({ status }) => status === 204).length, 1);
+      assert.equal(answers.filter(({ status }) => status === 404).length, 9);
+      assert.equal((await service.call('GET', `/audit?packet_id=${id}`)).body.total, 1);
+      assert.equal((await service.call('GET', '/packets')).body.total, 0);
+    });
+  });
+}

@@ -1,0 +1,312 @@
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+
+import { createPacket, newTenant, packetRequest, startService, type TestAnswer, type TestService } from '../../support/service.ts';
+import { stores } from '../../support/stores.ts';
+
+const hourSeconds = 3600;
+
+interface SendOptions {
+  body?: unknown;
+  raw?: string;
+  key?: string;
+}
+
+/** Posts under an idempotency key. */
+const send = (
+  service: TestService,
+  path: string,
+  name: string,
+  { body = packetRequest(), ...more }: SendOptions = {},
+): Promise<TestAnswer> => service.call('POST', path, { body, headers: { 'Idempotency-Key': name }, ...more });
+
+const isReplay = ({ headers }: TestAnswer) => headers['idempotency-replayed'] === 'true';
+
+async function totals(service: TestService, key?: string): Promise<{ packets: number; events: number }> {
+  const as = key === undefined ? {} : { key };
+  const packets = await service.call('GET', '/packets?limit=1', as);
+  const events = await service.call('GET', '/audit?action=created&limit=200', as);
+  const ofPackets = events.body.entries.filter(({ resource }: { resource: string }) => resource === 'packet');
+  return { packets: packets.body.total, events: ofPackets.length };
+}
+
+const keyNames = async (service: TestService, key?: string): Promise<string[]> =>
+  (await service.call('GET', '/keys', key === undefined ? {} : { key })).body.map(({ name }: { name: string }) => name);
+
+/** The routes that create packets: the path, and a body for it. */
+const routes: [name: string, pathOf: (parentId: string) => string, body: (summary: string) => unknown][] = [
+  ['POST /packets', () => '/packets', (summary) => packetRequest({ context: { summary } })],
+  ['POST /packets/{id}/chain', (id) => `/packets/${id}/chain`, (summary) => packetRequest({ context: { summary } })],
+  ['POST /packets/batch', () => '/packets/batch', (summary) => ({ packets: [packetRequest({ context: { summary } }), {}] })],
+];
+
+for (const store of stores) {
+  for (const [route, pathOf, bodyOf] of routes) {
+    describe(`Idempotency-Key on ${route}, on ${store.name}`, () => {
+      test('the same request again gives the first answer again, byte for byte, and creates nothing', async (t) => {
+        const service = await startService(t, { store });
+        const path = pathOf((await createPacket(service)).id);
+        const before = await totals(service);
+        const first = await send(service, path, 'key-1', { body: bodyOf('one') });
+        assert.equal(first.status, 201);
+        assert.equal(first.headers['idempotency-replayed'], undefined);
+        const created = first.body.id ?? first.body.created[0].id;
+        // The answer is the first one even when the packet has changed since.
+        assert.equal((await service.call('POST', `/packets/${created}/claim`, { body: { agent_id: 'worker' } })).status, 200);
+        service.clock.turn(60);
+        for (let round = 0; round < 3; round += 1) {
+          const again = await send(service, path, 'key-1', { body: bodyOf('one') });
+          assert.equal(again.status, 201);
+          assert.equal(again.headers['idempotency-replayed'], 'true');
+          assert.equal(again.text, first.text);
+          assert.equal(again.headers.etag, first.headers.etag);
+        }
+        assert.deepEqual(await totals(service), { packets: before.packets + 1, events: before.events + 1 });
+      });
+
+      test('without the header, or with another key, the same request creates again', async (t) => {
+        const service = await startService(t, { store });
+        const path = pathOf((await createPacket(service)).id);
+        const body = bodyOf('one');
+        assert.equal((await service.call('POST', path, { body })).status, 201);
+        assert.equal((await service.call('POST', path, { body })).status, 201);
+        for (const name of ['key', 'Key', 'k'.repeat(255)]) {
+          const answer = await send(service, path, name, { body });
+          assert.equal(answer.status, 201);
+          assert.ok(!isReplay(answer));
+        }
+        assert.equal((await totals(service)).packets, 6);
+      });
+
+      test('another body under the same key is 409, and creates nothing', async (t) => {
+        const service = await startService(t, { store });
+        const path = pathOf((await createPacket(service)).id);
+        assert.equal((await send(service, path, 'key-1', { body: bodyOf('one') })).status, 201);
+        const other = await send(service, path, 'key-1', { body: bodyOf('two') });
+        assert.equal(other.status, 409);
+        assert.equal(other.body.code, 'CONFLICT');
+        assert.ok(!isReplay(other));
+        assert.equal((await totals(service)).packets, 2);
+        assert.ok(isReplay(await send(service, path, 'key-1', { body: bodyOf('one') })));
+      });
+
+      test('20 parallel requests under one key create once; all get the same answer', async (t) => {
+        const service = await startService(t, { store });
+        const path = pathOf((await createPacket(service)).id);
+        const answers = await Promise.all(Array.from({ length: 20 }, () => send(service, path, 'key-1', { body: bodyOf('one') })));
+        for (const { status, text } of answers) {
+          assert.equal(status, 201);
+          assert.equal(text, answers[0]!.text);
+        }
+        assert.equal(answers.filter(isReplay).length, 19);
+        assert.deepEqual(await totals(service), { packets: 2, events: 2 });
+      });
+
+      test('of parallel requests with several bodies under one key one body wins; the others are 409', async (t) => {
+        const service = await startService(t, { store });
+        const path = pathOf((await createPacket(service)).id);
+        const answers = await Promise.all(
+          Array.from({ length: 20 }, (_, index) => send(service, path, 'key-1', { body: bodyOf(`${index % 4}`) })),
+        );
+        const won = answers.filter(({ status }) => status === 201);
+        assert.equal(won.length, 5);
+        assert.equal(new Set(won.map(({ text }) => text)).size, 1);
+        assert.equal(won.filter(isReplay).length, 4);
+        assert.equal(answers.filter(({ status }) => status === 409).length, 15);
+        assert.equal((await totals(service)).packets, 2);
+      });
+
+      test('keys are per tenant, and shared by all keys of a tenant', async (t) => {
+        const service = await startService(t, { store });
+        const { key } = await newTenant(service);
+        const second = (await service.call('POST', '/keys', { body: { name: 'second' }, key })).body.key;
+        const ours = await send(service, pathOf((await createPacket(service)).id), 'key-1', { body: bodyOf('one') });
+        assert.equal(ours.status, 201);
+        const path = pathOf((await createPacket(service, {}, key)).id);
+        const theirs = await send(service, path, 'key-1', { body: bodyOf('one'), key });
+        assert.equal(theirs.status, 201);
+        assert.ok(!isReplay(theirs));
+        assert.notEqual(theirs.text, ours.text);
+        const again = await send(service, path, 'key-1', { body: bodyOf('one'), key: second });
+        assert.equal(again.status, 201);
+        assert.ok(isReplay(again));
+        assert.equal(again.text, theirs.text);
+        assert.deepEqual([(await totals(service)).packets, (await totals(service, key)).packets], [2, 2]);
+      });
+
+      test('an answer is repeated for 24 hours; from then on the key is free', async (t) => {
+        const service = await startService(t, { store });
+        const path = pathOf((await createPacket(service)).id);
+        const first = await send(service, path, 'key-1', { body: bodyOf('one') });
+        assert.equal(first.status, 201);
+        service.clock.turn(24 * hourSeconds - 1);
+        await service.handoff.runOnce.prune();
+        const late = await send(service, path, 'key-1', { body: bodyOf('one') });
+        assert.equal(late.status, 201);
+        assert.ok(isReplay(late));
+        // A repetition does not make it last longer.
+        service.clock.turn(2);
+        await service.handoff.runOnce.prune();
+        const fresh = await send(service, path, 'key-1', { body: bodyOf('another') });
+        assert.equal(fresh.status, 201);
+        assert.ok(!isReplay(fresh));
+        assert.notEqual(fresh.text, first.text);
+        assert.equal((await totals(service)).packets, 3);
+      });
+
+      test('what was refused is not remembered: the key is free for the corrected request', async (t) => {
+        const service = await startService(t, { store });
+        const path = pathOf((await createPacket(service)).id);
+        for (const raw of ['{', '{}', '[]', '{"packets":[{}]}']) {
+          assert.equal((await send(service, path, 'key-1', { raw })).status, 400, raw);
+        }
+        const answer = await send(service, path, 'key-1', { body: bodyOf('one') });
+        assert.equal(answer.status, 201);
+        assert.ok(!isReplay(answer));
+      });
+
+      test('a refusal by the daily cap frees the key; a repetition passes even when the cap is reached', async (t) => {
+        const service = await startService(t, { store });
+        const { key } = await newTenant(service, { tier: 'free', handoffs_per_day: 2 });
+        const path = pathOf((await createPacket(service, {}, key)).id);
+        const first = await send(service, path, 'key-1', { body: bodyOf('one'), key });
+        assert.equal(first.status, 201);
+        const refused = await send(service, path, 'key-2', { body: bodyOf('two'), key });
+        assert.equal(refused.status, route === 'POST /packets/batch' ? 400 : 429);
+        const again = await send(service, path, 'key-1', { body: bodyOf('one'), key });
+        assert.equal(again.status, 201);
+        assert.ok(isReplay(again));
+        service.clock.turn(15 * hourSeconds);
+        const later = await send(service, path, 'key-2', { body: bodyOf('two'), key });
+        assert.equal(later.status, 201);
+        assert.ok(!isReplay(later));
+      });
+    });
+  }
+
+  describe(`Idempotency-Key on POST /keys, on ${store.name}`, () => {
+    test('the key is made once and never shown again: a repetition is 409', async (t) => {
+      const service = await startService(t, { store });
+      const first = await send(service, '/keys', 'key-1', { body: { name: 'ci' } });
+      assert.equal(first.status, 201);
+      const { key } = first.body;
+      for (let round = 0; round < 3; round += 1) {
+        const again = await send(service, '/keys', 'key-1', { body: { name: 'ci' } });
+        assert.equal(again.status, 409);
+        assert.equal(again.body.code, 'CONFLICT');
+        assert.ok(!('key' in again.body));
+        assert.ok(!again.text.includes(key));
+        assert.ok(!isReplay(again));
+      }
+      assert.deepEqual(await keyNames(service), ['first admin key', 'ci']);
+      assert.equal((await service.call('GET', '/keys', { key })).status, 200);
+    });
+
+    test('another body under the same key is 409 as well', async (t) => {
+      const service = await startService(t, { store });
+      assert.equal((await send(service, '/keys', 'key-1', { body: { name: 'ci' } })).status, 201);
+      assert.equal((await send(service, '/keys', 'key-1', { body: { name: 'other' } })).status, 409);
+      assert.deepEqual(await keyNames(service), ['first admin key', 'ci']);
+    });
+
+    test('20 parallel requests under one key make one key', async (t) => {
+      const service = await startService(t, { store });
+      const answers = await Promise.all(Array.from({ length: 20 }, () => send(service, '/keys', 'key-1', { body: { name: 'ci' } })));
+      assert.equal(answers.filter(({ status }) => status === 201).length, 1);
+      assert.equal(answers.filter(({ status }) => status === 409).length, 19);
+      assert.deepEqual(await keyNames(service), ['first admin key', 'ci']);
+    });
+
+    test('after a refusal, and after 24 hours, the key is free', async (t) => {
+      const service = await startService(t, { store });
+      const { key } = await newTenant(service, { tier: 'pro', max_api_keys: 2 });
+      assert.equal((await send(service, '/keys', 'key-1', { body: { name: 'too high', tier: 'business' }, key })).status, 400);
+      assert.equal((await send(service, '/keys', 'key-1', { body: { name: 'second' }, key })).status, 201);
+      assert.equal((await send(service, '/keys', 'key-2', { body: { name: 'third' }, key })).status, 409);
+      const [, second] = (await service.call('GET', '/keys', { key })).body;
+      assert.equal((await service.call('DELETE', `/keys/${second.id}`, { key })).status, 204);
+      assert.equal((await send(service, '/keys', 'key-2', { body: { name: 'third' }, key })).status, 201);
+      const third = (await service.call('GET', '/keys', { key })).body.at(-1);
+      assert.equal((await service.call('DELETE', `/keys/${third.id}`, { key })).status, 204);
+      assert.equal((await send(service, '/keys', 'key-2', { body: { name: 'third' }, key })).status, 409);
+      service.clock.turn(24 * hourSeconds + 1);
+      await service.handoff.runOnce.prune();
+      assert.equal((await send(service, '/keys', 'key-2', { body: { name: 'third' }, key })).status, 201);
+    });
+  });
+
+  describe(`Idempotency-Key across routes, on ${store.name}`, () => {
+    test('the same key on another path is 409, whichever came first; nothing is created', async (t) => {
+      const service = await startService(t, { store });
+      const one = await createPacket(service);
+      const two = await createPacket(service);
+      const body = packetRequest();
+      const paths = ['/packets', `/packets/${one.id}/chain`, `/packets/${two.id}/chain`, '/packets/batch', '/keys'];
+      const bodies: Record<string, unknown> = { '/packets/batch': { packets: [body] }, '/keys': { name: 'ci' } };
+      const sendTo = (path: string, name: string) => send(service, path, name, { body: bodies[path] ?? body });
+      for (const first of paths) {
+        assert.equal((await sendTo(first, `first on ${first}`)).status, 201, first);
+        const before = [await totals(service), await keyNames(service)];
+        for (const other of paths) {
+          if (other === first) continue;
+          const answer = await sendTo(other, `first on ${first}`);
+          assert.equal(answer.status, 409, `${first}, then ${other}`);
+          assert.equal(answer.body.code, 'CONFLICT');
+        }
+        assert.deepEqual([await totals(service), await keyNames(service)], before);
+      }
+    });
+
+    test('a chain to an unknown parent is 404 and frees the key', async (t) => {
+      const service = await startService(t, { store });
+      assert.equal((await send(service, '/packets/0197b5a6-8c3e-7f01-9a2b-3c4d5e6f7a8b/chain', 'key-1')).status, 404);
+      assert.equal((await send(service, '/packets', 'key-1')).status, 201);
+    });
+
+    test('a packet and a key asked for in parallel under one idempotency key: one is made', async (t) => {
+      const service = await startService(t, { store });
+      const answers = await Promise.all(
+        Array.from({ length: 10 }, (_, index) =>
+          index % 2 === 0 ? send(service, '/packets', 'key-1') : send(service, '/keys', 'key-1', { body: { name: 'ci' } }),
+        ),
+      );
+      for (const { status, text } of answers) assert.ok(status === 201 || status === 409, text);
+      const made = answers.filter((answer) => answer.status === 201 && !isReplay(answer));
+      assert.equal(made.length, 1);
+      const { packets } = await totals(service);
+      assert.equal(packets + (await keyNames(service)).length - 1, 1);
+    });
+
+    test('what is older than 24 hours is forgotten round by round, however much it is', async (t) => {
+      const service = await startService(t, { store });
+      const names = Array.from({ length: 510 }, (_, index) => `key-${index}`);
+      const created = await Promise.all(names.map((name) => send(service, '/packets', name)));
+      assert.ok(created.every(({ status }) => status === 201));
+      service.clock.turn(24 * hourSeconds + 1);
+      const recent = await send(service, '/packets', 'recent');
+      assert.equal(recent.status, 201);
+      const soon = await service.handoff.runOnce.prune();
+      const later = await service.handoff.runOnce.prune();
+      assert.ok(soon < later, 'a full round is followed by another at once');
+      const again = await Promise.all(names.map((name) => send(service, '/packets', name)));
+      assert.equal(again.filter(isReplay).length, 0);
+      assert.ok(isReplay(await send(service, '/packets', 'recent')));
+      assert.equal((await totals(service)).packets, 1021);
+    });
+
+    test('400 on Idempotency-Key when it is empty or longer than 255 characters', async (t) => {
+      const service = await startService(t, { store });
+      for (const name of ['', ' ', 'k'.repeat(256)]) {
+        for (const [path, body] of [
+          ['/packets', packetRequest()],
+          ['/keys', { name: 'ci' }],
+        ] as const) {
+          const answer = await send(service, path, name, { body });
+          assert.equal(answer.status, 400, `${path} ${name.length}`);
+          assert.equal(answer.body.field, 'Idempotency-Key');
+        }
+      }
+      assert.equal((await totals(service)).packets, 0);
+    });
+  });
+}

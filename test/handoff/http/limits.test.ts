@@ -1,0 +1,550 @@
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import fc from 'fast-check';
+
+import { apiPrefix, routes } from '../../../src/handoff/model/api.ts';
+import {
+  createPacket,
+  newTenant,
+  packetRequest,
+  startService,
+  type TestAnswer,
+  TestClock,
+  type TestService,
+} from '../../support/service.ts';
+import { openPostgresDatabase, stores } from '../../support/stores.ts';
+
+const minute = { SERVICE_RATE_LIMIT_PER_MINUTE: '60' };
+const unknownId = '0197b5a6-8c3e-7f01-9a2b-3c4d5e6f7a8b';
+
+const read = (service: TestService, key: string) => service.call('GET', '/packets?limit=1', { key });
+const create = (service: TestService, key: string) => service.call('POST', '/packets', { key, body: packetRequest() });
+const count = (answers: readonly TestAnswer[], status: number) => answers.filter((answer) => answer.status === status).length;
+const retryAfter = ({ headers }: TestAnswer) => Number(headers['retry-after']);
+
+async function times(number: number, call: () => Promise<TestAnswer>): Promise<TestAnswer[]> {
+  const answers: TestAnswer[] = [];
+  for (let index = 0; index < number; index += 1) answers.push(await call());
+  return answers;
+}
+
+const atOnce = (number: number, call: (index: number) => Promise<TestAnswer>) =>
+  Promise.all(Array.from({ length: number }, (_, index) => call(index)));
+
+function assertRefused(answer: TestAnswer, waitSeconds: number): void {
+  assert.equal(answer.status, 429, answer.text);
+  assert.equal(answer.body.code, 'RATE_LIMITED');
+  assert.equal(answer.body.status_code, 429);
+  assert.equal(answer.body.field, null);
+  assert.equal(typeof answer.body.detail, 'string');
+  assert.equal(answer.headers['retry-after'], String(waitSeconds));
+}
+
+describe('The limit of requests a minute', () => {
+  for (const store of stores) {
+    test(`of 120 calls at once with limit 60 exactly 60 pass, on ${store.name}`, async (t) => {
+      const service = await startService(t, { store, settings: minute });
+      const { key } = await newTenant(service);
+      const answers = await atOnce(120, () => read(service, key));
+      assert.equal(count(answers, 200), 60);
+      assert.equal(count(answers, 429), 60);
+    });
+  }
+
+  test('60 requests pass, and the next is 429 until the first of them is 60 seconds old', async (t) => {
+    const service = await startService(t, { settings: minute });
+    const { key } = await newTenant(service);
+    const answers = await times(60, () => read(service, key));
+    assert.equal(count(answers, 200), 60);
+    assertRefused(await read(service, key), 60);
+    service.clock.turn(59.999);
+    assertRefused(await read(service, key), 1);
+    service.clock.turn(0.001);
+    assert.equal((await read(service, key)).status, 200);
+  });
+
+  test('is a sliding one: 60 calls in second 59 leave none for second 61', async (t) => {
+    const service = await startService(t, { settings: minute, clock: new TestClock('2026-03-01T10:00:00.000Z') });
+    const { key } = await newTenant(service);
+    service.clock.turn(59);
+    assert.equal(count(await times(60, () => read(service, key)), 200), 60);
+    service.clock.turn(2);
+    assert.equal(count(await times(60, () => read(service, key)), 429), 60);
+    service.clock.turn(58);
+    assert.equal(count(await times(60, () => read(service, key)), 200), 60);
+  });
+
+  test('frees places one by one, as they were taken', async (t) => {
+    const service = await startService(t, { settings: minute });
+    const { key } = await newTenant(service);
+    await times(30, () => read(service, key));
+    service.clock.turn(30);
+    await times(30, () => read(service, key));
+    assertRefused(await read(service, key), 30);
+    service.clock.turn(30);
+    assert.equal(count(await times(31, () => read(service, key)), 200), 30);
+    assertRefused(await read(service, key), 30);
+  });
+
+  test('is not extended by what was refused: calling on for a minute does not lengthen the wait', async (t) => {
+    const service = await startService(t, { settings: minute });
+    const { key } = await newTenant(service);
+    await times(60, () => read(service, key));
+    for (let second = 1; second < 60; second += 1) {
+      service.clock.turn(1);
+      assertRefused(await read(service, key), 60 - second);
+    }
+    service.clock.turn(1);
+    assert.equal(count(await times(60, () => read(service, key)), 200), 60);
+  });
+
+  test("is each key's own", async (t) => {
+    const service = await startService(t, { settings: minute });
+    const { key } = await newTenant(service);
+    const second = await service.call('POST', '/keys', { key, body: { name: 'second' } });
+    await times(59, () => read(service, key));
+    assert.equal((await read(service, key)).status, 429);
+    assert.equal((await read(service, second.body.key)).status, 200);
+  });
+
+  test('counts what is answered with 4xx', async (t) => {
+    const service = await startService(t, { settings: { SERVICE_RATE_LIMIT_PER_MINUTE: '10' } });
+    const { key } = await newTenant(service);
+    const calls: [number, () => Promise<TestAnswer>][] = [
+      [404, () => service.call('GET', `/packets/${unknownId}`, { key })],
+      [400, () => service.call('GET', '/packets?limit=0', { key })],
+      [400, () => service.call('POST', '/packets', { key, raw: '{broken' })],
+      [400, () => service.call('POST', '/packets', { key, body: {} })],
+      [403, () => service.call('GET', '/tenants', { key })],
+      [415, () => service.call('POST', '/packets', { key, raw: 'x', headers: { 'content-type': 'text/plain' } })],
+      [413, () => service.call('POST', '/packets', { key, body: packetRequest({ context: { summary: 'x'.repeat(1_100_000) } }) })],
+    ];
+    for (const [index, [status, call]] of calls.entries()) {
+      const answer = await call();
+      assert.equal(answer.status, status);
+      assert.equal(answer.headers['x-ratelimit-remaining'], String(9 - index));
+    }
+  });
+
+  test('counts a HEAD as the GET it stands for', async (t) => {
+    const service = await startService(t, { settings: minute });
+    const { key } = await newTenant(service);
+    assert.equal((await service.call('HEAD', '/packets', { key })).headers['x-ratelimit-remaining'], '59');
+    assert.equal((await read(service, key)).headers['x-ratelimit-remaining'], '58');
+  });
+
+  test('0 turns it off', async (t) => {
+    const service = await startService(t);
+    const { key } = await newTenant(service);
+    const answers = await atOnce(300, () => read(service, key));
+    assert.equal(count(answers, 200), 300);
+    const { headers } = answers[0]!;
+    assert.equal(headers['x-ratelimit-tier'], 'business');
+    assert.equal(headers['x-ratelimit-limit'], undefined);
+    assert.equal(headers['x-ratelimit-remaining'], undefined);
+  });
+});
+
+describe('The limit of requests an hour', () => {
+  const hour = { SERVICE_HOURLY_QUOTA_FREE: '10', SERVICE_HOURLY_QUOTA_PRO: '20', SERVICE_HOURLY_QUOTA_BUSINESS: '40' };
+
+  test("is the tenant's, shared by its keys; another tenant is not touched", async (t) => {
+    const service = await startService(t, { settings: hour });
+    const { key } = await newTenant(service, { tier: 'pro' });
+    const other = await newTenant(service, { tier: 'pro' });
+    const second = (await service.call('POST', '/keys', { key, body: { name: 'second' } })).body.key;
+    const answers = await atOnce(40, (index) => read(service, index % 2 === 0 ? key : second));
+    assert.equal(count(answers, 200), 19);
+    assertRefused(await read(service, key), 3600);
+    assertRefused(await read(service, second), 3600);
+    assert.equal((await read(service, other.key)).status, 200);
+  });
+
+  test("is that of the tenant's tier, whatever the key's", async (t) => {
+    const service = await startService(t, { settings: hour });
+    for (const [tier, quota] of [
+      ['free', 10],
+      ['pro', 20],
+      ['business', 40],
+    ] as const) {
+      const { id, key } = await newTenant(service, { tier, max_api_keys: 2 });
+      const below = (await service.call('POST', '/keys', { body: { name: 'below', tier: 'free', tenant_id: id } })).body.key;
+      assert.equal(count(await times(50, () => read(service, below)), 200), quota, tier);
+      assert.equal((await read(service, key)).status, 429);
+    }
+  });
+
+  test('is a sliding one, and its wait is exact to the second', async (t) => {
+    const service = await startService(t, { settings: hour });
+    const { key } = await newTenant(service, { tier: 'free' });
+    await times(5, () => read(service, key));
+    service.clock.turn(1800.5);
+    await times(5, () => read(service, key));
+    assertRefused(await read(service, key), 1800);
+    service.clock.turn(1799);
+    assertRefused(await read(service, key), 1);
+    service.clock.turn(1);
+    assert.equal(count(await times(6, () => read(service, key)), 200), 5);
+  });
+
+  test('used up while the minute is free: 429 with the wait of the hour, and the minute is not touched', async (t) => {
+    const service = await startService(t, { settings: { ...hour, ...minute } });
+    const { key } = await newTenant(service, { tier: 'free' });
+    await times(10, () => read(service, key));
+    service.clock.turn(100);
+    for (const refused of await times(5, () => read(service, key))) {
+      assertRefused(refused, 3500);
+      assert.equal(refused.headers['x-ratelimit-remaining'], '60');
+    }
+  });
+
+  test('is not touched by what the minute refuses', async (t) => {
+    const service = await startService(t, { settings: { ...hour, SERVICE_RATE_LIMIT_PER_MINUTE: '4' } });
+    const { key } = await newTenant(service, { tier: 'free' });
+    for (const expected of [4, 4, 2]) {
+      assert.equal(count(await times(20, () => read(service, key)), 200), expected);
+      service.clock.turn(60);
+    }
+  });
+
+  test('both used up: the longer wait is told', async (t) => {
+    const service = await startService(t, { settings: { ...hour, SERVICE_RATE_LIMIT_PER_MINUTE: '10' } });
+    const { key } = await newTenant(service, { tier: 'free' });
+    await times(10, () => read(service, key));
+    assertRefused(await read(service, key), 3600);
+  });
+
+  test('counts for a tenant that changes its tier by the new tier at once', async (t) => {
+    const service = await startService(t, { settings: { ...hour, SERVICE_HOURLY_QUOTA_BUSINESS: '0' } });
+    const { id, key } = await newTenant(service, { tier: 'free' });
+    await times(10, () => read(service, key));
+    assert.equal((await read(service, key)).status, 429);
+    await service.call('PATCH', `/tenants/${id}`, { body: { tier: 'pro' } });
+    assert.equal(count(await times(11, () => read(service, key)), 200), 10);
+    await service.call('PATCH', `/tenants/${id}`, { body: { tier: 'free' } });
+    const refused = await read(service, key);
+    assertRefused(refused, 3600);
+    service.clock.turn(retryAfter(refused));
+    assert.equal((await read(service, key)).status, 200);
+  });
+
+  test('0 turns it off', async (t) => {
+    const service = await startService(t, { settings: { ...hour, SERVICE_HOURLY_QUOTA_FREE: '0' } });
+    const { key } = await newTenant(service, { tier: 'free' });
+    assert.equal(count(await times(50, () => read(service, key)), 200), 50);
+  });
+});
+
+describe('The headers of the limits', () => {
+  test("say the limit, what is left, when the oldest leaves, and the key's tier", async (t) => {
+    const service = await startService(t, { settings: minute });
+    const { key } = await newTenant(service, { tier: 'pro' });
+    const shown = ({ headers }: TestAnswer) => ['limit', 'remaining', 'reset', 'tier'].map((name) => headers[`x-ratelimit-${name}`]);
+    assert.deepEqual(shown(await read(service, key)), ['60', '59', '60', 'pro']);
+    service.clock.turn(20);
+    assert.deepEqual(shown(await read(service, key)), ['60', '58', '40', 'pro']);
+    service.clock.turn(45);
+    assert.deepEqual(shown(await read(service, key)), ['60', '58', '15', 'pro']);
+    await times(58, () => read(service, key));
+    assert.deepEqual(shown(await read(service, key)), ['60', '0', '15', 'pro']);
+  });
+
+  test('are on the answer of every route that takes a key, whatever the answer, 429 too', async (t) => {
+    const service = await startService(t, { settings: { SERVICE_RATE_LIMIT_PER_MINUTE: '100' } });
+    const { key } = await newTenant(service);
+    const keyed = Object.values(routes).filter(({ access }) => access !== 'public');
+    assert.ok(keyed.length > 20);
+    const callAll = async (check: (answer: TestAnswer, name: string) => void) => {
+      for (const { method, path } of keyed) {
+        const body = method === 'POST' || method === 'PATCH' ? { raw: 'null' } : {};
+        check(await service.call(method, path.replace('{id}', unknownId), { key, ...body }), `${method} ${path}`);
+      }
+    };
+    const seen = new Set<number>();
+    const present = (answer: TestAnswer, name: string) => {
+      seen.add(answer.status);
+      assert.equal(answer.headers['x-ratelimit-limit'], '100', name);
+      assert.match(String(answer.headers['x-ratelimit-remaining']), /^\d+$/, name);
+      assert.match(String(answer.headers['x-ratelimit-reset']), /^\d+$/, name);
+      assert.equal(answer.headers['x-ratelimit-tier'], 'business', name);
+    };
+    await callAll(present);
+    assert.deepEqual([...seen].toSorted(), [200, 400, 403, 404]);
+    await times(100, () => read(service, key));
+    seen.clear();
+    await callAll(present);
+    assert.deepEqual([...seen], [429]);
+  });
+
+  test('are on no exempt endpoint, which counts nothing', async (t) => {
+    const service = await startService(t, { settings: { SERVICE_RATE_LIMIT_PER_MINUTE: '2' } });
+    const { key } = await newTenant(service);
+    for (const prefix of ['', apiPrefix]) {
+      for (const path of ['/health', '/ready', '/metrics', '/docs', '/redoc', '/openapi.json']) {
+        for (let call = 0; call < 3; call += 1) {
+          const { status, headers } = await service.call('GET', `/${prefix}${path}`, { key });
+          assert.equal(status, 200, path);
+          assert.deepEqual(
+            Object.keys(headers).filter((name) => name.startsWith('x-ratelimit')),
+            [],
+            path,
+          );
+        }
+      }
+    }
+    assert.equal((await read(service, key)).headers['x-ratelimit-remaining'], '1');
+  });
+});
+
+for (const store of stores) {
+  describe(`The daily cap of handoffs on ${store.name}`, () => {
+    const clock = () => new TestClock('2026-03-01T09:30:00.000Z');
+    const toMidnight = 14.5 * 3600;
+
+    test('a free tenant creates 5 a day; the sixth is 429 until midnight UTC, to the second', async (t) => {
+      const service = await startService(t, { store, clock: clock() });
+      const { key } = await newTenant(service, { tier: 'free' });
+      assert.equal(count(await times(5, () => create(service, key)), 201), 5);
+      assertRefused(await create(service, key), toMidnight);
+      service.clock.set('2026-03-01T23:59:59.000Z');
+      assertRefused(await create(service, key), 1);
+      service.clock.set('2026-03-01T23:59:59.999Z');
+      assertRefused(await create(service, key), 1);
+      service.clock.set('2026-03-02T00:00:00.000Z');
+      assert.equal(count(await times(6, () => create(service, key)), 201), 5);
+    });
+
+    test('at 4 used, of 6 creates at once exactly 1 passes', async (t) => {
+      const service = await startService(t, { store, clock: clock() });
+      const { key } = await newTenant(service, { tier: 'free' });
+      await times(4, () => create(service, key));
+      const answers = await atOnce(6, () => create(service, key));
+      assert.equal(count(answers, 201), 1);
+      for (const refused of answers.filter(({ status }) => status !== 201)) assertRefused(refused, toMidnight);
+      assert.equal((await service.call('GET', '/packets', { key })).body.total, 5);
+    });
+
+    test('is exact when creates, chains and batches come at once, and each tenant has its own', async (t) => {
+      const service = await startService(t, { store, clock: clock() });
+      const { key } = await newTenant(service, { handoffs_per_day: 12 });
+      const other = await newTenant(service, { handoffs_per_day: 3 });
+      const parent = await createPacket(service, {}, key);
+      const [answers] = await Promise.all([
+        atOnce(30, (index) => {
+          if (index % 3 === 0) return service.call('POST', `/packets/${parent.id}/chain`, { key, body: packetRequest() });
+          if (index % 3 === 1)
+            return service.call('POST', '/packets/batch', { key, body: { packets: [packetRequest(), packetRequest()] } });
+          return create(service, key);
+        }),
+        atOnce(10, () => create(service, other.key)),
+      ]);
+      assert.ok(answers.every(({ status }) => status === 201 || status === 429));
+      assert.equal((await service.call('GET', '/packets', { key })).body.total, 12);
+      assert.equal((await service.call('GET', '/packets', { key: other.key })).body.total, 3);
+    });
+
+    test("the tenant's own value wins over its tier's: a number, 0 for none, null for the tier's; a change counts at once", async (t) => {
+      const service = await startService(t, { store, clock: clock() });
+      const more = await newTenant(service, { tier: 'free', handoffs_per_day: 7 });
+      assert.equal(count(await times(9, () => create(service, more.key)), 201), 7);
+      const { id, key } = await newTenant(service, { tier: 'business', handoffs_per_day: 0 });
+      assertRefused(await create(service, key), toMidnight);
+      const change = (handoffs_per_day: number | null) => service.call('PATCH', `/tenants/${id}`, { body: { handoffs_per_day } });
+      assert.equal((await change(2)).status, 200);
+      assert.equal(count(await times(4, () => create(service, key)), 201), 2);
+      assert.equal((await change(null)).status, 200);
+      assert.equal(count(await times(6, () => create(service, key)), 201), 6);
+      // What was created while there was no cap counts as well.
+      assert.equal((await change(8)).status, 200);
+      assertRefused(await create(service, key), toMidnight);
+      assert.equal((await change(9)).status, 200);
+      assert.equal(count(await times(2, () => create(service, key)), 201), 1);
+    });
+
+    test('the settings give the tiers other caps', async (t) => {
+      const settings = {
+        SERVICE_HANDOFFS_PER_DAY_FREE: 'unlimited',
+        SERVICE_HANDOFFS_PER_DAY_PRO: '2',
+        SERVICE_HANDOFFS_PER_DAY_BUSINESS: '0',
+      };
+      const service = await startService(t, { store, clock: clock(), settings });
+      for (const [tier, expected] of [
+        ['free', 8],
+        ['pro', 2],
+        ['business', 0],
+      ] as const) {
+        const { key } = await newTenant(service, { tier });
+        assert.equal(count(await times(8, () => create(service, key)), 201), expected, tier);
+      }
+    });
+
+    test('a batch is counted item by item: what still fits is created, the rest is in errors', async (t) => {
+      const service = await startService(t, { store, clock: clock() });
+      const { key } = await newTenant(service, { tier: 'free' });
+      await times(2, () => create(service, key));
+      const packets = [packetRequest(), {}, packetRequest(), packetRequest(), packetRequest(), packetRequest()];
+      const answer = await service.call('POST', '/packets/batch', { key, body: { packets } });
+      assert.equal(answer.status, 201);
+      assert.equal(answer.body.created.length, 3);
+      assert.deepEqual(
+        answer.body.errors.map(({ index, code }: { index: number; code: string }) => [index, code]),
+        [
+          [1, 'VALIDATION_ERROR'],
+          [4, 'RATE_LIMITED'],
+          [5, 'RATE_LIMITED'],
+        ],
+      );
+      assert.equal((await service.call('GET', '/packets', { key })).body.total, 5);
+    });
+
+    test('a batch that the cap alone refuses is 429; with another reason among them it is 400', async (t) => {
+      const service = await startService(t, { store, clock: clock() });
+      const { key } = await newTenant(service, { tier: 'free', handoffs_per_day: 0 });
+      const refused = await service.call('POST', '/packets/batch', { key, body: { packets: [packetRequest(), packetRequest()] } });
+      assertRefused(refused, toMidnight);
+      assert.deepEqual(refused.body.created, []);
+      assert.deepEqual(
+        refused.body.errors.map(({ index, code }: { index: number; code: string }) => [index, code]),
+        [
+          [0, 'RATE_LIMITED'],
+          [1, 'RATE_LIMITED'],
+        ],
+      );
+      const mixed = await service.call('POST', '/packets/batch', { key, body: { packets: [packetRequest(), {}] } });
+      assert.equal(mixed.status, 400);
+      assert.deepEqual(mixed.body.created, []);
+      assert.equal(mixed.body.errors.length, 2);
+    });
+
+    test('counts what is created and nothing else: no refusal, no claim, no repeated answer', async (t) => {
+      const service = await startService(t, { store, clock: clock() });
+      const { key } = await newTenant(service, { tier: 'free' });
+      assert.equal((await service.call('POST', '/packets', { key, body: {} })).status, 400);
+      assert.equal((await service.call('POST', '/packets', { key, body: packetRequest({ parent_packet_id: unknownId }) })).status, 400);
+      assert.equal((await service.call('POST', `/packets/${unknownId}/chain`, { key, body: packetRequest() })).status, 404);
+      const once = () => service.call('POST', '/packets', { key, body: packetRequest(), headers: { 'idempotency-key': 'once' } });
+      const [first] = await times(3, once);
+      assert.equal((await service.call('POST', `/packets/${first!.body.id}/claim`, { key, body: { agent_id: 'a' } })).status, 200);
+      assert.equal(count(await times(6, () => create(service, key)), 201), 4);
+      // A repeated answer creates nothing, so the cap does not stand in its way.
+      assert.equal((await once()).body.id, first!.body.id);
+    });
+
+    test('is neither forgotten when old counters are, nor given back by deleting packets', async (t) => {
+      const service = await startService(t, { store, clock: clock() });
+      const { key } = await newTenant(service, { tier: 'free' });
+      const [first] = await times(5, () => create(service, key));
+      assert.equal((await service.call('DELETE', `/packets/${first!.body.id}`, { key })).status, 204);
+      service.clock.set('2026-03-01T23:59:59.000Z');
+      await service.handoff.runOnce.prune();
+      assertRefused(await create(service, key), 1);
+      service.clock.set('2026-03-03T12:00:00.000Z');
+      await service.handoff.runOnce.prune();
+      assert.equal(count(await times(6, () => create(service, key)), 201), 5);
+    });
+
+    test('what it refuses counts in neither the minute nor the hour', async (t) => {
+      const service = await startService(t, { store, clock: clock(), settings: { ...minute, SERVICE_HOURLY_QUOTA_FREE: '20' } });
+      const { key } = await newTenant(service, { tier: 'free', handoffs_per_day: 1 });
+      assert.equal((await create(service, key)).headers['x-ratelimit-remaining'], '59');
+      const refused = await atOnce(30, () => create(service, key));
+      for (const answer of refused) assertRefused(answer, toMidnight);
+      assert.equal((await read(service, key)).headers['x-ratelimit-remaining'], '58');
+      assert.equal(count(await times(30, () => read(service, key)), 200), 18);
+    });
+
+    test('used up beside the minute: a create is told the wait to midnight, a read that of the minute', async (t) => {
+      const service = await startService(t, { store, clock: clock(), settings: { SERVICE_RATE_LIMIT_PER_MINUTE: '5' } });
+      const { key } = await newTenant(service, { tier: 'free' });
+      await times(5, () => create(service, key));
+      assertRefused(await read(service, key), 60);
+      assertRefused(await service.call('POST', `/packets/${unknownId}/chain`, { key, body: packetRequest() }), toMidnight);
+      assertRefused(await service.call('POST', '/packets/batch', { key, body: { packets: [packetRequest()] } }), toMidnight);
+      const refused = await create(service, key);
+      assertRefused(refused, toMidnight);
+      service.clock.turn(retryAfter(refused));
+      assert.equal((await create(service, key)).status, 201);
+    });
+
+    test("used up shortly before midnight while the hour is too: the hour's longer wait is told", async (t) => {
+      const service = await startService(t, {
+        store,
+        clock: new TestClock('2026-03-01T23:59:30.000Z'),
+        settings: { SERVICE_HOURLY_QUOTA_FREE: '5' },
+      });
+      const { key } = await newTenant(service, { tier: 'free' });
+      await times(5, () => create(service, key));
+      const refused = await create(service, key);
+      assertRefused(refused, 3600);
+      service.clock.turn(3600);
+      assert.equal((await create(service, key)).status, 201);
+    });
+  });
+}
+
+describe('The daily cap over two instances on one PostgreSQL', () => {
+  test('of 40 creates at once, half on each, exactly as many pass as the cap says', async (t) => {
+    const database = await openPostgresDatabase();
+    const first = await startService(t, { databaseUrl: database.url });
+    const second = await startService(t, { databaseUrl: database.url, clock: first.clock });
+    t.after(() => database.drop());
+    const { key } = await newTenant(first, { handoffs_per_day: 7 });
+    const answers = await atOnce(40, (index) => create(index % 2 === 0 ? first : second, key));
+    assert.equal(count(answers, 201), 7);
+    assert.equal(count(answers, 429), 33);
+    assert.equal((await second.call('GET', '/packets', { key })).body.total, 7);
+  });
+
+  test('what one created, the other counts', async (t) => {
+    const database = await openPostgresDatabase();
+    const first = await startService(t, { databaseUrl: database.url });
+    const second = await startService(t, { databaseUrl: database.url, clock: first.clock });
+    t.after(() => database.drop());
+    const { key } = await newTenant(first, { tier: 'free' });
+    await times(5, () => create(first, key));
+    assertRefused(await create(second, key), 14.5 * 3600);
+    first.clock.set('2026-03-02T00:00:00.000Z');
+    assert.equal((await create(second, key)).status, 201);
+  });
+});
+
+describe('Retry-After', () => {
+  test('waiting it always helps, and a second less never does, whatever limit refused', async (t) => {
+    const service = await startService(t, {
+      clock: new TestClock('2026-03-01T20:00:00.000Z'),
+      settings: { SERVICE_RATE_LIMIT_PER_MINUTE: '5', SERVICE_HOURLY_QUOTA_FREE: '14', SERVICE_HANDOFFS_PER_DAY_FREE: '6' },
+    });
+    const action = fc.oneof(
+      { weight: 3, arbitrary: fc.constant('read' as const) },
+      { weight: 3, arbitrary: fc.constant('create' as const) },
+      { weight: 1, arbitrary: fc.integer({ min: 1, max: 90_000 }) },
+      { weight: 1, arbitrary: fc.integer({ min: 600_000, max: 3_600_000 }) },
+    );
+    let refusals = 0;
+    await fc.assert(
+      fc.asyncProperty(fc.array(action, { minLength: 10, maxLength: 40 }), async (actions) => {
+        // The admin has limits too: each run waits for its own to be free.
+        service.clock.turn(7200);
+        const { key } = await newTenant(service, { tier: 'free' });
+        for (const step of actions) {
+          if (typeof step === 'number') {
+            service.clock.turn(step / 1000);
+            continue;
+          }
+          const call = () => (step === 'read' ? read(service, key) : create(service, key));
+          const refused = await call();
+          if (refused.status !== 429) continue;
+          refusals += 1;
+          const wait = retryAfter(refused);
+          assert.ok(Number.isInteger(wait) && wait >= 1);
+          service.clock.turn(wait - 1);
+          assert.equal((await call()).status, 429, `${step} helped before its wait of ${wait} s was over`);
+          service.clock.turn(1);
+          assert.notEqual((await call()).status, 429, `${step} was refused after its wait of ${wait} s`);
+        }
+      }),
+      { numRuns: 40 },
+    );
+    assert.ok(refusals > 40);
+  });
+});

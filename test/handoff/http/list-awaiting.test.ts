@@ -1,0 +1,128 @@
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+
+import { createPacket, newTenant, startService, type TestService } from '../../support/service.ts';
+import { stores } from '../../support/stores.ts';
+
+const hitl = { required: true, reason: 'policy', question: 'Go on?', timeout_seconds: 60 };
+
+/** Creates packets that await a person, one a second, and gives their ids newest first. */
+async function ask(service: TestService, count: number, key?: string): Promise<string[]> {
+  const ids: string[] = [];
+  for (let index = 0; index < count; index += 1) {
+    const { id } = await createPacket(service, { hitl }, key);
+    const asked = await service.call('PATCH', `/packets/${id}`, {
+      body: { status: 'awaiting_human' },
+      ...(key === undefined ? {} : { key }),
+    });
+    assert.equal(asked.status, 200);
+    ids.unshift(id);
+    service.clock.turn(1);
+  }
+  return ids;
+}
+
+const idsOf = (body: { packets: { id: string }[] }) => body.packets.map(({ id }) => id);
+
+for (const store of stores) {
+  describe(`GET /packets/awaiting on ${store.name}`, () => {
+    test('only packets in awaiting_human are listed, newest first, in the shape of GET /packets', async (t) => {
+      const service = await startService(t, { store });
+      const [second, first] = await ask(service, 2);
+      await createPacket(service, { hitl });
+      const { id: claimed } = await createPacket(service);
+      await service.call('POST', `/packets/${claimed}/claim`, { body: { agent_id: 'worker' } });
+      const answer = await service.call('GET', '/packets/awaiting');
+      assert.equal(answer.status, 200);
+      assert.deepEqual(idsOf(answer.body), [second, first]);
+      assert.deepEqual(Object.keys(answer.body).sort(), ['limit', 'next_cursor', 'offset', 'packets', 'total']);
+      const { total, limit, offset, next_cursor } = answer.body;
+      assert.deepEqual({ total, limit, offset, next_cursor }, { total: 2, limit: 50, offset: 0, next_cursor: null });
+      assert.deepEqual(answer.body, (await service.call('GET', '/packets?status=awaiting_human')).body);
+    });
+
+    test('each shows its question, when it was put and until when it may be answered', async (t) => {
+      const service = await startService(t, { store });
+      await ask(service, 1);
+      const answer = await service.call('GET', '/packets/awaiting');
+      assert.equal(answer.status, 200);
+      const [packet] = answer.body.packets;
+      assert.equal(packet.status, 'awaiting_human');
+      assert.equal(packet.hitl.question, 'Go on?');
+      assert.equal(packet.hitl.response, null);
+      assert.equal(packet.hitl.requested_at, '2026-03-01T09:30:00.000Z');
+      assert.equal(packet.hitl.expires_at, '2026-03-01T09:31:00.000Z');
+    });
+
+    test('a packet leaves the list when it is answered, failed, deleted or removed', async (t) => {
+      const service = await startService(t, { store });
+      const [kept, removed, deleted, failed, answered] = await ask(service, 5);
+      const response = await service.call('POST', `/packets/${answered}/respond`, { body: { response: 'Yes', responded_by: 'dana' } });
+      assert.equal(response.status, 200);
+      assert.equal((await service.call('PATCH', `/packets/${failed}`, { body: { status: 'failed' } })).status, 200);
+      assert.equal((await service.call('DELETE', `/packets/${deleted}`)).status, 204);
+      assert.equal((await service.call('DELETE', `/packets/${removed}?hard=true`)).status, 204);
+      const answer = await service.call('GET', '/packets/awaiting');
+      assert.equal(answer.status, 200);
+      assert.deepEqual(idsOf(answer.body), [kept]);
+      assert.equal(answer.body.total, 1);
+    });
+
+    test('limit and offset page through, with the exact total; a cursor goes on', async (t) => {
+      const service = await startService(t, { store });
+      const ids = await ask(service, 5);
+      const first = await service.call('GET', '/packets/awaiting?limit=2');
+      assert.equal(first.status, 200);
+      assert.deepEqual(idsOf(first.body), ids.slice(0, 2));
+      const second = await service.call('GET', '/packets/awaiting?limit=2&offset=2');
+      assert.deepEqual(idsOf(second.body), ids.slice(2, 4));
+      assert.deepEqual([second.body.total, second.body.limit, second.body.offset], [5, 2, 2]);
+      const third = await service.call('GET', `/packets/awaiting?limit=2&cursor=${second.body.next_cursor}`);
+      assert.deepEqual(idsOf(third.body), ids.slice(4));
+      assert.equal(third.body.next_cursor, null);
+      const beyond = await service.call('GET', '/packets/awaiting?offset=5');
+      assert.deepEqual([beyond.body.packets, beyond.body.total], [[], 5]);
+    });
+
+    test('view=full gives whole packets', async (t) => {
+      const service = await startService(t, { store });
+      const [id] = await ask(service, 1);
+      const answer = await service.call('GET', '/packets/awaiting?view=full');
+      assert.equal(answer.status, 200);
+      assert.deepEqual(answer.body.packets, [(await service.call('GET', `/packets/${id}`)).body]);
+    });
+
+    test('what is malformed is 400 and names its parameter; filters of GET /packets are not taken', async (t) => {
+      const service = await startService(t, { store });
+      for (const [query, field] of [
+        ['limit=0', 'limit'],
+        ['limit=201', 'limit'],
+        ['limit=many', 'limit'],
+        ['offset=-1', 'offset'],
+        ['cursor=junk', 'cursor'],
+        ['status=created', 'status'],
+        ['priority=low', 'priority'],
+      ]) {
+        const answer = await service.call('GET', `/packets/awaiting?${query}`);
+        assert.equal(answer.status, 400, query);
+        assert.equal(answer.body.field, field, query);
+      }
+    });
+
+    test("another tenant's packets are not listed", async (t) => {
+      const service = await startService(t, { store });
+      const { key } = await newTenant(service);
+      await ask(service, 2);
+      const own = await ask(service, 1, key);
+      const answer = await service.call('GET', '/packets/awaiting', { key });
+      assert.equal(answer.status, 200);
+      assert.deepEqual(idsOf(answer.body), own);
+      assert.equal(answer.body.total, 1);
+    });
+
+    test('401 without a key', async (t) => {
+      const service = await startService(t, { store });
+      assert.equal((await service.call('GET', '/packets/awaiting', { key: null })).status, 401);
+    });
+  });
+}

@@ -1,0 +1,531 @@
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+
+import { createPacket, newTenant, packetRequest, startService, type TestService } from '../../support/service.ts';
+import { stores } from '../../support/stores.ts';
+
+/** A packet's fields that a list shows. */
+interface Listed {
+  id: string;
+  context: { summary: string };
+}
+
+interface Page {
+  packets: Listed[];
+  total: number;
+  limit: number;
+  offset: number;
+  next_cursor: string | null;
+}
+
+const agent = (id: string) => ({ id, name: id, framework: 'langgraph' });
+const question = (required: boolean) => ({ required, reason: 'policy', question: 'Go on?' });
+
+/** A create request named by its summary. */
+function named(
+  name: string,
+  { source = 'alpha', target = 'north', priority = 'normal', tags = [] as string[], hitl = undefined as boolean | undefined } = {},
+): Record<string, unknown> {
+  return packetRequest({
+    metadata: { source_agent: agent(source), target_agent: agent(target), priority, tags },
+    context: { summary: name },
+    ...(hitl === undefined ? {} : { hitl: question(hitl) }),
+  });
+}
+
+/** Nine packets, one a minute from 09:30 on, each in a status of its own or a new one. */
+const seeds = [
+  { name: 'a', source: 'alpha', target: 'north', priority: 'low', tags: ['red'], path: [] },
+  { name: 'b', source: 'alpha', target: 'south', priority: 'normal', tags: ['red', 'blue'], path: ['claim'] },
+  { name: 'c', source: 'beta', target: 'north', priority: 'high', tags: ['blue'], path: ['claim', 'in_progress'] },
+  { name: 'd', source: 'beta', target: 'south', priority: 'critical', tags: ['red', 'blue', 'hot'], hitl: true, path: ['awaiting_human'] },
+  { name: 'e', source: 'alpha', target: 'north', priority: 'normal', tags: [], path: ['claim', 'completed'] },
+  { name: 'f', source: 'beta', target: 'north', priority: 'high', tags: ['red'], hitl: false, path: ['failed'] },
+  { name: 'g', source: 'alpha', target: 'south', priority: 'low', tags: ['hot'], path: ['expired'] },
+  { name: 'h', source: 'beta', target: 'south', priority: 'normal', tags: ['red', 'blue'], hitl: true, path: [] },
+  { name: 'i', source: 'alpha', target: 'north', priority: 'critical', tags: ['blue', 'red'], path: [] },
+];
+
+async function seed(service: TestService): Promise<void> {
+  for (const { name, path, ...parts } of seeds) {
+    const created = await service.call('POST', '/packets', { body: named(name, parts) });
+    assert.equal(created.status, 201);
+    for (const step of path) {
+      const at = `/packets/${created.body.id}`;
+      const moved =
+        step === 'claim'
+          ? await service.call('POST', `${at}/claim`, { body: { agent_id: 'worker' } })
+          : await service.call('PATCH', at, { body: { status: step } });
+      assert.equal(moved.status, 200);
+    }
+    service.clock.turn(60);
+  }
+}
+
+async function list(service: TestService, query = '', key?: string): Promise<Page> {
+  const answer = await service.call('GET', `/packets${query === '' ? '' : `?${query}`}`, key === undefined ? {} : { key });
+  assert.equal(answer.status, 200, `${query}: ${answer.text}`);
+  return answer.body;
+}
+
+const names = ({ packets }: Page) => packets.map(({ context }) => context.summary).join(' ');
+const idsOf = (packets: readonly { id: string }[]) => packets.map(({ id }) => id);
+
+/** Creates this many packets in batches, at one moment each, and gives their ids newest first. */
+async function createMany(service: TestService, count: number, body: (index: number) => Record<string, unknown>): Promise<string[]> {
+  const ids: string[] = [];
+  for (let begun = 0; begun < count; begun += 100) {
+    const packets = Array.from({ length: Math.min(100, count - begun) }, (_, index) => body(begun + index));
+    const answer = await service.call('POST', '/packets/batch', { body: { packets } });
+    assert.equal(answer.status, 201);
+    ids.push(...idsOf(answer.body.created));
+    service.clock.turn(0.001);
+  }
+  return ids.sort().reverse();
+}
+
+/** Every page from the first to the one whose `next_cursor` is null; `between` happens after each page but the last. */
+async function walk(service: TestService, query: string, between: () => Promise<unknown> = async () => undefined): Promise<Page[]> {
+  const pages: Page[] = [];
+  let cursor: string | null = '';
+  while (cursor !== null) {
+    const page: Page = await list(service, cursor === '' ? query : `${query}&cursor=${encodeURIComponent(cursor)}`);
+    pages.push(page);
+    cursor = page.next_cursor;
+    if (cursor !== null) await between();
+    assert.ok(pages.length < 100, 'paging must end');
+  }
+  return pages;
+}
+
+const minute = (at: string) => `2026-03-01T09:${at}.000Z`;
+
+/** Query strings, and the packets they leave, newest first. */
+const filters: [query: string, expected: string][] = [
+  ['', 'i h g f e d c b a'],
+  ['status=created', 'i h a'],
+  ['status=claimed', 'b'],
+  ['status=in_progress', 'c'],
+  ['status=awaiting_human', 'd'],
+  ['status=completed', 'e'],
+  ['status=failed', 'f'],
+  ['status=expired', 'g'],
+  ['status=created,claimed', 'i h b a'],
+  ['status=claimed,created,claimed', 'i h b a'],
+  ['status=expired,failed,completed', 'g f e'],
+  ['source_agent=alpha', 'i g e b a'],
+  ['source_agent=Alpha', ''],
+  ['source_agent=nobody', ''],
+  ['target_agent=south', 'h g d b'],
+  ['priority=critical', 'i d'],
+  ['priority=low', 'g a'],
+  ['tags=red', 'i h f d b a'],
+  ['tags=red,blue', 'i h d b'],
+  ['tags=blue,red', 'i h d b'],
+  ['tags=hot,red,blue', 'd'],
+  ['tags=red,unknown', ''],
+  ['hitl_required=true', 'h d'],
+  ['hitl_required=false', 'i g f e c b a'],
+  [`created_after=${minute('34:00')}`, 'i h g f e'],
+  ['created_after=2026-03-01T09:34:00.001Z', 'i h g f'],
+  [`created_before=${minute('34:00')}`, 'e d c b a'],
+  ['created_before=2026-03-01T09:33:59.999Z', 'd c b a'],
+  [`created_after=${minute('32:00')}&created_before=${minute('34:00')}`, 'e d c'],
+  [`created_after=${minute('34:00')}&created_before=${minute('34:00')}`, 'e'],
+  [`created_after=${minute('35:00')}&created_before=${minute('34:00')}`, ''],
+  ['created_after=2026-03-01T11:04:00%2B01:30', 'i h g f e'],
+  ['created_after=2026-03-01', 'i h g f e d c b a'],
+  ['created_before=2026-03-01', ''],
+  ['created_before=9999-12-31', 'i h g f e d c b a'],
+  ['created_after=0001-01-01', 'i h g f e d c b a'],
+  ['created_before=1969-12-31', ''],
+  ['status=created&source_agent=alpha', 'i a'],
+  ['source_agent=alpha&target_agent=north', 'i e a'],
+  ['status=created,claimed&tags=red,blue', 'i h b'],
+  ['source_agent=beta&priority=high&tags=red', 'f'],
+  ['hitl_required=true&status=awaiting_human', 'd'],
+  ['hitl_required=false&tags=red', 'i f b a'],
+  [`tags=red&created_after=${minute('31:00')}&created_before=${minute('37:00')}`, 'h f d b'],
+  [`status=created&created_before=${minute('37:00')}`, 'h a'],
+  [
+    `status=created,failed&source_agent=alpha&target_agent=north&tags=red,blue&priority=critical&hitl_required=false&created_after=${minute('38:00')}&created_before=${minute('38:00')}`,
+    'i',
+  ],
+];
+
+/** Query strings that are refused, and the parameter that the answer names. */
+const refused: [query: string, field: string][] = [
+  ['limit=0', 'limit'],
+  ['limit=201', 'limit'],
+  ['limit=-1', 'limit'],
+  ['limit=abc', 'limit'],
+  ['limit=1e3', 'limit'],
+  ['limit=1.5', 'limit'],
+  ['limit=', 'limit'],
+  ['limit=10&limit=10', 'limit'],
+  ['offset=-1', 'offset'],
+  ['offset=abc', 'offset'],
+  ['offset=1.5', 'offset'],
+  ['offset=99999999999999999999', 'offset'],
+  ['status=nope', 'status'],
+  ['status=created,nope', 'status'],
+  ['status=', 'status'],
+  ['status=CREATED', 'status'],
+  ['priority=urgent', 'priority'],
+  ['priority=low,high', 'priority'],
+  ['hitl_required=maybe', 'hitl_required'],
+  ['hitl_required=', 'hitl_required'],
+  ['created_after=yesterday', 'created_after'],
+  ['created_after=', 'created_after'],
+  ['created_before=2026-13-01', 'created_before'],
+  ['created_before=1772357400000', 'created_before'],
+  ['source_agent=a%00b', 'source_agent'],
+  ['target_agent=a%00b', 'target_agent'],
+  ['tags=red,a%00b', 'tags'],
+  ['view=everything', 'view'],
+  ['nonsense=1', 'nonsense'],
+  ['__proto__=1', '__proto__'],
+  ['cursor=', 'cursor'],
+  ['cursor=x', 'cursor'],
+  ['cursor=AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA', 'cursor'],
+  ['cursor=%00%ff%F0%9F%98%80', 'cursor'],
+  [`cursor=${'A'.repeat(2000)}`, 'cursor'],
+];
+
+for (const store of stores) {
+  describe(`GET /packets on ${store.name}`, () => {
+    test('every filter narrows, alone and with others; total counts exactly what is left', async (t) => {
+      const service = await startService(t, { store });
+      await seed(service);
+      for (const [query, expected] of filters) {
+        const page = await list(service, query);
+        assert.equal(names(page), expected, query);
+        assert.equal(page.total, page.packets.length, `total of ${query}`);
+        assert.deepEqual([page.limit, page.offset, page.next_cursor], [50, 0, null], query);
+      }
+    });
+
+    test('every filter can be paged: by offset and by cursor the same packets come, in the same order', async (t) => {
+      const service = await startService(t, { store });
+      await seed(service);
+      for (const [query, expected] of filters) {
+        const joint = query === '' ? '' : `${query}&`;
+        const pages = await walk(service, `${joint}limit=2`);
+        assert.equal(pages.map(names).filter(Boolean).join(' '), expected, query);
+        const total = expected === '' ? 0 : expected.split(' ').length;
+        for (const page of pages) assert.equal(page.total, total, query);
+        assert.equal(names(await list(service, `${joint}offset=1&limit=1`)), expected.split(' ')[1] ?? '', query);
+      }
+    });
+
+    test('what is malformed is 400 and names its parameter', async (t) => {
+      const service = await startService(t, { store });
+      for (const [query, field] of refused) {
+        const answer = await service.call('GET', `/packets?${query}`);
+        assert.equal(answer.status, 400, `${query}: ${answer.text}`);
+        assert.equal(answer.body.code, 'VALIDATION_ERROR', query);
+        assert.equal(answer.body.field, field, query);
+        assert.equal(answer.body.status_code, 400, query);
+      }
+    });
+
+    test('limit takes 1 to 200, and is 50 when left out', async (t) => {
+      const service = await startService(t, { store });
+      const ids = await createMany(service, 201, (index) => named(`${index}`));
+      const one = await list(service, 'limit=1');
+      assert.deepEqual(idsOf(one.packets), ids.slice(0, 1));
+      const most = await list(service, 'limit=200');
+      assert.deepEqual(idsOf(most.packets), ids.slice(0, 200));
+      assert.equal(most.limit, 200);
+      assert.notEqual(most.next_cursor, null);
+      const usual = await list(service);
+      assert.equal(usual.packets.length, 50);
+      assert.equal(usual.limit, 50);
+      assert.equal(usual.total, 201);
+    });
+
+    test('newest first, and among packets of one moment the greatest id first', async (t) => {
+      const service = await startService(t, { store });
+      const early = await createMany(service, 30, (index) => named(`early ${index}`));
+      service.clock.turn(60);
+      const late = await createMany(service, 30, (index) => named(`late ${index}`));
+      assert.ok(late.at(-1)! > early[0]!);
+      const { packets } = await list(service, 'limit=200');
+      assert.deepEqual(idsOf(packets), [...late, ...early]);
+    });
+
+    test('a list shows summaries: no decisions, actions or dependencies, of context the summary alone, and counts', async (t) => {
+      const service = await startService(t, { store });
+      const parent = await createPacket(service);
+      service.clock.turn(1);
+      const packet = await createPacket(service, {
+        parent_packet_id: parent.id,
+        context: {
+          summary: 'Counted',
+          conversation_state: [
+            { role: 'user', content: 'one' },
+            { role: 'assistant', content: 'two' },
+          ],
+          artifacts: [{ key: 'a', value: 1 }],
+          custom: { secret: 'kept out of lists' },
+          extra: 'kept out as well',
+        },
+        decisions: [{ id: 'd1', decision: 'Yes', rationale: '' }],
+        actions: {
+          pending: [
+            { id: 'p1', description: 'p', assignee: '' },
+            { id: 'p2', description: 'p', assignee: '' },
+            { id: 'p3', description: 'p', assignee: '' },
+          ],
+          completed: [{ id: 'c1', description: 'c', result: '' }],
+          failed: [{ id: 'f1', description: 'f', error: '' }],
+        },
+        dependencies: [{ id: 'x', type: 'service', description: 'x' }],
+        hitl: question(true),
+      });
+      const { decisions: _d, actions: _a, dependencies: _x, context: _c, ...rest } = packet;
+      const [shown] = (await list(service)).packets;
+      assert.deepEqual(shown, {
+        ...rest,
+        context: { summary: 'Counted' },
+        counts: { decisions: 1, pending: 3, completed: 1, failed: 1, dependencies: 1, turns: 2, artifacts: 1 },
+      });
+    });
+
+    test('a summary follows every change of its packet', async (t) => {
+      const service = await startService(t, { store });
+      const { id } = await createPacket(service);
+      await service.call('POST', `/packets/${id}/claim`, { body: { agent_id: 'worker', agent_name: 'Worker' } });
+      service.clock.turn(5);
+      const changed = await service.call('PATCH', `/packets/${id}`, {
+        body: {
+          status: 'in_progress',
+          context: { summary: 'Now' },
+          metadata: { tags: ['new'] },
+          actions: { completed: [{ id: 'a1', result: 'done' }] },
+        },
+      });
+      assert.equal(changed.status, 200);
+      const { packets } = await list(service, 'tags=new&status=in_progress');
+      assert.equal(packets.length, 1);
+      const [shown] = packets as unknown as Record<string, unknown>[];
+      assert.deepEqual(shown!.context, { summary: 'Now' });
+      assert.deepEqual(shown!.claimed_by, { agent_id: 'worker', agent_name: 'Worker', framework: null });
+      assert.equal(shown!.revision, 3);
+      assert.equal(shown!.updated_at, '2026-03-01T09:30:05.000Z');
+      assert.deepEqual((shown!.counts as { pending: number; completed: number }).completed, 1);
+      assert.equal((await list(service, 'tags=billing')).total, 0);
+    });
+
+    test('view=full gives whole packets, byte for byte as GET gives them', async (t) => {
+      const service = await startService(t, { store });
+      const first = await createPacket(service);
+      service.clock.turn(1);
+      const second = await createPacket(service, { hitl: question(true) });
+      const { packets, total } = await list(service, 'view=full');
+      assert.equal(total, 2);
+      assert.deepEqual(packets, [second, first]);
+      const filtered = await list(service, 'view=full&hitl_required=true&limit=1');
+      assert.deepEqual(filtered.packets, [second]);
+      const summaries = await list(service, 'view=summary');
+      assert.ok(!('decisions' in summaries.packets[0]!));
+    });
+
+    test('paging by cursor shows each packet once, in order, while others are created and change', async (t) => {
+      const service = await startService(t, { store });
+      const ids = await createMany(service, 25, (index) => named(`${index}`));
+      let created = 25;
+      const pages = await walk(service, 'limit=7', async () => {
+        service.clock.turn(1);
+        await service.call('POST', '/packets', { body: named('newcomer') });
+        created += 1;
+        await service.call('POST', `/packets/${ids[20]}/claim`, { body: { agent_id: 'worker' } });
+      });
+      assert.deepEqual(
+        pages.flatMap(({ packets }) => idsOf(packets)),
+        ids,
+      );
+      assert.deepEqual(
+        pages.map(({ packets }) => packets.length),
+        [7, 7, 7, 4],
+      );
+      assert.deepEqual(
+        pages.map(({ total }) => total),
+        [25, 26, 27, 28],
+      );
+      assert.equal((await list(service)).total, created);
+    });
+
+    test('paging a filter by cursor shows each of its packets once while others are created', async (t) => {
+      const service = await startService(t, { store });
+      const body = (index: number) =>
+        named(`${index}`, { source: index % 2 === 0 ? 'even' : 'odd', tags: index % 3 === 0 ? ['third'] : [] });
+      const ids = await createMany(service, 60, body);
+      const shown = new Map((await list(service, 'limit=200')).packets.map((packet) => [packet.id, Number(packet.context.summary)]));
+      for (const [query, wanted] of [
+        ['source_agent=even', (index: number) => index % 2 === 0],
+        ['status=created', () => true],
+        ['source_agent=even&tags=third&status=created,claimed', (index: number) => index % 6 === 0],
+      ] as const) {
+        const pages = await walk(service, `${query}&limit=4`, async () => {
+          service.clock.turn(1);
+          await service.call('POST', '/packets', { body: body(0) });
+          await service.call('POST', '/packets', { body: body(1) });
+        });
+        const seen = pages.flatMap(({ packets }) => idsOf(packets));
+        assert.deepEqual(
+          seen.filter((id) => shown.has(id)),
+          ids.filter((id) => wanted(shown.get(id)!)),
+          query,
+        );
+        assert.equal(new Set(seen).size, seen.length, query);
+      }
+    });
+
+    test('next_cursor is null on the last page, also when that page is full', async (t) => {
+      const service = await startService(t, { store });
+      const ids = await createMany(service, 20, (index) => named(`${index}`));
+      const pages = await walk(service, 'limit=10');
+      assert.deepEqual(
+        pages.map(({ packets }) => packets.length),
+        [10, 10],
+      );
+      assert.deepEqual(
+        pages.flatMap(({ packets }) => idsOf(packets)),
+        ids,
+      );
+      assert.equal((await list(service, 'limit=20')).next_cursor, null);
+    });
+
+    test('the cursor of a page that was reached by offset goes on behind that page', async (t) => {
+      const service = await startService(t, { store });
+      const ids = await createMany(service, 12, (index) => named(`${index}`));
+      const third = await list(service, 'limit=3&offset=6');
+      assert.deepEqual(idsOf(third.packets), ids.slice(6, 9));
+      assert.equal(third.offset, 6);
+      const fourth = await list(service, `limit=3&cursor=${third.next_cursor}`);
+      assert.deepEqual(idsOf(fourth.packets), ids.slice(9));
+      assert.equal(fourth.offset, 0);
+    });
+
+    test('a cursor belongs to its filters and its tenant; with another, or cut short, it is 400', async (t) => {
+      const service = await startService(t, { store });
+      const other = await newTenant(service);
+      await createMany(service, 4, (index) => named(`${index}`, { tags: ['red'] }));
+      const cursor = (await list(service, 'limit=2&tags=red')).next_cursor!;
+      const bad = [
+        `tags=blue&cursor=${cursor}`,
+        `cursor=${cursor}`,
+        `tags=red&status=created&cursor=${cursor}`,
+        `tags=red&cursor=${cursor.slice(0, -4)}`,
+      ];
+      for (const query of bad) {
+        const answer = await service.call('GET', `/packets?${query}`);
+        assert.equal(answer.status, 400, query);
+        assert.equal(answer.body.field, 'cursor', query);
+      }
+      const foreign = await service.call('GET', `/packets?tags=red&cursor=${cursor}`, { key: other.key });
+      assert.equal(foreign.status, 400);
+      assert.equal(foreign.body.field, 'cursor');
+      // The page's size and view are no filters.
+      assert.equal((await list(service, `tags=red&limit=1&view=full&cursor=${cursor}`)).packets.length, 1);
+    });
+
+    test('cursor and offset exclude one another: 400', async (t) => {
+      const service = await startService(t, { store });
+      await createMany(service, 3, (index) => named(`${index}`));
+      const cursor = (await list(service, 'limit=1')).next_cursor;
+      const answer = await service.call('GET', `/packets?limit=1&cursor=${cursor}&offset=1`);
+      assert.equal(answer.status, 400);
+      assert.equal(answer.body.field, 'cursor');
+    });
+
+    test('an offset beyond a thousand pages on exactly, with a filter and without, and past the end', async (t) => {
+      const service = await startService(t, { store });
+      const ids = await createMany(service, 1_050, (index) => named(`${index}`, { source: 'deep' }));
+      for (const query of ['', 'source_agent=deep&', 'status=created&', 'source_agent=deep&priority=normal&']) {
+        const shallow = await list(service, `${query}offset=1000&limit=20`);
+        assert.deepEqual(idsOf(shallow.packets), ids.slice(1000, 1020), query);
+        const deep = await list(service, `${query}offset=1001&limit=20`);
+        assert.deepEqual(idsOf(deep.packets), ids.slice(1001, 1021), query);
+        assert.equal(deep.total, 1_050, query);
+        assert.equal(deep.offset, 1001, query);
+        const next = await list(service, `${query}limit=20&cursor=${deep.next_cursor}`);
+        assert.deepEqual(idsOf(next.packets), ids.slice(1021, 1041), query);
+        const last = await list(service, `${query}offset=1049&limit=20`);
+        assert.deepEqual(idsOf(last.packets), ids.slice(1049), query);
+        assert.equal(last.next_cursor, null, query);
+        const beyond = await list(service, `${query}offset=1000000000&limit=20`);
+        assert.deepEqual([beyond.packets, beyond.total, beyond.next_cursor], [[], 1_050, null], query);
+      }
+    });
+
+    test('total stays exact through create, claim, update, delete, removal and batch', async (t) => {
+      const service = await startService(t, { store });
+      const totals = async () => {
+        const all = await list(service, 'limit=1');
+        const created = await list(service, 'status=created&limit=1');
+        const claimed = await list(service, 'status=claimed&limit=1');
+        const others = await list(service, 'status=in_progress,awaiting_human,completed,failed,expired&limit=1');
+        assert.equal(created.total + claimed.total + others.total, all.total);
+        return [all.total, created.total, claimed.total, others.total];
+      };
+      const [first, second, third] = await createMany(service, 5, (index) => named(`${index}`));
+      assert.deepEqual(await totals(), [5, 5, 0, 0]);
+      await service.call('POST', `/packets/${first}/claim`, { body: { agent_id: 'worker' } });
+      assert.deepEqual(await totals(), [5, 4, 1, 0]);
+      await service.call('POST', '/packets/batch/claim', { body: { packet_ids: [first, second, third], agent_id: 'worker' } });
+      assert.deepEqual(await totals(), [5, 2, 3, 0]);
+      await service.call('PATCH', `/packets/${first}`, { body: { status: 'completed' } });
+      assert.deepEqual(await totals(), [5, 2, 2, 1]);
+      assert.equal((await service.call('DELETE', `/packets/${second}`)).status, 204);
+      assert.deepEqual(await totals(), [5, 2, 1, 2]);
+      assert.equal((await service.call('DELETE', `/packets/${first}?hard=true`)).status, 204);
+      assert.deepEqual(await totals(), [4, 2, 1, 1]);
+      assert.equal((await service.call('DELETE', `/packets/${first}?hard=true`)).status, 404);
+      assert.equal((await service.call('POST', '/packets', { body: {} })).status, 400);
+      assert.deepEqual(await totals(), [4, 2, 1, 1]);
+    });
+
+    test('60 packets created at once are all listed, each once', async (t) => {
+      const service = await startService(t, { store });
+      const created = await Promise.all(Array.from({ length: 60 }, (_, index) => createPacket(service, named(`${index}`))));
+      const page = await list(service, 'limit=200');
+      assert.deepEqual(idsOf(page.packets), idsOf(created).sort().reverse());
+      assert.equal(page.total, 60);
+    });
+
+    test('a moment without an offset is a moment in UTC, wherever the service runs', async (t) => {
+      const zone = process.env.TZ;
+      process.env.TZ = 'America/New_York';
+      t.after(() => {
+        if (zone === undefined) delete process.env.TZ;
+        else process.env.TZ = zone;
+      });
+      const service = await startService(t, { store });
+      await seed(service);
+      assert.equal(names(await list(service, 'created_after=2026-03-01T09:34:00&created_before=2026-03-01T09:36')), 'g f e');
+    });
+
+    test('another tenant sees nothing, whatever it asks', async (t) => {
+      const service = await startService(t, { store });
+      await seed(service);
+      const { key } = await newTenant(service);
+      for (const [query] of filters) {
+        const page = await list(service, query, key);
+        assert.deepEqual([page.packets, page.total, page.next_cursor], [[], 0, null], query);
+      }
+      const own = await createPacket(service, named('own', { tags: ['red', 'blue'] }), key);
+      assert.deepEqual(idsOf((await list(service, 'tags=red,blue', key)).packets), [own.id]);
+      assert.equal((await list(service, '', key)).total, 1);
+      assert.equal((await list(service)).total, 9);
+    });
+
+    test('401 without a key', async (t) => {
+      const service = await startService(t, { store });
+      const answer = await service.call('GET', '/packets?limit=0', { key: null });
+      assert.equal(answer.status, 401);
+      assert.equal(answer.body.code, 'UNAUTHORIZED');
+    });
+  });
+}

@@ -1,0 +1,147 @@
+import assert from 'node:assert/strict';
+import { DatabaseSync } from 'node:sqlite';
+import { describe, test } from 'node:test';
+import pg from 'pg';
+
+import { adminKey, createPacket, newTenant, packetRequest, startService, type TestService } from '../../support/service.ts';
+import { stores } from '../../support/stores.ts';
+
+const unknownId = '0197b5a6-8c3e-7f01-9a2b-3c4d5e6f7a8b';
+
+/** The log lines about requests, oldest first. */
+const requestLines = (service: TestService): Record<string, unknown>[] =>
+  service.logs.map((line) => JSON.parse(line)).filter(({ msg }) => msg === 'request');
+
+/** Makes the database refuse every new packet, and quote the row that it refuses where it does that. */
+async function refuseInserts(databaseUrl: string): Promise<void> {
+  if (databaseUrl.startsWith('sqlite')) {
+    const database = new DatabaseSync(databaseUrl.slice('sqlite://'.length));
+    database.exec("create trigger no_packets before insert on packets begin select raise(abort, 'no packets today'); end");
+    database.close();
+    return;
+  }
+  const client = new pg.Client(databaseUrl);
+  await client.connect();
+  await client.query("alter table packets add constraint no_packets check (packet = '') not valid");
+  await client.end();
+}
+
+for (const store of stores) {
+  describe(`The log on ${store.name}`, () => {
+    test('has one JSON line a request: its id, tenant, method, route, status and milliseconds', async (t) => {
+      const service = await startService(t, { store });
+      const tenant = await newTenant(service);
+      const packet = await createPacket(service, {}, tenant.key);
+      service.logs.length = 0;
+      const answer = await service.call('GET', `/packets/${packet.id}?x`, { key: tenant.key });
+      const [line, ...others] = requestLines(service);
+      assert.equal(others.length, 0);
+      assert.ok(service.logs[0]!.endsWith('}\n'));
+      assert.equal(line!.request_id, answer.headers['x-request-id']);
+      assert.equal(line!.tenant_id, tenant.id);
+      assert.equal(line!.method, 'GET');
+      assert.equal(line!.route, '/api/v1/packets/:id');
+      assert.equal(line!.status, answer.status);
+      assert.ok(typeof line!.ms === 'number' && line!.ms >= 0);
+      assert.equal(line!.service, 'handoff');
+      assert.equal(typeof line!.level, 'number');
+      assert.equal(typeof line!.time, 'number');
+    });
+
+    test('tells of refusals as it does of successes, without a tenant where nobody was let in', async (t) => {
+      const service = await startService(t, { store });
+      await service.call('GET', '/packets', { key: 'wrong' });
+      await service.call('GET', '/nowhere');
+      await service.call('GET', `/packets/${unknownId}`);
+      await service.call('POST', '/packets', { raw: '{' });
+      await service.call('GET', '//health', { key: null });
+      assert.deepEqual(
+        requestLines(service).map(({ route, status, tenant_id }) => [route, status, tenant_id !== undefined]),
+        [
+          ['/api/v1/packets', 401, false],
+          ['unknown', 404, false],
+          ['/api/v1/packets/:id', 404, true],
+          ['/api/v1/packets', 400, true],
+          ['/health', 200, false],
+        ],
+      );
+    });
+
+    test('has no key and no text of a packet, whatever is asked and however it is answered', async (t) => {
+      const service = await startService(t, { store, settings: { SERVICE_LOG_LEVEL: 'trace' } });
+      const tenant = await newTenant(service);
+      const { key } = tenant;
+      const secret = 'wombat-7391';
+      const made = await service.call('POST', '/keys', { key, body: { name: `${secret} key` } });
+      const request = packetRequest({
+        metadata: {
+          source_agent: { id: `${secret}-a`, name: secret, framework: 'x' },
+          target_agent: { id: `${secret}-b`, name: secret },
+          tags: [secret],
+        },
+        context: { summary: `The summary says ${secret}`, custom: { secret } },
+      });
+      const { body: packet } = await service.call('POST', '/packets', {
+        key,
+        body: request,
+        headers: { 'idempotency-key': secret, 'x-agent-id': secret },
+      });
+      assert.equal(packet.status, 'created');
+      const calls: [string, string, Record<string, unknown>, number][] = [
+        ['GET', `/packets/search?q=${secret}`, {}, 200],
+        ['GET', `/packets?source_agent=${secret}&limit=0`, {}, 400],
+        ['GET', `/packets/${secret}`, {}, 404],
+        ['GET', `/${secret}?api_key=${key}`, {}, 404],
+        ['PUT', `/packets/${secret}`, {}, 405],
+        ['POST', '/packets', { raw: `{"context": "${secret}" ${secret}` }, 400],
+        ['POST', '/packets', { raw: JSON.stringify({ [secret]: secret }) }, 400],
+        ['POST', '/packets', { raw: `"${secret}"`, headers: { 'content-type': 'text/plain' } }, 415],
+        ['POST', '/packets', { body: { ...request, context: { summary: secret.repeat(100_000) } } }, 413],
+        ['POST', '/packets/batch', { body: { packets: [request, { [secret]: 1 }] } }, 201],
+        ['POST', `/packets/${packet.id}/claim`, { body: { agent_id: secret } }, 200],
+        ['POST', `/packets/${packet.id}/claim`, { body: { agent_id: secret } }, 409],
+        ['PATCH', `/packets/${packet.id}`, { body: { status: 'created', decisions: [{ id: secret, decision: secret }] } }, 400],
+        ['PATCH', `/packets/${packet.id}`, { body: { context: { summary: secret } }, headers: { 'if-match': `"${secret}"` } }, 412],
+        ['GET', '/packets', { key: `${secret}-wrong-key` }, 401],
+        ['GET', '/packets', { key: null, headers: { authorization: `Bearer ${key}` } }, 401],
+        ['DELETE', `/keys/${made.body.id}`, {}, 204],
+      ];
+      for (const [method, path, options, expected] of calls)
+        assert.equal((await service.call(method, path, { key, ...options })).status, expected, `${method} ${path.slice(0, 60)}`);
+      const text = service.logs.join('');
+      assert.ok(text.includes('"status":413'));
+      for (const hidden of [secret, key, key.slice(0, 12), made.body.key, adminKey]) assert.ok(!text.includes(hidden), hidden);
+    });
+
+    test('is as quiet as it is told to be', async (t) => {
+      const service = await startService(t, { store, settings: { SERVICE_LOG_LEVEL: 'warn' } });
+      await service.call('GET', '/packets');
+      await service.call('GET', '/nowhere');
+      assert.deepEqual(service.logs, []);
+    });
+  });
+}
+
+for (const store of stores.filter(({ name }) => name !== 'SQLite in memory')) {
+  test(`A failure of the database is logged with its cause and told to nobody else, and neither quotes the packet, on ${store.name}`, async (t) => {
+    const service = await startService(t, { store });
+    await createPacket(service);
+    await refuseInserts(service.databaseUrl);
+    service.logs.length = 0;
+    const answer = await service.call('POST', '/packets', { body: packetRequest({ context: { summary: 'wombat-7391' } }) });
+    assert.equal(answer.status, 500);
+    const { detail, ...rest } = answer.body;
+    assert.deepEqual(rest, { code: 'SERVER_ERROR', field: null, status_code: 500, request_id: answer.headers['x-request-id'] });
+    assert.doesNotMatch(detail, /packets|constraint|sql/i);
+
+    const [failure] = service.logs.map((line) => JSON.parse(line)).filter(({ level }) => level >= 50);
+    assert.equal(failure.request_id, answer.headers['x-request-id']);
+    assert.equal(failure.route, '/api/v1/packets');
+    assert.match(failure.err.message, /no.packets/);
+    assert.match(failure.err.stack, /\n {4}at /);
+    assert.equal(requestLines(service).at(-1)!.status, 500);
+    assert.ok(!service.logs.join('').includes('wombat'));
+    assert.ok(!service.logs.join('').includes(adminKey));
+    assert.equal((await service.call('GET', '/packets')).body.total, 1);
+  });
+}

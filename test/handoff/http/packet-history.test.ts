@@ -1,0 +1,163 @@
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+
+import { claimant, happenings, historyOf, packetIn, question, refusal, unknownId } from '../../support/life.ts';
+import { createPacket, newTenant, packetRequest, startService } from '../../support/service.ts';
+import { stores } from '../../support/stores.ts';
+
+for (const store of stores) {
+  describe(`GET /packets/{id}/history on ${store.name}`, () => {
+    test('200: everything that happened, oldest first, each with when, what, who and details', async (t) => {
+      const service = await startService(t, { store });
+      const { id } = await createPacket(service);
+      const step = async (method: string, tail: string, body: unknown) => {
+        service.clock.turn(60);
+        const answer = await service.call(method, `/packets/${id}${tail}`, { body });
+        assert.equal(answer.status, 200, answer.text);
+      };
+      await step('POST', '/claim', claimant);
+      await step('PATCH', '', { status: 'in_progress' });
+      await step('PATCH', '', { decisions: [{ id: 'd2', decision: 'Refund', rationale: '' }] });
+      await step('PATCH', '', { status: 'awaiting_human', hitl: question });
+      await step('POST', '/respond', { response: 'Approve', responded_by: 'dana' });
+      await step('PATCH', '', { status: 'completed', actions: { completed: [{ id: 'a1', description: 'Refund', result: 'Done' }] } });
+      service.clock.turn(60);
+      await service.call('DELETE', `/packets/${id}`);
+
+      const answer = await service.call('GET', `/packets/${id}/history`);
+      assert.equal(answer.status, 200);
+      assert.deepEqual(Object.keys(answer.body), ['packet_id', 'events']);
+      assert.equal(answer.body.packet_id, id);
+      for (const event of answer.body.events) assert.deepEqual(Object.keys(event), ['timestamp', 'event_type', 'actor', 'details']);
+      const minute = (count: number) => `2026-03-01T09:3${count}:00.000Z`;
+      assert.deepEqual(
+        answer.body.events.map(({ timestamp, event_type, actor }: Record<string, string>) => [timestamp, event_type, actor]),
+        [
+          [minute(0), 'created', 'agent:frontline'],
+          [minute(1), 'claimed', 'agent:resolver'],
+          [minute(2), 'in_progress', 'agent:resolver'],
+          [minute(3), 'updated', 'agent:resolver'],
+          [minute(4), 'awaiting_human', 'agent:resolver'],
+          [minute(5), 'hitl_responded', 'human:dana'],
+          [minute(6), 'completed', 'agent:resolver'],
+          [minute(7), 'expired', 'agent:resolver'],
+        ],
+      );
+    });
+
+    test('a completion carries actions_completed, by PATCH and by batch alike', async (t) => {
+      const service = await startService(t, { store });
+      const completed = ['a1', 'a2'].map((id) => ({ id, description: 'D', result: 'R' }));
+      const patched = await packetIn(service, 'claimed', { actions: { completed } });
+      await service.call('PATCH', `/packets/${patched.id}`, { body: { status: 'completed' } });
+      const batched = await packetIn(service, 'claimed', { actions: { completed } });
+      const none = await packetIn(service, 'claimed', { actions: {} });
+      await service.call('POST', '/packets/batch/complete', { body: { packet_ids: [batched.id, none.id] } });
+      for (const [id, count] of [
+        [patched.id, 2],
+        [batched.id, 2],
+        [none.id, 0],
+      ] as const) {
+        const { event_type, details } = (await historyOf(service, id)).at(-1)!;
+        assert.deepEqual([event_type, details.actions_completed], ['completed', count]);
+      }
+    });
+
+    test('what happens in the same millisecond keeps its order', async (t) => {
+      const service = await startService(t, { store });
+      const { id } = await createPacket(service);
+      const expected = ['created'];
+      for (let index = 0; index < 30; index += 1) {
+        await service.call('PATCH', `/packets/${id}`, {
+          body: { context: { summary: `${index}` } },
+          headers: { 'X-Agent-Id': `agent-${index}` },
+        });
+        expected.push('updated');
+      }
+      const events = await historyOf(service, id);
+      assert.deepEqual(
+        events.map(({ event_type }) => event_type),
+        expected,
+      );
+      assert.deepEqual(
+        events.slice(1).map(({ actor }) => actor),
+        Array.from({ length: 30 }, (_, index) => `agent:agent-${index}`),
+      );
+    });
+
+    test('the agent in X-Agent-Id is named from the creation on; a claim names its claimant', async (t) => {
+      const service = await startService(t, { store });
+      const headers = { 'X-Agent-Id': 'router' };
+      const { id } = (await service.call('POST', '/packets', { body: packetRequest(), headers })).body;
+      await service.call('POST', `/packets/${id}/claim`, { body: claimant });
+      await service.call('DELETE', `/packets/${id}`, { headers });
+      assert.deepEqual(
+        (await historyOf(service, id)).map(({ actor }) => actor),
+        ['agent:router', 'agent:resolver', 'agent:router'],
+      );
+    });
+
+    test('400: X-Agent-Id has 1 to 255 characters', async (t) => {
+      const service = await startService(t, { store });
+      const create = (agent: string) => service.call('POST', '/packets', { body: packetRequest(), headers: { 'X-Agent-Id': agent } });
+      for (const agent of ['', ' ', 'x'.repeat(256)]) {
+        const answer = await create(agent);
+        assert.equal(answer.status, 400, agent);
+        assert.equal(answer.body.field, 'X-Agent-Id');
+      }
+      assert.equal((await create('x'.repeat(255))).status, 201);
+    });
+
+    test('what was refused and what changed nothing leave no trace', async (t) => {
+      const service = await startService(t, { store });
+      const { id } = await packetIn(service, 'claimed');
+      await service.call('POST', `/packets/${id}/claim`, { body: { agent_id: 'late' } });
+      await service.call('POST', `/packets/${id}/respond`, { body: { response: 'Yes', responded_by: 'dana' } });
+      await service.call('PATCH', `/packets/${id}`, { body: { status: 'created' } });
+      await service.call('PATCH', `/packets/${id}`, { body: { status: 'claimed' } });
+      await service.call('PATCH', `/packets/${id}`, { body: { decisions: [{ id: 'new' }] } });
+      await service.call('PATCH', `/packets/${id}`, { body: { context: { summary: 'X' } }, headers: { 'If-Match': '"99"' } });
+      await service.call('GET', `/packets/${id}`);
+      assert.deepEqual(await happenings(service, id), ['created', 'claimed']);
+    });
+
+    test('the audit log has the same events, newest first, with the tenant alone', async (t) => {
+      const service = await startService(t, { store });
+      const { key } = await newTenant(service);
+      const { id } = await packetIn(service, 'completed', {}, key);
+      const history = await historyOf(service, id, key);
+      const { body } = await service.call('GET', `/audit?packet_id=${id}`, { key });
+      assert.deepEqual(
+        body.entries.map(({ timestamp, action, actor, details }: Record<string, unknown>) => ({
+          timestamp,
+          event_type: action,
+          actor,
+          details,
+        })),
+        history.toReversed(),
+      );
+      assert.equal((await service.call('GET', `/audit?packet_id=${id}`)).body.total, 0);
+    });
+
+    test('each packet has its own', async (t) => {
+      const service = await startService(t, { store });
+      const one = await packetIn(service, 'claimed');
+      const other = await packetIn(service, 'failed');
+      assert.deepEqual(await happenings(service, one.id), ['created', 'claimed']);
+      assert.deepEqual(await happenings(service, other.id), ['created', 'failed']);
+    });
+
+    test("404: an unknown id, a malformed one and another tenant's are answered alike", async (t) => {
+      const service = await startService(t, { store });
+      const other = await newTenant(service);
+      const { id } = await createPacket(service);
+      const unknown = await service.call('GET', `/packets/${unknownId}/history`, { key: other.key });
+      assert.equal(unknown.status, 404);
+      for (const hidden of [id, 'not-an-id']) {
+        const answer = await service.call('GET', `/packets/${hidden}/history`, { key: other.key });
+        assert.equal(answer.status, 404);
+        assert.deepEqual(refusal(answer), refusal(unknown));
+      }
+    });
+  });
+}

@@ -1,0 +1,279 @@
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+
+import { claimant, happenings, historyOf, packetIn, question } from '../../support/life.ts';
+import { createPacket, newTenant, packetRequest, startService, type TestService } from '../../support/service.ts';
+import { openPostgresDatabase, stores } from '../../support/stores.ts';
+
+// biome-ignore lint/suspicious/noExplicitAny: a test looks into packets of every shape.
+const get = async (service: TestService, id: string, key?: string): Promise<any> =>
+  (await service.call('GET', `/packets/${id}`, key === undefined ? {} : { key })).body;
+
+/** Sweeps until nothing is left to do at this moment. */
+async function sweepAll(service: TestService): Promise<void> {
+  while ((await service.handoff.runOnce.sweep()) === 0);
+}
+
+/** A question that is put now and has a minute. */
+const minute = (on_timeout?: string) => ({
+  hitl: { ...question, timeout_seconds: 60, ...(on_timeout === undefined ? {} : { on_timeout }) },
+});
+
+for (const store of stores) {
+  describe(`hitl.on_timeout on ${store.name}`, () => {
+    for (const on_timeout of ['keep', undefined]) {
+      test(`${on_timeout ?? 'left out'}: nothing happens by itself, however long no one answers`, async (t) => {
+        const service = await startService(t, { store });
+        const before = await packetIn(service, 'awaiting_human', minute(on_timeout));
+        for (const seconds of [60, 3600, 365 * 86_400]) {
+          service.clock.turn(seconds);
+          await sweepAll(service);
+        }
+        assert.deepEqual(await get(service, before.id), before);
+        assert.deepEqual(await happenings(service, before.id), ['created', 'awaiting_human']);
+      });
+    }
+
+    for (const [on_timeout, end] of [
+      ['fail', 'failed'],
+      ['expire', 'expired'],
+    ] as const) {
+      test(`${on_timeout}: the packet is ${end} with the second its time elapses, and not a millisecond before`, async (t) => {
+        const service = await startService(t, { store });
+        const before = await packetIn(service, 'awaiting_human', minute(on_timeout));
+        service.clock.turn(59.999);
+        await sweepAll(service);
+        assert.deepEqual(await get(service, before.id), before);
+        service.clock.turn(0.001);
+        await sweepAll(service);
+        assert.deepEqual(await get(service, before.id), {
+          ...before,
+          status: end,
+          revision: before.revision + 1,
+          updated_at: '2026-03-01T09:31:00.000Z',
+        });
+      });
+
+      test(`${on_timeout}: history says hitl_timed_out and then ${end}, by the sweeper`, async (t) => {
+        const service = await startService(t, { store });
+        const { id } = await packetIn(service, 'awaiting_human', minute(on_timeout));
+        service.clock.turn(61.5);
+        await sweepAll(service);
+        const events = (await historyOf(service, id)).slice(2);
+        assert.deepEqual(
+          events.map(({ timestamp, event_type, actor }) => [timestamp, event_type, actor]),
+          [
+            ['2026-03-01T09:31:01.500Z', 'hitl_timed_out', 'system:sweeper'],
+            ['2026-03-01T09:31:01.500Z', end, 'system:sweeper'],
+          ],
+        );
+      });
+
+      test(`${on_timeout}: silence is never recorded as an answer`, async (t) => {
+        const service = await startService(t, { store });
+        const { id } = await packetIn(service, 'awaiting_human', minute(on_timeout));
+        service.clock.turn(60);
+        await sweepAll(service);
+        const { response, responded_by, responded_at, notes } = (await get(service, id)).hitl;
+        assert.deepEqual([response, responded_by, responded_at, notes], [null, null, null, null]);
+        assert.ok(!(await happenings(service, id)).includes('hitl_responded'));
+      });
+
+      test(`${on_timeout}: it happens once, however often the sweeper comes`, async (t) => {
+        const service = await startService(t, { store });
+        const { id } = await packetIn(service, 'awaiting_human', minute(on_timeout));
+        service.clock.turn(60);
+        await Promise.all([sweepAll(service), sweepAll(service)]);
+        service.clock.turn(60);
+        await sweepAll(service);
+        assert.deepEqual(await happenings(service, id), ['created', 'awaiting_human', 'hitl_timed_out', end]);
+      });
+
+      test(`${on_timeout}: respond is 410 from the same second on, before the sweeper comes`, async (t) => {
+        const service = await startService(t, { store });
+        const { id } = await packetIn(service, 'awaiting_human', minute(on_timeout));
+        service.clock.turn(60);
+        const late = await service.call('POST', `/packets/${id}/respond`, { body: { response: 'Approve', responded_by: 'dana' } });
+        assert.equal(late.status, 410);
+        await sweepAll(service);
+        assert.equal((await get(service, id)).status, end);
+      });
+    }
+
+    test('a packet that was answered, failed or deleted in time is left alone', async (t) => {
+      const service = await startService(t, { store });
+      const [answered, failed, deleted] = await Promise.all([1, 2, 3].map(() => packetIn(service, 'awaiting_human', minute('fail'))));
+      service.clock.turn(59);
+      await service.call('POST', `/packets/${answered.id}/respond`, { body: { response: 'Approve', responded_by: 'dana' } });
+      await service.call('PATCH', `/packets/${failed.id}`, { body: { status: 'failed' } });
+      await service.call('DELETE', `/packets/${deleted.id}`);
+      service.clock.turn(3600);
+      await sweepAll(service);
+      assert.deepEqual(await happenings(service, answered.id), ['created', 'awaiting_human', 'hitl_responded']);
+      assert.deepEqual(await happenings(service, failed.id), ['created', 'awaiting_human', 'failed']);
+      assert.deepEqual(await happenings(service, deleted.id), ['created', 'awaiting_human', 'expired']);
+    });
+
+    test('a question that was not put yet has no end', async (t) => {
+      const service = await startService(t, { store });
+      const before = await packetIn(service, 'claimed', minute('fail'));
+      service.clock.turn(3600);
+      await sweepAll(service);
+      assert.deepEqual(await get(service, before.id), before);
+    });
+
+    test('a question without timeout_seconds has no end, whatever on_timeout says', async (t) => {
+      const service = await startService(t, { store });
+      const before = await packetIn(service, 'awaiting_human', { hitl: { ...question, on_timeout: 'fail' } });
+      service.clock.set('2036-03-01T00:00:00.000Z');
+      await sweepAll(service);
+      assert.deepEqual(await get(service, before.id), before);
+    });
+
+    test('what is asked again has its time again', async (t) => {
+      const service = await startService(t, { store });
+      const { id } = await packetIn(service, 'awaiting_human', minute('fail'));
+      service.clock.turn(30);
+      await service.call('POST', `/packets/${id}/respond`, { body: { response: 'Approve', responded_by: 'dana' } });
+      await service.call('PATCH', `/packets/${id}`, { body: { status: 'awaiting_human', hitl: { question: 'Sure?' } } });
+      service.clock.turn(59);
+      await sweepAll(service);
+      assert.equal((await get(service, id)).status, 'awaiting_human');
+      service.clock.turn(1);
+      await sweepAll(service);
+      assert.equal((await get(service, id)).status, 'failed');
+    });
+
+    test('on_timeout and the time may change while the packet waits', async (t) => {
+      const service = await startService(t, { store });
+      const { id } = await packetIn(service, 'awaiting_human', minute('fail'));
+      await service.call('PATCH', `/packets/${id}`, { body: { hitl: { on_timeout: 'expire', timeout_seconds: 120 } } });
+      service.clock.turn(60);
+      await sweepAll(service);
+      assert.equal((await get(service, id)).status, 'awaiting_human');
+      service.clock.turn(60);
+      await sweepAll(service);
+      assert.equal((await get(service, id)).status, 'expired');
+    });
+
+    test('the answer and the sweeper at once, in the last millisecond: the answer counts', async (t) => {
+      const service = await startService(t, { store });
+      const { id } = await packetIn(service, 'awaiting_human', minute('fail'));
+      service.clock.turn(59.999);
+      const [answer] = await Promise.all([
+        service.call('POST', `/packets/${id}/respond`, { body: { response: 'Approve', responded_by: 'dana' } }),
+        service.handoff.runOnce.sweep(),
+      ]);
+      assert.equal(answer.status, 200);
+      assert.deepEqual(await happenings(service, id), ['created', 'awaiting_human', 'hitl_responded']);
+    });
+
+    test('every tenant is swept, each in its own trail', async (t) => {
+      const service = await startService(t, { store });
+      const { key } = await newTenant(service);
+      const own = await packetIn(service, 'awaiting_human', minute('fail'));
+      const theirs = await packetIn(service, 'awaiting_human', minute('expire'), key);
+      service.clock.turn(60);
+      await sweepAll(service);
+      assert.equal((await get(service, own.id)).status, 'failed');
+      assert.equal((await get(service, theirs.id, key)).status, 'expired');
+      assert.equal((await service.call('GET', '/audit?action=hitl_timed_out')).body.total, 1);
+      assert.equal((await service.call('GET', '/audit?action=hitl_timed_out', { key })).body.total, 1);
+    });
+  });
+
+  describe(`SERVICE_UNCLAIMED_TTL_SECONDS on ${store.name}`, () => {
+    const settings = { SERVICE_UNCLAIMED_TTL_SECONDS: '60' };
+
+    test('off by default: a packet waits for its claim for ever', async (t) => {
+      const service = await startService(t, { store });
+      const before = await createPacket(service);
+      service.clock.set('2036-03-01T00:00:00.000Z');
+      await sweepAll(service);
+      assert.deepEqual(await get(service, before.id), before);
+    });
+
+    test('a packet still created expires with the second its time is over, and not a millisecond before', async (t) => {
+      const service = await startService(t, { store, settings });
+      const before = await createPacket(service);
+      service.clock.turn(59.999);
+      await sweepAll(service);
+      assert.deepEqual(await get(service, before.id), before);
+      service.clock.turn(0.001);
+      await sweepAll(service);
+      const at = '2026-03-01T09:31:00.000Z';
+      assert.deepEqual(await get(service, before.id), { ...before, status: 'expired', revision: 2, updated_at: at });
+      const last = (await historyOf(service, before.id)).at(-1)!;
+      assert.deepEqual([last.timestamp, last.event_type, last.actor], [at, 'expired', 'system:sweeper']);
+      assert.equal((await service.call('POST', `/packets/${before.id}/claim`, { body: claimant })).status, 410);
+    });
+
+    test('packets of other statuses are left alone, those that were claimed in the last millisecond too', async (t) => {
+      const service = await startService(t, { store, settings });
+      const kept = await Promise.all(
+        (['claimed', 'in_progress', 'awaiting_human', 'completed', 'failed'] as const).map((status) => packetIn(service, status)),
+      );
+      const last = await createPacket(service);
+      service.clock.turn(59.999);
+      await service.call('POST', `/packets/${last.id}/claim`, { body: claimant });
+      service.clock.turn(3600);
+      await sweepAll(service);
+      for (const packet of kept) assert.deepEqual(await get(service, packet.id), packet);
+      assert.equal((await get(service, last.id)).status, 'claimed');
+    });
+
+    test('each packet has its own time, counted from its creation, not from its last change', async (t) => {
+      const service = await startService(t, { store, settings });
+      const early = await createPacket(service);
+      service.clock.turn(30);
+      await service.call('PATCH', `/packets/${early.id}`, { body: { context: { summary: 'Changed.' } } });
+      const late = await createPacket(service);
+      service.clock.turn(30);
+      await sweepAll(service);
+      assert.deepEqual([(await get(service, early.id)).status, (await get(service, late.id)).status], ['expired', 'created']);
+    });
+
+    test('it happens once, in every tenant, and beyond what one round takes', async (t) => {
+      const service = await startService(t, { store, settings: { ...settings, SERVICE_BATCH_MAX: '500' } });
+      const { key } = await newTenant(service);
+      const theirs = await createPacket(service, {}, key);
+      const packets = Array.from({ length: 401 }, () => packetRequest());
+      assert.equal((await service.call('POST', '/packets/batch', { body: { packets } })).status, 201);
+      service.clock.turn(60);
+      await sweepAll(service);
+      await sweepAll(service);
+      assert.equal((await service.call('GET', '/packets?status=expired')).body.total, 401);
+      assert.equal((await service.call('GET', '/packets?status=created')).body.total, 0);
+      assert.equal((await service.call('GET', '/audit?action=expired')).body.total, 401);
+      assert.deepEqual(await happenings(service, theirs.id, key), ['created', 'expired']);
+    });
+
+    test('a claim and the sweeper at once: the packet is claimed, or expired and the claim 410', async (t) => {
+      const service = await startService(t, { store, settings });
+      for (let round = 0; round < 5; round += 1) {
+        const { id } = await createPacket(service);
+        service.clock.turn(60);
+        const claim = () => service.call('POST', `/packets/${id}/claim`, { body: claimant });
+        const sweep = () => service.handoff.runOnce.sweep();
+        const [claimed] =
+          round % 2 === 0 ? await Promise.all([claim(), sweep()]) : ((await Promise.all([sweep(), claim()])).reverse() as never);
+        const expected = (claimed as { status: number }).status === 200 ? 'claimed' : 'expired';
+        assert.deepEqual(await happenings(service, id), ['created', expected]);
+      }
+    });
+  });
+}
+
+test('two instances that sweep one database at once time a packet out once', async (t) => {
+  const database = await openPostgresDatabase();
+  const one = await startService(t, { databaseUrl: database.url });
+  const other = await startService(t, { databaseUrl: database.url, clock: one.clock });
+  // Registered last, so that it runs behind the instances' own ends.
+  t.after(database.drop);
+  const packets = await Promise.all(Array.from({ length: 20 }, () => packetIn(one, 'awaiting_human', minute('fail'))));
+  one.clock.turn(60);
+  await Promise.all([sweepAll(one), sweepAll(other)]);
+  for (const { id } of packets) {
+    assert.deepEqual(await happenings(other, id), ['created', 'awaiting_human', 'hitl_timed_out', 'failed']);
+  }
+});

@@ -1,0 +1,476 @@
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+
+import { createPacket, newTenant, startService, type TestAnswer, type TestService } from '../../support/service.ts';
+import { stores } from '../../support/stores.ts';
+
+/** A create request with nothing to find in it but what is given. */
+function request(
+  summary: string,
+  { priority = 'normal', ...more }: { priority?: string } & Record<string, unknown> = {},
+): Record<string, unknown> {
+  const agent = { id: 'agent', name: 'Agent', framework: 'langgraph' };
+  return { metadata: { source_agent: agent, target_agent: agent, priority }, context: { summary }, ...more };
+}
+
+async function create(service: TestService, body: Record<string, unknown>, key?: string): Promise<string> {
+  const answer = await service.call('POST', '/packets', { body, ...(key === undefined ? {} : { key }) });
+  assert.equal(answer.status, 201, answer.text);
+  service.clock.turn(1);
+  return answer.body.id;
+}
+
+const ask = (service: TestService, q: string, more = '', key?: string): Promise<TestAnswer> =>
+  service.call('GET', `/packets/search?q=${encodeURIComponent(q)}${more}`, key === undefined ? {} : { key });
+
+async function search(service: TestService, q: string, more = '', key?: string) {
+  const answer = await ask(service, q, more, key);
+  assert.equal(answer.status, 200, `${q.slice(0, 80)}: ${answer.text.slice(0, 200)}`);
+  return answer.body;
+}
+
+/** The summaries found, in alphabetical order, separated by bars. */
+async function found(service: TestService, q: string, more = ''): Promise<string> {
+  const body = await search(service, q, more);
+  assert.equal(body.total, body.packets.length, `total of ${q.slice(0, 80)}`);
+  const summaries = body.packets.map(({ context }: { context: { summary: string } }) => context.summary);
+  return summaries.sort().join(' | ');
+}
+
+/** Texts that mean something to a search engine, a database or a parser, and nothing to a searcher. */
+const hostile = [
+  '"',
+  '""',
+  '"""',
+  '"unclosed',
+  "'",
+  "''",
+  "' OR 1=1 --",
+  "'; drop table packets; --",
+  '\\',
+  "\\'",
+  '(',
+  ')',
+  '((((',
+  '()',
+  'a AND',
+  'AND',
+  'OR',
+  'NOT',
+  'NOT a',
+  'a NOT b',
+  'a OR b',
+  'NEAR(a b)',
+  'NEAR/2',
+  'a NEAR b',
+  'words:a',
+  'words : a',
+  '{words}:a',
+  '-words:a',
+  '^a',
+  'a*',
+  '*',
+  'a + b',
+  '+',
+  '-a',
+  'a & b',
+  'a | b',
+  '!a',
+  '!!',
+  '&',
+  '|',
+  'a <-> b',
+  'a <2> b',
+  'a:*',
+  "a:A'",
+  ':',
+  'a:',
+  '1_a',
+  '_',
+  '%',
+  '%%%',
+  '$1',
+  '?',
+  '?1',
+  ':name',
+  '@name',
+  '\ufffd',
+  '\ufeff',
+  '\u202e\u2066',
+  '\u0301\u0301\u0301',
+  '\r\n\t',
+  '. , ; - / #',
+  '...',
+  '—',
+  '👍',
+  '👍🏽 🎉 👨‍👩‍👧‍👦',
+  'a 👍',
+  '<script>alert(1)</script>',
+  '{"a": [1]}',
+  '../../etc/passwd',
+  'x'.repeat(10_000),
+  'x '.repeat(5_000),
+  '"'.repeat(10_000),
+  '('.repeat(10_000),
+  `"${'a b '.repeat(2_500)}"`,
+  '日'.repeat(10_000),
+  'é'.repeat(10_000),
+  Array.from({ length: 2_000 }, (_, index) => `w${index}`).join(' '),
+];
+
+for (const store of stores) {
+  describe(`GET /packets/search on ${store.name}`, () => {
+    test('the answer has the shape of a list; each item is a summary with a snippet', async (t) => {
+      const service = await startService(t, { store });
+      const packet = await createPacket(service);
+      const answer = await ask(service, 'charged');
+      assert.equal(answer.status, 200);
+      const { packets, ...rest } = answer.body;
+      assert.deepEqual(rest, { total: 1, limit: 50, offset: 0, next_cursor: null });
+      const [summary] = (await service.call('GET', '/packets')).body.packets;
+      const { snippet, ...shown } = packets[0];
+      assert.deepEqual(shown, summary);
+      assert.equal(shown.id, packet.id);
+      assert.equal(snippet, packet.context.summary);
+    });
+
+    test('words match whole, in any case and with or without accents', async (t) => {
+      const service = await startService(t, { store });
+      for (const summary of ['Refund for the Café', 'refunded CAFE', 'Über Ångström', 'ΑΘΗΝΑ', 'Привет Мир', 'Straße 12b']) {
+        await create(service, request(summary));
+      }
+      assert.equal(await found(service, 'refund'), 'Refund for the Café');
+      assert.equal(await found(service, 'REFUND'), 'Refund for the Café');
+      assert.equal(await found(service, 'refunded'), 'refunded CAFE');
+      assert.equal(await found(service, 'fund'), '');
+      for (const cafe of ['cafe', 'café', 'CAFÉ', 'cafe\u0301', 'Café!']) {
+        assert.equal(await found(service, cafe), 'Refund for the Café | refunded CAFE', cafe);
+      }
+      assert.equal(await found(service, 'uber angstrom'), 'Über Ångström');
+      assert.equal(await found(service, 'ÜBER ÅNGSTRÖM'), 'Über Ångström');
+      assert.equal(await found(service, 'Αθήνα'), 'ΑΘΗΝΑ');
+      assert.equal(await found(service, 'привет'), 'Привет Мир');
+      assert.equal(await found(service, 'straße 12B'), 'Straße 12b');
+    });
+
+    test('of several words all must occur, in any order and any part', async (t) => {
+      const service = await startService(t, { store });
+      await create(service, request('alpha beta'));
+      await create(service, request('beta gamma'));
+      await create(service, request('gamma', { decisions: [{ id: 'd', decision: 'alpha', rationale: 'later beta' }] }));
+      assert.equal(await found(service, 'alpha'), 'alpha beta | gamma');
+      assert.equal(await found(service, 'beta alpha'), 'alpha beta | gamma');
+      assert.equal(await found(service, 'alpha gamma'), 'gamma');
+      assert.equal(await found(service, 'alpha beta gamma'), 'gamma');
+      assert.equal(await found(service, 'alpha delta'), '');
+      assert.equal(await found(service, 'alpha  ,;  BETA'), 'alpha beta | gamma');
+    });
+
+    test('words in quotes must follow one another, within one part', async (t) => {
+      const service = await startService(t, { store });
+      await create(service, request('charged twice for one order'));
+      await create(service, request('twice charged, one more order'));
+      await create(service, request('charged', { actions: { pending: [{ id: 'a', description: 'twice', assignee: '' }] } }));
+      assert.equal(await found(service, 'charged twice'), 'charged | charged twice for one order | twice charged, one more order');
+      assert.equal(await found(service, '"charged twice"'), 'charged twice for one order');
+      assert.equal(await found(service, '"twice charged"'), 'twice charged, one more order');
+      assert.equal(await found(service, '"charged TWICE for" order'), 'charged twice for one order');
+      assert.equal(await found(service, '"one order" charged'), 'charged twice for one order');
+      assert.equal(await found(service, '"charged twice" "one more"'), '');
+      assert.equal(await found(service, '"charged, twice!"'), 'charged twice for one order');
+      assert.equal(await found(service, '"charged twice'), 'charged twice for one order');
+      assert.equal(await found(service, '"charged"'), 'charged | charged twice for one order | twice charged, one more order');
+    });
+
+    test('text without spaces is found by any run of its characters, beside other scripts too', async (t) => {
+      const service = await startService(t, { store });
+      for (const summary of ['请求退款，订单4711', '返金リクエスト', 'データをAPIで送る', 'API密钥已更换', 'ขอเงินคืน', '환불 요청']) {
+        await create(service, request(summary));
+      }
+      assert.equal(await found(service, '退款'), '请求退款，订单4711');
+      assert.equal(await found(service, '款退'), '');
+      assert.equal(await found(service, '订单4711'), '请求退款，订单4711');
+      assert.equal(await found(service, '4711'), '请求退款，订单4711');
+      assert.equal(await found(service, '請求退款'), '');
+      assert.equal(await found(service, '返金'), '返金リクエスト');
+      assert.equal(await found(service, 'リクエスト'), '返金リクエスト');
+      assert.equal(await found(service, 'データ'), 'データをAPIで送る');
+      assert.equal(await found(service, 'api'), 'API密钥已更换 | データをAPIで送る');
+      assert.equal(await found(service, '密钥'), 'API密钥已更换');
+      assert.equal(await found(service, '更换 密钥'), 'API密钥已更换');
+      assert.equal(await found(service, 'เงินคืน'), 'ขอเงินคืน');
+      assert.equal(await found(service, '환불'), '환불 요청');
+    });
+
+    test('summary, conversation, artifacts, decisions and actions are searched', async (t) => {
+      const service = await startService(t, { store });
+      const body = request('wsummary', {
+        context: {
+          summary: 'wsummary',
+          conversation_state: [
+            { role: 'xrole', content: 'wfirst' },
+            { role: 'xrole', content: 'wsecond' },
+          ],
+          artifacts: [
+            { key: 'wkey', value: 'wvalue' },
+            { key: 'nested', value: { wmember: ['wdeep\nwline', { end: 'wend' }], count: 4711 }, content_type: 'xtype' },
+          ],
+          custom: { xcustom: 'xcustom' },
+        },
+        decisions: [{ id: 'xid', decision: 'wdecision', rationale: 'wrationale', alternatives: ['walternative'], decided_by: 'xdecider' }],
+        actions: {
+          pending: [{ id: 'xid', description: 'wpending', assignee: 'xassignee' }],
+          completed: [{ id: 'xid2', description: 'wcompleted', result: 'wresult' }],
+          failed: [{ id: 'xid3', description: 'wfailed', error: 'werror' }],
+        },
+        dependencies: [{ id: 'xid4', type: 'xdependency', description: 'xdependency' }],
+      });
+      await create(service, body);
+      const searched =
+        'wsummary wfirst wsecond wkey wvalue wmember wdeep wline wend 4711 wdecision wrationale walternative wpending wcompleted wresult wfailed werror';
+      for (const word of searched.split(' ')) {
+        const { total, packets } = await search(service, word);
+        assert.equal(total, 1, word);
+        assert.match(packets[0].snippet, new RegExp(word), word);
+      }
+      for (const word of 'xrole xcustom xtype xid xdecider xassignee xdependency agent langgraph'.split(' ')) {
+        assert.equal((await search(service, word)).total, 0, word);
+      }
+    });
+
+    test('status and priority narrow what is found, and the total with it', async (t) => {
+      const service = await startService(t, { store });
+      const low = await create(service, request('word low', { priority: 'low' }));
+      await create(service, request('word high', { priority: 'high' }));
+      const claimed = await create(service, request('word claimed', { priority: 'high' }));
+      await service.call('POST', `/packets/${claimed}/claim`, { body: { agent_id: 'worker' } });
+      await service.call('DELETE', `/packets/${low}`);
+      assert.equal(await found(service, 'word'), 'word claimed | word high | word low');
+      assert.equal(await found(service, 'word', '&status=created'), 'word high');
+      assert.equal(await found(service, 'word', '&status=created,claimed'), 'word claimed | word high');
+      assert.equal(await found(service, 'word', '&status=expired'), 'word low');
+      assert.equal(await found(service, 'word', '&priority=high'), 'word claimed | word high');
+      assert.equal(await found(service, 'word', '&priority=high&status=claimed'), 'word claimed');
+      assert.equal(await found(service, 'word', '&priority=critical'), '');
+      assert.equal(await found(service, 'low', '&priority=high'), '');
+    });
+
+    test('what was created, in one, in a chain or in a batch, is found at once and stays found when it is indexed', async (t) => {
+      const service = await startService(t, { store });
+      const id = await create(service, request('first needle'));
+      assert.equal(await found(service, 'needle'), 'first needle');
+      assert.equal((await service.call('POST', `/packets/${id}/chain`, { body: request('second needle') })).status, 201);
+      assert.equal(await found(service, 'needle'), 'first needle | second needle');
+      const batch = await service.call('POST', '/packets/batch', { body: { packets: [request('third needle'), request('hay')] } });
+      assert.equal(batch.status, 201);
+      assert.equal(await found(service, 'needle'), 'first needle | second needle | third needle');
+      await service.handoff.runOnce.index();
+      await service.handoff.runOnce.index();
+      assert.equal(await found(service, 'needle'), 'first needle | second needle | third needle');
+    });
+
+    test('300 packets created at once are all found by the next search', async (t) => {
+      const service = await startService(t, { store });
+      await Promise.all(Array.from({ length: 300 }, (_, index) => createPacket(service, { context: { summary: `needle n${index}` } })));
+      const all = await search(service, 'needle', '&limit=200');
+      assert.equal(all.total, 300);
+      assert.equal(all.packets.length, 200);
+      assert.equal((await search(service, 'n299')).total, 1);
+    });
+
+    test('an update is found at once by its new words and no longer by the old, indexed before or not', async (t) => {
+      const service = await startService(t, { store });
+      for (const indexed of [false, true]) {
+        const id = await create(service, request(`old${indexed}`));
+        if (indexed) await service.handoff.runOnce.index();
+        const patched = await service.call('PATCH', `/packets/${id}`, {
+          body: { context: { summary: `new${indexed}` }, decisions: [{ id: 'd', decision: `decided${indexed}`, rationale: '' }] },
+        });
+        assert.equal(patched.status, 200);
+        assert.equal(await found(service, `old${indexed}`), '');
+        assert.equal(await found(service, `new${indexed}`), `new${indexed}`);
+        assert.equal(await found(service, `new${indexed} decided${indexed}`), `new${indexed}`);
+        const moved = await service.call('PATCH', `/packets/${id}`, { body: { status: 'failed', context: { summary: `last${indexed}` } } });
+        assert.equal(moved.status, 200);
+        assert.equal(await found(service, `new${indexed}`), '');
+        assert.equal(await found(service, `last${indexed}`, '&status=failed'), `last${indexed}`);
+      }
+    });
+
+    test('what was removed for good is found no more, indexed before or not; what expired still is', async (t) => {
+      const service = await startService(t, { store });
+      for (const indexed of [false, true]) {
+        const removed = await create(service, request('needle removed'));
+        const expired = await create(service, request('needle expired'));
+        if (indexed) await service.handoff.runOnce.index();
+        assert.equal((await service.call('DELETE', `/packets/${removed}?hard=true`)).status, 204);
+        assert.equal((await service.call('DELETE', `/packets/${expired}`)).status, 204);
+        assert.equal(await found(service, 'needle'), 'needle expired');
+        await service.call('DELETE', `/packets/${expired}?hard=true`);
+        assert.equal(await found(service, 'needle'), '');
+      }
+    });
+
+    test('packets that are removed while the index is being written leave nothing behind in it', async (t) => {
+      const service = await startService(t, { store });
+      const batch = await service.call('POST', '/packets/batch', {
+        body: { packets: Array.from({ length: 100 }, () => request('needle')) },
+      });
+      assert.equal(batch.status, 201);
+      const ids: string[] = batch.body.created.map(({ id }: { id: string }) => id);
+      const [, , ...removed] = await Promise.all([
+        service.handoff.runOnce.index(),
+        ask(service, 'needle'),
+        ...ids.slice(1).map((id) => service.call('DELETE', `/packets/${id}?hard=true`)),
+      ]);
+      assert.ok(removed.every(({ status }) => status === 204));
+      const { total, packets } = await search(service, 'needle');
+      assert.equal(packets.length, 1);
+      assert.equal(total, 1);
+    });
+
+    test('the best match comes first', async (t) => {
+      const service = await startService(t, { store });
+      const padding = 'one two three four five six seven eight';
+      const once = await create(service, request(`needle ${padding} nine ten eleven`));
+      const often = await create(service, request(`needle needle needle needle ${padding}`));
+      const twice = await create(service, request(`needle needle ${padding} nine ten`));
+      const { packets } = await search(service, 'needle');
+      assert.deepEqual(
+        packets.map(({ id }: { id: string }) => id),
+        [often, twice, once],
+      );
+    });
+
+    test('limit and offset page through every match once, with the exact total, with a filter and without', async (t) => {
+      const service = await startService(t, { store });
+      const packets = Array.from({ length: 45 }, (_, index) => request('needle', { priority: index % 3 === 0 ? 'high' : 'low' }));
+      assert.equal((await service.call('POST', '/packets/batch', { body: { packets } })).status, 201);
+      for (const [filter, total] of [
+        ['', 45],
+        ['&priority=high', 15],
+        ['&status=created', 45],
+        ['&priority=low&status=created,claimed', 30],
+      ] as const) {
+        const seen: string[] = [];
+        for (let offset = 0; offset < total + 7; offset += 7) {
+          const page = await search(service, 'needle', `${filter}&limit=7&offset=${offset}`);
+          assert.deepEqual([page.total, page.limit, page.offset, page.next_cursor], [total, 7, offset, null], filter);
+          seen.push(...page.packets.map(({ id }: { id: string }) => id));
+        }
+        assert.equal(seen.length, total, filter);
+        assert.equal(new Set(seen).size, total, filter);
+      }
+    });
+
+    test('the snippet shows the first place where a word occurs', async (t) => {
+      const service = await startService(t, { store });
+      const long = `${'before '.repeat(50)}the Needle itself ${'after '.repeat(50)}`;
+      await create(
+        service,
+        request('A summary', { context: { summary: 'A summary', conversation_state: [{ role: 'user', content: long }] } }),
+      );
+      const { packets } = await search(service, 'needle');
+      assert.match(packets[0].snippet, /^\.\.\..*the Needle itself after.*\.\.\.$/);
+      assert.ok(packets[0].snippet.length < 200);
+    });
+
+    test('any text is safe to search for: it means its words and nothing else', async (t) => {
+      const service = await startService(t, { store });
+      await create(service, request('haystack'));
+      for (const q of hostile) {
+        if (q.trim() === '') continue;
+        const body = await search(service, q);
+        assert.equal(body.total, 0, q.slice(0, 80));
+        assert.deepEqual(body.packets, [], q.slice(0, 80));
+      }
+      // The same texts in a packet are kept, found by their words, and shown.
+      for (const text of hostile) {
+        const id = await create(service, request(`${text} marker`));
+        const { packets, total } = await search(service, 'marker', '&limit=1');
+        assert.equal(total, 1, text.slice(0, 80));
+        assert.equal(packets[0].id, id);
+        assert.equal(packets[0].context.summary, `${text} marker`.toWellFormed());
+        assert.equal((await service.call('DELETE', `/packets/${id}?hard=true`)).status, 204);
+      }
+    });
+
+    test('operators of an engine are words: a OR b asks for three words', async (t) => {
+      const service = await startService(t, { store });
+      for (const summary of ['a b', 'a or b', 'b', 'a near b not c']) await create(service, request(summary));
+      assert.equal(await found(service, 'a OR b'), 'a or b');
+      assert.equal(await found(service, 'a NOT b'), 'a near b not c');
+      assert.equal(await found(service, 'a | b'), 'a b | a near b not c | a or b');
+      assert.equal(await found(service, 'a*'), 'a b | a near b not c | a or b');
+      assert.equal(await found(service, '-a b'), 'a b | a near b not c | a or b');
+      assert.equal(await found(service, '!a & b'), 'a b | a near b not c | a or b');
+    });
+
+    test('only punctuation, or only emoji, is in no packet: 200 with nothing', async (t) => {
+      const service = await startService(t, { store });
+      await create(service, request('... 👍 !!!'));
+      for (const q of ['...', '!', '👍', '""']) assert.equal((await search(service, q)).total, 0, q);
+    });
+
+    test('a packet as large as its tier allows, of words that are all different, is kept and found', async (t) => {
+      const service = await startService(t, { store });
+      const words = Array.from({ length: 30_000 }, (_, index) => `한국어단어${index}`);
+      const huge = words.join(' ').slice(0, 340_000);
+      const id = await create(service, request(`needle ${huge}`));
+      const large = await create(service, request(`needle ${'x'.repeat(900_000)}`));
+      const spread = Array.from({ length: 20_000 }, (_, index) => `${index}${'y'.repeat(40)}`).join(' ');
+      const many = await create(service, request(`needle ${spread}`));
+      const { packets, total } = await search(service, 'needle');
+      assert.equal(total, 3);
+      assert.deepEqual(packets.map((packet: { id: string }) => packet.id).sort(), [id, large, many].sort());
+      assert.equal((await search(service, '한국어단어7')).total, 1);
+      await service.handoff.runOnce.index();
+      await create(service, request('after'));
+      assert.equal(await found(service, 'after'), 'after');
+    });
+
+    test('400 names the parameter: an empty q, and whatever is malformed', async (t) => {
+      const service = await startService(t, { store });
+      for (const [query, field] of [
+        ['', 'q'],
+        ['q=', 'q'],
+        ['q=%20%09%0A', 'q'],
+        ['q=a%00b', 'q'],
+        ['q=a&q=b', 'q'],
+        ['q=a&status=nope', 'status'],
+        ['q=a&status=', 'status'],
+        ['q=a&priority=urgent', 'priority'],
+        ['q=a&limit=0', 'limit'],
+        ['q=a&limit=201', 'limit'],
+        ['q=a&limit=x', 'limit'],
+        ['q=a&offset=-1', 'offset'],
+        ['q=a&tags=red', 'tags'],
+      ]) {
+        const answer = await service.call('GET', `/packets/search?${query}`);
+        assert.equal(answer.status, 400, query);
+        assert.equal(answer.body.code, 'VALIDATION_ERROR', query);
+        assert.equal(answer.body.field, field, query);
+      }
+    });
+
+    test("another tenant's packets are not found, counted or ranked with", async (t) => {
+      const service = await startService(t, { store });
+      const { key } = await newTenant(service);
+      for (let index = 0; index < 5; index += 1) await create(service, request(`shared ours${index}`));
+      const own = await create(service, request('shared theirs'), key);
+      const theirs = await search(service, 'shared', '', key);
+      assert.equal(theirs.total, 1);
+      assert.equal(theirs.packets[0].id, own);
+      assert.equal((await search(service, 'ours1', '', key)).total, 0);
+      assert.equal((await search(service, 'shared')).total, 5);
+      assert.equal((await search(service, 'theirs')).total, 0);
+      // Words are told apart by tenant in the index; no query can spell another's.
+      for (const q of ['1_shared', '2_shared', '"1_shared"', '1 shared']) assert.equal((await search(service, q, '', key)).total, 0, q);
+    });
+
+    test('401 without a key', async (t) => {
+      const service = await startService(t, { store });
+      assert.equal((await service.call('GET', '/packets/search?q=a', { key: null })).status, 401);
+    });
+  });
+}

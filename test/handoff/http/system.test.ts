@@ -1,0 +1,388 @@
+import assert from 'node:assert/strict';
+import { connect, createServer, type Socket } from 'node:net';
+import { describe, type TestContext, test } from 'node:test';
+
+import packageJson from '../../../package.json' with { type: 'json' };
+import { apiPrefix, routes } from '../../../src/handoff/model/api.ts';
+import { adminKey, createPacket, newTenant, packetRequest, startService, type TestService } from '../../support/service.ts';
+import { openPostgresDatabase, stores } from '../../support/stores.ts';
+
+const unknownId = '0197b5a6-8c3e-7f01-9a2b-3c4d5e6f7a8b';
+const prefixes = ['', apiPrefix];
+const paths = ['/health', '/ready', '/metrics', '/openapi.json', '/docs', '/redoc'];
+
+/** A path from the root. */
+const atRoot = (service: TestService, method: string, path: string) => service.call(method, `/${path}`, { key: null });
+
+/** The samples of the metrics as they are read: name with labels, and value. */
+async function readMetrics(service: TestService): Promise<Map<string, number>> {
+  const { status, text } = await atRoot(service, 'GET', '/metrics');
+  assert.equal(status, 200);
+  const lines = text.split('\n').filter((line) => line !== '' && !line.startsWith('#'));
+  return new Map(lines.map((line) => [line.slice(0, line.lastIndexOf(' ')), Number(line.slice(line.lastIndexOf(' ') + 1))]));
+}
+
+/** A way to a database that can be shut and opened. */
+async function startGate(t: TestContext, target: string): Promise<{ url: string; shut(): void; open(): void }> {
+  const { hostname, port, pathname, username, password } = new URL(target);
+  const sockets = new Set<Socket>();
+  let isOpen = true;
+  const server = createServer((near) => {
+    if (!isOpen) return void near.destroy();
+    const far = connect(Number(port), hostname);
+    for (const socket of [near, far]) {
+      sockets.add(socket);
+      socket.on('error', () => undefined);
+      socket.on('close', () => sockets.delete(socket));
+    }
+    near.pipe(far).pipe(near);
+  });
+  await new Promise<void>((resolve) => {
+    server.listen(0, '127.0.0.1', resolve);
+  });
+  const shut = () => {
+    isOpen = false;
+    for (const socket of sockets) socket.destroy();
+  };
+  t.after(() => {
+    shut();
+    server.close();
+  });
+  const { port: ownPort } = server.address() as { port: number };
+  return {
+    url: `postgres://${username}:${password}@127.0.0.1:${ownPort}${pathname}`,
+    shut,
+    open: () => {
+      isOpen = true;
+    },
+  };
+}
+
+for (const store of stores) {
+  describe(`The system endpoints on ${store.name}`, () => {
+    test('are found at the root and under /api/v1, and take no key', async (t) => {
+      const service = await startService(t, { store });
+      for (const prefix of prefixes) {
+        for (const path of paths) {
+          for (const key of [null, 'wrong', adminKey]) {
+            const answer = await service.call('GET', `/${prefix}${path}`, { key });
+            assert.equal(answer.status, 200, prefix + path);
+            assert.ok(answer.text.length > 0);
+          }
+        }
+      }
+    });
+
+    test('/health and /ready say ok', async (t) => {
+      const service = await startService(t, { store });
+      for (const path of ['/health', '/ready']) {
+        const { status, body } = await atRoot(service, 'GET', path);
+        assert.equal(status, 200);
+        assert.deepEqual(body, { status: 'ok' });
+      }
+    });
+
+    test('/metrics counts the packets that are not at their end', async (t) => {
+      const service = await startService(t, { store });
+      const active = async () => (await readMetrics(service)).get('service_active_packets');
+      assert.equal(await active(), 0);
+      const first = await createPacket(service);
+      const second = await createPacket(service);
+      const third = await createPacket(service);
+      const other = await newTenant(service);
+      const fourth = await createPacket(service, {}, other.key);
+      assert.equal(await active(), 4);
+      await service.call('POST', `/packets/${first.id}/claim`, { body: { agent_id: 'a' } });
+      await service.call('PATCH', `/packets/${second.id}`, {
+        body: { status: 'awaiting_human', hitl: { required: true, reason: 'r', question: 'q?' } },
+      });
+      assert.equal(await active(), 4);
+      await service.call('PATCH', `/packets/${first.id}`, { body: { status: 'completed' } });
+      await service.call('PATCH', `/packets/${second.id}`, { body: { status: 'failed' } });
+      await service.call('DELETE', `/packets/${third.id}`);
+      assert.equal(await active(), 1);
+      await service.call('POST', `/packets/${fourth.id}/claim`, { key: other.key, body: { agent_id: 'a' } });
+      assert.equal(await active(), 1);
+      assert.equal((await service.call('DELETE', `/packets/${third.id}?hard=true`)).status, 204);
+      assert.equal(await active(), 1);
+    });
+
+    test('/metrics counts the handoffs of each tenant: created, chained, in batches, and nothing that was refused', async (t) => {
+      const service = await startService(t, { store });
+      const { id: tenant, key } = await newTenant(service, { handoffs_per_day: 5 });
+      const handoffs = async () => (await readMetrics(service)).get(`service_handoffs_total{tenant_id="${tenant}"}`);
+      const once = () => service.call('POST', '/packets', { key, body: packetRequest(), headers: { 'idempotency-key': 'once' } });
+      const { body: first } = await once();
+      await once();
+      assert.equal(await handoffs(), 1);
+      assert.equal((await service.call('POST', `/packets/${first.id}/chain`, { key, body: packetRequest() })).status, 201);
+      assert.equal((await service.call('POST', '/packets', { key, body: {} })).status, 400);
+      assert.equal(await handoffs(), 2);
+      assert.equal(
+        (
+          await service.call('POST', '/packets/batch', {
+            key,
+            body: { packets: [packetRequest(), {}, packetRequest(), packetRequest(), packetRequest()] },
+          })
+        ).status,
+        201,
+      );
+      assert.equal(await handoffs(), 5);
+      assert.equal((await service.call('POST', '/packets', { key, body: packetRequest() })).status, 429);
+      assert.equal(await handoffs(), 5);
+    });
+  });
+}
+
+describe('/metrics', () => {
+  test('is Prometheus text with the metrics as specified, each with its type and labels', async (t) => {
+    const service = await startService(t);
+    await createPacket(service);
+    const { headers, text } = await atRoot(service, 'GET', '/metrics');
+    assert.equal(headers['content-type'], 'text/plain; version=0.0.4; charset=utf-8');
+    for (const [name, type] of [
+      ['service_requests_total', 'counter'],
+      ['service_request_latency_seconds', 'histogram'],
+      ['service_active_packets', 'gauge'],
+      ['service_handoffs_total', 'counter'],
+      ['service_event_loop_lag_seconds', 'gauge'],
+      ['service_database_up', 'gauge'],
+      ['service_write_queue_length', 'gauge'],
+      ['service_search_queue_length', 'gauge'],
+    ]) {
+      assert.match(text, new RegExp(`^# HELP ${name} .+$`, 'm'));
+      assert.match(text, new RegExp(`^# TYPE ${name} ${type}$`, 'm'));
+    }
+    const samples = await readMetrics(service);
+    assert.equal(samples.get('service_requests_total{method="POST",endpoint="/api/v1/packets",status="201"}'), 1);
+    assert.equal(samples.get('service_request_latency_seconds_count{method="POST",endpoint="/api/v1/packets"}'), 1);
+    assert.ok(samples.get('service_request_latency_seconds_sum{method="POST",endpoint="/api/v1/packets"}')! > 0);
+    assert.equal(samples.get('service_request_latency_seconds_bucket{le="+Inf",method="POST",endpoint="/api/v1/packets"}'), 1);
+    assert.equal(samples.get('service_database_up'), 1);
+    assert.equal(samples.get('service_search_queue_length'), 1);
+  });
+
+  test('counts errors under their own status', async (t) => {
+    const service = await startService(t);
+    await service.call('GET', `/packets/${unknownId}`);
+    await service.call('GET', `/packets/${unknownId}`, { key: 'wrong' });
+    await service.call('POST', '/packets', { raw: '{' });
+    const samples = await readMetrics(service);
+    const counted = (method: string, endpoint: string, status: number) =>
+      samples.get(`service_requests_total{method="${method}",endpoint="${endpoint}",status="${status}"}`);
+    assert.equal(counted('GET', '/api/v1/packets/:id', 404), 1);
+    assert.equal(counted('GET', '/api/v1/packets/:id', 401), 1);
+    assert.equal(counted('POST', '/api/v1/packets', 400), 1);
+  });
+
+  test("labels requests by their route's pattern: however many paths are asked for, the metrics stay as long", async (t) => {
+    const service = await startService(t);
+    const ask = async (index: number) => {
+      await service.call('GET', `/packets/${unknownId.slice(0, -3)}${index}?x=${index}`);
+      await service.call('GET', `/nowhere/${index}`);
+      await service.call('PATCH', `/packets?${index}`);
+      await atRoot(service, 'GET', `/${index}`);
+    };
+    await ask(100);
+    const before = await readMetrics(service);
+    for (let index = 101; index < 130; index += 1) await ask(index);
+    const after = await readMetrics(service);
+    const names = (samples: Map<string, number>) => [...samples.keys()].filter((name) => !name.includes('"/metrics"'));
+    assert.deepEqual(names(after), names(before));
+    assert.ok(![...after.keys()].some((name) => name.includes('nowhere') || /0197b5a6/.test(name)));
+  });
+
+  test("tells no tenant's name, no key and no packet's text", async (t) => {
+    const service = await startService(t);
+    const tenant = await service.call('POST', '/tenants', { body: { name: 'Zanzibar Ltd', tier: 'pro' } });
+    const { body } = await service.call('POST', '/keys', { body: { name: 'quokka', tenant_id: tenant.body.id } });
+    const packet = await createPacket(service, { context: { summary: 'wombat' } }, body.key);
+    await service.call('GET', '/packets/search?q=wombat', { key: body.key });
+    await service.call('GET', `/packets/${packet.id}`, { key: body.key });
+    await service.call('GET', '/packets?target_agent=resolver', { key: 'numbat' });
+    const { status, text } = await atRoot(service, 'GET', '/metrics');
+    assert.equal(status, 200);
+    for (const secret of [
+      'Zanzibar',
+      'quokka',
+      'wombat',
+      'numbat',
+      'resolver',
+      packet.id,
+      body.key,
+      body.key.slice(0, 8),
+      body.id,
+      adminKey,
+    ])
+      assert.ok(!text.includes(secret), secret);
+  });
+});
+
+describe('/ready', () => {
+  test('503 while the database is out of reach, 200 once it is back; /health is 200 throughout', async (t) => {
+    const database = await openPostgresDatabase();
+    const gate = await startGate(t, database.url);
+    const service = await startService(t, { databaseUrl: gate.url });
+    t.after(() => database.drop());
+    assert.equal((await atRoot(service, 'GET', '/ready')).status, 200);
+
+    gate.shut();
+    const down = await atRoot(service, 'GET', '/ready');
+    assert.equal(down.status, 503);
+    const { detail, request_id, ...rest } = down.body;
+    assert.deepEqual(rest, { code: 'SERVICE_UNAVAILABLE', field: null, status_code: 503 });
+    assert.ok(detail && request_id);
+    assert.ok(!down.text.includes('127.0.0.1') && !down.text.includes('baton'));
+    assert.equal((await atRoot(service, 'GET', '/health')).status, 200);
+    assert.equal((await service.call('GET', '/packets')).status, 503);
+    assert.equal((await service.call('POST', '/packets', { body: packetRequest() })).status, 503);
+    const samples = await readMetrics(service);
+    assert.equal(samples.get('service_database_up'), 0);
+
+    gate.open();
+    assert.equal((await atRoot(service, 'GET', '/ready')).status, 200);
+    assert.equal((await service.call('POST', '/packets', { body: packetRequest() })).status, 201);
+  });
+});
+
+describe('The description and its explorers', () => {
+  test("/openapi.json is the OpenAPI 3.1 description of every route, with the service's version", async (t) => {
+    const service = await startService(t);
+    const { status, body, headers, text } = await atRoot(service, 'GET', '/openapi.json');
+    assert.equal(status, 200);
+    assert.equal(headers['content-type'], 'application/json; charset=utf-8');
+    assert.equal(body.openapi, '3.1.0');
+    assert.equal(body.info.version, packageJson.version);
+    const described = Object.values(body.paths as Record<string, Record<string, { operationId: string }>>).flatMap((operations) =>
+      Object.values(operations).map(({ operationId }) => operationId),
+    );
+    for (const { id } of Object.values(routes)) assert.ok(described.includes(id), id);
+    assert.equal((await atRoot(service, 'GET', '/api/v1/openapi.json')).text, text);
+  });
+
+  test('/docs and /redoc are pages whose every script and style comes from this service', async (t) => {
+    const service = await startService(t);
+    for (const prefix of prefixes) {
+      for (const path of ['/docs', '/redoc']) {
+        const page = await atRoot(service, 'GET', prefix + path);
+        assert.equal(page.status, 200);
+        assert.equal(page.headers['content-type'], 'text/html; charset=utf-8');
+        assert.match(String(page.headers['content-security-policy']), /default-src 'none'; script-src 'self'/);
+        assert.doesNotMatch(page.text, /https?:\/\//);
+        const assets = [...page.text.matchAll(/(?:src|href)="(\/[^"]+)"/g)].map(([, address]) => address!);
+        assert.ok(assets.length >= 2);
+        for (const asset of assets) {
+          const { status, text } = await atRoot(service, 'GET', asset);
+          assert.equal(status, 200, asset);
+          assert.ok(text.length > 50, asset);
+        }
+      }
+    }
+  });
+});
+
+describe('HEAD', () => {
+  test('answers as GET does, without a body, on the system endpoints and on every GET route', async (t) => {
+    const service = await startService(t);
+    const packet = await createPacket(service);
+    const keyed = [
+      '/packets',
+      '/packets/awaiting',
+      '/packets/search?q=x',
+      `/packets/${packet.id}`,
+      `/packets/${packet.id}/history`,
+      '/audit',
+      '/keys',
+      '/tenants',
+    ];
+    for (const path of [...paths, ...keyed.map((path) => apiPrefix + path)]) {
+      const got = await service.call('GET', `/${path}`);
+      const head = await service.call('HEAD', `/${path}`);
+      assert.equal(head.status, got.status, path);
+      assert.equal(head.text, '', path);
+      assert.equal(head.headers['content-type'], got.headers['content-type'], path);
+    }
+    assert.equal((await service.call('HEAD', `/packets/${unknownId}`)).status, 404);
+    assert.equal((await service.call('HEAD', '/packets', { key: null })).status, 401);
+  });
+});
+
+describe('What no route answers', () => {
+  test('404 in the error body for an unknown path, at the root and under /api/v1, with a key or without', async (t) => {
+    const service = await startService(t);
+    for (const path of [
+      '/',
+      '/nowhere',
+      '/api',
+      '/api/v1',
+      '/api/v1/',
+      '/api/v2/packets',
+      '/api/v1/nowhere',
+      '/packets',
+      '/keys',
+      '/health/',
+      '/api/v1//packets',
+      '/%2e%2e/etc/passwd',
+      '/docs/assets/../../package.json',
+    ]) {
+      for (const key of [null, adminKey]) {
+        const answer = await service.call('GET', `/${path}`, { key });
+        assert.equal(answer.status, 404, path);
+        const { detail, request_id, ...rest } = answer.body;
+        assert.deepEqual(rest, { code: 'NOT_FOUND', field: null, status_code: 404 });
+        assert.ok(detail && request_id);
+      }
+    }
+  });
+
+  test('405 in the error body, with Allow, for a known path with another method', async (t) => {
+    const service = await startService(t);
+    const cases: [string, string, string[]][] = [
+      ['PUT', '/packets', ['GET', 'POST']],
+      ['DELETE', '/packets', ['GET', 'POST']],
+      ['POST', `/packets/${unknownId}`, ['DELETE', 'GET', 'PATCH']],
+      ['GET', `/packets/${unknownId}/claim`, ['POST']],
+      ['PATCH', '/packets/batch/claim', ['POST']],
+      ['PUT', `/keys/${unknownId}`, ['DELETE']],
+      ['DELETE', '/tenants', ['GET', 'POST']],
+      ['OPTIONS', '/audit', ['GET']],
+    ];
+    for (const [method, path, allowed] of cases) {
+      const answer = await service.call(method, path, { key: null });
+      assert.equal(answer.status, 405, `${method} ${path}`);
+      const { detail, request_id, ...rest } = answer.body;
+      assert.deepEqual(rest, { code: 'METHOD_NOT_ALLOWED', field: null, status_code: 405 });
+      assert.ok(detail && request_id);
+      const named = String(answer.headers.allow)
+        .split(', ')
+        .filter((name) => name !== 'HEAD');
+      assert.deepEqual(named.toSorted(), allowed, `${method} ${path}`);
+    }
+    for (const prefix of prefixes) {
+      for (const path of paths) {
+        const answer = await atRoot(service, 'POST', prefix + path);
+        assert.equal(answer.status, 405, prefix + path);
+        assert.equal(answer.body.code, 'METHOD_NOT_ALLOWED');
+        assert.match(String(answer.headers.allow), /^GET\b/);
+      }
+    }
+  });
+
+  test('every answer carries the id under which the log tells of it', async (t) => {
+    const service = await startService(t);
+    const seen = new Set<string>();
+    for (const [path, key] of [
+      ['//health', null],
+      ['/packets', adminKey],
+      ['/packets', 'wrong'],
+      ['/nowhere', null],
+      [`/packets/${unknownId}`, adminKey],
+    ] as const) {
+      const { headers, body, status } = await service.call('GET', path, { key });
+      if (status >= 400) assert.equal(body.request_id, headers['x-request-id'] ?? body.request_id);
+      if (path !== '/nowhere') assert.ok(headers['x-request-id'], path);
+      seen.add(String(headers['x-request-id'] ?? body.request_id));
+    }
+    assert.equal(seen.size, 5);
+  });
+});

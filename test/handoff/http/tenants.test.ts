@@ -1,0 +1,321 @@
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+
+import { createPacket, newTenant, packetRequest, startService, type TestAnswer, type TestService } from '../../support/service.ts';
+import { stores } from '../../support/stores.ts';
+
+const unknownId = '0197b5a6-8c3e-7f01-9a2b-3c4d5e6f7a8b';
+const defaultTenantId = '00000000-0000-7000-8000-000000000001';
+
+const create = (service: TestService, body: Record<string, unknown>): Promise<TestAnswer> => service.call('POST', '/tenants', { body });
+const namesOf = ({ body }: TestAnswer): string[] => body.map(({ name }: { name: string }) => name);
+
+for (const store of stores) {
+  describe(`POST /tenants on ${store.name}`, () => {
+    test('201: the tenant, with what was sent', async (t) => {
+      const service = await startService(t, { store });
+      const answer = await create(service, { name: 'Acme', tier: 'pro', handoffs_per_day: 40, max_api_keys: 3 });
+      assert.equal(answer.status, 201);
+      const { id, ...rest } = answer.body;
+      const at = '2026-03-01T09:30:00.000Z';
+      assert.deepEqual(rest, {
+        name: 'Acme',
+        tier: 'pro',
+        handoffs_per_day: 40,
+        max_api_keys: 3,
+        created_at: at,
+        updated_at: at,
+        deleted_at: null,
+      });
+      assert.match(id, /^[0-9a-f-]{36}$/);
+      assert.deepEqual((await service.call('GET', `/tenants/${id}`)).body, answer.body);
+    });
+
+    test('max_api_keys defaults to 1, 5 and 25 by tier, handoffs_per_day to null', async (t) => {
+      const service = await startService(t, { store });
+      for (const [tier, keys] of [
+        ['free', 1],
+        ['pro', 5],
+        ['business', 25],
+      ] as const) {
+        const { status, body } = await create(service, { name: tier, tier });
+        assert.equal(status, 201);
+        assert.deepEqual([body.tier, body.max_api_keys, body.handoffs_per_day], [tier, keys, null]);
+      }
+    });
+
+    test('a tenant may have no keys and hand over nothing; null stands for what the tier allows', async (t) => {
+      const service = await startService(t, { store });
+      const none = await create(service, { name: 'none', tier: 'free', handoffs_per_day: 0, max_api_keys: 0 });
+      assert.equal(none.status, 201);
+      assert.deepEqual([none.body.handoffs_per_day, none.body.max_api_keys], [0, 0]);
+      assert.equal((await service.call('POST', '/keys', { body: { name: 'x', tenant_id: none.body.id } })).status, 409);
+      assert.equal((await create(service, { name: 'tier', tier: 'free', handoffs_per_day: null })).body.handoffs_per_day, null);
+    });
+
+    test('400 names the field, and nothing is made', async (t) => {
+      const service = await startService(t, { store });
+      for (const [body, field] of [
+        [{ tier: 'pro' }, 'name'],
+        [{ name: '' }, 'name'],
+        [{ name: 'x', tier: 'gold' }, 'tier'],
+        [{ name: 'x', handoffs_per_day: -1 }, 'handoffs_per_day'],
+        [{ name: 'x', handoffs_per_day: 1.5 }, 'handoffs_per_day'],
+        [{ name: 'x', handoffs_per_day: '5' }, 'handoffs_per_day'],
+        [{ name: 'x', max_api_keys: -1 }, 'max_api_keys'],
+        [{ name: 'x', max_api_keys: 'many' }, 'max_api_keys'],
+        [{ name: 'x', id: unknownId }, 'id'],
+        [{ name: 'x', created_at: '2020-01-01T00:00:00Z' }, 'created_at'],
+        [{ name: 'x', deleted_at: null }, 'deleted_at'],
+      ] as const) {
+        const refused = await create(service, body);
+        assert.equal(refused.status, 400, JSON.stringify(body));
+        assert.equal(refused.body.code, 'VALIDATION_ERROR');
+        assert.equal(refused.body.field, field);
+      }
+      assert.deepEqual(namesOf(await service.call('GET', '/tenants')), ['default']);
+    });
+
+    test('two tenants may have one name: they are told apart by their ids', async (t) => {
+      const service = await startService(t, { store });
+      const [one, other] = await Promise.all([create(service, { name: 'Acme' }), create(service, { name: 'Acme' })]);
+      assert.deepEqual([one.status, other.status], [201, 201]);
+      assert.notEqual(one.body.id, other.body.id);
+    });
+  });
+
+  describe(`GET /tenants on ${store.name}`, () => {
+    test('200: every tenant that is not deleted, oldest first', async (t) => {
+      const service = await startService(t, { store });
+      const made: string[] = [];
+      for (const name of ['b', 'a', 'c']) made.push((await create(service, { name })).body.id);
+      assert.deepEqual(namesOf(await service.call('GET', '/tenants')), ['default', 'b', 'a', 'c']);
+      assert.equal((await service.call('DELETE', `/tenants/${made[1]}`)).status, 204);
+      const listed = await service.call('GET', '/tenants');
+      assert.equal(listed.status, 200);
+      assert.deepEqual(namesOf(listed), ['default', 'b', 'c']);
+    });
+
+    test('an empty database has one tenant, default, of tier business', async (t) => {
+      const service = await startService(t, { store });
+      const { status, body } = await service.call('GET', '/tenants');
+      assert.equal(status, 200);
+      assert.deepEqual(
+        body.map(({ id, name, tier }: Record<string, string>) => ({ id, name, tier })),
+        [{ id: defaultTenantId, name: 'default', tier: 'business' }],
+      );
+    });
+
+    test('404 for an id that is unknown, deleted or none at all', async (t) => {
+      const service = await startService(t, { store });
+      const { body } = await create(service, { name: 'gone' });
+      await service.call('DELETE', `/tenants/${body.id}`);
+      for (const id of [unknownId, body.id, 'x', 'default']) {
+        for (const path of [`/tenants/${id}`, `/tenants/${id}/keys`]) {
+          const refused = await service.call('GET', path);
+          assert.equal(refused.status, 404, path);
+          assert.equal(refused.body.code, 'NOT_FOUND');
+        }
+      }
+    });
+  });
+
+  describe(`PATCH /tenants/{id} on ${store.name}`, () => {
+    test('200: what was named changes, the rest stays, updated_at moves on', async (t) => {
+      const service = await startService(t, { store });
+      const { body: before } = await create(service, { name: 'Acme', tier: 'pro', handoffs_per_day: 4, max_api_keys: 2 });
+      service.clock.turn(60);
+      const answer = await service.call('PATCH', `/tenants/${before.id}`, { body: { name: 'Acme Ltd' } });
+      assert.equal(answer.status, 200);
+      assert.deepEqual(answer.body, { ...before, name: 'Acme Ltd', updated_at: '2026-03-01T09:31:00.000Z' });
+      const cleared = await service.call('PATCH', `/tenants/${before.id}`, {
+        body: { handoffs_per_day: null, max_api_keys: 0, tier: 'free' },
+      });
+      assert.equal(cleared.status, 200);
+      assert.deepEqual(
+        [cleared.body.handoffs_per_day, cleared.body.max_api_keys, cleared.body.tier, cleared.body.name],
+        [null, 0, 'free', 'Acme Ltd'],
+      );
+      assert.deepEqual((await service.call('GET', `/tenants/${before.id}`)).body, cleared.body);
+    });
+
+    test('parallel changes of different fields are all kept', async (t) => {
+      const service = await startService(t, { store });
+      const { body: before } = await create(service, { name: 'Acme', tier: 'pro' });
+      const changes = [{ name: 'New' }, { tier: 'business' }, { handoffs_per_day: 9 }, { max_api_keys: 8 }];
+      const answers = await Promise.all(changes.map((body) => service.call('PATCH', `/tenants/${before.id}`, { body })));
+      assert.deepEqual(
+        answers.map(({ status }) => status),
+        [200, 200, 200, 200],
+      );
+      assert.deepEqual((await service.call('GET', `/tenants/${before.id}`)).body, {
+        ...before,
+        name: 'New',
+        tier: 'business',
+        handoffs_per_day: 9,
+        max_api_keys: 8,
+      });
+    });
+
+    test("400 names the field and changes nothing; what the service sets can't be sent", async (t) => {
+      const service = await startService(t, { store });
+      const { body: before } = await create(service, { name: 'Acme' });
+      for (const [body, field] of [
+        [{ tier: 'gold' }, 'tier'],
+        [{ name: '' }, 'name'],
+        [{ name: null }, 'name'],
+        [{ max_api_keys: null }, 'max_api_keys'],
+        [{ handoffs_per_day: -1, name: 'New' }, 'handoffs_per_day'],
+        [{ id: unknownId }, 'id'],
+        [{ deleted_at: '2026-03-01T09:30:00.000Z' }, 'deleted_at'],
+        [{ updated_at: '2020-01-01T00:00:00Z' }, 'updated_at'],
+      ] as const) {
+        const refused = await service.call('PATCH', `/tenants/${before.id}`, { body });
+        assert.equal(refused.status, 400, JSON.stringify(body));
+        assert.equal(refused.body.field, field);
+      }
+      assert.deepEqual((await service.call('GET', `/tenants/${before.id}`)).body, before);
+    });
+
+    test('404 for a tenant that is unknown or deleted', async (t) => {
+      const service = await startService(t, { store });
+      const { body } = await create(service, { name: 'gone' });
+      await service.call('DELETE', `/tenants/${body.id}`);
+      for (const id of [unknownId, body.id, 'x'])
+        assert.equal((await service.call('PATCH', `/tenants/${id}`, { body: { name: 'New' } })).status, 404);
+    });
+
+    test('a smaller max_api_keys revokes nothing and lets no more in', async (t) => {
+      const service = await startService(t, { store });
+      const tenant = await newTenant(service, { max_api_keys: 3 });
+      await service.call('POST', '/keys', { key: tenant.key, body: { name: 'second' } });
+      await service.call('PATCH', `/tenants/${tenant.id}`, { body: { max_api_keys: 1 } });
+      assert.equal((await service.call('GET', '/keys', { key: tenant.key })).body.length, 2);
+      assert.equal((await service.call('POST', '/keys', { key: tenant.key, body: { name: 'third' } })).status, 409);
+    });
+  });
+
+  describe(`DELETE /tenants/{id} on ${store.name}`, () => {
+    test('204 once and softly: hidden from then on, its data kept', async (t) => {
+      const service = await startService(t, { store });
+      const tenant = await newTenant(service);
+      const before = await service.call('GET', '//metrics');
+      const packet = await createPacket(service, {}, tenant.key);
+      const answer = await service.call('DELETE', `/tenants/${tenant.id}`);
+      assert.equal(answer.status, 204);
+      assert.equal(answer.text, '');
+      assert.equal((await service.call('DELETE', `/tenants/${tenant.id}`)).status, 404);
+      assert.equal((await service.call('GET', `/packets/${packet.id}`, { key: tenant.key })).status, 401);
+      // The packet is still there, and still counted.
+      assert.match(before.text, /^service_active_packets 0$/m);
+      assert.match((await service.call('GET', '//metrics')).text, /^service_active_packets 1$/m);
+    });
+
+    test('409 for the tenant default, whose keys go on working', async (t) => {
+      const service = await startService(t, { store });
+      const refused = await service.call('DELETE', `/tenants/${defaultTenantId}`);
+      assert.equal(refused.status, 409);
+      assert.equal(refused.body.code, 'CONFLICT');
+      assert.equal((await service.call('GET', `/tenants/${defaultTenantId}`)).status, 200);
+    });
+
+    test('of 10 deletions at once one is 204, the others 404', async (t) => {
+      const service = await startService(t, { store });
+      const tenant = await newTenant(service);
+      const answers = await Promise.all(Array.from({ length: 10 }, () => service.call('DELETE', `/tenants/${tenant.id}`)));
+      assert.deepEqual(answers.map(({ status }) => status).toSorted(), [204, ...Array(9).fill(404)]);
+    });
+
+    test('no key is left in a tenant that is deleted while keys are made for it', async (t) => {
+      const service = await startService(t, { store });
+      const tenant = await newTenant(service);
+      const [deleted, ...made] = await Promise.all([
+        service.call('DELETE', `/tenants/${tenant.id}`),
+        ...Array.from({ length: 10 }, (_, index) =>
+          service.call('POST', '/keys', { body: { name: `key ${index}`, tenant_id: tenant.id } }),
+        ),
+      ]);
+      assert.equal(deleted.status, 204);
+      for (const { status, body } of made) {
+        assert.ok(status === 201 || status === 404, String(status));
+        if (status === 201) assert.equal((await service.call('GET', '/packets', { key: body.key })).status, 401);
+      }
+    });
+  });
+
+  describe(`Tenants and other keys on ${store.name}`, () => {
+    test('403 FORBIDDEN for a key that is not admin, 401 without a key, on every route', async (t) => {
+      const service = await startService(t, { store });
+      const tenant = await newTenant(service);
+      for (const [method, path, body] of [
+        ['POST', '/tenants', { name: 'x' }],
+        ['POST', '/tenants', { nonsense: true }],
+        ['GET', '/tenants', undefined],
+        ['GET', `/tenants/${tenant.id}`, undefined],
+        ['PATCH', `/tenants/${tenant.id}`, { tier: 'business' }],
+        ['DELETE', `/tenants/${tenant.id}`, undefined],
+        ['GET', `/tenants/${tenant.id}/keys`, undefined],
+      ] as const) {
+        const refused = await service.call(method, path, { key: tenant.key, body });
+        assert.equal(refused.status, 403, `${method} ${path}`);
+        const { detail, request_id, ...rest } = refused.body;
+        assert.deepEqual(rest, { code: 'FORBIDDEN', field: null, status_code: 403 });
+        assert.ok(detail && request_id);
+        assert.equal((await service.call(method, path, { key: null, body })).status, 401);
+      }
+      assert.deepEqual(namesOf(await service.call('GET', '/tenants')), ['default', 'Acme']);
+    });
+
+    test('403 tells nothing of whether the tenant exists', async (t) => {
+      const service = await startService(t, { store });
+      const tenant = await newTenant(service);
+      const other = await newTenant(service);
+      const texts = [];
+      for (const id of [other.id, unknownId, 'x']) {
+        const { status, body } = await service.call('GET', `/tenants/${id}`, { key: tenant.key });
+        assert.equal(status, 403);
+        texts.push(JSON.stringify({ ...body, request_id: '' }));
+      }
+      assert.equal(new Set(texts).size, 1);
+    });
+
+    test('403 for a hard delete by a key that is not admin, and the packet stays', async (t) => {
+      const service = await startService(t, { store });
+      const tenant = await newTenant(service);
+      const { id } = await createPacket(service, {}, tenant.key);
+      const refused = await service.call('DELETE', `/packets/${id}?hard=true`, { key: tenant.key });
+      assert.equal(refused.status, 403);
+      assert.equal(refused.body.code, 'FORBIDDEN');
+      assert.equal((await service.call('GET', `/packets/${id}`, { key: tenant.key })).body.status, 'created');
+    });
+  });
+
+  describe(`The tier of a tenant on ${store.name}`, () => {
+    test('decides the size of a packet, at the next request after it was changed', async (t) => {
+      const service = await startService(t, { store });
+      const tenant = await newTenant(service, { tier: 'free' });
+      const large = packetRequest({ context: { summary: 'x'.repeat(100_000) } });
+      assert.equal((await service.call('POST', '/packets', { key: tenant.key, body: large })).status, 413);
+      assert.equal((await service.call('PATCH', `/tenants/${tenant.id}`, { body: { tier: 'pro' } })).status, 200);
+      assert.equal((await service.call('POST', '/packets', { key: tenant.key, body: large })).status, 201);
+    });
+
+    test('is written down in the trail of the tenant, with the key that changed it', async (t) => {
+      const service = await startService(t, { store });
+      const tenant = await newTenant(service, { tier: 'free' });
+      await service.call('PATCH', `/tenants/${tenant.id}`, { body: { tier: 'pro' } });
+      const { status, body } = await service.call('GET', '/audit', { key: tenant.key });
+      assert.equal(status, 200);
+      const ofTenant = body.entries.filter(({ resource }: { resource: string }) => resource === 'tenant');
+      assert.deepEqual(
+        ofTenant.map(({ action }: { action: string }) => action),
+        ['updated', 'created'],
+      );
+      for (const { actor, packet_id } of ofTenant) {
+        assert.match(actor, /^key:[0-9a-f-]{36}$/);
+        assert.equal(packet_id, null);
+      }
+      assert.equal((await service.call('GET', '/audit')).body.entries.length, 0);
+    });
+  });
+}

@@ -1,0 +1,389 @@
+import assert from 'node:assert/strict';
+import { describe, type TestContext, test } from 'node:test';
+import pg from 'pg';
+
+import { createExample } from '../../src/handoff/model/examples.ts';
+import type { ChainRequest, CreateRequest } from '../../src/handoff/model/packet.ts';
+import { type Caller, createAccessService, defaultTenantId } from '../../src/handoff/service/access.ts';
+import { createPacketService } from '../../src/handoff/service/packets.ts';
+import { readHandoffSettings, tierLimits } from '../../src/handoff/settings.ts';
+import { openStore } from '../../src/handoff/store/store.ts';
+import { createIds } from '../../src/kit/id.ts';
+import { startProcess } from '../support/process.ts';
+import { createPacket, newTenant, packetRequest, startService, type TestAnswer, TestClock, type TestService } from '../support/service.ts';
+import { openPostgresDatabase, stores, type TestStore } from '../support/stores.ts';
+
+type Status = Pick<TestAnswer, 'status'>;
+const withStatus = <T extends Status>(answers: readonly T[], status: number) => answers.filter((one) => one.status === status);
+const range = (count: number) => Array.from({ length: count }, (_, index) => index);
+
+/** Instances on one empty PostgreSQL database, with one clock, and its address. */
+async function startInstances(
+  t: TestContext,
+  count = 2,
+  settings: Record<string, string> = {},
+): Promise<{ url: string; instances: TestService[] }> {
+  const { url, drop } = await openPostgresDatabase();
+  const clock = new TestClock();
+  const started = range(count).map(() =>
+    startService({ after: (stop) => stops.push(stop as () => Promise<void>) }, { databaseUrl: url, clock, settings }),
+  );
+  const stops: (() => Promise<void>)[] = [];
+  const instances = await Promise.all(started);
+  // The database goes when nobody is left in it.
+  t.after(async () => {
+    await Promise.all(stops.map((stop) => stop()));
+    await drop();
+  });
+  return { url, instances };
+}
+
+async function connectTo(t: TestContext, url: string): Promise<pg.Client> {
+  const client = new pg.Client(url);
+  await client.connect();
+  // The database is dropped, connections and all, before this one is asked to end.
+  client.on('error', () => undefined);
+  t.after(() => client.end().catch(() => undefined));
+  return client;
+}
+
+const eventTypes = async (service: TestService, id: string): Promise<string[]> =>
+  (await service.call('GET', `/packets/${id}/history`)).body.events.map(({ event_type }: { event_type: string }) => event_type);
+
+describe('Instances that share a PostgreSQL', () => {
+  test('three that start at once on an empty database migrate once, and one prints the one admin key', async () => {
+    const { url, drop } = await openPostgresDatabase();
+    const programs = await Promise.all(range(3).map(() => startProcess({ databaseUrl: url, settings: { SERVICE_ADMIN_KEY: '' } })));
+    const codes = await Promise.all(programs.map((program) => program.stop()));
+    assert.deepEqual(codes, [0, 0, 0]);
+    const keys = programs.flatMap(({ lines }) => lines.flatMap((line) => /admin key \(shown only now\): (svc_\S+)$/.exec(line)?.[1] ?? []));
+    assert.equal(keys.length, 1);
+    const again = await startProcess({ databaseUrl: url, settings: { SERVICE_ADMIN_KEY: '' } });
+    const [key] = keys;
+    assert.equal((await again.call('GET', '/tenants', { key: key! })).body.length, 1);
+    assert.equal((await again.call('GET', '/keys', { key: key! })).body.length, 1);
+    await again.stop();
+    assert.ok(again.lines.every((line) => !line.includes('admin key')));
+    await drop();
+  });
+
+  test('what one has answered the other shows at once: packet, list, total, search, history', async (t) => {
+    const { instances } = await startInstances(t);
+    const [one, other] = instances as [TestService, TestService];
+    for (let round = 1; round <= 5; round += 1) {
+      const packet = await createPacket(one);
+      assert.deepEqual((await other.call('GET', `/packets/${packet.id}`)).body, packet);
+      const list = (await other.call('GET', '/packets?limit=1')).body;
+      assert.deepEqual([list.total, list.packets[0].id], [round, packet.id]);
+      assert.equal((await other.call('GET', '/packets/search?q=charged')).body.total, round);
+      assert.deepEqual(await eventTypes(other, packet.id), ['created']);
+    }
+  });
+
+  test('of 100 parallel claims one wins and 99 get 409 with the same claimant', async (t) => {
+    const { instances } = await startInstances(t);
+    const { id } = await createPacket(instances[0]!);
+    const answers = await Promise.all(
+      range(100).map((index) => instances[index % 2]!.call('POST', `/packets/${id}/claim`, { body: { agent_id: `agent-${index}` } })),
+    );
+    const [winner, ...others] = withStatus(answers, 200);
+    assert.deepEqual(others, []);
+    const losers = withStatus(answers, 409);
+    assert.equal(losers.length, 99);
+    for (const { body } of losers) assert.equal(body.claimed_by.agent_id, winner!.body.claimed_by.agent_id);
+    assert.deepEqual(await eventTypes(instances[1]!, id), ['created', 'claimed']);
+  });
+
+  test('parallel updates of one packet lose nothing', async (t) => {
+    const { instances } = await startInstances(t, 3);
+    const { id } = await createPacket(instances[0]!, { decisions: [] });
+    const answers = await Promise.all(
+      range(60).map((index) =>
+        instances[index % 3]!.call('PATCH', `/packets/${id}`, {
+          body: { decisions: [{ id: `d${index}`, decision: 'go', rationale: 'why' }], context: { custom: { last: index } } },
+        }),
+      ),
+    );
+    assert.equal(withStatus(answers, 200).length, 60);
+    const { body } = await instances[0]!.call('GET', `/packets/${id}`);
+    assert.equal(body.revision, 61);
+    assert.deepEqual(
+      new Set(body.decisions.map((decision: { id: string }) => decision.id)),
+      new Set(range(60).map((index) => `d${index}`)),
+    );
+    assert.deepEqual(new Set(answers.map((answer) => answer.body.revision)).size, 60);
+    assert.equal((await eventTypes(instances[1]!, id)).length, 61);
+  });
+
+  test('of parallel updates with the same If-Match one is carried out', async (t) => {
+    const { instances } = await startInstances(t);
+    const { id } = await createPacket(instances[0]!);
+    const answers = await Promise.all(
+      range(40).map((index) =>
+        instances[index % 2]!.call('PATCH', `/packets/${id}`, {
+          body: { context: { summary: `by ${index}` } },
+          headers: { 'If-Match': '"1"' },
+        }),
+      ),
+    );
+    assert.deepEqual([withStatus(answers, 200).length, withStatus(answers, 412).length], [1, 39]);
+  });
+
+  test('one idempotency key creates one packet, whatever instance it reaches; another body under it is a 409', async (t) => {
+    const { instances } = await startInstances(t);
+    const post = (index: number, key: string, summary: string) =>
+      instances[index % 2]!.call('POST', '/packets', {
+        body: packetRequest({ context: { summary } }),
+        headers: { 'Idempotency-Key': key },
+      });
+    // Many keys in different orders, so that groups of two instances meet in both.
+    const keys = range(20);
+    const orders = [keys, keys.toReversed(), keys, keys.toReversed()];
+    const answers = await Promise.all(
+      orders.flatMap((order, index) => order.map(async (key) => ({ key, answer: await post(index, `k${key}`, `same ${key}`) }))),
+    );
+    for (const key of keys) {
+      const same = answers.filter((one) => one.key === key).map(({ answer }) => answer);
+      assert.equal(withStatus(same, 201).length, 4);
+      assert.equal(new Set(same.map(({ text }) => text)).size, 1);
+      assert.equal(same.filter(({ headers }) => headers['idempotency-replayed'] === 'true').length, 3);
+    }
+    const different = await Promise.all(range(30).map((index) => post(index, 'other', `body ${index}`)));
+    assert.deepEqual([withStatus(different, 201).length, withStatus(different, 409).length], [1, 29]);
+    assert.equal((await instances[0]!.call('GET', '/packets')).body.total, 21);
+  });
+
+  test('one idempotency key makes one API key, even when it is sent for several tenants at once', async (t) => {
+    const { instances } = await startInstances(t);
+    const tenants = await Promise.all(range(4).map(() => newTenant(instances[0]!)));
+    const answers = await Promise.all(
+      range(24).map((index) =>
+        instances[index % 2]!.call('POST', '/keys', {
+          body: { name: 'k', tenant_id: tenants[index % 4]!.id },
+          headers: { 'Idempotency-Key': 'once' },
+        }),
+      ),
+    );
+    assert.deepEqual([withStatus(answers, 201).length, withStatus(answers, 409).length], [1, 23]);
+  });
+
+  test('a daily cap and a cap on keys are exact over all instances', async (t) => {
+    const { instances } = await startInstances(t, 3);
+    const { id, key } = await newTenant(instances[0]!, { handoffs_per_day: 10, max_api_keys: 4 });
+    const created = await Promise.all(
+      range(45).map((index) => instances[index % 3]!.call('POST', '/packets', { body: packetRequest(), key })),
+    );
+    assert.deepEqual([withStatus(created, 201).length, withStatus(created, 429).length], [10, 35]);
+    assert.equal((await instances[1]!.call('GET', '/packets', { key })).body.total, 10);
+    const keys = await Promise.all(
+      range(12).map((index) => instances[index % 3]!.call('POST', '/keys', { body: { name: 'k', tenant_id: id } })),
+    );
+    assert.deepEqual([withStatus(keys, 201).length, withStatus(keys, 409).length], [3, 9]);
+  });
+
+  test('a key revoked on one is refused by the other at its next call, and so are the keys of a deleted tenant', async (t) => {
+    const { instances } = await startInstances(t);
+    const [one, other] = instances as [TestService, TestService];
+    const first = await newTenant(one);
+    const second = await newTenant(one);
+    for (const { key } of [first, second]) assert.equal((await other.call('GET', '/packets', { key })).status, 200);
+    assert.equal((await one.call('DELETE', `/keys/${first.keyId}`)).status, 204);
+    assert.equal((await other.call('GET', '/packets', { key: first.key })).status, 401);
+    assert.equal((await one.call('DELETE', `/tenants/${second.id}`)).status, 204);
+    assert.equal((await other.call('GET', '/packets', { key: second.key })).status, 401);
+  });
+
+  test('batches that name the same packets in opposite orders, beside every other kind of change, end without an error', async (t) => {
+    const { instances } = await startInstances(t, 3);
+    const created = await Promise.all(range(60).map(() => createPacket(instances[0]!)));
+    const ids: string[] = created.map(({ id }) => id);
+    const removed = ids.slice(0, 5);
+    const calls: Promise<TestAnswer>[] = [];
+    for (const [index, instance] of instances.entries()) {
+      const order = index % 2 === 0 ? ids : ids.toReversed();
+      for (const agent_id of ['a', 'b', 'c']) {
+        calls.push(instance.call('POST', '/packets/batch/claim', { body: { packet_ids: order, agent_id: `${agent_id}${index}` } }));
+        calls.push(instance.call('POST', '/packets', { body: packetRequest(), headers: { 'Idempotency-Key': `${agent_id}` } }));
+        calls.push(instance.call('POST', `/packets/${order[7]}/chain`, { body: packetRequest() }));
+        await new Promise(setImmediate);
+        for (const id of order.slice(10, 20))
+          calls.push(instance.call('PATCH', `/packets/${id}`, { body: { metadata: { tags: [agent_id, 'x'] } } }));
+        calls.push(instance.call('POST', '/packets/batch/complete', { body: { packet_ids: order } }));
+        calls.push(instance.call('GET', '/packets/search?q=charged'));
+        await instance.handoff.runOnce.index();
+      }
+      for (const id of removed) calls.push(instance.call('DELETE', `/packets/${id}?hard=true`));
+    }
+    const answers = await Promise.all(calls);
+    for (const { status, text } of answers) assert.ok(status < 500, text);
+    const claimed = answers.flatMap(({ body }) => body?.claimed ?? []).map(({ id }: { id: string }) => id);
+    assert.equal(new Set(claimed).size, claimed.length);
+    await assertSound(instances[0]!);
+  });
+
+  test('a packet removed while another instance indexes it leaves nothing in the index', async (t) => {
+    const { url, instances } = await startInstances(t);
+    const [one] = instances as [TestService];
+    const { id } = await createPacket(one);
+    // The other instance, step by step, as its indexer would be in the middle of this packet.
+    const indexer = await connectTo(t, url);
+    await indexer.query('begin');
+    await indexer.query('select * from search_queue where packet_id = $1 for update', [id]);
+    await indexer.query("insert into search_index (rowid, words) select seq, '1_charged:1' from packets where id = $1", [id]);
+    await indexer.query('delete from search_queue where packet_id = $1', [id]);
+    const removing = one.call('DELETE', `/packets/${id}?hard=true`);
+    await untilBlocked(t, url);
+    await indexer.query('commit');
+    assert.equal((await removing).status, 204);
+    assert.equal((await one.call('GET', '/packets/search?q=charged')).body.total, 0);
+    await assertSound(one);
+  });
+
+  test('what time does to a packet it does once, however many sweepers look', async (t) => {
+    const { instances } = await startInstances(t, 3, { SERVICE_UNCLAIMED_TTL_SECONDS: '7200' });
+    const { id: unclaimed } = await createPacket(instances[0]!);
+    const { id: asked } = await createPacket(instances[0]!, { hitl: { ...createExample.hitl, on_timeout: 'fail' } });
+    assert.equal((await instances[1]!.call('PATCH', `/packets/${asked}`, { body: { status: 'awaiting_human' } })).status, 200);
+    instances[0]!.clock.turn(7200);
+    await Promise.all(instances.map(({ handoff }) => handoff.runOnce.sweep()));
+    assert.deepEqual(await eventTypes(instances[0]!, asked), ['created', 'awaiting_human', 'hitl_timed_out', 'failed']);
+    assert.deepEqual(await eventTypes(instances[0]!, unclaimed), ['created', 'expired']);
+  });
+});
+
+for (const store of stores) {
+  describe(`Requests of the same moment on ${store.name}`, () => {
+    test('a packet removed for good takes with it what was done to it in the same commit', async (t) => {
+      const { packets, tenant, newPacket } = await openPackets(t, store);
+      const id = await newPacket();
+      const answers = await Promise.allSettled([
+        packets.patch(caller, id, { status: 'awaiting_human', metadata: { tags: ['secret'] }, hitl: createExample.hitl }),
+        packets.respond(caller, id, { response: 'A secret answer', responded_by: 'dana' }),
+        packets.chain(caller, id, packetRequest() as ChainRequest),
+        packets.remove(caller, id),
+        packets.patch(caller, id, { context: { summary: 'Too late' } }),
+      ]);
+      assert.deepEqual(
+        answers.map(({ status }) => status),
+        ['fulfilled', 'fulfilled', 'fulfilled', 'fulfilled', 'rejected'],
+      );
+      assert.equal(await tenant.packets.find(id), undefined);
+      const page = { limit: 200, offset: 0 };
+      const { rows, total } = await tenant.events.audit({ packet_id: id }, page);
+      assert.deepEqual(
+        rows.map(({ event_type, details }) => [event_type, details]),
+        [['deleted', '{}']],
+      );
+      assert.equal(total, 1);
+      // The child's two entries, and the one that says what is gone.
+      assert.equal((await tenant.events.audit({}, page)).total, 2);
+      assert.equal((await tenant.events.audit({}, page)).rows.length, 2);
+      assert.equal((await tenant.packets.page({ filter: {}, full: true, ...page })).total, 1);
+      assert.equal((await tenant.packets.page({ filter: { tags: ['secret'] }, full: true, ...page })).total, 0);
+      assert.equal((await tenant.packets.search([['charged']], {}, page)).total, 1);
+    });
+
+    test('units of one commit see what the units before them did', async (t) => {
+      const { packets, tenant, newPacket } = await openPackets(t, store);
+      const id = await newPacket();
+      const claimant = { agent_id: 'a', agent_name: 'a', framework: null };
+      const answers = await Promise.allSettled([
+        packets.claim(caller, id, claimant, '"1"'),
+        packets.claim(caller, id, claimant),
+        packets.patch(caller, id, { status: 'in_progress' }, { ifMatch: '"2"' }),
+        packets.patch(caller, id, { metadata: { tags: ['one'] } }, { ifMatch: '"2"' }),
+        packets.patch(caller, id, { metadata: { tags: ['two', 'three'] } }),
+        packets.completeEach(caller, [id, id], undefined),
+      ]);
+      const codes = answers.map((answer) => (answer.status === 'rejected' ? answer.reason.code : 'done'));
+      assert.deepEqual(codes, ['done', 'CONFLICT', 'done', 'PRECONDITION_FAILED', 'done', 'done']);
+      const stored = JSON.parse((await tenant.packets.find(id))!.packet);
+      assert.deepEqual([stored.revision, stored.status, stored.metadata.tags], [5, 'completed', ['two', 'three']]);
+      const events = await tenant.events.history(id);
+      assert.deepEqual(
+        events.map(({ event_type }) => event_type),
+        ['created', 'claimed', 'in_progress', 'updated', 'completed'],
+      );
+      for (const [tag, total] of [
+        ['billing', 0],
+        ['one', 0],
+        ['two', 1],
+        ['three', 1],
+      ] as const) {
+        assert.equal((await tenant.packets.page({ filter: { tags: [tag] }, full: false, limit: 1, offset: 0 })).total, total);
+      }
+    });
+
+    test('creates, claims, updates and removals of many packets at once keep counters, lists, index and trail in step', async (t) => {
+      const service = await startService(t, { store });
+      const ids: string[] = (await Promise.all(range(40).map(() => createPacket(service)))).map(({ id }) => id);
+      const answers = await Promise.all(
+        ids.flatMap((id, index) => [
+          service.call('POST', `/packets/${id}/claim`, { body: { agent_id: 'a' } }),
+          service.call('PATCH', `/packets/${id}`, { body: { metadata: { tags: [`t${index % 3}`, 'new'] } } }),
+          index % 4 === 0
+            ? service.call('DELETE', `/packets/${id}?hard=true`)
+            : service.call('POST', '/packets/batch/complete', { body: { packet_ids: [id, id] } }),
+          service.call('POST', '/packets', { body: packetRequest() }),
+        ]),
+      );
+      for (const { status, text } of answers) assert.ok(status < 300 || status === 404, text);
+      assert.equal((await service.call('GET', '/packets')).body.total, 70);
+      await assertSound(service);
+    });
+  });
+}
+
+/** The packet service without HTTP: calls made in one turn are carried out in one commit, in their order. */
+async function openPackets(t: TestContext, testStore: TestStore) {
+  const { url, drop } = await testStore.open();
+  const clock = new TestClock().read;
+  const newId = createIds();
+  const store = await openStore({ databaseUrl: url, clock, newId });
+  t.after(async () => {
+    await store.close();
+    await drop();
+  });
+  await createAccessService({ store, clock, newId, random: (bytes) => void bytes.fill(7) }).begin('a-key-of-sixteen-characters');
+  const packets = createPacketService({ store, clock, newId, limits: tierLimits(readHandoffSettings({})), onCreated: () => undefined });
+  const newPacket = async (): Promise<string> => JSON.parse((await packets.create(caller, packetRequest() as CreateRequest)).text).id;
+  return { packets, tenant: store.of(caller.tenant_id), newPacket };
+}
+
+const caller: Caller = {
+  key_id: '0197b5a6-8c3e-7f01-9a2b-3c4d5e6f7a8b',
+  key_tier: 'business',
+  admin: true,
+  tenant_id: defaultTenantId,
+  tenant_tier: 'business',
+  handoffs_per_day: null,
+};
+
+/** Totals, lists, search and trail tell of the same packets. */
+async function assertSound({ call }: TestService): Promise<void> {
+  const page = async (path: string) => (await call('GET', path)).body;
+  const all = await page('/packets?limit=200');
+  assert.equal(all.packets.length, all.total);
+  for (const status of ['created', 'claimed', 'in_progress', 'awaiting_human', 'completed', 'failed', 'expired']) {
+    const { packets, total } = await page(`/packets?limit=200&status=${status}`);
+    assert.equal(packets.length, total);
+    assert.equal(total, all.packets.filter((packet: { status: string }) => packet.status === status).length);
+  }
+  const found = await page('/packets/search?limit=200&q=charged');
+  const ids = (packets: { id: string }[]) => packets.map(({ id }) => id).sort();
+  assert.equal(found.total, found.packets.length);
+  assert.deepEqual(ids(found.packets), ids(all.packets));
+  const audit = await page('/audit?limit=200');
+  const filtered = await page('/audit?limit=1&created_after=2000-01-01');
+  assert.equal(filtered.total, audit.total);
+}
+
+/** Resolves when somebody on the database waits for a lock. */
+async function untilBlocked(t: TestContext, url: string): Promise<void> {
+  const client = await connectTo(t, url);
+  for (;;) {
+    const { rows } = await client.query('select 1 from pg_locks where not granted');
+    if (rows.length > 0) return;
+    await new Promise(setImmediate);
+  }
+}

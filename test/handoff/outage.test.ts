@@ -1,0 +1,213 @@
+import assert from 'node:assert/strict';
+import { after, before, describe, type TestContext, test } from 'node:test';
+import pg from 'pg';
+
+import { createExample } from '../../src/handoff/model/examples.ts';
+import { startPostgres, type TestPostgres } from '../support/postgres.ts';
+import { startProcess, type TestProcess } from '../support/process.ts';
+import { adminKey, createPacket, packetRequest, startService, type TestAnswer, type TestService } from '../support/service.ts';
+import { openPostgresDatabase, stores } from '../support/stores.ts';
+
+const unknownId = '0197b5a6-8c3e-7f01-9a2b-000000000000';
+const range = (count: number) => Array.from({ length: count }, (_, index) => index);
+
+function assertUnavailable({ status, body, text }: TestAnswer): void {
+  assert.equal(status, 503, text.slice(0, 300));
+  assert.deepEqual([body.code, body.field, body.status_code], ['SERVICE_UNAVAILABLE', null, 503]);
+  assert.equal(typeof body.detail, 'string');
+  assert.doesNotMatch(text, /127\.0\.0\.1|ECONN|postgres|terminat|sqlite|errcode/i);
+}
+
+/** One call of every kind that needs the database. */
+const calls: readonly [method: string, path: string, body?: unknown][] = [
+  ['POST', '/packets', packetRequest()],
+  ['POST', '/packets/batch', { packets: [packetRequest()] }],
+  ['GET', '/packets'],
+  ['GET', '/packets?tags=billing&priority=high'],
+  ['GET', '/packets/awaiting'],
+  ['GET', '/packets/search?q=charged'],
+  ['GET', '/packets/ID'],
+  ['GET', '/packets/ID/history'],
+  ['PATCH', '/packets/ID', { context: { summary: 'Lost' } }],
+  ['POST', '/packets/ID/claim', { agent_id: 'a' }],
+  ['POST', '/packets/ID/respond', { response: 'Approve', responded_by: 'dana' }],
+  ['POST', '/packets/ID/chain', packetRequest()],
+  ['POST', '/packets/batch/claim', { packet_ids: [unknownId], agent_id: 'a' }],
+  ['POST', '/packets/batch/complete', { packet_ids: [unknownId] }],
+  ['DELETE', '/packets/ID'],
+  ['DELETE', '/packets/ID?hard=true'],
+  ['GET', '/audit'],
+  ['GET', '/keys'],
+  ['POST', '/keys', { name: 'k' }],
+  ['DELETE', `/keys/${unknownId}`],
+  ['GET', '/tenants'],
+  ['POST', '/tenants', { name: 't' }],
+];
+
+/** What there is, without the moments at which somebody asked. */
+async function everything({ call }: Pick<TestService, 'call'>): Promise<unknown> {
+  const paths = ['/packets?limit=200&view=full', '/audit?limit=200', '/packets/search?q=charged&limit=200', '/keys', '/tenants'];
+  const answers = await Promise.all(paths.map((path) => call('GET', path)));
+  for (const { status, text } of answers) assert.equal(status, 200, text);
+  return answers.map(({ body }) => body);
+}
+
+describe('When PostgreSQL goes away', () => {
+  let server: TestPostgres;
+  before(async () => {
+    server = await startPostgres();
+  });
+  after(() => server.stop());
+
+  /** A service on a database of its own on that server. */
+  async function startHere(t: TestContext, name: string): Promise<TestService> {
+    const client = new pg.Client(`${server.url}/postgres`);
+    await client.connect();
+    await client.query(`create database ${name}`);
+    await client.end();
+    return startService(t, { databaseUrl: `${server.url}/${name}` });
+  }
+
+  test('every call is answered 503, /ready too, while /health and /metrics go on; all works after its return', async (t) => {
+    const service = await startHere(t, 'away');
+    const { id } = await createPacket(service);
+    const there = await everything(service);
+    for (let round = 1; round <= 2; round += 1) {
+      await server.pause();
+      for (const [method, path, body] of calls) {
+        assertUnavailable(await service.call(method, path.replace('ID', id), body === undefined ? {} : { body }));
+      }
+      assertUnavailable(await service.call('GET', '//ready', { key: null }));
+      assert.equal((await service.call('GET', '//health', { key: null })).status, 200);
+      const metrics = await service.call('GET', '//metrics', { key: null });
+      assert.equal(metrics.status, 200);
+      assert.match(metrics.text, /^service_database_up 0$/m);
+      // What is wrong without a look into the database is told as ever.
+      assert.equal((await service.call('GET', '/packets', { key: null })).status, 401);
+      assert.equal((await service.call('GET', '/nope')).status, 404);
+      for (const job of Object.values(service.handoff.runOnce)) await job().catch(() => undefined);
+
+      await server.resume();
+      assert.equal((await service.call('GET', '//ready', { key: null })).status, 200);
+      assert.deepEqual(await everything(service), there);
+    }
+    assert.match((await service.call('GET', '//metrics', { key: null })).text, /^service_database_up 1$/m);
+    assert.equal((await service.call('POST', `/packets/${id}/claim`, { body: { agent_id: 'a' } })).status, 200);
+    await createPacket(service);
+    assert.equal((await service.call('GET', '/packets/search?q=charged')).body.total, 2);
+    for (const job of Object.values(service.handoff.runOnce)) await job();
+    assert.ok(!service.logs.some((line) => line.includes('charged twice') || line.includes(adminKey)));
+  });
+
+  test('requests in hand when it goes are answered 201 or 503; what was answered 201 is there, and nothing by halves', async (t) => {
+    const service = await startHere(t, 'in_hand');
+    const answered: TestAnswer[] = [];
+    const create = async () => {
+      const answer = await service.call('POST', '/packets', { body: packetRequest() });
+      answered.push(answer);
+      return answer.status;
+    };
+    // Forty callers that go on until the first of their requests fails.
+    const callers = range(40).map(async () => {
+      while ((await create()) === 201);
+    });
+    while (answered.length < 200) await new Promise(setImmediate);
+    await server.pause();
+    await Promise.all(callers);
+    await server.resume();
+    const created = answered.filter(({ status }) => status === 201);
+    for (const answer of answered.filter(({ status }) => status !== 201)) assertUnavailable(answer);
+    for (const { body } of created) assert.equal((await service.call('GET', `/packets/${body.id}`)).text, JSON.stringify(body));
+    const { total } = (await service.call('GET', '/packets')).body;
+    // An answer that was lost on its way may have been carried out; it was then carried out whole.
+    assert.ok(total >= created.length && total <= answered.length, `${created.length} ${total} ${answered.length}`);
+    assert.equal((await service.call('GET', '/packets?source_agent=frontline')).body.total, total);
+    assert.equal((await service.call('GET', '/packets?tags=billing')).body.total, total);
+    assert.equal((await service.call('GET', '/audit')).body.total, total);
+    assert.equal((await service.call('GET', '/audit?action=created')).body.total, total);
+    assert.equal((await service.call('GET', '/packets/search?q=charged')).body.total, total);
+  });
+});
+
+test('connections that PostgreSQL cuts are replaced: the calls in hand get 503 at worst, later ones are answered', async (t) => {
+  const { url, drop } = await openPostgresDatabase();
+  const client = new pg.Client(url);
+  client.on('error', () => undefined);
+  await client.connect();
+  t.after(() => drop());
+  const service = await startService({ after: (stop) => t.after(stop as () => Promise<void>) }, { databaseUrl: url });
+  const { id } = await createPacket(service, { hitl: createExample.hitl });
+  const answered: TestAnswer[] = [];
+  for (let round = 0; round < 10; round += 1) {
+    const inHand = range(30).map((index) =>
+      index % 3 === 0
+        ? service.call('POST', '/packets', { body: packetRequest() })
+        : service.call('GET', index % 3 === 1 ? `/packets/${id}` : '/packets/search?q=charged'),
+    );
+    await client.query(
+      'select pg_terminate_backend(pid) from pg_stat_activity where datname = current_database() and pid <> pg_backend_pid()',
+    );
+    answered.push(...(await Promise.all(inHand)));
+    const ready = await service.call('GET', '//ready', { key: null });
+    assert.ok([200, 503].includes(ready.status));
+  }
+  for (const answer of answered) if (answer.status >= 300) assertUnavailable(answer);
+  await client.end();
+  assert.equal((await service.call('GET', `/packets/${id}`)).status, 200);
+  assert.equal((await service.call('POST', '/packets', { body: packetRequest() })).status, 201);
+  const created = answered.filter(({ status }) => status === 201);
+  for (const { body } of created) assert.equal((await service.call('GET', `/packets/${body.id}`)).status, 200);
+});
+
+test('a full disk under SQLite: 503 and nothing written, reads go on; with room again every answered packet is there', async (t) => {
+  const { url, drop } = await stores[1]!.open();
+  t.after(drop);
+  const full = await startProcess({ databaseUrl: url, fileLimitKib: 2048 });
+  t.after(() => full.kill());
+  const created: TestAnswer[] = [];
+  // Large ones until one does not fit, then small ones until none does.
+  for (const summary of ['charged '.repeat(10_000), 'charged']) {
+    for (let attempt = 0; ; attempt += 1) {
+      assert.ok(attempt < 2000);
+      const answer = await full.call('POST', '/packets', { body: packetRequest({ context: { summary } }) });
+      if (answer.status !== 201) {
+        assertUnavailable(answer);
+        break;
+      }
+      created.push(answer);
+    }
+  }
+  assert.ok(created.length > 5);
+  const [first] = created;
+  const { id } = first!.body;
+  for (const [method, path, body] of [
+    ['POST', '/packets/batch', { packets: range(20).map(() => packetRequest()) }],
+    ['PATCH', `/packets/${id}`, { context: { summary: 'lost '.repeat(50_000) } }],
+    ['POST', `/packets/${id}/chain`, packetRequest({ context: { summary: 'lost '.repeat(50_000) } })],
+  ] as const) {
+    assertUnavailable(await full.call(method, path, { body }));
+  }
+  await assertHolds(full, created);
+  assert.equal((await full.call('GET', '//ready')).status, 200);
+  assert.equal((await full.call('GET', '//health')).status, 200);
+  // Search must write its index first; without room it says so, and never shows less than there is.
+  const search = await full.call('GET', '/packets/search?q=charged');
+  if (search.status === 200) assert.equal(search.body.total, created.length);
+  else assertUnavailable(search);
+  await full.kill();
+
+  const roomy = await startProcess({ databaseUrl: url });
+  t.after(() => roomy.kill());
+  await assertHolds(roomy, created);
+  assert.equal((await roomy.call('GET', '/packets/search?q=charged')).body.total, created.length);
+  assert.equal((await roomy.call('POST', '/packets', { body: packetRequest() })).status, 201);
+  assert.equal(await roomy.stop(), 0);
+});
+
+/** Exactly these packets are there, as they were answered, and every count says so. */
+async function assertHolds({ call }: TestProcess, created: readonly TestAnswer[]): Promise<void> {
+  for (const { body } of created) assert.deepEqual((await call('GET', `/packets/${body.id}`)).body, body);
+  for (const path of ['/packets', '/packets?source_agent=frontline', '/packets?tags=billing', '/audit', '/audit?action=created']) {
+    assert.equal((await call('GET', path)).body.total, created.length, path);
+  }
+}

@@ -1,0 +1,587 @@
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import fc from 'fast-check';
+
+import { type Status, statuses } from '../../../src/handoff/model/common.ts';
+import { createExample } from '../../../src/handoff/model/examples.ts';
+import type { Hitl, Packet, PatchRequest } from '../../../src/handoff/model/packet.ts';
+import { type Command, chained, type Decision, decide, dueAt, entityTag, life, newPacket } from '../../../src/handoff/rules/packet.ts';
+import { ServiceError } from '../../../src/kit/errors.ts';
+
+const began = new Date('2026-03-01T09:30:00.000Z');
+const now = new Date('2026-03-01T10:00:00.000Z');
+const id = '0197b5a6-8c3e-7f01-9a2b-3c4d5e6f7a8b';
+const claimant = { agent_id: 'resolver', agent_name: 'Resolver', framework: 'langgraph' };
+
+const question: Hitl = {
+  required: false,
+  reason: 'Refunds over 50 need approval',
+  question: 'Refund 59.90?',
+  response: null,
+  responded_by: null,
+  responded_at: null,
+  notes: null,
+  requested_at: null,
+  expires_at: null,
+};
+
+/** The value, such that changing anything in it throws: `decide` gives a new packet and leaves the old one alone. */
+function frozen<T>(value: T): T {
+  if (typeof value === 'object' && value !== null) {
+    Object.freeze(value);
+    for (const part of Object.values(value)) frozen(part);
+  }
+  return value;
+}
+
+/** A packet in the status, with a question that no one must answer, put half an hour ago. */
+function packetIn(status: Status, changes: Partial<Packet> = {}): Packet {
+  const { hitl: _, ...request } = createExample;
+  const { packet } = newPacket(structuredClone(request) as never, { id, now: began, agentId: undefined });
+  const held = ['claimed', 'in_progress', 'completed'].includes(status);
+  return frozen({
+    ...packet,
+    status,
+    hitl: status === 'awaiting_human' ? { ...question, requested_at: began.toISOString() } : question,
+    claimed_by: held ? claimant : null,
+    claimed_at: held ? began.toISOString() : null,
+    ...changes,
+  });
+}
+
+const patching = (patch: PatchRequest, agentId?: string): Command => ({ kind: 'patch', patch, agentId });
+const answering: Command = { kind: 'respond', answer: { response: 'Approve', responded_by: 'dana' } };
+
+function refused(work: () => unknown): ServiceError {
+  try {
+    work();
+  } catch (error) {
+    assert.ok(error instanceof ServiceError, String(error));
+    return error;
+  }
+  return assert.fail('Nothing was refused.');
+}
+
+function assertUnchanged(decision: Decision, packet: Packet): void {
+  assert.deepEqual(decision, { packet, events: [], searchable: false });
+}
+
+/** What a command does in a status: where it leads, that it does nothing, or the code and field it is refused with. */
+type Outcome = { to: Status; type: string; event: string } | 'nothing' | { refused: string; field?: string };
+
+const entering = (to: Status): Outcome => ({ to, type: `packet.${to}`, event: to });
+const byLife = (status: Status, verb: string): Status | undefined => (life[status] as Record<string, Status>)[verb];
+const verbs = { in_progress: 'start', awaiting_human: 'ask', completed: 'complete', failed: 'fail', expired: 'expire' } as const;
+
+interface Row {
+  name: string;
+  command: Command;
+  outcome(status: Status): Outcome;
+}
+
+/** Every command, by its kind: one that is added to `Command` must be added here. */
+const table: Record<Command['kind'], readonly Row[]> = {
+  claim: [
+    {
+      name: 'claim',
+      command: { kind: 'claim', claimant },
+      outcome(status) {
+        const to = byLife(status, 'claim');
+        return to !== undefined ? entering(to) : { refused: status === 'expired' ? 'GONE' : 'CONFLICT' };
+      },
+    },
+  ],
+  respond: [
+    {
+      name: 'respond',
+      command: answering,
+      outcome(status) {
+        const to = byLife(status, 'respond');
+        return to === undefined ? { refused: 'CONFLICT' } : { to, type: 'hitl.response_ready', event: 'hitl_responded' };
+      },
+    },
+  ],
+  complete: [
+    {
+      name: 'complete',
+      command: { kind: 'complete', agentId: undefined },
+      outcome(status) {
+        const to = byLife(status, 'complete');
+        return to === undefined ? { refused: 'CONFLICT' } : entering(to);
+      },
+    },
+  ],
+  delete: [
+    {
+      name: 'delete',
+      command: { kind: 'delete', agentId: undefined },
+      outcome: (status) => (status === 'expired' ? { refused: 'CONFLICT' } : entering('expired')),
+    },
+  ],
+  patch: [
+    ...statuses.map((wanted) => ({
+      name: `PATCH to ${wanted}`,
+      command: patching({ status: wanted }),
+      outcome(status: Status): Outcome {
+        if (status === wanted) return 'nothing';
+        const to = wanted in verbs ? byLife(status, verbs[wanted as keyof typeof verbs]) : undefined;
+        return to === undefined ? { refused: 'VALIDATION_ERROR', field: 'status' } : entering(to);
+      },
+    })),
+    {
+      name: 'PATCH of content',
+      command: patching({ context: { summary: 'Both charges found.' } }),
+      outcome: (status) => (status === 'expired' ? { refused: 'CONFLICT' } : { to: status, type: 'packet.updated', event: 'updated' }),
+    },
+    { name: 'PATCH of nothing', command: patching({}), outcome: () => 'nothing' },
+  ],
+  // The question of these packets has no end, so time alone does nothing to them.
+  time_out: [{ name: 'time_out', command: { kind: 'time_out' }, outcome: () => 'nothing' }],
+  expire_unclaimed: [
+    {
+      name: 'expire_unclaimed',
+      command: { kind: 'expire_unclaimed' },
+      outcome: (status) => (status === 'created' ? entering('expired') : 'nothing'),
+    },
+  ],
+};
+
+describe('every status against every command', () => {
+  for (const status of statuses) {
+    for (const { name, command, outcome } of Object.values(table).flat()) {
+      const expected = outcome(status);
+      const packet = packetIn(status);
+
+      if (expected === 'nothing') {
+        test(`${status}: ${name} changes nothing and tells of nothing`, () => assertUnchanged(decide(packet, command, now), packet));
+      } else if ('refused' in expected) {
+        test(`${status}: ${name} is refused with ${expected.refused}`, () => {
+          const error = refused(() => decide(packet, command, now));
+          assert.equal(error.code, expected.refused);
+          assert.equal(error.field, expected.field ?? null);
+        });
+      } else {
+        test(`${status}: ${name} leads to ${expected.to} and emits ${expected.type} alone`, () => {
+          const decision = decide(packet, command, now);
+          assert.equal(decision.packet.status, expected.to);
+          assert.deepEqual(
+            decision.events.map(({ event_type, type }) => ({ event_type, type })),
+            [{ event_type: expected.event, type: expected.type }],
+          );
+          assert.equal(decision.packet.revision, packet.revision + 1);
+          assert.equal(decision.packet.updated_at, now.toISOString());
+          assert.equal(decision.packet.created_at, packet.created_at);
+        });
+      }
+    }
+  }
+});
+
+describe('PATCH pairs', () => {
+  const pairs: Record<Status, readonly Status[]> = {
+    created: ['awaiting_human', 'failed', 'expired'],
+    claimed: ['in_progress', 'awaiting_human', 'completed', 'failed', 'expired'],
+    in_progress: ['awaiting_human', 'completed', 'failed', 'expired'],
+    awaiting_human: ['failed', 'expired'],
+    failed: ['expired'],
+    completed: [],
+    expired: [],
+  };
+
+  for (const from of statuses) {
+    test(`from ${from} a PATCH leads to ${pairs[from].join(', ') || 'nothing'}; the refusal of the others lists just that`, () => {
+      for (const to of statuses.filter((status) => status !== from)) {
+        if (pairs[from].includes(to)) {
+          assert.equal(decide(packetIn(from), patching({ status: to }), now).packet.status, to);
+          continue;
+        }
+        const error = refused(() => decide(packetIn(from), patching({ status: to }), now));
+        assert.deepEqual([error.status, error.code, error.field], [400, 'VALIDATION_ERROR', 'status']);
+        const allowed = /moved to ([a-z_, ]+)\.$/.exec(error.message)?.[1];
+        assert.equal(allowed, pairs[from].length === 0 ? 'nothing' : pairs[from].join(', '));
+      }
+    });
+  }
+
+  test('claimed is reached by claim and respond alone', () => {
+    for (const from of statuses.filter((status) => status !== 'claimed')) {
+      assert.match(refused(() => decide(packetIn(from), patching({ status: 'claimed' }), now)).message, /claim it/);
+    }
+  });
+
+  test('with the current status the rest of the body applies, as an update', () => {
+    const { packet, events } = decide(packetIn('claimed'), patching({ status: 'claimed', context: { summary: 'Found.' } }), now);
+    assert.equal(packet.status, 'claimed');
+    assert.equal(packet.context.summary, 'Found.');
+    assert.deepEqual(
+      events.map(({ event_type, details }) => ({ event_type, details })),
+      [{ event_type: 'updated', details: { fields: ['context'] } }],
+    );
+  });
+
+  test('a status and content in one PATCH are one change and one event', () => {
+    const { packet, events, searchable } = decide(
+      packetIn('claimed'),
+      patching({ status: 'in_progress', decisions: [{ id: 'd2', decision: 'Refund', rationale: 'Within 14 days' }] }),
+      now,
+    );
+    assert.deepEqual([packet.status, packet.revision, packet.decisions.length], ['in_progress', 2, 2]);
+    assert.deepEqual(
+      events.map(({ event_type, details }) => ({ event_type, details })),
+      [{ event_type: 'in_progress', details: { fields: ['decisions'] } }],
+    );
+    assert.equal(searchable, true);
+  });
+
+  test('a refused status takes the content down with it', () => {
+    const packet = packetIn('completed');
+    const error = refused(() => decide(packet, patching({ status: 'in_progress', context: { summary: 'Again.' } }), now));
+    assert.equal(error.field, 'status');
+  });
+
+  test('content of an expired packet is refused even beside its own status', () => {
+    const error = refused(() => decide(packetIn('expired'), patching({ status: 'expired', context: { summary: 'Late.' } }), now));
+    assert.deepEqual([error.status, error.code], [409, 'CONFLICT']);
+  });
+});
+
+describe('completing', () => {
+  const required = (response: string | null) => ({ hitl: { ...question, required: true, response } });
+
+  for (const status of ['claimed', 'in_progress'] as const) {
+    test(`${status}: PATCH to completed is refused on status while a required answer is missing`, () => {
+      const error = refused(() => decide(packetIn(status, required(null)), patching({ status: 'completed' }), now));
+      assert.deepEqual([error.status, error.code, error.field], [400, 'VALIDATION_ERROR', 'status']);
+    });
+
+    test(`${status}: complete is a conflict while a required answer is missing`, () => {
+      const error = refused(() => decide(packetIn(status, required(null)), { kind: 'complete', agentId: undefined }, now));
+      assert.deepEqual([error.status, error.code], [409, 'CONFLICT']);
+    });
+
+    test(`${status}: with the answer it completes, an empty one included`, () => {
+      for (const response of ['Approve', '']) {
+        assert.equal(decide(packetIn(status, required(response)), patching({ status: 'completed' }), now).packet.status, 'completed');
+        assert.equal(
+          decide(packetIn(status, required(response)), { kind: 'complete', agentId: undefined }, now).packet.status,
+          'completed',
+        );
+      }
+    });
+  }
+
+  test('a question that is made required in the same PATCH holds the completion up', () => {
+    const error = refused(() => decide(packetIn('claimed'), patching({ status: 'completed', hitl: { required: true } }), now));
+    assert.equal(error.field, 'status');
+  });
+
+  test('the event says how many actions were completed, those of the same PATCH included', () => {
+    const { events } = decide(
+      packetIn('claimed'),
+      patching({ status: 'completed', actions: { completed: [{ id: 'a1', description: 'Refund', result: 'Refunded' }] } }),
+      now,
+    );
+    assert.deepEqual(events[0]?.details, { actions_completed: 1, fields: ['actions'] });
+    const { events: bare } = decide(packetIn('claimed'), { kind: 'complete', agentId: undefined }, now);
+    assert.deepEqual(bare[0]?.details, { actions_completed: 0 });
+  });
+});
+
+describe('claiming', () => {
+  test('sets who and when', () => {
+    const { packet, events } = decide(packetIn('created'), { kind: 'claim', claimant }, now);
+    assert.deepEqual(packet.claimed_by, claimant);
+    assert.equal(packet.claimed_at, now.toISOString());
+    assert.equal(events[0]?.actor, 'agent:resolver');
+  });
+
+  test('the conflict names the holder and since when', () => {
+    for (const status of ['claimed', 'in_progress', 'completed'] as const) {
+      const error = refused(() => decide(packetIn(status), { kind: 'claim', claimant: { ...claimant, agent_id: 'late' } }, now));
+      assert.deepEqual(error.body().claimed_by, { ...claimant, claimed_at: began.toISOString() });
+    }
+  });
+
+  test('the conflict names null where there never was a holder', () => {
+    for (const status of ['failed', 'awaiting_human'] as const) {
+      const error = refused(() => decide(packetIn(status), { kind: 'claim', claimant }, now));
+      assert.equal(error.code, 'CONFLICT');
+      assert.equal(error.body().claimed_by, null);
+    }
+  });
+
+  test('a failed or waiting packet that was held names its last holder', () => {
+    for (const status of ['failed', 'awaiting_human'] as const) {
+      const held = packetIn(status, { claimed_by: claimant, claimed_at: began.toISOString() });
+      const error = refused(() => decide(held, { kind: 'claim', claimant }, now));
+      assert.deepEqual(error.body().claimed_by, { ...claimant, claimed_at: began.toISOString() });
+    }
+  });
+
+  test('the holder itself gets the conflict as anyone', () => {
+    assert.equal(refused(() => decide(packetIn('claimed'), { kind: 'claim', claimant }, now)).code, 'CONFLICT');
+  });
+});
+
+describe('asking a person', () => {
+  for (const status of ['created', 'claimed', 'in_progress'] as const) {
+    test(`${status}: without a question PATCH to awaiting_human is refused on hitl`, () => {
+      const error = refused(() => decide(packetIn(status, { hitl: null }), patching({ status: 'awaiting_human' }), now));
+      assert.deepEqual([error.status, error.code, error.field], [400, 'VALIDATION_ERROR', 'hitl']);
+    });
+
+    test(`${status}: a question that the same PATCH removes is no question`, () => {
+      const error = refused(() => decide(packetIn(status), patching({ status: 'awaiting_human', hitl: null }), now));
+      assert.equal(error.field, 'hitl');
+    });
+
+    test(`${status}: the question may come with the same PATCH`, () => {
+      const hitl = { required: true, reason: 'Policy', question: 'Refund?', timeout_seconds: 60 };
+      const { packet } = decide(packetIn(status, { hitl: null }), patching({ status: 'awaiting_human', hitl }), now);
+      assert.equal(packet.status, 'awaiting_human');
+      assert.deepEqual(packet.hitl, { ...question, ...hitl, requested_at: now.toISOString(), expires_at: '2026-03-01T10:01:00.000Z' });
+    });
+  }
+
+  test('without a timeout there is no end', () => {
+    const { packet } = decide(packetIn('created'), patching({ status: 'awaiting_human' }), now);
+    assert.deepEqual([packet.hitl?.requested_at, packet.hitl?.expires_at], [now.toISOString(), null]);
+  });
+
+  const answered: Hitl = { ...question, response: 'Approve', responded_by: 'dana', responded_at: began.toISOString(), notes: 'Fine' };
+
+  test('asking again clears the earlier answer only when a new hitl is sent', () => {
+    const before = packetIn('claimed', { hitl: answered });
+    const same = decide(before, patching({ status: 'awaiting_human' }), now).packet;
+    assert.deepEqual([same.hitl?.response, same.hitl?.responded_by, same.hitl?.notes], ['Approve', 'dana', 'Fine']);
+    const fresh = decide(before, patching({ status: 'awaiting_human', hitl: { question: 'And the postage?' } }), now).packet;
+    assert.deepEqual(fresh.hitl, { ...question, question: 'And the postage?', requested_at: now.toISOString() });
+  });
+
+  test('asking again starts the time again', () => {
+    const hitl = { ...answered, timeout_seconds: 60, requested_at: began.toISOString(), expires_at: '2026-03-01T09:31:00.000Z' };
+    const { packet } = decide(packetIn('claimed', { hitl }), patching({ status: 'awaiting_human' }), now);
+    assert.deepEqual([packet.hitl?.requested_at, packet.hitl?.expires_at], [now.toISOString(), '2026-03-01T10:01:00.000Z']);
+  });
+
+  test('a new timeout while the packet waits counts from when the question was put', () => {
+    const { packet } = decide(packetIn('awaiting_human'), patching({ hitl: { timeout_seconds: 3600 } }), now);
+    assert.deepEqual([packet.hitl?.requested_at, packet.hitl?.expires_at], [began.toISOString(), '2026-03-01T10:30:00.000Z']);
+  });
+});
+
+describe('answering', () => {
+  const waiting = (changes: Partial<Packet> = {}, hitl: Partial<Hitl> = {}) =>
+    packetIn('awaiting_human', {
+      hitl: { ...question, timeout_seconds: 1800, requested_at: began.toISOString(), expires_at: now.toISOString(), ...hitl },
+      ...changes,
+    });
+  const oneMsBefore = new Date(now.getTime() - 1);
+
+  test('fills hitl and leaves the question as it was', () => {
+    const answer = { response: 'Approve', responded_by: 'dana', notes: 'Loyal customer' };
+    const { packet, events } = decide(waiting(), { kind: 'respond', answer }, oneMsBefore);
+    assert.deepEqual(packet.hitl, { ...waiting().hitl, ...answer, responded_at: oneMsBefore.toISOString() });
+    assert.equal(events[0]?.actor, 'human:dana');
+  });
+
+  test('without notes they are null', () => {
+    assert.equal(decide(waiting(), answering, oneMsBefore).packet.hitl?.notes, null);
+  });
+
+  test('gives the packet back to who held it, since when they held it', () => {
+    const { packet } = decide(waiting({ claimed_by: claimant, claimed_at: began.toISOString() }), answering, oneMsBefore);
+    assert.deepEqual([packet.claimed_by, packet.claimed_at], [claimant, began.toISOString()]);
+  });
+
+  test('gives a packet that no one held to the target agent, from this moment', () => {
+    const { packet } = decide(waiting(), answering, oneMsBefore);
+    assert.deepEqual(packet.claimed_by, { agent_id: 'resolver', agent_name: 'Resolution desk', framework: null });
+    assert.equal(packet.claimed_at, oneMsBefore.toISOString());
+  });
+
+  test('is taken until the last millisecond and gone with the second the time elapses', () => {
+    assert.equal(decide(waiting(), answering, oneMsBefore).packet.status, 'claimed');
+    const error = refused(() => decide(waiting(), answering, now));
+    assert.deepEqual([error.status, error.code], [410, 'GONE']);
+  });
+
+  test('is taken for ever where there is no end', () => {
+    const late = new Date('2036-01-01T00:00:00.000Z');
+    assert.equal(decide(waiting({}, { expires_at: null }), answering, late).packet.status, 'claimed');
+  });
+
+  test('in another status the state is what refuses, even when the time is over', () => {
+    for (const status of statuses.filter((one) => one !== 'awaiting_human')) {
+      assert.equal(refused(() => decide(packetIn(status, { hitl: waiting().hitl }), answering, now)).code, 'CONFLICT');
+    }
+  });
+});
+
+describe('the end of the time to answer', () => {
+  const overdue = (status: Status, on_timeout?: 'keep' | 'fail' | 'expire') =>
+    packetIn(status, {
+      hitl: {
+        ...question,
+        timeout_seconds: 1800,
+        ...(on_timeout === undefined ? {} : { on_timeout }),
+        requested_at: began.toISOString(),
+        expires_at: now.toISOString(),
+      },
+    });
+
+  for (const [on_timeout, end] of [
+    ['fail', 'failed'],
+    ['expire', 'expired'],
+  ] as const) {
+    test(`${on_timeout}: the packet is ${end}; history says hitl_timed_out first, and only packet.${end} is emitted`, () => {
+      const { packet, events } = decide(overdue('awaiting_human', on_timeout), { kind: 'time_out' }, now);
+      assert.deepEqual([packet.status, packet.revision], [end, 2]);
+      assert.deepEqual(
+        events.map(({ event_type, type, actor }) => ({ event_type, type, actor })),
+        [
+          { event_type: 'hitl_timed_out', type: null, actor: 'system:sweeper' },
+          { event_type: end, type: `packet.${end}`, actor: 'system:sweeper' },
+        ],
+      );
+    });
+
+    test(`${on_timeout}: silence is not recorded as an answer`, () => {
+      const before = overdue('awaiting_human', on_timeout);
+      assert.deepEqual(decide(before, { kind: 'time_out' }, now).packet.hitl, before.hitl);
+    });
+
+    test(`${on_timeout}: a millisecond before, nothing`, () => {
+      const before = overdue('awaiting_human', on_timeout);
+      assertUnchanged(decide(before, { kind: 'time_out' }, new Date(now.getTime() - 1)), before);
+    });
+
+    test(`${on_timeout}: a packet that has left awaiting_human is left alone`, () => {
+      for (const status of statuses.filter((one) => one !== 'awaiting_human')) {
+        const before = overdue(status, on_timeout);
+        assertUnchanged(decide(before, { kind: 'time_out' }, now), before);
+      }
+    });
+
+    test(`${on_timeout}: a sweeper must look at it then, and at no other status`, () => {
+      for (const status of statuses) {
+        assert.equal(dueAt(overdue(status, on_timeout)), status === 'awaiting_human' ? now.toISOString() : null);
+      }
+    });
+  }
+
+  for (const on_timeout of ['keep', undefined] as const) {
+    test(`${on_timeout ?? 'left out'}: nothing happens by itself, and no sweeper needs to look`, () => {
+      const before = overdue('awaiting_human', on_timeout);
+      assertUnchanged(decide(before, { kind: 'time_out' }, now), before);
+      assert.equal(dueAt(before), null);
+    });
+  }
+});
+
+describe('who is named as actor', () => {
+  const actorOf = ({ events }: Decision) => events.map(({ actor }) => actor);
+
+  test('the source agent creates, or the agent the request names', () => {
+    const request = structuredClone(createExample) as never;
+    assert.deepEqual(actorOf(newPacket(request, { id, now, agentId: undefined })), ['agent:frontline']);
+    assert.deepEqual(actorOf(newPacket(request, { id, now, agentId: 'router' })), ['agent:router']);
+  });
+
+  test('before the claim it is the source agent, afterwards the claimant, and always the agent that is named', () => {
+    const commands = (agentId: string | undefined): Command[] => [
+      patching({ context: { summary: 'Found.' } }, agentId),
+      patching({ status: 'failed' }, agentId),
+      { kind: 'delete', agentId },
+    ];
+    for (const command of commands(undefined)) {
+      assert.deepEqual(actorOf(decide(packetIn('created'), command, now)), ['agent:frontline']);
+      assert.deepEqual(actorOf(decide(packetIn('claimed'), command, now)), ['agent:resolver']);
+    }
+    for (const command of [...commands('auditor'), { kind: 'complete', agentId: 'auditor' } as const]) {
+      assert.deepEqual(actorOf(decide(packetIn('claimed'), command, now)), ['agent:auditor']);
+    }
+  });
+
+  test('time alone acts as the sweeper', () => {
+    assert.deepEqual(actorOf(decide(packetIn('created'), { kind: 'expire_unclaimed' }, now)), ['system:sweeper']);
+  });
+});
+
+describe('a new packet', () => {
+  test('is created, at revision 1, with the version of the schema and an entity tag of its revision', () => {
+    const { packet, events } = newPacket(structuredClone(createExample) as never, { id, now, agentId: undefined });
+    assert.deepEqual([packet.status, packet.revision, packet.version], ['created', 1, '1.0.0']);
+    assert.equal(entityTag(packet), '"1"');
+    assert.deepEqual(events, [{ event_type: 'created', type: 'packet.created', actor: 'agent:frontline', details: {} }]);
+  });
+
+  test('starts as created even when it requires an answer, and its question has not been put yet', () => {
+    const { packet } = newPacket(structuredClone(createExample) as never, { id, now, agentId: undefined });
+    assert.equal(packet.hitl?.required, true);
+    assert.deepEqual([packet.hitl?.requested_at, packet.hitl?.expires_at], [null, null]);
+  });
+
+  test('cannot bring its answer or its dates along', () => {
+    const request = structuredClone(createExample) as Record<string, unknown> & typeof createExample;
+    Object.assign(request.hitl, {
+      response: 'Approve',
+      responded_by: 'me',
+      responded_at: began.toISOString(),
+      expires_at: began.toISOString(),
+    });
+    Object.assign(request.metadata, { created_at: '1999-01-01T00:00:00.000Z' });
+    const { packet } = newPacket(request as never, { id, now, agentId: undefined });
+    assert.deepEqual(packet.hitl, { ...createExample.hitl, ...question, required: true });
+    assert.equal(packet.metadata.created_at, now.toISOString());
+  });
+
+  test('that continues another says so, and so does the history of the other', () => {
+    const parent = '0197b5a6-8c3e-7f01-9a2b-3c4d5e6f7a8c';
+    const { packet, events } = newPacket({ ...structuredClone(createExample), parent_packet_id: parent } as never, {
+      id,
+      now,
+      agentId: undefined,
+    });
+    assert.equal(packet.parent_packet_id, parent);
+    assert.deepEqual(events[0]?.details, { parent_packet_id: parent });
+    assert.deepEqual(chained(packet, undefined), {
+      event_type: 'chained',
+      type: null,
+      actor: 'agent:frontline',
+      details: { child_packet_id: id },
+    });
+  });
+});
+
+test('whatever is done in whatever order, the packet moves only along the table and its revision counts the changes', () => {
+  const commands = fc.array(
+    fc.constantFrom(
+      ...Object.values(table)
+        .flat()
+        .map(({ command }) => command),
+      patching({ hitl: null }),
+    ),
+    { maxLength: 30 },
+  );
+  const leads = (from: Status): Status[] => [from, 'expired', ...(Object.values(life[from]) as Status[])];
+  fc.assert(
+    fc.property(commands, (list) => {
+      let packet = packetIn('created');
+      let changes = 0;
+      for (const command of list) {
+        const before = packet;
+        try {
+          const decision = decide(before, command, now);
+          packet = frozen(decision.packet);
+          changes += decision.events.length === 0 ? 0 : 1;
+        } catch (error) {
+          assert.ok(error instanceof ServiceError);
+        }
+        assert.ok(leads(before.status).includes(packet.status), `${before.status} -> ${packet.status} by ${command.kind}`);
+        assert.equal(packet.revision, 1 + changes);
+      }
+    }),
+    { numRuns: 300, seed: 20260301 },
+  );
+});

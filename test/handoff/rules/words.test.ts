@@ -1,0 +1,192 @@
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+
+import type { Packet } from '../../../src/handoff/model/packet.ts';
+import { newPacket } from '../../../src/handoff/rules/packet.ts';
+import { phrasesOf, searchableWords, snippetOf, wordsOf } from '../../../src/handoff/rules/words.ts';
+
+const agent = { id: 'a', name: 'A', framework: 'f' };
+
+function packetWith(parts: Partial<Pick<Packet, 'decisions' | 'actions'>> & { context?: Partial<Packet['context']> }): Packet {
+  const { context, ...rest } = parts;
+  const request = { metadata: { source_agent: agent, target_agent: agent }, context: { summary: 'Summary', ...context }, ...rest };
+  const id = '0197b5a6-8c3e-7f01-9a2b-3c4d5e6f7a8b';
+  return newPacket(request, { id, now: new Date('2026-03-01T09:30:00.000Z'), agentId: undefined }).packet;
+}
+
+describe('the words of a text', () => {
+  const cases: [text: string, words: string][] = [
+    ['', ''],
+    ['Refund order 4711', 'refund order 4711'],
+    ['a-b_c.d/e@f', 'a b c d e f'],
+    ["don't", 'don t'],
+    ['Café CAFÉ café cafe\u0301', 'cafe cafe cafe cafe'],
+    ['naïve_Ångström', 'naive angstrom'],
+    ['Straße', 'straße'],
+    ['İstanbul', 'istanbul'],
+    ['ПРИВЕТ мир', 'привет мир'],
+    ['ΑΘΗΝΑ Αθήνα', 'αθηνα αθηνα'],
+    ['ＡＢＣ １２３', 'abc 123'],
+    ['ﬁne', 'fine'],
+    ['日本語', '日 本 語'],
+    ['ひらがな カタカナ', 'ひ ら か な カ タ カ ナ'],
+    ['データ', 'テ ー タ'],
+    ['API密钥', 'api 密 钥'],
+    ['密钥API', '密 钥 api'],
+    ['3月5日', '3 月 5 日'],
+    ['第3回JSON形式v2', '第 3 回 json 形 式 v2'],
+    ['人々', '人 々'],
+    ['ไทย', 'ไ ท ย'],
+    ['👍 ok 🎉', 'ok'],
+    ['...!?"\'()*:^{}[]\\', ''],
+    ['\u0000a\u0000b', 'a b'],
+    ['\ud800x', 'x'],
+    [`${'a'.repeat(100)} b`, `${'a'.repeat(64)} b`],
+  ];
+  for (const [text, words] of cases) {
+    test(`${JSON.stringify(text.slice(0, 40))} has ${words === '' ? 'none' : words.slice(0, 40)}`, () => {
+      assert.deepEqual(wordsOf(text), words === '' ? [] : words.split(' '));
+    });
+  }
+
+  test('Korean words match whether they come composed or decomposed', () => {
+    assert.deepEqual(wordsOf('환불'), wordsOf('환불'.normalize('NFD')));
+    assert.equal(wordsOf('환불 요청').length, 2);
+  });
+
+  test('only lower-case letters and digits are left, whatever comes in', () => {
+    const everything = Array.from({ length: 0x10000 / 16 }, (_, row) =>
+      String.fromCharCode(...Array.from({ length: 16 }, (_, column) => row * 16 + column)),
+    );
+    for (const word of wordsOf(everything.join(' '))) assert.match(word, /^[\p{L}\p{N}]+$/u, JSON.stringify(word));
+  });
+});
+
+describe('a query', () => {
+  const cases: [query: string, phrases: string[][]][] = [
+    ['', []],
+    ['   ', []],
+    ['refund', [['refund']]],
+    ['Refund  ORDER', [['refund'], ['order']]],
+    ['"charged twice"', [['charged', 'twice']]],
+    ['refund "charged twice" gold', [['refund'], ['charged', 'twice'], ['gold']]],
+    ['"never closed phrase', [['never', 'closed', 'phrase']]],
+    ['""', []],
+    ['"" a', [['a']]],
+    ['"!?"', []],
+    ['a"b c"d', [['a'], ['b', 'c'], ['d']]],
+    ['e-mail', [['e', 'mail']]],
+    ['日本 語', [['日', '本'], ['語']]],
+    ['a OR b NOT c', [['a'], ['or'], ['b'], ['not'], ['c']]],
+    ['NEAR(a b, 5)', [['near', 'a'], ['b'], ['5']]],
+    ['words:a* ^b', [['words', 'a'], ['b']]],
+    ['a & b | !c <-> d:*', [['a'], ['b'], ['c'], ['d']]],
+    ["'; drop table packets; --", [['drop'], ['table'], ['packets']]],
+  ];
+  for (const [query, phrases] of cases) {
+    test(`${JSON.stringify(query)} asks for ${JSON.stringify(phrases)}`, () => assert.deepEqual(phrasesOf(query), phrases));
+  }
+
+  test('counts 32 words and no more, so that no query costs more than another', () => {
+    const words = Array.from({ length: 50 }, (_, index) => `w${index}`);
+    assert.deepEqual(phrasesOf(words.join(' ')).flat(), words.slice(0, 32));
+    assert.deepEqual(phrasesOf(`"${words.join(' ')}"`), [words.slice(0, 32)]);
+    assert.deepEqual(phrasesOf('a'.repeat(10_000)), [['a'.repeat(64)]]);
+  });
+});
+
+describe('what of a packet is searched', () => {
+  const packet = packetWith({
+    context: {
+      summary: 'Summary',
+      conversation_state: [{ role: 'hiddenrole', content: 'Turn' }],
+      artifacts: [
+        { key: 'Key', value: 'line one\nline two' },
+        { key: 'Nested', value: { Member: ['Deep\nDeeper', 12.5, true, null, { 'Last\tOne': 'x\u0001y' }] }, content_type: 'hidden/type' },
+        { key: 'Number', value: 4711 },
+        { key: 'Nothing', value: null },
+      ],
+      custom: { hiddencustom: 'hidden' },
+    },
+    decisions: [{ id: 'hiddenid', decision: 'Decided', rationale: 'Because', alternatives: ['Plan\nB', { name: 'Plan\tC' }] }],
+    actions: {
+      pending: [{ id: 'hiddenid', description: 'Pending', assignee: 'hiddenassignee' }],
+      completed: [{ id: 'hiddenid', description: 'Completed', result: 'Result' }],
+      failed: [{ id: 'hiddenid', description: 'Failed', error: 'Wrong' }],
+    },
+  });
+  const words = searchableWords(packet);
+
+  test('are summary, conversation, artifacts with their nested texts, decisions and actions', () => {
+    const expected =
+      'summary turn key line one line two nested member deep deeper 12 5 true last one x y number 4711 nothing ' +
+      'decided because plan b name plan c pending completed result failed wrong';
+    const found = new Set(words);
+    for (const word of expected.split(' ')) assert.ok(found.has(word), word);
+  });
+
+  test('are not ids, roles, assignees, media types or custom fields', () => {
+    assert.deepEqual(
+      words.filter((word) => word.startsWith('hidden')),
+      [],
+    );
+  });
+
+  test('a line break or tab inside a nested text is no part of a word', () => {
+    for (const wrong of ['ndeeper', 'tone', 'nb', 'tc', 'u0001y']) assert.ok(!words.includes(wrong), wrong);
+  });
+
+  test('a phrase never runs from one part into the next', () => {
+    const parts = packetWith({ context: { summary: 'ends here', conversation_state: [{ role: 'user', content: 'begins there' }] } });
+    const text = searchableWords(parts).join(' ');
+    assert.ok(text.includes('ends here') && text.includes('begins there'));
+    assert.ok(!text.includes('here begins'));
+  });
+
+  test('are 20,000 words at most, and no more bytes than a full-text index takes', () => {
+    const many = packetWith({ context: { summary: Array.from({ length: 30_000 }, (_, index) => `w${index}`).join(' ') } });
+    assert.equal(searchableWords(many).length, 20_000);
+    const long = Array.from({ length: 20_000 }, (_, index) => `${'한'.repeat(28)}${index}`).join(' ');
+    const heavy = searchableWords(packetWith({ context: { summary: long } }));
+    const bytes = heavy.reduce((sum, one) => sum + Buffer.byteLength(one), 0);
+    assert.ok(heavy.length > 1000 && bytes <= 1_000_000, `${heavy.length} words of ${bytes} bytes`);
+  });
+});
+
+describe('a snippet', () => {
+  test('shows the words in their surroundings, as they were written', () => {
+    const text = `${'before '.repeat(30)}the Café was CHARGED twice ${'after '.repeat(40)}`;
+    const snippet = snippetOf(['Summary', text], [['charged']]);
+    assert.match(snippet, /^\.\.\..*Café was CHARGED twice.*\.\.\.$/);
+    assert.ok(snippet.length <= 170);
+  });
+
+  test('comes from the first part that has a word', () => {
+    assert.equal(snippetOf(['nothing here', 'the word', 'the word again'], [['word']]), 'the word');
+  });
+
+  test('is the beginning of the summary when the word is not seen in any part', () => {
+    assert.equal(snippetOf(['A summary', 'another'], [['absent']]), 'A summary');
+    assert.equal(snippetOf([], [['absent']]), '');
+  });
+
+  test('makes one line of many and never cuts a character in two', () => {
+    assert.equal(snippetOf(['one\n\n\ttwo'], [['two']]), 'one two');
+    for (const shift of [0, 1]) {
+      const text = `${'x'.repeat(shift)}${'👍'.repeat(100)} word ${'🎉'.repeat(100)}`;
+      assert.ok(snippetOf([text], [['word']]).isWellFormed());
+      assert.ok(snippetOf([text], [['absent']]).isWellFormed());
+    }
+  });
+
+  test('finds words of scripts without spaces, and words with accents', () => {
+    assert.match(snippetOf(['我的API密钥'], [['密', '钥']]), /密钥/);
+    assert.match(snippetOf(['Über die Brücke'], [['brucke']]), /Brücke/);
+  });
+});
+
+test('the words of a query are the words of the text it was copied from', () => {
+  for (const text of ['データをAPIで送る', 'Übergrößen-Rückgabe №5', 'ﬁrst½ „quoted“', '환불 요청 2건', 'ไทย mixed ข้อความ']) {
+    assert.deepEqual(phrasesOf(text).flat(), wordsOf(text), text);
+  }
+});

@@ -1,0 +1,327 @@
+import assert from 'node:assert/strict';
+import { type ChildProcess, spawn } from 'node:child_process';
+import { existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { request } from 'node:http';
+import { createServer } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
+import { describe, type TestContext, test } from 'node:test';
+import { fileURLToPath } from 'node:url';
+import pg from 'pg';
+
+import packageJson from '../../package.json' with { type: 'json' };
+import { looksLikeKey } from '../../src/handoff/rules/keys.ts';
+import { adminKey, packetRequest } from '../support/service.ts';
+import { openPostgresDatabase } from '../support/stores.ts';
+
+const program = fileURLToPath(new URL('../../bin/service-cli.js', import.meta.url));
+
+/** The program as it runs: what it wrote so far, and how it ended. */
+interface Running {
+  readonly child: ChildProcess;
+  stdout(): string[];
+  stderr(): string[];
+  /** Resolves when standard output has this many lines. */
+  lines(count: number): Promise<string[]>;
+  readonly ended: Promise<{ code: number | null; signal: string | null }>;
+}
+
+function newFolder(t: TestContext): string {
+  const folder = mkdtempSync(join(tmpdir(), 'baton-serve-'));
+  t.after(() => rmSync(folder, { recursive: true, force: true }));
+  return folder;
+}
+
+/** Runs `service-cli` in a folder of its own, with nothing in its environment but what is given. */
+function run(t: TestContext, folder: string, args: string[], environment: Record<string, string> = {}): Running {
+  const child = spawn(process.execPath, [program, ...args], {
+    cwd: folder,
+    env: { PATH: process.env.PATH ?? '', ...environment },
+    stdio: ['ignore', 'pipe', 'pipe'],
+  });
+  let out = '';
+  let err = '';
+  const waiting: { count: number; resolve(lines: string[]): void; reject(error: Error): void }[] = [];
+  const whole = (text: string) => text.split('\n').slice(0, -1);
+  child.stdout!.setEncoding('utf8').on('data', (chunk) => {
+    out += chunk;
+    for (const { count, resolve } of waiting) if (whole(out).length >= count) resolve(whole(out));
+  });
+  child.stderr!.setEncoding('utf8').on('data', (chunk) => {
+    err += chunk;
+  });
+  const ended = new Promise<{ code: number | null; signal: string | null }>((resolve) => {
+    child.on('close', (code, signal) => {
+      for (const { count, reject } of waiting)
+        reject(new Error(`The program ended (${code}) before it wrote ${count} lines: ${out}${err}`));
+      resolve({ code, signal });
+    });
+  });
+  t.after(async () => {
+    child.kill('SIGKILL');
+    await ended;
+  });
+  return {
+    child,
+    stdout: () => whole(out),
+    stderr: () => whole(err),
+    lines: (count) =>
+      new Promise((resolve, reject) => {
+        if (whole(out).length >= count) resolve(whole(out));
+        else waiting.push({ count, resolve, reject });
+      }),
+    ended,
+  };
+}
+
+/** Starts the service on a free port of the loopback; gives it with its address. */
+async function serve(
+  t: TestContext,
+  folder: string,
+  environment: Record<string, string> = {},
+  args: string[] = [],
+): Promise<{ running: Running; address: string }> {
+  const running = run(t, folder, ['serve', '--host', '127.0.0.1', '--port', '0', ...args], environment);
+  const [first] = await running.lines(1);
+  const [, address] = /^handoff listening on (http:\/\/127\.0\.0\.1:\d+)$/.exec(first!) ?? assert.fail(`The first line is: ${first}`);
+  return { running, address: address! };
+}
+
+async function call(address: string, method: string, path: string, key: string, body?: unknown): Promise<{ status: number; text: string }> {
+  return await new Promise((resolve, reject) => {
+    const sent = request(
+      `${address}/api/v1${path}`,
+      { method, headers: { 'x-api-key': key, ...(body === undefined ? {} : { 'content-type': 'application/json' }) } },
+      (answer) => {
+        let text = '';
+        answer.setEncoding('utf8').on('data', (chunk) => {
+          text += chunk;
+        });
+        answer.on('end', () => resolve({ status: answer.statusCode!, text }));
+        answer.on('error', reject);
+      },
+    );
+    sent.on('error', reject);
+    sent.end(body === undefined ? undefined : JSON.stringify(body));
+  });
+}
+
+async function stop({ child, ended }: Running, signal: NodeJS.Signals = 'SIGTERM'): Promise<number | null> {
+  child.kill(signal);
+  return (await ended).code;
+}
+
+describe('service-cli serve', { concurrency: 3 }, () => {
+  test('tells its address in the first line; the admin key is made and shown at the first start, and never again', async (t) => {
+    const folder = newFolder(t);
+    const { running, address } = await serve(t, folder);
+    const [, second] = await running.lines(2);
+    const [, key] = /^handoff admin key \(shown only now\): (\S+)$/.exec(second!) ?? assert.fail(second);
+    assert.ok(looksLikeKey(key!));
+    assert.equal((await call(address, 'GET', '/tenants', key!)).status, 200);
+    assert.equal((await call(address, 'GET', '/tenants', `${key}x`)).status, 401);
+    assert.equal(await stop(running), 0);
+    // The default database, made where there was none.
+    assert.ok(existsSync(join(folder, 'data', 'handoff.db')));
+
+    const again = await serve(t, folder);
+    assert.equal((await call(again.address, 'GET', '/tenants', key!)).status, 200);
+    assert.equal(await stop(again.running), 0);
+    const written = [...again.running.stdout(), ...again.running.stderr()].join('\n');
+    assert.ok(!written.includes('admin key') && !written.includes(key!));
+  });
+
+  test('takes the first admin key from SERVICE_ADMIN_KEY, and then shows none', async (t) => {
+    const folder = newFolder(t);
+    const { running, address } = await serve(t, folder, { SERVICE_ADMIN_KEY: adminKey });
+    assert.equal((await call(address, 'GET', '/tenants', adminKey)).status, 200);
+    assert.equal(await stop(running), 0);
+    const written = [...running.stdout(), ...running.stderr()].join('\n');
+    assert.ok(!written.includes(adminKey) && !written.includes('admin key'));
+
+    // Once there is a key, the setting is looked at no more.
+    const other = await serve(t, folder, { SERVICE_ADMIN_KEY: 'another-admin-key-0123456789' });
+    assert.equal((await call(other.address, 'GET', '/tenants', 'another-admin-key-0123456789')).status, 401);
+    assert.equal((await call(other.address, 'GET', '/tenants', adminKey)).status, 200);
+  });
+
+  test('keeps what it answered: a packet is there after the next start', async (t) => {
+    const folder = newFolder(t);
+    const first = await serve(t, folder, { SERVICE_ADMIN_KEY: adminKey });
+    const created = await call(first.address, 'POST', '/packets', adminKey, packetRequest());
+    assert.equal(created.status, 201);
+    first.running.child.kill('SIGKILL');
+    await first.running.ended;
+    const second = await serve(t, folder);
+    assert.deepEqual(await call(second.address, 'GET', `/packets/${JSON.parse(created.text).id}`, adminKey), {
+      status: 200,
+      text: created.text,
+    });
+  });
+
+  test('writes its log as JSON lines after the first lines, and all of it by its end', async (t) => {
+    const { running, address } = await serve(t, newFolder(t), { SERVICE_ADMIN_KEY: adminKey });
+    for (let index = 0; index < 20; index += 1) await call(address, 'GET', '/packets', adminKey);
+    assert.equal(await stop(running), 0);
+    const [, ...log] = running.stdout();
+    assert.equal(log.map((line) => JSON.parse(line)).filter(({ msg, status }) => msg === 'request' && status === 200).length, 20);
+  });
+
+  test('exits 0 at SIGTERM and at SIGINT, idle connections or not', async (t) => {
+    for (const signal of ['SIGTERM', 'SIGINT'] as const) {
+      const { running, address } = await serve(t, newFolder(t), { SERVICE_ADMIN_KEY: adminKey });
+      // A client that keeps its connection open.
+      const answer = await fetch(`${address}/health`);
+      assert.equal(answer.status, 200);
+      await answer.text();
+      assert.equal(await stop(running, signal), 0);
+      assert.deepEqual(running.stderr(), []);
+    }
+  });
+
+  test('finishes what is in hand at SIGTERM before it exits 0', async (t) => {
+    const database = await openPostgresDatabase();
+    const { running, address } = await serve(t, newFolder(t), { SERVICE_ADMIN_KEY: adminKey, SERVICE_DATABASE_URL: database.url });
+    const client = new pg.Client(database.url);
+    await client.connect();
+    t.after(async () => {
+      await client.end();
+      await database.drop();
+    });
+    // The create has to wait for as long as somebody else holds the table.
+    await client.query('begin');
+    await client.query('lock table packets in access exclusive mode');
+    const created = call(address, 'POST', '/packets', adminKey, packetRequest());
+    const isWaiting = async () =>
+      (await client.query("select 1 from pg_locks where not granted and relation = 'packets'::regclass")).rows.length > 0;
+    while (!(await isWaiting())) await new Promise(setImmediate);
+    running.child.kill('SIGTERM');
+    // It listens no more, and has not dropped the request.
+    while (
+      await fetch(`${address}/health`).then(
+        (answer) => answer.text(),
+        () => undefined,
+      )
+    )
+      await new Promise(setImmediate);
+    await client.query('commit');
+    const answer = await created;
+    assert.equal(answer.status, 201, answer.text);
+    assert.equal((await running.ended).code, 0);
+    assert.equal((await client.query('select id from packets')).rows[0].id, JSON.parse(answer.text).id);
+  });
+
+  test("settings that can't be used: a line for each on standard error, nothing on standard output, and exit 1", async (t) => {
+    const folder = newFolder(t);
+    writeFileSync(join(folder, 'handoff.toml'), 'prot = 1\nlog_level = "loud"\n');
+    const running = run(t, folder, ['serve', '--port', '99999', '--config', 'handoff.toml'], {
+      SERVICE_BATCH_MAX: '0',
+      SERVICE_DEV_MODE: 'maybe',
+      SERVICE_ADMIN_KEY: 'too short',
+    });
+    assert.equal((await running.ended).code, 1);
+    assert.deepEqual(running.stdout(), []);
+    const lines = running.stderr();
+    assert.equal(lines.length, 6, lines.join('\n'));
+    for (const name of ['--port', 'SERVICE_BATCH_MAX', 'SERVICE_DEV_MODE', 'SERVICE_ADMIN_KEY', 'log_level', 'prot']) {
+      assert.ok(
+        lines.some((line) => line.startsWith('handoff: ') && line.includes(name)),
+        name,
+      );
+    }
+    assert.ok(!lines.join('').includes('too short'));
+    assert.ok(!existsSync(join(folder, 'data')));
+  });
+
+  test('takes its settings from flag before environment before file', async (t) => {
+    const folder = newFolder(t);
+    writeFileSync(
+      join(folder, 'handoff.toml'),
+      'batch_max = 1\nrate_limit_per_minute = 7\nport = 1\ndatabase_url = "sqlite://./elsewhere/own.db"\n',
+    );
+    const environment = { SERVICE_ADMIN_KEY: adminKey, SERVICE_BATCH_MAX: '2', SERVICE_PORT: '2' };
+    const { address } = await serve(t, folder, environment, ['--config', 'handoff.toml']);
+    const batch = (count: number) =>
+      call(address, 'POST', '/packets/batch', adminKey, { packets: Array.from({ length: count }, () => packetRequest()) });
+    assert.equal((await batch(2)).status, 201);
+    assert.equal((await batch(3)).status, 400);
+    const answer = await fetch(`${address}/api/v1/packets`, { headers: { 'x-api-key': adminKey } });
+    assert.equal(answer.headers.get('x-ratelimit-limit'), '7');
+    await answer.text();
+    assert.ok(existsSync(join(folder, 'elsewhere', 'own.db')));
+  });
+
+  test('a port in use is said in one line with what to do, exit 1, and the key made meanwhile is not lost', async (t) => {
+    const other = createServer();
+    await new Promise<void>((resolve) => {
+      other.listen(0, '127.0.0.1', resolve);
+    });
+    t.after(() => other.close());
+    const { port } = other.address() as { port: number };
+    const folder = newFolder(t);
+    const running = run(t, folder, ['serve', '--host', '127.0.0.1', '--port', String(port)]);
+    assert.equal((await running.ended).code, 1);
+    assert.deepEqual(running.stdout(), []);
+    const [problem, shown, ...others] = running.stderr();
+    assert.match(problem!, /^handoff: The port is in use by another program; choose one with --port\./);
+    assert.deepEqual(others, []);
+    const [, key] = /^handoff admin key \(shown only now\): (\S+)$/.exec(shown!) ?? assert.fail(shown);
+    const { address } = await serve(t, folder);
+    assert.equal((await call(address, 'GET', '/tenants', key!)).status, 200);
+  });
+
+  test('a database from a newer version is left alone: one line that names it, exit 1', async (t) => {
+    const folder = newFolder(t);
+    const first = await serve(t, folder, { SERVICE_ADMIN_KEY: adminKey });
+    assert.equal(await stop(first.running), 0);
+    const file = join(folder, 'data', 'handoff.db');
+    const database = new DatabaseSync(file);
+    database.exec("insert into migrations (name, applied_at) values ('9999-from-the-future', '2099-01-01T00:00:00.000Z')");
+    database.close();
+    const running = run(t, folder, ['serve', '--port', '0']);
+    assert.equal((await running.ended).code, 1);
+    assert.deepEqual(running.stdout(), []);
+    const [problem, ...others] = running.stderr();
+    assert.match(problem!, /newer version.*9999-from-the-future/);
+    assert.deepEqual(others, []);
+  });
+
+  test("a database that can't be opened: one line, no stack, no password, exit 1", async (t) => {
+    const folder = newFolder(t);
+    writeFileSync(join(folder, 'file'), '');
+    for (const url of ['sqlite://./file/below/a/file.db', 'postgres://user:s3cret@127.0.0.1:1/none']) {
+      const running = run(t, folder, ['serve', '--port', '0'], { SERVICE_DATABASE_URL: url });
+      assert.equal((await running.ended).code, 1);
+      const [problem, ...others] = running.stderr();
+      assert.match(problem!, /^handoff: The service could not start: ./);
+      assert.deepEqual(others, []);
+      assert.ok(!problem!.includes('s3cret'));
+    }
+  });
+
+  test('two instances that start at once on one new PostgreSQL agree on the first key', async (t) => {
+    const database = await openPostgresDatabase();
+    const environment = { SERVICE_DATABASE_URL: database.url };
+    const folder = newFolder(t);
+    const instances = await Promise.all([serve(t, folder, environment), serve(t, folder, environment)]);
+    t.after(() => database.drop());
+    await Promise.all(instances.map(({ running }) => stop(running)));
+    const keys = instances.flatMap(({ running }) => running.stdout().filter((line) => line.includes('admin key')));
+    assert.equal(keys.length, 1);
+    const { address } = await serve(t, folder, environment);
+    assert.equal((await call(address, 'GET', '/tenants', keys[0]!.split(' ').at(-1)!)).status, 200);
+  });
+});
+
+describe('service-cli', () => {
+  test('--version tells the version, --help names the commands', async (t) => {
+    const folder = newFolder(t);
+    const version = run(t, folder, ['--version']);
+    assert.equal((await version.ended).code, 0);
+    assert.deepEqual(version.stdout(), [packageJson.version]);
+    const help = run(t, folder, ['serve', '--help']);
+    assert.equal((await help.ended).code, 0);
+    for (const flag of ['--host', '--port']) assert.ok(help.stdout().join('\n').includes(flag));
+  });
+});

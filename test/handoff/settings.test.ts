@@ -1,0 +1,179 @@
+import assert from 'node:assert/strict';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { describe, test } from 'node:test';
+
+import { keyFrom } from '../../src/handoff/rules/keys.ts';
+import { readHandoffSettings, settingsTable, tierLimits } from '../../src/handoff/settings.ts';
+import { fileKey, SettingsError } from '../../src/kit/settings.ts';
+
+/** Every setting as it is documented, with its default as a user would write it; undefined where there is none. */
+const documented: Record<string, string | undefined> = {
+  SERVICE_HOST: '0.0.0.0',
+  SERVICE_PORT: '8080',
+  SERVICE_DATABASE_URL: 'sqlite://./data/handoff.db',
+  SERVICE_REDIS_URL: undefined,
+  SERVICE_ADMIN_KEY: undefined,
+  SERVICE_DEV_MODE: 'false',
+  SERVICE_RATE_LIMIT_PER_MINUTE: '60',
+  SERVICE_HOURLY_QUOTA_FREE: '100',
+  SERVICE_HOURLY_QUOTA_PRO: '1000',
+  SERVICE_HOURLY_QUOTA_BUSINESS: '10000',
+  SERVICE_HANDOFFS_PER_DAY_FREE: '5',
+  SERVICE_HANDOFFS_PER_DAY_PRO: 'unlimited',
+  SERVICE_HANDOFFS_PER_DAY_BUSINESS: 'unlimited',
+  SERVICE_PACKET_BYTES_FREE: '65536',
+  SERVICE_PACKET_BYTES_PRO: '262144',
+  SERVICE_PACKET_BYTES_BUSINESS: '1048576',
+  SERVICE_BATCH_MAX: '100',
+  SERVICE_CONNECTIONS_FREE: '10',
+  SERVICE_CONNECTIONS_PRO: '100',
+  SERVICE_CONNECTIONS_BUSINESS: '1000',
+  SERVICE_WEBHOOK_ALLOW: '',
+  SERVICE_WEBHOOK_RETRY_SECONDS: '1,5,30,300,3600,21600',
+  SERVICE_UNCLAIMED_TTL_SECONDS: '0',
+  SERVICE_LOG_LEVEL: 'info',
+};
+
+const read = (environment: Record<string, string>) => readHandoffSettings({ environment });
+
+function problemsOf(environment: Record<string, string>): string[] {
+  try {
+    read(environment);
+  } catch (error) {
+    assert.ok(error instanceof SettingsError, String(error));
+    return error.message.split('\n');
+  }
+  return [];
+}
+
+describe('The settings of the handoff service', () => {
+  test('are those documented, each with its documented default', () => {
+    const table = Object.fromEntries(Object.values(settingsTable).map(({ variable, fallback }) => [variable, fallback]));
+    for (const [variable, fallback] of Object.entries(documented)) {
+      assert.ok(variable in table, `${variable} is missing`);
+      assert.equal(table[variable], fallback, variable);
+    }
+    for (const { help } of Object.values(settingsTable)) assert.match(help, /^\S.+\.$/);
+  });
+
+  test('have, when nothing is set, the values that the documented defaults spell', () => {
+    const settings = read({});
+    assert.equal(settings.host, '0.0.0.0');
+    assert.equal(settings.port, 8080);
+    assert.equal(settings.databaseUrl, 'sqlite://./data/handoff.db');
+    assert.equal(settings.redisUrl, undefined);
+    assert.equal(settings.adminKey, undefined);
+    assert.equal(settings.devMode, false);
+    assert.equal(settings.rateLimitPerMinute, 60);
+    assert.equal(settings.batchMax, 100);
+    assert.deepEqual([settings.connectionsFree, settings.connectionsPro, settings.connectionsBusiness], [10, 100, 1000]);
+    assert.deepEqual(settings.webhookAllow, []);
+    assert.deepEqual(settings.webhookRetrySeconds, [1, 5, 30, 300, 3600, 21_600]);
+    assert.equal(settings.unclaimedTtlSeconds, 0);
+    assert.equal(settings.logLevel, 'info');
+    assert.deepEqual(tierLimits(settings), {
+      free: { hourlyQuota: 100, handoffsPerDay: 5, packetBytes: 65_536 },
+      pro: { hourlyQuota: 1000, handoffsPerDay: Number.POSITIVE_INFINITY, packetBytes: 262_144 },
+      business: { hourlyQuota: 10_000, handoffsPerDay: Number.POSITIVE_INFINITY, packetBytes: 1_048_576 },
+    });
+  });
+
+  test("are each found in a TOML file by the variable's name in lower case without SERVICE_", (t) => {
+    const folder = mkdtempSync(join(tmpdir(), 'baton-settings-'));
+    t.after(() => rmSync(folder, { recursive: true, force: true }));
+    const file = join(folder, 'handoff.toml');
+    writeFileSync(
+      file,
+      Object.entries(documented)
+        .filter(([, value]) => value)
+        .map(([variable, value]) => `${variable.slice('SERVICE_'.length).toLowerCase()} = "${value}"`)
+        .join('\n'),
+    );
+    assert.deepEqual(readHandoffSettings({ file }), read({}));
+    assert.deepEqual(new Set(Object.values(settingsTable).map(fileKey)).size, Object.keys(settingsTable).length);
+  });
+
+  test('--host and --port are flags, and beat the environment', () => {
+    const flagged = Object.values(settingsTable).flatMap((setting) =>
+      'flag' in setting && setting.flag !== undefined ? [setting.flag] : [],
+    );
+    assert.deepEqual(flagged.toSorted(), ['--host', '--port']);
+    const { host, port } = readHandoffSettings({
+      flags: { host: '127.0.0.1', port: '0' },
+      environment: { SERVICE_HOST: '::', SERVICE_PORT: '9' },
+    });
+    assert.deepEqual({ host, port }, { host: '127.0.0.1', port: 0 });
+  });
+
+  test('name every problem at once', () => {
+    const problems = problemsOf({
+      SERVICE_PORT: '99999',
+      SERVICE_DATABASE_URL: 'mysql://x',
+      SERVICE_ADMIN_KEY: 'short',
+      SERVICE_LOG_LEVEL: 'loud',
+      SERVICE_HANDOFFS_PER_DAY_FREE: 'many',
+    });
+    assert.deepEqual(problems.map((line) => line.split(' ')[0]).toSorted(), [
+      'SERVICE_ADMIN_KEY',
+      'SERVICE_DATABASE_URL',
+      'SERVICE_HANDOFFS_PER_DAY_FREE',
+      'SERVICE_LOG_LEVEL',
+      'SERVICE_PORT',
+    ]);
+  });
+
+  test('take the addresses of databases as documented, and quote no password of one that is wrong', () => {
+    for (const url of [
+      'sqlite://./data/x.db',
+      'sqlite:///var/lib/x.db',
+      'sqlite::memory:',
+      'postgres://u:p@host:5432/db',
+      'postgresql://host/db',
+    ]) {
+      assert.equal(read({ SERVICE_DATABASE_URL: url }).databaseUrl, url);
+    }
+    for (const url of ['sqlite:', 'sqlite://', 'sqlite:x.db', 'x.db', 'mysql://u:p@host/db', 'postgres://', 'sqlite:///./x.db']) {
+      assert.equal(problemsOf({ SERVICE_DATABASE_URL: url }).length, 1, url);
+    }
+    const [problem] = problemsOf({ SERVICE_DATABASE_URL: 'mysql://user:s3cret@host/db' });
+    assert.ok(!problem!.includes('s3cret'));
+    // Three slashes before a relative path is the mistake everyone makes; the answer is in the message.
+    assert.match(problemsOf({ SERVICE_DATABASE_URL: 'sqlite:///./data/x.db' })[0]!, /sqlite:\/\/\.\/data\/x\.db/);
+  });
+
+  test('take any admin key of 16 or more visible characters, of our form or not, and never quote it', () => {
+    const ours = keyFrom(Buffer.alloc(32, 1));
+    for (const key of ['0123456789abcdef', 'p@ss-word_with.signs!', ours]) assert.equal(read({ SERVICE_ADMIN_KEY: key }).adminKey, key);
+    for (const key of [
+      '0123456789abcde',
+      'sixteen with spaces',
+      'tab\tseparated-characters',
+      `${ours.slice(0, -1)}!`,
+      'umlaute-äöü-äöü-äöü',
+    ]) {
+      const [problem, ...others] = problemsOf({ SERVICE_ADMIN_KEY: key });
+      assert.match(problem!, /^SERVICE_ADMIN_KEY must be /, key);
+      assert.equal(others.length, 0);
+      assert.ok(!problem!.includes(key));
+    }
+  });
+
+  test('read the caps: 0 is none allowed, unlimited is no cap, and 0 turns a limit of requests off', () => {
+    const settings = read({
+      SERVICE_HANDOFFS_PER_DAY_FREE: '0',
+      SERVICE_HANDOFFS_PER_DAY_PRO: '7',
+      SERVICE_HANDOFFS_PER_DAY_BUSINESS: 'unlimited',
+      SERVICE_RATE_LIMIT_PER_MINUTE: '0',
+      SERVICE_HOURLY_QUOTA_FREE: '0',
+    });
+    assert.deepEqual(
+      [settings.handoffsPerDayFree, settings.handoffsPerDayPro, settings.handoffsPerDayBusiness],
+      [0, 7, Number.POSITIVE_INFINITY],
+    );
+    assert.deepEqual([settings.rateLimitPerMinute, settings.hourlyQuotaFree], [0, 0]);
+    for (const bad of ['-1', '1.5', 'infinite', ''])
+      assert.equal(problemsOf({ SERVICE_HANDOFFS_PER_DAY_PRO: bad }).length, bad === '' ? 0 : 1);
+  });
+});

@@ -1,0 +1,111 @@
+import assert from 'node:assert/strict';
+import { describe, type TestContext, test } from 'node:test';
+
+import { createRedis, skipWithoutRedis, type TestRedis } from '../support/redis.ts';
+import { startService, TestClock, type TestService } from '../support/service.ts';
+import { openPostgresDatabase } from '../support/stores.ts';
+
+describe('limits that instances share through Redis', { skip: skipWithoutRedis }, () => {
+  test('60 a minute over three instances means exactly 60', async (t) => {
+    const { instances } = await threeInstances(t, { SERVICE_RATE_LIMIT_PER_MINUTE: '60' });
+    const answers = await Promise.all(Array.from({ length: 120 }, (_, index) => list(instances[index % 3]!)));
+    assert.equal(passed(answers), 60);
+    for (const answer of answers.filter(({ status }) => status === 429)) assert.equal(answer.headers['retry-after'], '60');
+  });
+
+  test('the hour of a tenant is shared, and what it refuses counts in no minute', async (t) => {
+    const { instances, clock } = await threeInstances(t, { SERVICE_RATE_LIMIT_PER_MINUTE: '8', SERVICE_HOURLY_QUOTA_BUSINESS: '10' });
+    for (let index = 0; index < 8; index += 1) assert.equal((await list(instances[index % 3]!)).status, 200);
+    clock.turn(60);
+    assert.equal((await list(instances[0]!)).status, 200);
+    assert.equal((await list(instances[1]!)).headers['x-ratelimit-remaining'], '6');
+    const refused = await list(instances[2]!);
+    assert.equal(refused.status, 429);
+    assert.equal(refused.headers['retry-after'], '3540');
+    assert.equal(refused.headers['x-ratelimit-remaining'], '6');
+    clock.turn(3540);
+    assert.equal((await list(instances[2]!)).status, 200);
+  });
+
+  test('the window slides: what was counted at second 59 still counts at second 61', async (t) => {
+    const { instances, clock } = await threeInstances(t, { SERVICE_RATE_LIMIT_PER_MINUTE: '60' });
+    clock.turn(59);
+    assert.equal(passed(await Promise.all(Array.from({ length: 60 }, (_, index) => list(instances[index % 3]!)))), 60);
+    clock.turn(2);
+    assert.equal(passed(await Promise.all(Array.from({ length: 60 }, (_, index) => list(instances[index % 3]!)))), 0);
+    clock.turn(58);
+    assert.equal((await list(instances[0]!)).status, 200);
+  });
+
+  test('what the daily cap refuses is given back to the shared minute', async (t) => {
+    const { instances } = await threeInstances(t, { SERVICE_RATE_LIMIT_PER_MINUTE: '10', SERVICE_HANDOFFS_PER_DAY_BUSINESS: '0' });
+    const refused = await instances[0]!.call('POST', '/packets', { body: { metadata: agents, context: { summary: 'One' } } });
+    assert.equal(refused.status, 429);
+    assert.equal((await list(instances[1]!)).headers['x-ratelimit-remaining'], '9');
+  });
+
+  test('with Redis gone each instance counts by itself, says so once, and shares again when it is back', async (t) => {
+    const { instances, redis, clock } = await threeInstances(t, { SERVICE_RATE_LIMIT_PER_MINUTE: '5' });
+    assert.equal((await list(instances[0]!)).status, 200);
+
+    const lost = Promise.all(instances.map((instance) => instance.logged('redis is out of reach')));
+    await redis.stop();
+    await lost;
+    const alone = await Promise.all(Array.from({ length: 30 }, (_, index) => list(instances[index % 3]!)));
+    assert.equal(passed(alone), 15);
+    for (const instance of instances) assert.equal(instance.logs.filter((line) => line.includes('redis is out of reach')).length, 1);
+
+    const back = Promise.all(instances.map((instance) => instance.logged('redis is in reach')));
+    await redis.start();
+    await back;
+    clock.turn(60);
+    assert.equal(passed(await Promise.all(Array.from({ length: 30 }, (_, index) => list(instances[index % 3]!)))), 5);
+  });
+
+  test('a Redis that freezes stops no request', async (t) => {
+    const { instances, redis } = await threeInstances(t, { SERVICE_RATE_LIMIT_PER_MINUTE: '5' });
+    redis.freeze();
+    t.after(() => redis.thaw());
+    const answers = await Promise.all(Array.from({ length: 18 }, (_, index) => list(instances[index % 3]!)));
+    assert.equal(passed(answers), 15);
+  });
+
+  test('a Redis that is not there at the start does not keep the service from starting', async (t) => {
+    const redis = await createRedis();
+    const instance = await startService(t, { settings: { SERVICE_REDIS_URL: redis.url, SERVICE_RATE_LIMIT_PER_MINUTE: '5' } });
+    await instance.handoff.start();
+    assert.equal((await list(instance)).status, 200);
+    assert.equal((await instance.call('GET', '/ready')).status, 200);
+    const joined = instance.logged('redis is in reach');
+    await redis.start();
+    t.after(() => redis.stop());
+    await joined;
+    assert.equal((await list(instance)).status, 200);
+  });
+});
+
+const agents = { source_agent: { id: 'a', name: 'A', framework: 'test' }, target_agent: { id: 'b', name: 'B' } };
+
+const list = (instance: TestService) => instance.call('GET', '/packets');
+const passed = (answers: readonly { status: number }[]) => answers.filter(({ status }) => status === 200).length;
+
+/** Three instances on one PostgreSQL and one Redis. */
+async function threeInstances(
+  t: TestContext,
+  settings: Record<string, string>,
+): Promise<{ instances: TestService[]; redis: TestRedis; clock: TestClock }> {
+  const redis = await createRedis();
+  await redis.start();
+  const database = await openPostgresDatabase();
+  const clock = new TestClock();
+  const instances: TestService[] = [];
+  for (let index = 0; index < 3; index += 1) {
+    instances.push(await startService(t, { databaseUrl: database.url, clock, settings: { ...settings, SERVICE_REDIS_URL: redis.url } }));
+  }
+  await Promise.all(instances.map(({ handoff }) => handoff.start()));
+  t.after(async () => {
+    await redis.stop();
+    await database.drop();
+  });
+  return { instances, redis, clock };
+}

@@ -1,0 +1,135 @@
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import fc from 'fast-check';
+
+import { ServiceError } from '../../src/kit/errors.ts';
+import { maxDepth, parseJson } from '../../src/kit/http/json.ts';
+
+const parse = (text: string) => parseJson(Buffer.from(text));
+
+function refusalOf(bytes: string | Buffer): ServiceError {
+  try {
+    parseJson(Buffer.from(bytes as string));
+  } catch (error) {
+    assert.ok(error instanceof ServiceError, String(error));
+    assert.equal(error.status, 400);
+    assert.equal(error.code, 'VALIDATION_ERROR');
+    return error;
+  }
+  return assert.fail(`This was let in: ${bytes.toString().slice(0, 100)}`);
+}
+
+const nested = (depth: number, open: string, close: string) => open.repeat(depth) + close.repeat(depth);
+
+/** Names that look like syntax are the hard ones to count. */
+const hardName = fc.oneof(
+  fc.string({ unit: 'grapheme' }),
+  fc.constantFrom('', '"', '":', '\\', '\\"', '\\\\', 'a":1', '{', '}', ':', ',', '\u2028', '\ud83d\ude00', '__proto'),
+);
+const document = fc.letrec<{ node: unknown }>((tie) => ({
+  node: fc.oneof(
+    { depthSize: 'small', withCrossShrink: true },
+    hardName,
+    fc.double({ noNaN: true, noDefaultInfinity: true }),
+    fc.constantFrom(null, true, false),
+    fc.array(tie('node'), { maxLength: 4 }),
+    fc.dictionary(hardName, tie('node'), { maxKeys: 4, noNullPrototype: true }),
+  ),
+})).node;
+
+describe('A JSON body', () => {
+  test('is read as JSON.parse reads it, whatever names and white space it has', () => {
+    fc.assert(
+      fc.property(document, fc.constantFrom('', ' ', '\t', ' \r\n'), (value, gap) => {
+        const text = spell(value, gap);
+        assert.deepEqual(parse(text), JSON.parse(text));
+      }),
+      { numRuns: 500 },
+    );
+  });
+
+  test('may repeat a name in different objects, or as text', () => {
+    assert.deepEqual(parse('{"a":{"a":1},"b":[{"a":"\\"a\\":1"},{"a":2}]}'), { a: { a: 1 }, b: [{ a: '"a":1' }, { a: 2 }] });
+  });
+
+  test('is refused when a name appears twice in one object, and the path is named', () => {
+    assert.equal(refusalOf('{"a":1,"a":2}').field, 'a');
+    assert.equal(refusalOf('{"a":1,"\\u0061":1}').field, 'a');
+    assert.equal(refusalOf('{"x":{"y":1,"z":[],"y":1}}').field, 'x.y');
+    assert.match(refusalOf('[{"b":1,"b":1}]').message, /"b" appears twice/);
+  });
+
+  test('is refused with any one name of it given twice', () => {
+    fc.assert(
+      fc.property(fc.dictionary(hardName, document, { minKeys: 1, maxKeys: 4, noNullPrototype: true }), fc.nat(), (value, pick) => {
+        const members = Object.entries(value).map(([name, item]) => `${JSON.stringify(name)}:${JSON.stringify(item)}`);
+        const [first] = members.slice(pick % members.length);
+        assert.match(refusalOf(`{${[...members, first].join(',')}}`).message, /appears twice/);
+      }),
+    );
+  });
+
+  test('is refused with a name that belongs to prototypes, at any depth', () => {
+    assert.equal(refusalOf('{"__proto__":{"admin":true}}').field, '__proto__');
+    assert.equal(refusalOf('{"a":{"constructor":1}}').field, 'a.constructor');
+    assert.equal(refusalOf('{"a":[{"b":{"prototype":1}}]}').field, 'a.0.b.prototype');
+    assert.equal(refusalOf('{"\\u005f_proto__":1}').field, '__proto__');
+    assert.deepEqual(parse('{"a":"__proto__"}'), { a: '__proto__' });
+  });
+
+  test('is refused with a number beyond what a double holds, which would come back as null', () => {
+    assert.equal(refusalOf('{"a":{"b":[0,1e400]}}').field, 'a.b.1');
+    assert.equal(refusalOf('-1e400').field, null);
+    assert.deepEqual(parse('[1.7976931348623157e308,5e-324,-0]'), [Number.MAX_VALUE, Number.MIN_VALUE, -0]);
+  });
+
+  test('may be nested 64 deep and no deeper; 100,000 levels are refused as calmly as 65', () => {
+    for (const [open, close] of [
+      ['[', ']'],
+      ['{"a":', '}'],
+    ] as const) {
+      const inner = open === '[' ? '' : '1';
+      assert.doesNotThrow(() => parse(open.repeat(maxDepth) + inner + close.repeat(maxDepth)));
+      assert.match(refusalOf(open.repeat(maxDepth + 1) + inner + close.repeat(maxDepth + 1)).message, /deeper than 64/);
+    }
+    refusalOf(nested(100_000, '[', ']'));
+    refusalOf('['.repeat(100_000));
+  });
+
+  test('is refused when it is broken, and its text is not quoted back', () => {
+    for (const text of [
+      '',
+      ' ',
+      '{',
+      '{"a":1,}',
+      "{'a':1}",
+      '{"a":NaN}',
+      '[1 2]',
+      '{"a":1} x',
+      '\ufeff{}',
+      'undefined',
+      '{"token":"s3cret-value" x}',
+    ]) {
+      const { message, field } = refusalOf(text);
+      assert.match(message, /^The body is not valid JSON/);
+      assert.ok(!message.includes('s3cret'));
+      assert.equal(field, null);
+    }
+  });
+
+  test('is refused when it is not UTF-8', () => {
+    assert.match(refusalOf(Buffer.from([0x22, 0xff, 0x22])).message, /UTF-8/);
+    assert.match(refusalOf(Buffer.from('{"a":1}', 'utf16le')).message, /not valid/);
+    // An overlong slash, and half a surrogate pair written as bytes.
+    assert.match(refusalOf(Buffer.from([0x22, 0xc0, 0xaf, 0x22])).message, /UTF-8/);
+    assert.match(refusalOf(Buffer.from([0x22, 0xed, 0xa0, 0x80, 0x22])).message, /UTF-8/);
+  });
+});
+
+/** The value as JSON, with the gap wherever JSON allows one. */
+function spell(value: unknown, gap: string): string {
+  if (Array.isArray(value)) return `[${gap}${value.map((item) => spell(item, gap)).join(`${gap},${gap}`)}${gap}]`;
+  if (typeof value !== 'object' || value === null) return JSON.stringify(value);
+  const members = Object.entries(value).map(([name, item]) => `${JSON.stringify(name)}${gap}:${gap}${spell(item, gap)}`);
+  return `{${gap}${members.join(`${gap},${gap}`)}${gap}}`;
+}

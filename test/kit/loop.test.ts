@@ -1,0 +1,182 @@
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+
+import { createLoop } from '../../src/kit/loop.ts';
+
+/** A promise and what settles it. */
+function gate(): { passed: Promise<void>; open(): void } {
+  let open = () => undefined as void;
+  const passed = new Promise<void>((resolve) => {
+    open = resolve;
+  });
+  return { passed, open };
+}
+
+const noError = (error: unknown) => assert.fail(`A round failed: ${error}`);
+
+/** Longer than any test runs. */
+const never = 2 ** 30;
+
+describe('A loop', () => {
+  test('does nothing until it is started, and then runs its first round at once', async () => {
+    let rounds = 0;
+    const first = gate();
+    const loop = createLoop({
+      name: 'test',
+      runOnce: async () => {
+        rounds += 1;
+        first.open();
+        return never;
+      },
+      onError: noError,
+    });
+    await new Promise(setImmediate);
+    assert.equal(rounds, 0);
+    loop.start();
+    await first.passed;
+    assert.equal(rounds, 1);
+    await loop.stop();
+  });
+
+  test('started twice, runs one round at a time', async () => {
+    let running = 0;
+    let rounds = 0;
+    const third = gate();
+    const loop = createLoop({
+      name: 'test',
+      async runOnce() {
+        running += 1;
+        assert.equal(running, 1);
+        await new Promise(setImmediate);
+        running -= 1;
+        rounds += 1;
+        if (rounds === 3) third.open();
+        return 0;
+      },
+      onError: noError,
+    });
+    loop.start();
+    loop.start();
+    await third.passed;
+    await loop.stop();
+  });
+
+  test('woken, runs the next round now instead of when its pause is over', async () => {
+    const rounds = [gate(), gate()];
+    let count = 0;
+    const loop = createLoop({
+      name: 'test',
+      runOnce: async () => {
+        rounds[count]?.open();
+        count += 1;
+        return never;
+      },
+      onError: noError,
+    });
+    loop.start();
+    await rounds[0]!.passed;
+    // The pause begins when the round has returned.
+    await new Promise(setImmediate);
+    loop.wake();
+    await rounds[1]!.passed;
+    await loop.stop();
+    assert.equal(count, 2);
+  });
+
+  test('woken during a round, runs another right after it', async () => {
+    const begun = gate();
+    const release = gate();
+    const second = gate();
+    let count = 0;
+    const loop = createLoop({
+      name: 'test',
+      async runOnce() {
+        count += 1;
+        if (count === 2) second.open();
+        begun.open();
+        await release.passed;
+        return never;
+      },
+      onError: noError,
+    });
+    loop.start();
+    await begun.passed;
+    loop.wake();
+    release.open();
+    await second.passed;
+    await loop.stop();
+    assert.equal(count, 2);
+  });
+
+  test('goes on after a round that failed, and tells of it', async () => {
+    const errors: unknown[] = [];
+    const second = gate();
+    let count = 0;
+    const loop = createLoop({
+      name: 'test',
+      async runOnce() {
+        count += 1;
+        if (count === 1) throw new Error('once');
+        second.open();
+        return never;
+      },
+      onError: (error) => void errors.push(error),
+      retryMs: 0,
+    });
+    loop.start();
+    await second.passed;
+    await loop.stop();
+    assert.deepEqual(
+      errors.map((error) => (error as Error).message),
+      ['once'],
+    );
+  });
+
+  test('stopped, waits for the round in hand and starts no other', async () => {
+    const begun = gate();
+    const release = gate();
+    let ended = false;
+    let rounds = 0;
+    const loop = createLoop({
+      name: 'test',
+      async runOnce() {
+        rounds += 1;
+        begun.open();
+        await release.passed;
+        ended = true;
+        return 0;
+      },
+      onError: noError,
+    });
+    loop.start();
+    await begun.passed;
+    const stopped = loop.stop();
+    assert.equal(ended, false);
+    release.open();
+    await stopped;
+    assert.equal(ended, true);
+    loop.wake();
+    await new Promise(setImmediate);
+    assert.equal(rounds, 1);
+  });
+
+  test('stopped during its pause, stops at once', async () => {
+    const first = gate();
+    const loop = createLoop({
+      name: 'test',
+      runOnce: async () => {
+        first.open();
+        return never;
+      },
+      onError: noError,
+    });
+    loop.start();
+    await first.passed;
+    await new Promise(setImmediate);
+    await loop.stop();
+  });
+
+  test('that was never started can be stopped', async () => {
+    await createLoop({ name: 'test', runOnce: async () => 0, onError: noError }).stop();
+  });
+});

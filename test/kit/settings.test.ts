@@ -1,0 +1,117 @@
+import assert from 'node:assert/strict';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { describe, type TestContext, test } from 'node:test';
+
+import { listOf, oneOf, readSettings, SettingsError, text, whole, wholeOrUnlimited, yesOrNo } from '../../src/kit/settings.ts';
+
+const table = {
+  host: text({ variable: 'SERVICE_HOST', flag: '--host', fallback: 'localhost', help: 'Where.' }),
+  port: whole({ variable: 'SERVICE_PORT', flag: '--port', fallback: '8080', help: 'The port.' }, 0, 65_535),
+  cap: wholeOrUnlimited({ variable: 'SERVICE_CAP', fallback: 'unlimited', help: 'A cap.' }),
+  quick: yesOrNo({ variable: 'SERVICE_QUICK', fallback: 'false', help: 'Whether.' }),
+  level: oneOf({ variable: 'SERVICE_LEVEL', fallback: 'info', help: 'How much.' }, ['debug', 'info']),
+  hosts: listOf({ variable: 'SERVICE_HOSTS', fallback: '', help: 'Some.' }, (item) => item),
+  key: text({ variable: 'SERVICE_KEY', fallback: undefined, help: 'A key.' }, (value) =>
+    value.length < 4 ? '4 characters or more' : undefined,
+  ),
+};
+
+function tomlFile(t: TestContext, content: string): string {
+  const folder = mkdtempSync(join(tmpdir(), 'baton-settings-'));
+  t.after(() => rmSync(folder, { recursive: true, force: true }));
+  const file = join(folder, 'service.toml');
+  writeFileSync(file, content);
+  return file;
+}
+
+function problemsOf(read: () => unknown): string[] {
+  try {
+    read();
+  } catch (error) {
+    assert.ok(error instanceof SettingsError, String(error));
+    return error.message.split('\n');
+  }
+  return assert.fail('No problem was found.');
+}
+
+describe('Settings', () => {
+  test('have their defaults when nothing says otherwise', () => {
+    assert.deepEqual(readSettings(table, {}), {
+      host: 'localhost',
+      port: 8080,
+      cap: Number.POSITIVE_INFINITY,
+      quick: false,
+      level: 'info',
+      hosts: [],
+    });
+    assert.equal(readSettings(table, {}).key, undefined);
+  });
+
+  test('are taken from a flag before the environment, from that before the file, from that before the default', (t) => {
+    const file = tomlFile(t, 'port = 1\nhost = "file"\nlevel = "debug"\n');
+    assert.equal(readSettings(table, { file }).port, 1);
+    assert.equal(readSettings(table, { file, environment: { SERVICE_PORT: '2' } }).port, 2);
+    assert.equal(readSettings(table, { file, environment: { SERVICE_PORT: '2' }, flags: { port: '3' } }).port, 3);
+    const { host, level, quick } = readSettings(table, { file, environment: { SERVICE_HOST: 'environment' } });
+    assert.deepEqual({ host, level, quick }, { host: 'environment', level: 'debug', quick: false });
+  });
+
+  test('are not set by an empty variable, which is how compose files spell "not set"', () => {
+    assert.equal(readSettings(table, { environment: { SERVICE_PORT: '' } }).port, 8080);
+  });
+
+  test('report every problem at once, each by the name the user wrote', (t) => {
+    const file = tomlFile(t, 'level = "loud"\nprot = 1\n');
+    const problems = problemsOf(() =>
+      readSettings(table, {
+        file,
+        flags: { port: '99999' },
+        environment: { SERVICE_QUICK: 'maybe', SERVICE_CAP: '-1', SERVICE_KEY: 'abc' },
+      }),
+    );
+    assert.deepEqual(
+      problems.toSorted(),
+      [
+        '--port must be a whole number from 0 to 65535, not "99999"',
+        'SERVICE_CAP must be a whole number or "unlimited", not "-1"',
+        'SERVICE_KEY must be 4 characters or more',
+        'SERVICE_QUICK must be true or false, not "maybe"',
+        `${file} has a setting that does not exist: prot`,
+        `level in ${file} must be one of debug, info, not "loud"`,
+      ].toSorted(),
+    );
+  });
+
+  test('name a file that is missing or is no TOML, beside the other problems', (t) => {
+    const environment = { SERVICE_PORT: 'x' };
+    const missing = problemsOf(() => readSettings(table, { file: '/nowhere/service.toml', environment }));
+    assert.equal(missing.length, 2);
+    assert.match(missing[0]!, /^The settings file \/nowhere\/service\.toml could not be read: /);
+    const file = tomlFile(t, 'port 1');
+    assert.match(problemsOf(() => readSettings(table, { file }))[0]!, /could not be read/);
+  });
+
+  test('read whole numbers and nothing that only looks like one', () => {
+    for (const bad of ['1.5', '-1', '1e3', '0x10', 'abc', ' ', '65536', '1 2']) {
+      assert.match(
+        problemsOf(() => readSettings(table, { environment: { SERVICE_PORT: bad } }))[0]!,
+        /^SERVICE_PORT must be a whole number/,
+      );
+    }
+    assert.equal(readSettings(table, { environment: { SERVICE_PORT: ' 65535 ' } }).port, 65_535);
+    assert.equal(readSettings(table, { environment: { SERVICE_PORT: '0' } }).port, 0);
+  });
+
+  test('read `unlimited`, yes and no, and lists', () => {
+    const { cap, quick, hosts } = readSettings(table, {
+      environment: { SERVICE_CAP: '0', SERVICE_QUICK: 'TRUE', SERVICE_HOSTS: ' a, b ,,c' },
+    });
+    assert.deepEqual({ cap, quick, hosts }, { cap: 0, quick: true, hosts: ['a', 'b', 'c'] });
+  });
+
+  test('may be a list in the file', (t) => {
+    assert.deepEqual(readSettings(table, { file: tomlFile(t, 'hosts = ["a", "b"]\nquick = true\n') }).hosts, ['a', 'b']);
+  });
+});

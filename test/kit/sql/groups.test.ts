@@ -1,0 +1,210 @@
+import assert from 'node:assert/strict';
+import { describe, type TestContext, test } from 'node:test';
+import { sql } from 'kysely';
+import pg from 'pg';
+
+import { ServiceError } from '../../../src/kit/errors.ts';
+import { openDatabase } from '../../../src/kit/sql/database.ts';
+import type { Database, Session } from '../../../src/kit/sql/dialect.ts';
+import { createGroups, type Outcome } from '../../../src/kit/sql/groups.ts';
+import { stores, type TestStore } from '../../support/stores.ts';
+
+interface Tables {
+  notes: { id: number; text: string };
+}
+
+/** A unit that writes a row, is refused, or has a fault of the program in it. */
+type Unit = { id: number; text?: string; refused?: boolean; faulty?: boolean };
+
+interface Bench {
+  url: string;
+  database: Database<Tables>;
+  submit(unit: Unit): Promise<unknown>;
+  waiting(): number;
+  /** The units of every transaction that was begun, in order. */
+  transactions: Unit[][];
+  /** What is stored. */
+  ids(): Promise<number[]>;
+  /** Runs in the next transaction, between what it reads and what it writes. */
+  meanwhile: (() => Promise<void>) | undefined;
+}
+
+/** A database with one table, and groups that write notes into it. */
+async function open(t: TestContext, store: TestStore): Promise<Bench> {
+  const { url, drop } = await store.open();
+  const database = openDatabase<Tables>(url);
+  await database.transaction((tx) => sql.raw('create table notes (id integer primary key, text text not null)').execute(tx));
+  t.after(async () => {
+    await database.close();
+    await drop();
+  });
+  const transactions: Unit[][] = [];
+  const bench = { url, database, transactions, meanwhile: undefined as Bench['meanwhile'] };
+
+  async function carryOut(session: Session, units: readonly Unit[]): Promise<Outcome<unknown>[]> {
+    transactions.push([...units]);
+    await session.find(
+      'notes',
+      ['id'],
+      units.map(({ id }) => ({ id })),
+    );
+    const interrupt = bench.meanwhile;
+    bench.meanwhile = undefined;
+    await interrupt?.();
+    if (units.some(({ faulty }) => faulty)) throw new TypeError('a fault of the program');
+    const written = units.filter(({ refused }) => !refused);
+    await session.insert(
+      'notes',
+      written.map(({ id, text = '' }) => ({ id, text })),
+    );
+    return units.map((unit) => (unit.refused ? { error: new ServiceError('CONFLICT', `no ${unit.id}`) } : { result: unit.id }));
+  }
+
+  const { submit, waiting } = createGroups(database, carryOut);
+  const ids = async () => (await database.reads.selectFrom('notes').select('id').orderBy('id').execute()).map(({ id }) => id);
+  return Object.assign(bench, { submit, waiting, ids });
+}
+
+const range = (count: number, from = 1) => Array.from({ length: count }, (_, index) => from + index);
+const submitAll = ({ submit }: Bench, units: Unit[]) => Promise.allSettled(units.map(submit));
+const sizes = ({ transactions }: Bench) => transactions.map(({ length }) => length);
+const reasonsOf = (settled: PromiseSettledResult<unknown>[]) => settled.map((one) => (one.status === 'rejected' ? one.reason : undefined));
+
+for (const store of stores) {
+  describe(`Group commit on ${store.name}`, () => {
+    test('units that wait together share one transaction, in their order, and each gets its own result', async (t) => {
+      const bench = await open(t, store);
+      const submitted = submitAll(
+        bench,
+        range(20).map((id) => ({ id })),
+      );
+      assert.equal(bench.waiting(), 20);
+      assert.deepEqual(
+        (await submitted).map((one) => one.status === 'fulfilled' && one.value),
+        range(20),
+      );
+      assert.deepEqual(
+        bench.transactions.map((units) => units.map(({ id }) => id)),
+        [range(20)],
+      );
+      assert.equal(bench.waiting(), 0);
+      assert.deepEqual(await bench.ids(), range(20));
+    });
+
+    test('what is submitted during a transaction waits for the next one, at most 256 together', async (t) => {
+      const bench = await open(t, store);
+      let later: Promise<unknown> = Promise.resolve();
+      bench.meanwhile = async () => {
+        later = submitAll(
+          bench,
+          range(600, 2).map((id) => ({ id })),
+        );
+      };
+      await bench.submit({ id: 1 });
+      await later;
+      assert.deepEqual(sizes(bench), [1, 256, 256, 88]);
+      assert.deepEqual(await bench.ids(), range(601));
+    });
+
+    test('a unit is answered when its row is there for everybody', async (t) => {
+      const bench = await open(t, store);
+      if (store.name === 'SQLite in memory') {
+        await bench.submit({ id: 1 });
+        assert.deepEqual(await bench.ids(), [1]);
+        return;
+      }
+      const other = openDatabase<Tables>(bench.url);
+      t.after(() => other.close());
+      const seen = async () => (await other.reads.selectFrom('notes').select('id').execute()).length;
+      bench.meanwhile = async () => assert.equal(await seen(), 0);
+      await bench.submit({ id: 1 });
+      assert.equal(await seen(), 1);
+    });
+
+    test('a refused unit writes nothing and leaves the others of its transaction alone', async (t) => {
+      const bench = await open(t, store);
+      const settled = await submitAll(bench, [{ id: 1 }, { id: 2, refused: true }, { id: 3 }]);
+      assert.deepEqual(
+        reasonsOf(settled).map((reason) => reason?.code),
+        [undefined, 'CONFLICT', undefined],
+      );
+      assert.deepEqual(sizes(bench), [3]);
+      assert.deepEqual(await bench.ids(), [1, 3]);
+    });
+
+    test('a group that the database refuses is carried out one by one, so that one bad unit fails alone', async (t) => {
+      const bench = await open(t, store);
+      await bench.submit({ id: 2 });
+      const settled = await submitAll(
+        bench,
+        range(4).map((id) => ({ id })),
+      );
+      const reasons = reasonsOf(settled);
+      assert.deepEqual(
+        reasons.map((reason) => reason !== undefined),
+        [false, true, false, false],
+      );
+      assert.ok(bench.database.isDuplicate(reasons[1]));
+      // On PostgreSQL the row may be another instance's of this moment, and the unit different once it sees that row.
+      const attempts = store.name === 'PostgreSQL' ? [1, 1, 1] : [1];
+      assert.deepEqual(sizes(bench), [1, 4, 1, ...attempts, 1, 1]);
+      assert.deepEqual(await bench.ids(), range(4));
+    });
+
+    test('a fault of the program in one unit is its own: the others are carried out, and the next group too', async (t) => {
+      const bench = await open(t, store);
+      const settled = await submitAll(bench, [{ id: 1 }, { id: 2, faulty: true }, { id: 3 }]);
+      assert.deepEqual(
+        reasonsOf(settled).map((reason) => reason?.constructor),
+        [undefined, TypeError, undefined],
+      );
+      assert.equal(await bench.submit({ id: 4 }), 4);
+      assert.deepEqual(await bench.ids(), [1, 3, 4]);
+    });
+
+    test('a database out of reach refuses the whole group with 503 and nothing is tried twice; later groups are carried out', async (t) => {
+      const bench = await open(t, store);
+      await bench.submit({ id: 1 });
+      // A megabyte each: more than the pages that are left.
+      const units = range(5, 2).map((id) => ({ id, text: 'x'.repeat(1_000_000) }));
+      const { breakIt, mend } = store.name === 'PostgreSQL' ? cutConnections(bench) : fillDisk(bench);
+      await breakIt();
+      const settled = await submitAll(bench, units);
+      for (const reason of reasonsOf(settled)) {
+        assert.ok(reason instanceof ServiceError);
+        assert.equal(reason.code, 'SERVICE_UNAVAILABLE');
+        assert.ok(bench.database.isUnavailable(reason.cause), String(reason.cause));
+      }
+      assert.deepEqual(sizes(bench), [1, 5]);
+      await mend();
+      assert.deepEqual(await bench.ids(), [1]);
+      assert.equal(await bench.submit({ id: 9 }), 9);
+      assert.deepEqual(await bench.ids(), [1, 9]);
+    });
+  });
+}
+
+type Outage = { breakIt(): Promise<unknown>; mend(): Promise<unknown> };
+
+/** SQLite may use no more pages than it has: to it, a full disk. */
+function fillDisk({ database }: Bench): Outage {
+  const limitPages = (count: number) => database.transaction((tx) => sql.raw(`pragma max_page_count = ${count}`).execute(tx));
+  return { breakIt: () => limitPages(1), mend: () => limitPages(1_000_000) };
+}
+
+/** Every connection to the database is cut while the group's transaction is open. */
+function cutConnections(bench: Bench): Outage {
+  return {
+    async breakIt() {
+      bench.meanwhile = async () => {
+        const client = new pg.Client(bench.url);
+        await client.connect();
+        await client.query(
+          'select pg_terminate_backend(pid) from pg_stat_activity where datname = current_database() and pid <> pg_backend_pid()',
+        );
+        await client.end();
+      };
+    },
+    mend: async () => undefined,
+  };
+}

@@ -1,0 +1,162 @@
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import fc from 'fast-check';
+
+import { SlidingWindow, type WindowState } from '../../src/kit/window.ts';
+
+const minuteMs = 60_000;
+
+/** The plainest sliding window there is: every moment, in a list. */
+class NaiveWindow {
+  readonly #lengthMs: number;
+  #moments: number[] = [];
+
+  constructor(lengthMs: number) {
+    this.#lengthMs = lengthMs;
+  }
+
+  count(now: number): number {
+    return this.#moments.filter((moment) => moment > now - this.#lengthMs).length;
+  }
+
+  add(now: number): void {
+    this.#moments.push(now);
+  }
+
+  takeBack(now: number): void {
+    // What has left the window already is not there to be taken back.
+    if (this.count(now) > 0) this.#moments.pop();
+  }
+
+  peek(now: number, limit: number): WindowState {
+    const counted = this.#moments.filter((moment) => moment > now - this.#lengthMs);
+    const allowed = counted.length < limit;
+    // The moment after which fewer than `limit` are left.
+    const leaving = counted[counted.length - limit];
+    return {
+      allowed,
+      remaining: Math.max(0, limit - counted.length),
+      retryAfterMs: allowed ? 0 : leaving! + this.#lengthMs - now,
+      resetMs: counted.length === 0 ? 0 : counted[0]! + this.#lengthMs - now,
+    };
+  }
+}
+
+const step = fc.oneof(
+  {
+    weight: 6,
+    arbitrary: fc.record({
+      kind: fc.constant('request' as const),
+      afterMs: fc.oneof(fc.constant(0), fc.integer({ min: 0, max: 40 }), fc.constant(minuteMs)),
+    }),
+  },
+  { weight: 1, arbitrary: fc.record({ kind: fc.constant('take back' as const), afterMs: fc.constant(0) }) },
+  { weight: 1, arbitrary: fc.record({ kind: fc.constant('other limit' as const), afterMs: fc.constant(0) }) },
+);
+
+describe('A sliding window', () => {
+  test('lets exactly the limit through, and no more until the first has left', () => {
+    const window = new SlidingWindow(minuteMs);
+    for (let request = 0; request < 60; request += 1) {
+      assert.equal(window.peek(0, 60).allowed, true);
+      window.add(0, 60);
+    }
+    assert.deepEqual(window.peek(0, 60), { allowed: false, remaining: 0, retryAfterMs: minuteMs, resetMs: minuteMs });
+    assert.equal(window.peek(minuteMs - 1, 60).allowed, false);
+    assert.deepEqual(window.peek(minuteMs, 60), { allowed: true, remaining: 60, retryAfterMs: 0, resetMs: 0 });
+  });
+
+  test('counts nothing when it is only asked', () => {
+    const window = new SlidingWindow(minuteMs);
+    for (let question = 0; question < 100; question += 1) assert.equal(window.peek(question, 1).remaining, 1);
+    assert.equal(window.isEmpty(100), true);
+  });
+
+  test('may be forgotten once all it counted has left', () => {
+    const window = new SlidingWindow(minuteMs);
+    window.add(0, 60);
+    assert.equal(window.isEmpty(minuteMs - 1), false);
+    assert.equal(window.isEmpty(minuteMs), true);
+  });
+
+  test('takes back what was counted last, and nothing when it is empty', () => {
+    const window = new SlidingWindow(minuteMs);
+    window.takeBack();
+    window.add(0, 2);
+    window.add(10, 2);
+    assert.equal(window.peek(10, 2).allowed, false);
+    window.takeBack();
+    assert.deepEqual(window.peek(10, 2), { allowed: true, remaining: 1, retryAfterMs: 0, resetMs: minuteMs - 10 });
+    window.takeBack();
+    assert.equal(window.isEmpty(10), true);
+  });
+
+  test('names a wait that helps when the limit has become smaller meanwhile', () => {
+    const window = new SlidingWindow(minuteMs);
+    for (const moment of [0, 10, 20, 30]) window.add(moment, 10);
+    const { allowed, retryAfterMs } = window.peek(30, 2);
+    assert.equal(allowed, false);
+    assert.equal(window.peek(30 + retryAfterMs - 1, 2).allowed, false);
+    assert.equal(window.peek(30 + retryAfterMs, 2).allowed, true);
+  });
+
+  test('says, whatever happens, what a plain list of moments says', () => {
+    fc.assert(
+      fc.property(
+        fc.integer({ min: 1, max: 6 }),
+        fc.constantFrom(100, minuteMs),
+        fc.array(step, { maxLength: 60 }),
+        (limit, lengthMs, steps) => {
+          const window = new SlidingWindow(lengthMs);
+          const naive = new NaiveWindow(lengthMs);
+          let now = 1_000_000;
+          for (const { kind, afterMs } of steps) {
+            now += afterMs;
+            if (kind === 'other limit') {
+              assert.deepEqual(window.peek(now, limit + 2), naive.peek(now, limit + 2));
+              continue;
+            }
+            const state = window.peek(now, limit);
+            assert.deepEqual(state, naive.peek(now, limit));
+            if (kind === 'take back') {
+              window.takeBack();
+              naive.takeBack(now);
+            } else if (state.allowed) {
+              window.add(now, limit);
+              naive.add(now);
+            }
+          }
+          assert.deepEqual(window.peek(now, limit), naive.peek(now, limit));
+        },
+      ),
+      { numRuns: 500 },
+    );
+  });
+
+  test('never exceeds a limit above 4,096 either, and the wait it names helps', () => {
+    const gaps = fc.array(fc.integer({ min: 0, max: 3 }), { minLength: 50, maxLength: 50 });
+    fc.assert(
+      fc.property(gaps, (pattern) => {
+        const lengthMs = 10_000;
+        const limit = 5_000;
+        const window = new SlidingWindow(lengthMs);
+        const passed: number[] = [];
+        let now = 0;
+        for (let request = 0; request < 12_000; request += 1) {
+          now += pattern[request % pattern.length]!;
+          const { allowed, retryAfterMs } = window.peek(now, limit);
+          if (!allowed) {
+            assert.ok(retryAfterMs >= 1 && retryAfterMs <= lengthMs + Math.ceil(lengthMs / 4096));
+            now += Math.ceil(retryAfterMs);
+            assert.equal(window.peek(now, limit).allowed, true);
+          }
+          window.add(now, limit);
+          passed.push(now);
+          const earlier = passed[passed.length - 1 - limit];
+          assert.ok(earlier === undefined || now - earlier >= lengthMs, `${limit + 1} requests within ${now - earlier!} ms`);
+        }
+      }),
+      { numRuns: 20 },
+    );
+  });
+});

@@ -1,0 +1,407 @@
+import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
+import { describe, test } from 'node:test';
+import { Ajv2020 } from 'ajv/dist/2020.js';
+import addFormats from 'ajv-formats';
+
+import { apiPrefix, prefixesOf, routes } from '../src/handoff/model/api.ts';
+import { createExample } from '../src/handoff/model/examples.ts';
+import { errorCodes } from '../src/kit/errors.ts';
+import type { Route } from '../src/kit/route.ts';
+import {
+  type CallOptions,
+  createPacket,
+  newTenant,
+  packetRequest,
+  startService,
+  type TestAnswer,
+  type TestService,
+} from './support/service.ts';
+import { sendRaw } from './support/socket.ts';
+
+type Json = Record<string, unknown>;
+
+interface Content {
+  schema: Json;
+  example?: unknown;
+}
+
+interface Operation {
+  operationId: string;
+  parameters: { name: string; in: string; example?: unknown; schema: Json }[];
+  requestBody?: { content: Record<string, Content> };
+  responses: Record<string, { headers?: Record<string, Json>; content?: Record<string, Content> }>;
+  security?: unknown[];
+}
+
+interface Description {
+  info: { version: string };
+  paths: Record<string, Record<string, Operation>>;
+  components: { schemas: Record<string, Json>; headers: Record<string, Json> };
+}
+
+const exported = JSON.parse(readFileSync(new URL('../openapi/handoff.json', import.meta.url), 'utf8')) as Description;
+
+/** Every operation, and where it stands in the document as a JSON pointer. */
+const operations = Object.entries(exported.paths).flatMap(([path, methods]) =>
+  Object.entries(methods).map(([method, operation]) => ({
+    path,
+    method: method.toUpperCase(),
+    operation,
+    pointer: `/paths/${pointerPart(path)}/${method}`,
+  })),
+);
+const operationOf = (id: string) => operations.find(({ operation }) => operation.operationId === id)!;
+
+function pointerPart(part: string): string {
+  return encodeURIComponent(part.replaceAll('~', '~0').replaceAll('/', '~1'));
+}
+
+/** A validator of JSON Schema 2020-12 that knows the document, and the same document with every object closed. */
+function createValidator(): (value: unknown, pointer: string, closed?: boolean) => string[] {
+  const ajv = new Ajv2020({ strict: true, strictTypes: false, allErrors: true, validateSchema: true });
+  (addFormats as unknown as (ajv: Ajv2020) => void)(ajv);
+  ajv.addVocabulary(['openapi', 'info', 'servers', 'tags', 'security', 'paths', 'components']);
+  ajv.addSchema(exported, 'open');
+  ajv.addSchema(close(exported) as Json, 'closed');
+  return (value, pointer, closed = false) => {
+    const validate = ajv.compile({ $ref: `${closed ? 'closed' : 'open'}#${pointer}` });
+    validate(value);
+    return (validate.errors ?? []).map(({ instancePath, message, params }) => `${instancePath} ${message} ${JSON.stringify(params)}`);
+  };
+}
+
+/** The schemas with no property allowed beyond those they name. */
+function close(node: unknown): unknown {
+  if (Array.isArray(node)) return node.map(close);
+  if (typeof node !== 'object' || node === null) return node;
+  const { type, properties } = node as Json;
+  const isObject = type === 'object' && typeof properties === 'object';
+  const entries = Object.entries(node).map(([key, value]) => [key, close(value)]);
+  return { ...Object.fromEntries(entries), ...(isObject ? { additionalProperties: false } : {}) };
+}
+
+const errorsIn = createValidator();
+
+describe('the API description', () => {
+  for (const prefix of ['', apiPrefix]) {
+    test(`at ${prefix}/openapi.json equals the export that is committed`, async (t) => {
+      const service = await startService(t);
+      const answer = await service.call('GET', `/${prefix}/openapi.json`, { key: null });
+      assert.equal(answer.status, 200);
+      assert.deepEqual(answer.body, exported);
+    });
+  }
+
+  test('has every route of the service, and no other', () => {
+    const described = operations.map(({ method, path, operation }) => `${operation.operationId}: ${method} ${path}`).sort();
+    const declared = Object.values<Route>(routes).map((route) => `${route.id}: ${route.method} ${prefixesOf(route)[0]}${route.path}`);
+    assert.deepEqual(described, declared.sort());
+  });
+
+  test('says of every path which methods it has, as the service does to any other', async (t) => {
+    const service = await startService(t);
+    for (const [path, methods] of Object.entries(exported.paths)) {
+      const answer = await service.call('PUT', `/${concrete(path)}`);
+      assert.equal(answer.status, 405, path);
+      const allow = String(answer.headers.allow).split(', ').sort();
+      assert.deepEqual(
+        allow,
+        Object.keys(methods)
+          .map((method) => method.toUpperCase())
+          .sort(),
+        path,
+      );
+    }
+  });
+
+  test('says of every operation whether it takes a key', async (t) => {
+    const service = await startService(t);
+    for (const { method, path, operation } of operations) {
+      const isPublic = operation.security?.length === 0;
+      const answer = await service.call(method, `/${concrete(path)}`, { key: null });
+      assert.equal(answer.status, isPublic ? 200 : 401, `${method} ${path}`);
+    }
+  });
+
+  test('has a meaning for every operation, parameter and answer', () => {
+    for (const { operation } of operations) {
+      const { summary, description, parameters, responses } = operation as unknown as {
+        summary: string;
+        description: string;
+        parameters: { name: string; description?: string }[];
+        responses: Record<string, { description: string }>;
+      };
+      assert.ok(summary.length > 0 && description.length > summary.length + 1, `${operation.operationId} is described beyond its summary`);
+      for (const { name, description: text = '' } of parameters) assert.ok(text.length > 0, `${operation.operationId}: ${name}`);
+      for (const [status, { description: text }] of Object.entries(responses))
+        assert.ok(text.length > 0, `${operation.operationId}: ${status}`);
+    }
+  });
+
+  test('leaves out what has a default: limit and offset are not required', () => {
+    for (const { operation } of operations) {
+      for (const parameter of operation.parameters as { name: string; required?: boolean; schema: Json }[]) {
+        if (parameter.schema.default !== undefined) assert.equal(parameter.required, false, `${operation.operationId}: ${parameter.name}`);
+      }
+    }
+  });
+});
+
+/** A path with an id that nothing has in place of each parameter. */
+function concrete(path: string): string {
+  return path.replace(/\{\w+\}/g, '0197b5a6-8c3e-7f01-9a2b-3c4d5e6f7a8b');
+}
+
+describe('every example', () => {
+  test('of a body fits the schema beside it', () => {
+    let examples = 0;
+    for (const { operation, pointer } of operations) {
+      const bodies = [
+        ...Object.entries(operation.requestBody?.content ?? {}).map(
+          ([type, content]) => [`requestBody/content/${pointerPart(type)}`, content] as const,
+        ),
+        ...Object.entries(operation.responses).flatMap(([status, { content = {} }]) =>
+          Object.entries(content).map(([type, body]) => [`responses/${status}/content/${pointerPart(type)}`, body] as const),
+        ),
+      ];
+      for (const [place, { example }] of bodies) {
+        assert.notEqual(example, undefined, `${operation.operationId} has an example at ${place}`);
+        assert.deepEqual(errorsIn(example, `${pointer}/${place}/schema`), [], `${operation.operationId} at ${place}`);
+        examples += 1;
+      }
+    }
+    assert.ok(examples > operations.length);
+  });
+
+  test('of an answer has no field that its schema does not name', () => {
+    for (const { operation, pointer } of operations) {
+      for (const [status, { content = {} }] of Object.entries(operation.responses)) {
+        const body = content['application/json'];
+        if (body === undefined) continue;
+        const place = `${pointer}/responses/${status}/content/${pointerPart('application/json')}/schema`;
+        assert.deepEqual(errorsIn(body.example, place, true), [], `${operation.operationId} ${status}`);
+      }
+    }
+  });
+
+  test('of a parameter fits its schema', () => {
+    let examples = 0;
+    for (const { operation, pointer } of operations) {
+      for (const [index, { name, example }] of operation.parameters.entries()) {
+        if (example === undefined) continue;
+        assert.deepEqual(errorsIn(example, `${pointer}/parameters/${index}/schema`), [], `${operation.operationId}: ${name}`);
+        examples += 1;
+      }
+    }
+    assert.ok(examples > 0);
+  });
+
+  test('inside a schema fits that schema', () => {
+    let examples = 0;
+    const visit = (node: unknown, pointer: string): void => {
+      if (typeof node !== 'object' || node === null) return;
+      const { examples: own, type } = node as { examples?: unknown[]; type?: string };
+      if (Array.isArray(own) && type !== undefined) {
+        for (const example of own) assert.deepEqual(errorsIn(example, pointer), [], pointer);
+        examples += own.length;
+      }
+      for (const [key, value] of Object.entries(node)) if (key !== 'examples') visit(value, `${pointer}/${pointerPart(key)}`);
+    };
+    visit(exported.components.schemas, '/components/schemas');
+    assert.ok(examples > 0);
+  });
+
+  test('of a request is one that the service takes', async (t) => {
+    const service = await startService(t);
+    const packet = await service.call('POST', '/packets', {
+      body: operationOf('createPacket').operation.requestBody!.content['application/json']!.example,
+    });
+    assert.equal(packet.status, 201);
+    const ids = { createPacket: '', chainPacket: packet.body.id, patchPacket: packet.body.id, claimPacket: packet.body.id };
+    // In an order in which each finds the packet as it needs it.
+    const others = ['batchCreate', 'batchClaim', 'batchComplete', 'chainPacket', 'claimPacket', 'patchPacket', 'createTenant', 'createKey'];
+    for (const id of others) {
+      const { method, path, operation } = operationOf(id);
+      const { example } = operation.requestBody!.content['application/json']!;
+      const answer = await service.call(method, `/${path.replace('{id}', ids[id as keyof typeof ids] ?? '')}`, { body: example });
+      assert.ok([200, 201].includes(answer.status), `${id}: ${answer.text}`);
+    }
+  });
+});
+
+describe('every error that is described', () => {
+  const failures = operations.flatMap(({ operation }) =>
+    Object.entries(operation.responses)
+      .filter(([status]) => Number(status) >= 400)
+      .map(([status, { content }]) => ({
+        name: `${operation.operationId} ${status}`,
+        status: Number(status),
+        body: content?.['application/json'],
+      })),
+  );
+
+  test('has the body with detail, code, field and status_code', () => {
+    assert.ok(failures.length > operations.length);
+    for (const { name, status, body } of failures) {
+      for (const required of requiredOf(body!.schema)) {
+        for (const field of ['detail', 'code', 'field', 'status_code']) assert.ok(required.includes(field), `${name}: ${field}`);
+      }
+      const example = body!.example as { status_code: number; code: keyof typeof errorCodes };
+      assert.equal(example.status_code, status, name);
+      assert.equal(errorCodes[example.code].status, status, name);
+    }
+  });
+
+  test('a system path too answers what is not HTTP with that body', async (t) => {
+    const service = await startService(t);
+    const address = await service.handoff.start();
+    for (const path of ['/health', '/ready', '/metrics']) {
+      const answer = await sendRaw(address, `GET ${path} HTTP/1.1\r\nHost: x\r\nContent-Length: many\r\n\r\n`);
+      assert.equal(answer.status, 400);
+      const { operation } = operations.find((one) => one.path === path)!;
+      assert.deepEqual(errorsIn(answer.body, responsePointer(operation.operationId, 400), true), []);
+    }
+  });
+});
+
+/** What each alternative of a schema requires. */
+function requiredOf(schema: Json): string[][] {
+  const { $ref, anyOf, required } = schema as { $ref?: string; anyOf?: Json[]; required?: string[] };
+  if (anyOf !== undefined) return anyOf.flatMap(requiredOf);
+  return $ref === undefined ? [required ?? []] : requiredOf(exported.components.schemas[$ref.split('/').at(-1)!]!);
+}
+
+function responsePointer(id: string, status: number): string {
+  return `${operationOf(id).pointer}/responses/${status}/content/${pointerPart('application/json')}/schema`;
+}
+
+/** Calls operations and holds each answer to what the description says of it. */
+function createChecker(service: TestService) {
+  const seen = new Set<string>();
+  return {
+    seen,
+    /** The answer of an operation, which must have this status, a described body, and only described headers of ours. */
+    async answer(
+      id: string,
+      status: number,
+      { id: packetId = '', query = '', ...options }: CallOptions & { id?: string; query?: string } = {},
+    ): Promise<TestAnswer> {
+      const { method, path, operation } = operationOf(id);
+      const answer = await service.call(method, `/${path.replace('{id}', packetId)}${query}`, options);
+      assert.equal(answer.status, status, `${id}: ${answer.text}`);
+      const described = operation.responses[status];
+      assert.ok(described !== undefined, `${id} may answer ${status}`);
+      if (described.content === undefined) assert.equal(answer.text, '', `${id} ${status} has no body`);
+      else if (described.content['application/json'] !== undefined) {
+        assert.deepEqual(errorsIn(answer.body, responsePointer(id, status), true), [], `${id} ${status}`);
+      } else assert.ok(String(answer.headers['content-type']).startsWith('text/plain'), `${id} ${status}`);
+      const own = Object.keys(answer.headers).filter((name) => /^(x-ratelimit-|etag$|retry-after$|idempotency-)/.test(name));
+      const names = Object.keys(described.headers ?? {}).map((name) => name.toLowerCase());
+      for (const name of own) assert.ok(names.includes(name), `${id} ${status}: the header ${name} is described`);
+      seen.add(id);
+      return answer;
+    },
+  };
+}
+
+describe('the answers of the service', () => {
+  test('are what the description says, from every operation', async (t) => {
+    const service = await startService(t, { settings: { SERVICE_RATE_LIMIT_PER_MINUTE: '10000' } });
+    const { answer, seen } = createChecker(service);
+
+    const body = packetRequest({
+      hitl: { ...createExample.hitl, required: false },
+      dependencies: [{ id: 'x', type: 'api', description: 'Billing' }],
+    });
+    const headers = { 'Idempotency-Key': 'once' };
+    const { id } = (await answer('createPacket', 201, { body, headers })).body;
+    const again = await answer('createPacket', 201, { body, headers });
+    assert.equal(again.headers['idempotency-replayed'], 'true');
+
+    const unchanged = await answer('getPacket', 200, { id });
+    await answer('getPacket', 304, { id, headers: { 'if-none-match': String(unchanged.headers.etag) } });
+    await answer('claimPacket', 200, { id, body: { agent_id: 'resolver' } });
+    await answer('patchPacket', 200, {
+      id,
+      body: {
+        status: 'in_progress',
+        context: {
+          conversation_state: [{ role: 'user', content: 'Hello', timestamp: '2026-03-01' }],
+          custom: { any: [1, { thing: null }] },
+        },
+        decisions: [{ id: 'd2', decision: 'Refund', rationale: 'Fair', alternatives: ['Voucher', 3] }],
+        actions: {
+          completed: [{ id: 'a1', description: 'Refund', result: 'Done', completed_by: 'resolver' }],
+          failed: [{ id: 'a2', description: 'Call', error: 'No answer' }],
+        },
+      },
+    });
+    await answer('patchPacket', 200, { id, body: { status: 'awaiting_human' } });
+    assert.equal((await answer('listAwaiting', 200)).body.total, 1);
+    await answer('respondPacket', 200, { id, body: { response: 'Approve', responded_by: 'dana', notes: 'Fine' } });
+    await answer('chainPacket', 201, { id, body });
+    assert.ok((await answer('packetHistory', 200, { id })).body.events.length > 4);
+    await answer('listPackets', 200);
+    await answer('listPackets', 200, { query: '?view=full&limit=1' });
+    assert.ok((await answer('searchPackets', 200, { query: '?q=charged' })).body.packets[0].snippet.length > 0);
+
+    const batch = await answer('batchCreate', 201, { body: { packets: [body, { nothing: true }] } });
+    assert.equal(batch.body.errors.length, 1);
+    const made = batch.body.created[0].id;
+    assert.equal((await answer('batchClaim', 200, { body: { packet_ids: [made, id, 'x'], agent_id: 'b' } })).body.errors.length, 2);
+    assert.equal((await answer('batchComplete', 200, { body: { packet_ids: [made, 'x'] } })).body.errors.length, 1);
+    await answer('deletePacket', 204, { id });
+    await answer('listAudit', 200);
+
+    const key = (await answer('createKey', 201, { body: { name: 'ci' } })).body;
+    await answer('listKeys', 200);
+    await answer('deleteKey', 204, { id: key.id });
+    const tenant = (await answer('createTenant', 201, { body: { name: 'Acme', tier: 'pro', handoffs_per_day: 3 } })).body;
+    await answer('getTenant', 200, { id: tenant.id });
+    await answer('patchTenant', 200, { id: tenant.id, body: { handoffs_per_day: null } });
+    await answer('createKey', 201, { body: { name: 'first', tenant_id: tenant.id } });
+    await answer('listTenantKeys', 200, { id: tenant.id });
+    await answer('listTenants', 200);
+    await answer('deleteTenant', 204, { id: tenant.id });
+    await answer('health', 200, { key: null });
+    await answer('ready', 200, { key: null });
+    await answer('metrics', 200, { key: null });
+
+    assert.deepEqual([...seen].sort(), Object.keys(routes).sort());
+  });
+
+  test('are what the description says, where the service refuses', async (t) => {
+    const service = await startService(t, { settings: { SERVICE_RATE_LIMIT_PER_MINUTE: '10000' } });
+    const { answer } = createChecker(service);
+    const { id } = await createPacket(service);
+    const unknown = '0197b5a6-8c3e-7f01-9a2b-3c4d5e6f7a8b';
+
+    await answer('createPacket', 400, { body: { metadata: {} } });
+    await answer('createPacket', 401, { body: {}, key: 'wrong' });
+    await answer('createPacket', 413, { body: { filler: 'x'.repeat(1_100_000) } });
+    await answer('createPacket', 415, { raw: 'x', headers: { 'content-type': 'text/plain' } });
+    await answer('batchCreate', 400, { body: { packets: [{}] } });
+    await answer('listPackets', 400, { query: '?limit=0' });
+    await answer('listPackets', 400, { query: '?cursor=x' });
+    await answer('searchPackets', 400, { query: '?q=' });
+    await answer('getPacket', 404, { id: unknown });
+    await answer('packetHistory', 404, { id: unknown });
+    await answer('patchPacket', 412, { id, body: { status: 'failed' }, headers: { 'if-match': '"7"' } });
+    await answer('claimPacket', 200, { id, body: { agent_id: 'a' } });
+    const refused = await answer('claimPacket', 409, { id, body: { agent_id: 'b' } });
+    assert.equal(refused.body.claimed_by.agent_id, 'a');
+    await answer('respondPacket', 409, { id, body: { response: 'yes', responded_by: 'dana' } });
+    await answer('deletePacket', 204, { id });
+    await answer('deletePacket', 409, { id });
+    await answer('claimPacket', 410, { id, body: { agent_id: 'b' } });
+    await answer('deleteKey', 404, { id: unknown });
+    await answer('getTenant', 404, { id: unknown });
+
+    const { key } = await newTenant(service, { handoffs_per_day: 0 });
+    await answer('createPacket', 429, { body: packetRequest(), key });
+    await answer('batchCreate', 429, { body: { packets: [packetRequest()] }, key });
+    await answer('deletePacket', 403, { id, query: '?hard=true', key });
+    await answer('listTenants', 403, { key });
+  });
+});

@@ -1,0 +1,165 @@
+import assert from 'node:assert/strict';
+import { execFile, spawn } from 'node:child_process';
+import { chmodSync, existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { delimiter, dirname, join } from 'node:path';
+import { createInterface } from 'node:readline';
+import { describe, type TestContext, test } from 'node:test';
+import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
+
+import { findProgram } from './support/programs.ts';
+import { adminKey, startService } from './support/service.ts';
+import { stores } from './support/stores.ts';
+
+const root = fileURLToPath(new URL('..', import.meta.url));
+const readme = readFileSync(join(root, 'README.md'), 'utf8');
+
+/** A block of code: the commands, or what the README says they answer. */
+interface Block {
+  readonly kind: string;
+  readonly text: string;
+}
+
+/** The code blocks of the section with this title. */
+function blocksOf(title: string): Block[] {
+  const [, rest = ''] = readme.split(`\n## ${title}\n`);
+  const [section = ''] = rest.split('\n## ');
+  return [...section.matchAll(/^```(\w+)\n(.*?)^```$/gms)].map(([, kind = '', text = '']) => ({ kind, text }));
+}
+
+const uuid = /[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}/g;
+
+/** What the README shows of an answer, as a pattern: `...` stands for anything, an id for any id; the rest is literal. */
+function patternOf(shown: string): RegExp {
+  const oneLine = shown.trim().replace(/,\n */g, ',');
+  const literal = oneLine.replaceAll(uuid, '<id>').replace(/[\\^$*+?.()|[\]{}]/g, '\\$&');
+  return new RegExp(`^${literal.replaceAll('\\.\\.\\.', '.*?').replaceAll('<id>', uuid.source)}$`, 's');
+}
+
+/** A folder with a `curl` in it that runs the stand-in. */
+function standInFolder(t: TestContext): string {
+  const folder = mkdtempSync(join(tmpdir(), 'baton-curl-'));
+  t.after(() => rmSync(folder, { recursive: true, force: true }));
+  writeFileSync(join(folder, 'curl'), `#!/bin/sh\nexec '${process.execPath}' '${join(root, 'test/support/curl.ts')}' "$@"\n`);
+  chmodSync(join(folder, 'curl'), 0o755);
+  return folder;
+}
+
+const mark = '--- end of block ---';
+
+/** What each of the commands wrote, carried out one after the other by one shell. */
+async function runInShell(commands: readonly string[], path: string): Promise<string[]> {
+  const script = commands.map((command) => `${command}\nprintf '\\n%s\\n' '${mark}'\n`).join('');
+  const { stdout, stderr } = await promisify(execFile)('sh', ['-c', script], { env: { ...process.env, PATH: path } });
+  assert.equal(stderr, '');
+  return stdout.split(`${mark}\n`).slice(0, -1);
+}
+
+const path = process.env.PATH ?? '';
+const programs = [
+  { name: 'a stand-in for curl', pathOf: (t: TestContext) => `${standInFolder(t)}${delimiter}${path}` },
+  ...(findProgram('curl') === undefined ? [] : [{ name: 'curl', pathOf: () => path }]),
+];
+
+for (const store of stores) {
+  describe(`The README's first handoff on ${store.name}`, () => {
+    for (const { name, pathOf } of programs) {
+      test(`every command works as pasted, and answers what is shown (with ${name})`, async (t) => {
+        const service = await startService(t, { store });
+        const address = await service.handoff.start();
+        const blocks = blocksOf('A first handoff');
+        const commands = blocks
+          .filter(({ kind }) => kind === 'sh')
+          .map(({ text }) => text.replace('http://localhost:8080', address).replace('KEY=svc_...', `KEY=${adminKey}`));
+        const written = await runInShell(commands, pathOf(t));
+
+        let last = -1;
+        let compared = 0;
+        for (const { kind, text } of blocks) {
+          if (kind === 'sh') last += 1;
+          else {
+            assert.match(written[last]!.trim(), patternOf(text), `The README shows for command ${last + 1}: ${text}`);
+            compared += 1;
+          }
+        }
+        assert.equal(compared, 7);
+        const { status, body } = await service.call('GET', '/packets?status=completed');
+        assert.equal(status, 200);
+        assert.equal(body.total, 1);
+      });
+    }
+  });
+}
+
+describe('The README', () => {
+  test('what it shows of an answer is not matched by another', () => {
+    const pattern = patternOf('{"id":"019cb8d3-f1a2-7c05-9a2b-3c4d5e6f7a8b",...,"status":"created",\n ...}');
+    assert.match('{"id":"01a1fdf1-4fe4-7775-bc43-c857cefeb1d0","version":"1.0.0","status":"created","revision":1}', pattern);
+    assert.doesNotMatch('{"id":"01a1fdf1-4fe4-7775-bc43-c857cefeb1d0","version":"1.0.0","status":"claimed","revision":1}', pattern);
+    assert.doesNotMatch('{"id":"7","version":"1.0.0","status":"created","revision":1}', pattern);
+  });
+
+  test('the first start prints the address and then the admin key, as shown', async (t) => {
+    const inherited = Object.entries(process.env).filter(([name]) => !name.startsWith('SERVICE_'));
+    const environment = {
+      ...Object.fromEntries(inherited),
+      SERVICE_HOST: '127.0.0.1',
+      SERVICE_PORT: '0',
+      SERVICE_DATABASE_URL: 'sqlite::memory:',
+    };
+    const child = spawn(process.execPath, ['src/start.ts'], { cwd: root, env: environment, stdio: ['ignore', 'pipe', 'inherit'] });
+    t.after(() => child.kill());
+    const lines: string[] = [];
+    for await (const line of createInterface({ input: child.stdout })) if (lines.push(line) === 2) break;
+    const shown = blocksOf('Two commands').find(({ kind }) => kind === 'text')!;
+    assert.match(lines.join('\n').replace(/:\d+$/m, ':8080'), patternOf(shown.text));
+  });
+
+  test('every command of npm that it names exists', () => {
+    const { scripts } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'));
+    const named = [...readme.matchAll(/npm (?:run )?(start|test|(?<=run )\w+)/g)].map(([, name = '']) => name);
+    assert.deepEqual([...new Set(named)].sort(), ['demo', 'start', 'test']);
+    for (const name of named) assert.equal(typeof scripts[name], 'string', name);
+  });
+
+  for (const document of ['README.md', 'CONTRIBUTING.md', 'docs/decisions/README.md', 'docs/decisions/0013-dependencies.md']) {
+    test(`every file that ${document} leads to is there`, () => {
+      const text = readFileSync(join(root, document), 'utf8');
+      const links = [...text.matchAll(/\]\(([^)#]+)(?:#[^)]*)?\)/g)].map(([, link = '']) => link).filter((link) => !/^https?:/.test(link));
+      assert.ok(links.length > 0);
+      assert.deepEqual(
+        links.filter((link) => !existsSync(join(root, dirname(document), link))),
+        [],
+      );
+    });
+  }
+});
+
+describe('The records of decisions', () => {
+  test('the dependencies have a row for every package of package.json, and for no other', () => {
+    const { dependencies, devDependencies } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'));
+    const record = readFileSync(join(root, 'docs/decisions/0013-dependencies.md'), 'utf8');
+    const rows = [...record.matchAll(/^\| `([^`]+)` \|/gm)].map(([, name = '']) => name);
+    assert.deepEqual(rows.sort(), [...Object.keys(dependencies), ...Object.keys(devDependencies)].sort());
+  });
+
+  test('every record of a decision is listed, and has its four parts', () => {
+    const folder = join(root, 'docs/decisions');
+    const index = readFileSync(join(folder, 'README.md'), 'utf8');
+    const records = readdirSync(folder).filter((name) => name !== 'README.md');
+    assert.ok(records.length > 0);
+    for (const record of records) {
+      assert.ok(index.includes(`](${record})`), record);
+      const text = readFileSync(join(folder, record), 'utf8');
+      const parts = [...text.matchAll(/^## (.*)$/gm)].map(([, title]) => title);
+      assert.deepEqual(
+        parts,
+        record.endsWith('-dependencies.md')
+          ? ['Context', 'Decision', 'Consequences']
+          : ['Context', 'Decision', 'Also weighed', 'Consequences'],
+        record,
+      );
+    }
+  });
+});
