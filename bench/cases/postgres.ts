@@ -73,6 +73,26 @@ async function againstBoss(run: Run, service: MeasuredService, url: string, ids:
   await boss.stop();
 }
 
+/** What pg-boss is asked for in a round. */
+function bossSides(boss: Program<BossTasks>, perRound: number): Record<'send' | 'fetch' | 'complete', Side> {
+  // pg-boss fetches one by one far more slowly than it sends.
+  const fewer = Math.floor(perRound / 4);
+  const data = JSON.parse(body) as object;
+  const filled = () => boss.call('fill', { body: data, count: fewer });
+  return {
+    send: { program: boss, run: () => boss.call('send', { body: data, count: perRound }) },
+    fetch: { program: boss, prepare: filled, run: () => boss.call('fetch', fewer) },
+    complete: {
+      program: boss,
+      async prepare() {
+        await filled();
+        await boss.call('fetch', fewer);
+      },
+      run: () => boss.call('complete', null),
+    },
+  };
+}
+
 async function compareWithBoss(
   run: Run,
   service: MeasuredService,
@@ -80,49 +100,16 @@ async function compareWithBoss(
   ids: readonly string[],
   perRound: number,
 ): Promise<void> {
-  const target = { better: 'more', asked: 1, stretch: 3 } as const;
-  // pg-boss fetches one by one far more slowly than it sends.
-  const fewer = Math.floor(perRound / 4);
-  const data = JSON.parse(body) as object;
-  const send: Side = { program: boss, run: () => boss.call('send', { body: data, count: perRound }) };
-  const fetch: Side = {
-    program: boss,
-    prepare: () => boss.call('fill', { body: data, count: fewer }),
-    run: () => boss.call('fetch', fewer),
-  };
-  const complete: Side = {
-    program: boss,
-    async prepare() {
-      await boss.call('fill', { body: data, count: fewer });
-      await boss.call('fetch', fewer);
-    },
-    run: () => boss.call('complete', null),
-  };
-  report(run, figureOf('PostgreSQL: create', 'pg-boss send', await compare(run.rounds, send, creating(run, service, perRound)), target));
-  report(
-    run,
-    figureOf(
-      'PostgreSQL: claim',
-      'pg-boss fetch',
-      await compare(
-        run.rounds,
-        fetch,
-        taking(run, service, ids, perRound, (id) => [claimOf(id)]),
-      ),
-      target,
-    ),
-  );
-  report(
-    run,
-    figureOf(
-      'PostgreSQL: complete',
-      'pg-boss complete',
-      await compare(
-        run.rounds,
-        complete,
-        taking(run, service, ids, perRound, (id) => [completeOf(id)]),
-      ),
-      target,
-    ),
-  );
+  const { send, fetch, complete } = bossSides(boss, perRound);
+  const claimed = taking(run, service, ids, perRound, (id) => [claimOf(id)]);
+  const completed = taking(run, service, ids, perRound, (id) => [completeOf(id)]);
+  const pairs: [string, string, Side, Side][] = [
+    ['create', 'send', send, creating(run, service, perRound)],
+    ['claim', 'fetch', fetch, claimed],
+    ['complete', 'complete', complete, completed],
+  ];
+  for (const [name, theirs, ceiling, product] of pairs) {
+    const compared = await compare(run.rounds, ceiling, product);
+    report(run, figureOf(`PostgreSQL: ${name}`, `pg-boss ${theirs}`, compared, { better: 'more', asked: 1, stretch: 3 }));
+  }
 }

@@ -18,39 +18,49 @@ export interface Thread<T extends Tasks> {
   stop(): Promise<void>;
 }
 
-/** Starts a thread on a module of ours that calls `serveTasks`. `data` is what `threadData` gives there. */
+/**
+ * A thread on a module of ours that calls `serveTasks`; `data` is what `threadData` gives there. It starts at the first
+ * call and, should it fail, again at the next. It keeps the process alive only while a call is open.
+ */
 export function startThread<T extends Tasks>(entry: URL, data: unknown): Thread<T> {
-  const worker = new Worker(entry, { workerData: data });
   const open = new Map<number, { resolve(value: unknown): void; reject(error: unknown): void }>();
+  let worker: Worker | undefined;
   let lastId = 0;
-  let failure: Error | undefined;
 
-  worker.on('message', (reply: Reply) => {
-    const waiting = open.get(reply.id);
-    open.delete(reply.id);
-    if ('error' in reply) waiting?.reject(Object.assign(reply.error as object, reply.codes));
-    else waiting?.resolve(reply.result);
-  });
-  const failAll = (error: Error) => {
-    failure = error;
-    for (const { reject } of open.values()) reject(error);
-    open.clear();
-  };
-  worker.on('error', failAll);
-  worker.on('exit', () => failAll(new Error('The thread has stopped.')));
+  function running(): Worker {
+    if (worker !== undefined) return worker;
+    const started = new Worker(entry, { workerData: data });
+    started.on('message', (reply: Reply) => {
+      const waiting = open.get(reply.id);
+      open.delete(reply.id);
+      if (open.size === 0) started.unref();
+      if ('error' in reply) waiting?.reject(Object.assign(reply.error as object, reply.codes));
+      else waiting?.resolve(reply.result);
+    });
+    const failAll = (error: Error) => {
+      if (worker === started) worker = undefined;
+      for (const { reject } of open.values()) reject(error);
+      open.clear();
+    };
+    started.on('error', failAll);
+    started.on('exit', () => failAll(new Error('The thread has stopped.')));
+    worker = started;
+    return started;
+  }
 
   return {
     call(task, argument) {
       const answered = new Promise((resolve, reject) => {
-        if (failure !== undefined) return reject(failure);
+        const thread = running();
         lastId += 1;
         open.set(lastId, { resolve, reject });
-        worker.postMessage({ id: lastId, task, argument } satisfies Call);
+        thread.ref();
+        thread.postMessage({ id: lastId, task, argument } satisfies Call);
       });
       return answered as ReturnType<T[typeof task]>;
     },
     async stop() {
-      await worker.terminate();
+      await worker?.terminate();
     },
   };
 }

@@ -5,11 +5,8 @@ import { createLoop } from '../../src/kit/loop.ts';
 
 /** A promise and what settles it. */
 function gate(): { passed: Promise<void>; open(): void } {
-  let open = () => undefined as void;
-  const passed = new Promise<void>((resolve) => {
-    open = resolve;
-  });
-  return { passed, open };
+  const { promise, resolve } = Promise.withResolvers<void>();
+  return { passed: promise, open: () => resolve() };
 }
 
 const noError = (error: unknown) => assert.fail(`A round failed: ${error}`);

@@ -8,12 +8,12 @@ export const packetVersion = '1.0.0';
 const anyJson = (description: string) => Type.Unknown({ description });
 
 export const SourceAgent = Type.Object(
-  { id: indexedName("The agent's id."), name: name("The agent's name."), framework: name('What the agent runs on.') },
+  { id: indexedName("The agent's id."), name: name("The agent's name."), framework: prose('What the agent runs on.') },
   { description: 'The agent that hands over.' },
 );
 
 export const TargetAgent = Type.Object(
-  { id: indexedName("The agent's id."), name: name("The agent's name."), framework: Type.Optional(name('What the agent runs on.')) },
+  { id: indexedName("The agent's id."), name: name("The agent's name."), framework: Type.Optional(prose('What the agent runs on.')) },
   { description: 'The agent that is meant to go on.' },
 );
 
@@ -24,7 +24,7 @@ export const Turn = Type.Object({
 });
 
 export const Artifact = Type.Object({
-  key: name('What the artifact is called.'),
+  key: prose('What the artifact is called.'),
   value: anyJson('Any JSON.'),
   content_type: Type.Optional(prose('A media type.')),
 });
@@ -167,14 +167,14 @@ export const ClaimRequest = Type.Object(
   {
     agent_id: name('The id of the agent that takes the packet.'),
     agent_name: Type.Optional(name('Its name; the id if left out.')),
-    framework: Type.Optional(name('What it runs on.')),
+    framework: Type.Optional(prose('What it runs on.')),
   },
   closed,
 );
 
 export const RespondRequest = Type.Object(
   {
-    response: statement("The person's answer."),
+    response: prose("The person's answer."),
     responded_by: name('Who answers.'),
     notes: Type.Optional(prose('What else there is to say.')),
   },

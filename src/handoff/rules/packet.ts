@@ -263,6 +263,8 @@ function patch(packet: Packet, request: PatchRequest, agentId: string | undefine
   const actor = actorOf(packet, agentId);
   const details = changed.length > 0 ? { fields: changed } : {};
   if (!moves) {
+    if (packet.status === 'awaiting_human' && merged.hitl === null)
+      throw invalid('hitl', 'The packet awaits an answer; its question stays until it moves on.');
     const event = { event_type: 'updated', type: 'packet.updated', actor, details };
     return { packet: touched(withDeadline(merged), now), events: [event], searchable: true };
   }

@@ -1,31 +1,45 @@
 import type { Packet } from '../model/packet.ts';
 
-/** A packet as lists show it: everything at its top level but the long parts, which are counted instead. */
-export function summarize(packet: Packet): Record<string, unknown> {
-  const { context, decisions, actions, dependencies, ...rest } = packet;
-  return {
-    ...rest,
-    context: { summary: context.summary },
-    counts: {
-      decisions: decisions.length,
-      pending: actions.pending.length,
-      completed: actions.completed.length,
-      failed: actions.failed.length,
-      dependencies: dependencies.length,
-      turns: context.conversation_state.length,
-      artifacts: context.artifacts.length,
-    },
-  };
+/** A packet as it goes out, and as lists show it, both as JSON text. */
+interface Printed {
+  readonly packet: string;
+  /** Everything at its top level but the long parts, which are counted instead. */
+  readonly summary: string;
 }
 
-const texts = new WeakMap<Packet, string>();
+const printed = new WeakMap<Packet, Printed>();
 
-/** A packet as it goes out, as JSON text. Packets are never changed in place, so each is printed once. */
+/** Packets are never changed in place, so each is printed once, and what the two texts share is printed once for both. */
+function print(packet: Packet): Printed {
+  const known = printed.get(packet);
+  if (known !== undefined) return known;
+  const { context, decisions, actions, dependencies, hitl, claimed_by, claimed_at, created_at, updated_at, _links, ...front } = packet;
+  const head = JSON.stringify(front).slice(0, -1);
+  const tail = JSON.stringify({ hitl, claimed_by, claimed_at, created_at, updated_at, _links }).slice(1);
+  const long = JSON.stringify({ context, decisions, actions, dependencies }).slice(1, -1);
+  const counts = JSON.stringify({
+    decisions: decisions.length,
+    pending: actions.pending.length,
+    completed: actions.completed.length,
+    failed: actions.failed.length,
+    dependencies: dependencies.length,
+    turns: context.conversation_state.length,
+    artifacts: context.artifacts.length,
+  });
+  const texts = {
+    packet: `${head},${long},${tail}`,
+    summary: `${head},"context":{"summary":${JSON.stringify(context.summary)}},"counts":${counts},${tail}`,
+  };
+  printed.set(packet, texts);
+  return texts;
+}
+
+/** A packet as it goes out, as JSON text. */
 export function packetText(packet: Packet): string {
-  let text = texts.get(packet);
-  if (text === undefined) {
-    text = JSON.stringify(packet);
-    texts.set(packet, text);
-  }
-  return text;
+  return print(packet).packet;
+}
+
+/** A packet as lists show it, as JSON text. */
+export function summaryText(packet: Packet): string {
+  return print(packet).summary;
 }

@@ -135,7 +135,7 @@ export function createPacketService({ store, clock, newId, limits, onCreated }: 
   /** Changes many packets in one unit; each that is refused is reported and leaves the others alone. */
   async function changeEach(caller: Caller, ids: readonly string[], command: Command): Promise<{ changed: Packet[]; errors: ItemFault[] }> {
     const now = clock();
-    const known = ids.filter(isId);
+    const known = ids.map((id) => id.toLowerCase()).filter(isId);
     return store.of(caller.tenant_id).commit({
       packets: known,
       work(desk) {
@@ -143,8 +143,8 @@ export function createPacketService({ store, clock, newId, limits, onCreated }: 
         const errors: ItemFault[] = [];
         for (const id of ids) {
           try {
-            if (!isId(id)) throw notFound('packet');
-            changed.push(changeAt(desk, caller, id, command, undefined, now));
+            // An id that is none was not looked up, and is not found.
+            changed.push(changeAt(desk, caller, id.toLowerCase(), command, undefined, now));
           } catch (error) {
             errors.push({ packet_id: id, ...itemFault(error) });
           }

@@ -4,7 +4,7 @@ import type { Database, Row, Session } from '../../kit/sql/dialect.ts';
 import { createGroups, type Outcome } from '../../kit/sql/groups.ts';
 import type { Packet } from '../model/packet.ts';
 import { dueAt, type PacketEvent } from '../rules/packet.ts';
-import { packetText, summarize } from '../rules/summary.ts';
+import { packetText, summaryText } from '../rules/summary.ts';
 import type { Tables } from './tables.ts';
 
 /** The answer that a request with an idempotency key got. */
@@ -260,7 +260,7 @@ function packetRow(tenantId: string, packet: Packet): Row {
     priority: metadata.priority,
     hitl_required: hitl?.required === true ? 1 : 0,
     due_at: dueAt(packet),
-    summary: JSON.stringify(summarize(packet)),
+    summary: summaryText(packet),
     packet: packetText(packet),
   };
 }

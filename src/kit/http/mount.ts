@@ -142,11 +142,14 @@ export function createMount<Context>({ app, prefixes, admit, bodyLimit }: MountP
             if (request.body === undefined) throw new ServiceError('VALIDATION_ERROR', 'A JSON body is required.');
             body(request.body, rawBody?.length);
           }
-          const result = await handler({ params: request.params, query: request.query, body: request.body } as never, {
-            caller: context as Context,
-            headers: request.headers,
-            rawBody,
-          });
+          const result = await handler(
+            { params: lowerCase(request.params as Record<string, string>), query: request.query, body: request.body } as never,
+            {
+              caller: context as Context,
+              headers: request.headers,
+              rawBody,
+            },
+          );
           return respond(route, reply, successStatus, result);
         },
       });
@@ -165,6 +168,12 @@ function respond(route: Route, reply: FastifyReply, successStatus: number, resul
   // Only the fields that the declared schema names leave the service, so that a column can't leak.
   const shown = shape?.schema === undefined ? body : pick(shape.schema, body);
   return reply.type('application/json; charset=utf-8').send(JSON.stringify(shown));
+}
+
+/** Path parameters are ids, and a UUID may be written in either case (RFC 9562, 4). */
+function lowerCase(params: Record<string, string>): Record<string, string> {
+  for (const name in params) params[name] = params[name]!.toLowerCase();
+  return params;
 }
 
 /** A query parameter given twice is refused: each of ours has one meaning. So is NUL, which no database keeps in a text. */

@@ -4,7 +4,7 @@ import { describe, test } from 'node:test';
 import pg from 'pg';
 
 import { keyFrom, looksLikeKey } from '../../../src/handoff/rules/keys.ts';
-import { adminKey, newTenant, startService, type TestAnswer, type TestService } from '../../support/service.ts';
+import { adminKey, newTenant, packetRequest, startService, type TestAnswer, type TestService } from '../../support/service.ts';
 import { stores } from '../../support/stores.ts';
 
 const shownInLists = ['id', 'name', 'tier', 'prefix', 'admin', 'created_at'];
@@ -162,6 +162,21 @@ for (const store of stores) {
       }
       assert.equal((await create('other')).status, 409);
       assert.equal((await service.call('GET', '/keys', { key: tenant.key })).body.length, 2);
+    });
+  });
+
+  describe(`An idempotency key of POST /keys on ${store.name}`, () => {
+    test('used at once for two tenants, or for a packet too, serves one request; the other is 409', async (t) => {
+      const service = await startService(t, { store });
+      const tenants = await Promise.all([newTenant(service), newTenant(service)]);
+      for (let round = 0; round < 5; round += 1) {
+        const headers = { 'idempotency-key': `round ${round}` };
+        const answers = await Promise.all([
+          ...tenants.map(({ id }) => service.call('POST', '/keys', { headers, body: { name: 'ci', tenant_id: id } })),
+          service.call('POST', '/packets', { headers, body: packetRequest() }),
+        ]);
+        assert.deepEqual(statusesOf(answers), [201, 409, 409]);
+      }
     });
   });
 

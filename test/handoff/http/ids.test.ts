@@ -1,0 +1,49 @@
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+
+import { createPacket, packetRequest, startService } from '../../support/service.ts';
+import { stores } from '../../support/stores.ts';
+
+for (const store of stores) {
+  describe(`ids on ${store.name}`, () => {
+    test('an id is found in upper case as in lower case, in a path and in a body', async (t) => {
+      const service = await startService(t, { store });
+      const { id } = await createPacket(service);
+      const upper = id.toUpperCase();
+      assert.equal((await service.call('GET', `/packets/${upper}`)).body.id, id);
+      const claimed = await service.call('POST', '/packets/batch/claim', { body: { packet_ids: [upper, id], agent_id: 'one' } });
+      assert.equal(claimed.status, 200);
+      assert.deepEqual(
+        claimed.body.claimed.map((packet: { id: string }) => packet.id),
+        [id],
+      );
+      assert.equal(claimed.body.errors[0].code, 'CONFLICT');
+      const child = await service.call('POST', '/packets', { body: packetRequest({ parent_packet_id: upper }) });
+      assert.equal(child.status, 201);
+      assert.equal(child.body.parent_packet_id, id);
+    });
+
+    test('400 on hitl: the question of a packet that awaits an answer can not be removed', async (t) => {
+      const service = await startService(t, { store });
+      const { id } = await createPacket(service, { hitl: { required: true, reason: '', question: 'Go on?' } });
+      assert.equal((await service.call('PATCH', `/packets/${id}`, { body: { status: 'awaiting_human' } })).status, 200);
+      const refused = await service.call('PATCH', `/packets/${id}`, { body: { hitl: null } });
+      assert.equal(refused.status, 400);
+      assert.equal(refused.body.field, 'hitl');
+      assert.equal((await service.call('PATCH', `/packets/${id}`, { body: { status: 'failed', hitl: null } })).body.hitl, null);
+    });
+
+    test('texts that are neither ids, names nor statements may be empty', async (t) => {
+      const service = await startService(t, { store });
+      const packet = await createPacket(service, {
+        metadata: { source_agent: { id: 'a', name: 'A', framework: '' }, target_agent: { id: 'b', name: 'B', framework: '' } },
+        context: { summary: 'One', artifacts: [{ key: '', value: null }] },
+        hitl: { required: true, reason: '', question: 'Go on?' },
+      });
+      assert.equal((await service.call('PATCH', `/packets/${packet.id}`, { body: { status: 'awaiting_human' } })).status, 200);
+      const answered = await service.call('POST', `/packets/${packet.id}/respond`, { body: { response: '', responded_by: 'dana' } });
+      assert.equal(answered.status, 200);
+      assert.equal(answered.body.hitl.response, '');
+    });
+  });
+}
