@@ -87,18 +87,21 @@ async function main({ names, options, out }: Command): Promise<void> {
   };
   say(`${describeMachine()}.`);
   const run = await startRun(options, { report, say });
-  try {
-    for (const name of names) await cases[name]!(run);
-  } finally {
-    await run.stop();
-    console.log(`\n${tableOf(figures)}`);
-    if (out !== undefined) writeFileSync(out, markdownOf(figures, lines));
+  for (const name of names) {
+    await cases[name]!(run).catch((error: unknown) => {
+      process.exitCode = 1;
+      say(`${name} failed: ${error instanceof Error ? error.message : error}`);
+    });
   }
+  await run.stop();
+  console.log(`\n${tableOf(figures)}`);
+  if (out !== undefined) writeFileSync(out, markdownOf(figures, lines));
 }
 
 try {
   await main(readCommand());
-  process.exit(0);
+  // Programs that a failed case left behind end with this one.
+  process.exit();
 } catch (error) {
   console.error(error instanceof Error ? error.message : error);
   process.exit(1);

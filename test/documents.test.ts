@@ -233,6 +233,47 @@ describe('the documents that repeat the code', () => {
   });
 });
 
+/** The sentences of a test file, as documents quote them: three dots stand for what the test fills in. */
+function sentencesOf(file: string): string[] {
+  return [...read(file).matchAll(/\btest\(\s*(?:`((?:[^`\\]|\\.)*)`|'((?:[^'\\\n]|\\.)*)'|"((?:[^"\\\n]|\\.)*)")/g)].map(([, ...kinds]) =>
+    kinds
+      .find((sentence) => sentence !== undefined)!
+      .replace(/\$\{[^}]*\}/g, '...')
+      .replace(/\\(.)/g, '$1'),
+  );
+}
+
+describe('docs/silences.md', () => {
+  const rows = read('docs/silences.md')
+    .split('\n')
+    .filter((line) => /^\| (?!Silence \||--- \|)/.test(line))
+    .map((line) =>
+      line
+        .slice(1, line.lastIndexOf('|'))
+        .split(/(?<!\\)\|/)
+        .map((cell) => cell.trim()),
+    );
+
+  test('has rows of a silence, our choice, a reason, and the tests that hold it or the words that it is not built yet', () => {
+    assert.ok(rows.length > 200, `${rows.length} rows`);
+    for (const cells of rows) {
+      assert.equal(cells.length, 4, cells[0]);
+      for (const cell of cells) assert.notEqual(cell, '', cells[0]);
+      assert.match(cells[3]!, /^(not built yet|`test\/[^`]+`(<br>`test\/[^`]+`)*)$/, cells[0]);
+    }
+  });
+
+  test('names only tests that are there', () => {
+    const missing = rows.flatMap(([silence, , , held]) =>
+      codeSpans(held!)
+        .map((span) => span.split(/: (.*)/s) as [file: string, sentence: string])
+        .filter(([file, sentence]) => !existsSync(join(root, file)) || !sentencesOf(file).includes(sentence))
+        .map(([file, sentence]) => `${silence}: ${file}: ${sentence}`),
+    );
+    assert.deepEqual(missing, []);
+  });
+});
+
 describe('Markdown files', () => {
   const files = projectFiles('**/*.md');
 

@@ -43,7 +43,7 @@ export interface Handoff {
 /** Wires a handoff service: settings, database, services, jobs, HTTP. The only file that knows every room. */
 export async function createHandoff(settings: Settings, world: World = {}): Promise<Handoff> {
   const { clock = systemClock, random = (bytes: Buffer) => void randomFillSync(bytes) } = world;
-  const destination = world.logs ?? pino.destination({ dest: 1, sync: false, minLength: 65_536, maxWrite: 131_072, periodicFlush: 100 });
+  const destination = world.logs ?? pino.destination({ dest: 1, sync: false, minLength: 4096, periodicFlush: 100 });
   const logger: Logger = pino({ level: settings.logLevel, base: { service: 'handoff' } }, destination);
   const newId = createIds(random);
   const tiers = tierLimits(settings);

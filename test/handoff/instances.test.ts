@@ -8,7 +8,9 @@ import { type Caller, createAccessService, defaultTenantId } from '../../src/han
 import { createPacketService } from '../../src/handoff/service/packets.ts';
 import { readHandoffSettings, tierLimits } from '../../src/handoff/settings.ts';
 import { openStore } from '../../src/handoff/store/store.ts';
+import type { Tables } from '../../src/handoff/store/tables.ts';
 import { createIds } from '../../src/kit/id.ts';
+import { isShared, openDatabase } from '../../src/kit/sql/database.ts';
 import { startProcess } from '../support/process.ts';
 import { createPacket, newTenant, packetRequest, startService, type TestAnswer, TestClock, type TestService } from '../support/service.ts';
 import { openPostgresDatabase, stores, type TestStore } from '../support/stores.ts';
@@ -254,7 +256,7 @@ describe('Instances that share a PostgreSQL', () => {
 for (const store of stores) {
   describe(`Requests of the same moment on ${store.name}`, () => {
     test('a packet removed for good takes with it what was done to it in the same commit', async (t) => {
-      const { packets, tenant, newPacket } = await openPackets(t, store);
+      const { url, packets, tenant, newPacket } = await openPackets(t, store);
       const id = await newPacket();
       const answers = await Promise.allSettled([
         packets.patch(caller, id, { status: 'awaiting_human', metadata: { tags: ['secret'] }, hitl: createExample.hitl }),
@@ -281,6 +283,12 @@ for (const store of stores) {
       assert.equal((await tenant.packets.page({ filter: {}, full: true, ...page })).total, 1);
       assert.equal((await tenant.packets.page({ filter: { tags: ['secret'] }, full: true, ...page })).total, 0);
       assert.equal((await tenant.packets.search([['charged']], {}, page)).total, 1);
+      // Nor are its tags left behind where no answer shows them.
+      if (!isShared(url)) return;
+      const database = openDatabase<Tables>(url);
+      t.after(() => database.close());
+      const tagged = await database.reads.selectFrom('packet_tags').select('packet_id').execute();
+      assert.ok(tagged.every(({ packet_id }) => packet_id !== id));
     });
 
     test('units of one commit see what the units before them did', async (t) => {
@@ -347,7 +355,7 @@ async function openPackets(t: TestContext, testStore: TestStore) {
   await createAccessService({ store, clock, newId, random: (bytes) => void bytes.fill(7) }).begin('a-key-of-sixteen-characters');
   const packets = createPacketService({ store, clock, newId, limits: tierLimits(readHandoffSettings({})), onCreated: () => undefined });
   const newPacket = async (): Promise<string> => JSON.parse((await packets.create(caller, packetRequest() as CreateRequest)).text).id;
-  return { packets, tenant: store.of(caller.tenant_id), newPacket };
+  return { url, packets, tenant: store.of(caller.tenant_id), newPacket };
 }
 
 const caller: Caller = {

@@ -21,18 +21,19 @@ function refusalOf(bytes: string | Buffer): ServiceError {
 
 const nested = (depth: number, open: string, close: string) => open.repeat(depth) + close.repeat(depth);
 
-/**
- * Names that look like syntax are the hard ones to count. None has a backslash in it: V8 13.6 misreads an escaped name
- * once it has read an object of the same shape with a backslash in that place.
- */
+/** Names that look like syntax are the hard ones to count and to read. */
 const hardName = fc
-  .oneof(fc.string({ unit: 'grapheme' }), fc.constantFrom('', '"', '":', 'a":1', '{', '}', ':', ',', '\u2028', '\ud83d\ude00', '__proto'))
-  .filter((name) => !name.includes('\\') && !['__proto__', 'constructor', 'prototype'].includes(name));
+  .oneof(
+    fc.string({ unit: 'grapheme' }),
+    fc.constantFrom('', '"', '":', '\\', '\\"', '\\\\', 'a":1', 'a\\nb', 'a\nbX', '{', '}', ':', ',', '\u2028', '\ud83d\ude00', '__proto'),
+  )
+  .filter((name) => !['__proto__', 'constructor', 'prototype'].includes(name));
 const document = fc.letrec<{ node: unknown }>((tie) => ({
   node: fc.oneof(
     { depthSize: 'small', withCrossShrink: true },
     hardName,
-    fc.double({ noNaN: true, noDefaultInfinity: true }),
+    // JSON.stringify writes -0 as 0.
+    fc.double({ noNaN: true, noDefaultInfinity: true }).map((number) => number + 0),
     fc.constantFrom(null, true, false),
     fc.constantFrom('\\', '\\"', '\\\\', '\\u0022:'),
     fc.array(tie('node'), { maxLength: 4 }),
@@ -41,14 +42,24 @@ const document = fc.letrec<{ node: unknown }>((tie) => ({
 })).node;
 
 describe('A JSON body', () => {
-  test('is read as JSON.parse reads it, whatever names and white space it has', () => {
+  test('is read as it was written, whatever names and white space it has', () => {
     fc.assert(
       fc.property(document, fc.constantFrom('', ' ', '\t', ' \r\n'), (value, gap) => {
-        const text = spell(value, gap);
-        assert.deepEqual(parse(text), JSON.parse(text));
+        assert.deepEqual(parse(spell(value, gap)), value);
       }),
-      { numRuns: 500 },
+      { numRuns: 2000 },
     );
+  });
+
+  test('is read the same whatever was read before it: no name is taken from another document', () => {
+    for (const [before, text] of [
+      ['{"x":1,"\\\\":2}', '{"x":1,"\\"":2}'],
+      ['{"x":1,"a\\\\nb":2}', '{"x":1,"a\\nbX":2}'],
+      ['{"y":{"z":[{"\\\\":1}]}}', '{"y":{"z":[{"\\"" : -1.5e3 },{"\\t":null}, [], {}, true]}}'],
+    ] as const) {
+      parse(before);
+      assert.equal(JSON.stringify(parse(text)), text.replaceAll(' ', '').replace('-1.5e3', '-1500'));
+    }
   });
 
   test('may repeat a name in different objects, or as text', () => {

@@ -12,7 +12,7 @@ export function mountAudit(mount: Mount<Caller>, store: Store): void {
     const filter: AuditFilter = {
       ...(actor === undefined ? {} : { actor }),
       ...(action === undefined ? {} : { action }),
-      ...(packet_id === undefined ? {} : { packet_id }),
+      ...(packet_id === undefined ? {} : { packet_id: packet_id.toLowerCase() }),
       ...(created_after === undefined ? {} : { created_after: momentOf(created_after) }),
       ...(created_before === undefined ? {} : { created_before: momentOf(created_before) }),
     };

@@ -13,9 +13,10 @@ import { entityTag } from '../rules/packet.ts';
 import { packetText } from '../rules/summary.ts';
 import { phrasesOf, searchableTexts, snippetOf } from '../rules/words.ts';
 import type { Caller } from '../service/access.ts';
-import type { BatchItem, CreateOptions, Idempotency, Made, PacketService } from '../service/packets.ts';
+import type { BatchItem, CreateOptions, Made, PacketService } from '../service/packets.ts';
 import type { PacketFilter } from '../store/packets.ts';
 import type { Store } from '../store/store.ts';
+import type { Idempotency } from '../store/units.ts';
 import { filterOf, statusesOf } from './query.ts';
 
 export interface PacketRoutesParts {

@@ -9,8 +9,7 @@ import { hashOf, keyBytes, keyFrom, looksLikeKey, prefixOf } from '../rules/keys
 import { defaultMaxKeys, isAbove } from '../rules/tiers.ts';
 import type { AuditNote, KeyAccess, KeyToStore } from '../store/access.ts';
 import type { Store } from '../store/store.ts';
-import { repeated } from '../store/units.ts';
-import type { Idempotency } from './packets.ts';
+import { type Idempotency, repeated } from '../store/units.ts';
 
 /** Who is calling: a key, and what its tenant allows. */
 export interface Caller {

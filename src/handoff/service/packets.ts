@@ -7,7 +7,7 @@ import { type Command, chained, decide, entityTag, newPacket } from '../rules/pa
 import { packetText } from '../rules/summary.ts';
 import { dailyCap, dayOf, secondsToMidnight, type TierLimits } from '../rules/tiers.ts';
 import type { Store } from '../store/store.ts';
-import { type Desk, type Remembered, repeated } from '../store/units.ts';
+import { type Desk, type Idempotency, type Remembered, repeated } from '../store/units.ts';
 import type { Caller } from './access.ts';
 
 export interface PacketServiceParts {
@@ -17,12 +17,6 @@ export interface PacketServiceParts {
   limits: Record<Tier, TierLimits>;
   /** Told, after the commit, how many packets a tenant created. */
   onCreated(tenantId: string, count: number): void;
-}
-
-/** A request's idempotency key, and what tells the request from another. */
-export interface Idempotency {
-  readonly key: string;
-  readonly fingerprint: string;
 }
 
 /** What a creating request may say besides its body. */
@@ -120,7 +114,8 @@ export function createPacketService({ store, clock, newId, limits, onCreated }: 
     requireMatch(before, ifMatch);
     const { packet, events, searchable } = decide(before, command, now);
     if (events.length === 0) return before;
-    requireSize(before, packet, limits[caller.tenant_tier].packetBytes);
+    // Only content that is brought can be too much: a packet of any size can be claimed, answered and moved on.
+    if (bringsContent(command)) requireSize(before, packet, limits[caller.tenant_tier].packetBytes);
     desk.save(packet, { searchable });
     desk.append(id, events, now);
     return packet;
@@ -277,6 +272,10 @@ function requireMatch(packet: Packet, ifMatch: string | undefined): void {
   if (!tags.includes(entityTag(packet))) {
     throw new ServiceError('PRECONDITION_FAILED', `The packet has changed: it is at revision ${packet.revision} now.`);
   }
+}
+
+function bringsContent(command: Command): boolean {
+  return command.kind === 'patch' && Object.keys(command.patch).some((field) => field !== 'status');
 }
 
 function requireSize(before: Packet, after: Packet, limit: number): void {

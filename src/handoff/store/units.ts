@@ -1,11 +1,18 @@
 import { conflict } from '../../kit/errors.ts';
 import type { NewId } from '../../kit/id.ts';
+import { readJson } from '../../kit/json.ts';
 import type { Database, Row, Session } from '../../kit/sql/dialect.ts';
 import { createGroups, type Outcome } from '../../kit/sql/groups.ts';
 import type { Packet } from '../model/packet.ts';
 import { dueAt, type PacketEvent } from '../rules/packet.ts';
 import { packetText, summaryText } from '../rules/summary.ts';
 import type { Tables } from './tables.ts';
+
+/** A request's idempotency key, and what tells the request from another. */
+export interface Idempotency {
+  readonly key: string;
+  readonly fingerprint: string;
+}
 
 /** The answer that a request with an idempotency key got. */
 export interface Remembered {
@@ -113,7 +120,7 @@ async function find(session: Session, units: readonly TenantUnit[]): Promise<Fou
   const remembered = await session.find('idempotency', ['tenant_id', 'key', 'fingerprint', 'status', 'body', 'etag'], rememberedKeys);
 
   return {
-    packets: new Map(packets.map((row) => [at(`${row.tenant_id}`, `${row.id}`), JSON.parse(row.packet as string) as Packet])),
+    packets: new Map(packets.map((row) => [at(`${row.tenant_id}`, `${row.id}`), readJson(row.packet as string) as Packet])),
     seqs: new Map(packets.map((row) => [at(`${row.tenant_id}`, `${row.id}`), row.seq as number])),
     counts: new Map(counts.map((row) => [at(`${row.tenant_id}`, `${row.name}`), row.value as number])),
     remembered: new Map(remembered.map((row) => [at(`${row.tenant_id}`, `${row.key}`), row as unknown as Remembered])),

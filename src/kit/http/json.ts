@@ -1,6 +1,7 @@
 import { isUtf8 } from 'node:buffer';
 
 import { ServiceError } from '../errors.ts';
+import { endOfString, hasEscapedName, readJson } from '../json.ts';
 
 /** Deeper nesting than this is refused: no agent's document is, and every later step would have to bear it. */
 export const maxDepth = 64;
@@ -21,7 +22,11 @@ export function parseJson(bytes: Buffer): unknown {
   } catch (error) {
     throw refused(`The body is not valid JSON${whereIn(error)}.`);
   }
-  const members = inspect(value);
+  let members = inspect(value);
+  if (hasEscapedName(text)) {
+    value = readJson(text);
+    members = inspect(value);
+  }
   if (countMembers(text) !== members) throw duplicateIn(text);
   return value;
 }
@@ -71,17 +76,6 @@ function countMembers(text: string): number {
     if (text.charCodeAt(after) === 0x3a) count += 1;
   }
   return count;
-}
-
-/** The index after the string that begins at `start`. */
-function endOfString(text: string, start: number): number {
-  let end = text.indexOf('"', start + 1);
-  for (;;) {
-    let slashes = 0;
-    while (text.charCodeAt(end - 1 - slashes) === 0x5c) slashes += 1;
-    if (slashes % 2 === 0) return end + 1;
-    end = text.indexOf('"', end + 1);
-  }
 }
 
 /** Names the first member that appears twice. Only for a document known to have one. */

@@ -91,11 +91,13 @@ export function createMount<Context>({ app, prefixes, admit, bodyLimit }: MountP
   }
 
   const paths = new Map<string, { pattern: RegExp; methods: string[] }>();
+  // What is no route of the API (the explorers, the description) can only be got.
+  const others = new Set<string>();
+  app.addHook('onRoute', ({ method, url }) => void (method === 'GET' && others.add(url)));
   app.setNotFoundHandler(async (request) => {
     const path = request.url.split('?', 1)[0]!;
     const known = [...paths.values()].find(({ pattern }) => pattern.test(path));
-    // What is no route of the API (the explorers, the description) can only be got.
-    const methods = known?.methods ?? (app.hasRoute({ method: 'GET', url: path }) ? ['GET'] : []);
+    const methods = known?.methods ?? (others.has(path) ? ['GET'] : []);
     if (methods.length === 0) throw new ServiceError('NOT_FOUND', 'There is nothing at this path.');
     const allow = methods.join(', ');
     throw new ServiceError('METHOD_NOT_ALLOWED', `This path takes ${allow}.`, { headers: { Allow: allow } });

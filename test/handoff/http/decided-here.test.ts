@@ -1,0 +1,300 @@
+import assert from 'node:assert/strict';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { describe, test } from 'node:test';
+
+import { claimant, happenings, packetIn, question } from '../../support/life.ts';
+import { startProcess } from '../../support/process.ts';
+import {
+  adminKey,
+  createPacket,
+  newTenant,
+  packetRequest,
+  startService,
+  type TestAnswer,
+  type TestService,
+} from '../../support/service.ts';
+import { openPostgresDatabase, stores } from '../../support/stores.ts';
+
+/** How far a packet may outgrow its tier's body size by what the service adds. */
+const ownBytes = 4096;
+
+const totalOf = async (service: TestService, query: string): Promise<number> => {
+  const answer = await service.call('GET', query);
+  assert.equal(answer.status, 200, answer.text);
+  return answer.body.total;
+};
+const searchTotal = (service: TestService, q: string) => totalOf(service, `/packets/search?q=${encodeURIComponent(q)}`);
+
+const limitHeaders = ({ headers }: TestAnswer) => Object.keys(headers).filter((name) => name.startsWith('x-ratelimit'));
+
+/** A text of that many different words, each of which tells its place. */
+const words = (from: number, to: number) => Array.from({ length: to - from }, (_, index) => `w${from + index}`).join(' ');
+
+for (const store of stores) {
+  describe(`What is decided here about packets, on ${store.name}`, () => {
+    test('hitl_required asks whether the question requires an answer, whatever the status and whether it was answered', async (t) => {
+      const service = await startService(t, { store });
+      const required = { ...question, required: true };
+      const { id: answered } = await packetIn(service, 'awaiting_human', { hitl: required });
+      assert.equal(
+        (await service.call('POST', `/packets/${answered}/respond`, { body: { response: 'Yes', responded_by: 'dana' } })).status,
+        200,
+      );
+      const { id: notAsked } = await createPacket(service, { hitl: required });
+      const { id: expired } = await packetIn(service, 'expired', { hitl: required });
+      const { id: optional } = await packetIn(service, 'awaiting_human');
+      const { id: none } = await createPacket(service);
+      const listed = async (value: boolean) =>
+        (await service.call('GET', `/packets?hitl_required=${value}`)).body.packets.map(({ id }: { id: string }) => id);
+      assert.deepEqual(await listed(true), [expired, notAsked, answered]);
+      assert.deepEqual(await listed(false), [none, optional]);
+    });
+
+    test('an action that moves from pending to completed or failed keeps its description', async (t) => {
+      const service = await startService(t, { store });
+      const pending = ['a1', 'a2'].map((id) => ({ id, description: `Do ${id}`, assignee: 'resolver' }));
+      const { id } = await createPacket(service, { actions: { pending } });
+      const answer = await service.call('PATCH', `/packets/${id}`, {
+        body: { actions: { completed: [{ id: 'a1', result: 'Done' }], failed: [{ id: 'a2', error: 'No answer' }] } },
+      });
+      assert.equal(answer.status, 200);
+      assert.deepEqual(answer.body.actions, {
+        pending: [],
+        completed: [{ id: 'a1', description: 'Do a1', result: 'Done' }],
+        failed: [{ id: 'a2', description: 'Do a2', error: 'No answer' }],
+      });
+    });
+
+    test('null in a PATCH removes hitl and nothing else: anywhere else it is a 400 that names the field', async (t) => {
+      const service = await startService(t, { store });
+      const before = await createPacket(service, { hitl: { ...question, timeout_seconds: 60 } });
+      const cases: [body: object, field: string][] = [
+        [{ status: null }, 'status'],
+        [{ metadata: null }, 'metadata'],
+        [{ metadata: { tags: null } }, 'metadata.tags'],
+        [{ context: { conversation_state: null } }, 'context.conversation_state'],
+        [{ decisions: null }, 'decisions'],
+        [{ actions: { pending: null } }, 'actions.pending'],
+        [{ decisions: [{ id: 'd1', decided_by: null }] }, 'decisions.0.decided_by'],
+        [{ hitl: { timeout_seconds: null } }, 'hitl.timeout_seconds'],
+      ];
+      for (const [body, field] of cases) {
+        const answer = await service.call('PATCH', `/packets/${before.id}`, { body });
+        assert.equal(answer.status, 400, field);
+        assert.equal(answer.body.field, field);
+      }
+      assert.deepEqual((await service.call('GET', `/packets/${before.id}`)).body, before);
+    });
+
+    test('a packet may outgrow the size of a request by 4 KiB; a PATCH that lets it grow further is 413 and changes nothing', async (t) => {
+      const limit = 2048;
+      const service = await startService(t, { store, settings: { SERVICE_PACKET_BYTES_BUSINESS: String(limit) } });
+      const { id } = await createPacket(service, { decisions: [] });
+      const patch = (name: string, length: number) =>
+        service.call('PATCH', `/packets/${id}`, { body: { decisions: [{ id: name, decision: 'x'.repeat(length), rationale: '' }] } });
+      const sizeOf = ({ text }: TestAnswer) => Buffer.byteLength(text);
+      assert.equal((await patch('a', 1500)).status, 200);
+      assert.equal((await patch('b', 1500)).status, 200);
+      const room = limit + ownBytes - sizeOf(await patch('c', 100));
+      const full = await patch('c', 100 + room);
+      assert.equal(full.status, 200);
+      assert.equal(sizeOf(full), limit + ownBytes);
+      const before = await happenings(service, id);
+      const over = await patch('c', 101 + room);
+      assert.equal(over.status, 413);
+      assert.deepEqual([over.body.code, over.body.field], ['PAYLOAD_TOO_LARGE', null]);
+      assert.deepEqual((await service.call('GET', `/packets/${id}`)).body, full.body);
+      assert.deepEqual(await happenings(service, id), before);
+      assert.equal((await patch('c', 1)).status, 200);
+    });
+
+    test('a packet that is larger than its tier allows, since the tier became smaller, can still be claimed, asked about, answered and completed', async (t) => {
+      const service = await startService(t, { store });
+      const { id: tenant, key } = await newTenant(service, { tier: 'pro' });
+      const { id } = await createPacket(service, { context: { summary: 'x'.repeat(200_000) }, hitl: question }, key);
+      assert.equal((await service.call('PATCH', `/tenants/${tenant}`, { body: { tier: 'free' } })).status, 200);
+      const steps: [method: string, tail: string, body: object][] = [
+        ['POST', '/claim', claimant],
+        ['PATCH', '', { status: 'in_progress' }],
+        ['PATCH', '', { status: 'awaiting_human' }],
+        ['POST', '/respond', { response: 'Go on', responded_by: 'dana' }],
+        ['PATCH', '', { status: 'completed' }],
+      ];
+      for (const [method, tail, body] of steps) {
+        const answer = await service.call(method, `/packets/${id}${tail}`, { body, key });
+        assert.equal(answer.status, 200, `${method} ${tail} ${answer.text.slice(0, 200)}`);
+      }
+      const more = { decisions: [{ id: 'more', decision: 'More', rationale: '' }] };
+      assert.equal((await service.call('PATCH', `/packets/${id}`, { body: more, key })).status, 413);
+      assert.equal((await service.call('PATCH', `/packets/${id}`, { body: { context: { summary: 'Short.' } }, key })).status, 200);
+    });
+
+    test('a packet has at most 100 tags, and a name at most 1,024 characters', async (t) => {
+      const service = await startService(t, { store });
+      const agent = { id: 'a', name: 'n'.repeat(1024), framework: 'f' };
+      const tags = Array.from({ length: 100 }, (_, index) => `t${index}`);
+      const post = (metadata: object) => service.call('POST', '/packets', { body: packetRequest({ metadata }) });
+      assert.equal((await post({ source_agent: agent, target_agent: agent, tags })).status, 201);
+      const many = await post({ source_agent: agent, target_agent: agent, tags: [...tags, 'one more'] });
+      assert.equal(many.status, 400);
+      assert.equal(many.body.field, 'metadata.tags');
+      const long = await post({ source_agent: { ...agent, name: `${agent.name}n` }, target_agent: agent });
+      assert.equal(long.status, 400);
+      assert.equal(long.body.field, 'metadata.source_agent.name');
+    });
+
+    test('a list is narrowed by at most 20 tags, and by none where tags is empty', async (t) => {
+      const service = await startService(t, { store });
+      const tags = Array.from({ length: 21 }, (_, index) => `t${index}`);
+      await createPacket(service, { metadata: { ...(packetRequest().metadata as object), tags } });
+      await createPacket(service);
+      assert.equal(await totalOf(service, `/packets?tags=${tags.slice(0, 20).join(',')}`), 1);
+      const refused = await service.call('GET', `/packets?tags=${tags.join(',')}`);
+      assert.equal(refused.status, 400);
+      assert.equal(refused.body.field, 'tags');
+      assert.equal(await totalOf(service, '/packets?tags='), 2);
+      assert.equal(await totalOf(service, '/packets?tags=,'), 2);
+    });
+
+    test('the audit log finds a packet by its id in upper case too', async (t) => {
+      const service = await startService(t, { store });
+      const { id } = await createPacket(service);
+      await createPacket(service);
+      assert.equal(await totalOf(service, `/audit?packet_id=${id.toUpperCase()}`), 1);
+    });
+
+    test('a body that an operation does not take is not looked at', async (t) => {
+      const service = await startService(t, { store });
+      const { id } = await createPacket(service);
+      const odd = { raw: '{"broken', headers: { 'content-type': 'text/plain' } };
+      assert.equal((await service.call('DELETE', `/packets/${id}`, odd)).status, 204);
+    });
+
+    test('under an idempotency key the bytes count: the same JSON written otherwise is another body', async (t) => {
+      const service = await startService(t, { store });
+      const headers = { 'Idempotency-Key': 'k' };
+      const raw = JSON.stringify(packetRequest());
+      assert.equal((await service.call('POST', '/packets', { raw, headers })).status, 201);
+      assert.equal((await service.call('POST', '/packets', { raw: ` ${raw}`, headers })).status, 409);
+      const again = await service.call('POST', '/packets', { raw, headers });
+      assert.equal(again.status, 201);
+      assert.equal(again.headers['idempotency-replayed'], 'true');
+    });
+  });
+
+  describe(`What is decided here about search, on ${store.name}`, () => {
+    test('a word counts by its first 64 characters', async (t) => {
+      const service = await startService(t, { store });
+      const stem = 'x'.repeat(64);
+      await createPacket(service, { context: { summary: `${stem}one` } });
+      await createPacket(service, { context: { summary: 'x'.repeat(63) } });
+      assert.equal(await searchTotal(service, `${stem}one`), 1);
+      assert.equal(await searchTotal(service, `${stem}other`), 1);
+      assert.equal(await searchTotal(service, stem), 1);
+    });
+
+    test('of a query the first 32 words count', async (t) => {
+      const service = await startService(t, { store });
+      await createPacket(service, { context: { summary: words(0, 32) } });
+      assert.equal(await searchTotal(service, `${words(0, 32)} absent`), 1);
+      assert.equal(await searchTotal(service, `${words(0, 31)} absent`), 0);
+    });
+
+    test('of a packet the first 20,000 words are searched', async (t) => {
+      const service = await startService(t, { store });
+      // Behind each part of a packet stands a mark that takes the place of a word.
+      await createPacket(service, { context: { summary: words(0, 20_001) }, decisions: [], actions: {} });
+      assert.equal(await searchTotal(service, 'w19999'), 1);
+      assert.equal(await searchTotal(service, 'w20000'), 0);
+    });
+
+    test('a phrase is found as long as its words are among the first 16,383 of the packet and the first 255 of their kind', async (t) => {
+      const service = await startService(t, { store });
+      await createPacket(service, { context: { summary: words(0, 20_000) }, decisions: [], actions: {} });
+      assert.equal(await searchTotal(service, '"w16381 w16382"'), 1);
+      await createPacket(service, { context: { summary: `${'often '.repeat(254)}often seldom` }, decisions: [], actions: {} });
+      assert.equal(await searchTotal(service, '"often seldom"'), 1);
+      // Later words are still found one by one; only what follows what is lost, and on PostgreSQL alone.
+      assert.equal(await searchTotal(service, 'w16390 w16391'), 1);
+    });
+  });
+
+  describe(`What is decided here about keys and limits, on ${store.name}`, () => {
+    test('the last admin key may be deleted, by itself too: from then on it is 401, and other keys go on', async (t) => {
+      const service = await startService(t, { store });
+      const { key } = await newTenant(service);
+      const [own] = (await service.call('GET', '/keys')).body;
+      assert.equal(own.admin, true);
+      assert.equal((await service.call('DELETE', `/keys/${own.id}`)).status, 204);
+      assert.equal((await service.call('GET', '/tenants')).status, 401);
+      assert.equal((await service.call('GET', '/packets', { key })).status, 200);
+      assert.equal((await service.call('GET', '/tenants', { key })).status, 403);
+    });
+
+    test('a tenant without a tier is free; a smaller tier leaves the tiers of its keys as they were made', async (t) => {
+      const service = await startService(t, { store });
+      const plain = await service.call('POST', '/tenants', { body: { name: 'Plain' } });
+      assert.equal(plain.status, 201);
+      assert.equal(plain.body.tier, 'free');
+      const { id, key } = await newTenant(service, { tier: 'pro' });
+      assert.equal((await service.call('PATCH', `/tenants/${id}`, { body: { tier: 'free' } })).status, 200);
+      const answer = await service.call('GET', '/keys', { key });
+      assert.equal(answer.status, 200);
+      assert.equal(answer.body[0].tier, 'pro');
+      assert.equal(answer.headers['x-ratelimit-tier'], 'pro');
+    });
+
+    test('with the limit a minute off an answer has X-RateLimit-Tier alone, the limit an hour on or not', async (t) => {
+      for (const quota of ['0', '5']) {
+        const service = await startService(t, { store, settings: { SERVICE_HOURLY_QUOTA_BUSINESS: quota } });
+        const answer = await service.call('GET', '/packets');
+        assert.equal(answer.status, 200);
+        assert.deepEqual(limitHeaders(answer), ['x-ratelimit-tier']);
+      }
+    });
+
+    test('X-RateLimit-Reset counts the seconds until the oldest request counted leaves the window', async (t) => {
+      const service = await startService(t, { store, settings: { SERVICE_RATE_LIMIT_PER_MINUTE: '10' } });
+      const reset = async () => Number((await service.call('GET', '/packets')).headers['x-ratelimit-reset']);
+      assert.equal(await reset(), 60);
+      service.clock.turn(12.5);
+      assert.equal(await reset(), 48);
+      service.clock.turn(47.5);
+      // The first has left; the second is the oldest now, 47.5 seconds old.
+      assert.equal(await reset(), 13);
+    });
+  });
+}
+
+test('a database whose admin keys are all deleted gets no other at the next start', async (t) => {
+  const database = await openPostgresDatabase();
+  const first = await startService(t, { databaseUrl: database.url });
+  const [own] = (await first.call('GET', '/keys')).body;
+  assert.equal((await first.call('DELETE', `/keys/${own.id}`)).status, 204);
+  const second = await startService(t, { databaseUrl: database.url, settings: { SERVICE_ADMIN_KEY: `${adminKey}-other` } });
+  // Registered last, so that it runs behind the instances' own ends.
+  t.after(database.drop);
+  assert.equal(second.handoff.adminKey, undefined);
+  assert.equal((await second.call('GET', '/tenants', { key: `${adminKey}-other` })).status, 401);
+});
+
+describe('The settings file', () => {
+  test('is named by SERVICE_CONFIG where --config does not name one', async (t) => {
+    const folder = mkdtempSync(join(tmpdir(), 'baton-'));
+    t.after(() => rmSync(folder, { recursive: true, force: true }));
+    const start = (name: string, text: string) => {
+      const path = join(folder, name);
+      writeFileSync(path, text);
+      return startProcess({ databaseUrl: 'sqlite::memory:', settings: { SERVICE_CONFIG: path } });
+    };
+    const service = await start('good.toml', 'batch_max = 1\n');
+    t.after(() => service.kill());
+    const batch = (count: number) =>
+      service.call('POST', '/packets/batch', { body: { packets: Array.from({ length: count }, () => packetRequest()) } });
+    assert.equal((await batch(1)).status, 201);
+    assert.equal((await batch(2)).status, 400);
+    await assert.rejects(start('unknown.toml', 'batch_maximum = 1\n'), /a setting that does not exist: batch_maximum/);
+  });
+});
