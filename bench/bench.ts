@@ -1,4 +1,5 @@
 import { writeFileSync } from 'node:fs';
+import { basename } from 'node:path';
 import { parseArgs } from 'node:util';
 
 import { claim } from './cases/claim.ts';
@@ -42,6 +43,9 @@ interface Command {
   out: string | undefined;
 }
 
+/** The size of the large list, unless it is given. */
+const packetsWhen = (quick: boolean) => (quick ? 100_000 : 1_000_000);
+
 /** What the command line asks for. */
 function readCommand(): Command {
   const { values, positionals } = parseArgs({
@@ -63,18 +67,29 @@ function readCommand(): Command {
   const unknown = positionals.filter((name) => !(name in cases));
   if (unknown.length > 0) throw new Error(`There is no case ${unknown.join(', ')}.`);
   const { quick, file, data, profile, out } = values;
-  const packets = Number(values.packets ?? (quick ? 100_000 : 1_000_000));
+  const packets = Number(values.packets ?? packetsWhen(quick));
   if (!Number.isInteger(packets) || packets < 1000) throw new Error('--packets takes a number, 1000 at least.');
   return { names: positionals.length > 0 ? positionals : Object.keys(cases), options: { quick, packets, file, data, profile }, out };
 }
 
-/** The report as it is kept. */
-function markdownOf(figures: readonly Figure[], lines: readonly string[]): string {
-  const command = ['npm run bench', ...(process.argv.length > 2 ? ['--', ...process.argv.slice(2)] : [])].join(' ');
-  return [`    ${command}`, ...lines, tableOf(figures), ''].join('\n\n');
+/** The command as it may stand in a document: without the folders of this machine. */
+function commandLine({ names, options: { quick, packets, file } }: Command): string {
+  const given = [
+    ...(names.length < Object.keys(cases).length ? names : []),
+    ...(quick ? ['--quick'] : []),
+    ...(packets === packetsWhen(quick) ? [] : ['--packets', `${packets}`]),
+    ...(file === undefined ? [] : ['--file', basename(file)]),
+  ];
+  return ['npm run bench', ...(given.length > 0 ? ['--', ...given] : [])].join(' ');
 }
 
-async function main({ names, options, out }: Command): Promise<void> {
+/** The report as it is kept. */
+function markdownOf(command: Command, figures: readonly Figure[], lines: readonly string[]): string {
+  return [`    ${commandLine(command)}`, ...lines, tableOf(figures), ''].join('\n\n');
+}
+
+async function main(command: Command): Promise<void> {
+  const { names, options, out } = command;
   const figures: Figure[] = [];
   const lines: string[] = [];
   const say = (line: string) => {
@@ -95,7 +110,7 @@ async function main({ names, options, out }: Command): Promise<void> {
   }
   await run.stop();
   console.log(`\n${tableOf(figures)}`);
-  if (out !== undefined) writeFileSync(out, markdownOf(figures, lines));
+  if (out !== undefined) writeFileSync(out, markdownOf(command, figures, lines));
 }
 
 try {

@@ -57,7 +57,7 @@ async function seed({ env, packets, ids = false }: Seeding): Promise<{ seconds: 
   const begun = performance.now();
   let inserting = true;
   const indexing = (async () => {
-    while (inserting || (await store.index.queued()) > 0) await store.index.step();
+    while (inserting || (await store.index.queued(1)) > 0) await store.index.step();
   })();
   const made = await insert(store, packets);
   inserting = false;

@@ -32,6 +32,10 @@ create index packets_by_source on packets (tenant_id, source_agent, id);
 
 create index packets_by_target on packets (tenant_id, target_agent, id);
 
+create index packets_by_priority on packets (tenant_id, priority, id);
+
+create index packets_hitl on packets (tenant_id, id) where hitl_required = 1;
+
 create index packets_due on packets (due_at) where due_at is not null;
 
 create table packet_tags (tenant_id text collate "C" not null, tag text collate "C" not null, packet_id text collate "C" not null,
@@ -52,6 +56,11 @@ create table idempotency (
   body text, etag text, created_at text collate "C" not null, primary key (tenant_id, key));
 
 create index idempotency_by_age on idempotency (created_at);
+
+create table idempotency_packets (tenant_id text collate "C" not null, packet_id text collate "C" not null, key text collate "C" not null,
+  primary key (tenant_id, packet_id));
+
+create index idempotency_packets_by_key on idempotency_packets (tenant_id, key);
 
 create table search_queue (tenant_id text collate "C" not null, packet_id text collate "C" not null, revision integer not null,
   primary key (tenant_id, packet_id));

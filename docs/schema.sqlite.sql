@@ -29,6 +29,10 @@ CREATE INDEX packets_by_source on packets (tenant_id, source_agent, id);
 
 CREATE INDEX packets_by_target on packets (tenant_id, target_agent, id);
 
+CREATE INDEX packets_by_priority on packets (tenant_id, priority, id);
+
+CREATE INDEX packets_hitl on packets (tenant_id, id) where hitl_required = 1;
+
 CREATE INDEX packets_due on packets (due_at) where due_at is not null;
 
 CREATE TABLE packet_tags (tenant_id text not null, tag text not null, packet_id text not null,
@@ -49,6 +53,11 @@ CREATE TABLE idempotency (
   body text, etag text, created_at text not null, primary key (tenant_id, key));
 
 CREATE INDEX idempotency_by_age on idempotency (created_at);
+
+CREATE TABLE idempotency_packets (tenant_id text not null, packet_id text not null, key text not null,
+  primary key (tenant_id, packet_id)) without rowid;
+
+CREATE INDEX idempotency_packets_by_key on idempotency_packets (tenant_id, key);
 
 CREATE TABLE search_queue (tenant_id text not null, packet_id text not null, revision integer not null,
   primary key (tenant_id, packet_id)) without rowid;

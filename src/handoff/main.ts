@@ -4,7 +4,7 @@ import pino, { type DestinationStream, type Logger } from 'pino';
 
 import packageJson from '../../package.json' with { type: 'json' };
 import { type Clock, systemClock } from '../kit/clock.ts';
-import { listen } from '../kit/http/app.ts';
+import { describeCause, listen } from '../kit/http/app.ts';
 import { createIds, type RandomSource } from '../kit/id.ts';
 import { createLoop } from '../kit/loop.ts';
 import { createLocalCounters, createSharedCounters } from './http/counters.ts';
@@ -63,7 +63,7 @@ export async function createHandoff(settings: Settings, world: World = {}): Prom
     prune: createPruner(store, clock),
   };
   const loops = Object.entries(runOnce).map(([name, job]) =>
-    createLoop({ name, runOnce: job, onError: (err) => logger.error({ job: name, err }, 'job failed') }),
+    createLoop({ name, runOnce: job, onError: (error) => logger.error({ job: name, err: describeCause(error) }, 'job failed') }),
   );
 
   const app = createServer({

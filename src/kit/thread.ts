@@ -26,6 +26,7 @@ export function startThread<T extends Tasks>(entry: URL, data: unknown): Thread<
   const open = new Map<number, { resolve(value: unknown): void; reject(error: unknown): void }>();
   let worker: Worker | undefined;
   let lastId = 0;
+  let stopped = false;
 
   function running(): Worker {
     if (worker !== undefined) return worker;
@@ -51,6 +52,7 @@ export function startThread<T extends Tasks>(entry: URL, data: unknown): Thread<
   return {
     call(task, argument) {
       const answered = new Promise((resolve, reject) => {
+        if (stopped) return reject(new Error('The thread has stopped.'));
         const thread = running();
         lastId += 1;
         open.set(lastId, { resolve, reject });
@@ -60,6 +62,7 @@ export function startThread<T extends Tasks>(entry: URL, data: unknown): Thread<
       return answered as ReturnType<T[typeof task]>;
     },
     async stop() {
+      stopped = true;
       await worker?.terminate();
     },
   };

@@ -33,7 +33,7 @@ export function createHandoffMetrics(store: Store): HandoffMetrics {
     {
       name: 'service_search_queue_length',
       help: 'Packets that wait to be indexed for search.',
-      read: () => store.index.queued().catch(() => Number.NaN),
+      read: () => store.index.queued(1_000_000).catch(() => Number.NaN),
     },
   ]);
   const handoffs = new Counter({

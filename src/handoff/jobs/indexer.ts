@@ -14,9 +14,10 @@ const longQueue = 20_000;
 export function createIndexingJob(store: Store, clock: Clock): () => Promise<number> {
   return async () => {
     const begun = clock().getTime();
-    const taken = await store.index.step();
+    const { taken, refused } = await store.index.step();
+    if (refused.length > 0) throw new Error(`The search index refused packets, which can't be found by search: ${refused.join(', ')}`);
     if (taken === 0) return idleMs;
-    if ((await store.index.queued()) > longQueue) return 0;
+    if ((await store.index.queued(longQueue)) === longQueue) return 0;
     const spent = clock().getTime() - begun;
     return Math.ceil(spent / share - spent) + 1;
   };

@@ -232,9 +232,7 @@ const onStatus: Refusal = (sentence) => invalid('status', sentence);
 
 function requireAllowed(packet: Packet, verb: Verb, refuse: Refusal): void {
   if (waysFrom(packet)[verb] !== undefined) return;
-  const ways = Object.entries(waysFrom(packet)).filter(([way]) => way !== 'claim' && way !== 'respond');
-  const allowed = ways.length === 0 ? 'nothing' : ways.map(([, status]) => status).join(', ');
-  throw refuse(`A packet that is ${packet.status} can be moved to ${allowed}.`);
+  throw refuse(`The packet can't be moved there. ${allowedFrom(packet)}`);
 }
 
 function requireAnswered(packet: Packet, refuse: Refusal): void {

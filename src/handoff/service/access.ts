@@ -97,11 +97,13 @@ export function createAccessService({ store, clock, newId, random }: AccessParts
       return version instanceof Promise ? version.then((current) => callerOfKey(hash, current)) : callerOfKey(hash, version);
     },
 
-    /** Makes tenant `default` and its admin key in an empty database; the key, when it was made here and must be shown. */
+    /**
+     * Sees to it that there is a tenant `default` and that somebody can manage it: an empty database gets both, one whose
+     * admin keys are all revoked gets a new key. Gives the key when it was made here and must be shown.
+     */
     async begin(adminKey: string | undefined): Promise<string | undefined> {
       const now = clock();
       const at = now.toISOString();
-      const key = adminKey ?? newKey();
       const tenant: Tenant = {
         id: defaultTenantId,
         name: 'default',
@@ -112,17 +114,27 @@ export function createAccessService({ store, clock, newId, random }: AccessParts
         updated_at: at,
         deleted_at: null,
       };
-      const made = await access.begin(tenant, {
-        id: newId(now),
-        tenant_id: tenant.id,
-        name: 'first admin key',
-        tier: 'business',
-        admin: true,
-        prefix: prefixOf(key),
-        hash: hashOf(key),
-        created_at: at,
-      });
-      return made && adminKey === undefined ? key : undefined;
+      const beginWith = (key: string) =>
+        access.begin(tenant, {
+          id: newId(now),
+          tenant_id: tenant.id,
+          name: 'first admin key',
+          tier: 'business',
+          admin: true,
+          prefix: prefixOf(key),
+          hash: hashOf(key),
+          created_at: at,
+        });
+      const made = newKey();
+      if (adminKey === undefined) return (await beginWith(made)) ? made : undefined;
+      try {
+        await beginWith(adminKey);
+        return undefined;
+      } catch (error) {
+        if (!access.isDuplicate(error)) throw error;
+        // The key that the settings name was revoked: it does not come back to life, a new one takes its place.
+        return (await beginWith(made)) ? made : undefined;
+      }
     },
 
     async createKey(caller: Caller, request: KeyRequest, idempotency?: Idempotency): Promise<NewApiKey> {

@@ -1,5 +1,5 @@
 import type { Clock } from '../../kit/clock.ts';
-import { notFound, ServiceError } from '../../kit/errors.ts';
+import { invalid, notFound, ServiceError } from '../../kit/errors.ts';
 import { isId, type NewId } from '../../kit/id.ts';
 import type { Tier } from '../model/common.ts';
 import type { ChainRequest, Claimant, CreateRequest, Packet, PatchRequest, RespondRequest } from '../model/packet.ts';
@@ -150,13 +150,7 @@ export function createPacketService({ store, clock, newId, limits, onCreated }: 
   }
 
   return {
-    create: (caller: Caller, request: CreateRequest, options: CreateOptions = {}) =>
-      createOne(
-        caller,
-        request,
-        options,
-        () => new ServiceError('VALIDATION_ERROR', 'parent_packet_id names no packet of this tenant.', { field: 'parent_packet_id' }),
-      ),
+    create: (caller: Caller, request: CreateRequest, options: CreateOptions = {}) => createOne(caller, request, options, unknownParent),
 
     async chain(caller: Caller, parentId: string, request: ChainRequest, options: CreateOptions = {}): Promise<Made> {
       if (!isId(parentId)) throw notFound('packet');
@@ -175,9 +169,7 @@ export function createPacketService({ store, clock, newId, limits, onCreated }: 
         for (const [index, item] of items.entries()) {
           try {
             if ('error' in item) throw item.error;
-            const refuseParent = () =>
-              new ServiceError('VALIDATION_ERROR', 'parent_packet_id names no packet of this tenant.', { field: 'parent_packet_id' });
-            created.push(createAt(desk, take, now, item.request, options.agentId, refuseParent));
+            created.push(createAt(desk, take, now, item.request, options.agentId, unknownParent));
           } catch (error) {
             const fault = itemFault(error);
             errors.push({ index, ...fault, field: (error as ServiceError).field });
@@ -253,6 +245,8 @@ export function createPacketService({ store, clock, newId, limits, onCreated }: 
 }
 
 export type PacketService = ReturnType<typeof createPacketService>;
+
+const unknownParent = () => invalid('parent_packet_id', 'parent_packet_id names no packet of this tenant.');
 
 function capReached(cap: number, now: Date): ServiceError {
   const seconds = secondsToMidnight(now);

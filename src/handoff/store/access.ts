@@ -222,16 +222,27 @@ export function createAccessStore(database: Database<Tables>) {
       });
     },
 
-    /** Makes the first tenant and key when there is no tenant yet; whether this call made them. */
+    /**
+     * Makes the first tenant where there is none, and an admin key where no admin key is left; whether this call made the
+     * key. Rejects with a duplicate where the key was in use before.
+     */
     async begin(tenant: Tenant, key: KeyToStore): Promise<boolean> {
       return database.transaction(async (tx) => {
-        const made = await tx
+        await tx
           .insertInto('tenants')
           .values(tenant)
           .onConflict((conflict) => conflict.column('id').doNothing())
-          .returning('id')
+          .execute();
+        await lockTenant(tx, tenant.id);
+        const admin = await tx
+          .selectFrom('api_keys')
+          .innerJoin('tenants', 'tenants.id', 'api_keys.tenant_id')
+          .select('api_keys.id')
+          .where('admin', '=', 1)
+          .where('revoked_at', 'is', null)
+          .where('deleted_at', 'is', null)
           .executeTakeFirst();
-        if (made === undefined) return false;
+        if (admin !== undefined) return false;
         await tx
           .insertInto('api_keys')
           .values({ ...key, admin: 1, revoked_at: null })
@@ -239,5 +250,6 @@ export function createAccessStore(database: Database<Tables>) {
         return true;
       });
     },
+    isDuplicate: database.isDuplicate,
   };
 }

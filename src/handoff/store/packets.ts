@@ -43,8 +43,19 @@ interface PageRow {
 /** Pages that begin deeper than this are read off this thread: every row passed over costs. */
 const shallowOffset = 1000;
 
-const indexed = { status: 'status', source_agent: 'source_agent', target_agent: 'target_agent' } as const;
+/** How many rows are read at once. */
+const partLimit = 50;
+
+/** The most characters of one page, unless its first packet alone has more. */
+const maxPageLength = 16 * 1024 * 1024;
+
+const indexed = { status: 'status', source_agent: 'source_agent', target_agent: 'target_agent', priority: 'priority' } as const;
 type IndexedColumn = keyof typeof indexed;
+interface Counter {
+  name: string;
+  value: number;
+}
+
 type PageParams = { tenant_id: string; value: string; after: string; limit: number; offset: number };
 
 /** Reading packets. Ids begin with the time, so newest first is the order of ids, downwards, in every index. */
@@ -52,13 +63,13 @@ export function createPacketReads(database: Database<Tables>) {
   const byId = database.query<{ tenant_id: string; id: string }, PacketText>((db, { tenant_id, id }) =>
     db.selectFrom('packets').select(['packet', 'revision']).where('tenant_id', '=', tenant_id).where('id', '=', id),
   );
-  const counts = database.query<{ tenant_id: string }, { name: string; value: number }>((db, { tenant_id }) =>
+  const counts = database.query<{ tenant_id: string }, Counter>((db, { tenant_id }) =>
     db
       .selectFrom('counters')
       .select(['name', 'value'])
       .where('tenant_id', '=', tenant_id)
-      .where('name', '>=', 'packets:')
-      .where('name', '<', 'packets;'),
+      .where('name', '>=', 'hitl:')
+      .where('name', '<', 'priority;'),
   );
 
   // The pages people mostly ask for: one index answers them, from the right place, so they are compiled once.
@@ -96,14 +107,29 @@ export function createPacketReads(database: Database<Tables>) {
       .execute();
   }
 
+  /** The rows of a page, read in parts, until there are enough or they are too large together. */
+  async function boundedRows(tenantId: string, page: PacketPage): Promise<{ rows: PageRow[]; more: boolean }> {
+    const found: PageRow[] = [];
+    let size = 0;
+    let part = page;
+    for (;;) {
+      const limit = Math.min(partLimit, page.limit - found.length);
+      const next = await rows(tenantId, { ...part, limit });
+      for (const row of next.slice(0, limit)) {
+        if (found.length > 0 && size + row.text.length > maxPageLength) return { rows: found, more: true };
+        found.push(row);
+        size += row.text.length;
+      }
+      const more = next.length > limit;
+      if (!more || found.length === page.limit) return { rows: found, more };
+      part = { ...page, offset: 0, after: found.at(-1)!.id };
+    }
+  }
+
   /** Exact: from the counters kept with every change where they know, else counted. */
   async function total(tenantId: string, filter: PacketFilter): Promise<number> {
-    const { statuses, ...others } = filter;
-    if (Object.keys(others).length === 0) {
-      const all = await counts.all({ tenant_id: tenantId });
-      const wanted = statuses === undefined ? all : all.filter(({ name }) => statuses.includes(name.slice('packets:'.length) as Status));
-      return wanted.reduce((sum, { value }) => sum + value, 0);
-    }
+    const kept = countedBy(filter);
+    if (kept !== undefined) return kept(await counts.all({ tenant_id: tenantId }));
     const { count } = await database.longReads
       .selectFrom('packets')
       .select(sql<number>`count(*)`.as('count'))
@@ -114,10 +140,10 @@ export function createPacketReads(database: Database<Tables>) {
 
   return {
     find: (tenantId: string, id: string) => byId.first({ tenant_id: tenantId, id }),
+    /** A page, and how many packets there are. A page of very large packets ends early: `more` leads to the rest. */
     async page(tenantId: string, page: PacketPage): Promise<{ texts: string[]; last: string | undefined; more: boolean; total: number }> {
-      const [found, count] = await Promise.all([rows(tenantId, page), total(tenantId, page.filter)]);
-      const shown = found.slice(0, page.limit);
-      return { texts: shown.map(({ text }) => text), last: shown.at(-1)?.id, more: found.length > page.limit, total: count };
+      const [found, count] = await Promise.all([boundedRows(tenantId, page), total(tenantId, page.filter)]);
+      return { texts: found.rows.map(({ text }) => text), last: found.rows.at(-1)?.id, more: found.more, total: count };
     },
     /** Packets of any tenant that a sweeper must look at, earliest first. */
     due: (now: Date, limit: number) =>
@@ -133,8 +159,10 @@ export function createPacketReads(database: Database<Tables>) {
     unclaimed: (before: Date, limit: number) =>
       database.longReads
         .selectFrom('tenants')
-        .innerJoin('packets', 'packets.tenant_id', 'tenants.id')
+        // Crossed, so that SQLite goes tenant by tenant through the index and does not scan all of it.
+        .crossJoin('packets')
         .select(['packets.tenant_id', 'packets.id'])
+        .whereRef('packets.tenant_id', '=', 'tenants.id')
         .where('packets.status', '=', 'created')
         .where('packets.id', '<', lowestIdAt(before))
         .limit(limit)
@@ -150,6 +178,22 @@ export function createPacketReads(database: Database<Tables>) {
       return Number(row.count);
     },
   };
+}
+
+/** How the counters give the total of a filter; undefined when they don't. */
+function countedBy({ statuses, priority, hitl_required, ...others }: PacketFilter): ((counters: readonly Counter[]) => number) | undefined {
+  const named = [statuses, priority, hitl_required].filter((value) => value !== undefined).length;
+  if (named > 1 || Object.keys(others).length > 0) return undefined;
+  const sum = (counters: readonly Counter[], wanted: (name: string) => boolean) =>
+    counters.reduce((total, { name, value }) => (wanted(name) ? total + value : total), 0);
+  const isPacket = (name: string) => name.startsWith('packets:');
+  const isRequired = (name: string) => name === 'hitl:required';
+  if (statuses !== undefined)
+    return (counters) => sum(counters, (name) => isPacket(name) && statuses.includes(name.slice('packets:'.length)));
+  if (priority !== undefined) return (counters) => sum(counters, (name) => name === `priority:${priority}`);
+  if (hitl_required === true) return (counters) => sum(counters, isRequired);
+  if (hitl_required === false) return (counters) => sum(counters, isPacket) - sum(counters, isRequired);
+  return (counters) => sum(counters, isPacket);
 }
 
 /** The one indexed column a filter names, or none; undefined when the filter asks for more. */
@@ -172,7 +216,7 @@ export function matches(tenantId: string, filter: PacketFilter) {
     if (source_agent !== undefined) conditions.push(eb('packets.source_agent', '=', source_agent));
     if (target_agent !== undefined) conditions.push(eb('packets.target_agent', '=', target_agent));
     if (priority !== undefined) conditions.push(eb('packets.priority', '=', priority));
-    if (hitl_required !== undefined) conditions.push(eb('packets.hitl_required', '=', hitl_required ? 1 : 0));
+    if (hitl_required !== undefined) conditions.push(eb('packets.hitl_required', '=', sql.lit(hitl_required ? 1 : 0)));
     if (created_after !== undefined) conditions.push(eb('packets.id', '>=', lowestIdAt(created_after)));
     // At or before: everything below the next millisecond.
     if (created_before !== undefined) conditions.push(eb('packets.id', '<', lowestIdAt(new Date(created_before.getTime() + 1))));

@@ -5,8 +5,8 @@ import { createIndexer } from './search.ts';
 import type { Tables } from './tables.ts';
 
 /**
- * The thread beside the service: it writes the search index behind the packets, and on SQLite it runs the reads that
- * would hold up everybody else (ranking a common word, counting, deep offsets).
+ * What runs on the threads beside the service: one writes the search index behind the packets; on SQLite another runs
+ * the reads that would hold up everybody else (ranking a common word, counting, deep offsets).
  */
 const { databaseUrl } = threadData<{ databaseUrl: string }>();
 const database = openDatabase<Tables>(databaseUrl);

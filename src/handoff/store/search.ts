@@ -1,6 +1,7 @@
 import { sql } from 'kysely';
 
-import type { Database } from '../../kit/sql/dialect.ts';
+import { readJson } from '../../kit/json.ts';
+import type { Database, Row } from '../../kit/sql/dialect.ts';
 import type { Packet } from '../model/packet.ts';
 import { searchableWords } from '../rules/words.ts';
 import { matches, type PacketFilter } from './packets.ts';
@@ -73,7 +74,7 @@ export function createIndexer(database: Database<Tables>) {
       if (tenantId !== undefined) query = query.where('search_queue.tenant_id', '=', tenantId);
       const rows = await query.orderBy('search_queue.tenant_id').orderBy('search_queue.packet_id').limit(limit).execute();
       prepared = rows.map(({ tenant_id, packet_id, revision, number, seq, packet }) => {
-        const words = packet === null ? [] : searchableWords(JSON.parse(packet) as Packet);
+        const words = packet === null ? [] : searchableWords(readJson(packet) as Packet);
         return {
           tenant_id,
           packet_id,
@@ -88,36 +89,49 @@ export function createIndexer(database: Database<Tables>) {
       return prepared.length;
     },
 
-    async write(): Promise<void> {
+    /** Puts what was prepared into the index. When the database refuses a row, that packet alone stays out. */
+    async write(): Promise<{ settled: string[]; refused: string[] }> {
       const rows = prepared;
       prepared = [];
-      if (rows.length === 0) return;
-      await database.session(async (session) => {
-        const keyOf = ({ tenant_id, packet_id }: { tenant_id: unknown; packet_id: unknown }) => `${tenant_id} ${packet_id}`;
-        const keys = rows.map(({ tenant_id, packet_id }) => ({ tenant_id, packet_id }));
-        const queued = await session.find('search_queue', ['tenant_id', 'packet_id', 'revision'], keys);
-        const revisions = new Map(queued.map((row) => [keyOf(row as never), row.revision]));
-        // What changed again since it was read stays queued and is read again.
-        const current = rows.filter((row) => revisions.get(keyOf(row)) === row.revision);
-        const present = current.filter((row) => row.seq !== null);
-        await session.remove(
-          'search_queue',
-          current.map(({ tenant_id, packet_id }) => ({ tenant_id, packet_id })),
-        );
-        await session.remove(
-          'search_index',
-          present.filter(({ revision }) => revision > 1).map(({ seq }) => ({ rowid: seq })),
-        );
-        await session.insert(
-          'search_index',
-          present.map(({ seq, text }) => ({ rowid: seq, words: text })),
-        );
-      });
+      try {
+        return { settled: await writeRows(database, rows, true), refused: [] };
+      } catch (error) {
+        if (database.isUnavailable(error)) throw error;
+      }
+      const settled: string[] = [];
+      const refused: string[] = [];
+      for (const row of rows) {
+        try {
+          settled.push(...(await writeRows(database, [row], true)));
+        } catch (error) {
+          if (database.isUnavailable(error)) throw error;
+          refused.push(...(await writeRows(database, [row], false)));
+        }
+      }
+      return { settled, refused };
     },
   };
 }
 
-export type Indexer = ReturnType<typeof createIndexer>;
+/** Takes the rows off the queue and, if asked, into the index; gives the packets that had not changed since they were read. */
+async function writeRows(database: Database<Tables>, rows: readonly Prepared[], indexed: boolean): Promise<string[]> {
+  return database.session(async (session) => {
+    const keyOf = ({ tenant_id, packet_id }: Row) => `${tenant_id} ${packet_id}`;
+    const keys = rows.map(({ tenant_id, packet_id }) => ({ tenant_id, packet_id }));
+    const queued = await session.find('search_queue', ['tenant_id', 'packet_id', 'revision'], keys);
+    const revisions = new Map(queued.map((row) => [keyOf(row), row.revision]));
+    // What changed again since it was read stays queued and is read again.
+    const current = rows.filter((row) => revisions.get(keyOf({ ...row })) === row.revision);
+    const present = indexed ? current.filter((row) => row.seq !== null) : [];
+    const offQueue = current.map(({ tenant_id, packet_id }) => ({ tenant_id, packet_id }));
+    const outdated = present.filter(({ revision }) => revision > 1).map(({ seq }) => ({ rowid: seq }));
+    const entries = present.map(({ seq, text }) => ({ rowid: seq, words: text }));
+    await session.remove('search_queue', offQueue);
+    await session.remove('search_index', outdated);
+    await session.insert('search_index', entries);
+    return current.map(({ packet_id }) => packet_id);
+  });
+}
 
 /** Reading the index. */
 export function createSearchReads(database: Database<Tables>) {
@@ -140,11 +154,10 @@ export function createSearchReads(database: Database<Tables>) {
   }
 
   return {
-    /** How many of the tenant's packets (or of all) wait to be indexed. */
-    async queued(tenantId?: string): Promise<number> {
-      let query = database.reads.selectFrom('search_queue').select(sql<number>`count(*)`.as('count'));
-      if (tenantId !== undefined) query = query.where('tenant_id', '=', tenantId);
-      return Number((await query.executeTakeFirstOrThrow()).count);
+    /** How many packets wait to be indexed; counted no further than `most`. */
+    async queued(most: number): Promise<number> {
+      const some = database.reads.selectFrom('search_queue').select('tenant_id').limit(most).as('some');
+      return Number((await database.reads.selectFrom(some).select(sql<number>`count(*)`.as('count')).executeTakeFirstOrThrow()).count);
     },
 
     /** The packets that have all the phrases, best match first, and how many they are. */

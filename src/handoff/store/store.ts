@@ -1,14 +1,14 @@
 import type { Clock } from '../../kit/clock.ts';
 import type { NewId } from '../../kit/id.ts';
 import { isShared, openDatabase } from '../../kit/sql/database.ts';
-import { Turns } from '../../kit/sql/dialect.ts';
 import { migrate } from '../../kit/sql/migrate.ts';
 import { startThread } from '../../kit/thread.ts';
 import { createAccessStore } from './access.ts';
 import { createEventReads } from './events.ts';
+import { createIndexing } from './indexing.ts';
 import { migrations } from './migrations/index.ts';
 import { createPacketReads, type PacketFilter, type PacketPage } from './packets.ts';
-import { createIndexer, createSearchReads } from './search.ts';
+import { createSearchReads } from './search.ts';
 import type { SearchTasks } from './search-thread.ts';
 import type { Tables } from './tables.ts';
 import { createUnits, type Unit } from './units.ts';
@@ -19,14 +19,8 @@ interface StoreParts {
   newId: NewId;
 }
 
-/** How many queued packets one step of indexing takes. */
-const indexStep = 200;
-
 /** What the service keeps, on SQLite or PostgreSQL. */
 export type Store = Awaited<ReturnType<typeof openStore>>;
-
-/** One tenant's part of the store: every query in it begins with the tenant. */
-export type TenantStore = ReturnType<Store['of']>;
 
 /** Opens the store and brings its schema up to date. */
 export async function openStore({ databaseUrl, clock, newId }: StoreParts) {
@@ -40,42 +34,17 @@ export async function openStore({ databaseUrl, clock, newId }: StoreParts) {
 
   const entry = new URL(import.meta.url.endsWith('.ts') ? './search-thread.ts' : './search-thread.js', import.meta.url);
   const thread = shared ? startThread<SearchTasks>(entry, { databaseUrl }) : undefined;
-  const elsewhere = thread !== undefined && databaseUrl.startsWith('sqlite');
-  if (elsewhere) await migrating.close();
-  const database = elsewhere ? openDatabase<Tables>(databaseUrl, (sql, parameters) => thread.call('read', { sql, parameters })) : migrating;
+  // Long reads have a thread of their own: the index is written in a turn of ours, which must not wait behind them.
+  const reader = shared && databaseUrl.startsWith('sqlite') ? startThread<SearchTasks>(entry, { databaseUrl }) : undefined;
+  if (reader !== undefined) await migrating.close();
+  const database =
+    reader === undefined ? migrating : openDatabase<Tables>(databaseUrl, (sql, parameters) => reader.call('read', { sql, parameters }));
 
   const packets = createPacketReads(database);
   const events = createEventReads(database);
   const search = createSearchReads(database);
   const units = createUnits(database, newId);
-  const here = createIndexer(database);
-  const indexing = new Turns();
-
-  /** Indexes up to 200 queued packets; how many it took. */
-  function indexStepOf(tenantId?: string): Promise<number> {
-    const which = { limit: indexStep, ...(tenantId === undefined ? {} : { tenantId }) };
-    return indexing.take(async () => {
-      if (thread === undefined) {
-        const taken = await here.prepare(which);
-        await here.write();
-        return taken;
-      }
-      const taken = await thread.call('prepare', which);
-      // SQLite has one writer: the thread writes in a turn of ours, so that neither ever waits inside the database.
-      if (taken > 0) await database.turn(() => thread.call('write', {}));
-      return taken;
-    });
-  }
-
-  /** Indexes what was queued for the tenant when it was called. */
-  async function indexAllOf(tenantId: string): Promise<void> {
-    let left = await search.queued(tenantId);
-    while (left > 0) {
-      const taken = await indexStepOf(tenantId);
-      if (taken === 0) return;
-      left -= taken;
-    }
-  }
+  const indexing = createIndexing(database, thread);
 
   return {
     of: (tenantId: string) => ({
@@ -84,7 +53,7 @@ export async function openStore({ databaseUrl, clock, newId }: StoreParts) {
         page: (page: PacketPage) => packets.page(tenantId, page),
         /** Everything committed before the call is found. */
         async search(phrases: readonly (readonly string[])[], filter: PacketFilter, page: { limit: number; offset: number }) {
-          await indexAllOf(tenantId);
+          await indexing.all(tenantId);
           return search.search(tenantId, phrases, filter, page);
         },
       },
@@ -109,13 +78,14 @@ export async function openStore({ databaseUrl, clock, newId }: StoreParts) {
     access: createAccessStore(database),
     /** Packets of any tenant that a job must look at. */
     sweep: { due: packets.due, unclaimed: packets.unclaimed },
-    index: { step: indexStepOf, queued: () => search.queued() },
+    index: { step: indexing.step, queued: search.queued },
     countInStatuses: packets.countInStatuses,
     /** Forgets answers older than the moment, and the day counters before the day; up to `limit` of each. */
     async prune(before: Date, day: string, limit: number): Promise<number> {
       const old = await database.reads
         .selectFrom('idempotency')
-        .select(['tenant_id', 'key'])
+        // With its age: another instance may have forgotten it meanwhile, and the key may be in use again.
+        .select(['tenant_id', 'key', 'created_at'])
         .where('created_at', '<', before.toISOString())
         .orderBy('created_at')
         .limit(limit)
@@ -130,6 +100,10 @@ export async function openStore({ databaseUrl, clock, newId }: StoreParts) {
       if (old.length + days.length > 0) {
         await database.session(async (session) => {
           await session.remove('idempotency', old);
+          await session.remove(
+            'idempotency_packets',
+            old.map(({ tenant_id, key }) => ({ tenant_id, key })),
+          );
           await session.remove('counters', days);
         });
       }
@@ -141,7 +115,7 @@ export async function openStore({ databaseUrl, clock, newId }: StoreParts) {
     isUnavailable: database.isUnavailable,
     async close() {
       await indexing.idle();
-      await thread?.stop();
+      await Promise.all([thread?.stop(), reader?.stop()]);
       await database.close();
     },
   };

@@ -20,6 +20,8 @@ export interface Tables {
     etag: string | null;
     created_at: string;
   };
+  /** Which packets are in the answers that are kept: when one is removed for good, its answers go. */
+  idempotency_packets: { tenant_id: string; packet_id: string; key: string };
   search_queue: { tenant_id: string; packet_id: string; revision: number };
   /** The full-text index: an FTS5 table on SQLite, a tsvector column on PostgreSQL. `rowid` is the packet's `seq`. */
   search_index: { rowid: number; words: string };

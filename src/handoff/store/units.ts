@@ -4,9 +4,9 @@ import { readJson } from '../../kit/json.ts';
 import type { Database, Row, Session } from '../../kit/sql/dialect.ts';
 import { createGroups, type Outcome } from '../../kit/sql/groups.ts';
 import type { Packet } from '../model/packet.ts';
-import { dueAt, type PacketEvent } from '../rules/packet.ts';
-import { packetText, summaryText } from '../rules/summary.ts';
+import type { PacketEvent } from '../rules/packet.ts';
 import type { Tables } from './tables.ts';
+import { at, eventRow, flush, noWrites, type Writes } from './writes.ts';
 
 /** A request's idempotency key, and what tells the request from another. */
 export interface Idempotency {
@@ -60,24 +60,12 @@ interface TenantUnit {
   readonly unit: Unit<unknown>;
 }
 
-/** Everything a group writes, table by table. */
-interface Writes {
-  inserted: Packet[];
-  saved: Map<string, { before: Packet; after: Packet; searchable: boolean }>;
-  removed: Packet[];
-  events: Row[];
-  counts: Map<string, number>;
-  remembered: Row[];
-}
-
-const noWrites = (): Writes => ({ inserted: [], saved: new Map(), removed: [], events: [], counts: new Map(), remembered: [] });
-
 /** Carries out units of work in groups. */
 export function createUnits(database: Database<Tables>, newId: NewId) {
   const groups = createGroups<Tables, TenantUnit>(database, async (session, units) => {
     const found = await find(session, units);
     const outcomes = units.map((unit) => carryOut(unit, found, newId));
-    await flush(session, found);
+    await flush(session, found.writes, found.seqs);
     return outcomes;
   });
   return {
@@ -98,7 +86,12 @@ interface Found {
   writes: Map<string, Writes>;
 }
 
-const at = (tenantId: string, key: string) => `${tenantId} ${key}`;
+/** The counters that a packet is in: lists take their totals from them. */
+const countersOf = ({ status, metadata, hitl }: Packet): string[] => [
+  `packets:${status}`,
+  `priority:${metadata.priority}`,
+  ...(hitl?.required === true ? ['hitl:required'] : []),
+];
 const dayCounter = (day: string) => `created:${day}`;
 
 async function find(session: Session, units: readonly TenantUnit[]): Promise<Found> {
@@ -159,20 +152,18 @@ function carryOut({ tenantId, unit }: TenantUnit, found: Found, newId: NewId): O
     packet: (id) => own.saved.get(id)?.after ?? found.packets.get(key(id)),
     insert(packet) {
       own.inserted.push(packet);
-      count(`packets:${packet.status}`, 1);
+      for (const name of countersOf(packet)) count(name, 1);
     },
     save(packet, { searchable }) {
       const before = desk.packet(packet.id)!;
       const first = own.saved.get(packet.id);
       own.saved.set(packet.id, { before: first?.before ?? before, after: packet, searchable: searchable || (first?.searchable ?? false) });
-      if (before.status !== packet.status) {
-        count(`packets:${before.status}`, -1);
-        count(`packets:${packet.status}`, 1);
-      }
+      for (const name of countersOf(before)) count(name, -1);
+      for (const name of countersOf(packet)) count(name, 1);
     },
     remove(packet) {
       own.removed.push(packet);
-      count(`packets:${packet.status}`, -1);
+      for (const name of countersOf(packet)) count(name, -1);
     },
     append,
     usedToday: () =>
@@ -191,6 +182,7 @@ function carryOut({ tenantId, unit }: TenantUnit, found: Found, newId: NewId): O
         etag,
         created_at: now.toISOString(),
       });
+      own.answered.push(...own.inserted.map(({ id }) => ({ tenant_id: tenantId, packet_id: id, key: unit.idempotencyKey! })));
     },
   };
 
@@ -223,6 +215,7 @@ function keep(tenantId: string, own: Writes, found: Found): void {
     found.packets.delete(at(tenantId, packet.id));
   }
   writes.events.push(...own.events);
+  writes.answered.push(...own.answered);
   for (const [name, by] of own.counts) {
     writes.counts.set(name, (writes.counts.get(name) ?? 0) + by);
     const key = at(tenantId, name);
@@ -234,122 +227,6 @@ function keep(tenantId: string, own: Writes, found: Found): void {
   }
 }
 
-/** A row of the trail. */
-export function eventRow(
-  id: string,
-  tenantId: string,
-  entry: {
-    packet_id: string | null;
-    event_type: string;
-    actor: string;
-    resource: string;
-    details: Record<string, unknown>;
-    timestamp: string;
-  },
-): Row {
-  return { id, tenant_id: tenantId, ...entry, actor: column(entry.actor), details: JSON.stringify(entry.details) };
-}
-
-/** A text as a column keeps it: well-formed, since half a surrogate pair has no UTF-8. */
-function column(text: string): string {
-  return text.toWellFormed();
-}
-
-function packetRow(tenantId: string, packet: Packet): Row {
-  const { id, status, revision, metadata, hitl } = packet;
-  return {
-    tenant_id: tenantId,
-    id,
-    status,
-    revision,
-    source_agent: column(metadata.source_agent.id),
-    target_agent: column(metadata.target_agent.id),
-    priority: metadata.priority,
-    hitl_required: hitl?.required === true ? 1 : 0,
-    due_at: dueAt(packet),
-    summary: summaryText(packet),
-    packet: packetText(packet),
-  };
-}
-
-function tagRows(tenantId: string, { id, metadata }: Packet): Row[] {
-  return [...new Set(metadata.tags.map(column))].map((tag) => ({ tenant_id: tenantId, tag, packet_id: id }));
-}
-
-const sameTags = (one: Packet, other: Packet) => one.metadata.tags.join('\u0000') === other.metadata.tags.join('\u0000');
-
-/** Writes all that the group's units want written, each table once. */
-async function flush(session: Session, { writes, seqs }: Found): Promise<void> {
-  const all = [...writes];
-  const each = <T>(rows: (tenantId: string, own: Writes) => readonly T[]) => all.flatMap(([tenantId, own]) => rows(tenantId, own));
-  const saved = each((tenantId, own) => [...own.saved.values()].map((change) => ({ tenantId, ...change })));
-  const retagged = saved.filter(({ before, after }) => !sameTags(before, after));
-  const removed = each((tenantId, own) => own.removed.map((packet) => ({ tenantId, packet })));
-  const queued = [
-    ...each((tenantId, own) => own.inserted.map((after) => ({ tenantId, after }))),
-    ...saved.filter(({ searchable }) => searchable),
-  ];
-
-  await session.insert(
-    'packets',
-    each((tenantId, own) => own.inserted.map((packet) => packetRow(tenantId, packet))),
-  );
-  await session.update(
-    'packets',
-    ['tenant_id', 'id'],
-    saved.map(({ tenantId, after }) => packetRow(tenantId, after)),
-  );
-  await session.remove(
-    'packet_tags',
-    retagged.flatMap(({ tenantId, before }) => tagRows(tenantId, before)),
-  );
-  await session.insert('packet_tags', [
-    ...each((tenantId, own) => own.inserted.flatMap((packet) => tagRows(tenantId, packet))),
-    ...retagged.flatMap(({ tenantId, after }) => tagRows(tenantId, after)),
-  ]);
-  if (removed.length > 0) {
-    const keys = removed.map(({ tenantId, packet }) => ({ tenant_id: tenantId, packet_id: packet.id }));
-    for (const { tenant_id } of await session.find('events', ['tenant_id'], keys)) {
-      const counts = writes.get(tenant_id as string)!.counts;
-      counts.set('events', (counts.get('events') ?? 0) - 1);
-    }
-    // The queue first, in the indexer's own order: who waits for it here finds below what it has written meanwhile.
-    await session.remove('search_queue', keys);
-    await session.remove(
-      'search_index',
-      removed.map(({ tenantId, packet }) => ({ rowid: seqs.get(at(tenantId, packet.id)) ?? 0 })),
-    );
-    await session.remove(
-      'packet_tags',
-      removed.flatMap(({ tenantId, packet }) => tagRows(tenantId, packet)),
-    );
-    await session.remove('events', keys);
-    await session.remove(
-      'packets',
-      removed.map(({ tenantId, packet }) => ({ tenant_id: tenantId, id: packet.id })),
-    );
-  }
-  await session.insert(
-    'events',
-    each((_, own) => own.events),
-  );
-  await session.put(
-    'search_queue',
-    ['tenant_id', 'packet_id'],
-    queued.map(({ tenantId, after }) => ({ tenant_id: tenantId, packet_id: after.id, revision: after.revision })),
-  );
-  await session.insert(
-    'idempotency',
-    each((_, own) => own.remembered),
-  );
-  await session.add(
-    'counters',
-    ['tenant_id', 'name'],
-    'value',
-    each((tenantId, own) => [...own.counts].filter(([, by]) => by !== 0).map(([name, value]) => ({ tenant_id: tenantId, name, value }))),
-  );
-}
-
 /**
  * The answer to a request whose idempotency key was used before: the first answer, or 409 when it was another request
  * or its answer may not be shown twice.
@@ -358,6 +235,6 @@ export function repeated(remembered: Remembered | undefined, fingerprint: string
   if (remembered === undefined) return undefined;
   if (remembered.fingerprint !== fingerprint) throw conflict('This Idempotency-Key was used for another request; use a new key.');
   const { body } = remembered;
-  if (body === null) throw conflict('This request was carried out already; a key is shown only once.');
+  if (body === null) throw conflict('This request was carried out already, and its answer is not kept.');
   return { ...remembered, body };
 }

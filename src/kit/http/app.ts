@@ -46,7 +46,7 @@ export function createApp({ logger, onAnswered, isUnavailable }: AppParts): Fast
     bodyLimit: bodyCeiling,
     genReqId: () => `${instance}-${(requests++).toString(36)}`,
     // A sender that trickles headers or body is cut off; answers and streams are not touched by these.
-    http: { headersTimeout: 15_000, connectionsCheckingInterval: 5_000 },
+    http: { headersTimeout: 15_000, connectionsCheckingInterval: 5_000, requireHostHeader: false },
     requestTimeout: 60_000,
     keepAliveTimeout: 72_000,
     forceCloseConnections: 'idle',
@@ -69,7 +69,9 @@ export function createApp({ logger, onAnswered, isUnavailable }: AppParts): Fast
   app.decorateRequest('notes', null as never);
   app.addHook('onRequest', (request, _reply, done) => {
     request.notes = { route: request.routeOptions.url ?? 'unknown' };
-    done();
+    // RFC 9112, 3.2. Node would refuse it by itself, with an empty answer.
+    if (request.headers.host === undefined && request.raw.httpVersion === '1.1') done(noHost());
+    else done();
   });
   app.addHook('onResponse', (request, reply, done) => {
     if (stopping) request.socket.end();
@@ -121,8 +123,10 @@ export function createApp({ logger, onAnswered, isUnavailable }: AppParts): Fast
   return app;
 }
 
+const noHost = () => new ServiceError('VALIDATION_ERROR', 'An HTTP/1.1 request needs a Host header.');
+
 /** What the log keeps of an unexpected error: its kind, message and stack, without the values a database may quote. */
-function describeCause(cause: unknown): { type: string; message: string; code?: unknown; stack?: string } {
+export function describeCause(cause: unknown): { type: string; message: string; code?: unknown; stack?: string } {
   if (!(cause instanceof Error)) return { type: typeof cause, message: 'Something that is not an Error was thrown.' };
   const code = (cause as { code?: unknown }).code;
   return {

@@ -6,15 +6,28 @@ import { endOfString, hasEscapedName, readJson } from '../json.ts';
 /** Deeper nesting than this is refused: no agent's document is, and every later step would have to bear it. */
 export const maxDepth = 64;
 
+/** The most values one body may hold: millions of tiny ones would hold up everybody while they are read. */
+export const maxValues = 250_000;
+
+/** Smaller bodies, in bytes, can't hold enough values to matter. */
+const countFrom = 256 * 1024;
+
+const quote = 0x22;
+const backslash = 0x5c;
+const comma = 0x2c;
+const openBracket = 0x5b;
+const openBrace = 0x7b;
+
 const forbiddenKeys = new Set(['__proto__', 'constructor', 'prototype']);
 
 /**
  * The value of a JSON body (RFC 8259). Refused with 400 are invalid UTF-8, broken JSON, nesting beyond 64, a name that
  * appears twice in one object (which of the two is meant, no one can say), names that belong to JavaScript's prototypes,
- * and numbers beyond the range of a double, which would come back as null.
+ * numbers beyond the range of a double, which would come back as null, and more than 250,000 values.
  */
 export function parseJson(bytes: Buffer): unknown {
   if (!isUtf8(bytes)) throw refused('The body is not valid UTF-8.');
+  if (bytes.length > countFrom && countValues(bytes) > maxValues) throw refused(`The body has more than ${maxValues} values.`);
   const text = bytes.toString();
   let value: unknown;
   try {
@@ -29,6 +42,19 @@ export function parseJson(bytes: Buffer): unknown {
   }
   if (countMembers(text) !== members) throw duplicateIn(text);
   return value;
+}
+
+/** The values in the bytes of a JSON text, about: its commas and opening brackets outside strings. */
+function countValues(bytes: Buffer): number {
+  let count = 0;
+  let inString = false;
+  for (let index = 0; index < bytes.length; index += 1) {
+    const byte = bytes[index];
+    if (byte === quote) inString = !inString;
+    else if (inString) index += byte === backslash ? 1 : 0;
+    else if (byte === comma || byte === openBrace || byte === openBracket) count += 1;
+  }
+  return count;
 }
 
 function refused(detail: string, field: string | null = null): ServiceError {

@@ -12,7 +12,7 @@ export function databaseUrlProblem(url: string): string | undefined {
     return `sqlite://${url.slice('sqlite:///'.length)} for a path from the current folder (two slashes, then the path), not ${JSON.stringify(url)}`;
   }
   if (/^sqlite:\/\/.+/.test(url)) return undefined;
-  return `sqlite://PATH, sqlite::memory: or postgres://user:password@host:port/database, not ${JSON.stringify(url.replace(/\/\/.*@/, '//...@'))}`;
+  return `sqlite://PATH, sqlite::memory: or postgres://user:password@host:port/database, not ${JSON.stringify(url.replace(/^(\w+:\/*).*@/, '$1...@'))}`;
 }
 
 /** Opens the database that the address names. `executeElsewhere` runs SQLite's long reads on another thread. */

@@ -6,6 +6,9 @@ import { compileOnce, type Database, type Row, type Session, Turns } from './dia
 /** Connections of one instance for reads and for transactions of single statements; one more writes groups. */
 const poolSize = 10;
 
+/** Connections beside those for reads that may take long: however many wait, the short ones never wait behind them. */
+const longPoolSize = 4;
+
 /** Longer than any statement of ours takes; a database that hangs must not hang its callers. */
 const statementTimeoutMs = 30_000;
 
@@ -25,19 +28,17 @@ export function openPostgres<Tables>(url: string): Database<Tables> {
     query_timeout: statementTimeoutMs + 5_000,
     application_name: 'baton',
   };
-  const pool = new pg.Pool({ ...config, max: poolSize });
-  // A connection that breaks is replaced at the next use. Without these listeners it would end the process: the pool's
-  // for one that is idle, its own for one that is lent and between two statements.
-  pool.on('error', () => undefined);
-  pool.on('connect', (client) => void client.on('error', () => undefined));
+  const pool = openPool(config, poolSize);
+  const longPool = openPool(config, longPoolSize);
   const kysely = new Kysely<Tables>({ dialect: new PostgresDialect({ pool }) });
+  const longReads = new Kysely<Tables>({ dialect: new PostgresDialect({ pool: longPool }) });
   const writer = createWriter(config);
   const names = new Map<string, string>();
 
   return {
     name: 'postgres',
     reads: kysely,
-    longReads: kysely,
+    longReads,
     query(build) {
       const { sql, bind } = compileOnce(kysely, build);
       const name = nameOf(names, sql);
@@ -53,16 +54,25 @@ export function openPostgres<Tables>(url: string): Database<Tables> {
     async ping() {
       await pool.query('select 1');
     },
-    waiting: () => writer.waiting() + pool.waitingCount,
+    waiting: () => writer.waiting(),
     isDuplicate: (error) => sqlState(error) === '23505',
     // A row that was not there when we looked, a serialization failure, a deadlock.
     isOvertaken: (error) => ['23505', '40001', '40P01'].includes(sqlState(error)),
     isUnavailable,
     async close() {
       await writer.close();
-      await kysely.destroy();
+      await Promise.all([kysely.destroy(), longReads.destroy()]);
     },
   };
+}
+
+function openPool(config: pg.PoolConfig, max: number): pg.Pool {
+  const pool = new pg.Pool({ ...config, max });
+  // A connection that breaks is replaced at the next use. Without these listeners it would end the process: the pool's
+  // for one that is idle, its own for one that is lent and between two statements.
+  pool.on('error', () => undefined);
+  pool.on('connect', (client) => void client.on('error', () => undefined));
+  return pool;
 }
 
 /** Statements are prepared under a short name made from their text; every connection prepares its own. */
@@ -81,10 +91,11 @@ function sqlState(error: unknown): string {
 
 function isUnavailable(error: unknown): boolean {
   const code = sqlState(error);
-  // Class 08 connection, 53 resources, 57P server going down, 25006 read-only standby, 57014 timed out; then the
-  // socket's own errors; and pg's, which have no code at all.
+  // Class 08 connection, 53 resources, 57P server going down, 25006 read-only standby, 57014 timed out; then every error
+  // of the system, of a socket or of TLS, since any of them may hide whether a commit happened; and pg's, which have no
+  // code at all.
   if (/^(08|53)/.test(code) || ['57P01', '57P02', '57P03', '25006', '57014'].includes(code)) return true;
-  if (['ECONNREFUSED', 'ECONNRESET', 'EPIPE', 'ETIMEDOUT', 'EHOSTUNREACH', 'ENOTFOUND', 'EAI_AGAIN', 'ENOENT'].includes(code)) return true;
+  if (/^(E[A-Z][A-Z_]{2,}|ERR_(SOCKET|SSL|STREAM|TLS)_\w+)$/.test(code)) return true;
   return (
     error instanceof Error &&
     /connection (terminated|ended)|timeout exceeded|not queryable|query read timeout|client has encountered/i.test(error.message)

@@ -31,6 +31,7 @@ export class SqliteConnection {
     if (!readOnly) this.exec('pragma journal_mode = wal');
     this.exec('pragma synchronous = full');
     this.exec('pragma wal_autocheckpoint = 1000');
+    this.exec('pragma journal_size_limit = 67108864');
     this.exec('pragma foreign_keys = on');
     this.exec('pragma temp_store = memory');
     this.exec('pragma cache_size = -32768');

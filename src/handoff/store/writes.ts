@@ -1,0 +1,167 @@
+import type { Row, Session } from '../../kit/sql/dialect.ts';
+import type { Packet } from '../model/packet.ts';
+import { dueAt } from '../rules/packet.ts';
+import { packetText, summaryText } from '../rules/summary.ts';
+
+/** A key of a tenant's thing within a group. */
+export const at = (tenantId: string, key: string): string => `${tenantId} ${key}`;
+
+/** Everything a group writes, table by table. */
+export interface Writes {
+  inserted: Packet[];
+  saved: Map<string, { before: Packet; after: Packet; searchable: boolean }>;
+  removed: Packet[];
+  events: Row[];
+  counts: Map<string, number>;
+  remembered: Row[];
+  /** Which packets are in remembered answers. */
+  answered: Row[];
+}
+
+/** Nothing to write. */
+export const noWrites = (): Writes => ({
+  inserted: [],
+  saved: new Map(),
+  removed: [],
+  events: [],
+  counts: new Map(),
+  remembered: [],
+  answered: [],
+});
+
+/** A row of the trail. */
+export function eventRow(
+  id: string,
+  tenantId: string,
+  entry: {
+    packet_id: string | null;
+    event_type: string;
+    actor: string;
+    resource: string;
+    details: Record<string, unknown>;
+    timestamp: string;
+  },
+): Row {
+  return { id, tenant_id: tenantId, ...entry, actor: column(entry.actor), details: JSON.stringify(entry.details) };
+}
+
+/** A text as a column keeps it: well-formed, since half a surrogate pair has no UTF-8. */
+function column(text: string): string {
+  return text.toWellFormed();
+}
+
+function packetRow(tenantId: string, packet: Packet): Row {
+  const { id, status, revision, metadata, hitl } = packet;
+  return {
+    tenant_id: tenantId,
+    id,
+    status,
+    revision,
+    source_agent: column(metadata.source_agent.id),
+    target_agent: column(metadata.target_agent.id),
+    priority: metadata.priority,
+    hitl_required: hitl?.required === true ? 1 : 0,
+    due_at: dueAt(packet),
+    summary: summaryText(packet),
+    packet: packetText(packet),
+  };
+}
+
+function tagRows(tenantId: string, { id, metadata }: Packet): Row[] {
+  return [...new Set(metadata.tags.map(column))].map((tag) => ({ tenant_id: tenantId, tag, packet_id: id }));
+}
+
+const sameTags = (one: Packet, other: Packet) => one.metadata.tags.join('\u0000') === other.metadata.tags.join('\u0000');
+
+type Each = <T>(rows: (tenantId: string, own: Writes) => readonly T[]) => T[];
+
+/**
+ * Writes all that a group's units want written, each table once.
+ * @param writes by tenant
+ * @param seqs `seq` of the packets found, by tenant and id
+ */
+export async function flush(session: Session, writes: ReadonlyMap<string, Writes>, seqs: ReadonlyMap<string, number>): Promise<void> {
+  const each: Each = (rows) => [...writes].flatMap(([tenantId, own]) => rows(tenantId, own));
+  await flushPackets(session, each);
+  await flushRemoved(session, writes, seqs, each);
+  await session.insert(
+    'events',
+    each((_, own) => own.events),
+  );
+  await session.insert(
+    'idempotency',
+    each((_, own) => own.remembered),
+  );
+  await session.insert(
+    'idempotency_packets',
+    each((_, own) => own.answered),
+  );
+  const changed = each((tenantId, own) => [...own.counts].map(([name, value]) => ({ tenant_id: tenantId, name, value })));
+  await session.add(
+    'counters',
+    ['tenant_id', 'name'],
+    'value',
+    changed.filter(({ value }) => value !== 0),
+  );
+}
+
+/** Packets that are new or changed, their tags, and the queue of the search index. */
+async function flushPackets(session: Session, each: Each): Promise<void> {
+  const inserted = each((tenantId, own) => own.inserted.map((after) => ({ tenantId, after })));
+  const saved = each((tenantId, own) => [...own.saved.values()].map((change) => ({ tenantId, ...change })));
+  const retagged = saved.filter(({ before, after }) => !sameTags(before, after));
+  const tagged = [...inserted, ...retagged].flatMap(({ tenantId, after }) => tagRows(tenantId, after));
+  const untagged = retagged.flatMap(({ tenantId, before }) => tagRows(tenantId, before));
+  const queued = [...inserted, ...saved.filter(({ searchable }) => searchable)];
+  const queue = queued.map(({ tenantId, after }) => ({ tenant_id: tenantId, packet_id: after.id, revision: after.revision }));
+
+  await session.insert(
+    'packets',
+    inserted.map(({ tenantId, after }) => packetRow(tenantId, after)),
+  );
+  await session.update(
+    'packets',
+    ['tenant_id', 'id'],
+    saved.map(({ tenantId, after }) => packetRow(tenantId, after)),
+  );
+  await session.remove('packet_tags', untagged);
+  await session.insert('packet_tags', tagged);
+  await session.put('search_queue', ['tenant_id', 'packet_id'], queue);
+}
+
+/** Packets that are gone for good: their content goes from wherever it stands. */
+async function flushRemoved(
+  session: Session,
+  writes: ReadonlyMap<string, Writes>,
+  seqs: ReadonlyMap<string, number>,
+  each: Each,
+): Promise<void> {
+  const removed = each((tenantId, own) => own.removed.map((packet) => ({ tenantId, packet })));
+  if (removed.length === 0) return;
+  const keys = removed.map(({ tenantId, packet }) => ({ tenant_id: tenantId, packet_id: packet.id }));
+  const indexed = removed.map(({ tenantId, packet }) => ({ rowid: seqs.get(at(tenantId, packet.id)) ?? 0 }));
+
+  for (const { tenant_id } of await session.find('events', ['tenant_id'], keys)) {
+    const counts = writes.get(tenant_id as string)!.counts;
+    counts.set('events', (counts.get('events') ?? 0) - 1);
+  }
+  const answers = await session.find('idempotency_packets', ['tenant_id', 'key'], keys);
+  await session.update(
+    'idempotency',
+    ['tenant_id', 'key'],
+    answers.map(({ tenant_id, key }) => ({ tenant_id: tenant_id!, key: key!, body: null })),
+  );
+  await session.remove('idempotency_packets', keys);
+  // The queue first, in the indexer's own order: who waits for it here finds below what it has written meanwhile.
+  await session.remove('search_queue', keys);
+  await session.remove('search_index', indexed);
+  await session.remove(
+    'packet_tags',
+    removed.flatMap(({ tenantId, packet }) => tagRows(tenantId, packet)),
+  );
+  await session.remove('events', keys);
+  await session.remove(
+    'packets',
+    removed.map(({ tenantId, packet }) => ({ tenant_id: tenantId, id: packet.id })),
+  );
+}

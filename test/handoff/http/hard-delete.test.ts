@@ -1,0 +1,68 @@
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+
+import { createPacket, packetRequest, startService } from '../../support/service.ts';
+import { stores } from '../../support/stores.ts';
+
+for (const store of stores) {
+  describe(`what a hard delete leaves behind on ${store.name}`, () => {
+    test('409: an answer kept under an idempotency key goes with the packet in it', async (t) => {
+      const service = await startService(t, { store });
+      const headers = { 'idempotency-key': 'once' };
+      const made = await service.call('POST', '/packets', { body: packetRequest(), headers });
+      assert.equal(made.status, 201);
+      assert.equal((await service.call('DELETE', `/packets/${made.body.id}?hard=true`)).status, 204);
+      const again = await service.call('POST', '/packets', { body: packetRequest(), headers });
+      assert.equal(again.status, 409);
+      assert.equal(again.text.includes('charged twice'), false);
+    });
+
+    test('the answer to a batch goes with the first of its packets', async (t) => {
+      const service = await startService(t, { store });
+      const headers = { 'idempotency-key': 'batch' };
+      const body = { packets: [packetRequest(), packetRequest()] };
+      const made = await service.call('POST', '/packets/batch', { body, headers });
+      assert.equal(made.status, 201);
+      for (const { id } of made.body.created) assert.equal((await service.call('DELETE', `/packets/${id}?hard=true`)).status, 204);
+      assert.equal((await service.call('POST', '/packets/batch', { body, headers })).status, 409);
+    });
+
+    test('totals by status, priority and question stay right through changes and removal', async (t) => {
+      const service = await startService(t, { store });
+      const hitl = { required: true, reason: '', question: 'Go on?' };
+      const first = await createPacket(service, { hitl });
+      const second = await createPacket(service, { hitl });
+      await createPacket(service);
+      const totals = async () => {
+        const queries = ['', '?priority=high', '?priority=low', '?hitl_required=true', '?hitl_required=false', '?status=created'];
+        return Promise.all(queries.map(async (query) => (await service.call('GET', `/packets${query}`)).body.total));
+      };
+      assert.deepEqual(await totals(), [3, 3, 0, 2, 1, 3]);
+      assert.equal(
+        (await service.call('PATCH', `/packets/${first.id}`, { body: { metadata: { priority: 'low' }, hitl: null } })).status,
+        200,
+      );
+      assert.deepEqual(await totals(), [3, 2, 1, 1, 2, 3]);
+      assert.equal((await service.call('DELETE', `/packets/${second.id}?hard=true`)).status, 204);
+      assert.deepEqual(await totals(), [2, 1, 1, 0, 2, 2]);
+    });
+
+    test('a page of very large packets ends early and leads to the rest', async (t) => {
+      const service = await startService(t, { store, settings: { SERVICE_PACKET_BYTES_BUSINESS: '16777216' } });
+      const summary = 'word '.repeat(1_500_000);
+      const ids: string[] = [];
+      for (let index = 0; index < 4; index += 1) ids.unshift((await createPacket(service, { context: { summary } })).id);
+      const seen: string[] = [];
+      let cursor = '';
+      do {
+        const page = await service.call('GET', `/packets?view=full&limit=200${cursor === '' ? '' : `&cursor=${cursor}`}`);
+        assert.equal(page.status, 200);
+        assert.equal(page.body.total, 4);
+        assert.ok(page.body.packets.length < 4);
+        seen.push(...page.body.packets.map((packet: { id: string }) => packet.id));
+        cursor = page.body.next_cursor ?? '';
+      } while (cursor !== '');
+      assert.deepEqual(seen, ids);
+    });
+  });
+}
