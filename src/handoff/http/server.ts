@@ -37,6 +37,15 @@ export interface ServerParts {
 /** The largest body of a batch, whatever the tier. */
 const maxBatchBytes = 16 * 1024 * 1024;
 
+/** Takes a request back from the limits that counted it before another one refused it. */
+function takeBack(request: FastifyRequest, reply: FastifyReply): void {
+  const state = request.notes.counted as LimitState | undefined;
+  if (state === undefined) return;
+  state.giveBack();
+  const remaining = state.headers['X-RateLimit-Remaining'];
+  if (remaining !== undefined) reply.header('X-RateLimit-Remaining', String(Number(remaining) + 1));
+}
+
 /** The handoff service's HTTP side. */
 export function createServer({
   version,
@@ -58,6 +67,7 @@ export function createServer({
     logger,
     isUnavailable: store.isUnavailable,
     onAnswered: metrics.observe,
+    onLimited: takeBack,
   });
 
   /** Who is calling, counted; the answer's limit headers are set either way. */
@@ -87,15 +97,11 @@ export function createServer({
     request: FastifyRequest,
     reply: FastifyReply,
     caller: Caller,
-    { headers, retryAfter, giveBack }: LimitState,
-  ) {
-    reply.headers(headers);
-    if (retryAfter !== undefined) return refuse(route, caller, retryAfter);
-    request.notes.giveBack = () => {
-      giveBack();
-      const remaining = headers['X-RateLimit-Remaining'];
-      if (remaining !== undefined) reply.header('X-RateLimit-Remaining', String(Number(remaining) + 1));
-    };
+    state: LimitState,
+  ): Caller | Promise<Caller> {
+    reply.headers(state.headers);
+    if (state.retryAfter !== undefined) return refuse(route, caller, state.retryAfter);
+    request.notes.counted = state;
     if (route.access === 'admin' && !caller.admin) throw new ServiceError('FORBIDDEN', 'This needs an admin key.');
     return caller;
   }

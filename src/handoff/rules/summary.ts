@@ -7,11 +7,15 @@ interface Printed {
   readonly summary: string;
 }
 
-const printed = new WeakMap<Packet, Printed>();
+const printed = Symbol('printed');
 
-/** Packets are never changed in place, so each is printed once, and what the two texts share is printed once for both. */
-function print(packet: Packet): Printed {
-  const known = printed.get(packet);
+/**
+ * Packets are never changed in place, so each is printed once, and what the two texts share is printed once for both.
+ * The texts stay with the packet under a symbol that copies of it do not take along; a WeakMap would cost more than the
+ * printing.
+ */
+function print(packet: Packet & { readonly [printed]?: Printed }): Printed {
+  const known = packet[printed];
   if (known !== undefined) return known;
   const { context, decisions, actions, dependencies, hitl, claimed_by, claimed_at, created_at, updated_at, _links, ...front } = packet;
   const head = JSON.stringify(front).slice(0, -1);
@@ -30,7 +34,7 @@ function print(packet: Packet): Printed {
     packet: `${head},${long},${tail}`,
     summary: `${head},"context":{"summary":${JSON.stringify(context.summary)}},"counts":${counts},${tail}`,
   };
-  printed.set(packet, texts);
+  Object.defineProperty(packet, printed, { value: texts, enumerable: false });
   return texts;
 }
 

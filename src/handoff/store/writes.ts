@@ -67,6 +67,21 @@ function packetRow(tenantId: string, packet: Packet): Row {
   };
 }
 
+/** What of the row changes with every change of a packet. */
+function movedRow(tenantId: string, packet: Packet): Row {
+  const { id, status, revision } = packet;
+  return { tenant_id: tenantId, id, status, revision, due_at: dueAt(packet), summary: summaryText(packet), packet: packetText(packet) };
+}
+
+/** Whether the columns that lists are filtered by, the status aside, stay as they are. */
+function sameFilters({ before, after }: { before: Packet; after: Packet }): boolean {
+  return (
+    before.metadata.target_agent.id === after.metadata.target_agent.id &&
+    before.metadata.priority === after.metadata.priority &&
+    (before.hitl?.required === true) === (after.hitl?.required === true)
+  );
+}
+
 function tagRows(tenantId: string, { id, metadata }: Packet): Row[] {
   return [...new Set(metadata.tags.map(column))].map((tag) => ({ tenant_id: tenantId, tag, packet_id: id }));
 }
@@ -113,16 +128,23 @@ async function flushPackets(session: Session, each: Each): Promise<void> {
   const tagged = [...inserted, ...retagged].flatMap(({ tenantId, after }) => tagRows(tenantId, after));
   const untagged = retagged.flatMap(({ tenantId, before }) => tagRows(tenantId, before));
   const queued = [...inserted, ...saved.filter(({ searchable }) => searchable)];
+  const [sorted, moved] = [saved.filter((change) => !sameFilters(change)), saved.filter(sameFilters)];
   const queue = queued.map(({ tenantId, after }) => ({ tenant_id: tenantId, packet_id: after.id, revision: after.revision }));
 
   await session.insert(
     'packets',
     inserted.map(({ tenantId, after }) => packetRow(tenantId, after)),
   );
+  // SQLite rewrites the index entries of every column it is given, changed or not.
   await session.update(
     'packets',
     ['tenant_id', 'id'],
-    saved.map(({ tenantId, after }) => packetRow(tenantId, after)),
+    sorted.map(({ tenantId, after }) => packetRow(tenantId, after)),
+  );
+  await session.update(
+    'packets',
+    ['tenant_id', 'id'],
+    moved.map(({ tenantId, after }) => movedRow(tenantId, after)),
   );
   await session.remove('packet_tags', untagged);
   await session.insert('packet_tags', tagged);

@@ -13,8 +13,8 @@ export interface RequestNotes {
   context?: unknown;
   /** The body's bytes as they came. */
   rawBody?: Buffer;
-  /** Takes back what admission counted, when the request is refused for a limit after all. */
-  giveBack?(): void;
+  /** What admission counted. Data and no closure: one that held the reply would keep each request alive for long. */
+  counted?: unknown;
 }
 
 declare module 'fastify' {
@@ -27,6 +27,8 @@ export interface AppParts {
   logger: Logger;
   /** Told of every finished request: for metrics. */
   onAnswered(request: FastifyRequest, reply: FastifyReply, seconds: number): void;
+  /** Told of a request that a limit refused, before the answer goes out. */
+  onLimited(request: FastifyRequest, reply: FastifyReply): void;
   isUnavailable(error: unknown): boolean;
 }
 
@@ -37,7 +39,7 @@ const bodyCeiling = 16 * 1024 * 1024;
 const lastRequestsMs = 5_000;
 
 /** An HTTP application with our error bodies, one log line a request, and time limits on slow senders. */
-export function createApp({ logger, onAnswered, isUnavailable }: AppParts): FastifyInstance {
+export function createApp({ logger, onAnswered, onLimited, isUnavailable }: AppParts): FastifyInstance {
   // biome-ignore lint/plugin: it tells one start of the program from another; nothing is decided by it.
   const instance = process.pid.toString(36) + Date.now().toString(36);
   let requests = 0;
@@ -112,7 +114,7 @@ export function createApp({ logger, onAnswered, isUnavailable }: AppParts): Fast
 
   app.setErrorHandler((thrown, request, reply) => {
     const error = translate(thrown);
-    if (error.code === 'RATE_LIMITED') request.notes.giveBack?.();
+    if (error.code === 'RATE_LIMITED') onLimited(request, reply);
     if (error.status >= 500) {
       const cause = error.cause ?? thrown;
       logger.error({ request_id: request.id, route: request.notes.route, err: describeCause(cause) }, 'request failed');

@@ -6,16 +6,8 @@ import { describe, test } from 'node:test';
 
 import { claimant, happenings, packetIn, question } from '../../support/life.ts';
 import { startProcess } from '../../support/process.ts';
-import {
-  adminKey,
-  createPacket,
-  newTenant,
-  packetRequest,
-  startService,
-  type TestAnswer,
-  type TestService,
-} from '../../support/service.ts';
-import { openPostgresDatabase, stores } from '../../support/stores.ts';
+import { createPacket, newTenant, packetRequest, startService, type TestAnswer, type TestService } from '../../support/service.ts';
+import { stores } from '../../support/stores.ts';
 
 /** How far a packet may outgrow its tier's body size by what the service adds. */
 const ownBytes = 4096;
@@ -267,18 +259,6 @@ for (const store of stores) {
     });
   });
 }
-
-test('a database whose admin keys are all deleted gets no other at the next start', async (t) => {
-  const database = await openPostgresDatabase();
-  const first = await startService(t, { databaseUrl: database.url });
-  const [own] = (await first.call('GET', '/keys')).body;
-  assert.equal((await first.call('DELETE', `/keys/${own.id}`)).status, 204);
-  const second = await startService(t, { databaseUrl: database.url, settings: { SERVICE_ADMIN_KEY: `${adminKey}-other` } });
-  // Registered last, so that it runs behind the instances' own ends.
-  t.after(database.drop);
-  assert.equal(second.handoff.adminKey, undefined);
-  assert.equal((await second.call('GET', '/tenants', { key: `${adminKey}-other` })).status, 401);
-});
 
 describe('The settings file', () => {
   test('is named by SERVICE_CONFIG where --config does not name one', async (t) => {
