@@ -16,21 +16,31 @@ export interface Load {
   url: string;
   connections: number;
   requests: readonly LoadRequest[];
-  /** Sends the requests round and round for so long; without it, every request once, dealt out among the connections in order. */
+  /**
+   * Sends the requests round and round for so long; without it, every request once. They are dealt out in hands of
+   * `hand`, one connection after the other, so that they arrive in their order, as work that is taken from a queue does.
+   */
   seconds?: number;
+  /** How many requests that follow one another belong to one connection (1). */
+  hand?: number;
   /** Requests a second of all connections together; as many as there can be when left out. */
   rate?: number;
 }
 
-function run({ url, connections, requests, seconds, rate }: Load): Promise<LoadResult> {
-  const share = Math.floor(requests.length / connections);
+/** Every so many-th hand of the requests. */
+function dealt(requests: readonly LoadRequest[], to: number, of: number, hand: number): LoadRequest[] {
+  return requests.filter((_, index) => Math.floor(index / hand) % of === to);
+}
+
+function run({ url, connections, requests, seconds, hand = 1, rate }: Load): Promise<LoadResult> {
+  const share = Math.floor(requests.length / connections / hand) * hand;
   let clients = 0;
   const extent =
     seconds === undefined
       ? {
           amount: share * connections,
           setupClient(client: Client) {
-            client.setRequests(requests.slice(clients * share, (clients + 1) * share) as Request[]);
+            client.setRequests(dealt(requests, clients, connections, hand).slice(0, share) as Request[]);
             clients += 1;
           },
         }

@@ -22,7 +22,7 @@ insert into versions (name, value) values ('access', 1);
 create table packets (
   seq bigint generated always as identity primary key, tenant_id text collate "C" not null, id text collate "C" not null, status text collate "C" not null, revision integer not null,
   source_agent text collate "C" not null, target_agent text collate "C" not null, priority text collate "C" not null, hitl_required integer not null,
-  due_at text collate "C", summary text not null, packet text not null);
+  due_at text collate "C", state text not null, digest text not null);
 
 create unique index packets_by_id on packets (tenant_id, id);
 
@@ -37,6 +37,9 @@ create index packets_by_priority on packets (tenant_id, priority, id);
 create index packets_hitl on packets (tenant_id, id) where hitl_required = 1;
 
 create index packets_due on packets (due_at) where due_at is not null;
+
+create table contents (tenant_id text collate "C" not null, packet_id text collate "C" not null, content text not null,
+  primary key (tenant_id, packet_id));
 
 create table packet_tags (tenant_id text collate "C" not null, tag text collate "C" not null, packet_id text collate "C" not null,
   primary key (tenant_id, tag, packet_id));

@@ -32,8 +32,10 @@ export function taking(
 ): Side {
   return {
     program: service.program,
-    run: (round) =>
-      run.load({ url: service.url, connections, requests: ids.slice(round * perRound, (round + 1) * perRound).flatMap(requestsOf) }),
+    run: (round) => {
+      const hands = ids.slice(round * perRound, (round + 1) * perRound).map(requestsOf);
+      return run.load({ url: service.url, connections, requests: hands.flat(), hand: hands[0]!.length });
+    },
   };
 }
 

@@ -77,6 +77,18 @@ for (const store of stores) {
       assert.deepEqual(await all(database), [row('1', 1), row('2', 20), row('3', 30), row('4', 44), row('6', 6), row('7', 4)]);
     });
 
+    test('reads unlocked what a found row guards', async (t) => {
+      const { database } = await openThings(t, store);
+      await database.session((session) => Promise.resolve(session.insert('things', [row('1', 10), row('2', 20)])));
+      await database.session(async (session) => {
+        const read = await session.read('things', ['value'], [{ kind: 'a', id: '2' }]);
+        assert.deepEqual(
+          read.map((one) => ({ ...one })),
+          [{ value: 20 }],
+        );
+      });
+    });
+
     test('does nothing for no rows', async (t) => {
       const { database } = await openThings(t, store);
       await database.session(async (session) => {
@@ -360,3 +372,41 @@ test('A database address that is none is told with the forms there are, and its 
   assert.match(databaseUrlProblem('mysql://me:s3cret@host/x')!, /^sqlite:\/\/PATH, sqlite::memory: or postgres:/);
   assert.doesNotMatch(databaseUrlProblem('mysql://me:s3cret@host/x')!, /s3cret/);
 });
+
+for (const store of stores) {
+  describe(`A view on ${store.name}`, () => {
+    const countOf = (database: Database<Tables>) =>
+      database.query<Record<string, never>, { count: number }>((db) => db.selectFrom('things').select(sql<number>`count(*)`.as('count')));
+    const add = (database: Database<Tables>, id: string) => database.session(async (session) => session.insert('things', [row(id)]));
+
+    test('ends before a commit of its own program: what is written is read at once', async (t) => {
+      const { database } = await openThings(t, store);
+      const count = countOf(database);
+      database.beginView();
+      assert.equal(Number((await count.first({}))!.count), 0);
+      await add(database, '1');
+      assert.equal(Number((await count.first({}))!.count), 1);
+    });
+
+    test('ends with the turn: the next one sees what another program committed', async (t) => {
+      const { database, url } = await openThings(t, store);
+      const other = url === 'sqlite::memory:' ? database : openDatabase<Tables>(url);
+      if (other !== database) t.after(() => other.close());
+      const count = countOf(database);
+      database.beginView();
+      assert.equal(Number((await count.first({}))!.count), 0);
+      await add(other, '1');
+      await new Promise(setImmediate);
+      assert.equal(Number((await count.first({}))!.count), 1);
+    });
+
+    test('may be open when the database is closed', async (t) => {
+      const { url, drop } = await store.open();
+      t.after(drop);
+      const database = openDatabase<Tables>(url);
+      database.beginView();
+      await database.close();
+      await new Promise(setImmediate);
+    });
+  });
+}

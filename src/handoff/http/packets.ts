@@ -11,11 +11,10 @@ import { routes } from '../model/api.ts';
 import { type Claimant, CreateRequest, type Packet } from '../model/packet.ts';
 import type { PacketQuery } from '../model/packet-routes.ts';
 import { entityTag } from '../rules/packet.ts';
-import { packetText } from '../rules/summary.ts';
 import { phrasesOf, searchableTexts, snippetOf } from '../rules/words.ts';
 import type { Caller } from '../service/access.ts';
 import type { BatchItem, CreateOptions, Made, PacketService } from '../service/packets.ts';
-import type { PacketFilter } from '../store/packets.ts';
+import type { PacketFilter, PacketText } from '../store/packets.ts';
 import type { Store } from '../store/store.ts';
 import type { Idempotency } from '../store/units.ts';
 import { filterOf, statusesOf } from './query.ts';
@@ -76,16 +75,16 @@ export function mountPackets({ mount, store, packets, batchMax, itemLimit }: Pac
       phrases.length === 0 ? { rows: [], total: 0 } : await store.of(caller.tenant_id).packets.search(phrases, filter, { limit, offset });
     const found: string[] = [];
     let read = 0;
-    for (const { summary, packet } of rows) {
-      const snippet = snippetOf(searchableTexts(readJson(packet) as Packet), phrases);
+    for (const { summary, content } of rows) {
+      const snippet = snippetOf(searchableTexts(readJson(content) as Packet), phrases);
       found.push(`${summary.slice(0, -1)},"snippet":${JSON.stringify(snippet)}}`);
-      read += packet.length;
+      read += content.length;
       // Large packets take a while to look through: others get their turn in between.
       if (read < snippetCharacters) continue;
       read = 0;
       await new Promise(setImmediate);
     }
-    return page(found, { total, limit, offset, next_cursor: null });
+    return page(found.join(','), { total, limit, offset, next_cursor: null });
   });
 
   mount(routes.getPacket, async ({ params }, { caller, headers }) => {
@@ -147,15 +146,15 @@ async function listPage(
   const scope = `${caller.tenant_id} ${JSON.stringify(filter)}`;
   const after = cursor === undefined ? undefined : readCursor(scope, cursor);
   if (after !== undefined && !isId(after)) throw invalid('cursor', 'This cursor does not belong to this list.');
-  const { texts, last, more, total } = await store
+  const { text, last, more, total } = await store
     .of(caller.tenant_id)
     .packets.page({ filter, limit, offset, full: view === 'full', ...(after === undefined ? {} : { after }) });
-  return page(texts, { total, limit, offset, next_cursor: more && last !== undefined ? writeCursor(scope, last) : null });
+  return page(text, { total, limit, offset, next_cursor: more && last !== undefined ? writeCursor(scope, last) : null });
 }
 
-/** A page of packets that are JSON text already. */
-function page(texts: readonly string[], rest: { total: number; limit: number; offset: number; next_cursor: string | null }): JsonText {
-  return new JsonText(`{"packets":[${texts.join(',')}],${JSON.stringify(rest).slice(1)}`);
+/** A page of packets that are JSON text already, joined by commas. */
+function page(texts: string, rest: { total: number; limit: number; offset: number; next_cursor: string | null }): JsonText {
+  return new JsonText(`{"packets":[${texts}],${JSON.stringify(rest).slice(1)}`);
 }
 
 /** The answer to a creating request. */
@@ -168,12 +167,12 @@ async function made(making: Promise<Made>): Promise<Answer<never>> {
   });
 }
 
-function changed(packet: Packet): Answer<never> {
-  return answer<never>({ headers: { ETag: entityTag(packet) }, body: new JsonText(packetText(packet)) });
+function changed({ packet, revision }: PacketText): Answer<never> {
+  return answer<never>({ headers: { ETag: entityTag({ revision }) }, body: new JsonText(packet) });
 }
 
-function outcome(name: 'claimed' | 'completed', packets: readonly Packet[], errors: readonly unknown[]): JsonText {
-  return new JsonText(`{"${name}":[${packets.map(packetText).join(',')}],"errors":${JSON.stringify(errors)}}`);
+function outcome(name: 'claimed' | 'completed', packets: readonly string[], errors: readonly unknown[]): JsonText {
+  return new JsonText(`{"${name}":[${packets.join(',')}],"errors":${JSON.stringify(errors)}}`);
 }
 
 function claimantOf({ agent_id, agent_name, framework }: { agent_id: string; agent_name?: string; framework?: string }): Claimant {

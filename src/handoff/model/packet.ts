@@ -230,9 +230,11 @@ const trail = {
   _links: Links,
 };
 
+/** What a packet's life changes; its content stands behind it. */
+const life = { ...state, metadata: Metadata, hitl: Type.Union([Hitl, Type.Null()]), ...trail };
+
 export const Packet = Type.Object({
-  ...state,
-  metadata: Metadata,
+  ...life,
   context: Type.Object({
     summary: Type.String(),
     conversation_state: Type.Array(Turn),
@@ -242,20 +244,15 @@ export const Packet = Type.Object({
   decisions: Type.Array(Decision),
   actions: Type.Object({ pending: Type.Array(PendingAction), completed: Type.Array(CompletedAction), failed: Type.Array(FailedAction) }),
   dependencies: Type.Array(Dependency),
-  hitl: Type.Union([Hitl, Type.Null()]),
-  ...trail,
 });
 
 const counted = ['decisions', 'pending', 'completed', 'failed', 'dependencies', 'turns', 'artifacts'] as const;
 
 /** A packet in a list: everything at its top level but the long parts, which are counted instead. */
 export const PacketSummary = Type.Object({
-  ...state,
-  metadata: Metadata,
+  ...life,
   context: Type.Object({ summary: Type.String() }),
-  hitl: Type.Union([Hitl, Type.Null()]),
   counts: Type.Object(Object.fromEntries(counted.map((part) => [part, Type.Integer()])) as Record<(typeof counted)[number], Type.TInteger>),
-  ...trail,
 });
 
 export const HistoryEvent = Type.Object({
@@ -266,6 +263,7 @@ export const HistoryEvent = Type.Object({
 });
 
 export type Packet = Static<typeof Packet>;
+export type PacketSummary = Static<typeof PacketSummary>;
 export type Hitl = Static<typeof Hitl>;
 export type CreateRequest = Static<typeof CreateRequest>;
 export type ChainRequest = Static<typeof ChainRequest>;

@@ -5,6 +5,7 @@ import {
   type Claimant,
   type Hitl,
   type Packet,
+  type PacketSummary,
   type PatchRequest,
   packetVersion,
   type RespondRequest,
@@ -55,9 +56,17 @@ export type Command =
   | { readonly kind: 'time_out' }
   | { readonly kind: 'expire_unclaimed' };
 
+/** A packet in short or whole: but for an update of its content, no command needs more than it says in short. */
+export type Known = PacketSummary | Packet;
+
+/** Whether the command can be decided on the whole packet alone, since it changes what the packet says. */
+export function needsWhole(command: Command): boolean {
+  return command.kind === 'patch' && Object.keys(command.patch).some((field) => field !== 'status');
+}
+
 /** The packet as a command leaves it and what tells of it; no events: nothing changed. `searchable`: its text did. */
-export interface Decision {
-  readonly packet: Packet;
+export interface Decision<P extends Known = Packet> {
+  readonly packet: P;
   readonly events: readonly PacketEvent[];
   readonly searchable: boolean;
 }
@@ -81,6 +90,12 @@ export function newPacket(
     status: 'created',
     revision: 1,
     metadata: { ...metadata, priority: metadata.priority ?? 'normal', tags: metadata.tags ?? [], created_at: at },
+    hitl: hitl === undefined ? null : { ...hitl, ...unanswered, requested_at: null, expires_at: null },
+    claimed_by: null,
+    claimed_at: null,
+    created_at: at,
+    updated_at: at,
+    _links: { self: `/api/v1/packets/${id}`, claim: `/api/v1/packets/${id}/claim`, history: `/api/v1/packets/${id}/history` },
     context: {
       ...context,
       conversation_state: context.conversation_state ?? [],
@@ -90,12 +105,6 @@ export function newPacket(
     decisions: request.decisions ?? [],
     actions: { ...actions, pending: actions?.pending ?? [], completed: actions?.completed ?? [], failed: actions?.failed ?? [] },
     dependencies: request.dependencies ?? [],
-    hitl: hitl === undefined ? null : { ...hitl, ...unanswered, requested_at: null, expires_at: null },
-    claimed_by: null,
-    claimed_at: null,
-    created_at: at,
-    updated_at: at,
-    _links: { self: `/api/v1/packets/${id}`, claim: `/api/v1/packets/${id}/claim`, history: `/api/v1/packets/${id}/history` },
   };
   const actor = `agent:${agentId ?? metadata.source_agent.id}`;
   const details = packet.parent_packet_id === null ? {} : { parent_packet_id: packet.parent_packet_id };
@@ -109,7 +118,7 @@ export function chained(child: Packet, agentId: string | undefined): PacketEvent
 }
 
 /** The packet as `command` leaves it and the events that tell of it, or a ServiceError. Pure. */
-export function decide(packet: Packet, command: Command, now: Date): Decision {
+export function decide<P extends Known>(packet: P, command: Command, now: Date): Decision<P> {
   switch (command.kind) {
     case 'claim':
       return claim(packet, command.claimant, now);
@@ -134,38 +143,42 @@ export function decide(packet: Packet, command: Command, now: Date): Decision {
 
 const unanswered = { response: null, responded_by: null, responded_at: null, notes: null };
 
-const unchanged = (packet: Packet): Decision => ({ packet, events: [], searchable: false });
+const unchanged = <P extends Known>(packet: P): Decision<P> => ({ packet, events: [], searchable: false });
 
 /** The statuses that a verb leads to from here, verb by verb. */
-function waysFrom(packet: Packet): Partial<Record<Verb, Status>> {
+function waysFrom(packet: Known): Partial<Record<Verb, Status>> {
   return life[packet.status];
 }
 
 /** The packet with its revision raised and its change dated. */
-function touched(packet: Packet, now: Date): Packet {
+function touched<P extends Known>(packet: P, now: Date): P {
   return { ...packet, revision: packet.revision + 1, updated_at: now.toISOString() };
 }
 
 /** The packet in its new status, and the event of that name. */
-function enter(
-  packet: Packet,
+function enter<P extends Known>(
+  packet: P,
   status: Status,
   actor: string,
   now: Date,
   details: Record<string, unknown> = {},
   searchable = false,
-): Decision {
+): Decision<P> {
   const entered = { ...touched(packet, now), status };
-  const told = status === 'completed' ? { actions_completed: packet.actions.completed.length, ...details } : details;
+  const told = status === 'completed' ? { actions_completed: completedActions(packet), ...details } : details;
   return { packet: entered, events: [{ event_type: status, type: `packet.${status}`, actor, details: told }], searchable };
 }
 
+function completedActions(packet: Known): number {
+  return 'counts' in packet ? packet.counts.completed : packet.actions.completed.length;
+}
+
 /** Who acts where the request does not say: the claimant, or before there is one the source agent. */
-function actorOf(packet: Packet, agentId: string | undefined): string {
+function actorOf(packet: Known, agentId: string | undefined): string {
   return `agent:${agentId ?? packet.claimed_by?.agent_id ?? packet.metadata.source_agent.id}`;
 }
 
-function claim(packet: Packet, claimant: Claimant, now: Date): Decision {
+function claim<P extends Known>(packet: P, claimant: Claimant, now: Date): Decision<P> {
   if (packet.status === 'expired') throw new ServiceError('GONE', 'The packet has expired.');
   if (waysFrom(packet).claim === undefined) {
     const holder = packet.claimed_by === null ? null : { ...packet.claimed_by, claimed_at: packet.claimed_at };
@@ -179,7 +192,7 @@ function claim(packet: Packet, claimant: Claimant, now: Date): Decision {
   return enter(claimed, 'claimed', `agent:${claimant.agent_id}`, now, { ...claimant });
 }
 
-function respond(packet: Packet, answer: RespondRequest, now: Date): Decision {
+function respond<P extends Known>(packet: P, answer: RespondRequest, now: Date): Decision<P> {
   const { hitl } = packet;
   if (waysFrom(packet).respond === undefined || hitl === null) {
     throw conflict(`The packet is ${packet.status} and awaits no answer.`);
@@ -188,7 +201,7 @@ function respond(packet: Packet, answer: RespondRequest, now: Date): Decision {
   const at = now.toISOString();
   const { target_agent } = packet.metadata;
   const held = packet.claimed_by !== null;
-  const answered: Packet = {
+  const answered: P = {
     ...touched(packet, now),
     status: 'claimed',
     hitl: { ...hitl, response: answer.response, responded_by: answer.responded_by, responded_at: at, notes: answer.notes ?? null },
@@ -211,7 +224,7 @@ function isOver(hitl: Hitl, now: Date): boolean {
 }
 
 /** Applies `hitl.on_timeout` once the time to answer is over. */
-function timeOut(packet: Packet, now: Date): Decision {
+function timeOut<P extends Known>(packet: P, now: Date): Decision<P> {
   const { hitl } = packet;
   const end = hitl?.on_timeout === 'fail' ? 'failed' : hitl?.on_timeout === 'expire' ? 'expired' : undefined;
   if (packet.status !== 'awaiting_human' || hitl === null || end === undefined || !isOver(hitl, now)) return unchanged(packet);
@@ -221,7 +234,7 @@ function timeOut(packet: Packet, now: Date): Decision {
 }
 
 /** When a sweeper must look at the packet: the end of a question that does something then; null: never. */
-export function dueAt(packet: Packet): string | null {
+export function dueAt(packet: Known): string | null {
   const { status, hitl } = packet;
   if (status !== 'awaiting_human' || hitl === null || (hitl.on_timeout ?? 'keep') === 'keep') return null;
   return hitl.expires_at;
@@ -230,18 +243,18 @@ export function dueAt(packet: Packet): string | null {
 type Refusal = (sentence: string) => ServiceError;
 const onStatus: Refusal = (sentence) => invalid('status', sentence);
 
-function requireAllowed(packet: Packet, verb: Verb, refuse: Refusal): void {
+function requireAllowed(packet: Known, verb: Verb, refuse: Refusal): void {
   if (waysFrom(packet)[verb] !== undefined) return;
   throw refuse(`The packet can't be moved there. ${allowedFrom(packet)}`);
 }
 
-function requireAnswered(packet: Packet, refuse: Refusal): void {
+function requireAnswered(packet: Known, refuse: Refusal): void {
   if (packet.hitl?.required && packet.hitl.response === null) {
     throw refuse('The packet requires a human answer before it can be completed.');
   }
 }
 
-function patch(packet: Packet, request: PatchRequest, agentId: string | undefined, now: Date): Decision {
+function patch<P extends Known>(packet: P, request: PatchRequest, agentId: string | undefined, now: Date): Decision<P> {
   const { status, ...content } = request;
   const changed = Object.keys(content);
   const moves = status !== undefined && status !== packet.status;
@@ -257,7 +270,7 @@ function patch(packet: Packet, request: PatchRequest, agentId: string | undefine
   if (changed.length === 0 && !moves) return unchanged(packet);
   if (changed.length > 0 && packet.status === 'expired') throw conflict("The packet is expired; its content can't be changed.");
 
-  const merged = mergeContent(packet, content);
+  const merged = changed.length > 0 ? (mergeContent(whole(packet), content) as P) : packet;
   const actor = actorOf(packet, agentId);
   const details = changed.length > 0 ? { fields: changed } : {};
   if (!moves) {
@@ -271,13 +284,19 @@ function patch(packet: Packet, request: PatchRequest, agentId: string | undefine
   return enter(asked, status, actor, now, details, changed.length > 0);
 }
 
-function allowedFrom(packet: Packet): string {
+/** The packet, which is whole: who decides an update of content brings it so. */
+function whole(packet: Known): Packet {
+  if ('counts' in packet) throw new Error('Content can be changed in a whole packet alone.');
+  return packet;
+}
+
+function allowedFrom(packet: Known): string {
   const ways = Object.entries(waysFrom(packet)).filter(([way]) => way !== 'claim' && way !== 'respond');
   return `From ${packet.status} it can be moved to ${ways.length === 0 ? 'nothing' : ways.map(([, status]) => status).join(', ')}.`;
 }
 
 /** The packet with its question put: the time to answer runs from now; a new question takes the old answer away. */
-function ask(packet: Packet, isNew: boolean, now: Date): Packet {
+function ask<P extends Known>(packet: P, isNew: boolean, now: Date): P {
   const { hitl } = packet;
   if (hitl === null) throw invalid('hitl', 'A packet that awaits a human needs a question: send hitl with it.');
   const fresh = isNew ? { ...hitl, ...unanswered } : hitl;
@@ -285,7 +304,7 @@ function ask(packet: Packet, isNew: boolean, now: Date): Packet {
 }
 
 /** The packet with `expires_at` reckoned from when its question was put. */
-function withDeadline(packet: Packet): Packet {
+function withDeadline<P extends Known>(packet: P): P {
   const { hitl } = packet;
   if (hitl === null || hitl.requested_at === null) return packet;
   const { requested_at, timeout_seconds } = hitl;

@@ -3,9 +3,9 @@ import { invalid, notFound, ServiceError } from '../../kit/errors.ts';
 import { isId, type NewId } from '../../kit/id.ts';
 import type { Tier } from '../model/common.ts';
 import type { ChainRequest, Claimant, CreateRequest, Packet, PatchRequest, RespondRequest } from '../model/packet.ts';
-import { type Command, chained, decide, entityTag, newPacket } from '../rules/packet.ts';
-import { packetText } from '../rules/summary.ts';
+import { type Command, chained, decide, entityTag, type Known, needsWhole, newPacket } from '../rules/packet.ts';
 import { dailyCap, dayOf, secondsToMidnight, type TierLimits } from '../rules/tiers.ts';
+import type { PacketText } from '../store/packets.ts';
 import type { Store } from '../store/store.ts';
 import { type Desk, type Idempotency, type Remembered, repeated } from '../store/units.ts';
 import type { Caller } from './access.ts';
@@ -103,43 +103,49 @@ export function createPacketService({ store, clock, newId, limits, onCreated }: 
     const parents = request.parent_packet_id === undefined ? [] : [request.parent_packet_id.toLowerCase()];
     return createUnder(caller, options, parents, (desk, take, now) => {
       const packet = createAt(desk, take, now, request, options.agentId, refuseParent);
-      return { status: 201, body: packetText(packet), etag: entityTag(packet) };
+      return { status: 201, body: desk.text(packet.id), etag: entityTag(packet) };
     });
   }
 
   /** The one way a stored packet changes: found locked, decided, saved, told of. */
-  function changeAt(desk: Desk, caller: Caller, id: string, command: Command, ifMatch: string | undefined, now: Date): Packet {
+  function changeAt(desk: Desk, caller: Caller, id: string, command: Command, ifMatch: string | undefined, now: Date): PacketText {
     const before = desk.packet(id);
     if (before === undefined) throw notFound('packet');
     requireMatch(before, ifMatch);
     const { packet, events, searchable } = decide(before, command, now);
-    if (events.length === 0) return before;
-    // Only content that is brought can be too much: a packet of any size can be claimed, answered and moved on.
-    if (bringsContent(command)) requireSize(before, packet, limits[caller.tenant_tier].packetBytes);
+    const text = desk.text(id);
+    if (events.length === 0) return { packet: text, revision: before.revision };
     desk.save(packet, { searchable });
+    const changed = desk.text(id);
+    // Only content that is brought can be too much: a packet of any size can be claimed, answered and moved on.
+    if (needsWhole(command)) requireSize(text, changed, limits[caller.tenant_tier].packetBytes);
     desk.append(id, events, now);
-    return packet;
+    return { packet: changed, revision: packet.revision };
   }
 
-  async function change(caller: Caller, id: string, command: Command, ifMatch?: string): Promise<Packet> {
+  async function change(caller: Caller, id: string, command: Command, ifMatch?: string): Promise<PacketText> {
     if (!isId(id)) throw notFound('packet');
     const now = clock();
-    return store.of(caller.tenant_id).commit({ packets: [id], work: (desk) => changeAt(desk, caller, id, command, ifMatch, now) });
+    return store.of(caller.tenant_id).commit({
+      packets: [id],
+      whole: needsWhole(command),
+      work: (desk) => changeAt(desk, caller, id, command, ifMatch, now),
+    });
   }
 
   /** Changes many packets in one unit; each that is refused is reported and leaves the others alone. */
-  async function changeEach(caller: Caller, ids: readonly string[], command: Command): Promise<{ changed: Packet[]; errors: ItemFault[] }> {
+  async function changeEach(caller: Caller, ids: readonly string[], command: Command): Promise<{ changed: string[]; errors: ItemFault[] }> {
     const now = clock();
     const known = ids.map((id) => id.toLowerCase()).filter(isId);
     return store.of(caller.tenant_id).commit({
       packets: known,
       work(desk) {
-        const changed: Packet[] = [];
+        const changed: string[] = [];
         const errors: ItemFault[] = [];
         for (const id of ids) {
           try {
             // An id that is none was not looked up, and is not found.
-            changed.push(changeAt(desk, caller, id.toLowerCase(), command, undefined, now));
+            changed.push(changeAt(desk, caller, id.toLowerCase(), command, undefined, now).packet);
           } catch (error) {
             errors.push({ packet_id: id, ...itemFault(error) });
           }
@@ -177,7 +183,7 @@ export function createPacketService({ store, clock, newId, limits, onCreated }: 
           }
         }
         if (created.length === 0) throw allRefused(refusals, errors);
-        const body = `{"created":[${created.map(packetText).join(',')}],"errors":${JSON.stringify(errors)}}`;
+        const body = `{"created":[${created.map(({ id }) => desk.text(id)).join(',')}],"errors":${JSON.stringify(errors)}}`;
         return { status: 201, body, etag: null };
       });
     },
@@ -260,7 +266,7 @@ function capReached(cap: number, now: Date): ServiceError {
 }
 
 /** `If-Match` (RFC 9110, 13.1.1): one of the tags listed, or `*`. */
-function requireMatch(packet: Packet, ifMatch: string | undefined): void {
+function requireMatch(packet: Known, ifMatch: string | undefined): void {
   if (ifMatch === undefined || ifMatch.trim() === '*') return;
   const tags = ifMatch.split(',').map((tag) => tag.trim());
   if (!tags.includes(entityTag(packet))) {
@@ -268,13 +274,9 @@ function requireMatch(packet: Packet, ifMatch: string | undefined): void {
   }
 }
 
-function bringsContent(command: Command): boolean {
-  return command.kind === 'patch' && Object.keys(command.patch).some((field) => field !== 'status');
-}
-
-function requireSize(before: Packet, after: Packet, limit: number): void {
-  const size = Buffer.byteLength(packetText(after));
-  if (size > limit + ownBytes && size > Buffer.byteLength(packetText(before))) {
+function requireSize(before: string, after: string, limit: number): void {
+  const size = Buffer.byteLength(after);
+  if (size > limit + ownBytes && size > Buffer.byteLength(before)) {
     throw new ServiceError('PAYLOAD_TOO_LARGE', `The packet would grow over the ${limit} bytes that this tenant's tier allows.`);
   }
 }

@@ -100,8 +100,9 @@ export function createAccessStore(database: Database<Tables>) {
   );
 
   return {
-    /** Rises whenever a key or a tenant changed, on any instance. */
+    /** Rises whenever a key or a tenant changed, on any instance. Asked when a request arrives. */
     version(): Awaitable<number> {
+      database.beginView();
       const row = version.first({});
       return row instanceof Promise ? row.then((found) => found?.value ?? 0) : (row?.value ?? 0);
     },

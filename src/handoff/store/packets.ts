@@ -1,4 +1,4 @@
-import type { Expression, SqlBool } from 'kysely';
+import type { Expression, Kysely, SelectQueryBuilder, SqlBool } from 'kysely';
 import { sql } from 'kysely';
 
 import { lowestIdAt } from '../../kit/id.ts';
@@ -34,16 +34,28 @@ export interface PacketText {
   revision: number;
 }
 
-/** A row of a page: its id, and the JSON text that goes out. */
-interface PageRow {
-  id: string;
-  text: string;
+/** A run of packets in a list's order: their JSON texts, joined by commas. */
+interface Part {
+  /** Null when there are none. */
+  text: string | null;
+  count: number;
+  /** The id of the last. */
+  last: string;
+}
+
+/** A page of packets. */
+export interface PacketTexts {
+  /** The packets' JSON texts, joined by commas. */
+  readonly text: string;
+  /** The id of the last packet; undefined when there is none. */
+  readonly last: string | undefined;
+  readonly more: boolean;
 }
 
 /** Pages that begin deeper than this are read off this thread: every row passed over costs. */
 const shallowOffset = 1000;
 
-/** How many rows are read at once. */
+/** How many packets are read at once. */
 const partLimit = 50;
 
 /** The most characters of one page, unless its first packet alone has more. */
@@ -51,85 +63,108 @@ const maxPageLength = 16 * 1024 * 1024;
 
 const indexed = { status: 'status', source_agent: 'source_agent', target_agent: 'target_agent', priority: 'priority' } as const;
 type IndexedColumn = keyof typeof indexed;
-interface Counter {
-  name: string;
-  value: number;
+type Query = SelectQueryBuilder<Tables, 'packets', unknown>;
+
+/** The JSON text of a packet as lists show it, put together where it is read. */
+export const shortText = sql<string>`'{' || packets.state || ',' || packets.digest || '}'`;
+const wholeText = sql<string>`'{' || packets.state || ',' || contents.content || '}'`;
+
+/** The packets that the query leads to, whole or in short: id and JSON text. */
+function textsOf(query: Query, whole: boolean) {
+  if (!whole) return query.select(['packets.id', shortText.as('text')]);
+  return query
+    .innerJoin('contents', (join) =>
+      join.onRef('contents.tenant_id', '=', 'packets.tenant_id').onRef('contents.packet_id', '=', 'packets.id'),
+    )
+    .select(['packets.id', wholeText.as('text')]);
 }
+
+/** A number as a bound. SQLite would read a bare parameter when it plans, and so plan again at each run. */
+const bound = (count: number) => sql<number>`cast(${count} as integer)`;
 
 type PageParams = { tenant_id: string; value: string; after: string; limit: number; offset: number };
 
 /** Reading packets. Ids begin with the time, so newest first is the order of ids, downwards, in every index. */
 export function createPacketReads(database: Database<Tables>) {
   const byId = database.query<{ tenant_id: string; id: string }, PacketText>((db, { tenant_id, id }) =>
-    db.selectFrom('packets').select(['packet', 'revision']).where('tenant_id', '=', tenant_id).where('id', '=', id),
+    textsOf(db.selectFrom('packets').where('packets.tenant_id', '=', tenant_id).where('packets.id', '=', id), true)
+      .clearSelect()
+      .select([wholeText.as('packet'), 'packets.revision']),
   );
-  const counts = database.query<{ tenant_id: string }, Counter>((db, { tenant_id }) =>
+  const sum = database.query<{ tenant_id: string; from: string; to: string }, { sum: number }>((db, { tenant_id, from, to }) =>
     db
       .selectFrom('counters')
-      .select(['name', 'value'])
+      .select(sql<number>`coalesce(sum(value), 0)`.as('sum'))
       .where('tenant_id', '=', tenant_id)
-      .where('name', '>=', 'hitl:')
-      .where('name', '<', 'priority;'),
+      .where('name', '>=', from)
+      .where('name', '<=', to),
   );
+
+  // One text for all is much cheaper to hand over than a row each. The rows come in the order of the inner query.
+  const joined = (db: Kysely<Tables>, rows: ReturnType<typeof textsOf>) =>
+    db
+      .selectFrom(rows.as('rows'))
+      .select([sql<string | null>`string_agg(text, ',')`.as('text'), sql<number>`count(*)`.as('count'), sql<string>`min(id)`.as('last')]);
 
   // The pages people mostly ask for: one index answers them, from the right place, so they are compiled once.
   const shortPages = new Map<string, ReturnType<typeof shortPage>>();
   function shortPage(column: IndexedColumn | undefined, paged: boolean, full: boolean) {
-    return database.query<PageParams, PageRow>((db, params) => {
-      let query = db
-        .selectFrom('packets')
-        .select(['id', full ? 'packet as text' : 'summary as text'])
-        .where('tenant_id', '=', params.tenant_id);
-      if (column !== undefined) query = query.where(column, '=', params.value);
-      if (paged) query = query.where('id', '<', params.after);
-      return query.orderBy('id', 'desc').limit(params.limit).offset(params.offset);
+    return database.query<PageParams, Part>((db, params) => {
+      let query: Query = db.selectFrom('packets').where('packets.tenant_id', '=', params.tenant_id);
+      if (column !== undefined) query = query.where(`packets.${column}`, '=', params.value);
+      if (paged) query = query.where('packets.id', '<', params.after);
+      return joined(db, textsOf(query.orderBy('packets.id', 'desc').limit(bound(params.limit)).offset(bound(params.offset)), full));
     });
   }
 
-  async function rows(tenantId: string, { filter, limit, offset, after, full }: PacketPage): Promise<PageRow[]> {
+  async function part(tenantId: string, { filter, limit, offset, after, full }: PacketPage): Promise<Part> {
     const short = shortFilter(filter);
-    // One row more than asked for tells whether there is a next page.
     if (short !== undefined && offset <= shallowOffset) {
       const key = `${short.column} ${after !== undefined} ${full}`;
       const query = shortPages.get(key) ?? shortPage(short.column, after !== undefined, full);
       shortPages.set(key, query);
-      return query.all({ tenant_id: tenantId, value: short.value ?? '', after: after ?? '', limit: limit + 1, offset });
+      return (await query.first({ tenant_id: tenantId, value: short.value ?? '', after: after ?? '', limit, offset }))!;
     }
-    let query = database.longReads
-      .selectFrom('packets')
-      .select(['id', full ? 'packet as text' : 'summary as text'])
-      .where(matches(tenantId, filter));
-    if (after !== undefined) query = query.where('id', '<', after);
-    return query
-      .orderBy('id', 'desc')
-      .limit(limit + 1)
-      .offset(offset)
-      .execute();
+    const { longReads } = database;
+    let query: Query = longReads.selectFrom('packets').where(matches(tenantId, filter));
+    if (after !== undefined) query = query.where('packets.id', '<', after);
+    return joined(longReads, textsOf(query.orderBy('packets.id', 'desc').limit(limit).offset(offset), full)).executeTakeFirstOrThrow();
   }
 
-  /** The rows of a page, read in parts, until there are enough or they are too large together. */
-  async function boundedRows(tenantId: string, page: PacketPage): Promise<{ rows: PageRow[]; more: boolean }> {
-    const found: PageRow[] = [];
+  /** A page, read in parts until there are enough packets or they are too large together. */
+  async function boundedPage(tenantId: string, page: PacketPage): Promise<PacketTexts> {
+    const texts: string[] = [];
     let size = 0;
-    let part = page;
-    for (;;) {
-      const limit = Math.min(partLimit, page.limit - found.length);
-      const next = await rows(tenantId, { ...part, limit });
-      for (const row of next.slice(0, limit)) {
-        if (found.length > 0 && size + row.text.length > maxPageLength) return { rows: found, more: true };
-        found.push(row);
-        size += row.text.length;
+    let left = page.limit;
+    let rest: PacketPage = page;
+    for (let limit = Math.min(partLimit, left); left > 0; limit = Math.min(limit, left)) {
+      const { text, count, last } = await part(tenantId, { ...rest, limit });
+      if (text === null) return { text: texts.join(','), last: rest.after, more: false };
+      if (size + text.length > maxPageLength && (limit > 1 || texts.length > 0)) {
+        if (limit === 1) return { text: texts.join(','), last: rest.after, more: true };
+        limit = limit >> 1;
+        continue;
       }
-      const more = next.length > limit;
-      if (!more || found.length === page.limit) return { rows: found, more };
-      part = { ...page, offset: 0, after: found.at(-1)!.id };
+      texts.push(text);
+      size += text.length;
+      left -= Number(count);
+      rest = { ...page, offset: 0, after: last };
+      if (Number(count) < limit) return { text: texts.join(','), last, more: false };
     }
+    const next = await part(tenantId, { ...rest, limit: 1, full: false });
+    return { text: texts.join(','), last: rest.after, more: next.text !== null };
   }
 
   /** Exact: from the counters kept with every change where they know, else counted. */
   async function total(tenantId: string, filter: PacketFilter): Promise<number> {
     const kept = countedBy(filter);
-    if (kept !== undefined) return kept(await counts.all({ tenant_id: tenantId }));
+    if (kept === undefined) return counted(tenantId, filter);
+    let all = 0;
+    for (const { from, to, sign } of kept) all += sign * Number((await sum.first({ tenant_id: tenantId, from, to }))!.sum);
+    return all;
+  }
+
+  async function counted(tenantId: string, filter: PacketFilter): Promise<number> {
     const { count } = await database.longReads
       .selectFrom('packets')
       .select(sql<number>`count(*)`.as('count'))
@@ -141,9 +176,9 @@ export function createPacketReads(database: Database<Tables>) {
   return {
     find: (tenantId: string, id: string) => byId.first({ tenant_id: tenantId, id }),
     /** A page, and how many packets there are. A page of very large packets ends early: `more` leads to the rest. */
-    async page(tenantId: string, page: PacketPage): Promise<{ texts: string[]; last: string | undefined; more: boolean; total: number }> {
-      const [found, count] = await Promise.all([boundedRows(tenantId, page), total(tenantId, page.filter)]);
-      return { texts: found.rows.map(({ text }) => text), last: found.rows.at(-1)?.id, more: found.more, total: count };
+    async page(tenantId: string, page: PacketPage): Promise<PacketTexts & { total: number }> {
+      const [found, count] = await Promise.all([boundedPage(tenantId, page), total(tenantId, page.filter)]);
+      return { ...found, total: count };
     },
     /** Packets of any tenant that a sweeper must look at, earliest first. */
     due: (now: Date, limit: number) =>
@@ -180,20 +215,25 @@ export function createPacketReads(database: Database<Tables>) {
   };
 }
 
-/** How the counters give the total of a filter; undefined when they don't. */
-function countedBy({ statuses, priority, hitl_required, ...others }: PacketFilter): ((counters: readonly Counter[]) => number) | undefined {
+/** Counters whose names lie between two names, both included, to be added or taken off. */
+interface Counters {
+  from: string;
+  to: string;
+  sign: 1 | -1;
+}
+
+const counter = (name: string): Counters => ({ from: name, to: name, sign: 1 });
+const allPackets: Counters = { from: 'packets:', to: 'packets:~', sign: 1 };
+
+/** The counters that give the total of a filter; undefined when they don't. */
+function countedBy({ statuses, priority, hitl_required, ...others }: PacketFilter): Counters[] | undefined {
   const named = [statuses, priority, hitl_required].filter((value) => value !== undefined).length;
   if (named > 1 || Object.keys(others).length > 0) return undefined;
-  const sum = (counters: readonly Counter[], wanted: (name: string) => boolean) =>
-    counters.reduce((total, { name, value }) => (wanted(name) ? total + value : total), 0);
-  const isPacket = (name: string) => name.startsWith('packets:');
-  const isRequired = (name: string) => name === 'hitl:required';
-  if (statuses !== undefined)
-    return (counters) => sum(counters, (name) => isPacket(name) && statuses.includes(name.slice('packets:'.length)));
-  if (priority !== undefined) return (counters) => sum(counters, (name) => name === `priority:${priority}`);
-  if (hitl_required === true) return (counters) => sum(counters, isRequired);
-  if (hitl_required === false) return (counters) => sum(counters, isPacket) - sum(counters, isRequired);
-  return (counters) => sum(counters, isPacket);
+  if (statuses !== undefined) return statuses.map((status) => counter(`packets:${status}`));
+  if (priority !== undefined) return [counter(`priority:${priority}`)];
+  if (hitl_required === true) return [counter('hitl:required')];
+  if (hitl_required === false) return [allPackets, { ...counter('hitl:required'), sign: -1 }];
+  return [allPackets];
 }
 
 /** The one indexed column a filter names, or none; undefined when the filter asks for more. */

@@ -4,13 +4,15 @@ import { readJson } from '../../kit/json.ts';
 import type { Database, Row } from '../../kit/sql/dialect.ts';
 import type { Packet } from '../model/packet.ts';
 import { searchableWords } from '../rules/words.ts';
-import { matches, type PacketFilter } from './packets.ts';
+import { matches, type PacketFilter, shortText } from './packets.ts';
 import type { Tables } from './tables.ts';
 
 /** A packet that a search found. */
 export interface Found {
+  /** The packet as lists show it, as JSON text. */
   summary: string;
-  packet: string;
+  /** Its content, as the JSON text of an object. */
+  content: string;
 }
 
 /**
@@ -63,18 +65,21 @@ export function createIndexer(database: Database<Tables>) {
         .leftJoin('packets', (join) =>
           join.onRef('packets.tenant_id', '=', 'search_queue.tenant_id').onRef('packets.id', '=', 'search_queue.packet_id'),
         )
+        .leftJoin('contents', (join) =>
+          join.onRef('contents.tenant_id', '=', 'search_queue.tenant_id').onRef('contents.packet_id', '=', 'search_queue.packet_id'),
+        )
         .select([
           'search_queue.tenant_id',
           'search_queue.packet_id',
           'search_queue.revision',
           'tenants.number',
           'packets.seq',
-          'packets.packet',
+          'contents.content',
         ]);
       if (tenantId !== undefined) query = query.where('search_queue.tenant_id', '=', tenantId);
       const rows = await query.orderBy('search_queue.tenant_id').orderBy('search_queue.packet_id').limit(limit).execute();
-      prepared = rows.map(({ tenant_id, packet_id, revision, number, seq, packet }) => {
-        const words = packet === null ? [] : searchableWords(readJson(packet) as Packet);
+      prepared = rows.map(({ tenant_id, packet_id, revision, number, seq, content }) => {
+        const words = content === null ? [] : searchableWords(readJson(`{${content}}`) as Packet);
         return {
           tenant_id,
           packet_id,
@@ -173,7 +178,10 @@ export function createSearchReads(database: Database<Tables>) {
       const page = database.longReads
         .selectFrom('search_index')
         .innerJoin('packets', 'packets.seq', 'search_index.rowid')
-        .select(['packets.summary', 'packets.packet'])
+        .innerJoin('contents', (join) =>
+          join.onRef('contents.tenant_id', '=', 'packets.tenant_id').onRef('contents.packet_id', '=', 'packets.id'),
+        )
+        .select([shortText.as('summary'), sql<string>`'{' || contents.content || '}'`.as('content')])
         .where(condition)
         .where(matches(tenantId, filter) as never)
         .orderBy(rank)

@@ -8,6 +8,8 @@ export interface Tables {
   api_keys: ApiKeyTable;
   versions: { name: string; value: number };
   packets: PacketTable;
+  /** The content of packets, apart from what their life changes: a claim neither reads nor writes the long part. */
+  contents: { tenant_id: string; packet_id: string; content: string };
   packet_tags: { tenant_id: string; tag: string; packet_id: string };
   events: EventTable;
   counters: { tenant_id: string; name: string; value: number };
@@ -64,10 +66,9 @@ interface PacketTable {
   hitl_required: number;
   /** When a sweeper must look at it; null: never. */
   due_at: string | null;
-  /** The packet as lists show it, as JSON text. */
-  summary: string;
-  /** The packet as it goes out, as JSON text. Last, so that reading the other columns never touches its pages. */
-  packet: string;
+  /** The parts of its JSON text; the third is in `contents`. */
+  state: string;
+  digest: string;
 }
 
 interface EventTable {

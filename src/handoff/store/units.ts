@@ -3,10 +3,11 @@ import type { NewId } from '../../kit/id.ts';
 import { readJson } from '../../kit/json.ts';
 import type { Database, Row, Session } from '../../kit/sql/dialect.ts';
 import { createGroups, type Outcome } from '../../kit/sql/groups.ts';
-import type { Packet } from '../model/packet.ts';
-import type { PacketEvent } from '../rules/packet.ts';
+import type { Packet, PacketSummary } from '../model/packet.ts';
+import type { Known, PacketEvent } from '../rules/packet.ts';
+import { packetText, partsOf, stateOf, summaryText } from '../rules/text.ts';
 import type { Tables } from './tables.ts';
-import { at, eventRow, flush, noWrites, type Writes } from './writes.ts';
+import { at, eventRow, flush, type Held, noWrites, type Writes } from './writes.ts';
 
 /** A request's idempotency key, and what tells the request from another. */
 export interface Idempotency {
@@ -31,6 +32,8 @@ export interface Remembered {
 export interface Unit<T> {
   /** Packets to lock. */
   readonly packets?: readonly string[];
+  /** Whether the packets are wanted with their content. Without it they come in short, which is cheaper to read. */
+  readonly whole?: boolean;
   /** The UTC day whose count of packets is capped, and so locked. */
   readonly cappedDay?: string;
   readonly idempotencyKey?: string | undefined;
@@ -40,11 +43,14 @@ export interface Unit<T> {
 /** A tenant's packets as one unit of work sees them, and what it wants written. */
 export interface Desk {
   /** The packet, or undefined: unknown, or another tenant's. Only ids that the unit names. */
-  packet(id: string): Packet | undefined;
+  packet(id: string): Known | undefined;
+  /** The JSON text of a packet that is there, as it stands. */
+  text(id: string): string;
   insert(packet: Packet): void;
-  save(packet: Packet, options: { searchable: boolean }): void;
+  /** Saves a packet that was found; one in short keeps its content. */
+  save(packet: Known, options: { searchable: boolean }): void;
   /** Removes the packet with its content and its trail. */
-  remove(packet: Packet): void;
+  remove(packet: Known): void;
   append(packetId: string, events: readonly PacketEvent[], now: Date): void;
   /** How many packets were created on the capped day, this unit's own included. */
   usedToday(): number;
@@ -78,7 +84,7 @@ export function createUnits(database: Database<Tables>, newId: NewId) {
 
 /** What a group found, as it stands after each of its units; and what each tenant is to have written. */
 interface Found {
-  packets: Map<string, Packet>;
+  packets: Map<string, Held>;
   /** `seq` of the packets found, for the search index. */
   seqs: Map<string, number>;
   counts: Map<string, number>;
@@ -87,7 +93,7 @@ interface Found {
 }
 
 /** The counters that a packet is in: lists take their totals from them. */
-const countersOf = ({ status, metadata, hitl }: Packet): string[] => [
+const countersOf = ({ status, metadata, hitl }: Known): string[] => [
   `packets:${status}`,
   `priority:${metadata.priority}`,
   ...(hitl?.required === true ? ['hitl:required'] : []),
@@ -103,7 +109,13 @@ async function find(session: Session, units: readonly TenantUnit[]): Promise<Fou
     unit.idempotencyKey === undefined ? [] : [{ tenant_id: tenantId, key: unit.idempotencyKey }],
   );
 
-  const packets = await session.find('packets', ['tenant_id', 'id', 'seq', 'packet'], packetKeys);
+  const contentKeys = packetKeys.map(({ tenant_id, id }) => ({ tenant_id: tenant_id!, packet_id: id! }));
+  // Sent together: the contents are read once the packets are locked.
+  const [packets, contents] = await Promise.all([
+    session.find('packets', ['tenant_id', 'id', 'seq', 'state', 'digest'], packetKeys),
+    session.read('contents', ['tenant_id', 'packet_id', 'content'], contentKeys),
+  ]);
+  const contentOf = new Map(contents.map((row) => [at(`${row.tenant_id}`, `${row.packet_id}`), row.content as string]));
   // A row that is not there can't be locked; made first, it can.
   await session.insertMissing(
     'counters',
@@ -113,12 +125,30 @@ async function find(session: Session, units: readonly TenantUnit[]): Promise<Fou
   const remembered = await session.find('idempotency', ['tenant_id', 'key', 'fingerprint', 'status', 'body', 'etag'], rememberedKeys);
 
   return {
-    packets: new Map(packets.map((row) => [at(`${row.tenant_id}`, `${row.id}`), readJson(row.packet as string) as Packet])),
+    packets: new Map(packets.map((row) => [at(`${row.tenant_id}`, `${row.id}`), heldOf(row, contentOf)])),
     seqs: new Map(packets.map((row) => [at(`${row.tenant_id}`, `${row.id}`), row.seq as number])),
     counts: new Map(counts.map((row) => [at(`${row.tenant_id}`, `${row.name}`), row.value as number])),
     remembered: new Map(remembered.map((row) => [at(`${row.tenant_id}`, `${row.key}`), row as unknown as Remembered])),
     writes: new Map(),
   };
+}
+
+/** A stored packet, read in short. */
+function heldOf({ tenant_id, id, state, digest }: Row, contents: ReadonlyMap<string, string>): Held {
+  const content = contents.get(at(`${tenant_id}`, `${id}`));
+  if (content === undefined) throw new Error('A packet has no content.');
+  const parts = { state: state as string, digest: digest as string, content };
+  return { packet: readJson(summaryText(parts)) as PacketSummary, parts };
+}
+
+/** The packet with its content. */
+function wholeOf({ packet, parts }: Held): Packet {
+  return 'counts' in packet ? (readJson(packetText(parts)) as Packet) : packet;
+}
+
+/** A packet that a unit saves, in parts: one in short keeps the content it had. */
+function changedParts(packet: Known, before: Held): Held {
+  return { packet, parts: 'counts' in packet ? { ...before.parts, state: stateOf(packet) } : partsOf(packet) };
 }
 
 function unique(units: readonly TenantUnit[], keysOf: (unit: TenantUnit) => Row[]): Row[] {
@@ -148,21 +178,31 @@ function carryOut({ tenantId, unit }: TenantUnit, found: Found, newId: NewId): O
     count('events', events.length);
   };
 
+  const held = (id: string) => own.saved.get(id)?.after ?? own.inserted.get(id) ?? found.packets.get(key(id));
+
   const desk: Desk = {
-    packet: (id) => own.saved.get(id)?.after ?? found.packets.get(key(id)),
+    packet(id) {
+      const one = held(id);
+      return one === undefined || !unit.whole ? one?.packet : wholeOf(one);
+    },
+    text: (id) => packetText(held(id)!.parts),
     insert(packet) {
-      own.inserted.push(packet);
+      own.inserted.set(packet.id, { packet, parts: partsOf(packet) });
       for (const name of countersOf(packet)) count(name, 1);
     },
     save(packet, { searchable }) {
-      const before = desk.packet(packet.id)!;
+      const before = held(packet.id)!;
       const first = own.saved.get(packet.id);
-      own.saved.set(packet.id, { before: first?.before ?? before, after: packet, searchable: searchable || (first?.searchable ?? false) });
-      for (const name of countersOf(before)) count(name, -1);
+      own.saved.set(packet.id, {
+        before: first?.before ?? before,
+        after: changedParts(packet, before),
+        searchable: searchable || (first?.searchable ?? false),
+      });
+      for (const name of countersOf(before.packet)) count(name, -1);
       for (const name of countersOf(packet)) count(name, 1);
     },
     remove(packet) {
-      own.removed.push(packet);
+      own.removed.push(held(packet.id)!);
       for (const name of countersOf(packet)) count(name, -1);
     },
     append,
@@ -182,7 +222,7 @@ function carryOut({ tenantId, unit }: TenantUnit, found: Found, newId: NewId): O
         etag,
         created_at: now.toISOString(),
       });
-      own.answered.push(...own.inserted.map(({ id }) => ({ tenant_id: tenantId, packet_id: id, key: unit.idempotencyKey! })));
+      own.answered.push(...[...own.inserted.keys()].map((id) => ({ tenant_id: tenantId, packet_id: id, key: unit.idempotencyKey! })));
     },
   };
 
@@ -199,20 +239,21 @@ function carryOut({ tenantId, unit }: TenantUnit, found: Found, newId: NewId): O
 function keep(tenantId: string, own: Writes, found: Found): void {
   const writes = found.writes.get(tenantId) ?? noWrites();
   found.writes.set(tenantId, writes);
-  writes.inserted.push(...own.inserted);
+  for (const [id, held] of own.inserted) writes.inserted.set(id, held);
   for (const [id, { before, after, searchable }] of own.saved) {
     const earlier = writes.saved.get(id);
     writes.saved.set(id, { before: earlier?.before ?? before, after, searchable: searchable || (earlier?.searchable ?? false) });
     found.packets.set(at(tenantId, id), after);
   }
-  for (const packet of own.removed) {
+  for (const held of own.removed) {
+    const { id } = held.packet;
     // As it is stored: what units of this group did to it before is not written, and not told of either.
-    writes.removed.push(writes.saved.get(packet.id)?.before ?? packet);
-    writes.saved.delete(packet.id);
-    const kept = writes.events.filter(({ packet_id }) => packet_id !== packet.id);
+    writes.removed.push(writes.saved.get(id)?.before ?? held);
+    writes.saved.delete(id);
+    const kept = writes.events.filter(({ packet_id }) => packet_id !== id);
     writes.counts.set('events', (writes.counts.get('events') ?? 0) + kept.length - writes.events.length);
     writes.events = kept;
-    found.packets.delete(at(tenantId, packet.id));
+    found.packets.delete(at(tenantId, id));
   }
   writes.events.push(...own.events);
   writes.answered.push(...own.answered);

@@ -1,16 +1,28 @@
 import type { Row, Session } from '../../kit/sql/dialect.ts';
-import type { Packet } from '../model/packet.ts';
-import { dueAt } from '../rules/packet.ts';
-import { packetText, summaryText } from '../rules/summary.ts';
+import { dueAt, type Known } from '../rules/packet.ts';
+import type { PacketParts } from '../rules/text.ts';
 
 /** A key of a tenant's thing within a group. */
 export const at = (tenantId: string, key: string): string => `${tenantId} ${key}`;
 
+/** A packet as a group holds it: in short or whole, and in the parts that are written. */
+export interface Held {
+  readonly packet: Known;
+  readonly parts: PacketParts;
+}
+
+/** A stored packet before and after a group; `searchable`: its search entry must follow. */
+interface Change {
+  readonly before: Held;
+  readonly after: Held;
+  readonly searchable: boolean;
+}
+
 /** Everything a group writes, table by table. */
 export interface Writes {
-  inserted: Packet[];
-  saved: Map<string, { before: Packet; after: Packet; searchable: boolean }>;
-  removed: Packet[];
+  inserted: Map<string, Held>;
+  saved: Map<string, Change>;
+  removed: Held[];
   events: Row[];
   counts: Map<string, number>;
   remembered: Row[];
@@ -20,7 +32,7 @@ export interface Writes {
 
 /** Nothing to write. */
 export const noWrites = (): Writes => ({
-  inserted: [],
+  inserted: new Map(),
   saved: new Map(),
   removed: [],
   events: [],
@@ -50,7 +62,7 @@ function column(text: string): string {
   return text.toWellFormed();
 }
 
-function packetRow(tenantId: string, packet: Packet): Row {
+function packetRow(tenantId: string, { packet, parts }: Held): Row {
   const { id, status, revision, metadata, hitl } = packet;
   return {
     tenant_id: tenantId,
@@ -62,19 +74,23 @@ function packetRow(tenantId: string, packet: Packet): Row {
     priority: metadata.priority,
     hitl_required: hitl?.required === true ? 1 : 0,
     due_at: dueAt(packet),
-    summary: summaryText(packet),
-    packet: packetText(packet),
+    state: parts.state,
+    digest: parts.digest,
   };
 }
 
 /** What of the row changes with every change of a packet. */
-function movedRow(tenantId: string, packet: Packet): Row {
+function movedRow(tenantId: string, { packet, parts }: Held): Row {
   const { id, status, revision } = packet;
-  return { tenant_id: tenantId, id, status, revision, due_at: dueAt(packet), summary: summaryText(packet), packet: packetText(packet) };
+  return { tenant_id: tenantId, id, status, revision, due_at: dueAt(packet), state: parts.state, digest: parts.digest };
+}
+
+function contentRow(tenantId: string, { packet, parts }: Held): Row {
+  return { tenant_id: tenantId, packet_id: packet.id, content: parts.content };
 }
 
 /** Whether the columns that lists are filtered by, the status aside, stay as they are. */
-function sameFilters({ before, after }: { before: Packet; after: Packet }): boolean {
+function sameFilters({ before: { packet: before }, after: { packet: after } }: Change): boolean {
   return (
     before.metadata.target_agent.id === after.metadata.target_agent.id &&
     before.metadata.priority === after.metadata.priority &&
@@ -82,11 +98,11 @@ function sameFilters({ before, after }: { before: Packet; after: Packet }): bool
   );
 }
 
-function tagRows(tenantId: string, { id, metadata }: Packet): Row[] {
+function tagRows(tenantId: string, { packet: { id, metadata } }: Held): Row[] {
   return [...new Set(metadata.tags.map(column))].map((tag) => ({ tenant_id: tenantId, tag, packet_id: id }));
 }
 
-const sameTags = (one: Packet, other: Packet) => one.metadata.tags.join('\u0000') === other.metadata.tags.join('\u0000');
+const sameTags = ({ before, after }: Change) => before.packet.metadata.tags.join('\u0000') === after.packet.metadata.tags.join('\u0000');
 
 type Each = <T>(rows: (tenantId: string, own: Writes) => readonly T[]) => T[];
 
@@ -122,14 +138,15 @@ export async function flush(session: Session, writes: ReadonlyMap<string, Writes
 
 /** Packets that are new or changed, their tags, and the queue of the search index. */
 async function flushPackets(session: Session, each: Each): Promise<void> {
-  const inserted = each((tenantId, own) => own.inserted.map((after) => ({ tenantId, after })));
+  const inserted = each((tenantId, own) => [...own.inserted.values()].map((after) => ({ tenantId, after })));
   const saved = each((tenantId, own) => [...own.saved.values()].map((change) => ({ tenantId, ...change })));
-  const retagged = saved.filter(({ before, after }) => !sameTags(before, after));
+  const retagged = saved.filter((change) => !sameTags(change));
   const tagged = [...inserted, ...retagged].flatMap(({ tenantId, after }) => tagRows(tenantId, after));
   const untagged = retagged.flatMap(({ tenantId, before }) => tagRows(tenantId, before));
   const queued = [...inserted, ...saved.filter(({ searchable }) => searchable)];
   const [sorted, moved] = [saved.filter((change) => !sameFilters(change)), saved.filter(sameFilters)];
-  const queue = queued.map(({ tenantId, after }) => ({ tenant_id: tenantId, packet_id: after.id, revision: after.revision }));
+  const queue = queued.map(({ tenantId, after: { packet } }) => ({ tenant_id: tenantId, packet_id: packet.id, revision: packet.revision }));
+  const rewritten = saved.filter(({ before, after }) => before.parts.content !== after.parts.content);
 
   await session.insert(
     'packets',
@@ -146,6 +163,15 @@ async function flushPackets(session: Session, each: Each): Promise<void> {
     ['tenant_id', 'id'],
     moved.map(({ tenantId, after }) => movedRow(tenantId, after)),
   );
+  await session.insert(
+    'contents',
+    inserted.map(({ tenantId, after }) => contentRow(tenantId, after)),
+  );
+  await session.update(
+    'contents',
+    ['tenant_id', 'packet_id'],
+    rewritten.map(({ tenantId, after }) => contentRow(tenantId, after)),
+  );
   await session.remove('packet_tags', untagged);
   await session.insert('packet_tags', tagged);
   await session.put('search_queue', ['tenant_id', 'packet_id'], queue);
@@ -158,10 +184,10 @@ async function flushRemoved(
   seqs: ReadonlyMap<string, number>,
   each: Each,
 ): Promise<void> {
-  const removed = each((tenantId, own) => own.removed.map((packet) => ({ tenantId, packet })));
+  const removed = each((tenantId, own) => own.removed.map((held) => ({ tenantId, held, id: held.packet.id })));
   if (removed.length === 0) return;
-  const keys = removed.map(({ tenantId, packet }) => ({ tenant_id: tenantId, packet_id: packet.id }));
-  const indexed = removed.map(({ tenantId, packet }) => ({ rowid: seqs.get(at(tenantId, packet.id)) ?? 0 }));
+  const keys = removed.map(({ tenantId, id }) => ({ tenant_id: tenantId, packet_id: id }));
+  const indexed = removed.map(({ tenantId, id }) => ({ rowid: seqs.get(at(tenantId, id)) ?? 0 }));
 
   for (const { tenant_id } of await session.find('events', ['tenant_id'], keys)) {
     const counts = writes.get(tenant_id as string)!.counts;
@@ -179,11 +205,12 @@ async function flushRemoved(
   await session.remove('search_index', indexed);
   await session.remove(
     'packet_tags',
-    removed.flatMap(({ tenantId, packet }) => tagRows(tenantId, packet)),
+    removed.flatMap(({ tenantId, held }) => tagRows(tenantId, held)),
   );
   await session.remove('events', keys);
+  await session.remove('contents', keys);
   await session.remove(
     'packets',
-    removed.map(({ tenantId, packet }) => ({ tenant_id: tenantId, id: packet.id })),
+    removed.map(({ tenantId, id }) => ({ tenant_id: tenantId, id })),
   );
 }

@@ -7,12 +7,14 @@ export type Row = Record<string, string | number | null>;
 
 /**
  * One open write transaction, as whole rows of whole tables: what a group of units of work writes goes through these
- * seven calls, each of them one round trip on PostgreSQL and a loop over one prepared statement on SQLite.
+ * calls, each of them one round trip on PostgreSQL and a loop over one prepared statement on SQLite.
  * Table and column names are the program's own, never a caller's text.
  */
 export interface Session {
   /** The rows of the table that have these keys. They are locked until the transaction ends. */
   find(table: string, columns: readonly string[], keys: readonly Row[]): Awaitable<Row[]>;
+  /** The same without a lock of their own: for rows that change only while another one, which was found, is locked. */
+  read(table: string, columns: readonly string[], keys: readonly Row[]): Awaitable<Row[]>;
   insert(table: string, rows: readonly Row[]): Awaitable<void>;
   /** Inserts, passing over rows that are there already. */
   insertMissing(table: string, rows: readonly Row[]): Awaitable<void>;
@@ -52,6 +54,12 @@ export interface Database<Tables> {
   readonly longReads: Kysely<Tables>;
   /** A query of the hot path, compiled once. */
   query<Params extends Row, Result>(build: (db: Kysely<Tables>, params: Parameters<Params>) => Compilable<Result>): Query<Params, Result>;
+  /**
+   * Begins a view that the reads of this turn of the event loop share, where that saves something. To be called when a
+   * request arrives, and only then: what has arrived by the same turn was asked before the view began, so that nobody
+   * is answered with what is older than the question.
+   */
+  beginView(): void;
   /** A transaction of single statements, for what is not on the hot path. Only SQL is awaited in it. */
   transaction<T>(work: (tx: Kysely<Tables>) => Promise<T>): Promise<T>;
   /** The transaction that a group of units of work shares; one at a time for each program. */

@@ -48,6 +48,8 @@ export function openPostgres<Tables>(url: string): Database<Tables> {
         first: async (params) => (await run(bind(params)))[0],
       };
     },
+    // Each statement sees what is committed when it begins, and takes no lock for it.
+    beginView: () => undefined,
     transaction: (work) => kysely.transaction().execute(work),
     session: (work) => writer.session(work),
     turn: (work) => work(),
@@ -174,17 +176,20 @@ function postgresSession(client: pg.Client, names: Map<string, string>): Session
   const insertInto = (table: string, columns: readonly string[], order = '') =>
     `insert into ${table} (${columns.join(', ')}) select ${columns.join(', ')} from ${given(table)}${order}`;
 
+  const select = async (table: string, columns: readonly string[], keys: readonly Row[], lock: boolean): Promise<Row[]> => {
+    if (keys.length === 0) return [];
+    const key = Object.keys(keys[0]!);
+    // One order of locking for all instances, so that two groups never wait for one another.
+    const locked = lock ? ` order by ${key.map((column) => `${table}.${column}`).join(', ')} for update of ${table}` : '';
+    const wanted = columns.map((column) => `${table}.${column}`).join(', ');
+    const text = `select ${wanted} from ${table} join ${given(table)} given on ${matches(table, key)}${locked}`;
+    return (await query(text, keys)).rows as Row[];
+  };
+
   return {
     sent,
-    async find(table, columns, keys) {
-      if (keys.length === 0) return [];
-      const key = Object.keys(keys[0]!);
-      // One order of locking for all instances, so that two groups never wait for one another.
-      const text =
-        `select ${columns.map((column) => `${table}.${column}`).join(', ')} from ${table} join ${given(table)} given on ${matches(table, key)} ` +
-        `order by ${key.map((column) => `${table}.${column}`).join(', ')} for update of ${table}`;
-      return (await query(text, keys)).rows as Row[];
-    },
+    find: (table, columns, keys) => select(table, columns, keys, true),
+    read: (table, columns, keys) => select(table, columns, keys, false),
     insert(table, rows) {
       if (rows.length > 0) send(insertInto(table, Object.keys(rows[0]!)), rows);
     },

@@ -41,6 +41,10 @@ export class SqliteConnection {
     this.#database.exec(sql);
   }
 
+  get isInTransaction(): boolean {
+    return this.#database.isTransaction;
+  }
+
   statement(sql: string): StatementSync {
     let statement = this.#statements.get(sql);
     if (statement === undefined) {
@@ -135,6 +139,7 @@ export function openSqlite<Tables>(url: string, { executeElsewhere }: SqlitePart
   // In memory, reads and writes share a connection: a read waits until no transaction is in hand.
   const whenSettled = <T>(read: () => T): Awaitable<T> => (inMemory && turns.waiting > 0 ? turns.idle().then(read) : read());
   const executeReader = executeOn(reader);
+  const view = createView(reader);
   const reads = kyselyOver<Tables>(async (sql, parameters) => whenSettled(() => executeReader(sql, parameters)));
   const writes = kyselyOver<Tables>(executeOn(writer));
 
@@ -143,6 +148,8 @@ export function openSqlite<Tables>(url: string, { executeElsewhere }: SqlitePart
       writer.exec('begin immediate');
       try {
         const result = await work();
+        // An open view would keep the checkpoint from emptying the WAL, and this commit from those who read next.
+        if (!inMemory) view.close();
         writer.exec('commit');
         return result;
       } catch (error) {
@@ -163,6 +170,7 @@ export function openSqlite<Tables>(url: string, { executeElsewhere }: SqlitePart
         first: (params) => whenSettled(() => reader.statement(sql).get(...bind(params)) as never),
       };
     },
+    beginView: inMemory ? () => undefined : view.begin,
     transaction: (work) => inTransaction(() => work(writes)),
     session: (work) => inTransaction(() => work(sqliteSession(writer))),
     turn: (work) => turns.take(work),
@@ -177,9 +185,32 @@ export function openSqlite<Tables>(url: string, { executeElsewhere }: SqlitePart
     isUnavailable: (error) => [5, 6, 8, 10, 13, 14].includes(errorNumber(error) & 0xff),
     async close() {
       await turns.idle();
+      view.close();
       if (reader !== writer) reader.close();
       writer.close();
     },
+  };
+}
+
+/**
+ * A read transaction that the reads of one turn of the event loop share, since taking and giving back the WAL's locks
+ * costs more than reading a row. It ends with the turn, and before each commit of this program.
+ */
+function createView(connection: SqliteConnection): { begin(): void; close(): void } {
+  let open = false;
+  function close(): void {
+    // SQLite may have ended the transaction by itself, after a failed read.
+    if (open && connection.isInTransaction) connection.run('commit', []);
+    open = false;
+  }
+  return {
+    begin() {
+      if (open) return;
+      connection.run('begin', []);
+      open = true;
+      setImmediate(close);
+    },
+    close,
   };
 }
 
@@ -204,13 +235,19 @@ function sqliteSession(connection: SqliteConnection): Session {
   const insertInto = (table: string, columns: readonly string[], verb = 'insert') =>
     `${verb} into ${table} (${columns.join(', ')}) values (${columns.map(() => '?').join(', ')})`;
 
+  const find: Session['find'] = (table, columns, keys) => {
+    if (keys.length === 0) return [];
+    const key = Object.keys(keys[0]!);
+    const statement = connection.statement(`select ${columns.join(', ')} from ${table} where ${equals(key)}`);
+    const found: Row[] = [];
+    for (const row of keys) for (const one of statement.all(...key.map((column) => row[column]!))) found.push(one as Row);
+    return found;
+  };
+
   return {
-    find(table, columns, keys) {
-      if (keys.length === 0) return [];
-      const key = Object.keys(keys[0]!);
-      const statement = connection.statement(`select ${columns.join(', ')} from ${table} where ${equals(key)}`);
-      return keys.flatMap((row) => statement.all(...key.map((column) => row[column]!)) as Row[]);
-    },
+    find,
+    // Who writes has the whole database, so nothing needs a lock of its own.
+    read: find,
     insert(table, rows) {
       if (rows.length === 0) return;
       const columns = Object.keys(rows[0]!);

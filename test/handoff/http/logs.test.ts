@@ -22,7 +22,7 @@ async function refuseInserts(databaseUrl: string): Promise<void> {
   }
   const client = new pg.Client(databaseUrl);
   await client.connect();
-  await client.query("alter table packets add constraint no_packets check (packet = '') not valid");
+  await client.query("alter table packets add constraint no_packets check (state = '') not valid");
   await client.end();
 }
 

@@ -27,7 +27,7 @@ export const packets: Migration = {
       `create table packets (
         seq ${serial}, tenant_id ${text} not null, id ${text} not null, status ${text} not null, revision integer not null,
         source_agent ${text} not null, target_agent ${text} not null, priority ${text} not null, hitl_required integer not null,
-        due_at ${text}, summary text not null, packet text not null)`,
+        due_at ${text}, state text not null, digest text not null)`,
       `create unique index packets_by_id on packets (tenant_id, id)`,
       `create index packets_by_status on packets (tenant_id, status, id)`,
       `create index packets_by_source on packets (tenant_id, source_agent, id)`,
@@ -35,6 +35,9 @@ export const packets: Migration = {
       `create index packets_by_priority on packets (tenant_id, priority, id)`,
       `create index packets_hitl on packets (tenant_id, id) where hitl_required = 1`,
       `create index packets_due on packets (due_at) where due_at is not null`,
+
+      `create table contents (tenant_id ${text} not null, packet_id ${text} not null, content text not null,
+        primary key (tenant_id, packet_id))`,
 
       `create table packet_tags (tenant_id ${text} not null, tag ${text} not null, packet_id ${text} not null,
         primary key (tenant_id, tag, packet_id))${keyed}`,
