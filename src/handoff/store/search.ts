@@ -1,7 +1,7 @@
 import { sql } from 'kysely';
 
 import { readJson } from '../../kit/json.ts';
-import type { Database, Row } from '../../kit/sql/dialect.ts';
+import type { Database } from '../../kit/sql/dialect.ts';
 import type { Packet } from '../model/packet.ts';
 import { searchableWords } from '../rules/words.ts';
 import { matches, type PacketFilter, shortText } from './packets.ts';
@@ -121,12 +121,12 @@ export function createIndexer(database: Database<Tables>) {
 /** Takes the rows off the queue and, if asked, into the index; gives the packets that had not changed since they were read. */
 async function writeRows(database: Database<Tables>, rows: readonly Prepared[], indexed: boolean): Promise<string[]> {
   return database.session(async (session) => {
-    const keyOf = ({ tenant_id, packet_id }: Row) => `${tenant_id} ${packet_id}`;
+
     const keys = rows.map(({ tenant_id, packet_id }) => ({ tenant_id, packet_id }));
     const queued = await session.find('search_queue', ['tenant_id', 'packet_id', 'revision'], keys);
-    const revisions = new Map(queued.map((row) => [keyOf(row), row.revision]));
+    const revisions = new Map(queued.map(([tenant, id, revision]) => [`${tenant} ${id}`, revision]));
     // What changed again since it was read stays queued and is read again.
-    const current = rows.filter((row) => revisions.get(keyOf({ ...row })) === row.revision);
+    const current = rows.filter((row) => revisions.get(`${row.tenant_id} ${row.packet_id}`) === row.revision);
     const present = indexed ? current.filter((row) => row.seq !== null) : [];
     const offQueue = current.map(({ tenant_id, packet_id }) => ({ tenant_id, packet_id }));
     const outdated = present.filter(({ revision }) => revision > 1).map(({ seq }) => ({ rowid: seq }));

@@ -1,13 +1,14 @@
 import { conflict } from '../../kit/errors.ts';
 import type { NewId } from '../../kit/id.ts';
 import { readJson } from '../../kit/json.ts';
-import type { Database, Row, Session } from '../../kit/sql/dialect.ts';
+import type { Database, Session, Values } from '../../kit/sql/dialect.ts';
 import { createGroups, type Outcome } from '../../kit/sql/groups.ts';
+import { priorities, type Status, statuses } from '../model/common.ts';
 import type { Packet, PacketSummary } from '../model/packet.ts';
 import type { Known, PacketEvent } from '../rules/packet.ts';
 import { packetText, partsOf, stateOf, summaryText } from '../rules/text.ts';
 import type { Tables } from './tables.ts';
-import { at, eventRow, flush, type Held, noWrites, type Writes } from './writes.ts';
+import { eventRow, flush, type Held, noWrites, type Writes } from './writes.ts';
 
 /** A request's idempotency key, and what tells the request from another. */
 export interface Idempotency {
@@ -70,8 +71,8 @@ interface TenantUnit {
 export function createUnits(database: Database<Tables>, newId: NewId) {
   const groups = createGroups<Tables, TenantUnit>(database, async (session, units) => {
     const found = await find(session, units);
-    const outcomes = units.map((unit) => carryOut(unit, found, newId));
-    await flush(session, found.writes, found.seqs);
+    const outcomes = units.map((unit) => carryOut(unit, found.get(unit.tenantId)!, newId));
+    await flush(session, new Map([...found].map(([tenantId, { writes }]) => [tenantId, writes])));
     return outcomes;
   });
   return {
@@ -82,63 +83,93 @@ export function createUnits(database: Database<Tables>, newId: NewId) {
   };
 }
 
-/** What a group found, as it stands after each of its units; and what each tenant is to have written. */
+/** What a group found of a tenant, as it stands after each of its units; and what the tenant is to have written. */
 interface Found {
   packets: Map<string, Held>;
-  /** `seq` of the packets found, for the search index. */
-  seqs: Map<string, number>;
   counts: Map<string, number>;
   remembered: Map<string, Remembered>;
-  writes: Map<string, Writes>;
+  writes: Writes;
 }
 
+const statusCounters = Object.fromEntries(statuses.map((status) => [status, `packets:${status}`])) as Record<Status, string>;
+const priorityCounters = Object.fromEntries(priorities.map((priority) => [priority, `priority:${priority}`])) as Record<
+  (typeof priorities)[number],
+  string
+>;
+
 /** The counters that a packet is in: lists take their totals from them. */
-const countersOf = ({ status, metadata, hitl }: Known): string[] => [
-  `packets:${status}`,
-  `priority:${metadata.priority}`,
-  ...(hitl?.required === true ? ['hitl:required'] : []),
-];
+function countersOf({ status, metadata, hitl }: Known): string[] {
+  const names = [statusCounters[status], priorityCounters[metadata.priority]];
+  if (hitl?.required === true) names.push('hitl:required');
+  return names;
+}
+
 const dayCounter = (day: string) => `created:${day}`;
 
-async function find(session: Session, units: readonly TenantUnit[]): Promise<Found> {
-  const packetKeys = unique(units, ({ tenantId, unit }) => (unit.packets ?? []).map((id) => ({ tenant_id: tenantId, id })));
-  const dayKeys = unique(units, ({ tenantId, unit }) =>
-    unit.cappedDay === undefined ? [] : [{ tenant_id: tenantId, name: dayCounter(unit.cappedDay) }],
-  );
-  const rememberedKeys = unique(units, ({ tenantId, unit }) =>
-    unit.idempotencyKey === undefined ? [] : [{ tenant_id: tenantId, key: unit.idempotencyKey }],
-  );
+/** Each tenant's names, once each, as pairs. */
+function wanted(units: readonly TenantUnit[], namesOf: (unit: Unit<unknown>) => readonly string[]): [string, string][] {
+  const names = new Map<string, Set<string>>();
+  for (const { tenantId, unit } of units) {
+    for (const name of namesOf(unit)) {
+      const own = names.get(tenantId);
+      if (own === undefined) names.set(tenantId, new Set([name]));
+      else own.add(name);
+    }
+  }
+  return [...names].flatMap(([tenantId, own]) => [...own].map((name): [string, string] => [tenantId, name]));
+}
 
-  const contentKeys = packetKeys.map(({ tenant_id, id }) => ({ tenant_id: tenant_id!, packet_id: id! }));
+const none: readonly string[] = [];
+
+async function find(session: Session, units: readonly TenantUnit[]): Promise<Map<string, Found>> {
+  const ids = wanted(units, ({ packets = none }) => packets);
+  const days = wanted(units, ({ cappedDay }) => (cappedDay === undefined ? none : [dayCounter(cappedDay)]));
+  const keys = wanted(units, ({ idempotencyKey }) => (idempotencyKey === undefined ? none : [idempotencyKey]));
+  const found = new Map<string, Found>();
+  for (const { tenantId } of units)
+    if (!found.has(tenantId)) found.set(tenantId, { packets: new Map(), counts: new Map(), remembered: new Map(), writes: noWrites() });
+
   // Sent together: the contents are read once the packets are locked.
   const [packets, contents] = await Promise.all([
-    session.find('packets', ['tenant_id', 'id', 'seq', 'state', 'digest'], packetKeys),
-    session.read('contents', ['tenant_id', 'packet_id', 'content'], contentKeys),
+    session.find(
+      'packets',
+      ['tenant_id', 'id', 'seq', 'state', 'digest'],
+      ids.map(([tenant_id, id]) => ({ tenant_id, id })),
+    ),
+    session.read(
+      'contents',
+      ['packet_id', 'content'],
+      ids.map(([tenant_id, packet_id]) => ({ tenant_id, packet_id })),
+    ),
   ]);
-  const contentOf = new Map(contents.map((row) => [at(`${row.tenant_id}`, `${row.packet_id}`), row.content as string]));
+  const contentOf = new Map(contents as [string, string][]);
+  for (const row of packets) found.get(row[0] as string)!.packets.set(row[1] as string, heldOf(row, contentOf));
+
+  const dayKeys = days.map(([tenant_id, name]) => ({ tenant_id, name }));
   // A row that is not there can't be locked; made first, it can.
   await session.insertMissing(
     'counters',
     dayKeys.map((key) => ({ ...key, value: 0 })),
   );
-  const counts = await session.find('counters', ['tenant_id', 'name', 'value'], dayKeys);
-  const remembered = await session.find('idempotency', ['tenant_id', 'key', 'fingerprint', 'status', 'body', 'etag'], rememberedKeys);
+  for (const [tenant, name, value] of (await session.find('counters', ['tenant_id', 'name', 'value'], dayKeys)) as [string, string, number][])
+    found.get(tenant)!.counts.set(name, value);
 
-  return {
-    packets: new Map(packets.map((row) => [at(`${row.tenant_id}`, `${row.id}`), heldOf(row, contentOf)])),
-    seqs: new Map(packets.map((row) => [at(`${row.tenant_id}`, `${row.id}`), row.seq as number])),
-    counts: new Map(counts.map((row) => [at(`${row.tenant_id}`, `${row.name}`), row.value as number])),
-    remembered: new Map(remembered.map((row) => [at(`${row.tenant_id}`, `${row.key}`), row as unknown as Remembered])),
-    writes: new Map(),
-  };
+  const rows = await session.find(
+    'idempotency',
+    ['tenant_id', 'key', 'fingerprint', 'status', 'body', 'etag'],
+    keys.map(([tenant_id, key]) => ({ tenant_id, key })),
+  );
+  for (const [tenant, key, fingerprint, status, body, etag] of rows as [string, string, string, number, string | null, string | null][])
+    found.get(tenant)!.remembered.set(key, { fingerprint, status, body, etag });
+  return found;
 }
 
-/** A stored packet, read in short. */
-function heldOf({ tenant_id, id, state, digest }: Row, contents: ReadonlyMap<string, string>): Held {
-  const content = contents.get(at(`${tenant_id}`, `${id}`));
+/** A stored packet, read in short. Ids are unique over all tenants. */
+function heldOf([, id, seq, state, digest]: Values, contents: ReadonlyMap<string, string>): Held {
+  const content = contents.get(id as string);
   if (content === undefined) throw new Error('A packet has no content.');
   const parts = { state: state as string, digest: digest as string, content };
-  return { packet: readJson(summaryText(parts)) as PacketSummary, parts };
+  return { packet: readJson(summaryText(parts)) as PacketSummary, parts, seq: seq as number };
 }
 
 /** The packet with its content. */
@@ -147,88 +178,101 @@ function wholeOf({ packet, parts }: Held): Packet {
 }
 
 /** A packet that a unit saves, in parts: one in short keeps the content it had. */
-function changedParts(packet: Known, before: Held): Held {
-  return { packet, parts: 'counts' in packet ? { ...before.parts, state: stateOf(packet) } : partsOf(packet) };
+function changed(packet: Known, { parts, seq }: Held): Held {
+  return { packet, parts: 'counts' in packet ? { ...parts, state: stateOf(packet) } : partsOf(packet), seq };
 }
 
-function unique(units: readonly TenantUnit[], keysOf: (unit: TenantUnit) => Row[]): Row[] {
-  const keys = new Map<string, Row>();
-  for (const unit of units) for (const key of keysOf(unit)) keys.set(Object.values(key).join(' '), key);
-  return [...keys.values()];
+/** The desk of one unit: what was found, and what the unit itself has done to it. */
+class UnitDesk implements Desk {
+  readonly own = noWrites();
+  readonly #tenantId: string;
+  readonly #unit: Unit<unknown>;
+  readonly #found: Found;
+  readonly #newId: NewId;
+
+  constructor({ tenantId, unit }: TenantUnit, found: Found, newId: NewId) {
+    this.#tenantId = tenantId;
+    this.#unit = unit;
+    this.#found = found;
+    this.#newId = newId;
+  }
+
+  #held(id: string): Held | undefined {
+    return this.own.saved.get(id)?.after ?? this.own.inserted.get(id) ?? this.#found.packets.get(id);
+  }
+
+  #count(names: readonly string[], by: number): void {
+    const { counts } = this.own;
+    for (const name of names) counts.set(name, (counts.get(name) ?? 0) + by);
+  }
+
+  packet(id: string): Known | undefined {
+    const held = this.#held(id);
+    return held !== undefined && this.#unit.whole ? wholeOf(held) : held?.packet;
+  }
+
+  text(id: string): string {
+    return packetText(this.#held(id)!.parts);
+  }
+
+  insert(packet: Packet): void {
+    this.own.inserted.set(packet.id, { packet, parts: partsOf(packet), seq: 0 });
+    this.#count(countersOf(packet), 1);
+  }
+
+  save(packet: Known, { searchable }: { searchable: boolean }): void {
+    const before = this.#held(packet.id)!;
+    const first = this.own.saved.get(packet.id);
+    this.own.saved.set(packet.id, {
+      before: first?.before ?? before,
+      after: changed(packet, before),
+      searchable: searchable || (first?.searchable ?? false),
+    });
+    this.#count(countersOf(before.packet), -1);
+    this.#count(countersOf(packet), 1);
+  }
+
+  remove(packet: Known): void {
+    this.own.removed.push(this.#held(packet.id)!);
+    this.#count(countersOf(packet), -1);
+  }
+
+  append(packet_id: string, events: readonly PacketEvent[], now: Date): void {
+    const timestamp = now.toISOString();
+    for (const { event_type, actor, details } of events)
+      this.own.events.push(
+        eventRow(this.#newId(now), this.#tenantId, { packet_id, event_type, actor, resource: 'packet', details, timestamp }),
+      );
+    this.#count(['events'], events.length);
+  }
+
+  usedToday(): number {
+    if (this.#unit.cappedDay === undefined) return 0;
+    const name = dayCounter(this.#unit.cappedDay);
+    return (this.#found.counts.get(name) ?? 0) + (this.own.counts.get(name) ?? 0);
+  }
+
+  use(day: string, count: number): void {
+    this.#count([dayCounter(day)], count);
+  }
+
+  remembered(): Remembered | undefined {
+    return this.#unit.idempotencyKey === undefined ? undefined : this.#found.remembered.get(this.#unit.idempotencyKey);
+  }
+
+  remember({ fingerprint, status, body, etag }: Remembered, now: Date): void {
+    const [tenant_id, key] = [this.#tenantId, this.#unit.idempotencyKey!];
+    this.own.remembered.set(key, { tenant_id, key, fingerprint, status, body, etag, created_at: now.toISOString() });
+    for (const packet_id of this.own.inserted.keys()) this.own.answered.push({ tenant_id, packet_id, key });
+  }
 }
 
 /** Runs one unit. What it wrote counts for the units behind it only when it returns: a unit that throws leaves nothing. */
-function carryOut({ tenantId, unit }: TenantUnit, found: Found, newId: NewId): Outcome<unknown> {
-  const own = noWrites();
-  const key = (id: string) => at(tenantId, id);
-  const count = (name: string, by: number) => void own.counts.set(name, (own.counts.get(name) ?? 0) + by);
-  const append = (packetId: string | null, events: readonly PacketEvent[], now: Date) => {
-    for (const { event_type, actor, details } of events) {
-      own.events.push(
-        eventRow(newId(now), tenantId, {
-          packet_id: packetId,
-          event_type,
-          actor,
-          resource: 'packet',
-          details,
-          timestamp: now.toISOString(),
-        }),
-      );
-    }
-    count('events', events.length);
-  };
-
-  const held = (id: string) => own.saved.get(id)?.after ?? own.inserted.get(id) ?? found.packets.get(key(id));
-
-  const desk: Desk = {
-    packet(id) {
-      const one = held(id);
-      return one === undefined || !unit.whole ? one?.packet : wholeOf(one);
-    },
-    text: (id) => packetText(held(id)!.parts),
-    insert(packet) {
-      own.inserted.set(packet.id, { packet, parts: partsOf(packet) });
-      for (const name of countersOf(packet)) count(name, 1);
-    },
-    save(packet, { searchable }) {
-      const before = held(packet.id)!;
-      const first = own.saved.get(packet.id);
-      own.saved.set(packet.id, {
-        before: first?.before ?? before,
-        after: changedParts(packet, before),
-        searchable: searchable || (first?.searchable ?? false),
-      });
-      for (const name of countersOf(before.packet)) count(name, -1);
-      for (const name of countersOf(packet)) count(name, 1);
-    },
-    remove(packet) {
-      own.removed.push(held(packet.id)!);
-      for (const name of countersOf(packet)) count(name, -1);
-    },
-    append,
-    usedToday: () =>
-      unit.cappedDay === undefined
-        ? 0
-        : (found.counts.get(key(dayCounter(unit.cappedDay))) ?? 0) + (own.counts.get(dayCounter(unit.cappedDay)) ?? 0),
-    use: (day, by) => count(dayCounter(day), by),
-    remembered: () => (unit.idempotencyKey === undefined ? undefined : found.remembered.get(key(unit.idempotencyKey))),
-    remember({ fingerprint, status, body, etag }, now) {
-      own.remembered.push({
-        tenant_id: tenantId,
-        key: unit.idempotencyKey!,
-        fingerprint,
-        status,
-        body,
-        etag,
-        created_at: now.toISOString(),
-      });
-      own.answered.push(...[...own.inserted.keys()].map((id) => ({ tenant_id: tenantId, packet_id: id, key: unit.idempotencyKey! })));
-    },
-  };
-
+function carryOut(unit: TenantUnit, found: Found, newId: NewId): Outcome<unknown> {
+  const desk = new UnitDesk(unit, found, newId);
   try {
-    const result = unit.work(desk);
-    keep(tenantId, own, found);
+    const result = unit.unit.work(desk);
+    keep(desk.own, found);
     return { result };
   } catch (error) {
     return { error };
@@ -236,14 +280,12 @@ function carryOut({ tenantId, unit }: TenantUnit, found: Found, newId: NewId): O
 }
 
 /** Adds what a unit wrote to what its group writes, and to what the units behind it find. */
-function keep(tenantId: string, own: Writes, found: Found): void {
-  const writes = found.writes.get(tenantId) ?? noWrites();
-  found.writes.set(tenantId, writes);
+function keep(own: Writes, { packets, counts, remembered, writes }: Found): void {
   for (const [id, held] of own.inserted) writes.inserted.set(id, held);
   for (const [id, { before, after, searchable }] of own.saved) {
     const earlier = writes.saved.get(id);
     writes.saved.set(id, { before: earlier?.before ?? before, after, searchable: searchable || (earlier?.searchable ?? false) });
-    found.packets.set(at(tenantId, id), after);
+    packets.set(id, after);
   }
   for (const held of own.removed) {
     const { id } = held.packet;
@@ -253,18 +295,17 @@ function keep(tenantId: string, own: Writes, found: Found): void {
     const kept = writes.events.filter(({ packet_id }) => packet_id !== id);
     writes.counts.set('events', (writes.counts.get('events') ?? 0) + kept.length - writes.events.length);
     writes.events = kept;
-    found.packets.delete(at(tenantId, id));
+    packets.delete(id);
   }
-  writes.events.push(...own.events);
-  writes.answered.push(...own.answered);
+  for (const row of own.events) writes.events.push(row);
+  for (const row of own.answered) writes.answered.push(row);
   for (const [name, by] of own.counts) {
     writes.counts.set(name, (writes.counts.get(name) ?? 0) + by);
-    const key = at(tenantId, name);
-    found.counts.set(key, (found.counts.get(key) ?? 0) + by);
+    counts.set(name, (counts.get(name) ?? 0) + by);
   }
-  for (const row of own.remembered) {
-    writes.remembered.push(row);
-    found.remembered.set(at(tenantId, row.key as string), row as unknown as Remembered);
+  for (const [key, row] of own.remembered) {
+    writes.remembered.set(key, row);
+    remembered.set(key, row);
   }
 }
 

@@ -1,14 +1,14 @@
 import type { Row, Session } from '../../kit/sql/dialect.ts';
 import { dueAt, type Known } from '../rules/packet.ts';
 import type { PacketParts } from '../rules/text.ts';
-
-/** A key of a tenant's thing within a group. */
-export const at = (tenantId: string, key: string): string => `${tenantId} ${key}`;
+import type { Remembered } from './units.ts';
 
 /** A packet as a group holds it: in short or whole, and in the parts that are written. */
 export interface Held {
   readonly packet: Known;
   readonly parts: PacketParts;
+  /** Its row's number; 0 while it has none. */
+  readonly seq: number;
 }
 
 /** A stored packet before and after a group; `searchable`: its search entry must follow. */
@@ -25,7 +25,7 @@ export interface Writes {
   removed: Held[];
   events: Row[];
   counts: Map<string, number>;
-  remembered: Row[];
+  remembered: Map<string, Remembered & Row>;
   /** Which packets are in remembered answers. */
   answered: Row[];
 }
@@ -37,7 +37,7 @@ export const noWrites = (): Writes => ({
   removed: [],
   events: [],
   counts: new Map(),
-  remembered: [],
+  remembered: new Map(),
   answered: [],
 });
 
@@ -109,19 +109,18 @@ type Each = <T>(rows: (tenantId: string, own: Writes) => readonly T[]) => T[];
 /**
  * Writes all that a group's units want written, each table once.
  * @param writes by tenant
- * @param seqs `seq` of the packets found, by tenant and id
  */
-export async function flush(session: Session, writes: ReadonlyMap<string, Writes>, seqs: ReadonlyMap<string, number>): Promise<void> {
+export async function flush(session: Session, writes: ReadonlyMap<string, Writes>): Promise<void> {
   const each: Each = (rows) => [...writes].flatMap(([tenantId, own]) => rows(tenantId, own));
   await flushPackets(session, each);
-  await flushRemoved(session, writes, seqs, each);
+  await flushRemoved(session, writes, each);
   await session.insert(
     'events',
     each((_, own) => own.events),
   );
   await session.insert(
     'idempotency',
-    each((_, own) => own.remembered),
+    each((_, own) => [...own.remembered.values()]),
   );
   await session.insert(
     'idempotency_packets',
@@ -181,23 +180,22 @@ async function flushPackets(session: Session, each: Each): Promise<void> {
 async function flushRemoved(
   session: Session,
   writes: ReadonlyMap<string, Writes>,
-  seqs: ReadonlyMap<string, number>,
   each: Each,
 ): Promise<void> {
   const removed = each((tenantId, own) => own.removed.map((held) => ({ tenantId, held, id: held.packet.id })));
   if (removed.length === 0) return;
   const keys = removed.map(({ tenantId, id }) => ({ tenant_id: tenantId, packet_id: id }));
-  const indexed = removed.map(({ tenantId, id }) => ({ rowid: seqs.get(at(tenantId, id)) ?? 0 }));
+  const indexed = removed.map(({ held }) => ({ rowid: held.seq }));
 
-  for (const { tenant_id } of await session.find('events', ['tenant_id'], keys)) {
-    const counts = writes.get(tenant_id as string)!.counts;
+  for (const [tenantId] of await session.find('events', ['tenant_id'], keys)) {
+    const counts = writes.get(tenantId as string)!.counts;
     counts.set('events', (counts.get('events') ?? 0) - 1);
   }
   const answers = await session.find('idempotency_packets', ['tenant_id', 'key'], keys);
   await session.update(
     'idempotency',
     ['tenant_id', 'key'],
-    answers.map(({ tenant_id, key }) => ({ tenant_id: tenant_id!, key: key!, body: null })),
+    answers.map(([tenant_id, key]) => ({ tenant_id: tenant_id!, key: key!, body: null })),
   );
   await session.remove('idempotency_packets', keys);
   // The queue first, in the indexer's own order: who waits for it here finds below what it has written meanwhile.

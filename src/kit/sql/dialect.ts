@@ -5,6 +5,9 @@ import type { Awaitable } from '../awaitable.ts';
 /** A row as it is written: column to value. */
 export type Row = Record<string, string | number | null>;
 
+/** A row as a session finds it: the values of the columns asked for, in their order. */
+export type Values = (string | number | null)[];
+
 /**
  * One open write transaction, as whole rows of whole tables: what a group of units of work writes goes through these
  * calls, each of them one round trip on PostgreSQL and a loop over one prepared statement on SQLite.
@@ -12,9 +15,9 @@ export type Row = Record<string, string | number | null>;
  */
 export interface Session {
   /** The rows of the table that have these keys. They are locked until the transaction ends. */
-  find(table: string, columns: readonly string[], keys: readonly Row[]): Awaitable<Row[]>;
+  find(table: string, columns: readonly string[], keys: readonly Row[]): Awaitable<Values[]>;
   /** The same without a lock of their own: for rows that change only while another one, which was found, is locked. */
-  read(table: string, columns: readonly string[], keys: readonly Row[]): Awaitable<Row[]>;
+  read(table: string, columns: readonly string[], keys: readonly Row[]): Awaitable<Values[]>;
   insert(table: string, rows: readonly Row[]): Awaitable<void>;
   /** Inserts, passing over rows that are there already. */
   insertMissing(table: string, rows: readonly Row[]): Awaitable<void>;

@@ -1,7 +1,7 @@
 import { Kysely, PostgresDialect } from 'kysely';
 import pg from 'pg';
 
-import { compileOnce, type Database, type Row, type Session, Turns } from './dialect.ts';
+import { compileOnce, type Database, type Row, type Session, Turns, type Values } from './dialect.ts';
 
 /** Connections of one instance for reads and for transactions of single statements; one more writes groups. */
 const poolSize = 10;
@@ -163,7 +163,8 @@ function createWriter(config: pg.ClientConfig): Writer {
 function postgresSession(client: pg.Client, names: Map<string, string>): Session & { sent: Promise<unknown>[] } {
   const sent: Promise<unknown>[] = [];
 
-  const query = (text: string, rows: readonly Row[]) => client.query({ name: nameOf(names, text), text, values: [JSON.stringify(rows)] });
+  const query = (text: string, rows: readonly Row[]) =>
+    client.query<Values>({ name: nameOf(names, text), text, values: [JSON.stringify(rows)], rowMode: 'array' });
 
   // Writes are sent at once and looked at when the group commits.
   const send = (text: string, rows: readonly Row[]): void => {
@@ -176,14 +177,14 @@ function postgresSession(client: pg.Client, names: Map<string, string>): Session
   const insertInto = (table: string, columns: readonly string[], order = '') =>
     `insert into ${table} (${columns.join(', ')}) select ${columns.join(', ')} from ${given(table)}${order}`;
 
-  const select = async (table: string, columns: readonly string[], keys: readonly Row[], lock: boolean): Promise<Row[]> => {
+  const select = async (table: string, columns: readonly string[], keys: readonly Row[], lock: boolean): Promise<Values[]> => {
     if (keys.length === 0) return [];
     const key = Object.keys(keys[0]!);
     // One order of locking for all instances, so that two groups never wait for one another.
     const locked = lock ? ` order by ${key.map((column) => `${table}.${column}`).join(', ')} for update of ${table}` : '';
     const wanted = columns.map((column) => `${table}.${column}`).join(', ');
     const text = `select ${wanted} from ${table} join ${given(table)} given on ${matches(table, key)}${locked}`;
-    return (await query(text, keys)).rows as Row[];
+    return (await query(text, keys)).rows;
   };
 
   return {

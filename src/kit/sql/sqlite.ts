@@ -14,7 +14,7 @@ import {
 } from 'kysely';
 
 import type { Awaitable } from '../awaitable.ts';
-import { compileOnce, type Database, type Row, type Session, Turns } from './dialect.ts';
+import { compileOnce, type Database, type Row, type Session, Turns, type Values } from './dialect.ts';
 
 /** How many compiled statements a connection keeps. */
 const maxStatements = 500;
@@ -239,8 +239,9 @@ function sqliteSession(connection: SqliteConnection): Session {
     if (keys.length === 0) return [];
     const key = Object.keys(keys[0]!);
     const statement = connection.statement(`select ${columns.join(', ')} from ${table} where ${equals(key)}`);
-    const found: Row[] = [];
-    for (const row of keys) for (const one of statement.all(...key.map((column) => row[column]!))) found.push(one as Row);
+    statement.setReturnArrays(true);
+    const found: Values[] = [];
+    for (const row of keys) for (const one of statement.all(...key.map((column) => row[column]!))) found.push(one as unknown as Values);
     return found;
   };
 
