@@ -26,15 +26,18 @@ export class SqliteConnection {
 
   constructor(path: string, { readOnly = false } = {}) {
     this.#database = new DatabaseSync(path, { readOnly, timeout: 5000 });
+    // Of pages of 8 KiB fewer are written for a packet than of the usual 4. They last from the file's beginning on.
+    if (!readOnly) this.exec('pragma page_size = 8192');
     // WAL lets readers and the writer go on beside one another; FULL makes a commit outlive a power cut; a small
-    // checkpoint keeps the WAL short, and with it the longest pause of a commit.
+    // checkpoint (4 MiB) keeps the WAL short, and with it the longest pause of a commit.
     if (!readOnly) this.exec('pragma journal_mode = wal');
     this.exec('pragma synchronous = full');
-    this.exec('pragma wal_autocheckpoint = 1000');
+    this.exec('pragma wal_autocheckpoint = 500');
     this.exec('pragma journal_size_limit = 67108864');
     this.exec('pragma foreign_keys = on');
     this.exec('pragma temp_store = memory');
-    this.exec('pragma cache_size = -32768');
+    // Not larger: a commit that has split a page looks through the whole table of cached pages.
+    this.exec('pragma cache_size = -16384');
   }
 
   exec(sql: string): void {
