@@ -108,13 +108,36 @@ export function createPacketReads(database: Database<Tables>) {
 
   // The pages people mostly ask for: one index answers them, from the right place, so they are compiled once.
   const shortPages = new Map<string, ReturnType<typeof shortPage>>();
+  const ofColumn = (db: Kysely<Tables>, params: PageParams, column: IndexedColumn | undefined): Query => {
+    const query = db.selectFrom('packets').where('packets.tenant_id', '=', params.tenant_id);
+    return column === undefined ? query : query.where(`packets.${column}`, '=', params.value);
+  };
   function shortPage(column: IndexedColumn | undefined, paged: boolean, full: boolean) {
     return database.query<PageParams, Part>((db, params) => {
-      let query: Query = db.selectFrom('packets').where('packets.tenant_id', '=', params.tenant_id);
-      if (column !== undefined) query = query.where(`packets.${column}`, '=', params.value);
+      let query = ofColumn(db, params, column);
       if (paged) query = query.where('packets.id', '<', params.after);
       return joined(db, textsOf(query.orderBy('packets.id', 'desc').limit(bound(params.limit)).offset(bound(params.offset)), full));
     });
+  }
+
+  const nextOnes = new Map<string, ReturnType<typeof nextOne>>();
+  function nextOne(column: IndexedColumn | undefined) {
+    return database.query<PageParams, { id: string }>((db, params) =>
+      ofColumn(db, params, column)
+        .where('packets.id', '<', params.after)
+        .select('packets.id')
+        .orderBy('packets.id', 'desc')
+        .limit(sql.lit(1)),
+    );
+  }
+
+  /** Whether the page goes on behind a packet. */
+  async function goesOn(tenantId: string, page: PacketPage, after: string): Promise<boolean> {
+    const short = shortFilter(page.filter);
+    if (short === undefined) return (await part(tenantId, { ...page, limit: 1, offset: 0, after, full: false })).text !== null;
+    const query = nextOnes.get(`${short.column}`) ?? nextOne(short.column);
+    nextOnes.set(`${short.column}`, query);
+    return (await query.first({ tenant_id: tenantId, value: short.value ?? '', after, limit: 1, offset: 0 })) !== undefined;
   }
 
   async function part(tenantId: string, { filter, limit, offset, after, full }: PacketPage): Promise<Part> {
@@ -151,8 +174,8 @@ export function createPacketReads(database: Database<Tables>) {
       rest = { ...page, offset: 0, after: last };
       if (Number(count) < limit) return { text: texts.join(','), last, more: false };
     }
-    const next = await part(tenantId, { ...rest, limit: 1, full: false });
-    return { text: texts.join(','), last: rest.after, more: next.text !== null };
+    const last = rest.after!;
+    return { text: texts.join(','), last, more: await goesOn(tenantId, page, last) };
   }
 
   /** Exact: from the counters kept with every change where they know, else counted. */

@@ -121,7 +121,6 @@ export function createIndexer(database: Database<Tables>) {
 /** Takes the rows off the queue and, if asked, into the index; gives the packets that had not changed since they were read. */
 async function writeRows(database: Database<Tables>, rows: readonly Prepared[], indexed: boolean): Promise<string[]> {
   return database.session(async (session) => {
-
     const keys = rows.map(({ tenant_id, packet_id }) => ({ tenant_id, packet_id }));
     const queued = await session.find('search_queue', ['tenant_id', 'packet_id', 'revision'], keys);
     const revisions = new Map(queued.map(([tenant, id, revision]) => [`${tenant} ${id}`, revision]));

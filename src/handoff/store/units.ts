@@ -151,7 +151,11 @@ async function find(session: Session, units: readonly TenantUnit[]): Promise<Map
     'counters',
     dayKeys.map((key) => ({ ...key, value: 0 })),
   );
-  for (const [tenant, name, value] of (await session.find('counters', ['tenant_id', 'name', 'value'], dayKeys)) as [string, string, number][])
+  for (const [tenant, name, value] of (await session.find('counters', ['tenant_id', 'name', 'value'], dayKeys)) as [
+    string,
+    string,
+    number,
+  ][])
     found.get(tenant)!.counts.set(name, value);
 
   const rows = await session.find(

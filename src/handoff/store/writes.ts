@@ -177,11 +177,7 @@ async function flushPackets(session: Session, each: Each): Promise<void> {
 }
 
 /** Packets that are gone for good: their content goes from wherever it stands. */
-async function flushRemoved(
-  session: Session,
-  writes: ReadonlyMap<string, Writes>,
-  each: Each,
-): Promise<void> {
+async function flushRemoved(session: Session, writes: ReadonlyMap<string, Writes>, each: Each): Promise<void> {
   const removed = each((tenantId, own) => own.removed.map((held) => ({ tenantId, held, id: held.packet.id })));
   if (removed.length === 0) return;
   const keys = removed.map(({ tenantId, id }) => ({ tenant_id: tenantId, packet_id: id }));
