@@ -97,24 +97,31 @@ const fits = (length: number, words: number): boolean => 3 * length + bytesAWord
 
 /** The same words as one text: `prefix`, which is ASCII, before each and a space between. */
 export function searchableText(packet: Searched, prefix: string): string {
-  const joined = (words: readonly string[]) => (words.length === 0 ? '' : prefix + words.join(` ${prefix}`));
-  const lead = Buffer.from(` ${prefix}`, 'latin1');
+  return quickText(searchableTexts(packet), ` ${prefix}`) ?? prefix + searchableWords(packet).join(` ${prefix}`);
+}
+
+/** The words of the texts with `lead` before each; undefined when they may be more than are kept and must be counted. */
+function quickText(texts: readonly string[], lead: string): string | undefined {
+  const leadBytes = Buffer.from(lead, 'latin1');
+  const endBytes = Buffer.from(lead + partEnd, 'latin1');
   let result = '';
+  let at = 0;
   let left = maxWords;
-  for (const text of searchableTexts(packet)) {
-    // A word for every other character, and the part's end: where more words may come than are kept, they are counted.
+  for (const text of texts) {
+    // At worst every other character is a word.
     left -= (text.length + 3) / 2;
-    const end = left < 0 ? undefined : writeWords(text, lead);
-    if (end !== undefined) result += scratch.toString('latin1', 0, end);
-    else {
-      const words = left < 0 ? [] : wordsOf(text);
+    if (left < 0 || at + (text.length + 1) * (lead.length + 1) + endBytes.length > scratch.length) return undefined;
+    const end = writeWords(text, leadBytes, at);
+    if (end === undefined) {
+      const words = wordsOf(text);
       left -= words.length;
-      if (left < 0) return joined(searchableWords(packet));
-      if (words.length > 0) result += ` ${joined(words)}`;
-    }
-    result += ` ${prefix}${partEnd}`;
+      result += scratch.toString('latin1', 0, at) + words.map((one) => lead + one).join('');
+      at = 0;
+    } else at = end;
+    for (let byte = 0; byte < endBytes.length; byte += 1) scratch[at++] = endBytes[byte]!;
   }
-  return fits(result.length, maxWords) ? result.slice(1) : joined(searchableWords(packet));
+  result += scratch.toString('latin1', 0, at);
+  return left < 0 || !fits(result.length, maxWords) ? undefined : result.slice(1);
 }
 
 /** For each character of ASCII, the letter or digit that it counts as; 0 for those that part words. */
@@ -127,12 +134,11 @@ const folded = Uint8Array.from({ length: 128 }, (_, code) => {
 const scratch = Buffer.allocUnsafeSlow(256 * 1024);
 
 /**
- * Writes the words of a plain text into `scratch`, `lead` before each, and gives where they end; undefined when the text
- * is not plain or too long. Without a string for each word it takes a third of the time.
+ * Writes the words of a plain text into `scratch` from `start` on, `lead` before each, and gives where they end;
+ * undefined when the text is not plain. Without a string for each word it takes a third of the time.
  */
-function writeWords(text: string, lead: Uint8Array): number | undefined {
-  if ((text.length + 1) * (lead.length + 1) > scratch.length) return undefined;
-  let at = 0;
+function writeWords(text: string, lead: Uint8Array, start: number): number | undefined {
+  let at = start;
   let length = 0;
   for (let index = 0; index < text.length; index += 1) {
     const code = text.charCodeAt(index);
