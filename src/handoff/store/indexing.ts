@@ -9,7 +9,7 @@ import type { Tables } from './tables.ts';
  * How many queued packets one step takes. A larger step costs less a packet, and nobody else writes on SQLite while it
  * is written: some 5 ms.
  */
-const stepSize = 500;
+const stepSize = 400;
 
 /** What one step of indexing did. */
 export interface IndexStep {

@@ -207,7 +207,9 @@ async function writeRows(database: Database<Tables>, rows: readonly Prepared[], 
       // What changed again since it was read stays queued and is read again; what is not there, somebody else settled.
       else if (revision !== undefined) changed.push(row);
     }
-    const present = indexed ? current.filter(({ seq }) => seq !== null) : [];
+    // FTS5 begins a new piece of its index at every number that is lower than the one before: with many tenants in the
+    // queue that would be most of them.
+    const present = indexed ? current.filter(({ seq }) => seq !== null).sort((one, other) => one.seq! - other.seq!) : [];
     const outdated = present.filter(({ revision }) => revision > 1);
     await session.remove(
       'search_queue',
