@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, type TestContext, test } from 'node:test';
 
+import { createIndexingJob } from '../../../src/handoff/jobs/indexer.ts';
 import type { CreateRequest } from '../../../src/handoff/model/packet.ts';
 import { newPacket } from '../../../src/handoff/rules/packet.ts';
 import { createIndexer } from '../../../src/handoff/store/search.ts';
@@ -84,6 +85,13 @@ for (const testStore of stores.filter(({ name }) => name !== 'SQLite in memory')
       await database.transaction((tx) => tx.deleteFrom('search_queue').execute());
       assert.deepEqual(await indexer.write(), { refused: [], reached: { tenant_id, packet_id: packetId(1) } });
       assert.equal(await store.index.queued(10), 0);
+    });
+
+    test('the job rests while few packets wait, and longer when there are none', async (t) => {
+      const { store, found } = await queuedPackets(t, testStore, 900);
+      const job = createIndexingJob(store, () => now);
+      assert.deepEqual([await job(), await job(), await job(), await job()], [50, 50, 50, 100]);
+      assert.equal(await found('word'), 900);
     });
 
     test('a stretch takes what is behind its beginning and up to its end, of its tenant alone', async (t) => {
