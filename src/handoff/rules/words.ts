@@ -9,15 +9,20 @@ const word =
   /[[\p{scx=Han}\p{scx=Hira}\p{scx=Kana}\p{scx=Thai}]&&[\p{L}\p{N}]]|[[\p{L}\p{N}]--[\p{scx=Han}\p{scx=Hira}\p{scx=Kana}\p{scx=Thai}]]+/gv;
 const asciiWord = /[a-z0-9]+/g;
 const marks = /\p{M}/gu;
+
+/** Plain text: ASCII, and the spaces, dashes, quotation marks and dots that prose has beside it. Its words are ASCII. */
 // biome-ignore lint/suspicious/noControlCharactersInRegex: the range of ASCII is what is asked.
-const isAscii = /^[\x00-\x7f]*$/;
+const plain = /^[\x00-\x7f\xa0\u2010-\u2027]*$/;
+
+/** The same of one character that is not ASCII. */
+const isPlainMark = (code: number): boolean => code === 0xa0 || (code >= 0x2010 && code <= 0x2027);
 
 /** The longest word kept; what is longer (a key, a digest) is cut. */
 const maxWordLength = 64;
 
 /** The words of a text, in order: lower case, without accents. */
 export function wordsOf(text: string): string[] {
-  const found = isAscii.test(text)
+  const found = plain.test(text)
     ? text.toLowerCase().match(asciiWord)
     : text.normalize('NFKD').replace(marks, '').toLowerCase().match(word);
   if (found === null) return [];
@@ -35,17 +40,21 @@ const maxWords = 20_000;
 const maxWordBytes = 1_000_000;
 const bytesAWord = 16;
 
+/** The parts of a packet that hold what is searched. */
+export type Searched = Pick<Packet, 'context' | 'decisions' | 'actions'>;
+
 /** What of a packet is searched: summary, conversation, artifacts, decisions and actions, part by part. */
-export function searchableTexts({ context, decisions, actions }: Packet): string[] {
-  return [
-    context.summary,
-    ...context.conversation_state.map(({ content }) => content),
-    ...context.artifacts.map(({ key, value }) => `${key} ${plainText(value)}`),
-    ...decisions.map(({ decision, rationale, alternatives = [] }) => `${decision} ${rationale} ${plainText(alternatives)}`),
-    ...actions.pending.map(({ description }) => description),
-    ...actions.completed.map(({ description, result }) => `${description} ${result}`),
-    ...actions.failed.map(({ description, error }) => `${description} ${error}`),
-  ];
+export function searchableTexts({ context, decisions, actions }: Searched): string[] {
+  const texts = [context.summary];
+  for (const { content } of context.conversation_state) texts.push(content);
+  for (const { key, value } of context.artifacts) texts.push(`${key} ${plainText(value)}`);
+  for (const { decision, rationale, alternatives } of decisions) {
+    texts.push(`${decision} ${rationale} ${alternatives === undefined ? '' : plainText(alternatives)}`);
+  }
+  for (const { description } of actions.pending) texts.push(description);
+  for (const { description, result } of actions.completed) texts.push(`${description} ${result}`);
+  for (const { description, error } of actions.failed) texts.push(`${description} ${error}`);
+  return texts;
 }
 
 /** Everything that can be read in a JSON value. JSON's own text would spell line breaks as letters. */
@@ -61,16 +70,89 @@ function plainText(value: unknown): string {
 const partEnd = '_';
 
 /** The words by which a packet is found. */
-export function searchableWords(packet: Packet): string[] {
-  const words = searchableTexts(packet)
-    .flatMap((text) => [...wordsOf(text), partEnd])
-    .slice(0, maxWords);
+export function searchableWords(packet: Searched): string[] {
+  const words: string[] = [];
+  let length = 0;
+  for (const text of searchableTexts(packet)) {
+    for (const one of wordsOf(text)) {
+      words.push(one);
+      length += one.length;
+    }
+    words.push(partEnd);
+    length += 1;
+    if (words.length >= maxWords) break;
+  }
+  if (words.length > maxWords) words.length = maxWords;
+  if (fits(length, words.length)) return words;
   let left = maxWordBytes;
   const end = words.findIndex((one) => {
     left -= Buffer.byteLength(one) + bytesAWord;
     return left < 0;
   });
   return end === -1 ? words : words.slice(0, end);
+}
+
+/** Whether words of so many characters in all surely are within the bytes allowed: none takes more than three. */
+const fits = (length: number, words: number): boolean => 3 * length + bytesAWord * words <= maxWordBytes;
+
+/** The same words as one text: `prefix`, which is ASCII, before each and a space between. */
+export function searchableText(packet: Searched, prefix: string): string {
+  return quickText(searchableTexts(packet), ` ${prefix}`) ?? prefix + searchableWords(packet).join(` ${prefix}`);
+}
+
+/** The words of the texts with `lead` before each; undefined when they may be more than are kept and must be counted. */
+function quickText(texts: readonly string[], lead: string): string | undefined {
+  const leadBytes = Buffer.from(lead, 'latin1');
+  const endBytes = Buffer.from(lead + partEnd, 'latin1');
+  let result = '';
+  let at = 0;
+  let left = maxWords;
+  for (const text of texts) {
+    // At worst every other character is a word.
+    left -= (text.length + 3) / 2;
+    if (left < 0 || at + (text.length + 1) * (lead.length + 1) + endBytes.length > scratch.length) return undefined;
+    const end = writeWords(text, leadBytes, at);
+    if (end === undefined) {
+      const words = wordsOf(text);
+      left -= words.length;
+      result += scratch.toString('latin1', 0, at) + words.map((one) => lead + one).join('');
+      at = 0;
+    } else at = end;
+    for (let byte = 0; byte < endBytes.length; byte += 1) scratch[at++] = endBytes[byte]!;
+  }
+  result += scratch.toString('latin1', 0, at);
+  return left < 0 || !fits(result.length, maxWords) ? undefined : result.slice(1);
+}
+
+/** For each character of ASCII, the letter or digit that it counts as; 0 for those that part words. */
+const folded = Uint8Array.from({ length: 128 }, (_, code) => {
+  const character = String.fromCharCode(code).toLowerCase();
+  return /[a-z0-9]/.test(character) ? character.charCodeAt(0) : 0;
+});
+
+/** Where `writeWords` writes. */
+const scratch = Buffer.allocUnsafeSlow(256 * 1024);
+
+/**
+ * Writes the words of a plain text into `scratch` from `start` on, `lead` before each, and gives where they end;
+ * undefined when the text is not plain. Without a string for each word it takes a third of the time.
+ */
+function writeWords(text: string, lead: Uint8Array, start: number): number | undefined {
+  let at = start;
+  let length = 0;
+  for (let index = 0; index < text.length; index += 1) {
+    const code = text.charCodeAt(index);
+    if (code > 0x7f && !isPlainMark(code)) return undefined;
+    const character = code > 0x7f ? 0 : folded[code]!;
+    if (character === 0) {
+      length = 0;
+      continue;
+    }
+    if (length === 0) for (let byte = 0; byte < lead.length; byte += 1) scratch[at++] = lead[byte]!;
+    if (length < maxWordLength) scratch[at++] = character;
+    length += 1;
+  }
+  return at;
 }
 
 /** The most words of a query that count. */

@@ -1,6 +1,6 @@
 import { type ExpressionBuilder, sql } from 'kysely';
 
-import type { Database } from '../../kit/sql/dialect.ts';
+import { bound, type Database } from '../../kit/sql/dialect.ts';
 import type { Tables } from './tables.ts';
 
 /** An entry of the trail as it is stored; `details` is JSON text. */
@@ -38,7 +38,7 @@ export function createEventReads(database: Database<Tables>) {
         .where('tenant_id', '=', tenant_id)
         .where('packet_id', '=', packet_id)
         .orderBy('seq', 'desc')
-        .limit(limit),
+        .limit(bound(limit)),
   );
   const count = database.query<{ tenant_id: string }, { value: number }>((db, { tenant_id }) =>
     db.selectFrom('counters').select('value').where('tenant_id', '=', tenant_id).where('name', '=', 'events'),

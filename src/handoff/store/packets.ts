@@ -2,7 +2,7 @@ import type { Expression, Kysely, SelectQueryBuilder, SqlBool } from 'kysely';
 import { sql } from 'kysely';
 
 import { lowestIdAt } from '../../kit/id.ts';
-import type { Database } from '../../kit/sql/dialect.ts';
+import { bound, type Database } from '../../kit/sql/dialect.ts';
 import type { Status } from '../model/common.ts';
 import type { Tables } from './tables.ts';
 
@@ -78,9 +78,6 @@ function textsOf(query: Query, whole: boolean) {
     )
     .select(['packets.id', wholeText.as('text')]);
 }
-
-/** A number as a bound. SQLite would read a bare parameter when it plans, and so plan again at each run. */
-const bound = (count: number) => sql<number>`cast(${count} as integer)`;
 
 type PageParams = { tenant_id: string; value: string; after: string; limit: number; offset: number };
 

@@ -1,7 +1,7 @@
 import { openDatabase } from '../../kit/sql/database.ts';
 import { executeOn, SqliteConnection, sqlitePath } from '../../kit/sql/sqlite.ts';
 import { serveTasks, threadData } from '../../kit/thread.ts';
-import { createIndexer } from './search.ts';
+import { createIndexer, type Stretch } from './search.ts';
 import type { Tables } from './tables.ts';
 
 /**
@@ -14,7 +14,7 @@ const indexer = createIndexer(database);
 const reader = databaseUrl.startsWith('sqlite') ? executeOn(new SqliteConnection(sqlitePath(databaseUrl), { readOnly: true })) : undefined;
 
 const tasks = {
-  prepare: (argument: { tenantId?: string; limit: number }) => indexer.prepare(argument),
+  prepare: (stretch: Stretch) => indexer.prepare(stretch),
   write: (_: Record<string, never>) => indexer.write(),
   read: ({ sql, parameters }: { sql: string; parameters: readonly unknown[] }) => reader!(sql, parameters),
 };

@@ -1,9 +1,8 @@
 import { sql } from 'kysely';
 
 import { readJson } from '../../kit/json.ts';
-import type { Database } from '../../kit/sql/dialect.ts';
-import type { Packet } from '../model/packet.ts';
-import { searchableWords } from '../rules/words.ts';
+import { bound, type Database } from '../../kit/sql/dialect.ts';
+import { type Searched, searchableText, searchableWords } from '../rules/words.ts';
 import { matches, type PacketFilter, shortText } from './packets.ts';
 import type { Tables } from './tables.ts';
 
@@ -16,10 +15,10 @@ export interface Found {
 }
 
 /**
- * A tenant's word in the index. Every tenant has words of its own there, so that a search reads nothing of another's
- * and a word that is common elsewhere costs nothing here.
+ * What stands before a tenant's words in the index. Every tenant has words of its own there, so that a search reads
+ * nothing of another's and a word that is common elsewhere costs nothing here.
  */
-const ownWord = (tenantNumber: number, word: string) => `${tenantNumber}_${word}`;
+const prefixOf = (tenantNumber: number) => `${tenantNumber}_`;
 
 /** Where PostgreSQL's positions end; words beyond it still count, all at this place. */
 const lastPosition = 16_383;
@@ -27,26 +26,62 @@ const lastPosition = 16_383;
 /** PostgreSQL keeps at most this many positions of a word. */
 const maxPositions = 255;
 
-/** The words as the database's index takes them. */
-function indexText(database: Database<Tables>['name'], words: readonly string[]): string {
-  if (database === 'sqlite') return words.join(' ');
+/** The packet's words as the database's index takes them. */
+function indexText(database: Database<Tables>['name'], tenantNumber: number, packet: Searched): string {
+  const prefix = prefixOf(tenantNumber);
+  if (database === 'sqlite') return searchableText(packet, prefix);
   const positions = new Map<string, number[]>();
-  for (const [index, word] of words.entries()) {
+  for (const [index, word] of searchableWords(packet).entries()) {
     const at = positions.get(word);
     const position = Math.min(index + 1, lastPosition);
     if (at === undefined) positions.set(word, [position]);
     else if (at.length < maxPositions && at.at(-1) !== position) at.push(position);
   }
-  return [...positions].map(([word, at]) => `'${word}':${at.join(',')}`).join(' ');
+  return [...positions].map(([word, at]) => `'${prefix}${word}':${at.join(',')}`).join(' ');
 }
 
+/** A place in the queue, which is in the order of tenants and, within one, of packets. */
+export interface Place {
+  readonly tenant_id: string;
+  readonly packet_id: string;
+}
+
+/** Which queued packets a step takes, and how many at most. */
+export interface Stretch {
+  /** Those behind this place; from the beginning if not given. */
+  readonly after?: Place | undefined;
+  /** Those up to this place; to the end if not given. */
+  readonly upTo?: Place;
+  readonly limit: number;
+}
+
+const beginning: Place = { tenant_id: '', packet_id: '' };
+/** Ids are lower-case letters, digits and dashes. */
+const ending: Place = { tenant_id: '~', packet_id: '~' };
+
+/** How many queued packets are read at once. */
+const readSize = 100;
+
+/**
+ * A step that has read this many characters takes no more: its packets are in memory, and nobody else writes while it
+ * does.
+ */
+const maxStepLength = 2_000_000;
+
 interface Prepared {
-  tenant_id: string;
-  packet_id: string;
+  key: { tenant_id: string; packet_id: string };
   revision: number;
   /** Null when the packet is gone. */
   seq: number | null;
   text: string;
+}
+
+/** What was put into the index. */
+export interface Written {
+  /** Packets that the database would not index; they are off the queue and can't be found. */
+  readonly refused: readonly string[];
+  /** Up to where the queue was worked off: short of a packet that changed again meanwhile. */
+  readonly reached: Place | undefined;
 }
 
 /**
@@ -55,85 +90,144 @@ interface Prepared {
  */
 export function createIndexer(database: Database<Tables>) {
   let prepared: Prepared[] = [];
+  const queued = createQueueRead(database);
 
   return {
-    /** Takes up to `limit` queued packets, oldest first, of one tenant or of all; how many there were. */
-    async prepare({ tenantId, limit }: { tenantId?: string; limit: number }): Promise<number> {
-      let query = database.reads
-        .selectFrom('search_queue')
-        .innerJoin('tenants', 'tenants.id', 'search_queue.tenant_id')
-        .leftJoin('packets', (join) =>
-          join.onRef('packets.tenant_id', '=', 'search_queue.tenant_id').onRef('packets.id', '=', 'search_queue.packet_id'),
-        )
-        .leftJoin('contents', (join) =>
-          join.onRef('contents.tenant_id', '=', 'search_queue.tenant_id').onRef('contents.packet_id', '=', 'search_queue.packet_id'),
-        )
-        .select([
-          'search_queue.tenant_id',
-          'search_queue.packet_id',
-          'search_queue.revision',
-          'tenants.number',
-          'packets.seq',
-          'contents.content',
-        ]);
-      if (tenantId !== undefined) query = query.where('search_queue.tenant_id', '=', tenantId);
-      const rows = await query.orderBy('search_queue.tenant_id').orderBy('search_queue.packet_id').limit(limit).execute();
-      prepared = rows.map(({ tenant_id, packet_id, revision, number, seq, content }) => {
-        const words = content === null ? [] : searchableWords(readJson(`{${content}}`) as Packet);
-        return {
-          tenant_id,
-          packet_id,
-          revision,
-          seq,
-          text: indexText(
-            database.name,
-            words.map((word) => ownWord(number, word)),
-          ),
-        };
-      });
-      return prepared.length;
+    /** Takes queued packets, in order: how many there were, and whether it left some of the stretch for another step. */
+    async prepare({ after = beginning, upTo = ending, limit }: Stretch): Promise<{ taken: number; more: boolean }> {
+      prepared = [];
+      let place = after;
+      let length = 0;
+      let full = false;
+      while (!full) {
+        const size = Math.min(readSize, limit - prepared.length);
+        const rows = await queued(place, upTo, size);
+        for (const { tenant_id, packet_id, revision, number, seq, content } of rows) {
+          const text = content === null ? '' : indexText(database.name, number, readJson(`{${content}}`) as Searched);
+          prepared.push({ key: { tenant_id, packet_id }, revision, seq, text });
+          length += content?.length ?? 0;
+        }
+        if (rows.length < size) return { taken: prepared.length, more: false };
+        place = prepared.at(-1)!.key;
+        full = prepared.length >= limit || length >= maxStepLength;
+      }
+      return { taken: prepared.length, more: true };
     },
 
     /** Puts what was prepared into the index. When the database refuses a row, that packet alone stays out. */
-    async write(): Promise<{ settled: string[]; refused: string[] }> {
+    async write(): Promise<Written> {
       const rows = prepared;
       prepared = [];
       try {
-        return { settled: await writeRows(database, rows, true), refused: [] };
+        return { refused: [], reached: reached(rows, await writeRows(database, rows, true)) };
       } catch (error) {
         if (database.isUnavailable(error)) throw error;
       }
-      const settled: string[] = [];
+      const changed: Prepared[] = [];
       const refused: string[] = [];
       for (const row of rows) {
         try {
-          settled.push(...(await writeRows(database, [row], true)));
+          changed.push(...(await writeRows(database, [row], true)));
         } catch (error) {
           if (database.isUnavailable(error)) throw error;
-          refused.push(...(await writeRows(database, [row], false)));
+          const changedToo = await writeRows(database, [row], false);
+          if (changedToo.length > 0) changed.push(row);
+          else refused.push(row.key.packet_id);
         }
       }
-      return { settled, refused };
+      return { refused, reached: reached(rows, changed) };
     },
   };
 }
 
-/** Takes the rows off the queue and, if asked, into the index; gives the packets that had not changed since they were read. */
-async function writeRows(database: Database<Tables>, rows: readonly Prepared[], indexed: boolean): Promise<string[]> {
+/** The place of the last row before the first of those that changed, which stay queued. */
+function reached(rows: readonly Prepared[], changed: readonly Prepared[]): Place | undefined {
+  const first = changed[0];
+  return (first === undefined ? rows.at(-1) : rows[rows.indexOf(first) - 1])?.key;
+}
+
+/** Reads a stretch of the queue with what of the packets is indexed. */
+function createQueueRead(database: Database<Tables>) {
+  const place = sql`(search_queue.tenant_id, search_queue.packet_id)`;
+  const query = database.query<QueueParams, QueueRow>((db, params) =>
+    db
+      .selectFrom('search_queue')
+      .innerJoin('tenants', 'tenants.id', 'search_queue.tenant_id')
+      .leftJoin('packets', (join) =>
+        join.onRef('packets.tenant_id', '=', 'search_queue.tenant_id').onRef('packets.id', '=', 'search_queue.packet_id'),
+      )
+      .leftJoin('contents', (join) =>
+        join.onRef('contents.tenant_id', '=', 'search_queue.tenant_id').onRef('contents.packet_id', '=', 'search_queue.packet_id'),
+      )
+      .select([
+        'search_queue.tenant_id',
+        'search_queue.packet_id',
+        'search_queue.revision',
+        'tenants.number',
+        'packets.seq',
+        'contents.content',
+      ])
+      .where(sql<boolean>`${place} > (${params.after_tenant}, ${params.after_packet})`)
+      .where(sql<boolean>`${place} <= (${params.last_tenant}, ${params.last_packet})`)
+      .orderBy('search_queue.tenant_id')
+      .orderBy('search_queue.packet_id')
+      .limit(bound(params.limit)),
+  );
+  return (after: Place, upTo: Place, limit: number) =>
+    query.all({
+      after_tenant: after.tenant_id,
+      after_packet: after.packet_id,
+      last_tenant: upTo.tenant_id,
+      last_packet: upTo.packet_id,
+      limit,
+    });
+}
+
+type QueueParams = { after_tenant: string; after_packet: string; last_tenant: string; last_packet: string; limit: number };
+
+interface QueueRow {
+  tenant_id: string;
+  packet_id: string;
+  revision: number;
+  number: number;
+  seq: number | null;
+  content: string | null;
+}
+
+/** Takes the rows off the queue and, if asked, into the index; gives those that changed since they were read. */
+async function writeRows(database: Database<Tables>, rows: readonly Prepared[], indexed: boolean): Promise<Prepared[]> {
   return database.session(async (session) => {
-    const keys = rows.map(({ tenant_id, packet_id }) => ({ tenant_id, packet_id }));
-    const queued = await session.find('search_queue', ['tenant_id', 'packet_id', 'revision'], keys);
+    const queued = await session.find(
+      'search_queue',
+      ['tenant_id', 'packet_id', 'revision'],
+      rows.map(({ key }) => key),
+    );
     const revisions = new Map(queued.map(([tenant, id, revision]) => [`${tenant} ${id}`, revision]));
-    // What changed again since it was read stays queued and is read again.
-    const current = rows.filter((row) => revisions.get(`${row.tenant_id} ${row.packet_id}`) === row.revision);
-    const present = indexed ? current.filter((row) => row.seq !== null) : [];
-    const offQueue = current.map(({ tenant_id, packet_id }) => ({ tenant_id, packet_id }));
-    const outdated = present.filter(({ revision }) => revision > 1).map(({ seq }) => ({ rowid: seq }));
-    const entries = present.map(({ seq, text }) => ({ rowid: seq, words: text }));
-    await session.remove('search_queue', offQueue);
-    await session.remove('search_index', outdated);
-    await session.insert('search_index', entries);
-    return current.map(({ packet_id }) => packet_id);
+    const current: Prepared[] = [];
+    const changed: Prepared[] = [];
+    for (const row of rows) {
+      const revision = revisions.get(`${row.key.tenant_id} ${row.key.packet_id}`);
+      if (revision === row.revision) current.push(row);
+      // What changed again since it was read stays queued and is read again; what is not there, somebody else settled.
+      else if (revision !== undefined) changed.push(row);
+    }
+    // FTS5 begins a new piece of its index at every number that is lower than the one before: with many tenants in the
+    // queue that would be most of them.
+    const present = indexed ? current.filter(({ seq }) => seq !== null).sort((one, other) => one.seq! - other.seq!) : [];
+    const outdated = present.filter(({ revision }) => revision > 1);
+    await session.remove(
+      'search_queue',
+      current.map(({ key }) => key),
+    );
+    await session.remove(
+      'search_index',
+      outdated.map(({ seq }) => ({ rowid: seq })),
+    );
+    await session.insert(
+      'search_index',
+      present.map(({ seq, text }) => ({ rowid: seq, words: text })),
+    );
+    return changed;
   });
 }
 
@@ -145,7 +239,8 @@ export function createSearchReads(database: Database<Tables>) {
 
   /** The condition that a packet has all the phrases, in the database's own spelling; every word is quoted. */
   function found(number: number, phrases: readonly (readonly string[])[]) {
-    const own = phrases.map((phrase) => phrase.map((word) => ownWord(number, word)));
+    const prefix = prefixOf(number);
+    const own = phrases.map((phrase) => phrase.map((word) => prefix + word));
     if (database.name === 'sqlite') {
       const query = own.map((phrase) => `"${phrase.join(' ')}"`).join(' AND ');
       return { condition: sql<boolean>`search_index match ${query}`, rank: sql`rank` };
@@ -160,8 +255,8 @@ export function createSearchReads(database: Database<Tables>) {
   return {
     /** How many packets wait to be indexed; counted no further than `most`. */
     async queued(most: number): Promise<number> {
-      const some = database.reads.selectFrom('search_queue').select('tenant_id').limit(most).as('some');
-      return Number((await database.reads.selectFrom(some).select(sql<number>`count(*)`.as('count')).executeTakeFirstOrThrow()).count);
+      const some = database.longReads.selectFrom('search_queue').select('tenant_id').limit(most).as('some');
+      return Number((await database.longReads.selectFrom(some).select(sql<number>`count(*)`.as('count')).executeTakeFirstOrThrow()).count);
     },
 
     /** The packets that have all the phrases, best match first, and how many they are. */

@@ -1,4 +1,4 @@
-import type { Kysely } from 'kysely';
+import { type Kysely, sql } from 'kysely';
 
 import type { Awaitable } from '../awaitable.ts';
 
@@ -81,6 +81,9 @@ export interface Database<Tables> {
   isUnavailable(error: unknown): boolean;
   close(): Promise<void>;
 }
+
+/** A parameter as a LIMIT or OFFSET. SQLite reads a bare one when it plans, and so would plan again at each run. */
+export const bound = (count: number) => sql<number>`cast(${count} as integer)`;
 
 const placeholder = Symbol('parameter');
 

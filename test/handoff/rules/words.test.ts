@@ -1,9 +1,11 @@
 import assert from 'node:assert/strict';
+import { DatabaseSync } from 'node:sqlite';
 import { describe, test } from 'node:test';
+import fc from 'fast-check';
 
 import type { Packet } from '../../../src/handoff/model/packet.ts';
 import { newPacket } from '../../../src/handoff/rules/packet.ts';
-import { phrasesOf, searchableWords, snippetOf, wordsOf } from '../../../src/handoff/rules/words.ts';
+import { phrasesOf, searchableText, searchableWords, snippetOf, wordsOf } from '../../../src/handoff/rules/words.ts';
 
 const agent = { id: 'a', name: 'A', framework: 'f' };
 
@@ -151,6 +153,90 @@ describe('what of a packet is searched', () => {
     const bytes = heavy.reduce((sum, one) => sum + Buffer.byteLength(one), 0);
     assert.ok(heavy.length > 1000 && bytes <= 1_000_000, `${heavy.length} words of ${bytes} bytes`);
   });
+});
+
+/** Characters that are words, part them, or are read another way than ASCII. */
+const characters = fc.oneof(
+  { weight: 20, arbitrary: fc.string({ unit: 'binary-ascii', minLength: 1, maxLength: 3 }) },
+  { weight: 10, arbitrary: fc.constantFrom('a', 'B', '7', '_', ' ', '\n', '\u0000', '7_', '1_a', 'ab12') },
+  { weight: 2, arbitrary: fc.constantFrom('—', '“', '’', '…', '\u2010', '\u2027', '\u00a0') },
+);
+const plainText = fc.array(characters, { maxLength: 60 }).map((some) => some.join(''));
+const anyText = fc.oneof(
+  { weight: 4, arbitrary: plainText },
+  { weight: 1, arbitrary: fc.string({ unit: 'binary' }) },
+  { weight: 1, arbitrary: fc.constantFrom('Café', '日本語 API', '\u2028', 'ﬁne', '½', 'a\ufe0fb', '\ud800', 'x'.repeat(200), 'K\u212a') },
+);
+
+describe('the words of a packet as one text', () => {
+  const expected = (packet: Packet, prefix: string) =>
+    searchableWords(packet)
+      .map((word) => prefix + word)
+      .join(' ');
+  const same = (packet: Packet, prefix = '7_') => assert.equal(searchableText(packet, prefix), expected(packet, prefix));
+  const withParts = (parts: readonly string[]) =>
+    packetWith({
+      context: { summary: parts[0] ?? '', conversation_state: parts.slice(1).map((content) => ({ role: 'user', content })) },
+    });
+
+  test('are the words themselves, each behind the prefix, whatever the text', () => {
+    fc.assert(
+      fc.property(fc.array(anyText, { maxLength: 6 }), fc.constantFrom('1_', '42_', '1234567890_'), (parts, prefix) => {
+        same(withParts(parts), prefix);
+      }),
+      { numRuns: 2000 },
+    );
+  });
+
+  test('are one and the same tokens for an index that splits them at spaces', () => {
+    const database = new DatabaseSync(':memory:');
+    database.exec(`create virtual table entries using fts5(words, content = '', tokenize = "ascii tokenchars '_'")`);
+    database.exec(`create virtual table tokens using fts5vocab(entries, instance)`);
+    const insert = database.prepare('insert into entries (rowid, words) values (?, ?)');
+    const tokens = database.prepare('select term from tokens where doc = ? order by offset');
+    let last = 0;
+    fc.assert(
+      fc.property(fc.array(plainText, { maxLength: 6 }), (parts) => {
+        const packet = withParts(parts);
+        last += 1;
+        insert.run(last, searchableText(packet, '7_'));
+        assert.deepEqual(
+          tokens.all(last).map(({ term }) => term),
+          searchableWords(packet).map((word) => `7_${word}`),
+        );
+      }),
+      { numRuns: 300 },
+    );
+    database.close();
+  });
+
+  test('at the limits: long words, many words, many parts, many bytes', () => {
+    for (const length of [63, 64, 65, 1000]) same(withParts(['x'.repeat(length), `a ${'y'.repeat(length)} b`]));
+    for (const count of [19_990, 19_998, 19_999, 20_000, 20_001, 30_000]) {
+      same(withParts([Array.from({ length: count }, () => 'w').join(' '), 'end']));
+      same(withParts([Array.from({ length: count }, () => 'w').join(' '), 'é end']));
+      same(withParts([`é ${Array.from({ length: count }, () => 'w').join(' ')}`, 'end']));
+      same(withParts([Array.from({ length: count / 10 }, () => 'w123456789').join(' '), 'end']), '1234567890_');
+    }
+    same(withParts(['x'.repeat(900_000)]));
+    same(withParts(['ab-'.repeat(13_000), 'é'.repeat(100), 'ab-'.repeat(13_000)]));
+    same(withParts([Array.from({ length: 15_000 }, (_, index) => `${'한'.repeat(28)}${index}`).join(' ')]));
+    same(withParts(['ﷺ'.repeat(2_000), 'ﷺ'.repeat(2_000)]));
+  });
+});
+
+test('plain text has the words that it has beside other text', () => {
+  // What is not plain takes the long way, with all that Unicode asks for.
+  fc.assert(
+    fc.property(plainText, (text) => {
+      assert.deepEqual(wordsOf(`${text} é`), [...wordsOf(text), 'e']);
+    }),
+    { numRuns: 2000 },
+  );
+  for (let code = 0; code < 0x10000; code += 1) {
+    const character = String.fromCharCode(code);
+    assert.deepEqual(wordsOf(`a${character}b é`), [...wordsOf(`a${character}b`), 'e'], code.toString(16));
+  }
 });
 
 describe('a snippet', () => {

@@ -1,0 +1,125 @@
+import assert from 'node:assert/strict';
+import { describe, type TestContext, test } from 'node:test';
+
+import { createIndexingJob } from '../../../src/handoff/jobs/indexer.ts';
+import type { CreateRequest } from '../../../src/handoff/model/packet.ts';
+import { newPacket } from '../../../src/handoff/rules/packet.ts';
+import { createIndexer } from '../../../src/handoff/store/search.ts';
+import { openStore } from '../../../src/handoff/store/store.ts';
+import type { Tables } from '../../../src/handoff/store/tables.ts';
+import { systemClock } from '../../../src/kit/clock.ts';
+import { openDatabase } from '../../../src/kit/sql/database.ts';
+import { stores, type TestStore } from '../../support/stores.ts';
+
+const now = new Date('2026-03-01T09:30:00.000Z');
+const tenant_id = 'tenant';
+const agent = { id: 'a', name: 'A', framework: 'f' };
+const packetId = (number: number) => `0197b5a6-8c3e-7f01-9a2b-${String(number).padStart(12, '0')}`;
+const everything = { after: { tenant_id, packet_id: '' }, upTo: { tenant_id, packet_id: '~' }, limit: 500 };
+
+/** A store with so many packets queued, a connection of its own beside it, and an indexer on that. */
+async function queuedPackets(t: TestContext, testStore: TestStore, count: number, summary = (number: number) => `word n${number}`) {
+  const { url, drop } = await testStore.open();
+  const store = await openStore({ databaseUrl: url, clock: systemClock, newId: () => packetId(0) });
+  const database = openDatabase<Tables>(url);
+  t.after(async () => {
+    await store.close();
+    await database.close();
+    await drop();
+  });
+  const tier = { tier: 'free' as const, handoffs_per_day: null, max_api_keys: 1, deleted_at: null };
+  const made = { created_at: now.toISOString(), updated_at: now.toISOString() };
+  await database.transaction((tx) =>
+    tx
+      .insertInto('tenants')
+      .values({ id: tenant_id, name: 'T', ...tier, ...made })
+      .execute(),
+  );
+  await store.of(tenant_id).commit({
+    work(desk) {
+      for (let number = 1; number <= count; number += 1) {
+        const request: CreateRequest = { metadata: { source_agent: agent, target_agent: agent }, context: { summary: summary(number) } };
+        desk.insert(newPacket(request, { id: packetId(number), now, agentId: undefined }).packet);
+      }
+    },
+  });
+  const found = async (word: string) => (await store.of(tenant_id).packets.search([[word]], {}, { limit: 1, offset: 0 })).total;
+  const change = (number: number) =>
+    database.transaction((tx) => tx.updateTable('search_queue').set({ revision: 2 }).where('packet_id', '=', packetId(number)).execute());
+  return { store, database, indexer: createIndexer(database), found, change };
+}
+
+// A store in memory has no connection but its own.
+for (const testStore of stores.filter(({ name }) => name !== 'SQLite in memory')) {
+  describe(`The search index behind the packets on ${testStore.name}`, () => {
+    test('is written in the order of the queue, and a step says whether it left something', async (t) => {
+      const { indexer, store, found } = await queuedPackets(t, testStore, 250);
+      assert.deepEqual(await indexer.prepare({ limit: 120 }), { taken: 120, more: true });
+      assert.deepEqual(await indexer.write(), { refused: [], reached: { tenant_id, packet_id: packetId(120) } });
+      assert.equal(await store.index.queued(1000), 130);
+      assert.deepEqual(await indexer.prepare({ limit: 500 }), { taken: 130, more: false });
+      assert.deepEqual(await indexer.write(), { refused: [], reached: { tenant_id, packet_id: packetId(250) } });
+      assert.deepEqual(await indexer.prepare({ limit: 500 }), { taken: 0, more: false });
+      assert.equal(await found('word'), 250);
+      assert.equal(await found('n250'), 1);
+    });
+
+    test('a packet that changes between being read and being written stays queued, and the step reaches no further', async (t) => {
+      const { indexer, store, found, change } = await queuedPackets(t, testStore, 5);
+      await indexer.prepare(everything);
+      await change(3);
+      const after = { tenant_id, packet_id: packetId(2) };
+      assert.deepEqual(await indexer.write(), { refused: [], reached: after });
+      assert.equal(await store.index.queued(10), 1);
+      assert.equal((await indexer.prepare({ ...everything, after })).taken, 1);
+      assert.deepEqual(await indexer.write(), { refused: [], reached: { tenant_id, packet_id: packetId(3) } });
+      assert.equal(await found('word'), 5);
+    });
+
+    test('a step whose first packet changes reaches nothing; one that somebody else settled holds nothing up', async (t) => {
+      const { indexer, store, database, change } = await queuedPackets(t, testStore, 3);
+      await indexer.prepare(everything);
+      await change(1);
+      assert.deepEqual(await indexer.write(), { refused: [], reached: undefined });
+      await indexer.prepare(everything);
+      await database.transaction((tx) => tx.deleteFrom('search_queue').execute());
+      assert.deepEqual(await indexer.write(), { refused: [], reached: { tenant_id, packet_id: packetId(1) } });
+      assert.equal(await store.index.queued(10), 0);
+    });
+
+    test('the job rests while few packets wait, and longer when there are none', async (t) => {
+      const { store, found } = await queuedPackets(t, testStore, 900);
+      const job = createIndexingJob(store, () => now);
+      assert.deepEqual([await job(), await job(), await job(), await job()], [50, 50, 50, 100]);
+      assert.equal(await found('word'), 900);
+    });
+
+    test('a stretch takes what is behind its beginning and up to its end, of its tenant alone', async (t) => {
+      const { indexer } = await queuedPackets(t, testStore, 9);
+      const stretch = (after: number, upTo: number) => ({
+        after: { tenant_id, packet_id: packetId(after) },
+        upTo: { tenant_id, packet_id: packetId(upTo) },
+        limit: 500,
+      });
+      assert.deepEqual(await indexer.prepare(stretch(2, 5)), { taken: 3, more: false });
+      assert.deepEqual(await indexer.prepare(stretch(5, 5)), { taken: 0, more: false });
+      const other = { after: { tenant_id: 'other', packet_id: '' }, upTo: { tenant_id: 'other', packet_id: '~' }, limit: 500 };
+      assert.deepEqual(await indexer.prepare(other), { taken: 0, more: false });
+    });
+
+    test('a step over large packets ends early, so that nobody waits long for it', async (t) => {
+      const { indexer, found } = await queuedPackets(t, testStore, 250, (number) => `word n${number} ${'x'.repeat(25_000)}`);
+      assert.deepEqual(await indexer.prepare({ limit: 500 }), { taken: 100, more: true });
+      await indexer.write();
+      assert.equal(await found('word'), 250);
+    });
+
+    test('a search in the midst of other steps finds all that waited when it began', async (t) => {
+      const { store, found } = await queuedPackets(t, testStore, 600);
+      const jobs = [store.index.step(), store.index.step()];
+      assert.equal(await found('word'), 600);
+      await Promise.all(jobs);
+      assert.equal(await store.index.queued(10), 0);
+    });
+  });
+}
