@@ -96,7 +96,7 @@ export async function createHandoff(settings: Settings, world: World = {}): Prom
       metrics.stop();
       await redis?.stop();
       await store.close();
-      logger.flush();
+      await new Promise<void>((resolve) => logger.flush(() => resolve()));
     },
     runOnce,
   };
