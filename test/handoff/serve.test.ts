@@ -168,6 +168,19 @@ describe('service-cli serve', { concurrency: 3 }, () => {
     assert.equal(log.map((line) => JSON.parse(line)).filter(({ msg, status }) => msg === 'request' && status === 200).length, 20);
   });
 
+  test('loses no line of its log at its end, however slowly that is read', async (t) => {
+    const { running, address } = await serve(t, newFolder(t), { SERVICE_ADMIN_KEY: adminKey });
+    running.child.stdout!.pause();
+    // More lines than a pipe holds.
+    for (let round = 0; round < 40; round += 1)
+      await Promise.all(Array.from({ length: 50 }, () => call(address, 'GET', '/tenants', adminKey)));
+    running.child.kill('SIGTERM');
+    while ((await call(address, 'GET', '/health', adminKey).catch(() => undefined)) !== undefined);
+    running.child.stdout!.resume();
+    assert.equal((await running.ended).code, 0);
+    assert.equal(running.stdout().filter((line) => line.includes('"route":"/api/v1/tenants"')).length, 2000);
+  });
+
   test('exits 0 at SIGTERM and at SIGINT, idle connections or not', async (t) => {
     for (const signal of ['SIGTERM', 'SIGINT'] as const) {
       const { running, address } = await serve(t, newFolder(t), { SERVICE_ADMIN_KEY: adminKey });

@@ -10,6 +10,7 @@ const wrongKeysAMinute = 30;
 
 /** What the limits say of a request. */
 export interface LimitState {
+  /** Named as the framework keeps them: other spellings it would have to lower at each request. */
   readonly headers: Record<string, string>;
   /** Seconds to wait, when the request is refused. */
   readonly retryAfter: number | undefined;
@@ -51,11 +52,11 @@ export class Limits {
   }
 
   #stateOf({ minute, hour, refused, giveBack }: Taken, tier: Tier): LimitState {
-    const headers: Record<string, string> = { 'X-RateLimit-Tier': tier };
+    const headers: Record<string, string> = { 'x-ratelimit-tier': tier };
     if (minute !== undefined) {
-      headers['X-RateLimit-Limit'] = String(this.#perMinute);
-      headers['X-RateLimit-Remaining'] = String(minute.remaining);
-      headers['X-RateLimit-Reset'] = String(Math.ceil(minute.resetMs / 1000));
+      headers['x-ratelimit-limit'] = String(this.#perMinute);
+      headers['x-ratelimit-remaining'] = String(minute.remaining);
+      headers['x-ratelimit-reset'] = String(Math.ceil(minute.resetMs / 1000));
     }
     const waitMs = Math.max(minute?.retryAfterMs ?? 0, hour?.retryAfterMs ?? 0);
     return { headers, retryAfter: refused ? Math.ceil(waitMs / 1000) : undefined, giveBack };

@@ -1,6 +1,7 @@
 import { hash } from 'node:crypto';
 import type { IncomingHttpHeaders } from 'node:http';
 
+import type { Awaitable } from '../../kit/awaitable.ts';
 import { readCursor, writeCursor } from '../../kit/cursor.ts';
 import { invalid, notFound, ServiceError } from '../../kit/errors.ts';
 import { type Answer, answer, JsonText, type Mount } from '../../kit/http/mount.ts';
@@ -87,12 +88,12 @@ export function mountPackets({ mount, store, packets, batchMax, itemLimit }: Pac
     return page(found.join(','), { total, limit, offset, next_cursor: null });
   });
 
-  mount(routes.getPacket, async ({ params }, { caller, headers }) => {
-    const found = isId(params.id) ? await store.of(caller.tenant_id).packets.find(params.id) : undefined;
-    if (found === undefined) throw notFound('packet');
-    const ETag = entityTag(found);
-    if (isKnown(headers['if-none-match'], ETag)) return answer({ status: 304, headers: { ETag } });
-    return answer({ headers: { ETag }, body: new JsonText(found.packet) });
+  mount(routes.getPacket, ({ params }, { caller, headers }) => {
+    if (!isId(params.id)) throw notFound('packet');
+    // The commonest read: where the store has the packet at hand, the answer waits for no promise either.
+    const finding: Awaitable<PacketText | undefined> = store.of(caller.tenant_id).packets.find(params.id);
+    const noneMatch = headers['if-none-match'];
+    return finding instanceof Promise ? finding.then((found) => packetAnswer(found, noneMatch)) : packetAnswer(finding, noneMatch);
   });
   mount(routes.packetHistory, async ({ params }, { caller }) => {
     const tenant = store.of(caller.tenant_id);
@@ -157,18 +158,26 @@ function page(texts: string, rest: { total: number; limit: number; offset: numbe
   return new JsonText(`{"packets":[${texts}],${JSON.stringify(rest).slice(1)}`);
 }
 
+/** A stored packet as the answer to who has asked for it, perhaps knowing it already. */
+function packetAnswer(found: PacketText | undefined, ifNoneMatch: string | undefined): Answer<never> {
+  if (found === undefined) throw notFound('packet');
+  const etag = entityTag(found);
+  if (isKnown(ifNoneMatch, etag)) return answer<never>({ status: 304, headers: { etag } });
+  return answer<never>({ headers: { etag }, body: new JsonText(found.packet) });
+}
+
 /** The answer to a creating request. */
 async function made(making: Promise<Made>): Promise<Answer<never>> {
   const { text, status, etag, replayed } = await making;
   return answer<never>({
     status,
-    headers: { ...(etag === null ? {} : { ETag: etag }), ...(replayed ? { 'Idempotency-Replayed': 'true' } : {}) },
+    headers: { ...(etag === null ? {} : { etag }), ...(replayed ? { 'idempotency-replayed': 'true' } : {}) },
     body: new JsonText(text),
   });
 }
 
 function changed({ packet, revision }: PacketText): Answer<never> {
-  return answer<never>({ headers: { ETag: entityTag({ revision }) }, body: new JsonText(packet) });
+  return answer<never>({ headers: { etag: entityTag({ revision }) }, body: new JsonText(packet) });
 }
 
 function outcome(name: 'claimed' | 'completed', packets: readonly string[], errors: readonly unknown[]): JsonText {
@@ -185,7 +194,8 @@ function ifMatch(headers: IncomingHttpHeaders): string | undefined {
 
 /** `If-None-Match` (RFC 9110, 13.1.2): one of the tags listed, weakened on the way or not, or `*`. */
 function isKnown(ifNoneMatch: string | undefined, etag: string): boolean {
-  const tags = (ifNoneMatch ?? '').split(',').map((tag) => tag.trim().replace(/^W\//, ''));
+  if (ifNoneMatch === undefined) return false;
+  const tags = ifNoneMatch.split(',').map((tag) => tag.trim().replace(/^W\//, ''));
   return tags.includes(etag) || tags.includes('*');
 }
 

@@ -42,8 +42,8 @@ function takeBack(request: FastifyRequest, reply: FastifyReply): void {
   const state = request.notes.counted as LimitState | undefined;
   if (state === undefined) return;
   state.giveBack();
-  const remaining = state.headers['X-RateLimit-Remaining'];
-  if (remaining !== undefined) reply.header('X-RateLimit-Remaining', String(Number(remaining) + 1));
+  const remaining = state.headers['x-ratelimit-remaining'];
+  if (remaining !== undefined) reply.header('x-ratelimit-remaining', String(Number(remaining) + 1));
 }
 
 /** The handoff service's HTTP side. */

@@ -3,18 +3,21 @@ import fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest }
 import type { Logger } from 'pino';
 
 import { type ErrorCode, errorCodes, ServiceError, unavailable } from '../errors.ts';
+import type { Route } from '../route.ts';
 
 /** What the service remembers of a request for its log line and its metrics. */
-export interface RequestNotes {
-  /** The path pattern, never the raw path. */
-  route: string;
-  tenantId?: string;
+export class RequestNotes {
+  /** The path pattern, never the raw path; unset until somebody asks, where no route of the API is. */
+  route: string | undefined;
+  /** The route of the API that was found. */
+  mounted: Route | undefined;
+  tenantId: string | undefined;
   /** Who is calling, as the service's admission found. */
-  context?: unknown;
+  context: unknown;
   /** The body's bytes as they came. */
-  rawBody?: Buffer;
+  rawBody: Buffer | undefined;
   /** What admission counted. Data and no closure: one that held the reply would keep each request alive for long. */
-  counted?: unknown;
+  counted: unknown;
 }
 
 declare module 'fastify' {
@@ -26,7 +29,7 @@ declare module 'fastify' {
 export interface AppParts {
   logger: Logger;
   /** Told of every finished request: for metrics. */
-  onAnswered(request: FastifyRequest, reply: FastifyReply, seconds: number): void;
+  onAnswered(method: string, route: string, status: number, seconds: number): void;
   /** Told of a request that a limit refused, before the answer goes out. */
   onLimited(request: FastifyRequest, reply: FastifyReply): void;
   isUnavailable(error: unknown): boolean;
@@ -70,7 +73,7 @@ export function createApp({ logger, onAnswered, onLimited, isUnavailable }: AppP
 
   app.decorateRequest('notes', null as never);
   app.addHook('onRequest', (request, _reply, done) => {
-    request.notes = { route: request.routeOptions.url ?? 'unknown' };
+    request.notes = new RequestNotes();
     // RFC 9112, 3.2. Node would refuse it by itself, with an empty answer.
     if (request.headers.host === undefined && request.raw.httpVersion === '1.1') done(noHost());
     else done();
@@ -78,17 +81,12 @@ export function createApp({ logger, onAnswered, onLimited, isUnavailable }: AppP
   app.addHook('onResponse', (request, reply, done) => {
     if (stopping) request.socket.end();
     const ms = reply.elapsedTime;
-    onAnswered(request, reply, ms / 1000);
-    const { route, tenantId } = request.notes;
+    const { method, id } = request;
+    const { statusCode } = reply;
+    const route = routeOf(request);
+    onAnswered(method, route, statusCode, ms / 1000);
     logger.info(
-      {
-        request_id: request.id,
-        tenant_id: tenantId,
-        method: request.method,
-        route,
-        status: reply.statusCode,
-        ms: Math.round(ms * 100) / 100,
-      },
+      { request_id: id, tenant_id: request.notes.tenantId, method, route, status: statusCode, ms: Math.round(ms * 100) / 100 },
       'request',
     );
     done();
@@ -117,12 +115,17 @@ export function createApp({ logger, onAnswered, onLimited, isUnavailable }: AppP
     if (error.code === 'RATE_LIMITED') onLimited(request, reply);
     if (error.status >= 500) {
       const cause = error.cause ?? thrown;
-      logger.error({ request_id: request.id, route: request.notes.route, err: describeCause(cause) }, 'request failed');
+      logger.error({ request_id: request.id, route: routeOf(request), err: describeCause(cause) }, 'request failed');
     }
     return sendError(reply, request, error);
   });
 
   return app;
+}
+
+/** The pattern of the request's path. The framework builds an object to tell it, so a mounted route has noted its own. */
+function routeOf(request: FastifyRequest): string {
+  return request.notes.route ?? request.routeOptions.url ?? 'unknown';
 }
 
 const noHost = () => new ServiceError('VALIDATION_ERROR', 'An HTTP/1.1 request needs a Host header.');

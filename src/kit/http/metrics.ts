@@ -1,5 +1,4 @@
 import { monitorEventLoopDelay } from 'node:perf_hooks';
-import type { FastifyReply, FastifyRequest } from 'fastify';
 import { Counter, Gauge, Histogram, Registry } from 'prom-client';
 
 /** A gauge that is read when somebody asks for the metrics. */
@@ -13,7 +12,7 @@ export interface GaugeParts {
 export interface Metrics {
   registry: Registry;
   /** Counts one finished request; labels are the method, the route's pattern and the status, never a raw path. */
-  observe(request: FastifyRequest, reply: FastifyReply, seconds: number): void;
+  observe(method: string, endpoint: string, status: number, seconds: number): void;
   stop(): void;
 }
 
@@ -57,10 +56,9 @@ export function createMetrics(gauges: readonly GaugeParts[]): Metrics {
   });
   return {
     registry,
-    observe(request, reply, seconds) {
-      const endpoint = request.notes.route;
-      requests.inc({ method: request.method, endpoint, status: reply.statusCode });
-      latency.observe({ method: request.method, endpoint }, seconds);
+    observe(method, endpoint, status, seconds) {
+      requests.inc({ method, endpoint, status });
+      latency.observe({ method, endpoint }, seconds);
     },
     stop: () => lag.disable(),
   };

@@ -2,8 +2,9 @@ import type { IncomingMessage } from 'node:http';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import type { TSchema } from 'typebox';
 
+import type { Awaitable } from '../awaitable.ts';
 import { invalid, ServiceError } from '../errors.ts';
-import type { RequestOf, ResultOf, Route } from '../route.ts';
+import type { RequestOf, ResponseShape, ResultOf, Route } from '../route.ts';
 import { parseJson } from './json.ts';
 import { bodyValidator, queryValidator } from './validate.ts';
 
@@ -43,7 +44,7 @@ export interface MountParts<Context> {
   /** Where a route is found: one prefix, or several. */
   prefixes(route: Route): readonly string[];
   /** Runs before the body is read: who is calling, and whether they may. Throws a ServiceError to refuse. */
-  admit(route: Route, request: FastifyRequest, reply: FastifyReply): Promise<Context> | Context;
+  admit(route: Route, request: FastifyRequest, reply: FastifyReply): Awaitable<Context>;
   /** The largest body this caller may send here, in bytes. */
   bodyLimit(route: Route, caller: Context): number;
 }
@@ -61,7 +62,7 @@ type Handled<T> = T | JsonText | Answer<T>;
 export type Handler<R extends Route, Context> = (
   request: RequestOf<R>,
   context: HandlerContext<Context>,
-) => Promise<Handled<ResultOf<R>>> | Handled<ResultOf<R>>;
+) => Awaitable<Handled<ResultOf<R>>>;
 
 /** A function that mounts one route after another on the application. */
 export type Mount<Context> = <R extends Route>(route: R, handler: Handler<R, Context>) => void;
@@ -73,22 +74,26 @@ export type Mount<Context> = <R extends Route>(route: R, handler: Handler<R, Con
 export function createMount<Context>({ app, prefixes, admit, bodyLimit }: MountParts<Context>): Mount<Context> {
   app.removeAllContentTypeParsers();
   app.addContentTypeParser('*', (request: FastifyRequest, payload: IncomingMessage, done) => {
-    readJson(request, payload).then((value) => done(null, value), done);
-  });
-
-  async function readJson(request: FastifyRequest, payload: IncomingMessage): Promise<unknown> {
-    const { route } = request.routeOptions.config as { route?: Route };
-    if (route?.body === undefined) {
+    const { mounted, context } = request.notes;
+    if (mounted?.body === undefined) {
       payload.resume();
-      return undefined;
+      done(null);
+      return;
     }
     requireJson(request.headers['content-type']);
-    const limit = bodyLimit(route, request.notes.context as Context);
-    const bytes = await readBody(payload, limit, Number(request.headers['content-length']));
-    if (bytes.length === 0) return undefined;
-    request.notes.rawBody = bytes;
-    return parseJson(bytes);
-  }
+    const limit = bodyLimit(mounted, context as Context);
+    readBody(payload, limit, Number(request.headers['content-length']), (error, bytes) => {
+      if (error !== null || bytes === undefined || bytes.length === 0) return done(error);
+      let value: unknown;
+      try {
+        value = parseJson(bytes);
+      } catch (fault) {
+        return done(fault as Error);
+      }
+      request.notes.rawBody = bytes;
+      done(null, value);
+    });
+  });
 
   const paths = new Map<string, { pattern: RegExp; methods: string[] }>();
   // What is no route of the API (the explorers, the description) can only be got.
@@ -110,6 +115,7 @@ export function createMount<Context>({ app, prefixes, admit, bodyLimit }: MountP
 
     for (const prefix of prefixes(route)) {
       const path = prefix + route.path;
+      const url = path.replace(/\{(\w+)\}/g, ':$1');
       const known = paths.get(path) ?? {
         pattern: new RegExp(`^${path.replaceAll('.', '\\.').replace(/\{\w+\}/g, '[^/]+')}$`),
         methods: [],
@@ -119,32 +125,34 @@ export function createMount<Context>({ app, prefixes, admit, bodyLimit }: MountP
 
       app.route({
         method: route.method,
-        url: path.replace(/\{(\w+)\}/g, ':$1'),
+        url,
         exposeHeadRoute: route.method === 'GET',
-        config: { route } as never,
-        // Called back rather than awaited: admission seldom has to wait, and a promise for each request would be felt.
+        // Admission and the answer seldom have to wait, and promises for each request would be felt.
         onRequest: (request, reply, done) => {
-          reply.header('X-Request-Id', request.id);
+          request.notes.route = url;
+          request.notes.mounted = route;
+          reply.header('x-request-id', request.id);
           const admitted = (caller: Context) => {
             request.notes.context = caller;
             done();
           };
+          let caller: Awaitable<Context>;
           try {
-            const caller = admit(route, request, reply);
-            if (caller instanceof Promise) caller.then(admitted, done);
-            else admitted(caller);
+            caller = admit(route, request, reply);
           } catch (error) {
-            done(error as Error);
+            return done(error as Error);
           }
+          if (caller instanceof Promise) caller.then(admitted, done);
+          else admitted(caller);
         },
-        handler: async (request, reply) => {
+        handler: (request, reply) => {
           const { context, rawBody } = request.notes;
           if (query !== undefined) query(single(request.query as Record<string, unknown>));
           if (body !== undefined && (request.body !== undefined || !route.bodyOptional)) {
             if (request.body === undefined) throw new ServiceError('VALIDATION_ERROR', 'A JSON body is required.');
             body(request.body, rawBody?.length);
           }
-          const result = await handler(
+          const result = handler(
             { params: lowerCase(request.params as Record<string, string>), query: request.query, body: request.body } as never,
             {
               caller: context as Context,
@@ -152,24 +160,31 @@ export function createMount<Context>({ app, prefixes, admit, bodyLimit }: MountP
               rawBody,
             },
           );
-          return respond(route, reply, successStatus, result);
+          if (result instanceof Promise) return result.then((found) => respond(route, reply, successStatus, found));
+          respond(route, reply, successStatus, result);
         },
       });
     }
   };
 }
 
-function respond(route: Route, reply: FastifyReply, successStatus: number, result: unknown): FastifyReply {
+function respond(route: Route, reply: FastifyReply, successStatus: number, result: unknown): void {
   const { status = successStatus, headers, body } = result instanceof Answered ? (result as Answer<unknown>) : { body: result };
   reply.code(status);
   if (headers !== undefined) reply.headers(headers);
-  if (body === undefined) return reply.send();
-  if (body instanceof JsonText) return reply.type('application/json; charset=utf-8').send(body.text);
+  if (body === undefined) {
+    reply.send();
+    return;
+  }
   const shape = route.responses[status];
-  if (shape?.contentType !== undefined) return reply.type(shape.contentType).send(body);
+  reply.type(shape?.contentType ?? 'application/json; charset=utf-8').send(textOf(body, shape));
+}
+
+function textOf(body: unknown, shape: ResponseShape | undefined): unknown {
+  if (body instanceof JsonText) return body.text;
+  if (shape?.contentType !== undefined) return body;
   // Only the fields that the declared schema names leave the service, so that a column can't leak.
-  const shown = shape?.schema === undefined ? body : pick(shape.schema, body);
-  return reply.type('application/json; charset=utf-8').send(JSON.stringify(shown));
+  return JSON.stringify(shape?.schema === undefined ? body : pick(shape.schema, body));
 }
 
 /** Path parameters are ids, and a UUID may be written in either case (RFC 9562, 4). */
@@ -188,6 +203,7 @@ function single(query: Record<string, unknown>): Record<string, unknown> {
 }
 
 function requireJson(header: string | undefined): void {
+  if (header === 'application/json') return;
   const [type = '', ...parameters] = (header ?? '').split(';').map((part) => part.trim().toLowerCase());
   const charset = parameters.find((parameter) => parameter.startsWith('charset='));
   const isJson = type === 'application/json' || /^application\/[\w.-]+\+json$/.test(type);
@@ -196,34 +212,40 @@ function requireJson(header: string | undefined): void {
   }
 }
 
-/** Reads a body, counting: one byte over the limit is refused, whatever its Content-Length said. */
-async function readBody(payload: IncomingMessage, limit: number, announced: number): Promise<Buffer> {
-  const tooLarge = () =>
-    new ServiceError('PAYLOAD_TOO_LARGE', `The body is larger than the ${limit} bytes that this tenant's tier allows.`, {
-      // The rest is not read: the connection closes behind the answer.
-      headers: { Connection: 'close' },
-    });
-  if (announced > limit) throw tooLarge();
-  return await new Promise((resolve, reject) => {
-    const chunks: Buffer[] = [];
-    let size = 0;
-    payload.on('data', (chunk: Buffer) => {
-      size += chunk.length;
-      if (size > limit) {
-        payload.removeAllListeners('data');
-        payload.pause();
-        reject(tooLarge());
-        return;
-      }
-      chunks.push(chunk);
-    });
-    payload.on('end', () => resolve(chunks.length === 1 ? chunks[0]! : Buffer.concat(chunks)));
-    payload.on('error', reject);
-    payload.on('close', () => {
-      if (!payload.complete) reject(new ServiceError('VALIDATION_ERROR', 'The body ended too early.'));
-    });
+/** Reads a body, counting: one byte over the limit is refused, whatever its Content-Length said. Calls back once. */
+function readBody(payload: IncomingMessage, limit: number, announced: number, done: (error: Error | null, bytes?: Buffer) => void): void {
+  if (announced > limit) {
+    done(tooLarge(limit));
+    return;
+  }
+  const chunks: Buffer[] = [];
+  let size = 0;
+  let isDone = false;
+  const finish = (error: Error | null, bytes?: Buffer) => {
+    if (isDone) return;
+    isDone = true;
+    done(error, bytes);
+  };
+  payload.on('data', (chunk: Buffer) => {
+    size += chunk.length;
+    chunks.push(chunk);
+    if (size <= limit) return;
+    payload.removeAllListeners('data');
+    payload.pause();
+    finish(tooLarge(limit));
+  });
+  payload.on('end', () => finish(null, chunks.length === 1 ? chunks[0]! : Buffer.concat(chunks)));
+  payload.on('error', finish);
+  payload.on('close', () => {
+    if (!payload.complete) finish(new ServiceError('VALIDATION_ERROR', 'The body ended too early.'));
   });
 }
+
+const tooLarge = (limit: number) =>
+  new ServiceError('PAYLOAD_TOO_LARGE', `The body is larger than the ${limit} bytes that this tenant's tier allows.`, {
+    // The rest is not read: the connection closes behind the answer.
+    headers: { Connection: 'close' },
+  });
 
 interface Shape {
   properties?: Record<string, TSchema>;
