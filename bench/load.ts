@@ -17,33 +17,37 @@ export interface Load {
   connections: number;
   requests: readonly LoadRequest[];
   /**
-   * Sends the requests round and round for so long; without it, every request once. They are dealt out in hands of
-   * `hand`, one connection after the other, so that they arrive in their order, as work that is taken from a queue does.
+   * Sends the requests round and round for so long; without it, every request once and in their order, each taken by the
+   * next connection that is free, as work is taken from a queue.
    */
   seconds?: number;
-  /** How many requests that follow one another belong to one connection (1). */
+  /** How many requests that follow one another one connection takes together (1). */
   hand?: number;
   /** Requests a second of all connections together; as many as there can be when left out. */
   rate?: number;
 }
 
-/** Every so many-th hand of the requests. */
-function dealt(requests: readonly LoadRequest[], to: number, of: number, hand: number): LoadRequest[] {
-  return requests.filter((_, index) => Math.floor(index / hand) % of === to);
+/** What each connection sends when every request is sent once: it takes the next hand when it has sent its last one. */
+function inOrder(requests: readonly LoadRequest[], hand: number): (client: Client) => void {
+  let next = 0;
+  return (client) => {
+    let own = next;
+    let left = 0;
+    const take = (request: Request): Request => {
+      if (left === 0) [own, next, left] = [next, next + hand, hand];
+      left -= 1;
+      const taken = requests[own] ?? requests.at(-1)!;
+      own += 1;
+      return { ...request, ...taken } as Request;
+    };
+    client.setRequests([{ setupRequest: take }] as Request[]);
+  };
 }
 
 function run({ url, connections, requests, seconds, hand = 1, rate }: Load): Promise<LoadResult> {
-  const share = Math.floor(requests.length / connections / hand) * hand;
-  let clients = 0;
   const extent =
     seconds === undefined
-      ? {
-          amount: share * connections,
-          setupClient(client: Client) {
-            client.setRequests(dealt(requests, clients, connections, hand).slice(0, share) as Request[]);
-            clients += 1;
-          },
-        }
+      ? { amount: Math.floor(requests.length / connections) * connections, setupClient: inOrder(requests, hand) }
       : { duration: seconds, requests: requests as Request[] };
   const times = new Times();
   let refused = 0;

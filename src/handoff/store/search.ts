@@ -243,12 +243,16 @@ export function createSearchReads(database: Database<Tables>) {
     const own = phrases.map((phrase) => phrase.map((word) => prefix + word));
     if (database.name === 'sqlite') {
       const query = own.map((phrase) => `"${phrase.join(' ')}"`).join(' AND ');
-      return { condition: sql<boolean>`search_index match ${query}`, rank: sql`rank` };
+      // FTS5 sorts by rank alone, and equals by row.
+      return { condition: sql<boolean>`search_index match ${query}`, place: sql<number>`rank`, sorted: sql`rank`, equals: 'asc' as const };
     }
     const query = own.map((phrase) => `(${phrase.map((word) => `'${word}'`).join(' <-> ')})`).join(' & ');
+    const place = sql<number>`-ts_rank(search_index.words, ${query}::tsquery)`;
     return {
       condition: sql<boolean>`search_index.words @@ ${query}::tsquery`,
-      rank: sql`ts_rank(search_index.words, ${query}::tsquery) desc, search_index.rowid desc`,
+      place,
+      sorted: sql`${place}, search_index.rowid desc`,
+      equals: 'desc' as const,
     };
   }
 
@@ -268,29 +272,27 @@ export function createSearchReads(database: Database<Tables>) {
     ): Promise<{ rows: Found[]; total: number }> {
       const tenant = await tenantNumber.first({ id: tenantId });
       if (tenant === undefined) return { rows: [], total: 0 };
-      const { condition, rank } = found(tenant.number, phrases);
-      const page = database.longReads
+      const { condition, place, sorted, equals } = found(tenant.number, phrases);
+      // Words are the tenant's own, so without a filter the index alone can rank and count.
+      const filtered = Object.keys(filter).length > 0;
+      const all = database.longReads
         .selectFrom('search_index')
-        .innerJoin('packets', 'packets.seq', 'search_index.rowid')
+        .where(condition)
+        .$if(filtered, (query) =>
+          query.innerJoin('packets', 'packets.seq', 'search_index.rowid').where(matches(tenantId, filter) as never),
+        );
+      const best = all.select(['search_index.rowid', place.as('place')]).orderBy(sorted).limit(limit).offset(offset).as('best');
+      const page = database.longReads
+        .selectFrom(best)
+        .innerJoin('packets', 'packets.seq', 'best.rowid')
         .innerJoin('contents', (join) =>
           join.onRef('contents.tenant_id', '=', 'packets.tenant_id').onRef('contents.packet_id', '=', 'packets.id'),
         )
         .select([shortText.as('summary'), sql<string>`'{' || contents.content || '}'`.as('content')])
-        .where(condition)
-        .where(matches(tenantId, filter) as never)
-        .orderBy(rank)
-        .limit(limit)
-        .offset(offset);
-      // Words are the tenant's own, so without a filter the index alone can count.
-      const everything = Object.keys(filter).length === 0;
-      const count = everything
-        ? database.longReads.selectFrom('search_index').select(sql<number>`count(*)`.as('count')).where(condition)
-        : database.longReads
-            .selectFrom('search_index')
-            .innerJoin('packets', 'packets.seq', 'search_index.rowid')
-            .select(sql<number>`count(*)`.as('count'))
-            .where(condition)
-            .where(matches(tenantId, filter) as never);
+        .where('packets.tenant_id', '=', tenantId)
+        .orderBy('best.place')
+        .orderBy('best.rowid', equals);
+      const count = all.select(sql<number>`count(*)`.as('count'));
       const [rows, counted] = await Promise.all([page.execute(), count.executeTakeFirstOrThrow()]);
       return { rows, total: Number(counted.count) };
     },
