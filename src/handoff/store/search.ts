@@ -283,13 +283,15 @@ export function createSearchReads(database: Database<Tables>) {
         );
       const best = all.select(['search_index.rowid', place.as('place')]).orderBy(sorted).limit(limit).offset(offset).as('best');
       const page = database.longReads
+        // Crossed, so that SQLite goes from the few best to their packets and not the other way round.
         .selectFrom(best)
-        .innerJoin('packets', 'packets.seq', 'best.rowid')
-        .innerJoin('contents', (join) =>
-          join.onRef('contents.tenant_id', '=', 'packets.tenant_id').onRef('contents.packet_id', '=', 'packets.id'),
-        )
+        .crossJoin('packets')
+        .crossJoin('contents')
         .select([shortText.as('summary'), sql<string>`'{' || contents.content || '}'`.as('content')])
         .where('packets.tenant_id', '=', tenantId)
+        .whereRef('packets.seq', '=', 'best.rowid')
+        .whereRef('contents.tenant_id', '=', 'packets.tenant_id')
+        .whereRef('contents.packet_id', '=', 'packets.id')
         .orderBy('best.place')
         .orderBy('best.rowid', equals);
       const count = all.select(sql<number>`count(*)`.as('count'));
