@@ -281,7 +281,12 @@ export function createSearchReads(database: Database<Tables>) {
         .$if(filtered, (query) =>
           query.innerJoin('packets', 'packets.seq', 'search_index.rowid').where(matches(tenantId, filter) as never),
         );
-      const best = all.select(['search_index.rowid', place.as('place')]).orderBy(sorted).limit(limit).offset(offset).as('best');
+      const best = all
+        .select(['search_index.rowid', place.as('place')])
+        .orderBy(sorted)
+        .limit(limit)
+        .offset(offset)
+        .as('best');
       const page = database.longReads
         // Crossed, so that SQLite goes from the few best to their packets and not the other way round.
         .selectFrom(best)

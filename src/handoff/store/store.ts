@@ -7,10 +7,12 @@ import { createAccessStore } from './access.ts';
 import { createEventReads } from './events.ts';
 import { createIndexing } from './indexing.ts';
 import { migrations } from './migrations/index.ts';
-import { createPacketReads, type PacketFilter, type PacketPage } from './packets.ts';
+import { createPacketReads, type PacketFilter } from './packets.ts';
+import { createPageReads, type PacketPage, type PacketTexts } from './pages.ts';
 import { createSearchReads } from './search.ts';
 import type { SearchTasks } from './search-thread.ts';
 import type { Tables } from './tables.ts';
+import { createTotals } from './totals.ts';
 import { createUnits, type Unit } from './units.ts';
 
 interface StoreParts {
@@ -41,6 +43,8 @@ export async function openStore({ databaseUrl, clock, newId }: StoreParts) {
     reader === undefined ? migrating : openDatabase<Tables>(databaseUrl, (sql, parameters) => reader.call('read', { sql, parameters }));
 
   const packets = createPacketReads(database);
+  const pages = createPageReads(database);
+  const totals = createTotals(database);
   const events = createEventReads(database);
   const search = createSearchReads(database);
   const units = createUnits(database, newId);
@@ -50,7 +54,11 @@ export async function openStore({ databaseUrl, clock, newId }: StoreParts) {
     of: (tenantId: string) => ({
       packets: {
         find: (id: string) => packets.find(tenantId, id),
-        page: (page: PacketPage) => packets.page(tenantId, page),
+        /** A page, and how many packets there are in all. */
+        async page(page: PacketPage): Promise<PacketTexts & { total: number }> {
+          const [found, total] = await Promise.all([pages.page(tenantId, page), totals.total(tenantId, page.filter)]);
+          return { ...found, total };
+        },
         /** Everything committed before the call is found. */
         async search(phrases: readonly (readonly string[])[], filter: PacketFilter, page: { limit: number; offset: number }) {
           await indexing.all(tenantId);

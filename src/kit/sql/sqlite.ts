@@ -23,6 +23,7 @@ const maxStatements = 500;
 export class SqliteConnection {
   readonly #database: DatabaseSync;
   readonly #statements = new Map<string, StatementSync>();
+  readonly #valuesStatements = new Map<string, StatementSync>();
 
   constructor(path: string, { readOnly = false } = {}) {
     this.#database = new DatabaseSync(path, { readOnly, timeout: 5000 });
@@ -49,13 +50,23 @@ export class SqliteConnection {
   }
 
   statement(sql: string): StatementSync {
-    let statement = this.#statements.get(sql);
-    if (statement === undefined) {
-      // Lists with optional filters have many texts; dropping the oldest keeps the map bounded.
-      if (this.#statements.size >= maxStatements) this.#statements.delete(this.#statements.keys().next().value!);
-      statement = this.#database.prepare(sql);
-      this.#statements.set(sql, statement);
-    }
+    return this.#statements.get(sql) ?? this.#prepare(this.#statements, sql);
+  }
+
+  /** The statement, giving each row as an array: an object that SQLite's binding makes is much dearer to make and to read. */
+  valuesStatement(sql: string): StatementSync {
+    const known = this.#valuesStatements.get(sql);
+    if (known !== undefined) return known;
+    const statement = this.#prepare(this.#valuesStatements, sql);
+    statement.setReturnArrays(true);
+    return statement;
+  }
+
+  #prepare(statements: Map<string, StatementSync>, sql: string): StatementSync {
+    // Lists with optional filters have many texts; dropping the oldest keeps the map bounded.
+    if (statements.size >= maxStatements) statements.delete(statements.keys().next().value!);
+    const statement = this.#database.prepare(sql);
+    statements.set(sql, statement);
     return statement;
   }
 
@@ -70,6 +81,7 @@ export class SqliteConnection {
 
   close(): void {
     this.#statements.clear();
+    this.#valuesStatements.clear();
     this.#database.close();
   }
 }
@@ -168,9 +180,24 @@ export function openSqlite<Tables>(url: string, { executeElsewhere }: SqlitePart
     longReads: executeElsewhere === undefined ? reads : kyselyOver<Tables>(executeElsewhere),
     query(build) {
       const { sql, bind } = compileOnce(reads, build);
+      let names: string[] | undefined;
+      const namesOf = (statement: StatementSync) => {
+        names ??= statement.columns().map(({ name }) => name);
+        return names;
+      };
       return {
-        all: (params) => whenSettled(() => reader.all(sql, bind(params)) as never),
-        first: (params) => whenSettled(() => reader.statement(sql).get(...bind(params)) as never),
+        all: (params) =>
+          whenSettled(() => {
+            const statement = reader.valuesStatement(sql);
+            const all = statement.all(...bind(params)) as unknown as Values[];
+            return all.map((values) => rowOf(namesOf(statement), values)) as never;
+          }),
+        first: (params) =>
+          whenSettled(() => {
+            const statement = reader.valuesStatement(sql);
+            const values = statement.get(...bind(params)) as unknown as Values | undefined;
+            return (values && rowOf(namesOf(statement), values)) as never;
+          }),
       };
     },
     beginView: inMemory ? () => undefined : view.begin,
@@ -217,6 +244,12 @@ function createView(connection: SqliteConnection): { begin(): void; close(): voi
   };
 }
 
+function rowOf(names: readonly string[], values: Values): Row {
+  const row: Row = {};
+  for (let index = 0; index < names.length; index += 1) row[names[index]!] = values[index]!;
+  return row;
+}
+
 function rollBack(connection: SqliteConnection): void {
   try {
     connection.exec('rollback');
@@ -233,7 +266,11 @@ function errorNumber(error: unknown): number {
 function sqliteSession(connection: SqliteConnection): Session {
   const each = (sql: string, rows: readonly Row[], columns: readonly string[]) => {
     const statement = connection.statement(sql);
-    for (const row of rows) statement.run(...columns.map((column) => row[column] ?? null));
+    const values: SQLInputValue[] = [];
+    for (const row of rows) {
+      for (let index = 0; index < columns.length; index += 1) values[index] = row[columns[index]!] ?? null;
+      statement.run(...values);
+    }
   };
   const insertInto = (table: string, columns: readonly string[], verb = 'insert') =>
     `${verb} into ${table} (${columns.join(', ')}) values (${columns.map(() => '?').join(', ')})`;
@@ -241,8 +278,7 @@ function sqliteSession(connection: SqliteConnection): Session {
   const find: Session['find'] = (table, columns, keys) => {
     if (keys.length === 0) return [];
     const key = Object.keys(keys[0]!);
-    const statement = connection.statement(`select ${columns.join(', ')} from ${table} where ${equals(key)}`);
-    statement.setReturnArrays(true);
+    const statement = connection.valuesStatement(`select ${columns.join(', ')} from ${table} where ${equals(key)}`);
     const found: Values[] = [];
     for (const row of keys) for (const one of statement.all(...key.map((column) => row[column]!))) found.push(one as unknown as Values);
     return found;

@@ -1,0 +1,58 @@
+import { sql } from 'kysely';
+
+import type { Database } from '../../kit/sql/dialect.ts';
+import { matches, type PacketFilter } from './packets.ts';
+import type { Tables } from './tables.ts';
+
+/** Counting a tenant's packets. */
+export function createTotals(database: Database<Tables>) {
+  const sum = database.query<{ tenant_id: string; from: string; to: string }, { sum: number }>((db, { tenant_id, from, to }) =>
+    db
+      .selectFrom('counters')
+      .select(sql<number>`coalesce(sum(value), 0)`.as('sum'))
+      .where('tenant_id', '=', tenant_id)
+      .where('name', '>=', from)
+      .where('name', '<=', to),
+  );
+
+  /** Exact: from the counters kept with every change where they know, else counted. */
+  async function total(tenantId: string, filter: PacketFilter): Promise<number> {
+    const kept = countedBy(filter);
+    if (kept === undefined) return counted(tenantId, filter);
+    let all = 0;
+    for (const { from, to, sign } of kept) all += sign * Number((await sum.first({ tenant_id: tenantId, from, to }))!.sum);
+    return all;
+  }
+
+  async function counted(tenantId: string, filter: PacketFilter): Promise<number> {
+    const { count } = await database.longReads
+      .selectFrom('packets')
+      .select(sql<number>`count(*)`.as('count'))
+      .where(matches(tenantId, filter))
+      .executeTakeFirstOrThrow();
+    return Number(count);
+  }
+
+  return { total };
+}
+
+/** Counters whose names lie between two names, both included, to be added or taken off. */
+interface Counters {
+  from: string;
+  to: string;
+  sign: 1 | -1;
+}
+
+const counter = (name: string): Counters => ({ from: name, to: name, sign: 1 });
+const allPackets: Counters = { from: 'packets:', to: 'packets:~', sign: 1 };
+
+/** The counters that give the total of a filter; undefined when they don't. */
+function countedBy({ statuses, priority, hitl_required, ...others }: PacketFilter): Counters[] | undefined {
+  const named = [statuses, priority, hitl_required].filter((value) => value !== undefined).length;
+  if (named > 1 || Object.keys(others).length > 0) return undefined;
+  if (statuses !== undefined) return statuses.map((status) => counter(`packets:${status}`));
+  if (priority !== undefined) return [counter(`priority:${priority}`)];
+  if (hitl_required === true) return [counter('hitl:required')];
+  if (hitl_required === false) return [allPackets, { ...counter('hitl:required'), sign: -1 }];
+  return [allPackets];
+}
