@@ -57,7 +57,7 @@ export type Command =
   | { readonly kind: 'expire_unclaimed' };
 
 /** A packet in short or whole: but for an update of its content, no command needs more than it says in short. */
-export type Known = PacketSummary | Packet;
+export type AnyPacket = PacketSummary | Packet;
 
 /** Whether the command can be decided on the whole packet alone, since it changes what the packet says. */
 export function needsWhole(command: Command): boolean {
@@ -65,7 +65,7 @@ export function needsWhole(command: Command): boolean {
 }
 
 /** The packet as a command leaves it and what tells of it; no events: nothing changed. `searchable`: its text did. */
-export interface Decision<P extends Known = Packet> {
+export interface Decision<P extends AnyPacket = Packet> {
   readonly packet: P;
   readonly events: readonly PacketEvent[];
   readonly searchable: boolean;
@@ -118,7 +118,7 @@ export function chained(child: Packet, agentId: string | undefined): PacketEvent
 }
 
 /** The packet as `command` leaves it and the events that tell of it, or a ServiceError. Pure. */
-export function decide<P extends Known>(packet: P, command: Command, now: Date): Decision<P> {
+export function decide<P extends AnyPacket>(packet: P, command: Command, now: Date): Decision<P> {
   switch (command.kind) {
     case 'claim':
       return claim(packet, command.claimant, now);
@@ -143,20 +143,20 @@ export function decide<P extends Known>(packet: P, command: Command, now: Date):
 
 const unanswered = { response: null, responded_by: null, responded_at: null, notes: null };
 
-const unchanged = <P extends Known>(packet: P): Decision<P> => ({ packet, events: [], searchable: false });
+const unchanged = <P extends AnyPacket>(packet: P): Decision<P> => ({ packet, events: [], searchable: false });
 
 /** The statuses that a verb leads to from here, verb by verb. */
-function waysFrom(packet: Known): Partial<Record<Verb, Status>> {
+function waysFrom(packet: AnyPacket): Partial<Record<Verb, Status>> {
   return life[packet.status];
 }
 
 /** The packet with its revision raised and its change dated. */
-function touched<P extends Known>(packet: P, now: Date): P {
+function touched<P extends AnyPacket>(packet: P, now: Date): P {
   return { ...packet, revision: packet.revision + 1, updated_at: now.toISOString() };
 }
 
 /** The packet in its new status, and the event of that name. */
-function enter<P extends Known>(
+function enter<P extends AnyPacket>(
   packet: P,
   status: Status,
   actor: string,
@@ -169,16 +169,16 @@ function enter<P extends Known>(
   return { packet: entered, events: [{ event_type: status, type: `packet.${status}`, actor, details: told }], searchable };
 }
 
-function completedActions(packet: Known): number {
+function completedActions(packet: AnyPacket): number {
   return 'counts' in packet ? packet.counts.completed : packet.actions.completed.length;
 }
 
 /** Who acts where the request does not say: the claimant, or before there is one the source agent. */
-function actorOf(packet: Known, agentId: string | undefined): string {
+function actorOf(packet: AnyPacket, agentId: string | undefined): string {
   return `agent:${agentId ?? packet.claimed_by?.agent_id ?? packet.metadata.source_agent.id}`;
 }
 
-function claim<P extends Known>(packet: P, claimant: Claimant, now: Date): Decision<P> {
+function claim<P extends AnyPacket>(packet: P, claimant: Claimant, now: Date): Decision<P> {
   if (packet.status === 'expired') throw new ServiceError('GONE', 'The packet has expired.');
   if (waysFrom(packet).claim === undefined) {
     const holder = packet.claimed_by === null ? null : { ...packet.claimed_by, claimed_at: packet.claimed_at };
@@ -192,7 +192,7 @@ function claim<P extends Known>(packet: P, claimant: Claimant, now: Date): Decis
   return enter(claimed, 'claimed', `agent:${claimant.agent_id}`, now, { ...claimant });
 }
 
-function respond<P extends Known>(packet: P, answer: RespondRequest, now: Date): Decision<P> {
+function respond<P extends AnyPacket>(packet: P, answer: RespondRequest, now: Date): Decision<P> {
   const { hitl } = packet;
   if (waysFrom(packet).respond === undefined || hitl === null) {
     throw conflict(`The packet is ${packet.status} and awaits no answer.`);
@@ -224,7 +224,7 @@ function isOver(hitl: Hitl, now: Date): boolean {
 }
 
 /** Applies `hitl.on_timeout` once the time to answer is over. */
-function timeOut<P extends Known>(packet: P, now: Date): Decision<P> {
+function timeOut<P extends AnyPacket>(packet: P, now: Date): Decision<P> {
   const { hitl } = packet;
   const end = hitl?.on_timeout === 'fail' ? 'failed' : hitl?.on_timeout === 'expire' ? 'expired' : undefined;
   if (packet.status !== 'awaiting_human' || hitl === null || end === undefined || !isOver(hitl, now)) return unchanged(packet);
@@ -234,7 +234,7 @@ function timeOut<P extends Known>(packet: P, now: Date): Decision<P> {
 }
 
 /** When a sweeper must look at the packet: the end of a question that does something then; null: never. */
-export function dueAt(packet: Known): string | null {
+export function dueAt(packet: AnyPacket): string | null {
   const { status, hitl } = packet;
   if (status !== 'awaiting_human' || hitl === null || (hitl.on_timeout ?? 'keep') === 'keep') return null;
   return hitl.expires_at;
@@ -243,18 +243,18 @@ export function dueAt(packet: Known): string | null {
 type Refusal = (sentence: string) => ServiceError;
 const onStatus: Refusal = (sentence) => invalid('status', sentence);
 
-function requireAllowed(packet: Known, verb: Verb, refuse: Refusal): void {
+function requireAllowed(packet: AnyPacket, verb: Verb, refuse: Refusal): void {
   if (waysFrom(packet)[verb] !== undefined) return;
   throw refuse(`The packet can't be moved there. ${allowedFrom(packet)}`);
 }
 
-function requireAnswered(packet: Known, refuse: Refusal): void {
+function requireAnswered(packet: AnyPacket, refuse: Refusal): void {
   if (packet.hitl?.required && packet.hitl.response === null) {
     throw refuse('The packet requires a human answer before it can be completed.');
   }
 }
 
-function patch<P extends Known>(packet: P, request: PatchRequest, agentId: string | undefined, now: Date): Decision<P> {
+function patch<P extends AnyPacket>(packet: P, request: PatchRequest, agentId: string | undefined, now: Date): Decision<P> {
   const { status, ...content } = request;
   const changed = Object.keys(content);
   const moves = status !== undefined && status !== packet.status;
@@ -285,18 +285,18 @@ function patch<P extends Known>(packet: P, request: PatchRequest, agentId: strin
 }
 
 /** The packet, which is whole: who decides an update of content brings it so. */
-function whole(packet: Known): Packet {
+function whole(packet: AnyPacket): Packet {
   if ('counts' in packet) throw new Error('Content can be changed in a whole packet alone.');
   return packet;
 }
 
-function allowedFrom(packet: Known): string {
+function allowedFrom(packet: AnyPacket): string {
   const ways = Object.entries(waysFrom(packet)).filter(([way]) => way !== 'claim' && way !== 'respond');
   return `From ${packet.status} it can be moved to ${ways.length === 0 ? 'nothing' : ways.map(([, status]) => status).join(', ')}.`;
 }
 
 /** The packet with its question put: the time to answer runs from now; a new question takes the old answer away. */
-function ask<P extends Known>(packet: P, isNew: boolean, now: Date): P {
+function ask<P extends AnyPacket>(packet: P, isNew: boolean, now: Date): P {
   const { hitl } = packet;
   if (hitl === null) throw invalid('hitl', 'A packet that awaits a human needs a question: send hitl with it.');
   const fresh = isNew ? { ...hitl, ...unanswered } : hitl;
@@ -304,7 +304,7 @@ function ask<P extends Known>(packet: P, isNew: boolean, now: Date): P {
 }
 
 /** The packet with `expires_at` reckoned from when its question was put. */
-function withDeadline<P extends Known>(packet: P): P {
+function withDeadline<P extends AnyPacket>(packet: P): P {
   const { hitl } = packet;
   if (hitl === null || hitl.requested_at === null) return packet;
   const { requested_at, timeout_seconds } = hitl;

@@ -1,5 +1,5 @@
 import type { Packet } from '../model/packet.ts';
-import type { Known } from './packet.ts';
+import type { AnyPacket } from './packet.ts';
 
 /**
  * A packet as JSON text, in the parts in which it is kept. Each is a run of members without the braces around them, so
@@ -34,7 +34,7 @@ export function partsOf(packet: Packet): PacketParts {
 }
 
 /** The part of a packet that its life changes. */
-export function stateOf(packet: Known): string {
+export function stateOf(packet: AnyPacket): string {
   const { id, version, parent_packet_id, status, revision, metadata, hitl, claimed_by, claimed_at, created_at, updated_at, _links } =
     packet;
   const moving = {

@@ -3,7 +3,7 @@ import { invalid, notFound, ServiceError } from '../../kit/errors.ts';
 import { isId, type NewId } from '../../kit/id.ts';
 import type { Tier } from '../model/common.ts';
 import type { ChainRequest, Claimant, CreateRequest, Packet, PatchRequest, RespondRequest } from '../model/packet.ts';
-import { type Command, chained, decide, entityTag, type Known, needsWhole, newPacket } from '../rules/packet.ts';
+import { type Command, chained, decide, entityTag, type AnyPacket, needsWhole, newPacket } from '../rules/packet.ts';
 import { dailyCap, dayOf, secondsToMidnight, type TierLimits } from '../rules/tiers.ts';
 import type { PacketText } from '../store/packets.ts';
 import type { Store } from '../store/store.ts';
@@ -266,7 +266,7 @@ function capReached(cap: number, now: Date): ServiceError {
 }
 
 /** `If-Match` (RFC 9110, 13.1.1): one of the tags listed, or `*`. */
-function requireMatch(packet: Known, ifMatch: string | undefined): void {
+function requireMatch(packet: AnyPacket, ifMatch: string | undefined): void {
   if (ifMatch === undefined || ifMatch.trim() === '*') return;
   const tags = ifMatch.split(',').map((tag) => tag.trim());
   if (!tags.includes(entityTag(packet))) {

@@ -98,13 +98,18 @@ export function createAccessStore(database: Database<Tables>) {
   const version = database.query<Record<string, never>, { value: number }>((db) =>
     db.selectFrom('versions').select('value').where('name', '=', 'access'),
   );
+  let known: number | undefined;
 
   return {
     /** Rises whenever a key or a tenant changed, on any instance. Asked when a request arrives. */
     version(): Awaitable<number> {
-      database.beginView();
+      // In a view that is still open, nothing has changed since it was asked.
+      if (database.beginView()) known = undefined;
+      if (known !== undefined) return known;
       const row = version.first({});
-      return row instanceof Promise ? row.then((found) => found?.value ?? 0) : (row?.value ?? 0);
+      if (row instanceof Promise) return row.then((found) => found?.value ?? 0);
+      known = row?.value ?? 0;
+      return known;
     },
     keyByHash: (hash: string) => byHash.first({ hash }),
 

@@ -5,7 +5,7 @@ import type { Database, Session, Values } from '../../kit/sql/dialect.ts';
 import { createGroups, type Outcome } from '../../kit/sql/groups.ts';
 import { priorities, type Status, statuses } from '../model/common.ts';
 import type { Packet, PacketSummary } from '../model/packet.ts';
-import type { Known, PacketEvent } from '../rules/packet.ts';
+import type { AnyPacket, PacketEvent } from '../rules/packet.ts';
 import { packetText, partsOf, stateOf, summaryText } from '../rules/text.ts';
 import type { Tables } from './tables.ts';
 import { eventRow, flush, type Held, noWrites, type Writes } from './writes.ts';
@@ -44,14 +44,14 @@ export interface Unit<T> {
 /** A tenant's packets as one unit of work sees them, and what it wants written. */
 export interface Desk {
   /** The packet, or undefined: unknown, or another tenant's. Only ids that the unit names. */
-  packet(id: string): Known | undefined;
+  packet(id: string): AnyPacket | undefined;
   /** The JSON text of a packet that is there, as it stands. */
   text(id: string): string;
   insert(packet: Packet): void;
   /** Saves a packet that was found; one in short keeps its content. */
-  save(packet: Known, options: { searchable: boolean }): void;
+  save(packet: AnyPacket, options: { searchable: boolean }): void;
   /** Removes the packet with its content and its trail. */
-  remove(packet: Known): void;
+  remove(packet: AnyPacket): void;
   append(packetId: string, events: readonly PacketEvent[], now: Date): void;
   /** How many packets were created on the capped day, this unit's own included. */
   usedToday(): number;
@@ -98,7 +98,7 @@ const priorityCounters = Object.fromEntries(priorities.map((priority) => [priori
 >;
 
 /** The counters that a packet is in: lists take their totals from them. */
-function countersOf({ status, metadata, hitl }: Known): string[] {
+function countersOf({ status, metadata, hitl }: AnyPacket): string[] {
   const names = [statusCounters[status], priorityCounters[metadata.priority]];
   if (hitl?.required === true) names.push('hitl:required');
   return names;
@@ -182,7 +182,7 @@ function wholeOf({ packet, parts }: Held): Packet {
 }
 
 /** A packet that a unit saves, in parts: one in short keeps the content it had. */
-function changed(packet: Known, { parts, seq }: Held): Held {
+function changed(packet: AnyPacket, { parts, seq }: Held): Held {
   return { packet, parts: 'counts' in packet ? { ...parts, state: stateOf(packet) } : partsOf(packet), seq };
 }
 
@@ -210,7 +210,7 @@ class UnitDesk implements Desk {
     for (const name of names) counts.set(name, (counts.get(name) ?? 0) + by);
   }
 
-  packet(id: string): Known | undefined {
+  packet(id: string): AnyPacket | undefined {
     const held = this.#held(id);
     return held !== undefined && this.#unit.whole ? wholeOf(held) : held?.packet;
   }
@@ -224,7 +224,7 @@ class UnitDesk implements Desk {
     this.#count(countersOf(packet), 1);
   }
 
-  save(packet: Known, { searchable }: { searchable: boolean }): void {
+  save(packet: AnyPacket, { searchable }: { searchable: boolean }): void {
     const before = this.#held(packet.id)!;
     const first = this.own.saved.get(packet.id);
     this.own.saved.set(packet.id, {
@@ -236,7 +236,7 @@ class UnitDesk implements Desk {
     this.#count(countersOf(packet), 1);
   }
 
-  remove(packet: Known): void {
+  remove(packet: AnyPacket): void {
     this.own.removed.push(this.#held(packet.id)!);
     this.#count(countersOf(packet), -1);
   }

@@ -1,11 +1,11 @@
 import type { Row, Session } from '../../kit/sql/dialect.ts';
-import { dueAt, type Known } from '../rules/packet.ts';
+import { dueAt, type AnyPacket } from '../rules/packet.ts';
 import type { PacketParts } from '../rules/text.ts';
 import type { Remembered } from './units.ts';
 
 /** A packet as a group holds it: in short or whole, and in the parts that are written. */
 export interface Held {
-  readonly packet: Known;
+  readonly packet: AnyPacket;
   readonly parts: PacketParts;
   /** Its row's number; 0 while it has none. */
   readonly seq: number;

@@ -6,6 +6,9 @@ const writeAt = 16_384;
 /** No line waits longer than this to be written, in milliseconds. */
 const waitMs = 100;
 
+/** The most characters that wait for a reader of the log: one that stands still costs lines, not all the memory. */
+const maxWaiting = 64 * 1024 * 1024;
+
 /** Where log lines go. */
 export interface LogOutput extends DestinationStream {
   /** Writes what has gathered; calls back once all of it is written. */
@@ -19,7 +22,7 @@ export interface LogOutput extends DestinationStream {
  */
 export function standardOutput(): LogOutput {
   // It could gather lines by itself, but counts all that have gathered anew at every line: this is to write at once.
-  const output = pino.destination({ dest: 1, sync: false, minLength: 1 });
+  const output = pino.destination({ dest: 1, sync: false, minLength: 1, maxLength: maxWaiting });
   let lines = '';
   const pass = () => {
     if (lines !== '') output.write(lines);

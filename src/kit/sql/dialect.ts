@@ -60,9 +60,10 @@ export interface Database<Tables> {
   /**
    * Begins a view that the reads of this turn of the event loop share, where that saves something. To be called when a
    * request arrives, and only then: what has arrived by the same turn was asked before the view began, so that nobody
-   * is answered with what is older than the question.
+   * is answered with what is older than the question. Gives whether a view began; if not, the one that was begun in
+   * this turn is still open, and what was read in it still holds.
    */
-  beginView(): void;
+  beginView(): boolean;
   /** A transaction of single statements, for what is not on the hot path. Only SQL is awaited in it. */
   transaction<T>(work: (tx: Kysely<Tables>) => Promise<T>): Promise<T>;
   /** The transaction that a group of units of work shares; one at a time for each program. */

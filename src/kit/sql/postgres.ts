@@ -49,7 +49,7 @@ export function openPostgres<Tables>(url: string): Database<Tables> {
       };
     },
     // Each statement sees what is committed when it begins, and takes no lock for it.
-    beginView: () => undefined,
+    beginView: () => true,
     transaction: (work) => kysely.transaction().execute(work),
     session: (work) => writer.session(work),
     turn: (work) => work(),

@@ -200,7 +200,7 @@ export function openSqlite<Tables>(url: string, { executeElsewhere }: SqlitePart
           }),
       };
     },
-    beginView: inMemory ? () => undefined : view.begin,
+    beginView: inMemory ? () => true : view.begin,
     transaction: (work) => inTransaction(() => work(writes)),
     session: (work) => inTransaction(() => work(sqliteSession(writer))),
     turn: (work) => turns.take(work),
@@ -226,7 +226,7 @@ export function openSqlite<Tables>(url: string, { executeElsewhere }: SqlitePart
  * A read transaction that the reads of one turn of the event loop share, since taking and giving back the WAL's locks
  * costs more than reading a row. It ends with the turn, and before each commit of this program.
  */
-function createView(connection: SqliteConnection): { begin(): void; close(): void } {
+function createView(connection: SqliteConnection): { begin(): boolean; close(): void } {
   let open = false;
   function close(): void {
     // SQLite may have ended the transaction by itself, after a failed read.
@@ -235,10 +235,11 @@ function createView(connection: SqliteConnection): { begin(): void; close(): voi
   }
   return {
     begin() {
-      if (open) return;
+      if (open) return false;
       connection.run('begin', []);
       open = true;
       setImmediate(close);
+      return true;
     },
     close,
   };
