@@ -1,7 +1,7 @@
 -- Written by `node scripts/docs.ts` from the migrations. The service makes all this by itself,
 -- and the table migrations (name, applied_at) in which it notes what it has made.
 
--- 0001-packets
+-- 0001-packets-and-contents
 
 create table tenants (
   number bigint generated always as identity primary key, id text collate "C" not null unique, name text not null, tier text not null,

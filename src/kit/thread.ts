@@ -1,3 +1,4 @@
+import { constants, setPriority } from 'node:os';
 import { parentPort, Worker, workerData } from 'node:worker_threads';
 
 /** Work that another thread does: by name, with one argument and one result that can be copied between threads. */
@@ -20,9 +21,10 @@ export interface Thread<T extends Tasks> {
 
 /**
  * A thread on a module of ours that calls `serveTasks`; `data` is what `threadData` gives there. It starts at the first
- * call and, should it fail, again at the next. It keeps the process alive only while a call is open.
+ * call and, should it fail, again at the next. It keeps the process alive only while a call is open. One that is `patient`
+ * leaves the processor to the others of the process, where the system can do that by thread (Linux).
  */
-export function startThread<T extends Tasks>(entry: URL, data: unknown): Thread<T> {
+export function startThread<T extends Tasks>(entry: URL, data: unknown, { patient = false } = {}): Thread<T> {
   const open = new Map<number, { resolve(value: unknown): void; reject(error: unknown): void }>();
   let worker: Worker | undefined;
   let lastId = 0;
@@ -30,7 +32,7 @@ export function startThread<T extends Tasks>(entry: URL, data: unknown): Thread<
 
   function running(): Worker {
     if (worker !== undefined) return worker;
-    const started = new Worker(entry, { workerData: data });
+    const started = new Worker(entry, { workerData: { data, patient } satisfies Start });
     started.on('message', (reply: Reply) => {
       const waiting = open.get(reply.id);
       open.delete(reply.id);
@@ -68,13 +70,20 @@ export function startThread<T extends Tasks>(entry: URL, data: unknown): Thread<
   };
 }
 
+/** What the starter hands to a thread. */
+interface Start {
+  data: unknown;
+  patient: boolean;
+}
+
 /** What the starter handed to this thread. */
 export function threadData<T>(): T {
-  return workerData as T;
+  return (workerData as Start).data as T;
 }
 
 /** Answers the calls of the thread that started this one. An error's own `errcode` and `code` travel with it. */
 export function serveTasks(tasks: Tasks): void {
+  if ((workerData as Start).patient && process.platform === 'linux') setPriority(constants.priority.PRIORITY_BELOW_NORMAL);
   let last: Promise<unknown> = Promise.resolve();
   parentPort!.on('message', ({ id, task, argument }: Call) => {
     last = last.then(async () => {

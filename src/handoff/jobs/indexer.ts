@@ -27,7 +27,7 @@ export function createIndexingJob(store: Store, clock: Clock): () => Promise<num
     const begun = clock().getTime();
     const { taken, more, refused } = await store.index.step();
     fullSteps = more ? fullSteps + 1 : 0;
-    if (fullSteps % countAfter === 0) long = more && (await store.index.queued(longQueue)) === longQueue;
+    if (fullSteps % countAfter === 0) long = more && (await store.index.isQueued(longQueue));
     if (refused.length > 0) throw new Error(`The search index refused packets, which can't be found by search: ${refused.join(', ')}`);
     if (taken === 0) return idleMs;
     if (long) return 0;

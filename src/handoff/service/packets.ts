@@ -3,7 +3,7 @@ import { invalid, notFound, ServiceError } from '../../kit/errors.ts';
 import { isId, type NewId } from '../../kit/id.ts';
 import type { Tier } from '../model/common.ts';
 import type { ChainRequest, Claimant, CreateRequest, Packet, PatchRequest, RespondRequest } from '../model/packet.ts';
-import { type Command, chained, decide, entityTag, type AnyPacket, needsWhole, newPacket } from '../rules/packet.ts';
+import { type AnyPacket, type Command, chained, decide, entityTag, needsWhole, newPacket } from '../rules/packet.ts';
 import { dailyCap, dayOf, secondsToMidnight, type TierLimits } from '../rules/tiers.ts';
 import type { PacketText } from '../store/packets.ts';
 import type { Store } from '../store/store.ts';

@@ -54,8 +54,8 @@ export function createIndexing(database: Database<Tables>, thread: Thread<Search
     async all(tenantId: string): Promise<void> {
       const upTo = await lastQueued.first({ tenant_id: tenantId });
       if (upTo === undefined) return;
-      // Place by place, so that it comes to an end however much is queued meanwhile. A packet that changes while it is
-      // indexed is taken again; one that somebody else settles is not met.
+      // Place by place, so that it comes to an end however much is queued or changed meanwhile: each packet goes in as it
+      // was when this was asked, or later.
       let after: Place = { tenant_id: tenantId, packet_id: '' };
       for (;;) {
         const { taken, reached }: IndexStep = await step({ after, upTo });

@@ -17,9 +17,11 @@ export interface PacketPage {
 
 /** A run of packets in a list's order: their JSON texts, joined by commas. */
 interface Part {
-  /** Null when there are none. */
+  /** Null when there is nothing to tell. Large packets are left out where many are read. */
   text: string | null;
+  /** How many packets there are, and how many of them are in the text. */
   count: number;
+  told: number;
   /** The id of the last. */
   last: string;
 }
@@ -39,6 +41,10 @@ const shallowOffset = 1000;
 /** How many packets are read at once. */
 const partLimit = 50;
 
+/** Packets of more bytes than this are read a few at once: a text of fifty of the largest could not be held. */
+const largeBytes = 65_536;
+const few = 4;
+
 /** The most characters of one page, unless its first packet alone has more. */
 const maxPageLength = 16 * 1024 * 1024;
 
@@ -49,13 +55,18 @@ type Query = SelectQueryBuilder<Tables, 'packets', unknown>;
 type PageParams = { tenant_id: string; value: string; after: string; limit: number; offset: number };
 
 /** The packets that the query leads to, whole or in short: id and JSON text. */
-function textsOf(query: Query, whole: boolean) {
-  if (!whole) return query.select(['packets.id', shortText.as('text')]);
+function textsOf(query: Query, { full, fewer }: { full: boolean; fewer: boolean }) {
+  const text = full ? wholeText : shortText;
+  const bytes = full
+    ? sql`octet_length(packets.state) + octet_length(contents.content)`
+    : sql`octet_length(packets.state) + octet_length(packets.digest)`;
+  const told = fewer ? text : sql<string | null>`case when ${bytes} <= ${sql.lit(largeBytes)} then ${text} end`;
+  if (!full) return query.select(['packets.id', told.as('text')]);
   return query
     .innerJoin('contents', (join) =>
       join.onRef('contents.tenant_id', '=', 'packets.tenant_id').onRef('contents.packet_id', '=', 'packets.id'),
     )
-    .select(['packets.id', wholeText.as('text')]);
+    .select(['packets.id', told.as('text')]);
 }
 
 /** Reading lists, newest first: the order of ids, downwards, in every index. */
@@ -64,7 +75,12 @@ export function createPageReads(database: Database<Tables>) {
   const joined = (db: Kysely<Tables>, rows: ReturnType<typeof textsOf>) =>
     db
       .selectFrom(rows.as('rows'))
-      .select([sql<string | null>`string_agg(text, ',')`.as('text'), sql<number>`count(*)`.as('count'), sql<string>`min(id)`.as('last')]);
+      .select([
+        sql<string | null>`string_agg(text, ',')`.as('text'),
+        sql<number>`count(*)`.as('count'),
+        sql<number>`count(text)`.as('told'),
+        sql<string>`min(id)`.as('last'),
+      ]);
 
   // The pages people mostly ask for: one index answers them, from the right place, so they are compiled once.
   const shortPages = new Map<string, ReturnType<typeof shortPage>>();
@@ -72,11 +88,11 @@ export function createPageReads(database: Database<Tables>) {
     const query = db.selectFrom('packets').where('packets.tenant_id', '=', params.tenant_id);
     return column === undefined ? query : query.where(`packets.${column}`, '=', params.value);
   };
-  function shortPage(column: IndexedColumn | undefined, paged: boolean, full: boolean) {
+  function shortPage(column: IndexedColumn | undefined, paged: boolean, shape: { full: boolean; fewer: boolean }) {
     return database.query<PageParams, Part>((db, params) => {
       let query = ofColumn(db, params, column);
       if (paged) query = query.where('packets.id', '<', params.after);
-      return joined(db, textsOf(query.orderBy('packets.id', 'desc').limit(bound(params.limit)).offset(bound(params.offset)), full));
+      return joined(db, textsOf(query.orderBy('packets.id', 'desc').limit(bound(params.limit)).offset(bound(params.offset)), shape));
     });
   }
 
@@ -94,7 +110,7 @@ export function createPageReads(database: Database<Tables>) {
   /** Whether the page goes on behind a packet. */
   async function goesOn(tenantId: string, page: PacketPage, after: string): Promise<boolean> {
     const short = shortFilter(page.filter);
-    if (short === undefined) return (await part(tenantId, { ...page, limit: 1, offset: 0, after, full: false })).text !== null;
+    if (short === undefined) return Number((await part(tenantId, { ...page, limit: 1, offset: 0, after, full: false })).count) > 0;
     const query = nextOnes.get(`${short.column}`) ?? nextOne(short.column);
     nextOnes.set(`${short.column}`, query);
     return (await query.first({ tenant_id: tenantId, value: short.value ?? '', after, limit: 1, offset: 0 })) !== undefined;
@@ -102,16 +118,17 @@ export function createPageReads(database: Database<Tables>) {
 
   async function part(tenantId: string, { filter, limit, offset, after, full }: PacketPage): Promise<Part> {
     const short = shortFilter(filter);
+    const shape = { full, fewer: limit <= few };
     if (short !== undefined && offset <= shallowOffset) {
-      const key = `${short.column} ${after !== undefined} ${full}`;
-      const query = shortPages.get(key) ?? shortPage(short.column, after !== undefined, full);
+      const key = `${short.column} ${after !== undefined} ${full} ${shape.fewer}`;
+      const query = shortPages.get(key) ?? shortPage(short.column, after !== undefined, shape);
       shortPages.set(key, query);
       return (await query.first({ tenant_id: tenantId, value: short.value ?? '', after: after ?? '', limit, offset }))!;
     }
     const { longReads } = database;
     let query: Query = longReads.selectFrom('packets').where(matches(tenantId, filter));
     if (after !== undefined) query = query.where('packets.id', '<', after);
-    return joined(longReads, textsOf(query.orderBy('packets.id', 'desc').limit(limit).offset(offset), full)).executeTakeFirstOrThrow();
+    return joined(longReads, textsOf(query.orderBy('packets.id', 'desc').limit(limit).offset(offset), shape)).executeTakeFirstOrThrow();
   }
 
   /** A page, read in parts until there are enough packets or they are too large together: then `more` leads to the rest. */
@@ -121,15 +138,17 @@ export function createPageReads(database: Database<Tables>) {
     let left = page.limit;
     let rest: PacketPage = page;
     for (let limit = Math.min(partLimit, left); left > 0; limit = Math.min(limit, left)) {
-      const { text, count, last } = await part(tenantId, { ...rest, limit });
-      if (text === null) return { text: texts.join(','), last: rest.after, more: false };
-      if (size + text.length > maxPageLength && (limit > 1 || texts.length > 0)) {
-        if (limit === 1) return { text: texts.join(','), last: rest.after, more: true };
-        limit = limit >> 1;
+      const { text, count, told, last } = await part(tenantId, { ...rest, limit });
+      if (Number(count) === 0) return { text: texts.join(','), last: rest.after, more: false };
+      const length = text?.length ?? 0;
+      const tooLarge = size + length > maxPageLength;
+      if (limit > 1 && (tooLarge || Number(told) < Number(count))) {
+        limit = limit > few ? few : 1;
         continue;
       }
-      texts.push(text);
-      size += text.length;
+      if (tooLarge && texts.length > 0) return { text: texts.join(','), last: rest.after, more: true };
+      texts.push(text!);
+      size += length;
       left -= Number(count);
       rest = { ...page, offset: 0, after: last };
       if (Number(count) < limit) return { text: texts.join(','), last, more: false };

@@ -59,12 +59,13 @@ const beginning: Place = { tenant_id: '', packet_id: '' };
 /** Ids are lower-case letters, digits and dashes. */
 const ending: Place = { tenant_id: '~', packet_id: '~' };
 
-/** How many queued packets are read at once. */
+/** How many queued packets are read at once, and how many at first, while nothing is known of their size. */
 const readSize = 100;
+const firstRead = 8;
 
 /**
- * A step that has read this many characters takes no more: its packets are in memory, and nobody else writes while it
- * does.
+ * About how many characters of packets one step takes, unless one packet alone has more: they are in memory, and nobody
+ * else writes while their words are written.
  */
 const maxStepLength = 2_000_000;
 
@@ -80,13 +81,14 @@ interface Prepared {
 export interface Written {
   /** Packets that the database would not index; they are off the queue and can't be found. */
   readonly refused: readonly string[];
-  /** Up to where the queue was worked off: short of a packet that changed again meanwhile. */
+  /** The last packet that was taken. */
   readonly reached: Place | undefined;
 }
 
 /**
  * Writes the index behind the packets. `prepare` reads queued packets and makes their words; `write` puts those into
- * the index that have not changed since. Both belong to one caller at a time.
+ * the index. A packet that has changed meanwhile goes in as it was read and stays queued, so that nobody waits for one
+ * that never rests. Both belong to one caller at a time.
  */
 export function createIndexer(database: Database<Tables>) {
   let prepared: Prepared[] = [];
@@ -100,7 +102,8 @@ export function createIndexer(database: Database<Tables>) {
       let length = 0;
       let full = false;
       while (!full) {
-        const size = Math.min(readSize, limit - prepared.length);
+        const fitting = prepared.length === 0 ? firstRead : Math.floor((maxStepLength - length) / (length / prepared.length));
+        const size = Math.min(readSize, limit - prepared.length, Math.max(1, fitting));
         const rows = await queued(place, upTo, size);
         for (const { tenant_id, packet_id, revision, number, seq, content } of rows) {
           const text = content === null ? '' : indexText(database.name, number, readJson(`{${content}}`) as Searched);
@@ -118,32 +121,25 @@ export function createIndexer(database: Database<Tables>) {
     async write(): Promise<Written> {
       const rows = prepared;
       prepared = [];
+      const reached = rows.at(-1)?.key;
       try {
-        return { refused: [], reached: reached(rows, await writeRows(database, rows, true)) };
+        await writeRows(database, rows, true);
+        return { refused: [], reached };
       } catch (error) {
         if (database.isUnavailable(error)) throw error;
       }
-      const changed: Prepared[] = [];
       const refused: string[] = [];
       for (const row of rows) {
         try {
-          changed.push(...(await writeRows(database, [row], true)));
+          await writeRows(database, [row], true);
         } catch (error) {
           if (database.isUnavailable(error)) throw error;
-          const changedToo = await writeRows(database, [row], false);
-          if (changedToo.length > 0) changed.push(row);
-          else refused.push(row.key.packet_id);
+          for (const { key } of await writeRows(database, [row], false)) refused.push(key.packet_id);
         }
       }
-      return { refused, reached: reached(rows, changed) };
+      return { refused, reached };
     },
   };
-}
-
-/** The place of the last row before the first of those that changed, which stay queued. */
-function reached(rows: readonly Prepared[], changed: readonly Prepared[]): Place | undefined {
-  const first = changed[0];
-  return (first === undefined ? rows.at(-1) : rows[rows.indexOf(first) - 1])?.key;
 }
 
 /** Reads a stretch of the queue with what of the packets is indexed. */
@@ -194,7 +190,7 @@ interface QueueRow {
   content: string | null;
 }
 
-/** Takes the rows off the queue and, if asked, into the index; gives those that changed since they were read. */
+/** Takes the rows into the index, if asked, and off the queue, where they have not changed; gives those it took off. */
 async function writeRows(database: Database<Tables>, rows: readonly Prepared[], indexed: boolean): Promise<Prepared[]> {
   return database.session(async (session) => {
     const queued = await session.find(
@@ -208,13 +204,13 @@ async function writeRows(database: Database<Tables>, rows: readonly Prepared[], 
     for (const row of rows) {
       const revision = revisions.get(`${row.key.tenant_id} ${row.key.packet_id}`);
       if (revision === row.revision) current.push(row);
-      // What changed again since it was read stays queued and is read again; what is not there, somebody else settled.
+      // What changed since it was read stays queued and is read again; what is not there, somebody else settled.
       else if (revision !== undefined) changed.push(row);
     }
     // FTS5 begins a new piece of its index at every number that is lower than the one before: with many tenants in the
     // queue that would be most of them.
-    const present = indexed ? current.filter(({ seq }) => seq !== null).sort((one, other) => one.seq! - other.seq!) : [];
-    const outdated = present.filter(({ revision }) => revision > 1);
+    const present = indexed ? [...current, ...changed].filter(({ seq }) => seq !== null).sort((one, other) => one.seq! - other.seq!) : [];
+    const outdated = present.filter((row) => row.revision > 1 || changed.includes(row));
     await session.remove(
       'search_queue',
       current.map(({ key }) => key),
@@ -227,7 +223,7 @@ async function writeRows(database: Database<Tables>, rows: readonly Prepared[], 
       'search_index',
       present.map(({ seq, text }) => ({ rowid: seq, words: text })),
     );
-    return changed;
+    return current;
   });
 }
 
@@ -263,6 +259,17 @@ export function createSearchReads(database: Database<Tables>) {
       return Number((await database.longReads.selectFrom(some).select(sql<number>`count(*)`.as('count')).executeTakeFirstOrThrow()).count);
     },
 
+    /** Whether at least so many packets wait to be indexed: a short read, which waits for no other. */
+    async isQueued(count: number): Promise<boolean> {
+      const rows = await database.reads
+        .selectFrom('search_queue')
+        .select('tenant_id')
+        .limit(1)
+        .offset(count - 1)
+        .execute();
+      return rows.length > 0;
+    },
+
     /** The packets that have all the phrases, best match first, and how many they are. */
     async search(
       tenantId: string,
@@ -281,8 +288,11 @@ export function createSearchReads(database: Database<Tables>) {
         .$if(filtered, (query) =>
           query.innerJoin('packets', 'packets.seq', 'search_index.rowid').where(matches(tenantId, filter) as never),
         );
+      // A phrase is dear to look for, so it is counted where it is found; words are counted faster by themselves.
+      const isPhrase = phrases.some(({ length }) => length > 1);
+      const matchCount = isPhrase ? sql<number>`count(*) over ()` : sql<number>`0`;
       const best = all
-        .select(['search_index.rowid', place.as('place')])
+        .select(['search_index.rowid', place.as('place'), matchCount.as('matches')])
         .orderBy(sorted)
         .limit(limit)
         .offset(offset)
@@ -292,16 +302,21 @@ export function createSearchReads(database: Database<Tables>) {
         .selectFrom(best)
         .crossJoin('packets')
         .crossJoin('contents')
-        .select([shortText.as('summary'), sql<string>`'{' || contents.content || '}'`.as('content')])
+        .select([shortText.as('summary'), sql<string>`'{' || contents.content || '}'`.as('content'), 'best.matches'])
         .where('packets.tenant_id', '=', tenantId)
         .whereRef('packets.seq', '=', 'best.rowid')
         .whereRef('contents.tenant_id', '=', 'packets.tenant_id')
         .whereRef('contents.packet_id', '=', 'packets.id')
         .orderBy('best.place')
         .orderBy('best.rowid', equals);
-      const count = all.select(sql<number>`count(*)`.as('count'));
-      const [rows, counted] = await Promise.all([page.execute(), count.executeTakeFirstOrThrow()]);
-      return { rows, total: Number(counted.count) };
+      const count = async () => Number((await all.select(sql<number>`count(*)`.as('count')).executeTakeFirstOrThrow()).count);
+      if (!isPhrase) {
+        const [rows, total] = await Promise.all([page.execute(), count()]);
+        return { rows, total };
+      }
+      const rows = await page.execute();
+      // Behind the last page nothing tells how many there are.
+      return { rows, total: rows[0] === undefined ? await count() : Number(rows[0].matches) };
     },
   };
 }

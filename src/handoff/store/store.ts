@@ -37,7 +37,8 @@ export async function openStore({ databaseUrl, clock, newId }: StoreParts) {
   const entry = new URL(import.meta.url.endsWith('.ts') ? './search-thread.ts' : './search-thread.js', import.meta.url);
   const thread = shared ? startThread<SearchTasks>(entry, { databaseUrl }) : undefined;
   // Long reads have a thread of their own: the index is written in a turn of ours, which must not wait behind them.
-  const reader = shared && databaseUrl.startsWith('sqlite') ? startThread<SearchTasks>(entry, { databaseUrl }) : undefined;
+  const reader =
+    shared && databaseUrl.startsWith('sqlite') ? startThread<SearchTasks>(entry, { databaseUrl }, { patient: true }) : undefined;
   if (reader !== undefined) await migrating.close();
   const database =
     reader === undefined ? migrating : openDatabase<Tables>(databaseUrl, (sql, parameters) => reader.call('read', { sql, parameters }));
@@ -86,7 +87,7 @@ export async function openStore({ databaseUrl, clock, newId }: StoreParts) {
     access: createAccessStore(database),
     /** Packets of any tenant that a job must look at. */
     sweep: { due: packets.due, unclaimed: packets.unclaimed },
-    index: { step: indexing.step, queued: search.queued },
+    index: { step: indexing.step, queued: search.queued, isQueued: search.isQueued },
     countInStatuses: packets.countInStatuses,
     /** Forgets answers older than the moment, and the day counters before the day; up to `limit` of each. */
     async prune(before: Date, day: string, limit: number): Promise<number> {

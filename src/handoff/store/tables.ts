@@ -8,7 +8,7 @@ export interface Tables {
   api_keys: ApiKeyTable;
   versions: { name: string; value: number };
   packets: PacketTable;
-  /** The content of packets, apart from what their life changes: a claim neither reads nor writes the long part. */
+  /** The content of packets, apart from what their life changes: a claim does not write the long part, nor parse it. */
   contents: { tenant_id: string; packet_id: string; content: string };
   packet_tags: { tenant_id: string; tag: string; packet_id: string };
   events: EventTable;

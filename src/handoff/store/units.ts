@@ -33,7 +33,7 @@ export interface Remembered {
 export interface Unit<T> {
   /** Packets to lock. */
   readonly packets?: readonly string[];
-  /** Whether the packets are wanted with their content. Without it they come in short, which is cheaper to read. */
+  /** Whether the packets are wanted with their content. Else they come in short, and their content is not parsed. */
   readonly whole?: boolean;
   /** The UTC day whose count of packets is capped, and so locked. */
   readonly cappedDay?: string;

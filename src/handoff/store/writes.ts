@@ -1,5 +1,5 @@
 import type { Row, Session } from '../../kit/sql/dialect.ts';
-import { dueAt, type AnyPacket } from '../rules/packet.ts';
+import { type AnyPacket, dueAt } from '../rules/packet.ts';
 import type { PacketParts } from '../rules/text.ts';
 import type { Remembered } from './units.ts';
 

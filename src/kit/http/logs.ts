@@ -30,6 +30,8 @@ export function standardOutput(): LogOutput {
   };
   setInterval(pass, waitMs).unref();
   process.on('exit', () => {
+    // From here on nothing is written that was not written at once.
+    Object.assign(output, { sync: true });
     pass();
     output.flushSync();
   });

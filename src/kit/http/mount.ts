@@ -235,9 +235,11 @@ function readBody(payload: IncomingMessage, limit: number, announced: number, do
     finish(tooLarge(limit));
   });
   payload.on('end', () => finish(null, chunks.length === 1 ? chunks[0]! : Buffer.concat(chunks)));
-  payload.on('error', finish);
+  // A sender that hangs up is no failure of ours: Node tells of it by an error, then by the end.
+  const cutOff = () => finish(new ServiceError('VALIDATION_ERROR', 'The body ended too early.'));
+  payload.on('error', cutOff);
   payload.on('close', () => {
-    if (!payload.complete) finish(new ServiceError('VALIDATION_ERROR', 'The body ended too early.'));
+    if (!payload.complete) cutOff();
   });
 }
 

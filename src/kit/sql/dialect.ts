@@ -58,10 +58,10 @@ export interface Database<Tables> {
   /** A query of the hot path, compiled once. */
   query<Params extends Row, Result>(build: (db: Kysely<Tables>, params: Parameters<Params>) => Compilable<Result>): Query<Params, Result>;
   /**
-   * Begins a view that the reads of this turn of the event loop share, where that saves something. To be called when a
-   * request arrives, and only then: what has arrived by the same turn was asked before the view began, so that nobody
-   * is answered with what is older than the question. Gives whether a view began; if not, the one that was begun in
-   * this turn is still open, and what was read in it still holds.
+   * Begins a view that the reads of this turn of the event loop share, where that saves something. It ends with the
+   * turn and before each commit of this program, so that who was answered finds what was answered. What another
+   * program commits to the same file is seen a turn later at the most. Gives whether a view began; if not, the one that
+   * was begun in this turn is still open, and what was read in it still holds.
    */
   beginView(): boolean;
   /** A transaction of single statements, for what is not on the hot path. Only SQL is awaited in it. */

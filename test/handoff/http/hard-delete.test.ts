@@ -47,6 +47,26 @@ for (const store of stores) {
       assert.deepEqual(await totals(), [2, 1, 1, 0, 2, 2]);
     });
 
+    test('large packets stand in a page among small ones, each once and in its place, in both views', async (t) => {
+      const service = await startService(t, { store });
+      const ids: string[] = [];
+      for (let index = 0; index < 12; index += 1) {
+        const summary = index % 5 === 2 ? 'word '.repeat(20_000) : 'small';
+        ids.unshift((await createPacket(service, { context: { summary } })).id);
+      }
+      for (const view of ['summary', 'full']) {
+        const seen: string[] = [];
+        let cursor = '';
+        do {
+          const page = await service.call('GET', `/packets?view=${view}&limit=7${cursor === '' ? '' : `&cursor=${cursor}`}`);
+          assert.equal(page.status, 200);
+          seen.push(...page.body.packets.map((packet: { id: string }) => packet.id));
+          cursor = page.body.next_cursor ?? '';
+        } while (cursor !== '');
+        assert.deepEqual(seen, ids);
+      }
+    });
+
     test('a page of very large packets ends early and leads to the rest', async (t) => {
       const service = await startService(t, { store, settings: { SERVICE_PACKET_BYTES_BUSINESS: '16777216' } });
       const summary = 'word '.repeat(1_500_000);

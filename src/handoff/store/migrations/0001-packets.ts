@@ -2,7 +2,7 @@ import type { Migration } from '../../../kit/sql/migrate.ts';
 
 /** The schema the service began with. */
 export const packets: Migration = {
-  name: '0001-packets',
+  name: '0001-packets-and-contents',
   up(database) {
     const sqlite = database === 'sqlite';
     const serial = sqlite ? 'integer primary key autoincrement' : 'bigint generated always as identity primary key';
