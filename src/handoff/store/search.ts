@@ -1,4 +1,4 @@
-import { sql } from 'kysely';
+import { type SelectQueryBuilder, sql } from 'kysely';
 
 import { readJson } from '../../kit/json.ts';
 import { bound, type Database } from '../../kit/sql/dialect.ts';
@@ -227,6 +227,9 @@ async function writeRows(database: Database<Tables>, rows: readonly Prepared[], 
   });
 }
 
+/** The rows of the index that match best: their place, and how many match in all where that is known with them. */
+type Best = SelectQueryBuilder<Tables, 'search_index', { rowid: number; place: number; matches: number }>;
+
 /** Reading the index. */
 export function createSearchReads(database: Database<Tables>) {
   const tenantNumber = database.query<{ id: string }, { number: number }>((db, { id }) =>
@@ -252,6 +255,25 @@ export function createSearchReads(database: Database<Tables>) {
     };
   }
 
+  /** The packets of the best matches, in their order. */
+  function packetsOf(tenantId: string, best: Best, equals: 'asc' | 'desc') {
+    return (
+      database.longReads
+        // Crossed, so that SQLite goes from the few best to their packets and not the other way round.
+        .selectFrom(best.as('best'))
+        .crossJoin('packets')
+        .crossJoin('contents')
+        .select([shortText.as('summary'), sql<string>`'{' || contents.content || '}'`.as('content'), 'best.matches'])
+        .where('packets.tenant_id', '=', tenantId)
+        .whereRef('packets.seq', '=', 'best.rowid')
+        .whereRef('contents.tenant_id', '=', 'packets.tenant_id')
+        .whereRef('contents.packet_id', '=', 'packets.id')
+        .orderBy('best.place')
+        .orderBy('best.rowid', equals)
+        .execute()
+    );
+  }
+
   return {
     /** How many packets wait to be indexed; counted no further than `most`. */
     async queued(most: number): Promise<number> {
@@ -275,46 +297,31 @@ export function createSearchReads(database: Database<Tables>) {
       tenantId: string,
       phrases: readonly (readonly string[])[],
       filter: PacketFilter,
-      { limit, offset }: { limit: number; offset: number },
+      page: { limit: number; offset: number },
     ): Promise<{ rows: Found[]; total: number }> {
       const tenant = await tenantNumber.first({ id: tenantId });
       if (tenant === undefined) return { rows: [], total: 0 };
-      const { condition, place, sorted, equals } = found(tenant.number, phrases);
+      const match = found(tenant.number, phrases);
       // Words are the tenant's own, so without a filter the index alone can rank and count.
-      const filtered = Object.keys(filter).length > 0;
       const all = database.longReads
         .selectFrom('search_index')
-        .where(condition)
-        .$if(filtered, (query) =>
+        .where(match.condition)
+        .$if(Object.keys(filter).length > 0, (query) =>
           query.innerJoin('packets', 'packets.seq', 'search_index.rowid').where(matches(tenantId, filter) as never),
         );
+      const count = async () => Number((await all.select(sql<number>`count(*)`.as('count')).executeTakeFirstOrThrow()).count);
       // A phrase is dear to look for, so it is counted where it is found; words are counted faster by themselves.
       const isPhrase = phrases.some(({ length }) => length > 1);
-      const matchCount = isPhrase ? sql<number>`count(*) over ()` : sql<number>`0`;
       const best = all
-        .select(['search_index.rowid', place.as('place'), matchCount.as('matches')])
-        .orderBy(sorted)
-        .limit(limit)
-        .offset(offset)
-        .as('best');
-      const page = database.longReads
-        // Crossed, so that SQLite goes from the few best to their packets and not the other way round.
-        .selectFrom(best)
-        .crossJoin('packets')
-        .crossJoin('contents')
-        .select([shortText.as('summary'), sql<string>`'{' || contents.content || '}'`.as('content'), 'best.matches'])
-        .where('packets.tenant_id', '=', tenantId)
-        .whereRef('packets.seq', '=', 'best.rowid')
-        .whereRef('contents.tenant_id', '=', 'packets.tenant_id')
-        .whereRef('contents.packet_id', '=', 'packets.id')
-        .orderBy('best.place')
-        .orderBy('best.rowid', equals);
-      const count = async () => Number((await all.select(sql<number>`count(*)`.as('count')).executeTakeFirstOrThrow()).count);
+        .select(['search_index.rowid', match.place.as('place'), (isPhrase ? sql<number>`count(*) over ()` : sql<number>`0`).as('matches')])
+        .orderBy(match.sorted)
+        .limit(page.limit)
+        .offset(page.offset);
       if (!isPhrase) {
-        const [rows, total] = await Promise.all([page.execute(), count()]);
+        const [rows, total] = await Promise.all([packetsOf(tenantId, best, match.equals), count()]);
         return { rows, total };
       }
-      const rows = await page.execute();
+      const rows = await packetsOf(tenantId, best, match.equals);
       // Behind the last page nothing tells how many there are.
       return { rows, total: rows[0] === undefined ? await count() : Number(rows[0].matches) };
     },
