@@ -197,7 +197,8 @@ export class PacketModel {
     const wanted = phrases.map((phrase) => ` ${tokensOf(phrase).join(' ')} `);
     const passing = [...this.#packets.values()].filter((packet) => {
       const told = [packet.summary, ...packet.decisions.map((decision) => `${decision} because`)];
-      const text = ` ${told.flatMap(tokensOf).join(' ')} `;
+      // Part by part: a phrase never runs from one into the next.
+      const text = told.map((part) => ` ${tokensOf(part).join(' ')} `).join('_');
       return (
         wanted.every((phrase) => text.includes(phrase)) &&
         (status === undefined || packet.status === status) &&
