@@ -16,6 +16,7 @@ import { phrasesOf, searchableTexts, snippetOf } from '../rules/words.ts';
 import type { Caller } from '../service/access.ts';
 import type { BatchItem, CreateOptions, Made, PacketService } from '../service/packets.ts';
 import type { PacketFilter, PacketText } from '../store/packets.ts';
+import type { PacketTexts } from '../store/pages.ts';
 import type { Store } from '../store/store.ts';
 import type { Idempotency } from '../store/units.ts';
 import { filterOf, statusesOf } from './query.ts';
@@ -137,20 +138,20 @@ export function mountPackets({ mount, store, packets, batchMax, itemLimit }: Pac
 /** How many characters of packets are looked through for snippets in one go. */
 const snippetCharacters = 256 * 1024;
 
-async function listPage(
+function listPage(
   store: Store,
   caller: Caller,
   { limit, offset, cursor, view }: Pick<PacketQuery, 'limit' | 'offset' | 'cursor' | 'view'>,
   filter: PacketFilter,
-): Promise<JsonText> {
+): Awaitable<JsonText> {
   if (cursor !== undefined && offset > 0) throw invalid('cursor', 'cursor and offset exclude one another.');
   const scope = `${caller.tenant_id} ${JSON.stringify(filter)}`;
   const after = cursor === undefined ? undefined : readCursor(scope, cursor);
   if (after !== undefined && !isId(after)) throw invalid('cursor', 'This cursor does not belong to this list.');
-  const { text, last, more, total } = await store
-    .of(caller.tenant_id)
-    .packets.page({ filter, limit, offset, full: view === 'full', ...(after === undefined ? {} : { after }) });
-  return page(text, { total, limit, offset, next_cursor: more && last !== undefined ? writeCursor(scope, last) : null });
+  const answer = ({ text, last, more, total }: PacketTexts) =>
+    page(text, { total, limit, offset, next_cursor: more && last !== undefined ? writeCursor(scope, last) : null });
+  const found = store.of(caller.tenant_id).packets.page({ filter, limit, offset, full: view === 'full', after });
+  return found instanceof Promise ? found.then(answer) : answer(found);
 }
 
 /** A page of packets that are JSON text already, joined by commas. */

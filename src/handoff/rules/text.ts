@@ -2,15 +2,15 @@ import type { Packet } from '../model/packet.ts';
 import type { AnyPacket } from './packet.ts';
 
 /**
- * A packet as JSON text, in the parts in which it is kept. Each is a run of members without the braces around them, so
- * that the packet and its summary are put together, and taken apart again, without reading them.
+ * A packet as JSON text, in the parts in which it is kept: one beginning and two ends, so that the packet and its summary
+ * are put together, and taken apart again, without reading them.
  */
 export interface PacketParts {
-  /** What the packet's life changes: all but its content. */
+  /** The beginning: what the packet's life changes, all but its content. From the opening brace to the comma at the seam. */
   readonly state: string;
-  /** What a list says of the content: its summary, and how many there are of each of its items. */
+  /** The end in lists: the content's summary, and how many there are of each of its items. With the closing brace. */
   readonly digest: string;
-  /** The content: context, decisions, actions and dependencies. */
+  /** The end of the whole packet: context, decisions, actions and dependencies. With the closing brace. */
   readonly content: string;
 }
 
@@ -28,8 +28,8 @@ export function partsOf(packet: Packet): PacketParts {
   };
   return {
     state: stateOf(packet),
-    digest: membersOf({ context: { summary: context.summary }, counts }),
-    content: membersOf({ context, decisions, actions, dependencies }),
+    digest: endOf({ context: { summary: context.summary }, counts }),
+    content: endOf({ context, decisions, actions, dependencies }),
   };
 }
 
@@ -51,19 +51,19 @@ export function stateOf(packet: AnyPacket): string {
     updated_at,
     _links,
   };
-  return membersOf(moving);
+  return `${JSON.stringify(moving).slice(0, -1)},`;
 }
 
-function membersOf(value: object): string {
-  return JSON.stringify(value).slice(1, -1);
+function endOf(members: object): string {
+  return JSON.stringify(members).slice(1);
 }
 
 /** The packet as it goes out, as JSON text. */
 export function packetText({ state, content }: Pick<PacketParts, 'state' | 'content'>): string {
-  return `{${state},${content}}`;
+  return state + content;
 }
 
 /** The packet as lists show it, as JSON text. */
 export function summaryText({ state, digest }: Pick<PacketParts, 'state' | 'digest'>): string {
-  return `{${state},${digest}}`;
+  return state + digest;
 }

@@ -24,9 +24,9 @@ export interface PacketText {
 }
 
 /** The JSON text of a packet as lists show it, put together where it is read. */
-export const shortText = sql<string>`'{' || packets.state || ',' || packets.digest || '}'`;
+export const shortText = sql<string>`packets.state || packets.digest`;
 /** The JSON text of a whole packet, put together where it is read. */
-export const wholeText = sql<string>`'{' || packets.state || ',' || contents.content || '}'`;
+export const wholeText = sql<string>`packets.state || contents.content`;
 
 /** Reading packets. Ids begin with the time, so newest first is the order of ids, downwards, in every index. */
 export function createPacketReads(database: Database<Tables>) {

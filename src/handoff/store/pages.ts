@@ -1,8 +1,10 @@
 import { type Kysely, type SelectQueryBuilder, sql } from 'kysely';
 
+import type { Awaitable } from '../../kit/awaitable.ts';
 import { bound, type Database } from '../../kit/sql/dialect.ts';
 import { matches, type PacketFilter, shortText, wholeText } from './packets.ts';
 import type { Tables } from './tables.ts';
+import { createTotals, oneRange, sumOf } from './totals.ts';
 
 /** A page of a list that is asked for. */
 export interface PacketPage {
@@ -10,20 +12,24 @@ export interface PacketPage {
   readonly limit: number;
   readonly offset: number;
   /** The id of the last packet of the page before. */
-  readonly after?: string;
+  readonly after?: string | undefined;
   /** Whole packets instead of summaries. */
   readonly full: boolean;
 }
 
-/** A run of packets in a list's order: their JSON texts, joined by commas. */
+/** A run of packets in a list's order, and what stands behind it. */
 interface Part {
-  /** Null when there is nothing to tell. Large packets are left out where many are read. */
+  /** Their JSON texts, joined by commas; null when there is nothing to tell. Large packets are left out where many are read. */
   text: string | null;
   /** How many packets there are, and how many of them are in the text. */
   count: number;
   told: number;
-  /** The id of the last. */
-  last: string;
+  /** The id of the last; null when there is none. */
+  last: string | null;
+  /** Whether the list goes on behind the last: 0 or 1. */
+  more: number;
+  /** The sum of the counters that were asked for. */
+  total: number | null;
 }
 
 /** A page of packets. */
@@ -33,6 +39,8 @@ export interface PacketTexts {
   /** The id of the last packet; undefined when there is none. */
   readonly last: string | undefined;
   readonly more: boolean;
+  /** How many packets the list has in all. */
+  readonly total: number;
 }
 
 /** Pages that begin deeper than this are read off this thread: every row passed over costs. */
@@ -52,7 +60,7 @@ const indexed = { status: 'status', source_agent: 'source_agent', target_agent: 
 type IndexedColumn = keyof typeof indexed;
 type Query = SelectQueryBuilder<Tables, 'packets', unknown>;
 
-type PageParams = { tenant_id: string; value: string; after: string; limit: number; offset: number };
+type PageParams = { tenant_id: string; value: string; after: string; limit: number; offset: number; from: string; to: string };
 
 /** The packets that the query leads to, whole or in short: id and JSON text. */
 function textsOf(query: Query, { full, fewer }: { full: boolean; fewer: boolean }) {
@@ -69,92 +77,111 @@ function textsOf(query: Query, { full, fewer }: { full: boolean; fewer: boolean 
     .select(['packets.id', told.as('text')]);
 }
 
+/** Counters that give nothing: the total is counted otherwise. */
+const noCounters = { from: '~', to: '' };
+
 /** Reading lists, newest first: the order of ids, downwards, in every index. */
 export function createPageReads(database: Database<Tables>) {
-  // One text for all is much cheaper to hand over than a row each. The rows come in the order of the inner query.
-  const joined = (db: Kysely<Tables>, rows: ReturnType<typeof textsOf>) =>
-    db
+  const totals = createTotals(database);
+
+  /** A part in one row, since one text for all is much cheaper to hand over than a row each. Rows come in their query's order. */
+  function partOf(
+    db: Kysely<Tables>,
+    rows: ReturnType<typeof textsOf>,
+    behind: Query,
+    counters: Pick<PageParams, 'tenant_id' | 'from' | 'to'>,
+  ) {
+    const joined = db
       .selectFrom(rows.as('rows'))
       .select([
         sql<string | null>`string_agg(text, ',')`.as('text'),
         sql<number>`count(*)`.as('count'),
         sql<number>`count(text)`.as('told'),
-        sql<string>`min(id)`.as('last'),
+        sql<string | null>`min(id)`.as('last'),
       ]);
+    const next = behind.select(sql`1`.as('one')).where('packets.id', '<', sql.ref<string>('part.last'));
+    return db
+      .selectFrom(joined.as('part'))
+      .selectAll('part')
+      .select((eb) => [
+        eb.case().when(eb.exists(next)).then(sql.lit(1)).else(sql.lit(0)).end().as('more'),
+        sumOf(db, counters.tenant_id, counters.from, counters.to).as('total'),
+      ]);
+  }
 
   // The pages people mostly ask for: one index answers them, from the right place, so they are compiled once.
   const shortPages = new Map<string, ReturnType<typeof shortPage>>();
-  const ofColumn = (db: Kysely<Tables>, params: PageParams, column: IndexedColumn | undefined): Query => {
-    const query = db.selectFrom('packets').where('packets.tenant_id', '=', params.tenant_id);
-    return column === undefined ? query : query.where(`packets.${column}`, '=', params.value);
-  };
   function shortPage(column: IndexedColumn | undefined, paged: boolean, shape: { full: boolean; fewer: boolean }) {
     return database.query<PageParams, Part>((db, params) => {
-      let query = ofColumn(db, params, column);
-      if (paged) query = query.where('packets.id', '<', params.after);
-      return joined(db, textsOf(query.orderBy('packets.id', 'desc').limit(bound(params.limit)).offset(bound(params.offset)), shape));
+      const listed = () => {
+        const query: Query = db.selectFrom('packets').where('packets.tenant_id', '=', params.tenant_id);
+        return column === undefined ? query : query.where(`packets.${column}`, '=', params.value);
+      };
+      const rest = paged ? listed().where('packets.id', '<', params.after) : listed();
+      const rows = rest.orderBy('packets.id', 'desc').limit(bound(params.limit)).offset(bound(params.offset));
+      return partOf(db, textsOf(rows, shape), listed(), params);
     });
   }
 
-  const nextOnes = new Map<string, ReturnType<typeof nextOne>>();
-  function nextOne(column: IndexedColumn | undefined) {
-    return database.query<PageParams, { id: string }>((db, params) =>
-      ofColumn(db, params, column)
-        .where('packets.id', '<', params.after)
-        .select('packets.id')
-        .orderBy('packets.id', 'desc')
-        .limit(sql.lit(1)),
-    );
-  }
-
-  /** Whether the page goes on behind a packet. */
-  async function goesOn(tenantId: string, page: PacketPage, after: string): Promise<boolean> {
-    const short = shortFilter(page.filter);
-    if (short === undefined) return Number((await part(tenantId, { ...page, limit: 1, offset: 0, after, full: false })).count) > 0;
-    const query = nextOnes.get(`${short.column}`) ?? nextOne(short.column);
-    nextOnes.set(`${short.column}`, query);
-    return (await query.first({ tenant_id: tenantId, value: short.value ?? '', after, limit: 1, offset: 0 })) !== undefined;
-  }
-
-  async function part(tenantId: string, { filter, limit, offset, after, full }: PacketPage): Promise<Part> {
+  function part(tenantId: string, { filter, limit, offset, after, full }: PacketPage): Awaitable<Part> {
     const short = shortFilter(filter);
     const shape = { full, fewer: limit <= few };
+    const counters = { tenant_id: tenantId, ...(oneRange(filter) ?? noCounters) };
     if (short !== undefined && offset <= shallowOffset) {
       const key = `${short.column} ${after !== undefined} ${full} ${shape.fewer}`;
       const query = shortPages.get(key) ?? shortPage(short.column, after !== undefined, shape);
       shortPages.set(key, query);
-      return (await query.first({ tenant_id: tenantId, value: short.value ?? '', after: after ?? '', limit, offset }))!;
+      return query.first({ ...counters, value: short.value ?? '', after: after ?? '', limit, offset }) as Awaitable<Part>;
     }
     const { longReads } = database;
-    let query: Query = longReads.selectFrom('packets').where(matches(tenantId, filter));
-    if (after !== undefined) query = query.where('packets.id', '<', after);
-    return joined(longReads, textsOf(query.orderBy('packets.id', 'desc').limit(limit).offset(offset), shape)).executeTakeFirstOrThrow();
+    const listed = (): Query => longReads.selectFrom('packets').where(matches(tenantId, filter));
+    const rest = after === undefined ? listed() : listed().where('packets.id', '<', after);
+    const rows = rest.orderBy('packets.id', 'desc').limit(limit).offset(offset);
+    return partOf(longReads, textsOf(rows, shape), listed(), counters).executeTakeFirstOrThrow();
   }
 
-  /** A page, read in parts until there are enough packets or they are too large together: then `more` leads to the rest. */
-  async function page(tenantId: string, page: PacketPage): Promise<PacketTexts> {
+  /** The rest of a page whose first part is read, part by part, until there are enough packets or they are too large together. */
+  async function goOn(tenantId: string, page: PacketPage, first: Part, firstLimit: number): Promise<Omit<PacketTexts, 'total'>> {
     const texts: string[] = [];
     let size = 0;
     let left = page.limit;
-    let rest: PacketPage = page;
-    for (let limit = Math.min(partLimit, left); left > 0; limit = Math.min(limit, left)) {
-      const { text, count, told, last } = await part(tenantId, { ...rest, limit });
-      if (Number(count) === 0) return { text: texts.join(','), last: rest.after, more: false };
-      const length = text?.length ?? 0;
+    let rest = page;
+    let found = first;
+    let limit = firstLimit;
+    for (;;) {
+      const length = found.text?.length ?? 0;
       const tooLarge = size + length > maxPageLength;
-      if (limit > 1 && (tooLarge || Number(told) < Number(count))) {
+      if (limit > 1 && (tooLarge || Number(found.told) < Number(found.count))) {
         limit = limit > few ? few : 1;
-        continue;
+      } else if (tooLarge && texts.length > 0) {
+        return { text: texts.join(','), last: rest.after, more: true };
+      } else {
+        if (found.text !== null) texts.push(found.text);
+        size += length;
+        left -= Number(found.count);
+        rest = { ...page, offset: 0, after: found.last ?? rest.after };
+        limit = Math.min(limit, left);
+        if (limit === 0 || found.more === 0) return { text: texts.join(','), last: rest.after, more: found.more === 1 };
       }
-      if (tooLarge && texts.length > 0) return { text: texts.join(','), last: rest.after, more: true };
-      texts.push(text!);
-      size += length;
-      left -= Number(count);
-      rest = { ...page, offset: 0, after: last };
-      if (Number(count) < limit) return { text: texts.join(','), last, more: false };
+      found = await part(tenantId, { ...rest, limit });
     }
-    const last = rest.after!;
-    return { text: texts.join(','), last, more: await goesOn(tenantId, page, last) };
+  }
+
+  /** A page; it ends early, and `more` leads to the rest, when its packets are too large together. */
+  function page(tenantId: string, page: PacketPage): Awaitable<PacketTexts> {
+    const limit = Math.min(partLimit, page.limit);
+    const counted = oneRange(page.filter) !== undefined;
+    const finish = (first: Part): Awaitable<PacketTexts> => {
+      const { text, count, told, last, more, total } = first;
+      const whole = Number(told) === Number(count) && (text?.length ?? 0) <= maxPageLength && (limit === page.limit || more === 0);
+      // Most pages are one part, and wait for nothing.
+      if (whole && counted) return { text: text ?? '', last: last ?? page.after, more: more === 1, total: Number(total) };
+      return Promise.all([goOn(tenantId, page, first, limit), counted ? Number(total) : totals.total(tenantId, page.filter)]).then(
+        ([texts, total]) => ({ ...texts, total }),
+      );
+    };
+    const first = part(tenantId, { ...page, limit });
+    return first instanceof Promise ? first.then(finish) : finish(first);
   }
 
   return { page };

@@ -106,7 +106,7 @@ export function createIndexer(database: Database<Tables>) {
         const size = Math.min(readSize, limit - prepared.length, Math.max(1, fitting));
         const rows = await queued(place, upTo, size);
         for (const { tenant_id, packet_id, revision, number, seq, content } of rows) {
-          const text = content === null ? '' : indexText(database.name, number, readJson(`{${content}}`) as Searched);
+          const text = content === null ? '' : indexText(database.name, number, readJson(`{${content}`) as Searched);
           prepared.push({ key: { tenant_id, packet_id }, revision, seq, text });
           length += content?.length ?? 0;
         }
@@ -149,9 +149,6 @@ function createQueueRead(database: Database<Tables>) {
     db
       .selectFrom('search_queue')
       .innerJoin('tenants', 'tenants.id', 'search_queue.tenant_id')
-      .leftJoin('packets', (join) =>
-        join.onRef('packets.tenant_id', '=', 'search_queue.tenant_id').onRef('packets.id', '=', 'search_queue.packet_id'),
-      )
       .leftJoin('contents', (join) =>
         join.onRef('contents.tenant_id', '=', 'search_queue.tenant_id').onRef('contents.packet_id', '=', 'search_queue.packet_id'),
       )
@@ -160,7 +157,7 @@ function createQueueRead(database: Database<Tables>) {
         'search_queue.packet_id',
         'search_queue.revision',
         'tenants.number',
-        'packets.seq',
+        'contents.seq',
         'contents.content',
       ])
       .where(sql<boolean>`${place} > (${params.after_tenant}, ${params.after_packet})`)
@@ -261,13 +258,12 @@ export function createSearchReads(database: Database<Tables>) {
       database.longReads
         // Crossed, so that SQLite goes from the few best to their packets and not the other way round.
         .selectFrom(best.as('best'))
-        .crossJoin('packets')
         .crossJoin('contents')
-        .select([shortText.as('summary'), sql<string>`'{' || contents.content || '}'`.as('content'), 'best.matches'])
+        .crossJoin('packets')
+        .select([shortText.as('summary'), sql<string>`'{' || contents.content`.as('content'), 'best.matches'])
         .where('packets.tenant_id', '=', tenantId)
-        .whereRef('packets.seq', '=', 'best.rowid')
-        .whereRef('contents.tenant_id', '=', 'packets.tenant_id')
-        .whereRef('contents.packet_id', '=', 'packets.id')
+        .whereRef('contents.seq', '=', 'best.rowid')
+        .whereRef('packets.id', '=', 'contents.packet_id')
         .orderBy('best.place')
         .orderBy('best.rowid', equals)
         .execute()
@@ -307,7 +303,10 @@ export function createSearchReads(database: Database<Tables>) {
         .selectFrom('search_index')
         .where(match.condition)
         .$if(Object.keys(filter).length > 0, (query) =>
-          query.innerJoin('packets', 'packets.seq', 'search_index.rowid').where(matches(tenantId, filter) as never),
+          query
+            .innerJoin('contents', 'contents.seq', 'search_index.rowid')
+            .innerJoin('packets', 'packets.id', 'contents.packet_id')
+            .where(matches(tenantId, filter) as never),
         );
       const count = async () => Number((await all.select(sql<number>`count(*)`.as('count')).executeTakeFirstOrThrow()).count);
       // A phrase is dear to look for, so it is counted where it is found; words are counted faster by themselves.

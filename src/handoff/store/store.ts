@@ -8,11 +8,10 @@ import { createEventReads } from './events.ts';
 import { createIndexing } from './indexing.ts';
 import { migrations } from './migrations/index.ts';
 import { createPacketReads, type PacketFilter } from './packets.ts';
-import { createPageReads, type PacketPage, type PacketTexts } from './pages.ts';
+import { createPageReads, type PacketPage } from './pages.ts';
 import { createSearchReads } from './search.ts';
 import type { SearchTasks } from './search-thread.ts';
 import type { Tables } from './tables.ts';
-import { createTotals } from './totals.ts';
 import { createUnits, type Unit } from './units.ts';
 
 interface StoreParts {
@@ -45,7 +44,6 @@ export async function openStore({ databaseUrl, clock, newId }: StoreParts) {
 
   const packets = createPacketReads(database);
   const pages = createPageReads(database);
-  const totals = createTotals(database);
   const events = createEventReads(database);
   const search = createSearchReads(database);
   const units = createUnits(database, newId);
@@ -56,10 +54,7 @@ export async function openStore({ databaseUrl, clock, newId }: StoreParts) {
       packets: {
         find: (id: string) => packets.find(tenantId, id),
         /** A page, and how many packets there are in all. */
-        async page(page: PacketPage): Promise<PacketTexts & { total: number }> {
-          const [found, total] = await Promise.all([pages.page(tenantId, page), totals.total(tenantId, page.filter)]);
-          return { ...found, total };
-        },
+        page: (page: PacketPage) => pages.page(tenantId, page),
         /** Everything committed before the call is found. */
         async search(phrases: readonly (readonly string[])[], filter: PacketFilter, page: { limit: number; offset: number }) {
           await indexing.all(tenantId);

@@ -1,20 +1,27 @@
-import { sql } from 'kysely';
+import { type Kysely, sql } from 'kysely';
 
 import type { Database } from '../../kit/sql/dialect.ts';
 import { matches, type PacketFilter } from './packets.ts';
 import type { Tables } from './tables.ts';
 
+/** The sum of a tenant's counters whose names lie between two names, both included. */
+export function sumOf(db: Kysely<Tables>, tenantId: string, from: string, to: string) {
+  return db
+    .selectFrom('counters')
+    .select(sql<number>`coalesce(sum(value), 0)`.as('sum'))
+    .where('tenant_id', '=', tenantId)
+    .where('name', '>=', from)
+    .where('name', '<=', to);
+}
+
+/** The one range of counters whose sum is the filter's total; undefined when it takes more, or is not kept. */
+export function oneRange(filter: PacketFilter): { from: string; to: string } | undefined {
+  const kept = countedBy(filter);
+  return kept?.length === 1 ? { from: kept[0]!.from, to: kept[0]!.to } : undefined;
+}
+
 /** Counting a tenant's packets. */
 export function createTotals(database: Database<Tables>) {
-  const sum = database.query<{ tenant_id: string; from: string; to: string }, { sum: number }>((db, { tenant_id, from, to }) =>
-    db
-      .selectFrom('counters')
-      .select(sql<number>`coalesce(sum(value), 0)`.as('sum'))
-      .where('tenant_id', '=', tenant_id)
-      .where('name', '>=', from)
-      .where('name', '<=', to),
-  );
-
   const all = database.query<{ tenant_id: string }, { name: string; value: number }>((db, { tenant_id }) =>
     db
       .selectFrom('counters')
@@ -28,8 +35,6 @@ export function createTotals(database: Database<Tables>) {
   async function total(tenantId: string, filter: PacketFilter): Promise<number> {
     const kept = countedBy(filter);
     if (kept === undefined) return counted(tenantId, filter);
-    const [first, ...others] = kept;
-    if (others.length === 0) return Number((await sum.first({ tenant_id: tenantId, from: first!.from, to: first!.to }))!.sum);
     // Read together: between two reads, a packet could pass from one counter into another.
     const counters = await all.all({ tenant_id: tenantId });
     let total = 0;
