@@ -394,6 +394,37 @@ for (const store of stores) {
       assert.equal(Number((await count.first({}))!.count), 1);
     });
 
+    test('shares what was asked in it under one name, until it ends', async (t) => {
+      const { database } = await openThings(t, store);
+      let asked = 0;
+      const ask = () => database.inView('things', () => (asked += 1));
+      ask();
+      ask();
+      assert.equal(asked, 2, 'no view is open');
+      database.beginView();
+      ask();
+      ask();
+      const shares = store.name === 'SQLite on disk';
+      assert.equal(asked, shares ? 3 : 4);
+      await add(database, '1');
+      ask();
+      assert.equal(asked, shares ? 4 : 5, 'a commit ended it');
+      database.beginView();
+      ask();
+      await new Promise(setImmediate);
+      database.beginView();
+      ask();
+      assert.equal(asked, shares ? 6 : 7, 'the turn ended it');
+    });
+
+    test('shares nothing that has to be waited for', async (t) => {
+      const { database } = await openThings(t, store);
+      database.beginView();
+      const first = database.inView('later', () => Promise.resolve(1));
+      const second = database.inView('later', () => Promise.resolve(2));
+      assert.deepEqual([await first, await second], [1, 2]);
+    });
+
     test('may be open when the database is closed', async (t) => {
       const { url, drop } = await store.open();
       t.after(drop);

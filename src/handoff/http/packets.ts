@@ -86,7 +86,7 @@ export function mountPackets({ mount, store, packets, batchMax, itemLimit }: Pac
       read = 0;
       await new Promise(setImmediate);
     }
-    return page(found.join(','), { total, limit, offset, next_cursor: null });
+    return page(found.join(','), undefined, { total, limit, offset, next_cursor: null });
   });
 
   mount(routes.getPacket, ({ params }, { caller, headers }) => {
@@ -148,15 +148,29 @@ function listPage(
   const scope = `${caller.tenant_id} ${JSON.stringify(filter)}`;
   const after = cursor === undefined ? undefined : readCursor(scope, cursor);
   if (after !== undefined && !isId(after)) throw invalid('cursor', 'This cursor does not belong to this list.');
-  const answer = ({ text, last, more, total }: PacketTexts) =>
-    page(text, { total, limit, offset, next_cursor: more && last !== undefined ? writeCursor(scope, last) : null });
-  const found = store.of(caller.tenant_id).packets.page({ filter, limit, offset, full: view === 'full', after });
-  return found instanceof Promise ? found.then(answer) : answer(found);
+  const answer = ({ text, octets, last, more, total }: PacketTexts) =>
+    page(text, octets, { total, limit, offset, next_cursor: more && last !== undefined ? writeCursor(scope, last) : null });
+  // Many who watch the same list come together: they get one page, read once.
+  return store.inView(JSON.stringify(['packets', scope, limit, offset, view, after]), () => {
+    const found = store.of(caller.tenant_id).packets.page({ filter, limit, offset, full: view === 'full', after });
+    return found instanceof Promise ? found.then(answer) : answer(found);
+  });
 }
 
-/** A page of packets that are JSON text already, joined by commas. */
-function page(texts: string, rest: { total: number; limit: number; offset: number; next_cursor: string | null }): JsonText {
-  return new JsonText(`{"packets":[${texts}],${JSON.stringify(rest).slice(1)}`);
+/** A page of packets that are JSON text already, joined by commas, and their length in UTF-8 where it is known. */
+function page(
+  texts: string,
+  octets: number | undefined,
+  rest: { total: number; limit: number; offset: number; next_cursor: string | null },
+): JsonText {
+  const [begin, end] = ['{"packets":[', `],${JSON.stringify(rest).slice(1)}`];
+  if (octets !== texts.length) return new JsonText(begin + texts + end);
+  // Nothing but ASCII, as most pages are: written as bytes, it is not counted and copied again on its way out.
+  const bytes = Buffer.allocUnsafe(begin.length + octets + end.length);
+  bytes.write(begin, 0, 'latin1');
+  bytes.write(texts, begin.length, 'latin1');
+  bytes.write(end, begin.length + octets, 'latin1');
+  return new JsonText(bytes);
 }
 
 /** A stored packet as the answer to who has asked for it, perhaps knowing it already. */

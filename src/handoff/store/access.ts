@@ -98,18 +98,15 @@ export function createAccessStore(database: Database<Tables>) {
   const version = database.query<Record<string, never>, { value: number }>((db) =>
     db.selectFrom('versions').select('value').where('name', '=', 'access'),
   );
-  let known: number | undefined;
 
   return {
     /** Rises whenever a key or a tenant changed, on any instance. Asked when a request arrives. */
     version(): Awaitable<number> {
-      // In a view that is still open, nothing has changed since it was asked.
-      if (database.beginView()) known = undefined;
-      if (known !== undefined) return known;
-      const row = version.first({});
-      if (row instanceof Promise) return row.then((found) => found?.value ?? 0);
-      known = row?.value ?? 0;
-      return known;
+      database.beginView();
+      return database.inView('access version', () => {
+        const row = version.first({});
+        return row instanceof Promise ? row.then((found) => found?.value ?? 0) : (row?.value ?? 0);
+      });
     },
     keyByHash: (hash: string) => byHash.first({ hash }),
 

@@ -26,6 +26,8 @@ interface Part {
   told: number;
   /** The id of the last; null when there is none. */
   last: string | null;
+  /** The length of the text in UTF-8. */
+  octets: number | null;
   /** Whether the list goes on behind the last: 0 or 1. */
   more: number;
   /** The sum of the counters that were asked for. */
@@ -36,6 +38,8 @@ interface Part {
 export interface PacketTexts {
   /** The packets' JSON texts, joined by commas. */
   readonly text: string;
+  /** Its length in UTF-8. */
+  readonly octets: number;
   /** The id of the last packet; undefined when there is none. */
   readonly last: string | undefined;
   readonly more: boolean;
@@ -89,7 +93,7 @@ export function createPageReads(database: Database<Tables>) {
     db: Kysely<Tables>,
     rows: ReturnType<typeof textsOf>,
     behind: Query,
-    counters: Pick<PageParams, 'tenant_id' | 'from' | 'to'>,
+    params: Pick<PageParams, 'tenant_id' | 'limit' | 'from' | 'to'>,
   ) {
     const joined = db
       .selectFrom(rows.as('rows'))
@@ -103,9 +107,19 @@ export function createPageReads(database: Database<Tables>) {
     return db
       .selectFrom(joined.as('part'))
       .selectAll('part')
+      .select(sql<number>`octet_length(part.text)`.as('octets'))
       .select((eb) => [
-        eb.case().when(eb.exists(next)).then(sql.lit(1)).else(sql.lit(0)).end().as('more'),
-        sumOf(db, counters.tenant_id, counters.from, counters.to).as('total'),
+        // Where there were fewer than asked for, nothing is looked for behind them: with a rare filter that is a long way.
+        eb
+          .case()
+          .when('part.count', '<', bound(params.limit))
+          .then(sql.lit(0))
+          .when(eb.exists(next))
+          .then(sql.lit(1))
+          .else(sql.lit(0))
+          .end()
+          .as('more'),
+        sumOf(db, params.tenant_id, params.from, params.to).as('total'),
       ]);
   }
 
@@ -137,13 +151,15 @@ export function createPageReads(database: Database<Tables>) {
     const listed = (): Query => longReads.selectFrom('packets').where(matches(tenantId, filter));
     const rest = after === undefined ? listed() : listed().where('packets.id', '<', after);
     const rows = rest.orderBy('packets.id', 'desc').limit(limit).offset(offset);
-    return partOf(longReads, textsOf(rows, shape), listed(), counters).executeTakeFirstOrThrow();
+    return partOf(longReads, textsOf(rows, shape), listed(), { ...counters, limit }).executeTakeFirstOrThrow();
   }
 
   /** The rest of a page whose first part is read, part by part, until there are enough packets or they are too large together. */
   async function goOn(tenantId: string, page: PacketPage, first: Part, firstLimit: number): Promise<Omit<PacketTexts, 'total'>> {
     const texts: string[] = [];
     let size = 0;
+    let octets = -1;
+    const answer = (more: boolean) => ({ text: texts.join(','), octets: Math.max(octets, 0), last: rest.after, more });
     let left = page.limit;
     let rest = page;
     let found = first;
@@ -154,14 +170,17 @@ export function createPageReads(database: Database<Tables>) {
       if (limit > 1 && (tooLarge || Number(found.told) < Number(found.count))) {
         limit = limit > few ? few : 1;
       } else if (tooLarge && texts.length > 0) {
-        return { text: texts.join(','), last: rest.after, more: true };
+        return answer(true);
       } else {
-        if (found.text !== null) texts.push(found.text);
+        if (found.text !== null) {
+          texts.push(found.text);
+          octets += Number(found.octets) + ','.length;
+        }
         size += length;
         left -= Number(found.count);
         rest = { ...page, offset: 0, after: found.last ?? rest.after };
         limit = Math.min(limit, left);
-        if (limit === 0 || found.more === 0) return { text: texts.join(','), last: rest.after, more: found.more === 1 };
+        if (limit === 0 || found.more === 0) return answer(found.more === 1);
       }
       found = await part(tenantId, { ...rest, limit });
     }
@@ -172,10 +191,11 @@ export function createPageReads(database: Database<Tables>) {
     const limit = Math.min(partLimit, page.limit);
     const counted = oneRange(page.filter) !== undefined;
     const finish = (first: Part): Awaitable<PacketTexts> => {
-      const { text, count, told, last, more, total } = first;
+      const { text, octets, count, told, last, more, total } = first;
       const whole = Number(told) === Number(count) && (text?.length ?? 0) <= maxPageLength && (limit === page.limit || more === 0);
       // Most pages are one part, and wait for nothing.
-      if (whole && counted) return { text: text ?? '', last: last ?? page.after, more: more === 1, total: Number(total) };
+      if (whole && counted)
+        return { text: text ?? '', octets: Number(octets), last: last ?? page.after, more: more === 1, total: Number(total) };
       return Promise.all([goOn(tenantId, page, first, limit), counted ? Number(total) : totals.total(tenantId, page.filter)]).then(
         ([texts, total]) => ({ ...texts, total }),
       );

@@ -113,6 +113,8 @@ export async function openStore({ databaseUrl, clock, newId }: StoreParts) {
       }
       return old.length + days.length;
     },
+    /** What `read` gives, shared with whoever asked the same in this turn: see `Database.inView`. */
+    inView: database.inView,
     ping: () => database.ping(),
     /** How many writes wait for their commit. */
     waiting: () => units.waiting() + database.waiting(),

@@ -8,10 +8,10 @@ import type { RequestOf, ResponseShape, ResultOf, Route } from '../route.ts';
 import { parseJson } from './json.ts';
 import { bodyValidator, queryValidator } from './validate.ts';
 
-/** JSON that is text already, and travels as it is. */
+/** JSON that is written already, as text or as its bytes in UTF-8, and travels as it is. */
 export class JsonText {
-  readonly text: string;
-  constructor(text: string) {
+  readonly text: string | Buffer;
+  constructor(text: string | Buffer) {
     this.text = text;
   }
 }

@@ -60,10 +60,14 @@ export interface Database<Tables> {
   /**
    * Begins a view that the reads of this turn of the event loop share, where that saves something. It ends with the
    * turn and before each commit of this program, so that who was answered finds what was answered. What another
-   * program commits to the same file is seen a turn later at the most. Gives whether a view began; if not, the one that
-   * was begun in this turn is still open, and what was read in it still holds.
+   * program commits to the same file is seen a turn later at the most.
    */
-  beginView(): boolean;
+  beginView(): void;
+  /**
+   * What `read` gives; or, where it was asked under the same name in the view that is open, what it gave then. So
+   * requests that come together and ask the same cost one read. What is given is shared, and must not be changed.
+   */
+  inView<T>(name: string, read: () => T): T;
   /** A transaction of single statements, for what is not on the hot path. Only SQL is awaited in it. */
   transaction<T>(work: (tx: Kysely<Tables>) => Promise<T>): Promise<T>;
   /** The transaction that a group of units of work shares; one at a time for each program. */

@@ -49,7 +49,8 @@ export function openPostgres<Tables>(url: string): Database<Tables> {
       };
     },
     // Each statement sees what is committed when it begins, and takes no lock for it.
-    beginView: () => true,
+    beginView: () => undefined,
+    inView: (_name, read) => read(),
     transaction: (work) => kysely.transaction().execute(work),
     session: (work) => writer.session(work),
     turn: (work) => work(),

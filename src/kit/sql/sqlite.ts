@@ -16,6 +16,9 @@ import {
 import type { Awaitable } from '../awaitable.ts';
 import { compileOnce, type Database, type Row, type Session, Turns, type Values } from './dialect.ts';
 
+/** How many answers a view keeps for those who ask the same. */
+const maxKnown = 100;
+
 /** How many compiled statements a connection keeps. */
 const maxStatements = 500;
 
@@ -200,7 +203,8 @@ export function openSqlite<Tables>(url: string, { executeElsewhere }: SqlitePart
           }),
       };
     },
-    beginView: inMemory ? () => true : view.begin,
+    beginView: inMemory ? () => undefined : view.begin,
+    inView: view.share,
     transaction: (work) => inTransaction(() => work(writes)),
     session: (work) => inTransaction(() => work(sqliteSession(writer))),
     turn: (work) => turns.take(work),
@@ -226,20 +230,28 @@ export function openSqlite<Tables>(url: string, { executeElsewhere }: SqlitePart
  * A read transaction that the reads of one turn of the event loop share, since taking and giving back the WAL's locks
  * costs more than reading a row. It ends with the turn, and before each commit of this program.
  */
-function createView(connection: SqliteConnection): { begin(): boolean; close(): void } {
+function createView(connection: SqliteConnection): { begin(): void; share<T>(name: string, read: () => T): T; close(): void } {
   let open = false;
+  const known = new Map<string, unknown>();
   function close(): void {
     // SQLite may have ended the transaction by itself, after a failed read.
     if (open && connection.isInTransaction) connection.run('commit', []);
     open = false;
+    known.clear();
   }
   return {
     begin() {
-      if (open) return false;
+      if (open) return;
       connection.run('begin', []);
       open = true;
       setImmediate(close);
-      return true;
+    },
+    share<T>(name: string, read: () => T): T {
+      if (known.has(name)) return known.get(name) as T;
+      const value = read();
+      // What has to be waited for may be read in more views than this one.
+      if (open && known.size < maxKnown && !(value instanceof Promise)) known.set(name, value);
+      return value;
     },
     close,
   };

@@ -495,6 +495,39 @@ for (const store of stores) {
       assert.equal(page.total, 60);
     });
 
+    test('many who ask at once each get the list they asked for, of their own tenant', async (t) => {
+      const service = await startService(t, { store });
+      await seed(service);
+      const { key } = await newTenant(service);
+      await createPacket(service, named('Übergabe 日本 🙂'), key);
+      const asked = [
+        ['', 'i h g f e d c b a'],
+        ['limit=2', 'i h'],
+        ['limit=2&offset=2', 'g f'],
+        ['status=created', 'i h a'],
+        ['priority=low', 'g a'],
+      ] as const;
+      const others = async () => names(await list(service, '', key));
+      const all = await Promise.all(
+        Array.from({ length: 20 }, () => [...asked.map(async ([query]) => names(await list(service, query))), others()]).flat(),
+      );
+      const wanted = [...asked.map(([, found]) => found), 'Übergabe 日本 🙂'];
+      assert.deepEqual(all, Array.from({ length: 20 }, () => wanted).flat());
+    });
+
+    test('who asks again once a packet is created finds it, however many are asking', async (t) => {
+      const service = await startService(t, { store });
+      const ask = async () => (await list(service)).total;
+      for (let count = 1; count <= 10; count += 1) {
+        const asking = Array.from({ length: 10 }, ask);
+        await createPacket(service, named(`${count}`));
+        asking.push(ask(), ask());
+        const totals = await Promise.all(asking);
+        assert.ok(totals.every((total) => total === count || total === count - 1));
+        assert.deepEqual(totals.slice(-2), [count, count]);
+      }
+    });
+
     test('a moment without an offset is a moment in UTC, wherever the service runs', async (t) => {
       const zone = process.env.TZ;
       process.env.TZ = 'America/New_York';
