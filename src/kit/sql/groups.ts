@@ -7,6 +7,12 @@ export type Outcome<T> = { result: T } | { error: unknown };
 /** The most units in one transaction. It bounds the longest wait behind a group. */
 const maxGroup = 256;
 
+/**
+ * How many turns of the event loop more a group gathers, as long as each brings another unit: what a commit costs is
+ * shared by all that are in it, and a turn that brings nothing takes no time.
+ */
+const moreTurns = 2;
+
 /** How often a unit is carried out alone that another instance overtakes. */
 const maxAttempts = 3;
 
@@ -66,14 +72,21 @@ export function createGroups<Tables, Unit>(
     running = false;
   }
 
+  /** Begins a group in the check phase: everything that a turn of the event loop brings is in the queue by then. */
+  function gather(seen: number, turns: number): void {
+    setImmediate(() => {
+      if (turns > 0 && queue.length > seen && queue.length < maxGroup) gather(queue.length, turns - 1);
+      else void run();
+    });
+  }
+
   return {
     submit(unit) {
       return new Promise((resolve, reject) => {
         queue.push({ unit, resolve, reject });
         if (running) return;
         running = true;
-        // The check phase: everything this turn of the event loop brings is in the queue by then.
-        setImmediate(run);
+        gather(0, moreTurns);
       });
     },
     waiting: () => queue.length,
