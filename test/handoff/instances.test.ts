@@ -282,7 +282,7 @@ for (const store of stores) {
       assert.equal((await tenant.events.audit({}, page)).rows.length, 2);
       assert.equal((await tenant.packets.page({ filter: {}, full: true, ...page })).total, 1);
       assert.equal((await tenant.packets.page({ filter: { tags: ['secret'] }, full: true, ...page })).total, 0);
-      assert.equal((await tenant.packets.search([['charged']], {}, page)).total, 1);
+      assert.equal((await tenant.packets.search({ phrases: [['charged']], filter: {}, ...page })).total, 1);
       // Nor are its tags left behind where no answer shows them.
       if (!isShared(url)) return;
       const database = openDatabase<Tables>(url);

@@ -7,12 +7,11 @@ import { invalid, notFound, ServiceError } from '../../kit/errors.ts';
 import { type Answer, answer, JsonText, type Mount } from '../../kit/http/mount.ts';
 import { bodyValidator } from '../../kit/http/validate.ts';
 import { isId } from '../../kit/id.ts';
-import { readJson } from '../../kit/json.ts';
 import { routes } from '../model/api.ts';
-import { type Claimant, CreateRequest, type Packet } from '../model/packet.ts';
+import { type Claimant, CreateRequest } from '../model/packet.ts';
 import type { PacketQuery } from '../model/packet-routes.ts';
 import { entityTag } from '../rules/packet.ts';
-import { phrasesOf, searchableTexts, snippetOf } from '../rules/words.ts';
+import { phrasesOf } from '../rules/words.ts';
 import type { Caller } from '../service/access.ts';
 import type { BatchItem, CreateOptions, Made, PacketService } from '../service/packets.ts';
 import type { PacketFilter, PacketText } from '../store/packets.ts';
@@ -74,18 +73,8 @@ export function mountPackets({ mount, store, packets, batchMax, itemLimit }: Pac
     const filter: PacketFilter = { ...(statuses === undefined ? {} : { statuses }), ...(priority === undefined ? {} : { priority }) };
     // A text without a word in it (only punctuation, say) is in no packet.
     const { rows, total } =
-      phrases.length === 0 ? { rows: [], total: 0 } : await store.of(caller.tenant_id).packets.search(phrases, filter, { limit, offset });
-    const found: string[] = [];
-    let read = 0;
-    for (const { summary, content } of rows) {
-      const snippet = snippetOf(searchableTexts(readJson(content) as Packet), phrases);
-      found.push(`${summary.slice(0, -1)},"snippet":${JSON.stringify(snippet)}}`);
-      read += content.length;
-      // Large packets take a while to look through: others get their turn in between.
-      if (read < snippetCharacters) continue;
-      read = 0;
-      await new Promise(setImmediate);
-    }
+      phrases.length === 0 ? { rows: [], total: 0 } : await store.of(caller.tenant_id).packets.search({ phrases, filter, limit, offset });
+    const found = rows.map(({ summary, snippet }) => `${summary.slice(0, -1)},"snippet":${JSON.stringify(snippet)}}`);
     return page(found.join(','), undefined, { total, limit, offset, next_cursor: null });
   });
 
@@ -134,9 +123,6 @@ export function mountPackets({ mount, store, packets, batchMax, itemLimit }: Pac
     return outcome('completed', completed, errors);
   });
 }
-
-/** How many characters of packets are looked through for snippets in one go. */
-const snippetCharacters = 256 * 1024;
 
 function listPage(
   store: Store,

@@ -182,18 +182,24 @@ const before = 40;
 const length = 160;
 
 /** The surroundings of the first place where the query's words occur; the beginning of the summary when none is seen. */
-export function snippetOf(texts: readonly string[], phrases: readonly string[][]): string {
-  const wanted = [...new Set(phrases.flat())].sort((a, b) => b.length - a.length);
+export function snippetOf(texts: readonly string[], phrases: readonly (readonly string[])[]): string {
   for (const text of texts) {
-    const plain = text.normalize('NFKD').replace(marks, '').toLowerCase();
-    // Where taking accents off moves nothing, a place in the plain text is the same place in the text.
-    const source = plain.length === text.length ? text : plain;
-    const at = wanted.map((one) => plain.indexOf(one)).find((index) => index !== -1);
-    if (at === undefined) continue;
-    const start = Math.max(0, at - before);
-    const end = Math.min(source.length, start + length);
-    const cut = source.slice(start, end).toWellFormed().replace(/\s+/g, ' ').trim();
-    return `${start > 0 ? '...' : ''}${cut}${end < source.length ? '...' : ''}`;
+    const snippet = snippetIn(text, phrases);
+    if (snippet !== undefined) return snippet;
   }
   return (texts[0] ?? '').slice(0, length).toWellFormed();
+}
+
+/** The surroundings of the first place in the text where one of the query's words occurs; undefined when none does. */
+export function snippetIn(text: string, phrases: readonly (readonly string[])[]): string | undefined {
+  const wanted = [...new Set(phrases.flat())].sort((a, b) => b.length - a.length);
+  const plain = text.normalize('NFKD').replace(marks, '').toLowerCase();
+  // Where taking accents off moves nothing, a place in the plain text is the same place in the text.
+  const source = plain.length === text.length ? text : plain;
+  const at = wanted.map((one) => plain.indexOf(one)).find((index) => index !== -1);
+  if (at === undefined) return undefined;
+  const start = Math.max(0, at - before);
+  const end = Math.min(source.length, start + length);
+  const cut = source.slice(start, end).toWellFormed().replace(/\s+/g, ' ').trim();
+  return `${start > 0 ? '...' : ''}${cut}${end < source.length ? '...' : ''}`;
 }

@@ -1,7 +1,7 @@
 import type { Database } from '../../kit/sql/dialect.ts';
 import { Turns } from '../../kit/sql/dialect.ts';
 import type { Thread } from '../../kit/thread.ts';
-import { createIndexer, type Place, type Stretch } from './search.ts';
+import { createIndexer, type Place, type Stretch } from './search-index.ts';
 import type { SearchTasks } from './search-thread.ts';
 import type { Tables } from './tables.ts';
 

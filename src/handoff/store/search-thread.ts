@@ -1,7 +1,8 @@
 import { openDatabase } from '../../kit/sql/database.ts';
 import { executeOn, SqliteConnection, sqlitePath } from '../../kit/sql/sqlite.ts';
 import { serveTasks, threadData } from '../../kit/thread.ts';
-import { createIndexer, type Stretch } from './search.ts';
+import { createSearcher, type Search } from './search.ts';
+import { createIndexer, type Stretch } from './search-index.ts';
 import type { Tables } from './tables.ts';
 
 /**
@@ -11,11 +12,13 @@ import type { Tables } from './tables.ts';
 const { databaseUrl } = threadData<{ databaseUrl: string }>();
 const database = openDatabase<Tables>(databaseUrl);
 const indexer = createIndexer(database);
+const searcher = createSearcher(database);
 const reader = databaseUrl.startsWith('sqlite') ? executeOn(new SqliteConnection(sqlitePath(databaseUrl), { readOnly: true })) : undefined;
 
 const tasks = {
   prepare: (stretch: Stretch) => indexer.prepare(stretch),
   write: (_: Record<string, never>) => indexer.write(),
+  search: (search: Search) => searcher.search(search),
   read: ({ sql, parameters }: { sql: string; parameters: readonly unknown[] }) => reader!(sql, parameters),
 };
 

@@ -1,328 +1,169 @@
-import { type SelectQueryBuilder, sql } from 'kysely';
+import { type Kysely, type SelectQueryBuilder, sql } from 'kysely';
 
+import { nextTurn } from '../../kit/awaitable.ts';
 import { readJson } from '../../kit/json.ts';
 import { bound, type Database } from '../../kit/sql/dialect.ts';
-import { type Searched, searchableText, searchableWords } from '../rules/words.ts';
-import { matches, type PacketFilter, shortText } from './packets.ts';
+import type { PacketSummary } from '../model/packet.ts';
+import { type Searched, searchableTexts, snippetIn, snippetOf } from '../rules/words.ts';
+import { matches, type PacketFilter } from './packets.ts';
+import { prefixOf } from './search-index.ts';
 import type { Tables } from './tables.ts';
+
+/** What is searched for. */
+export interface Search {
+  readonly tenantId: string;
+  /** Runs of words, all of which must occur. */
+  readonly phrases: readonly (readonly string[])[];
+  readonly filter: PacketFilter;
+  readonly limit: number;
+  readonly offset: number;
+}
 
 /** A packet that a search found. */
 export interface Found {
   /** The packet as lists show it, as JSON text. */
-  summary: string;
-  /** Its content, as the JSON text of an object. */
-  content: string;
+  readonly summary: string;
+  /** The surroundings of the first place where a word stands. */
+  readonly snippet: string;
 }
 
-/**
- * What stands before a tenant's words in the index. Every tenant has words of its own there, so that a search reads
- * nothing of another's and a word that is common elsewhere costs nothing here.
- */
-const prefixOf = (tenantNumber: number) => `${tenantNumber}_`;
+/** What a search found, best match first, and how many packets match in all. */
+export interface SearchResult {
+  readonly rows: Found[];
+  readonly total: number;
+}
 
-/** Where PostgreSQL's positions end; words beyond it still count, all at this place. */
-const lastPosition = 16_383;
+/** A packet among the best matches. */
+interface Match {
+  /** The number of its content. */
+  seq: number;
+  state: string;
+  digest: string;
+  /** How many match in all. */
+  matches: number;
+}
 
-/** PostgreSQL keeps at most this many positions of a word. */
-const maxPositions = 255;
+type Params = { tenant_id: string; query: string; limit: number; offset: number };
 
-/** The packet's words as the database's index takes them. */
-function indexText(database: Database<Tables>['name'], tenantNumber: number, packet: Searched): string {
+/** How many contents are in memory at once. */
+const contentsAtOnce = 4;
+
+/** How many characters of packets are looked through for snippets in one go. */
+const snippetCharacters = 256 * 1024;
+
+/** All the phrases as a full-text query of the database's. Words are the tenant's own; every word is quoted. */
+function queryOf(database: Database<Tables>['name'], tenantNumber: number, phrases: Search['phrases']): string {
   const prefix = prefixOf(tenantNumber);
-  if (database === 'sqlite') return searchableText(packet, prefix);
-  const positions = new Map<string, number[]>();
-  for (const [index, word] of searchableWords(packet).entries()) {
-    const at = positions.get(word);
-    const position = Math.min(index + 1, lastPosition);
-    if (at === undefined) positions.set(word, [position]);
-    else if (at.length < maxPositions && at.at(-1) !== position) at.push(position);
+  const own = phrases.map((phrase) => phrase.map((word) => prefix + word));
+  return database === 'sqlite'
+    ? own.map((phrase) => `"${phrase.join(' ')}"`).join(' AND ')
+    : own.map((phrase) => `(${phrase.map((word) => `'${word}'`).join(' <-> ')})`).join(' & ');
+}
+
+/** A search in the database's own spelling: the condition, and the order of what meets it. */
+function spelled(database: Database<Tables>['name'], query: string) {
+  if (database === 'sqlite') {
+    // FTS5 sorts by rank alone, and equals by row.
+    return { condition: sql<boolean>`search_index match ${query}`, place: sql<number>`rank`, sorted: sql`rank`, equals: 'asc' as const };
   }
-  return [...positions].map(([word, at]) => `'${prefix}${word}':${at.join(',')}`).join(' ');
-}
-
-/** A place in the queue, which is in the order of tenants and, within one, of packets. */
-export interface Place {
-  readonly tenant_id: string;
-  readonly packet_id: string;
-}
-
-/** Which queued packets a step takes, and how many at most. */
-export interface Stretch {
-  /** Those behind this place; from the beginning if not given. */
-  readonly after?: Place | undefined;
-  /** Those up to this place; to the end if not given. */
-  readonly upTo?: Place;
-  readonly limit: number;
-}
-
-const beginning: Place = { tenant_id: '', packet_id: '' };
-/** Ids are lower-case letters, digits and dashes. */
-const ending: Place = { tenant_id: '~', packet_id: '~' };
-
-/** How many queued packets are read at once, and how many at first, while nothing is known of their size. */
-const readSize = 100;
-const firstRead = 8;
-
-/**
- * About how many characters of packets one step takes, unless one packet alone has more: they are in memory, and nobody
- * else writes while their words are written.
- */
-const maxStepLength = 2_000_000;
-
-interface Prepared {
-  key: { tenant_id: string; packet_id: string };
-  revision: number;
-  /** Null when the packet is gone. */
-  seq: number | null;
-  text: string;
-}
-
-/** What was put into the index. */
-export interface Written {
-  /** Packets that the database would not index; they are off the queue and can't be found. */
-  readonly refused: readonly string[];
-  /** The last packet that was taken. */
-  readonly reached: Place | undefined;
-}
-
-/**
- * Writes the index behind the packets. `prepare` reads queued packets and makes their words; `write` puts those into
- * the index. A packet that has changed meanwhile goes in as it was read and stays queued, so that nobody waits for one
- * that never rests. Both belong to one caller at a time.
- */
-export function createIndexer(database: Database<Tables>) {
-  let prepared: Prepared[] = [];
-  const queued = createQueueRead(database);
-
+  const place = sql<number>`-ts_rank(search_index.words, ${query}::tsquery)`;
   return {
-    /** Takes queued packets, in order: how many there were, and whether it left some of the stretch for another step. */
-    async prepare({ after = beginning, upTo = ending, limit }: Stretch): Promise<{ taken: number; more: boolean }> {
-      prepared = [];
-      let place = after;
-      let length = 0;
-      let full = false;
-      while (!full) {
-        const fitting = prepared.length === 0 ? firstRead : Math.floor((maxStepLength - length) / (length / prepared.length));
-        const size = Math.min(readSize, limit - prepared.length, Math.max(1, fitting));
-        const rows = await queued(place, upTo, size);
-        for (const { tenant_id, packet_id, revision, number, seq, content } of rows) {
-          const text = content === null ? '' : indexText(database.name, number, readJson(`{${content}`) as Searched);
-          prepared.push({ key: { tenant_id, packet_id }, revision, seq, text });
-          length += content?.length ?? 0;
-        }
-        if (rows.length < size) return { taken: prepared.length, more: false };
-        place = prepared.at(-1)!.key;
-        full = prepared.length >= limit || length >= maxStepLength;
-      }
-      return { taken: prepared.length, more: true };
-    },
-
-    /** Puts what was prepared into the index. When the database refuses a row, that packet alone stays out. */
-    async write(): Promise<Written> {
-      const rows = prepared;
-      prepared = [];
-      const reached = rows.at(-1)?.key;
-      try {
-        await writeRows(database, rows, true);
-        return { refused: [], reached };
-      } catch (error) {
-        if (database.isUnavailable(error)) throw error;
-      }
-      const refused: string[] = [];
-      for (const row of rows) {
-        try {
-          await writeRows(database, [row], true);
-        } catch (error) {
-          if (database.isUnavailable(error)) throw error;
-          for (const { key } of await writeRows(database, [row], false)) refused.push(key.packet_id);
-        }
-      }
-      return { refused, reached };
-    },
+    condition: sql<boolean>`search_index.words @@ ${query}::tsquery`,
+    place,
+    sorted: sql`${place}, search_index.rowid desc`,
+    equals: 'desc' as const,
   };
 }
 
-/** Reads a stretch of the queue with what of the packets is indexed. */
-function createQueueRead(database: Database<Tables>) {
-  const place = sql`(search_queue.tenant_id, search_queue.packet_id)`;
-  const query = database.query<QueueParams, QueueRow>((db, params) =>
-    db
-      .selectFrom('search_queue')
-      .innerJoin('tenants', 'tenants.id', 'search_queue.tenant_id')
-      .leftJoin('contents', (join) =>
-        join.onRef('contents.tenant_id', '=', 'search_queue.tenant_id').onRef('contents.packet_id', '=', 'search_queue.packet_id'),
-      )
-      .select([
-        'search_queue.tenant_id',
-        'search_queue.packet_id',
-        'search_queue.revision',
-        'tenants.number',
-        'contents.seq',
-        'contents.content',
-      ])
-      .where(sql<boolean>`${place} > (${params.after_tenant}, ${params.after_packet})`)
-      .where(sql<boolean>`${place} <= (${params.last_tenant}, ${params.last_packet})`)
-      .orderBy('search_queue.tenant_id')
-      .orderBy('search_queue.packet_id')
-      .limit(bound(params.limit)),
+/** Searching the index. It may take long, so it runs where that holds up nobody. */
+export function createSearcher(database: Database<Tables>) {
+  const tenantNumber = database.query<{ id: string }, { number: number }>(
+    (db, { id }) => db.selectFrom('tenants').select('number').where('id', '=', id),
+    { long: true },
   );
-  return (after: Place, upTo: Place, limit: number) =>
-    query.all({
-      after_tenant: after.tenant_id,
-      after_packet: after.packet_id,
-      last_tenant: upTo.tenant_id,
-      last_packet: upTo.packet_id,
-      limit,
-    });
-}
-
-type QueueParams = { after_tenant: string; after_packet: string; last_tenant: string; last_packet: string; limit: number };
-
-interface QueueRow {
-  tenant_id: string;
-  packet_id: string;
-  revision: number;
-  number: number;
-  seq: number | null;
-  content: string | null;
-}
-
-/** Takes the rows into the index, if asked, and off the queue, where they have not changed; gives those it took off. */
-async function writeRows(database: Database<Tables>, rows: readonly Prepared[], indexed: boolean): Promise<Prepared[]> {
-  return database.session(async (session) => {
-    const queued = await session.find(
-      'search_queue',
-      ['tenant_id', 'packet_id', 'revision'],
-      rows.map(({ key }) => key),
-    );
-    const revisions = new Map(queued.map(([tenant, id, revision]) => [`${tenant} ${id}`, revision]));
-    const current: Prepared[] = [];
-    const changed: Prepared[] = [];
-    for (const row of rows) {
-      const revision = revisions.get(`${row.key.tenant_id} ${row.key.packet_id}`);
-      if (revision === row.revision) current.push(row);
-      // What changed since it was read stays queued and is read again; what is not there, somebody else settled.
-      else if (revision !== undefined) changed.push(row);
-    }
-    // FTS5 begins a new piece of its index at every number that is lower than the one before: with many tenants in the
-    // queue that would be most of them.
-    const present = indexed ? [...current, ...changed].filter(({ seq }) => seq !== null).sort((one, other) => one.seq! - other.seq!) : [];
-    const outdated = present.filter((row) => row.revision > 1 || changed.includes(row));
-    await session.remove(
-      'search_queue',
-      current.map(({ key }) => key),
-    );
-    await session.remove(
-      'search_index',
-      outdated.map(({ seq }) => ({ rowid: seq })),
-    );
-    await session.insert(
-      'search_index',
-      present.map(({ seq, text }) => ({ rowid: seq, words: text })),
-    );
-    return current;
-  });
-}
-
-/** The rows of the index that match best: their place, and how many match in all where that is known with them. */
-type Best = SelectQueryBuilder<Tables, 'search_index', { rowid: number; place: number; matches: number }>;
-
-/** Reading the index. */
-export function createSearchReads(database: Database<Tables>) {
-  const tenantNumber = database.query<{ id: string }, { number: number }>((db, { id }) =>
-    db.selectFrom('tenants').select('number').where('id', '=', id),
+  const contentOf = database.query<{ tenant_id: string; seq: number }, { content: string }>(
+    (db, { tenant_id, seq }) => db.selectFrom('contents').select('content').where('tenant_id', '=', tenant_id).where('seq', '=', seq),
+    { long: true },
   );
 
-  /** The condition that a packet has all the phrases, in the database's own spelling; every word is quoted. */
-  function found(number: number, phrases: readonly (readonly string[])[]) {
-    const prefix = prefixOf(number);
-    const own = phrases.map((phrase) => phrase.map((word) => prefix + word));
-    if (database.name === 'sqlite') {
-      const query = own.map((phrase) => `"${phrase.join(' ')}"`).join(' AND ');
-      // FTS5 sorts by rank alone, and equals by row.
-      return { condition: sql<boolean>`search_index match ${query}`, place: sql<number>`rank`, sorted: sql`rank`, equals: 'asc' as const };
-    }
-    const query = own.map((phrase) => `(${phrase.map((word) => `'${word}'`).join(' <-> ')})`).join(' & ');
-    const place = sql<number>`-ts_rank(search_index.words, ${query}::tsquery)`;
-    return {
-      condition: sql<boolean>`search_index.words @@ ${query}::tsquery`,
-      place,
-      sorted: sql`${place}, search_index.rowid desc`,
-      equals: 'desc' as const,
-    };
+  /** What matches. Words are the tenant's own, so without a filter the index alone can rank and count. */
+  function matching(db: Kysely<Tables>, { tenant_id, query }: Pick<Params, 'tenant_id' | 'query'>, filter: PacketFilter) {
+    const found = db.selectFrom('search_index').where(spelled(database.name, query).condition);
+    if (Object.keys(filter).length === 0) return found;
+    return found
+      .innerJoin('contents', 'contents.seq', 'search_index.rowid')
+      .innerJoin('packets', 'packets.id', 'contents.packet_id')
+      .where(matches(tenant_id, filter) as never) as unknown as typeof found;
   }
 
+  const countOf = (found: SelectQueryBuilder<Tables, 'search_index', unknown>) => found.select(sql<number>`count(*)`.as('count'));
+
   /** The packets of the best matches, in their order. */
-  function packetsOf(tenantId: string, best: Best, equals: 'asc' | 'desc') {
+  function best(db: Kysely<Tables>, params: Params, filter: PacketFilter, isPhrase: boolean) {
+    const { place, sorted, equals } = spelled(database.name, params.query);
+    // A phrase is dear to look for, so it is counted where it is found; words are counted faster by themselves.
+    const rows = matching(db, params, filter)
+      .select(['search_index.rowid', place.as('place'), (isPhrase ? sql<number>`count(*) over ()` : sql<number>`0`).as('matches')])
+      .orderBy(sorted)
+      .limit(bound(params.limit))
+      .offset(bound(params.offset));
     return (
-      database.longReads
+      db
         // Crossed, so that SQLite goes from the few best to their packets and not the other way round.
-        .selectFrom(best.as('best'))
+        .selectFrom(rows.as('best'))
         .crossJoin('contents')
         .crossJoin('packets')
-        .select([shortText.as('summary'), sql<string>`'{' || contents.content`.as('content'), 'best.matches'])
-        .where('packets.tenant_id', '=', tenantId)
+        .select(['contents.seq', 'packets.state', 'packets.digest'])
+        .select(isPhrase ? 'best.matches' : countOf(matching(db, params, filter)).as('matches'))
+        .where('packets.tenant_id', '=', params.tenant_id)
         .whereRef('contents.seq', '=', 'best.rowid')
         .whereRef('packets.id', '=', 'contents.packet_id')
         .orderBy('best.place')
         .orderBy('best.rowid', equals)
-        .execute()
     );
   }
 
+  const bestWords = database.query<Params, Match>((db, params) => best(db, params, {}, false) as never, { long: true });
+  const bestPhrases = database.query<Params, Match>((db, params) => best(db, params, {}, true) as never, { long: true });
+
+  /** The packets with their snippets. What a summary tells already needs no content. */
+  async function shown(tenantId: string, found: readonly Match[], phrases: Search['phrases']): Promise<Found[]> {
+    const snippets = found.map(({ digest }) => snippetIn((readJson(`{${digest}`) as PacketSummary).context.summary, phrases));
+    const without = [...found.keys()].filter((index) => snippets[index] === undefined);
+    let read = 0;
+    for (let first = 0; first < without.length; first += contentsAtOnce) {
+      const some = without.slice(first, first + contentsAtOnce);
+      const contents = await Promise.all(some.map((index) => contentOf.first({ tenant_id: tenantId, seq: found[index]!.seq })));
+      for (const [place, index] of some.entries()) {
+        // Without its content it was removed since it was found.
+        const content = contents[place]?.content;
+        snippets[index] = content === undefined ? '' : snippetOf(searchableTexts(readJson(`{${content}`) as Searched), phrases);
+        read += content?.length ?? 0;
+      }
+      // Large packets take a while to look through: others get their turn in between.
+      if (read < snippetCharacters) continue;
+      read = 0;
+      await nextTurn();
+    }
+    return found.map(({ state, digest }, index) => ({ summary: state + digest, snippet: snippets[index]! }));
+  }
+
   return {
-    /** How many packets wait to be indexed; counted no further than `most`. */
-    async queued(most: number): Promise<number> {
-      const some = database.longReads.selectFrom('search_queue').select('tenant_id').limit(most).as('some');
-      return Number((await database.longReads.selectFrom(some).select(sql<number>`count(*)`.as('count')).executeTakeFirstOrThrow()).count);
-    },
-
-    /** Whether at least so many packets wait to be indexed: a short read, which waits for no other. */
-    async isQueued(count: number): Promise<boolean> {
-      const rows = await database.reads
-        .selectFrom('search_queue')
-        .select('tenant_id')
-        .limit(1)
-        .offset(count - 1)
-        .execute();
-      return rows.length > 0;
-    },
-
-    /** The packets that have all the phrases, best match first, and how many they are. */
-    async search(
-      tenantId: string,
-      phrases: readonly (readonly string[])[],
-      filter: PacketFilter,
-      page: { limit: number; offset: number },
-    ): Promise<{ rows: Found[]; total: number }> {
+    async search({ tenantId, phrases, filter, limit, offset }: Search): Promise<SearchResult> {
+      database.beginView();
       const tenant = await tenantNumber.first({ id: tenantId });
       if (tenant === undefined) return { rows: [], total: 0 };
-      const match = found(tenant.number, phrases);
-      // Words are the tenant's own, so without a filter the index alone can rank and count.
-      const all = database.longReads
-        .selectFrom('search_index')
-        .where(match.condition)
-        .$if(Object.keys(filter).length > 0, (query) =>
-          query
-            .innerJoin('contents', 'contents.seq', 'search_index.rowid')
-            .innerJoin('packets', 'packets.id', 'contents.packet_id')
-            .where(matches(tenantId, filter) as never),
-        );
-      const count = async () => Number((await all.select(sql<number>`count(*)`.as('count')).executeTakeFirstOrThrow()).count);
-      // A phrase is dear to look for, so it is counted where it is found; words are counted faster by themselves.
+      const params = { tenant_id: tenantId, query: queryOf(database.name, tenant.number, phrases), limit, offset };
       const isPhrase = phrases.some(({ length }) => length > 1);
-      const best = all
-        .select(['search_index.rowid', match.place.as('place'), (isPhrase ? sql<number>`count(*) over ()` : sql<number>`0`).as('matches')])
-        .orderBy(match.sorted)
-        .limit(page.limit)
-        .offset(page.offset);
-      if (!isPhrase) {
-        const [rows, total] = await Promise.all([packetsOf(tenantId, best, match.equals), count()]);
-        return { rows, total };
-      }
-      const rows = await packetsOf(tenantId, best, match.equals);
-      // Behind the last page nothing tells how many there are.
-      return { rows, total: rows[0] === undefined ? await count() : Number(rows[0].matches) };
+      const found =
+        Object.keys(filter).length === 0
+          ? await (isPhrase ? bestPhrases : bestWords).all(params)
+          : ((await best(database.longReads, params, filter, isPhrase).execute()) as Match[]);
+      const [first] = found;
+      if (first !== undefined) return { rows: await shown(tenantId, found, phrases), total: Number(first.matches) };
+      // Behind the last page no row tells how many there are.
+      const { count } = await countOf(matching(database.longReads, params, filter)).executeTakeFirstOrThrow();
+      return { rows: [], total: Number(count) };
     },
   };
 }

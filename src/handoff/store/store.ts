@@ -7,9 +7,10 @@ import { createAccessStore } from './access.ts';
 import { createEventReads } from './events.ts';
 import { createIndexing } from './indexing.ts';
 import { migrations } from './migrations/index.ts';
-import { createPacketReads, type PacketFilter } from './packets.ts';
+import { createPacketReads } from './packets.ts';
 import { createPageReads, type PacketPage } from './pages.ts';
-import { createSearchReads } from './search.ts';
+import { createSearcher, type Search, type SearchResult } from './search.ts';
+import { createQueueReads } from './search-index.ts';
 import type { SearchTasks } from './search-thread.ts';
 import type { Tables } from './tables.ts';
 import { createUnits, type Unit } from './units.ts';
@@ -45,7 +46,8 @@ export async function openStore({ databaseUrl, clock, newId }: StoreParts) {
   const packets = createPacketReads(database);
   const pages = createPageReads(database);
   const events = createEventReads(database);
-  const search = createSearchReads(database);
+  const queue = createQueueReads(database);
+  const searcher = reader === undefined ? createSearcher(database) : { search: (search: Search) => reader.call('search', search) };
   const units = createUnits(database, newId);
   const indexing = createIndexing(database, thread);
 
@@ -56,9 +58,9 @@ export async function openStore({ databaseUrl, clock, newId }: StoreParts) {
         /** A page, and how many packets there are in all. */
         page: (page: PacketPage) => pages.page(tenantId, page),
         /** Everything committed before the call is found. */
-        async search(phrases: readonly (readonly string[])[], filter: PacketFilter, page: { limit: number; offset: number }) {
+        async search(search: Omit<Search, 'tenantId'>): Promise<SearchResult> {
           await indexing.all(tenantId);
-          return search.search(tenantId, phrases, filter, page);
+          return searcher.search({ ...search, tenantId });
         },
       },
       events: {
@@ -82,7 +84,7 @@ export async function openStore({ databaseUrl, clock, newId }: StoreParts) {
     access: createAccessStore(database),
     /** Packets of any tenant that a job must look at. */
     sweep: { due: packets.due, unclaimed: packets.unclaimed },
-    index: { step: indexing.step, queued: search.queued, isQueued: search.isQueued },
+    index: { step: indexing.step, queued: queue.queued, isQueued: queue.isQueued },
     countInStatuses: packets.countInStatuses,
     /** Forgets answers older than the moment, and the day counters before the day; up to `limit` of each. */
     async prune(before: Date, day: string, limit: number): Promise<number> {

@@ -45,6 +45,9 @@ interface Compilable<Result> {
 /** Stands for a parameter while a query is built. */
 export type Parameters<Params extends Row> = { readonly [Name in keyof Params]: Params[Name] };
 
+/** Builds a query, with stand-ins where its parameters go. */
+export type Build<Tables, Params extends Row, Result> = (db: Kysely<Tables>, params: Parameters<Params>) => Compilable<Result>;
+
 /**
  * A database as the store sees it. SQLite and PostgreSQL each give one; all that they spell differently stands in
  * `sqlite.ts` and `postgres.ts` beside this file.
@@ -55,8 +58,8 @@ export interface Database<Tables> {
   readonly reads: Kysely<Tables>;
   /** Reads that may take long (ranking, counting, deep offsets): off this thread on SQLite. */
   readonly longReads: Kysely<Tables>;
-  /** A query of the hot path, compiled once. */
-  query<Params extends Row, Result>(build: (db: Kysely<Tables>, params: Parameters<Params>) => Compilable<Result>): Query<Params, Result>;
+  /** A query of the hot path, compiled once. A `long` one runs where `longReads` do. */
+  query<Params extends Row, Result>(build: Build<Tables, Params, Result>, options?: { long?: boolean }): Query<Params, Result>;
   /**
    * Begins a view that the reads of this turn of the event loop share, where that saves something. It ends with the
    * turn and before each commit of this program, so that who was answered finds what was answered. What another
@@ -103,7 +106,7 @@ class Placeholder {
 /** Compiles a query once: its SQL and, in order, what each parameter is: a name, or a constant. */
 export function compileOnce<Tables, Params extends Row, Result>(
   db: Kysely<Tables>,
-  build: (db: Kysely<Tables>, params: Parameters<Params>) => Compilable<Result>,
+  build: Build<Tables, Params, Result>,
 ): { sql: string; bind(params: Params): (string | number | null)[] } {
   const params = new Proxy({}, { get: (_, name) => new Placeholder(String(name)) }) as Parameters<Params>;
   const compiled = build(db, params).compile();

@@ -39,10 +39,10 @@ export function openPostgres<Tables>(url: string): Database<Tables> {
     name: 'postgres',
     reads: kysely,
     longReads,
-    query(build) {
+    query(build, { long = false } = {}) {
       const { sql, bind } = compileOnce(kysely, build);
       const name = nameOf(names, sql);
-      const run = async (values: unknown[]) => (await pool.query({ name, text: sql, values })).rows as never[];
+      const run = async (values: unknown[]) => (await (long ? longPool : pool).query({ name, text: sql, values })).rows as never[];
       return {
         all: (params) => run(bind(params)),
         first: async (params) => (await run(bind(params)))[0],

@@ -4,7 +4,7 @@ import { describe, type TestContext, test } from 'node:test';
 import { createIndexingJob } from '../../../src/handoff/jobs/indexer.ts';
 import type { CreateRequest } from '../../../src/handoff/model/packet.ts';
 import { newPacket } from '../../../src/handoff/rules/packet.ts';
-import { createIndexer } from '../../../src/handoff/store/search.ts';
+import { createIndexer } from '../../../src/handoff/store/search-index.ts';
 import { openStore } from '../../../src/handoff/store/store.ts';
 import type { Tables } from '../../../src/handoff/store/tables.ts';
 import { systemClock } from '../../../src/kit/clock.ts';
@@ -43,7 +43,8 @@ async function queuedPackets(t: TestContext, testStore: TestStore, count: number
       }
     },
   });
-  const found = async (word: string) => (await store.of(tenant_id).packets.search([[word]], {}, { limit: 1, offset: 0 })).total;
+  const found = async (word: string) =>
+    (await store.of(tenant_id).packets.search({ phrases: [[word]], filter: {}, limit: 1, offset: 0 })).total;
   const change = (number: number, revision = 2) =>
     database.transaction((tx) => tx.updateTable('search_queue').set({ revision }).where('packet_id', '=', packetId(number)).execute());
   return { store, database, indexer: createIndexer(database), found, change };
