@@ -104,14 +104,10 @@ describe('the API description', () => {
     for (const [path, methods] of Object.entries(exported.paths)) {
       const answer = await service.call('PUT', `/${concrete(path)}`);
       assert.equal(answer.status, 405, path);
-      const allow = String(answer.headers.allow).split(', ').sort();
-      assert.deepEqual(
-        allow,
-        Object.keys(methods)
-          .map((method) => method.toUpperCase())
-          .sort(),
-        path,
-      );
+      const named = Object.keys(methods).map((method) => method.toUpperCase());
+      // The description leaves out HEAD, which answers as GET does.
+      const allowed = named.includes('GET') ? [...named, 'HEAD'] : named;
+      assert.deepEqual(String(answer.headers.allow).split(', ').sort(), allowed.sort(), path);
     }
   });
 

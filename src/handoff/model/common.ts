@@ -67,14 +67,14 @@ const failures = {
   413: "The body is larger than the tenant's tier allows.",
   415: 'The body is not JSON in UTF-8.',
   429: 'A limit is used up; Retry-After says when to come back.',
+  503: 'The database is out of reach; try again, with the same Idempotency-Key where the operation takes one.',
 } as const;
 
-/** The failures that a route documents beside its success. */
-export function failing<const Status extends keyof typeof failures>(...list: Status[]): Record<Status, ResponseShape> {
-  return Object.fromEntries(list.map((status) => [status, { schema: Failure, description: failures[status] }])) as unknown as Record<
-    Status,
-    ResponseShape
-  >;
+/** The failures that a route documents beside its success: those named, and the one that may befall any. */
+export function failing<const Status extends keyof typeof failures>(...list: Status[]): Record<Status | 503, ResponseShape> {
+  return Object.fromEntries(
+    [...list, 503 as const].map((status) => [status, { schema: Failure, description: failures[status] }]),
+  ) as unknown as Record<Status | 503, ResponseShape>;
 }
 
 /** `limit` and `offset`, with the page size a route defaults to. */

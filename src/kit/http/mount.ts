@@ -104,7 +104,8 @@ export function createMount<Context>({ app, prefixes, admit, bodyLimit }: MountP
     const known = [...paths.values()].find(({ pattern }) => pattern.test(path));
     const methods = known?.methods ?? (others.has(path) ? ['GET'] : []);
     if (methods.length === 0) throw new ServiceError('NOT_FOUND', 'There is nothing at this path.');
-    const allow = methods.join(', ');
+    // What can be got can be asked for by HEAD.
+    const allow = methods.flatMap((method) => (method === 'GET' ? ['GET', 'HEAD'] : [method])).join(', ');
     throw new ServiceError('METHOD_NOT_ALLOWED', `This path takes ${allow}.`, { headers: { Allow: allow } });
   });
 
