@@ -17,7 +17,7 @@ export interface Load {
   connections: number;
   requests: readonly LoadRequest[];
   /**
-   * Sends the requests round and round for so long; without it, every request once and in their order, each taken by the
+   * Sends the requests round and round for so long, each connection beginning at another of them; without it, every request once and in their order, each taken by the
    * next connection that is free, as work is taken from a queue.
    */
   seconds?: number;
@@ -44,11 +44,21 @@ function inOrder(requests: readonly LoadRequest[], hand: number): (client: Clien
   };
 }
 
+/** What each connection sends when the requests go round: all of them, each connection beginning elsewhere. */
+function inRounds(requests: readonly LoadRequest[], connections: number): (client: Client) => void {
+  let begun = 0;
+  return (client) => {
+    const first = Math.floor((begun * requests.length) / connections) % requests.length;
+    begun += 1;
+    client.setRequests([...requests.slice(first), ...requests.slice(0, first)] as Request[]);
+  };
+}
+
 function run({ url, connections, requests, seconds, hand = 1, rate }: Load): Promise<LoadResult> {
   const extent =
     seconds === undefined
       ? { amount: Math.floor(requests.length / connections) * connections, setupClient: inOrder(requests, hand) }
-      : { duration: seconds, requests: requests as Request[] };
+      : { duration: seconds, setupClient: inRounds(requests, connections) };
   const times = new Times();
   let refused = 0;
 

@@ -37,7 +37,22 @@ export async function get(run: Run): Promise<void> {
   run.report(figureOf('get, 2 KB', 'same bytes', compared, { better: 'more', asked: 0.55, stretch: 0.65 }));
 }
 
-/** The first page, one far behind it, and what the number of packets does to the first. */
+/** The paths of pages that follow one another. */
+async function pagesFrom(service: MeasuredService, path: string, count: number): Promise<string[]> {
+  const paths: string[] = [];
+  for (let cursor: string | null = null; paths.length < count; ) {
+    const next: string = cursor === null ? path : `${path}&cursor=${cursor}`;
+    paths.push(next);
+    cursor = (JSON.parse(await textOf(service, next)) as { next_cursor: string | null }).next_cursor;
+    if (cursor === null) break;
+  }
+  return paths;
+}
+
+/** How many pages the connections go through that each ask for another. */
+const ownPages = 500;
+
+/** The first page, one far behind it, pages of many, and what depth and the number of packets do to a page. */
 export async function list(run: Run): Promise<void> {
   const { packets } = run.options;
   const large = await run.startService(`sqlite://${await run.seeded(packets)}`);
@@ -51,7 +66,11 @@ export async function list(run: Run): Promise<void> {
   run.report(figureOf(`list, first 50 of ${many}`, 'same bytes', await againstSameBytes(run, large, [first]), target));
   run.report(figureOf(`list, 50 behind a cursor, ${many}`, 'same bytes', await againstSameBytes(run, large, [deep]), target));
 
-  const timesOf = (one: MeasuredService, path: string) => ({ program: one.program, run: () => run.again(one.url, [read(path)]) });
+  const own = await pagesFrom(large, first, ownPages);
+  run.report(figureOf(`list, each its own 50 of ${many}`, 'same bytes', await againstSameBytes(run, large, own), target));
+
+  // One at a time, since those who come together with the same question share the answer.
+  const timesOf = (one: MeasuredService, path: string) => ({ program: one.program, run: () => run.again(one.url, [read(path)], 1) });
   const reports: [string, string, Compared, number, number][] = [
     ['list, deep page, time', 'first page', await compare(run.rounds, timesOf(large, first), timesOf(large, deep)), 1.15, 1.05],
     [`list with total, ${many}, time`, 'of 10,000', await compare(run.rounds, timesOf(small, first), timesOf(large, first)), 1.3, 1.1],

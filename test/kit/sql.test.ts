@@ -7,7 +7,7 @@ import { databaseUrlProblem, openDatabase } from '../../src/kit/sql/database.ts'
 import { compileOnce, type Database, Turns } from '../../src/kit/sql/dialect.ts';
 import { createGroups, type Outcome } from '../../src/kit/sql/groups.ts';
 import { type Migration, migrate } from '../../src/kit/sql/migrate.ts';
-import { stores, type TestStore } from '../support/stores.ts';
+import { openPostgresDatabase, stores, type TestStore } from '../support/stores.ts';
 
 interface Tables {
   things: { id: string; kind: string; value: number | null };
@@ -294,7 +294,7 @@ for (const store of stores) {
     test('of a newer program are not touched', async (t) => {
       const { database } = await openThings(t, store);
       await migrate(database, [things, more], systemClock);
-      await assert.rejects(migrate(database, [things], systemClock), /newer version.*0002-more/);
+      await assert.rejects(migrate(database, [things], systemClock), /another version.*0002-more/);
     });
   });
 }
@@ -342,6 +342,16 @@ describe('Turns', () => {
     await turns.idle();
     assert.equal(second, true);
   });
+});
+
+test('A PostgreSQL database that could not keep every text is refused, and the sentence says what it must be', async (t) => {
+  const { url, drop } = await openPostgresDatabase("encoding 'LATIN1' lc_collate 'C' lc_ctype 'C' template template0");
+  const database = openDatabase<Tables>(url);
+  t.after(async () => {
+    await database.close();
+    await drop();
+  });
+  await assert.rejects(migrate(database, [things], systemClock), /must have the encoding UTF8, not LATIN1/);
 });
 
 test('A query compiled once binds a parameter wherever it stands, and null where none was given', async () => {

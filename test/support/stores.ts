@@ -21,16 +21,16 @@ export const stores: readonly TestStore[] = [
       return { url: `sqlite://${join(folder, 'test.db')}`, drop: async () => rmSync(folder, { recursive: true, force: true }) };
     },
   },
-  { name: 'PostgreSQL', open: openPostgresDatabase },
+  { name: 'PostgreSQL', open: () => openPostgresDatabase() },
 ];
 
 /** A new database on the PostgreSQL that the test run started. */
-export async function openPostgresDatabase(): Promise<{ url: string; drop(): Promise<void> }> {
+export async function openPostgresDatabase(options = ''): Promise<{ url: string; drop(): Promise<void> }> {
   const server = process.env.BATON_TEST_POSTGRES;
   if (server === undefined) throw new Error('No PostgreSQL: run the tests with `npm test`, which starts one.');
   databases += 1;
   const name = `baton_${process.pid}_${databases}`;
-  await withClient(`${server}/postgres`, (client) => client.query(`create database ${name}`));
+  await withClient(`${server}/postgres`, (client) => client.query(`create database ${name} ${options}`));
   return {
     url: `${server}/${name}`,
     drop: async () => {

@@ -93,6 +93,7 @@ export function createSearcher(database: Database<Tables>) {
     return found
       .innerJoin('contents', 'contents.seq', 'search_index.rowid')
       .innerJoin('packets', 'packets.id', 'contents.packet_id')
+      .where('contents.tenant_id', '=', tenant_id)
       .where(matches(tenant_id, filter) as never) as unknown as typeof found;
   }
 
@@ -115,6 +116,7 @@ export function createSearcher(database: Database<Tables>) {
         .crossJoin('packets')
         .select(['contents.seq', 'packets.state', 'packets.digest'])
         .select(isPhrase ? 'best.matches' : countOf(matching(db, params, filter)).as('matches'))
+        .where('contents.tenant_id', '=', params.tenant_id)
         .where('packets.tenant_id', '=', params.tenant_id)
         .whereRef('contents.seq', '=', 'best.rowid')
         .whereRef('packets.id', '=', 'contents.packet_id')
@@ -128,9 +130,20 @@ export function createSearcher(database: Database<Tables>) {
 
   /** The packets with their snippets. What a summary tells already needs no content. */
   async function shown(tenantId: string, found: readonly Match[], phrases: Search['phrases']): Promise<Found[]> {
-    const snippets = found.map(({ digest }) => snippetIn((readJson(`{${digest}`) as PacketSummary).context.summary, phrases));
-    const without = [...found.keys()].filter((index) => snippets[index] === undefined);
+    const snippets: (string | undefined)[] = [];
     let read = 0;
+    // Large packets take a while to look through: others get their turn in between.
+    const rest = async (length: number) => {
+      read += length;
+      if (read < snippetCharacters) return;
+      read = 0;
+      await nextTurn();
+    };
+    for (const { digest } of found) {
+      snippets.push(snippetIn((readJson(`{${digest}`) as PacketSummary).context.summary, phrases));
+      await rest(digest.length);
+    }
+    const without = [...found.keys()].filter((index) => snippets[index] === undefined);
     for (let first = 0; first < without.length; first += contentsAtOnce) {
       const some = without.slice(first, first + contentsAtOnce);
       const contents = await Promise.all(some.map((index) => contentOf.first({ tenant_id: tenantId, seq: found[index]!.seq })));
@@ -138,19 +151,14 @@ export function createSearcher(database: Database<Tables>) {
         // Without its content it was removed since it was found.
         const content = contents[place]?.content;
         snippets[index] = content === undefined ? '' : snippetOf(searchableTexts(readJson(`{${content}`) as Searched), phrases);
-        read += content?.length ?? 0;
+        await rest(content?.length ?? 0);
       }
-      // Large packets take a while to look through: others get their turn in between.
-      if (read < snippetCharacters) continue;
-      read = 0;
-      await nextTurn();
     }
     return found.map(({ state, digest }, index) => ({ summary: state + digest, snippet: snippets[index]! }));
   }
 
   return {
     async search({ tenantId, phrases, filter, limit, offset }: Search): Promise<SearchResult> {
-      database.beginView();
       const tenant = await tenantNumber.first({ id: tenantId });
       if (tenant === undefined) return { rows: [], total: 0 };
       const params = { tenant_id: tenantId, query: queryOf(database.name, tenant.number, phrases), limit, offset };

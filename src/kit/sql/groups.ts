@@ -9,7 +9,7 @@ const maxGroup = 256;
 
 /**
  * How many turns of the event loop more a group gathers, as long as each brings another unit: what a commit costs is
- * shared by all that are in it, and a turn that brings nothing takes no time.
+ * shared by all that are in it. A unit that comes alone is not kept waiting.
  */
 const moreTurns = 2;
 
@@ -86,7 +86,7 @@ export function createGroups<Tables, Unit>(
         queue.push({ unit, resolve, reject });
         if (running) return;
         running = true;
-        gather(0, moreTurns);
+        gather(1, moreTurns);
       });
     },
     waiting: () => queue.length,

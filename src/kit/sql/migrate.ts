@@ -19,18 +19,23 @@ interface MigrationTables {
 
 /**
  * Brings the schema up to date; instances that start together do it one after the other, and the later ones find it done.
- * @throws Error when the database was migrated by a newer program
+ * @throws Error when the database was migrated by another version of the program, or can't keep every text
  */
 export async function migrate<Tables>(database: Database<Tables>, migrations: readonly Migration[], clock: Clock): Promise<void> {
   await database.transaction(async (transaction) => {
     const tx = transaction as unknown as Kysely<MigrationTables>;
-    if (database.name === 'postgres') await sql`select pg_advisory_xact_lock(${sql.lit(migrationLock)})`.execute(tx);
+    if (database.name === 'postgres') {
+      await requireUtf8(tx);
+      await sql`select pg_advisory_xact_lock(${sql.lit(migrationLock)})`.execute(tx);
+    }
     await sql`create table if not exists migrations (name text primary key, applied_at text not null)`.execute(tx);
 
     const applied = new Set((await tx.selectFrom('migrations').select('name').execute()).map(({ name }) => name));
-    const newer = [...applied].filter((name) => !migrations.some((migration) => migration.name === name));
-    if (newer.length > 0) {
-      throw new Error(`The database was written by a newer version (it has ${newer.join(', ')}); start that version, or restore a backup.`);
+    const unknown = [...applied].filter((name) => !migrations.some((migration) => migration.name === name));
+    if (unknown.length > 0) {
+      throw new Error(
+        `The database was written by another version, probably a newer one (it has ${unknown.join(', ')}); start that version, or restore a backup.`,
+      );
     }
     for (const migration of migrations) {
       if (applied.has(migration.name)) continue;
@@ -38,4 +43,11 @@ export async function migrate<Tables>(database: Database<Tables>, migrations: re
       await tx.insertInto('migrations').values({ name: migration.name, applied_at: clock().toISOString() }).execute();
     }
   });
+}
+
+/** A database with another encoding could not keep most texts, and would count their bytes otherwise than we do. */
+async function requireUtf8(tx: Kysely<MigrationTables>): Promise<void> {
+  const { rows } = await sql<{ encoding: string }>`select current_setting('server_encoding') as encoding`.execute(tx);
+  const encoding = rows[0]?.encoding;
+  if (encoding !== 'UTF8') throw new Error(`The database must have the encoding UTF8, not ${encoding}; create it with "encoding 'UTF8'".`);
 }

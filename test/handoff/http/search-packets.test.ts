@@ -38,6 +38,8 @@ async function found(service: TestService, q: string, more = ''): Promise<string
 }
 
 /** Texts that mean something to a search engine, a database or a parser, and nothing to a searcher. */
+const range = (count: number) => Array.from({ length: count }, (_, index) => index);
+
 const hostile = [
   '"',
   '""',
@@ -451,6 +453,29 @@ for (const store of stores) {
         assert.equal(answer.body.code, 'VALIDATION_ERROR', query);
         assert.equal(answer.body.field, field, query);
       }
+    });
+
+    test('while others search, who was answered finds what was created, and nothing that was removed', async (t) => {
+      const service = await startService(t, { store });
+      const long = Array.from({ length: 200 }, (_, index) => `w${index}`).join(' ');
+      const packets = range(100).map((index) => ({
+        ...request(`common text ${index}`),
+        context: { summary: `common text ${index}`, conversation_state: [{ role: 'user', content: long }] },
+      }));
+      for (let batch = 0; batch < 2; batch += 1)
+        assert.equal((await service.call('POST', '/packets/batch', { body: { packets } })).status, 201);
+      let searching = true;
+      const others = range(6).map(async () => {
+        while (searching) assert.equal((await search(service, '"common text" w199')).total, 200);
+      });
+      for (const number of range(20)) {
+        const id = await create(service, request(`special${number}`));
+        assert.equal((await search(service, `special${number}`)).total, 1, `created, ${number}`);
+        assert.equal((await service.call('DELETE', `/packets/${id}?hard=true`)).status, 204);
+        assert.equal((await search(service, `special${number}`)).total, 0, `removed, ${number}`);
+      }
+      searching = false;
+      await Promise.all(others);
     });
 
     test("another tenant's packets are not found, counted or ranked with", async (t) => {

@@ -91,6 +91,23 @@ for (const store of stores) {
       assert.deepEqual(await bench.ids(), range(20));
     });
 
+    test('what the next two turns bring shares the transaction too; a unit that comes alone waits for none', async (t) => {
+      const bench = await open(t, store);
+      const turn = () => new Promise((resolve) => void setImmediate(resolve));
+      const submitted: Promise<unknown>[] = [];
+      for (let id = 1; id <= 8; id += 2) {
+        submitted.push(submitAll(bench, [{ id }, { id: id + 1 }]));
+        await turn();
+      }
+      await Promise.all(submitted);
+      assert.deepEqual(sizes(bench).slice(0, 1), [6]);
+      const alone = bench.submit({ id: 9 });
+      await turn();
+      assert.equal(bench.waiting(), 0, 'it is on its way');
+      await alone;
+      assert.deepEqual(await bench.ids(), range(9));
+    });
+
     test('what is submitted during a transaction waits for the next one, at most 256 together', async (t) => {
       const bench = await open(t, store);
       let later: Promise<unknown> = Promise.resolve();
