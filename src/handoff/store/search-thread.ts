@@ -1,5 +1,7 @@
+import { CompiledQuery, type QueryResult } from 'kysely';
+
 import { openDatabase } from '../../kit/sql/database.ts';
-import { executeOn, SqliteConnection, sqlitePath } from '../../kit/sql/sqlite.ts';
+import type { Row } from '../../kit/sql/dialect.ts';
 import { serveTasks, threadData } from '../../kit/thread.ts';
 import { createSearcher, type Search } from './search.ts';
 import { createIndexer, type Stretch } from './search-index.ts';
@@ -13,13 +15,13 @@ const { databaseUrl } = threadData<{ databaseUrl: string }>();
 const database = openDatabase<Tables>(databaseUrl);
 const indexer = createIndexer(database);
 const searcher = createSearcher(database);
-const reader = databaseUrl.startsWith('sqlite') ? executeOn(new SqliteConnection(sqlitePath(databaseUrl), { readOnly: true })) : undefined;
 
 const tasks = {
   prepare: (stretch: Stretch) => indexer.prepare(stretch),
   write: (_: Record<string, never>) => indexer.write(),
   search: (search: Search) => searcher.search(search),
-  read: ({ sql, parameters }: { sql: string; parameters: readonly unknown[] }) => reader!(sql, parameters),
+  read: ({ sql, parameters }: { sql: string; parameters: readonly unknown[] }) =>
+    database.reads.executeQuery(CompiledQuery.raw(sql, [...parameters])) as Promise<QueryResult<Row>>,
 };
 
 /** What the thread does for the service. */
