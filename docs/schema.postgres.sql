@@ -1,7 +1,7 @@
 -- Written by `node scripts/docs.ts` from the migrations. The service makes all this by itself,
 -- and the table migrations (name, applied_at) in which it notes what it has made.
 
--- 0001-packets-by-id
+-- 0001-packets-in-parts
 
 create table tenants (
   number bigint generated always as identity primary key, id text collate "C" not null unique, name text not null, tier text not null,
@@ -20,9 +20,11 @@ create table versions (name text collate "C" primary key, value bigint not null)
 insert into versions (name, value) values ('access', 1);
 
 create table packets (
-  tenant_id text collate "C" not null, id text collate "C" not null, status text collate "C" not null, revision integer not null,
+  seq bigint generated always as identity primary key, tenant_id text collate "C" not null, id text collate "C" not null, status text collate "C" not null, revision integer not null,
   source_agent text collate "C" not null, target_agent text collate "C" not null, priority text collate "C" not null, hitl_required integer not null,
-  due_at text collate "C", state text not null, digest text not null, primary key (tenant_id, id));
+  due_at text collate "C", state text not null, digest text not null);
+
+create unique index packets_by_id on packets (tenant_id, id);
 
 create index packets_by_status on packets (tenant_id, status, id);
 
@@ -36,8 +38,8 @@ create index packets_hitl on packets (tenant_id, id) where hitl_required = 1;
 
 create index packets_due on packets (due_at) where due_at is not null;
 
-create table contents (
-  seq bigint generated always as identity primary key, tenant_id text collate "C" not null, packet_id text collate "C" not null, content text not null, unique (tenant_id, packet_id));
+create table contents (tenant_id text collate "C" not null, packet_id text collate "C" not null, content text not null,
+  primary key (tenant_id, packet_id));
 
 create table packet_tags (tenant_id text collate "C" not null, tag text collate "C" not null, packet_id text collate "C" not null,
   primary key (tenant_id, tag, packet_id));

@@ -17,9 +17,11 @@ CREATE INDEX api_keys_by_tenant on api_keys (tenant_id, id);
 CREATE TABLE versions (name text primary key, value bigint not null);
 
 CREATE TABLE packets (
-  tenant_id text not null, id text not null, status text not null, revision integer not null,
+  seq integer primary key autoincrement, tenant_id text not null, id text not null, status text not null, revision integer not null,
   source_agent text not null, target_agent text not null, priority text not null, hitl_required integer not null,
-  due_at text, state text not null, digest text not null, primary key (tenant_id, id)) without rowid;
+  due_at text, state text not null, digest text not null);
+
+CREATE UNIQUE INDEX packets_by_id on packets (tenant_id, id);
 
 CREATE INDEX packets_by_status on packets (tenant_id, status, id);
 
@@ -33,8 +35,8 @@ CREATE INDEX packets_hitl on packets (tenant_id, id) where hitl_required = 1;
 
 CREATE INDEX packets_due on packets (due_at) where due_at is not null;
 
-CREATE TABLE contents (
-  seq integer primary key autoincrement, tenant_id text not null, packet_id text not null, content text not null, unique (tenant_id, packet_id));
+CREATE TABLE contents (tenant_id text not null, packet_id text not null, content text not null,
+  primary key (tenant_id, packet_id));
 
 CREATE TABLE packet_tags (tenant_id text not null, tag text not null, packet_id text not null,
   primary key (tenant_id, tag, packet_id)) without rowid;

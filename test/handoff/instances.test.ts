@@ -231,7 +231,7 @@ describe('Instances that share a PostgreSQL', () => {
     const indexer = await connectTo(t, url);
     await indexer.query('begin');
     await indexer.query('select * from search_queue where packet_id = $1 for update', [id]);
-    await indexer.query("insert into search_index (rowid, words) select seq, '1_charged:1' from contents where packet_id = $1", [id]);
+    await indexer.query("insert into search_index (rowid, words) select seq, '1_charged:1' from packets where id = $1", [id]);
     await indexer.query('delete from search_queue where packet_id = $1', [id]);
     const removing = one.call('DELETE', `/packets/${id}?hard=true`);
     await untilBlocked(t, url);

@@ -140,6 +140,9 @@ function createQueueRead(database: Database<Tables>) {
     db
       .selectFrom('search_queue')
       .innerJoin('tenants', 'tenants.id', 'search_queue.tenant_id')
+      .leftJoin('packets', (join) =>
+        join.onRef('packets.tenant_id', '=', 'search_queue.tenant_id').onRef('packets.id', '=', 'search_queue.packet_id'),
+      )
       .leftJoin('contents', (join) =>
         join.onRef('contents.tenant_id', '=', 'search_queue.tenant_id').onRef('contents.packet_id', '=', 'search_queue.packet_id'),
       )
@@ -148,7 +151,7 @@ function createQueueRead(database: Database<Tables>) {
         'search_queue.packet_id',
         'search_queue.revision',
         'tenants.number',
-        'contents.seq',
+        'packets.seq',
         'contents.content',
       ])
       .where(sql<boolean>`${place} > (${params.after_tenant}, ${params.after_packet})`)

@@ -35,8 +35,7 @@ export interface SearchResult {
 
 /** A packet among the best matches. */
 interface Match {
-  /** The number of its content. */
-  seq: number;
+  id: string;
   state: string;
   digest: string;
   /** How many match in all. */
@@ -81,8 +80,8 @@ export function createSearcher(database: Database<Tables>) {
     (db, { id }) => db.selectFrom('tenants').select('number').where('id', '=', id),
     { long: true },
   );
-  const contentOf = database.query<{ tenant_id: string; seq: number }, { content: string }>(
-    (db, { tenant_id, seq }) => db.selectFrom('contents').select('content').where('tenant_id', '=', tenant_id).where('seq', '=', seq),
+  const contentOf = database.query<{ tenant_id: string; id: string }, { content: string }>(
+    (db, { tenant_id, id }) => db.selectFrom('contents').select('content').where('tenant_id', '=', tenant_id).where('packet_id', '=', id),
     { long: true },
   );
 
@@ -91,9 +90,7 @@ export function createSearcher(database: Database<Tables>) {
     const found = db.selectFrom('search_index').where(spelled(database.name, query).condition);
     if (Object.keys(filter).length === 0) return found;
     return found
-      .innerJoin('contents', 'contents.seq', 'search_index.rowid')
-      .innerJoin('packets', 'packets.id', 'contents.packet_id')
-      .where('contents.tenant_id', '=', tenant_id)
+      .innerJoin('packets', 'packets.seq', 'search_index.rowid')
       .where(matches(tenant_id, filter) as never) as unknown as typeof found;
   }
 
@@ -112,14 +109,11 @@ export function createSearcher(database: Database<Tables>) {
       db
         // Crossed, so that SQLite goes from the few best to their packets and not the other way round.
         .selectFrom(rows.as('best'))
-        .crossJoin('contents')
         .crossJoin('packets')
-        .select(['contents.seq', 'packets.state', 'packets.digest'])
+        .select(['packets.id', 'packets.state', 'packets.digest'])
         .select(isPhrase ? 'best.matches' : countOf(matching(db, params, filter)).as('matches'))
-        .where('contents.tenant_id', '=', params.tenant_id)
         .where('packets.tenant_id', '=', params.tenant_id)
-        .whereRef('contents.seq', '=', 'best.rowid')
-        .whereRef('packets.id', '=', 'contents.packet_id')
+        .whereRef('packets.seq', '=', 'best.rowid')
         .orderBy('best.place')
         .orderBy('best.rowid', equals)
     );
@@ -146,7 +140,7 @@ export function createSearcher(database: Database<Tables>) {
     const without = [...found.keys()].filter((index) => snippets[index] === undefined);
     for (let first = 0; first < without.length; first += contentsAtOnce) {
       const some = without.slice(first, first + contentsAtOnce);
-      const contents = await Promise.all(some.map((index) => contentOf.first({ tenant_id: tenantId, seq: found[index]!.seq })));
+      const contents = await Promise.all(some.map((index) => contentOf.first({ tenant_id: tenantId, id: found[index]!.id })));
       for (const [place, index] of some.entries()) {
         // Without its content it was removed since it was found.
         const content = contents[place]?.content;

@@ -9,7 +9,7 @@ export interface Tables {
   versions: { name: string; value: number };
   packets: PacketTable;
   /** The content of packets, apart from what their life changes: a claim does not write the long part, nor parse it. */
-  contents: { seq: Generated<number>; tenant_id: string; packet_id: string; content: string };
+  contents: { tenant_id: string; packet_id: string; content: string };
   packet_tags: { tenant_id: string; tag: string; packet_id: string };
   events: EventTable;
   counters: { tenant_id: string; name: string; value: number };
@@ -25,7 +25,7 @@ export interface Tables {
   /** Which packets are in the answers that are kept: when one is removed for good, its answers go. */
   idempotency_packets: { tenant_id: string; packet_id: string; key: string };
   search_queue: { tenant_id: string; packet_id: string; revision: number };
-  /** The full-text index: an FTS5 table on SQLite, a tsvector column on PostgreSQL. `rowid` is the content's `seq`. */
+  /** The full-text index: an FTS5 table on SQLite, a tsvector column on PostgreSQL. `rowid` is the packet's `seq`. */
   search_index: { rowid: number; words: string };
 }
 
@@ -55,6 +55,7 @@ interface ApiKeyTable {
 }
 
 interface PacketTable {
+  seq: Generated<number>;
   tenant_id: string;
   id: string;
   status: string;

@@ -1,7 +1,7 @@
 import { conflict } from '../../kit/errors.ts';
 import type { NewId } from '../../kit/id.ts';
 import { readJson } from '../../kit/json.ts';
-import type { Database, Session } from '../../kit/sql/dialect.ts';
+import type { Database, Session, Values } from '../../kit/sql/dialect.ts';
 import { createGroups, type Outcome } from '../../kit/sql/groups.ts';
 import { priorities, type Status, statuses } from '../model/common.ts';
 import type { Packet, PacketSummary } from '../model/packet.ts';
@@ -133,18 +133,17 @@ async function find(session: Session, units: readonly TenantUnit[]): Promise<Map
   const [packets, contents] = await Promise.all([
     session.find(
       'packets',
-      ['tenant_id', 'id', 'state', 'digest'],
+      ['tenant_id', 'id', 'seq', 'state', 'digest'],
       ids.map(([tenant_id, id]) => ({ tenant_id, id })),
     ),
     session.read(
       'contents',
-      ['packet_id', 'seq', 'content'],
+      ['packet_id', 'content'],
       ids.map(([tenant_id, packet_id]) => ({ tenant_id, packet_id })),
     ),
   ]);
-  const contentOf = new Map((contents as Content[]).map((content) => [content[0], content]));
-  for (const [tenant, id, state, digest] of packets as string[][])
-    found.get(tenant!)!.packets.set(id!, heldOf(state!, digest!, contentOf.get(id!)));
+  const contentOf = new Map(contents as [string, string][]);
+  for (const row of packets) found.get(row[0] as string)!.packets.set(row[1] as string, heldOf(row, contentOf));
 
   const dayKeys = days.map(([tenant_id, name]) => ({ tenant_id, name }));
   // A row that is not there can't be locked; made first, it can.
@@ -169,15 +168,12 @@ async function find(session: Session, units: readonly TenantUnit[]): Promise<Map
   return found;
 }
 
-/** Whose content, its number, and the content. */
-type Content = [packetId: string, seq: number, content: string];
-
 /** A stored packet, read in short. Ids are unique over all tenants. */
-function heldOf(state: string, digest: string, found: Content | undefined): Held {
-  if (found === undefined) throw new Error('A packet has no content.');
-  const [, seq, content] = found;
-  const parts = { state, digest, content };
-  return { packet: readJson(summaryText(parts)) as PacketSummary, parts, seq };
+function heldOf([, id, seq, state, digest]: Values, contents: ReadonlyMap<string, string>): Held {
+  const content = contents.get(id as string);
+  if (content === undefined) throw new Error('A packet has no content.');
+  const parts = { state: state as string, digest: digest as string, content };
+  return { packet: readJson(summaryText(parts)) as PacketSummary, parts, seq: seq as number };
 }
 
 /** The packet with its content. */

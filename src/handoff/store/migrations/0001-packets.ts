@@ -2,7 +2,7 @@ import type { Migration } from '../../../kit/sql/migrate.ts';
 
 /** The schema the service began with. */
 export const packets: Migration = {
-  name: '0001-packets-by-id',
+  name: '0001-packets-in-parts',
   up(database) {
     const sqlite = database === 'sqlite';
     const serial = sqlite ? 'integer primary key autoincrement' : 'bigint generated always as identity primary key';
@@ -25,9 +25,10 @@ export const packets: Migration = {
       `insert into versions (name, value) values ('access', 1)`,
 
       `create table packets (
-        tenant_id ${text} not null, id ${text} not null, status ${text} not null, revision integer not null,
+        seq ${serial}, tenant_id ${text} not null, id ${text} not null, status ${text} not null, revision integer not null,
         source_agent ${text} not null, target_agent ${text} not null, priority ${text} not null, hitl_required integer not null,
-        due_at ${text}, state text not null, digest text not null, primary key (tenant_id, id))${keyed}`,
+        due_at ${text}, state text not null, digest text not null)`,
+      `create unique index packets_by_id on packets (tenant_id, id)`,
       `create index packets_by_status on packets (tenant_id, status, id)`,
       `create index packets_by_source on packets (tenant_id, source_agent, id)`,
       `create index packets_by_target on packets (tenant_id, target_agent, id)`,
@@ -35,8 +36,8 @@ export const packets: Migration = {
       `create index packets_hitl on packets (tenant_id, id) where hitl_required = 1`,
       `create index packets_due on packets (due_at) where due_at is not null`,
 
-      `create table contents (
-        seq ${serial}, tenant_id ${text} not null, packet_id ${text} not null, content text not null, unique (tenant_id, packet_id))`,
+      `create table contents (tenant_id ${text} not null, packet_id ${text} not null, content text not null,
+        primary key (tenant_id, packet_id))`,
 
       `create table packet_tags (tenant_id ${text} not null, tag ${text} not null, packet_id ${text} not null,
         primary key (tenant_id, tag, packet_id))${keyed}`,
