@@ -24,11 +24,11 @@ export interface Figure {
   value?: number;
   /** The same ratio of processor times. */
   cpuValue?: number;
-  target?: Target;
+  target?: Target | undefined;
 }
 
 /** The figure of a comparison with a ceiling that is called so. */
-export function figureOf(name: string, ceiling: string, compared: Compared, target: Target): Figure {
+export function figureOf(name: string, ceiling: string, compared: Compared, target?: Target): Figure {
   const { perSecond, p50, p99, cpu, ceilingPerSecond, ceilingCpu, ratio, cpuRatio } = compared;
   return {
     name,
