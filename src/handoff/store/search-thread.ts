@@ -1,4 +1,4 @@
-import { CompiledQuery, type QueryResult } from 'kysely';
+import { CompiledQuery, type QueryResult, sql } from 'kysely';
 
 import { openDatabase } from '../../kit/sql/database.ts';
 import type { Row } from '../../kit/sql/dialect.ts';
@@ -13,6 +13,8 @@ import type { Tables } from './tables.ts';
  */
 const { databaseUrl } = threadData<{ databaseUrl: string }>();
 const database = openDatabase<Tables>(databaseUrl);
+// What is read here is walked once and not soon again: a large cache would only fill.
+if (database.name === 'sqlite') await sql`pragma cache_size = -4096`.execute(database.reads);
 const indexer = createIndexer(database);
 const searcher = createSearcher(database);
 
