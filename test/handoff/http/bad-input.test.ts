@@ -706,7 +706,7 @@ for (const store of stores) {
       for (const method of ['PUT', 'OPTIONS', 'TRACE', 'PROPFIND', 'PURGE']) {
         const answer = await service.call(method, '/packets');
         assertRefused(answer, 405, null);
-        assert.deepEqual(String(answer.headers.allow).split(', ').sort(), ['GET', 'POST']);
+        assert.deepEqual(String(answer.headers.allow).split(', ').sort(), ['GET', 'HEAD', 'POST']);
       }
       assertRefused(await service.call('GET', `/packets/${unknownId}/claim`), 405, null);
     });
