@@ -17,8 +17,8 @@ export interface Load {
   connections: number;
   requests: readonly LoadRequest[];
   /**
-   * Sends the requests round and round for so long, each connection beginning at another of them; without it, every request once and in their order, each taken by the
-   * next connection that is free, as work is taken from a queue.
+   * Sends the requests round and round for so long, each connection beginning at another of them; without it, every
+   * request once and in their order, each taken by the next connection that is free, as work is taken from a queue.
    */
   seconds?: number;
   /** How many requests that follow one another one connection takes together (1). */

@@ -58,7 +58,7 @@ export interface Database<Tables> {
   readonly reads: Kysely<Tables>;
   /** Reads that may take long (ranking, counting, deep offsets): off this thread on SQLite. */
   readonly longReads: Kysely<Tables>;
-  /** A query of the hot path, compiled once. A `long` one runs where `longReads` do. */
+  /** A query compiled once. A `long` one takes none of the connections of short ones, where there are several (PostgreSQL). */
   query<Params extends Row, Result>(build: Build<Tables, Params, Result>, options?: { long?: boolean }): Query<Params, Result>;
   /**
    * Begins a view that the reads of this turn of the event loop share, where that saves something. It ends with the

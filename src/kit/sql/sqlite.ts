@@ -14,7 +14,7 @@ import {
 } from 'kysely';
 
 import type { Awaitable } from '../awaitable.ts';
-import { type Build, compileOnce, type Database, type Query, type Row, type Session, Turns, type Values } from './dialect.ts';
+import { compileOnce, type Database, type Row, type Session, Turns, type Values } from './dialect.ts';
 
 /** How many answers a view keeps for those who ask the same. */
 const maxKnown = 100;
@@ -132,7 +132,7 @@ export function kyselyOver<Tables>(execute: Execute): Kysely<Tables> {
 }
 
 /** The file an address names: what follows `sqlite://`, or `:memory:`. */
-export function sqlitePath(url: string): string {
+function sqlitePath(url: string): string {
   return url === 'sqlite::memory:' ? ':memory:' : url.slice('sqlite://'.length);
 }
 
@@ -181,12 +181,8 @@ export function openSqlite<Tables>(url: string, { executeElsewhere }: SqlitePart
     name: 'sqlite',
     reads,
     longReads: executeElsewhere === undefined ? reads : kyselyOver<Tables>(executeElsewhere),
-    query<Params extends Row, Result>(build: Build<Tables, Params, Result>, { long = false } = {}): Query<Params, Result> {
+    query(build) {
       const { sql, bind } = compileOnce(reads, build);
-      if (long && executeElsewhere !== undefined) {
-        const all = async (params: Params) => (await executeElsewhere(sql, bind(params))).rows as Result[];
-        return { all, first: async (params) => (await all(params))[0] };
-      }
       let names: string[] | undefined;
       const namesOf = (statement: StatementSync) => {
         names ??= statement.columns().map(({ name }) => name);
