@@ -209,6 +209,9 @@ function fillDisk({ database }: Bench): Outage {
   return { breakIt: () => limitPages(1), mend: () => limitPages(1_000_000) };
 }
 
+/** More than the pool for reads has. */
+const connections = 20;
+
 /** Every connection to the database is cut while the group's transaction is open. */
 function cutConnections(bench: Bench): Outage {
   return {
@@ -222,6 +225,16 @@ function cutConnections(bench: Bench): Outage {
         await client.end();
       };
     },
-    mend: async () => undefined,
+    // A read may be the first to find that its connection is cut: that one fails, and the connection goes.
+    async mend() {
+      for (let cut = 0; cut < connections; cut += 1) {
+        const failure = await bench.database.ping().then(
+          () => undefined,
+          (error: unknown) => error,
+        );
+        if (failure === undefined) return;
+        assert.ok(bench.database.isUnavailable(failure), String(failure));
+      }
+    },
   };
 }
