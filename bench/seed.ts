@@ -3,7 +3,6 @@ import { randomFillSync } from 'node:crypto';
 import { createHandoff } from '../src/handoff/main.ts';
 import type { CreateRequest } from '../src/handoff/model/packet.ts';
 import { newPacket } from '../src/handoff/rules/packet.ts';
-import { defaultTenantId } from '../src/handoff/service/access.ts';
 import { readHandoffSettings } from '../src/handoff/settings.ts';
 import { openStore, type Store } from '../src/handoff/store/store.ts';
 import { systemClock } from '../src/kit/clock.ts';
@@ -24,11 +23,14 @@ interface Seeding {
 
 const newId = createIds((bytes) => void randomFillSync(bytes));
 
+/** The number of the default tenant: it is the first. */
+const defaultTenant = 1;
+
 /** Writes packets of the default tenant straight through the store, a millisecond apart, the last of them now. */
 async function insert(store: Store, packets: number): Promise<string[]> {
   const ids: string[] = [];
   const begin = Date.now() - packets;
-  const { commit } = store.of(defaultTenantId);
+  const { commit } = store.of(defaultTenant);
   for (let first = 0; first < packets; first += unitSize) {
     const made = Array.from({ length: Math.min(unitSize, packets - first) }, (_, index) => {
       const now = new Date(begin + first + index);

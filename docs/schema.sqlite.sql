@@ -17,52 +17,51 @@ CREATE INDEX api_keys_by_tenant on api_keys (tenant_id, id);
 CREATE TABLE versions (name text primary key, value bigint not null);
 
 CREATE TABLE packets (
-  seq integer primary key autoincrement, tenant_id text not null, id text not null, status text not null, revision integer not null,
+  seq integer primary key autoincrement, tenant integer not null, id text not null, status text not null, revision integer not null,
   source_agent text not null, target_agent text not null, priority text not null, hitl_required integer not null,
   due_at text, state text not null, digest text not null);
 
-CREATE UNIQUE INDEX packets_by_id on packets (tenant_id, id);
+CREATE UNIQUE INDEX packets_by_id on packets (tenant, id);
 
-CREATE INDEX packets_by_status on packets (tenant_id, status, id);
+CREATE INDEX packets_by_status on packets (tenant, status, id);
 
-CREATE INDEX packets_by_source on packets (tenant_id, source_agent, id);
+CREATE INDEX packets_by_source on packets (tenant, source_agent, id);
 
-CREATE INDEX packets_by_target on packets (tenant_id, target_agent, id);
+CREATE INDEX packets_by_target on packets (tenant, target_agent, id);
 
-CREATE INDEX packets_by_priority on packets (tenant_id, priority, id);
+CREATE INDEX packets_by_priority on packets (tenant, priority, id);
 
-CREATE INDEX packets_hitl on packets (tenant_id, id) where hitl_required = 1;
+CREATE INDEX packets_hitl on packets (tenant, id) where hitl_required = 1;
 
 CREATE INDEX packets_due on packets (due_at) where due_at is not null;
 
-CREATE TABLE contents (tenant_id text not null, packet_id text not null, content text not null,
-  primary key (tenant_id, packet_id));
+CREATE TABLE contents (packet integer primary key, content text not null);
 
-CREATE TABLE packet_tags (tenant_id text not null, tag text not null, packet_id text not null,
-  primary key (tenant_id, tag, packet_id)) without rowid;
+CREATE TABLE packet_tags (tenant integer not null, tag text not null, packet integer not null,
+  primary key (tenant, tag, packet)) without rowid;
 
 CREATE TABLE events (
-  seq integer primary key autoincrement, id text not null, tenant_id text not null, packet_id text, event_type text not null,
+  seq integer primary key autoincrement, id text not null, tenant integer not null, packet_id text, event_type text not null,
   actor text not null, resource text not null, details text not null, timestamp text not null);
 
-CREATE INDEX events_by_tenant on events (tenant_id, seq);
+CREATE INDEX events_by_tenant on events (tenant);
 
-CREATE INDEX events_by_packet on events (tenant_id, packet_id, seq);
+CREATE INDEX events_by_packet on events (tenant, packet_id);
 
-CREATE TABLE counters (tenant_id text not null, name text not null, value bigint not null, primary key (tenant_id, name)) without rowid;
+CREATE TABLE counters (tenant integer not null, name text not null, value bigint not null, primary key (tenant, name)) without rowid;
 
 CREATE TABLE idempotency (
-  tenant_id text not null, key text not null, fingerprint text not null, status integer not null,
-  body text, etag text, created_at text not null, primary key (tenant_id, key));
+  tenant integer not null, key text not null, fingerprint text not null, status integer not null,
+  body text, etag text, created_at text not null, primary key (tenant, key));
 
 CREATE INDEX idempotency_by_age on idempotency (created_at);
 
-CREATE TABLE idempotency_packets (tenant_id text not null, packet_id text not null, key text not null,
-  primary key (tenant_id, packet_id)) without rowid;
+CREATE TABLE idempotency_packets (tenant integer not null, packet_id text not null, key text not null,
+  primary key (tenant, packet_id)) without rowid;
 
-CREATE INDEX idempotency_packets_by_key on idempotency_packets (tenant_id, key);
+CREATE INDEX idempotency_packets_by_key on idempotency_packets (tenant, key);
 
-CREATE TABLE search_queue (tenant_id text not null, packet_id text not null, revision integer not null,
-  primary key (tenant_id, packet_id)) without rowid;
+CREATE TABLE search_queue (tenant integer not null, packet integer not null, revision integer not null,
+  primary key (tenant, packet)) without rowid;
 
 CREATE VIRTUAL TABLE search_index using fts5(words, content = '', contentless_delete = 1, tokenize = "ascii tokenchars '_'");

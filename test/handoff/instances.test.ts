@@ -230,9 +230,9 @@ describe('Instances that share a PostgreSQL', () => {
     // The other instance, step by step, as its indexer would be in the middle of this packet.
     const indexer = await connectTo(t, url);
     await indexer.query('begin');
-    await indexer.query('select * from search_queue where packet_id = $1 for update', [id]);
+    await indexer.query('select * from search_queue where packet = (select seq from packets where id = $1) for update', [id]);
     await indexer.query("insert into search_index (rowid, words) select seq, '1_charged:1' from packets where id = $1", [id]);
-    await indexer.query('delete from search_queue where packet_id = $1', [id]);
+    await indexer.query('delete from search_queue where packet = (select seq from packets where id = $1)', [id]);
     const removing = one.call('DELETE', `/packets/${id}?hard=true`);
     await untilBlocked(t, url);
     await indexer.query('commit');
@@ -287,8 +287,9 @@ for (const store of stores) {
       if (!isShared(url)) return;
       const database = openDatabase<Tables>(url);
       t.after(() => database.close());
-      const tagged = await database.reads.selectFrom('packet_tags').select('packet_id').execute();
-      assert.ok(tagged.every(({ packet_id }) => packet_id !== id));
+      const tagged = await database.reads.selectFrom('packet_tags').select('packet').execute();
+      const left = await database.reads.selectFrom('packets').select('seq').execute();
+      assert.ok(tagged.every(({ packet }) => left.some(({ seq }) => seq === packet)));
     });
 
     test('units of one commit see what the units before them did', async (t) => {
@@ -355,7 +356,7 @@ async function openPackets(t: TestContext, testStore: TestStore) {
   await createAccessService({ store, clock, newId, random: (bytes) => void bytes.fill(7) }).begin('a-key-of-sixteen-characters');
   const packets = createPacketService({ store, clock, newId, limits: tierLimits(readHandoffSettings({})), onCreated: () => undefined });
   const newPacket = async (): Promise<string> => JSON.parse((await packets.create(caller, packetRequest() as CreateRequest)).text).id;
-  return { url, packets, tenant: store.of(caller.tenant_id), newPacket };
+  return { url, packets, tenant: store.of(caller.tenant_number), newPacket };
 }
 
 const caller: Caller = {
@@ -363,6 +364,7 @@ const caller: Caller = {
   key_tier: 'business',
   admin: true,
   tenant_id: defaultTenantId,
+  tenant_number: 1,
   tenant_tier: 'business',
   handoffs_per_day: null,
 };

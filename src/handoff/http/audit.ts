@@ -16,7 +16,7 @@ export function mountAudit(mount: Mount<Caller>, store: Store): void {
       ...(created_after === undefined ? {} : { created_after: momentOf(created_after) }),
       ...(created_before === undefined ? {} : { created_before: momentOf(created_before) }),
     };
-    const { rows, total } = await store.of(caller.tenant_id).events.audit(filter, { limit, offset });
+    const { rows, total } = await store.of(caller.tenant_number).events.audit(filter, { limit, offset });
     return {
       entries: rows.map(({ id, packet_id: packet, actor: by, event_type, resource, details, timestamp }) => ({
         id,

@@ -73,7 +73,9 @@ export function mountPackets({ mount, store, packets, batchMax, itemLimit }: Pac
     const filter: PacketFilter = { ...(statuses === undefined ? {} : { statuses }), ...(priority === undefined ? {} : { priority }) };
     // A text without a word in it (only punctuation, say) is in no packet.
     const { rows, total } =
-      phrases.length === 0 ? { rows: [], total: 0 } : await store.of(caller.tenant_id).packets.search({ phrases, filter, limit, offset });
+      phrases.length === 0
+        ? { rows: [], total: 0 }
+        : await store.of(caller.tenant_number).packets.search({ phrases, filter, limit, offset });
     const found = rows.map(({ summary, snippet }) => `${summary.slice(0, -1)},"snippet":${JSON.stringify(snippet)}}`);
     return page(found.join(','), undefined, { total, limit, offset, next_cursor: null });
   });
@@ -81,12 +83,12 @@ export function mountPackets({ mount, store, packets, batchMax, itemLimit }: Pac
   mount(routes.getPacket, ({ params }, { caller, headers }) => {
     if (!isId(params.id)) throw notFound('packet');
     // The commonest read: where the store has the packet at hand, the answer waits for no promise either.
-    const finding: Awaitable<PacketText | undefined> = store.of(caller.tenant_id).packets.find(params.id);
+    const finding: Awaitable<PacketText | undefined> = store.of(caller.tenant_number).packets.find(params.id);
     const noneMatch = headers['if-none-match'];
     return finding instanceof Promise ? finding.then((found) => packetAnswer(found, noneMatch)) : packetAnswer(finding, noneMatch);
   });
   mount(routes.packetHistory, async ({ params }, { caller }) => {
-    const tenant = store.of(caller.tenant_id);
+    const tenant = store.of(caller.tenant_number);
     const known = isId(params.id) && (await tenant.packets.find(params.id)) !== undefined;
     if (!known) throw notFound('packet');
     const events = await tenant.events.history(params.id);
@@ -138,7 +140,7 @@ function listPage(
     page(text, octets, { total, limit, offset, next_cursor: more && last !== undefined ? writeCursor(scope, last) : null });
   // Many who watch the same list come together: they get one page, read once.
   return store.inView(JSON.stringify(['packets', scope, limit, offset, view, after]), () => {
-    const found = store.of(caller.tenant_id).packets.page({ filter, limit, offset, full: view === 'full', after });
+    const found = store.of(caller.tenant_number).packets.page({ filter, limit, offset, full: view === 'full', after });
     return found instanceof Promise ? found.then(answer) : answer(found);
   });
 }

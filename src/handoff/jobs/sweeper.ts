@@ -24,11 +24,11 @@ export function createSweeper({ store, packets, clock, unclaimedTtlSeconds }: Sw
   return async () => {
     const now = clock();
     const due = await store.sweep.due(now, roundSize);
-    await Promise.all(due.map(({ tenant_id, id }) => packets.sweep(tenant_id, id, { kind: 'time_out' })));
+    await Promise.all(due.map(({ tenant, id }) => packets.sweep(tenant, id, { kind: 'time_out' })));
 
     const unclaimed =
       unclaimedTtlSeconds === 0 ? [] : await store.sweep.unclaimed(new Date(now.getTime() - unclaimedTtlSeconds * 1000 + 1), roundSize);
-    await Promise.all(unclaimed.map(({ tenant_id, id }) => packets.sweep(tenant_id, id, { kind: 'expire_unclaimed' })));
+    await Promise.all(unclaimed.map(({ tenant, id }) => packets.sweep(tenant, id, { kind: 'expire_unclaimed' })));
 
     return due.length === roundSize || unclaimed.length === roundSize ? 0 : everyMs;
   };

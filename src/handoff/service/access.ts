@@ -17,6 +17,8 @@ export interface Caller {
   readonly key_tier: Tier;
   readonly admin: boolean;
   readonly tenant_id: string;
+  /** What stands for the tenant in the store. */
+  readonly tenant_number: number;
   readonly tenant_tier: Tier;
   /** The tenant's own daily cap; null: its tier's. */
   readonly handoffs_per_day: number | null;
@@ -69,17 +71,10 @@ export function createAccessService({ store, clock, newId, random }: AccessParts
     return keyFrom(bytes);
   }
 
-  function auditNote(
-    caller: Caller,
-    tenantId: string,
-    resource: AuditNote['resource'],
-    event_type: string,
-    details: Record<string, unknown>,
-  ): AuditNote {
+  function auditNote(caller: Caller, resource: AuditNote['resource'], event_type: string, details: Record<string, unknown>): AuditNote {
     const now = clock();
     return {
       id: newId(now),
-      tenant_id: tenantId,
       actor: `key:${caller.key_id}`,
       event_type,
       resource,
@@ -145,7 +140,7 @@ export function createAccessService({ store, clock, newId, random }: AccessParts
       const tenantId = request.tenant_id?.toLowerCase() ?? caller.tenant_id;
       const now = clock();
       const key = newKey();
-      const remembering = idempotency && { ...idempotency, tenantId: caller.tenant_id, status: 201, now };
+      const remembering = idempotency && { ...idempotency, tenant: caller.tenant_number, status: 201, now };
       const made = await access.addKey(tenantId, remembering, (tenant) => {
         const tier = request.tier ?? tenant.tier;
         if (isAbove(tier, tenant.tier)) throw invalid('tier', `tier can't be above the tenant's, which is ${tenant.tier}.`);
@@ -161,7 +156,7 @@ export function createAccessService({ store, clock, newId, random }: AccessParts
         };
         return {
           key: stored,
-          note: auditNote(caller, tenantId, 'api_key', 'created', { key_id: stored.id, name: stored.name, tier, admin: stored.admin }),
+          note: auditNote(caller, 'api_key', 'created', { key_id: stored.id, name: stored.name, tier, admin: stored.admin }),
         };
       });
       if ('remembered' in made) {
@@ -175,7 +170,7 @@ export function createAccessService({ store, clock, newId, random }: AccessParts
     async revokeKey(caller: Caller, id: string): Promise<void> {
       if (!isId(id)) throw notFound('API key');
       await access.revokeKey(caller.admin ? undefined : caller.tenant_id, id, clock().toISOString(), (key) =>
-        auditNote(caller, key.tenant_id, 'api_key', 'deleted', { key_id: id, name: key.name }),
+        auditNote(caller, 'api_key', 'deleted', { key_id: id, name: key.name }),
       );
     },
 
@@ -192,7 +187,7 @@ export function createAccessService({ store, clock, newId, random }: AccessParts
         updated_at: at,
         deleted_at: null,
       };
-      await access.addTenant(tenant, auditNote(caller, tenant.id, 'tenant', 'created', { name, tier }));
+      await access.addTenant(tenant, auditNote(caller, 'tenant', 'created', { name, tier }));
       return tenant;
     },
 
@@ -200,7 +195,7 @@ export function createAccessService({ store, clock, newId, random }: AccessParts
       if (!isId(id)) throw notFound('tenant');
       return access.changeTenant(id, (tenant) => ({
         tenant: { ...tenant, ...patch, updated_at: clock().toISOString() },
-        note: auditNote(caller, id, 'tenant', 'updated', { fields: Object.keys(patch) }),
+        note: auditNote(caller, 'tenant', 'updated', { fields: Object.keys(patch) }),
       }));
     },
 
@@ -209,7 +204,7 @@ export function createAccessService({ store, clock, newId, random }: AccessParts
       if (id === defaultTenantId) throw conflict("The tenant default can't be deleted.");
       await access.changeTenant(id, (tenant) => {
         const at = clock().toISOString();
-        return { tenant: { ...tenant, updated_at: at, deleted_at: at }, note: auditNote(caller, id, 'tenant', 'deleted', {}) };
+        return { tenant: { ...tenant, updated_at: at, deleted_at: at }, note: auditNote(caller, 'tenant', 'deleted', {}) };
       });
     },
 
@@ -228,8 +223,8 @@ export function createAccessService({ store, clock, newId, random }: AccessParts
 
 export type AccessService = ReturnType<typeof createAccessService>;
 
-function callerOf({ key_id, key_tier, admin, tenant_id, tenant_tier, handoffs_per_day }: KeyAccess): Caller {
-  return { key_id, key_tier, admin: admin === 1, tenant_id, tenant_tier, handoffs_per_day };
+function callerOf({ key_id, key_tier, admin, tenant_id, tenant_number, tenant_tier, handoffs_per_day }: KeyAccess): Caller {
+  return { key_id, key_tier, admin: admin === 1, tenant_id, tenant_number, tenant_tier, handoffs_per_day };
 }
 
 /**

@@ -58,7 +58,7 @@ export function createPacketService({ store, clock, newId, limits, onCreated }: 
     const cap = capOf(caller);
     const capped = Number.isFinite(cap);
     let taken = 0;
-    const made = await store.of(caller.tenant_id).commit<Made>({
+    const made = await store.of(caller.tenant_number).commit<Made>({
       packets: parents,
       idempotencyKey: idempotency?.key,
       ...(capped ? { cappedDay: day } : {}),
@@ -126,7 +126,7 @@ export function createPacketService({ store, clock, newId, limits, onCreated }: 
   async function change(caller: Caller, id: string, command: Command, ifMatch?: string): Promise<PacketText> {
     if (!isId(id)) throw notFound('packet');
     const now = clock();
-    return store.of(caller.tenant_id).commit({
+    return store.of(caller.tenant_number).commit({
       packets: [id],
       whole: needsWhole(command),
       work: (desk) => changeAt(desk, caller, id, command, ifMatch, now),
@@ -137,7 +137,7 @@ export function createPacketService({ store, clock, newId, limits, onCreated }: 
   async function changeEach(caller: Caller, ids: readonly string[], command: Command): Promise<{ changed: string[]; errors: ItemFault[] }> {
     const now = clock();
     const known = ids.map((id) => id.toLowerCase()).filter(isId);
-    return store.of(caller.tenant_id).commit({
+    return store.of(caller.tenant_number).commit({
       packets: known,
       work(desk) {
         const changed: string[] = [];
@@ -212,7 +212,7 @@ export function createPacketService({ store, clock, newId, limits, onCreated }: 
       if (!caller.admin) throw new ServiceError('FORBIDDEN', 'Removing a packet for good needs an admin key.');
       if (!isId(id)) throw notFound('packet');
       const now = clock();
-      await store.of(caller.tenant_id).commit({
+      await store.of(caller.tenant_number).commit({
         packets: [id],
         work(desk) {
           const packet = desk.packet(id);
@@ -226,8 +226,8 @@ export function createPacketService({ store, clock, newId, limits, onCreated }: 
     },
 
     /** What a sweeper does to a packet of any tenant. */
-    sweep: (tenantId: string, id: string, command: Command & { kind: 'time_out' | 'expire_unclaimed' }) =>
-      store.of(tenantId).commit({
+    sweep: (tenant: number, id: string, command: Command & { kind: 'time_out' | 'expire_unclaimed' }) =>
+      store.of(tenant).commit({
         packets: [id],
         work(desk) {
           const before = desk.packet(id);
@@ -245,7 +245,7 @@ export function createPacketService({ store, clock, newId, limits, onCreated }: 
       const cap = capOf(caller);
       if (!Number.isFinite(cap)) return 0;
       const now = clock();
-      return (await store.of(caller.tenant_id).usedOn(dayOf(now))) >= cap ? secondsToMidnight(now) : 0;
+      return (await store.of(caller.tenant_number).usedOn(dayOf(now))) >= cap ? secondsToMidnight(now) : 0;
     },
   };
 }

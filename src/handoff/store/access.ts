@@ -14,6 +14,7 @@ export interface KeyAccess {
   admin: number;
   hash: string;
   tenant_id: string;
+  tenant_number: number;
   tenant_tier: Tier;
   handoffs_per_day: number | null;
 }
@@ -33,7 +34,6 @@ export interface KeyToStore {
 /** An entry of the audit log that is not about a packet. */
 export interface AuditNote {
   id: string;
-  tenant_id: string;
   actor: string;
   event_type: string;
   resource: 'api_key' | 'tenant';
@@ -51,15 +51,15 @@ async function forgetKeys(tx: Tx): Promise<void> {
   await tx.updateTable('versions').set({ value: sql`value + 1` }).where('name', '=', 'access').execute();
 }
 
-async function note(tx: Tx, { details, ...entry }: AuditNote): Promise<void> {
+async function note(tx: Tx, tenant: number, { details, ...entry }: AuditNote): Promise<void> {
   await tx
     .insertInto('events')
-    .values({ ...entry, packet_id: null, details: JSON.stringify(details) })
+    .values({ ...entry, tenant, packet_id: null, details: JSON.stringify(details) })
     .execute();
   await tx
     .insertInto('counters')
-    .values({ tenant_id: entry.tenant_id, name: 'events', value: 1 })
-    .onConflict((conflict) => conflict.columns(['tenant_id', 'name']).doUpdateSet({ value: sql`counters.value + 1` }))
+    .values({ tenant, name: 'events', value: 1 })
+    .onConflict((conflict) => conflict.columns(['tenant', 'name']).doUpdateSet({ value: sql`counters.value + 1` }))
     .execute();
 }
 
@@ -70,12 +70,13 @@ export function createAccessStore(database: Database<Tables>) {
   // A no-op on SQLite, where transactions that write are one at a time; on PostgreSQL it makes them so for a tenant.
   const locking = database.name === 'postgres';
 
-  async function lockTenant(tx: Tx, id: string): Promise<Tenant> {
-    let query = tx.selectFrom('tenants').select(tenantColumns).where('id', '=', id).where('deleted_at', 'is', null);
+  async function lockTenant(tx: Tx, id: string): Promise<{ number: number; tenant: Tenant }> {
+    let query = tx.selectFrom('tenants').select('number').select(tenantColumns).where('id', '=', id).where('deleted_at', 'is', null);
     if (locking) query = query.forUpdate();
-    const tenant = await query.executeTakeFirst();
-    if (tenant === undefined) throw notFound('tenant');
-    return tenant;
+    const found = await query.executeTakeFirst();
+    if (found === undefined) throw notFound('tenant');
+    const { number, ...tenant } = found;
+    return { number, tenant };
   }
 
   const byHash = database.query<{ hash: string }, KeyAccess>((db, { hash }) =>
@@ -88,6 +89,7 @@ export function createAccessStore(database: Database<Tables>) {
         'admin',
         'hash',
         'tenant_id',
+        'tenants.number as tenant_number',
         'tenants.tier as tenant_tier',
         'handoffs_per_day',
       ])
@@ -127,17 +129,17 @@ export function createAccessStore(database: Database<Tables>) {
      */
     async addKey(
       tenantId: string,
-      idempotency: { tenantId: string; key: string; fingerprint: string; status: number; now: Date } | undefined,
+      idempotency: { tenant: number; key: string; fingerprint: string; status: number; now: Date } | undefined,
       decide: (tenant: Tenant) => { key: KeyToStore; note: AuditNote },
     ): Promise<{ key: KeyToStore } | { remembered: Remembered }> {
       const add = () =>
         database.transaction(async (tx) => {
-          const tenant = await lockTenant(tx, tenantId);
+          const { number, tenant } = await lockTenant(tx, tenantId);
           if (idempotency !== undefined) {
             const remembered = await tx
               .selectFrom('idempotency')
               .selectAll()
-              .where('tenant_id', '=', idempotency.tenantId)
+              .where('tenant', '=', idempotency.tenant)
               .where('key', '=', idempotency.key)
               .executeTakeFirst();
             if (remembered !== undefined) return { remembered };
@@ -155,12 +157,12 @@ export function createAccessStore(database: Database<Tables>) {
             .insertInto('api_keys')
             .values({ ...decided.key, admin: decided.key.admin ? 1 : 0, revoked_at: null })
             .execute();
-          await note(tx, decided.note);
+          await note(tx, number, decided.note);
           if (idempotency !== undefined) {
-            const { tenantId: tenant_id, key, fingerprint, status, now } = idempotency;
+            const { tenant, key, fingerprint, status, now } = idempotency;
             await tx
               .insertInto('idempotency')
-              .values({ tenant_id, key, fingerprint, status, body: null, etag: null, created_at: now.toISOString() })
+              .values({ tenant, key, fingerprint, status, body: null, etag: null, created_at: now.toISOString() })
               .execute();
           }
           return { key: decided.key };
@@ -174,18 +176,14 @@ export function createAccessStore(database: Database<Tables>) {
     },
 
     /** Revokes a key of the tenant, or of any tenant when that is undefined. */
-    async revokeKey(
-      tenantId: string | undefined,
-      id: string,
-      at: string,
-      noteOf: (key: { tenant_id: string; name: string }) => AuditNote,
-    ): Promise<void> {
+    async revokeKey(tenantId: string | undefined, id: string, at: string, noteOf: (key: { name: string }) => AuditNote): Promise<void> {
       await database.transaction(async (tx) => {
         let query = tx.updateTable('api_keys').set({ revoked_at: at }).where('id', '=', id).where('revoked_at', 'is', null);
         if (tenantId !== undefined) query = query.where('tenant_id', '=', tenantId);
         const key = await query.returning(['tenant_id', 'name']).executeTakeFirst();
         if (key === undefined) throw notFound('API key');
-        await note(tx, noteOf(key));
+        const { number } = await tx.selectFrom('tenants').select('number').where('id', '=', key.tenant_id).executeTakeFirstOrThrow();
+        await note(tx, number, noteOf(key));
         await forgetKeys(tx);
       });
     },
@@ -208,18 +206,19 @@ export function createAccessStore(database: Database<Tables>) {
 
     async addTenant(tenant: Tenant, entry: AuditNote): Promise<void> {
       await database.transaction(async (tx) => {
-        await tx.insertInto('tenants').values(tenant).execute();
-        await note(tx, entry);
+        const { number } = await tx.insertInto('tenants').values(tenant).returning('number').executeTakeFirstOrThrow();
+        await note(tx, number, entry);
       });
     },
 
     /** Changes a tenant, locked: `decide` gives it as it shall be. */
     async changeTenant(id: string, decide: (tenant: Tenant) => { tenant: Tenant; note: AuditNote }): Promise<Tenant> {
       return database.transaction(async (tx) => {
-        const decided = decide(await lockTenant(tx, id));
+        const { number, tenant } = await lockTenant(tx, id);
+        const decided = decide(tenant);
         const { id: _, ...changed } = decided.tenant;
         await tx.updateTable('tenants').set(changed).where('id', '=', id).execute();
-        await note(tx, decided.note);
+        await note(tx, number, decided.note);
         await forgetKeys(tx);
         return decided.tenant;
       });

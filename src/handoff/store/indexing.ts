@@ -26,13 +26,8 @@ export interface IndexStep {
 /** Writes the search index behind the packets, on the thread beside the service where there is one. */
 export function createIndexing(database: Database<Tables>, thread: Thread<SearchTasks> | undefined) {
   const here = createIndexer(database);
-  const lastQueued = database.query<{ tenant_id: string }, Place>((db, { tenant_id }) =>
-    db
-      .selectFrom('search_queue')
-      .select(['tenant_id', 'packet_id'])
-      .where('tenant_id', '=', tenant_id)
-      .orderBy('packet_id', 'desc')
-      .limit(1),
+  const lastQueued = database.query<{ tenant: number }, Place>((db, { tenant }) =>
+    db.selectFrom('search_queue').select(['tenant', 'packet']).where('tenant', '=', tenant).orderBy('packet', 'desc').limit(1),
   );
   const turns = new Turns();
 
@@ -51,15 +46,15 @@ export function createIndexing(database: Database<Tables>, thread: Thread<Search
   return {
     step,
     /** Indexes what was queued for the tenant when it was called. */
-    async all(tenantId: string): Promise<void> {
-      const upTo = await lastQueued.first({ tenant_id: tenantId });
+    async all(tenant: number): Promise<void> {
+      const upTo = await lastQueued.first({ tenant });
       if (upTo === undefined) return;
       // Place by place, so that it comes to an end however much is queued or changed meanwhile: each packet goes in as it
       // was when this was asked, or later.
-      let after: Place = { tenant_id: tenantId, packet_id: '' };
+      let after: Place = { tenant, packet: 0 };
       for (;;) {
         const { taken, reached }: IndexStep = await step({ after, upTo });
-        if (taken === 0 || reached?.packet_id === upTo.packet_id) return;
+        if (taken === 0 || reached?.packet === upTo.packet) return;
         after = reached ?? after;
       }
     },

@@ -30,23 +30,21 @@ export const wholeText = sql<string>`packets.state || contents.content`;
 
 /** Reading packets. Ids begin with the time, so newest first is the order of ids, downwards, in every index. */
 export function createPacketReads(database: Database<Tables>) {
-  const byId = database.query<{ tenant_id: string; id: string }, PacketText>((db, { tenant_id, id }) =>
+  const byId = database.query<{ tenant: number; id: string }, PacketText>((db, { tenant, id }) =>
     db
       .selectFrom('packets')
-      .innerJoin('contents', (join) =>
-        join.onRef('contents.tenant_id', '=', 'packets.tenant_id').onRef('contents.packet_id', '=', 'packets.id'),
-      )
+      .innerJoin('contents', 'contents.packet', 'packets.seq')
       .select([wholeText.as('packet'), 'packets.revision'])
-      .where('packets.tenant_id', '=', tenant_id)
+      .where('packets.tenant', '=', tenant)
       .where('packets.id', '=', id),
   );
   return {
-    find: (tenantId: string, id: string) => byId.first({ tenant_id: tenantId, id }),
+    find: (tenant: number, id: string) => byId.first({ tenant, id }),
     /** Packets of any tenant that a sweeper must look at, earliest first. */
     due: (now: Date, limit: number) =>
       database.reads
         .selectFrom('packets')
-        .select(['tenant_id', 'id'])
+        .select(['tenant', 'id'])
         .where('due_at', 'is not', null)
         .where('due_at', '<=', now.toISOString())
         .orderBy('due_at')
@@ -58,8 +56,8 @@ export function createPacketReads(database: Database<Tables>) {
         .selectFrom('tenants')
         // Crossed, so that SQLite goes tenant by tenant through the index and does not scan all of it.
         .crossJoin('packets')
-        .select(['packets.tenant_id', 'packets.id'])
-        .whereRef('packets.tenant_id', '=', 'tenants.id')
+        .select(['packets.tenant', 'packets.id'])
+        .whereRef('packets.tenant', '=', 'tenants.number')
         .where('packets.status', '=', 'created')
         .where('packets.id', '<', lowestIdAt(before))
         .limit(limit)
@@ -78,10 +76,10 @@ export function createPacketReads(database: Database<Tables>) {
 }
 
 /** The condition of a filter, the tenant's first. */
-export function matches(tenantId: string, filter: PacketFilter) {
+export function matches(tenant: number, filter: PacketFilter) {
   return (eb: ExpressionBuilder<Tables, 'packets'>): Expression<SqlBool> => {
     const { statuses, source_agent, target_agent, tags = [], priority, hitl_required, created_after, created_before } = filter;
-    const conditions = [eb('packets.tenant_id', '=', tenantId)];
+    const conditions = [eb('packets.tenant', '=', tenant)];
     if (statuses !== undefined) conditions.push(eb('packets.status', 'in', [...statuses]));
     if (source_agent !== undefined) conditions.push(eb('packets.source_agent', '=', source_agent));
     if (target_agent !== undefined) conditions.push(eb('packets.target_agent', '=', target_agent));
@@ -93,10 +91,10 @@ export function matches(tenantId: string, filter: PacketFilter) {
     for (const tag of tags) {
       const tagged = eb
         .selectFrom('packet_tags')
-        .select('packet_id')
-        .where('packet_tags.tenant_id', '=', tenantId)
+        .select('packet')
+        .where('packet_tags.tenant', '=', tenant)
         .where('packet_tags.tag', '=', tag);
-      conditions.push(eb('packets.id', 'in', tagged));
+      conditions.push(eb('packets.seq', 'in', tagged));
     }
     return eb.and(conditions);
   };

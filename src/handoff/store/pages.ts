@@ -64,7 +64,7 @@ const indexed = { status: 'status', source_agent: 'source_agent', target_agent: 
 type IndexedColumn = keyof typeof indexed;
 type Query = SelectQueryBuilder<Tables, 'packets', unknown>;
 
-type PageParams = { tenant_id: string; value: string; after: string; limit: number; offset: number; from: string; to: string };
+type PageParams = { tenant: number; value: string; after: string; limit: number; offset: number; from: string; to: string };
 
 /** The packets that the query leads to, whole or in short: id and JSON text. */
 function textsOf(query: Query, { full, fewer }: { full: boolean; fewer: boolean }) {
@@ -74,11 +74,7 @@ function textsOf(query: Query, { full, fewer }: { full: boolean; fewer: boolean 
     : sql`octet_length(packets.state) + octet_length(packets.digest)`;
   const told = fewer ? text : sql<string | null>`case when ${bytes} <= ${sql.lit(largeBytes)} then ${text} end`;
   if (!full) return query.select(['packets.id', told.as('text')]);
-  return query
-    .innerJoin('contents', (join) =>
-      join.onRef('contents.tenant_id', '=', 'packets.tenant_id').onRef('contents.packet_id', '=', 'packets.id'),
-    )
-    .select(['packets.id', told.as('text')]);
+  return query.innerJoin('contents', 'contents.packet', 'packets.seq').select(['packets.id', told.as('text')]);
 }
 
 /** Counters that give nothing: the total is counted otherwise. */
@@ -93,7 +89,7 @@ export function createPageReads(database: Database<Tables>) {
     db: Kysely<Tables>,
     rows: ReturnType<typeof textsOf>,
     behind: Query,
-    params: Pick<PageParams, 'tenant_id' | 'limit' | 'from' | 'to'>,
+    params: Pick<PageParams, 'tenant' | 'limit' | 'from' | 'to'>,
   ) {
     const joined = db
       .selectFrom(rows.as('rows'))
@@ -119,7 +115,7 @@ export function createPageReads(database: Database<Tables>) {
           .else(sql.lit(0))
           .end()
           .as('more'),
-        sumOf(db, params.tenant_id, params.from, params.to).as('total'),
+        sumOf(db, params.tenant, params.from, params.to).as('total'),
       ]);
   }
 
@@ -128,7 +124,7 @@ export function createPageReads(database: Database<Tables>) {
   function shortPage(column: IndexedColumn | undefined, paged: boolean, shape: { full: boolean; fewer: boolean }) {
     return database.query<PageParams, Part>((db, params) => {
       const listed = () => {
-        const query: Query = db.selectFrom('packets').where('packets.tenant_id', '=', params.tenant_id);
+        const query: Query = db.selectFrom('packets').where('packets.tenant', '=', params.tenant);
         return column === undefined ? query : query.where(`packets.${column}`, '=', params.value);
       };
       const rest = paged ? listed().where('packets.id', '<', params.after) : listed();
@@ -137,10 +133,10 @@ export function createPageReads(database: Database<Tables>) {
     });
   }
 
-  function part(tenantId: string, { filter, limit, offset, after, full }: PacketPage): Awaitable<Part> {
+  function part(tenant: number, { filter, limit, offset, after, full }: PacketPage): Awaitable<Part> {
     const short = shortFilter(filter);
     const shape = { full, fewer: limit <= few };
-    const counters = { tenant_id: tenantId, ...(oneRange(filter) ?? noCounters) };
+    const counters = { tenant, ...(oneRange(filter) ?? noCounters) };
     if (short !== undefined && offset <= shallowOffset) {
       const key = `${short.column} ${after !== undefined} ${full} ${shape.fewer}`;
       const query = shortPages.get(key) ?? shortPage(short.column, after !== undefined, shape);
@@ -148,14 +144,14 @@ export function createPageReads(database: Database<Tables>) {
       return query.first({ ...counters, value: short.value ?? '', after: after ?? '', limit, offset }) as Awaitable<Part>;
     }
     const { longReads } = database;
-    const listed = (): Query => longReads.selectFrom('packets').where(matches(tenantId, filter));
+    const listed = (): Query => longReads.selectFrom('packets').where(matches(tenant, filter));
     const rest = after === undefined ? listed() : listed().where('packets.id', '<', after);
     const rows = rest.orderBy('packets.id', 'desc').limit(limit).offset(offset);
     return partOf(longReads, textsOf(rows, shape), listed(), { ...counters, limit }).executeTakeFirstOrThrow();
   }
 
   /** The rest of a page whose first part is read, part by part, until there are enough packets or they are too large together. */
-  async function goOn(tenantId: string, page: PacketPage, first: Part, firstLimit: number): Promise<Omit<PacketTexts, 'total'>> {
+  async function goOn(tenant: number, page: PacketPage, first: Part, firstLimit: number): Promise<Omit<PacketTexts, 'total'>> {
     const texts: string[] = [];
     let size = 0;
     let octets = -1;
@@ -182,12 +178,12 @@ export function createPageReads(database: Database<Tables>) {
         limit = Math.min(limit, left);
         if (limit === 0 || found.more === 0) return answer(found.more === 1);
       }
-      found = await part(tenantId, { ...rest, limit });
+      found = await part(tenant, { ...rest, limit });
     }
   }
 
   /** A page; it ends early, and `more` leads to the rest, when its packets are too large together. */
-  function page(tenantId: string, page: PacketPage): Awaitable<PacketTexts> {
+  function page(tenant: number, page: PacketPage): Awaitable<PacketTexts> {
     const limit = Math.min(partLimit, page.limit);
     const counted = oneRange(page.filter) !== undefined;
     const finish = (first: Part): Awaitable<PacketTexts> => {
@@ -196,11 +192,11 @@ export function createPageReads(database: Database<Tables>) {
       // Most pages are one part, and wait for nothing.
       if (whole && counted)
         return { text: text ?? '', octets: Number(octets), last: last ?? page.after, more: more === 1, total: Number(total) };
-      return Promise.all([goOn(tenantId, page, first, limit), counted ? Number(total) : totals.total(tenantId, page.filter)]).then(
+      return Promise.all([goOn(tenant, page, first, limit), counted ? Number(total) : totals.total(tenant, page.filter)]).then(
         ([texts, total]) => ({ ...texts, total }),
       );
     };
-    const first = part(tenantId, { ...page, limit });
+    const first = part(tenant, { ...page, limit });
     return first instanceof Promise ? first.then(finish) : finish(first);
   }
 

@@ -9,7 +9,7 @@ import type { Tables } from './tables.ts';
  * What stands before a tenant's words in the index. Every tenant has words of its own there, so that a search reads
  * nothing of another's and a word that is common elsewhere costs nothing here.
  */
-export const prefixOf = (tenantNumber: number) => `${tenantNumber}_`;
+export const prefixOf = (tenant: number) => `${tenant}_`;
 
 /** Where PostgreSQL's positions end; words beyond it still count, all at this place. */
 const lastPosition = 16_383;
@@ -18,8 +18,8 @@ const lastPosition = 16_383;
 const maxPositions = 255;
 
 /** The packet's words as the database's index takes them. */
-function indexText(database: Database<Tables>['name'], tenantNumber: number, packet: Searched): string {
-  const prefix = prefixOf(tenantNumber);
+function indexText(database: Database<Tables>['name'], tenant: number, packet: Searched): string {
+  const prefix = prefixOf(tenant);
   if (database === 'sqlite') return searchableText(packet, prefix);
   const positions = new Map<string, number[]>();
   for (const [index, word] of searchableWords(packet).entries()) {
@@ -33,8 +33,8 @@ function indexText(database: Database<Tables>['name'], tenantNumber: number, pac
 
 /** A place in the queue, which is in the order of tenants and, within one, of packets. */
 export interface Place {
-  readonly tenant_id: string;
-  readonly packet_id: string;
+  readonly tenant: number;
+  readonly packet: number;
 }
 
 /** Which queued packets a step takes, and how many at most. */
@@ -46,9 +46,8 @@ export interface Stretch {
   readonly limit: number;
 }
 
-const beginning: Place = { tenant_id: '', packet_id: '' };
-/** Ids are lower-case letters, digits and dashes. */
-const ending: Place = { tenant_id: '~', packet_id: '~' };
+const beginning: Place = { tenant: 0, packet: 0 };
+const ending: Place = { tenant: Number.MAX_SAFE_INTEGER, packet: Number.MAX_SAFE_INTEGER };
 
 /** How many queued packets are read at once, and how many at first, while nothing is known of their size. */
 const readSize = 100;
@@ -61,10 +60,10 @@ const firstRead = 8;
 const maxStepLength = 2_000_000;
 
 interface Prepared {
-  key: { tenant_id: string; packet_id: string };
+  key: { tenant: number; packet: number };
   revision: number;
-  /** Null when the packet is gone. */
-  seq: number | null;
+  /** The packet's id; null when it is gone. */
+  id: string | null;
   text: string;
 }
 
@@ -96,9 +95,9 @@ export function createIndexer(database: Database<Tables>) {
         const fitting = prepared.length === 0 ? firstRead : Math.floor((maxStepLength - length) / (length / prepared.length));
         const size = Math.min(readSize, limit - prepared.length, Math.max(1, fitting));
         const rows = await queued(place, upTo, size);
-        for (const { tenant_id, packet_id, revision, number, seq, content } of rows) {
-          const text = content === null ? '' : indexText(database.name, number, readJson(`{${content}`) as Searched);
-          prepared.push({ key: { tenant_id, packet_id }, revision, seq, text });
+        for (const { tenant, packet, revision, id, content } of rows) {
+          const text = content === null ? '' : indexText(database.name, tenant, readJson(`{${content}`) as Searched);
+          prepared.push({ key: { tenant, packet }, revision, id, text });
           length += content?.length ?? 0;
         }
         if (rows.length < size) return { taken: prepared.length, more: false };
@@ -125,7 +124,7 @@ export function createIndexer(database: Database<Tables>) {
           await writeRows(database, [row], true);
         } catch (error) {
           if (database.isUnavailable(error)) throw error;
-          for (const { key } of await writeRows(database, [row], false)) refused.push(key.packet_id);
+          for (const { id } of await writeRows(database, [row], false)) if (id !== null) refused.push(id);
         }
       }
       return { refused, reached };
@@ -135,49 +134,36 @@ export function createIndexer(database: Database<Tables>) {
 
 /** Reads a stretch of the queue with what of the packets is indexed. */
 function createQueueRead(database: Database<Tables>) {
-  const place = sql`(search_queue.tenant_id, search_queue.packet_id)`;
+  const place = sql`(search_queue.tenant, search_queue.packet)`;
   const query = database.query<QueueParams, QueueRow>((db, params) =>
     db
       .selectFrom('search_queue')
-      .innerJoin('tenants', 'tenants.id', 'search_queue.tenant_id')
-      .leftJoin('packets', (join) =>
-        join.onRef('packets.tenant_id', '=', 'search_queue.tenant_id').onRef('packets.id', '=', 'search_queue.packet_id'),
-      )
-      .leftJoin('contents', (join) =>
-        join.onRef('contents.tenant_id', '=', 'search_queue.tenant_id').onRef('contents.packet_id', '=', 'search_queue.packet_id'),
-      )
-      .select([
-        'search_queue.tenant_id',
-        'search_queue.packet_id',
-        'search_queue.revision',
-        'tenants.number',
-        'packets.seq',
-        'contents.content',
-      ])
+      .leftJoin('packets', 'packets.seq', 'search_queue.packet')
+      .leftJoin('contents', 'contents.packet', 'packets.seq')
+      .select(['search_queue.tenant', 'search_queue.packet', 'search_queue.revision', 'packets.id', 'contents.content'])
       .where(sql<boolean>`${place} > (${params.after_tenant}, ${params.after_packet})`)
       .where(sql<boolean>`${place} <= (${params.last_tenant}, ${params.last_packet})`)
-      .orderBy('search_queue.tenant_id')
-      .orderBy('search_queue.packet_id')
+      .orderBy('search_queue.tenant')
+      .orderBy('search_queue.packet')
       .limit(bound(params.limit)),
   );
   return (after: Place, upTo: Place, limit: number) =>
     query.all({
-      after_tenant: after.tenant_id,
-      after_packet: after.packet_id,
-      last_tenant: upTo.tenant_id,
-      last_packet: upTo.packet_id,
+      after_tenant: after.tenant,
+      after_packet: after.packet,
+      last_tenant: upTo.tenant,
+      last_packet: upTo.packet,
       limit,
     });
 }
 
-type QueueParams = { after_tenant: string; after_packet: string; last_tenant: string; last_packet: string; limit: number };
+type QueueParams = { after_tenant: number; after_packet: number; last_tenant: number; last_packet: number; limit: number };
 
 interface QueueRow {
-  tenant_id: string;
-  packet_id: string;
+  tenant: number;
+  packet: number;
   revision: number;
-  number: number;
-  seq: number | null;
+  id: string | null;
   content: string | null;
 }
 
@@ -186,21 +172,23 @@ async function writeRows(database: Database<Tables>, rows: readonly Prepared[], 
   return database.session(async (session) => {
     const queued = await session.find(
       'search_queue',
-      ['tenant_id', 'packet_id', 'revision'],
+      ['tenant', 'packet', 'revision'],
       rows.map(({ key }) => key),
     );
-    const revisions = new Map(queued.map(([tenant, id, revision]) => [`${tenant} ${id}`, revision]));
+    const revisions = new Map(queued.map(([, packet, revision]) => [packet, revision]));
     const current: Prepared[] = [];
     const changed: Prepared[] = [];
     for (const row of rows) {
-      const revision = revisions.get(`${row.key.tenant_id} ${row.key.packet_id}`);
+      const revision = revisions.get(row.key.packet);
       if (revision === row.revision) current.push(row);
       // What changed since it was read stays queued and is read again; what is not there, somebody else settled.
       else if (revision !== undefined) changed.push(row);
     }
     // FTS5 begins a new piece of its index at every number that is lower than the one before: with many tenants in the
     // queue that would be most of them.
-    const present = indexed ? [...current, ...changed].filter(({ seq }) => seq !== null).sort((one, other) => one.seq! - other.seq!) : [];
+    const present = indexed
+      ? [...current, ...changed].filter(({ id }) => id !== null).sort((one, other) => one.key.packet - other.key.packet)
+      : [];
     const outdated = present.filter((row) => row.revision > 1 || changed.includes(row));
     await session.remove(
       'search_queue',
@@ -208,11 +196,11 @@ async function writeRows(database: Database<Tables>, rows: readonly Prepared[], 
     );
     await session.remove(
       'search_index',
-      outdated.map(({ seq }) => ({ rowid: seq })),
+      outdated.map(({ key }) => ({ rowid: key.packet })),
     );
     await session.insert(
       'search_index',
-      present.map(({ seq, text }) => ({ rowid: seq, words: text })),
+      present.map(({ key, text }) => ({ rowid: key.packet, words: text })),
     );
     return current;
   });
@@ -223,7 +211,7 @@ export function createQueueReads(database: Database<Tables>) {
   return {
     /** How many packets wait to be indexed; counted no further than `most`. */
     async queued(most: number): Promise<number> {
-      const some = database.longReads.selectFrom('search_queue').select('tenant_id').limit(most).as('some');
+      const some = database.longReads.selectFrom('search_queue').select('tenant').limit(most).as('some');
       return Number((await database.longReads.selectFrom(some).select(sql<number>`count(*)`.as('count')).executeTakeFirstOrThrow()).count);
     },
 
@@ -231,7 +219,7 @@ export function createQueueReads(database: Database<Tables>) {
     async isQueued(count: number): Promise<boolean> {
       const rows = await database.reads
         .selectFrom('search_queue')
-        .select('tenant_id')
+        .select('tenant')
         .limit(1)
         .offset(count - 1)
         .execute();

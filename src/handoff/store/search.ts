@@ -11,7 +11,8 @@ import type { Tables } from './tables.ts';
 
 /** What is searched for. */
 export interface Search {
-  readonly tenantId: string;
+  /** The tenant's number. */
+  readonly tenant: number;
   /** Runs of words, all of which must occur. */
   readonly phrases: readonly (readonly string[])[];
   readonly filter: PacketFilter;
@@ -35,14 +36,14 @@ export interface SearchResult {
 
 /** A packet among the best matches. */
 interface Match {
-  id: string;
+  seq: number;
   state: string;
   digest: string;
   /** How many match in all. */
   matches: number;
 }
 
-type Params = { tenant_id: string; query: string; limit: number; offset: number };
+type Params = { tenant: number; query: string; limit: number; offset: number };
 
 /** How many contents are in memory at once. */
 const contentsAtOnce = 4;
@@ -51,8 +52,8 @@ const contentsAtOnce = 4;
 const snippetCharacters = 256 * 1024;
 
 /** All the phrases as a full-text query of the database's. Words are the tenant's own; every word is quoted. */
-function queryOf(database: Database<Tables>['name'], tenantNumber: number, phrases: Search['phrases']): string {
-  const prefix = prefixOf(tenantNumber);
+function queryOf(database: Database<Tables>['name'], tenant: number, phrases: Search['phrases']): string {
+  const prefix = prefixOf(tenant);
   const own = phrases.map((phrase) => phrase.map((word) => prefix + word));
   return database === 'sqlite'
     ? own.map((phrase) => `"${phrase.join(' ')}"`).join(' AND ')
@@ -76,22 +77,24 @@ function spelled(database: Database<Tables>['name'], query: string) {
 
 /** Searching the index. It may take long, so it runs where that holds up nobody. */
 export function createSearcher(database: Database<Tables>) {
-  const tenantNumber = database.query<{ id: string }, { number: number }>(
-    (db, { id }) => db.selectFrom('tenants').select('number').where('id', '=', id),
-    { long: true },
-  );
-  const contentOf = database.query<{ tenant_id: string; id: string }, { content: string }>(
-    (db, { tenant_id, id }) => db.selectFrom('contents').select('content').where('tenant_id', '=', tenant_id).where('packet_id', '=', id),
+  const contentOf = database.query<{ tenant: number; seq: number }, { content: string }>(
+    (db, { tenant, seq }) =>
+      db
+        .selectFrom('packets')
+        .innerJoin('contents', 'contents.packet', 'packets.seq')
+        .select('content')
+        .where('packets.seq', '=', seq)
+        .where('packets.tenant', '=', tenant),
     { long: true },
   );
 
   /** What matches. Words are the tenant's own, so without a filter the index alone can rank and count. */
-  function matching(db: Kysely<Tables>, { tenant_id, query }: Pick<Params, 'tenant_id' | 'query'>, filter: PacketFilter) {
+  function matching(db: Kysely<Tables>, { tenant, query }: Pick<Params, 'tenant' | 'query'>, filter: PacketFilter) {
     const found = db.selectFrom('search_index').where(spelled(database.name, query).condition);
     if (Object.keys(filter).length === 0) return found;
     return found
       .innerJoin('packets', 'packets.seq', 'search_index.rowid')
-      .where(matches(tenant_id, filter) as never) as unknown as typeof found;
+      .where(matches(tenant, filter) as never) as unknown as typeof found;
   }
 
   const countOf = (found: SelectQueryBuilder<Tables, 'search_index', unknown>) => found.select(sql<number>`count(*)`.as('count'));
@@ -110,9 +113,9 @@ export function createSearcher(database: Database<Tables>) {
         // Crossed, so that SQLite goes from the few best to their packets and not the other way round.
         .selectFrom(rows.as('best'))
         .crossJoin('packets')
-        .select(['packets.id', 'packets.state', 'packets.digest'])
+        .select(['packets.seq', 'packets.state', 'packets.digest'])
         .select(isPhrase ? 'best.matches' : countOf(matching(db, params, filter)).as('matches'))
-        .where('packets.tenant_id', '=', params.tenant_id)
+        .where('packets.tenant', '=', params.tenant)
         .whereRef('packets.seq', '=', 'best.rowid')
         .orderBy('best.place')
         .orderBy('best.rowid', equals)
@@ -123,7 +126,7 @@ export function createSearcher(database: Database<Tables>) {
   const bestPhrases = database.query<Params, Match>((db, params) => best(db, params, {}, true) as never, { long: true });
 
   /** The packets with their snippets. What a summary tells already needs no content. */
-  async function shown(tenantId: string, found: readonly Match[], phrases: Search['phrases']): Promise<Found[]> {
+  async function shown(tenant: number, found: readonly Match[], phrases: Search['phrases']): Promise<Found[]> {
     const snippets: (string | undefined)[] = [];
     let read = 0;
     // Large packets take a while to look through: others get their turn in between.
@@ -140,7 +143,7 @@ export function createSearcher(database: Database<Tables>) {
     const without = [...found.keys()].filter((index) => snippets[index] === undefined);
     for (let first = 0; first < without.length; first += contentsAtOnce) {
       const some = without.slice(first, first + contentsAtOnce);
-      const contents = await Promise.all(some.map((index) => contentOf.first({ tenant_id: tenantId, id: found[index]!.id })));
+      const contents = await Promise.all(some.map((index) => contentOf.first({ tenant, seq: found[index]!.seq })));
       for (const [place, index] of some.entries()) {
         // Without its content it was removed since it was found.
         const content = contents[place]?.content;
@@ -152,17 +155,15 @@ export function createSearcher(database: Database<Tables>) {
   }
 
   return {
-    async search({ tenantId, phrases, filter, limit, offset }: Search): Promise<SearchResult> {
-      const tenant = await tenantNumber.first({ id: tenantId });
-      if (tenant === undefined) return { rows: [], total: 0 };
-      const params = { tenant_id: tenantId, query: queryOf(database.name, tenant.number, phrases), limit, offset };
+    async search({ tenant, phrases, filter, limit, offset }: Search): Promise<SearchResult> {
+      const params = { tenant, query: queryOf(database.name, tenant, phrases), limit, offset };
       const isPhrase = phrases.some(({ length }) => length > 1);
       const found =
         Object.keys(filter).length === 0
           ? await (isPhrase ? bestPhrases : bestWords).all(params)
           : ((await best(database.longReads, params, filter, isPhrase).execute()) as Match[]);
       const [first] = found;
-      if (first !== undefined) return { rows: await shown(tenantId, found, phrases), total: Number(first.matches) };
+      if (first !== undefined) return { rows: await shown(tenant, found, phrases), total: Number(first.matches) };
       // Behind the last page no row tells how many there are.
       const { count } = await countOf(matching(database.longReads, params, filter)).executeTakeFirstOrThrow();
       return { rows: [], total: Number(count) };

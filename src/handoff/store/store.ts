@@ -52,34 +52,34 @@ export async function openStore({ databaseUrl, clock, newId }: StoreParts) {
   const indexing = createIndexing(database, thread);
 
   return {
-    of: (tenantId: string) => ({
+    /** What belongs to the tenant with this number. */
+    of: (tenant: number) => ({
       packets: {
-        find: (id: string) => packets.find(tenantId, id),
+        find: (id: string) => packets.find(tenant, id),
         /** A page, and how many packets there are in all. */
-        page: (page: PacketPage) => pages.page(tenantId, page),
+        page: (page: PacketPage) => pages.page(tenant, page),
         /** Everything committed before the call is found. */
-        async search(search: Omit<Search, 'tenantId'>): Promise<SearchResult> {
-          await indexing.all(tenantId);
-          return searcher.search({ ...search, tenantId });
+        async search(search: Omit<Search, 'tenant'>): Promise<SearchResult> {
+          await indexing.all(tenant);
+          return searcher.search({ ...search, tenant });
         },
       },
       events: {
-        history: (packetId: string) => events.history(tenantId, packetId),
-        audit: (filter: Parameters<typeof events.audit>[1], page: { limit: number; offset: number }) =>
-          events.audit(tenantId, filter, page),
+        history: (packetId: string) => events.history(tenant, packetId),
+        audit: (filter: Parameters<typeof events.audit>[1], page: { limit: number; offset: number }) => events.audit(tenant, filter, page),
       },
       /** How many packets were created on the day. */
       async usedOn(day: string): Promise<number> {
         const row = await database.reads
           .selectFrom('counters')
           .select('value')
-          .where('tenant_id', '=', tenantId)
+          .where('tenant', '=', tenant)
           .where('name', '=', `created:${day}`)
           .executeTakeFirst();
         return row?.value ?? 0;
       },
       /** Carries out a unit of work; resolves when it is committed. */
-      commit: <T>(unit: Unit<T>): Promise<T> => units.commit(tenantId, unit),
+      commit: <T>(unit: Unit<T>): Promise<T> => units.commit(tenant, unit),
     }),
     access: createAccessStore(database),
     /** Packets of any tenant that a job must look at. */
@@ -91,14 +91,14 @@ export async function openStore({ databaseUrl, clock, newId }: StoreParts) {
       const old = await database.reads
         .selectFrom('idempotency')
         // With its age: another instance may have forgotten it meanwhile, and the key may be in use again.
-        .select(['tenant_id', 'key', 'created_at'])
+        .select(['tenant', 'key', 'created_at'])
         .where('created_at', '<', before.toISOString())
         .orderBy('created_at')
         .limit(limit)
         .execute();
       const days = await database.reads
         .selectFrom('counters')
-        .select(['tenant_id', 'name'])
+        .select(['tenant', 'name'])
         .where('name', '>=', 'created:')
         .where('name', '<', `created:${day}`)
         .limit(limit)
@@ -108,7 +108,7 @@ export async function openStore({ databaseUrl, clock, newId }: StoreParts) {
           await session.remove('idempotency', old);
           await session.remove(
             'idempotency_packets',
-            old.map(({ tenant_id, key }) => ({ tenant_id, key })),
+            old.map(({ tenant, key }) => ({ tenant, key })),
           );
           await session.remove('counters', days);
         });

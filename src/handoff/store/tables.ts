@@ -2,19 +2,25 @@ import type { Generated } from 'kysely';
 
 import type { Tier } from '../model/common.ts';
 
-/** Times are ISO 8601 UTC with milliseconds, as text; ids are UUIDs version 7, so that text order is time order. */
+/**
+ * Times are ISO 8601 UTC with milliseconds, as text; ids are UUIDs version 7, so that text order is time order.
+ * `tenant` is a tenant's `number`, and `packet` a packet's `seq`.
+ */
 export interface Tables {
   tenants: TenantTable;
   api_keys: ApiKeyTable;
   versions: { name: string; value: number };
   packets: PacketTable;
-  /** The content of packets, apart from what their life changes: a claim does not write the long part, nor parse it. */
-  contents: { tenant_id: string; packet_id: string; content: string };
-  packet_tags: { tenant_id: string; tag: string; packet_id: string };
+  /**
+   * The content of packets, apart from what their life changes: a claim does not write the long part, nor parse it. Whose
+   * it is its packet tells, by way of which alone it is reached.
+   */
+  contents: { packet: number; content: string };
+  packet_tags: { tenant: number; tag: string; packet: number };
   events: EventTable;
-  counters: { tenant_id: string; name: string; value: number };
+  counters: { tenant: number; name: string; value: number };
   idempotency: {
-    tenant_id: string;
+    tenant: number;
     key: string;
     fingerprint: string;
     status: number;
@@ -23,15 +29,15 @@ export interface Tables {
     created_at: string;
   };
   /** Which packets are in the answers that are kept: when one is removed for good, its answers go. */
-  idempotency_packets: { tenant_id: string; packet_id: string; key: string };
-  search_queue: { tenant_id: string; packet_id: string; revision: number };
+  idempotency_packets: { tenant: number; packet_id: string; key: string };
+  search_queue: { tenant: number; packet: number; revision: number };
   /** The full-text index: an FTS5 table on SQLite, a tsvector column on PostgreSQL. `rowid` is the packet's `seq`. */
   search_index: { rowid: number; words: string };
 }
 
 interface TenantTable {
   id: string;
-  /** A small number that stands for the tenant in the search index. */
+  /** Stands for the tenant in the other tables and in the search index. */
   number: Generated<number>;
   name: string;
   tier: Tier;
@@ -56,7 +62,7 @@ interface ApiKeyTable {
 
 interface PacketTable {
   seq: Generated<number>;
-  tenant_id: string;
+  tenant: number;
   id: string;
   status: string;
   revision: number;
@@ -74,7 +80,7 @@ interface PacketTable {
 interface EventTable {
   seq: Generated<number>;
   id: string;
-  tenant_id: string;
+  tenant: number;
   packet_id: string | null;
   event_type: string;
   actor: string;

@@ -5,11 +5,11 @@ import { matches, type PacketFilter } from './packets.ts';
 import type { Tables } from './tables.ts';
 
 /** The sum of a tenant's counters whose names lie between two names, both included. */
-export function sumOf(db: Kysely<Tables>, tenantId: string, from: string, to: string) {
+export function sumOf(db: Kysely<Tables>, tenant: number, from: string, to: string) {
   return db
     .selectFrom('counters')
     .select(sql<number>`coalesce(sum(value), 0)`.as('sum'))
-    .where('tenant_id', '=', tenantId)
+    .where('tenant', '=', tenant)
     .where('name', '>=', from)
     .where('name', '<=', to);
 }
@@ -22,32 +22,32 @@ export function oneRange(filter: PacketFilter): { from: string; to: string } | u
 
 /** Counting a tenant's packets. */
 export function createTotals(database: Database<Tables>) {
-  const all = database.query<{ tenant_id: string }, { name: string; value: number }>((db, { tenant_id }) =>
+  const all = database.query<{ tenant: number }, { name: string; value: number }>((db, { tenant }) =>
     db
       .selectFrom('counters')
       .select(['name', 'value'])
-      .where('tenant_id', '=', tenant_id)
+      .where('tenant', '=', tenant)
       .where('name', '>=', 'hitl:')
       .where('name', '<=', 'priority:~'),
   );
 
   /** Exact: from the counters kept with every change where they know, else counted. */
-  async function total(tenantId: string, filter: PacketFilter): Promise<number> {
+  async function total(tenant: number, filter: PacketFilter): Promise<number> {
     const kept = countedBy(filter);
-    if (kept === undefined) return counted(tenantId, filter);
+    if (kept === undefined) return counted(tenant, filter);
     // Read together: between two reads, a packet could pass from one counter into another.
-    const counters = await all.all({ tenant_id: tenantId });
+    const counters = await all.all({ tenant });
     let total = 0;
     for (const { from, to, sign } of kept)
       for (const { name, value } of counters) if (name >= from && name <= to) total += sign * Number(value);
     return total;
   }
 
-  async function counted(tenantId: string, filter: PacketFilter): Promise<number> {
+  async function counted(tenant: number, filter: PacketFilter): Promise<number> {
     const { count } = await database.longReads
       .selectFrom('packets')
       .select(sql<number>`count(*)`.as('count'))
-      .where(matches(tenantId, filter))
+      .where(matches(tenant, filter))
       .executeTakeFirstOrThrow();
     return Number(count);
   }

@@ -63,7 +63,8 @@ export interface Desk {
 }
 
 interface TenantUnit {
-  readonly tenantId: string;
+  /** The tenant's number. */
+  readonly tenant: number;
   readonly unit: Unit<unknown>;
 }
 
@@ -71,13 +72,13 @@ interface TenantUnit {
 export function createUnits(database: Database<Tables>, newId: NewId) {
   const groups = createGroups<Tables, TenantUnit>(database, async (session, units) => {
     const found = await find(session, units);
-    const outcomes = units.map((unit) => carryOut(unit, found.get(unit.tenantId)!, newId));
-    await flush(session, new Map([...found].map(([tenantId, { writes }]) => [tenantId, writes])));
+    const outcomes = units.map((unit) => carryOut(unit, found.get(unit.tenant)!, newId));
+    await flush(session, new Map([...found].map(([tenant, { writes }]) => [tenant, writes])));
     return outcomes;
   });
   return {
-    async commit<T>(tenantId: string, unit: Unit<T>): Promise<T> {
-      return (await groups.submit({ tenantId, unit: unit as Unit<unknown> })) as T;
+    async commit<T>(tenant: number, unit: Unit<T>): Promise<T> {
+      return (await groups.submit({ tenant, unit: unit as Unit<unknown> })) as T;
     },
     waiting: groups.waiting,
   };
@@ -107,70 +108,59 @@ function countersOf({ status, metadata, hitl }: AnyPacket): string[] {
 const dayCounter = (day: string) => `created:${day}`;
 
 /** Each tenant's names, once each, as pairs. */
-function wanted(units: readonly TenantUnit[], namesOf: (unit: Unit<unknown>) => readonly string[]): [string, string][] {
-  const names = new Map<string, Set<string>>();
-  for (const { tenantId, unit } of units) {
+function wanted(units: readonly TenantUnit[], namesOf: (unit: Unit<unknown>) => readonly string[]): [number, string][] {
+  const names = new Map<number, Set<string>>();
+  for (const { tenant, unit } of units) {
     for (const name of namesOf(unit)) {
-      const own = names.get(tenantId);
-      if (own === undefined) names.set(tenantId, new Set([name]));
+      const own = names.get(tenant);
+      if (own === undefined) names.set(tenant, new Set([name]));
       else own.add(name);
     }
   }
-  return [...names].flatMap(([tenantId, own]) => [...own].map((name): [string, string] => [tenantId, name]));
+  return [...names].flatMap(([tenant, own]) => [...own].map((name): [number, string] => [tenant, name]));
 }
 
 const none: readonly string[] = [];
 
-async function find(session: Session, units: readonly TenantUnit[]): Promise<Map<string, Found>> {
+async function find(session: Session, units: readonly TenantUnit[]): Promise<Map<number, Found>> {
   const ids = wanted(units, ({ packets = none }) => packets);
   const days = wanted(units, ({ cappedDay }) => (cappedDay === undefined ? none : [dayCounter(cappedDay)]));
   const keys = wanted(units, ({ idempotencyKey }) => (idempotencyKey === undefined ? none : [idempotencyKey]));
-  const found = new Map<string, Found>();
-  for (const { tenantId } of units)
-    if (!found.has(tenantId)) found.set(tenantId, { packets: new Map(), counts: new Map(), remembered: new Map(), writes: noWrites() });
+  const found = new Map<number, Found>();
+  for (const { tenant } of units)
+    if (!found.has(tenant)) found.set(tenant, { packets: new Map(), counts: new Map(), remembered: new Map(), writes: noWrites() });
 
   // Sent together: the contents are read once the packets are locked.
+  const packetKeys = ids.map(([tenant, id]) => ({ tenant, id }));
   const [packets, contents] = await Promise.all([
-    session.find(
-      'packets',
-      ['tenant_id', 'id', 'seq', 'state', 'digest'],
-      ids.map(([tenant_id, id]) => ({ tenant_id, id })),
-    ),
-    session.read(
-      'contents',
-      ['packet_id', 'content'],
-      ids.map(([tenant_id, packet_id]) => ({ tenant_id, packet_id })),
-    ),
+    session.find('packets', ['tenant', 'id', 'seq', 'state', 'digest'], packetKeys),
+    session.belonging('contents', ['packet', 'content'], 'packet', 'packets', packetKeys),
   ]);
-  const contentOf = new Map(contents as [string, string][]);
-  for (const row of packets) found.get(row[0] as string)!.packets.set(row[1] as string, heldOf(row, contentOf));
+  const contentOf = new Map(contents as [number, string][]);
+  for (const row of packets) found.get(row[0] as number)!.packets.set(row[1] as string, heldOf(row, contentOf));
 
-  const dayKeys = days.map(([tenant_id, name]) => ({ tenant_id, name }));
+  const dayKeys = days.map(([tenant, name]) => ({ tenant, name }));
   // A row that is not there can't be locked; made first, it can.
   await session.insertMissing(
     'counters',
     dayKeys.map((key) => ({ ...key, value: 0 })),
   );
-  for (const [tenant, name, value] of (await session.find('counters', ['tenant_id', 'name', 'value'], dayKeys)) as [
-    string,
-    string,
-    number,
-  ][])
+  for (const [tenant, name, value] of (await session.find('counters', ['tenant', 'name', 'value'], dayKeys)) as [number, string, number][])
     found.get(tenant)!.counts.set(name, value);
 
   const rows = await session.find(
     'idempotency',
-    ['tenant_id', 'key', 'fingerprint', 'status', 'body', 'etag'],
-    keys.map(([tenant_id, key]) => ({ tenant_id, key })),
+    ['tenant', 'key', 'fingerprint', 'status', 'body', 'etag'],
+    keys.map(([tenant, key]) => ({ tenant, key })),
   );
-  for (const [tenant, key, fingerprint, status, body, etag] of rows as [string, string, string, number, string | null, string | null][])
+  for (const [tenant, key, fingerprint, status, body, etag] of rows as [number, string, string, number, string | null, string | null][])
     found.get(tenant)!.remembered.set(key, { fingerprint, status, body, etag });
   return found;
 }
 
-/** A stored packet, read in short. Ids are unique over all tenants. */
-function heldOf([, id, seq, state, digest]: Values, contents: ReadonlyMap<string, string>): Held {
-  const content = contents.get(id as string);
+/** A stored packet, read in short. */
+function heldOf([, , seq, state, digest]: Values, contents: ReadonlyMap<number, string>): Held {
+  const content = contents.get(seq as number);
   if (content === undefined) throw new Error('A packet has no content.');
   const parts = { state: state as string, digest: digest as string, content };
   return { packet: readJson(summaryText(parts)) as PacketSummary, parts, seq: seq as number };
@@ -189,13 +179,13 @@ function changed(packet: AnyPacket, { parts, seq }: Held): Held {
 /** The desk of one unit: what was found, and what the unit itself has done to it. */
 class UnitDesk implements Desk {
   readonly own = noWrites();
-  readonly #tenantId: string;
+  readonly #tenant: number;
   readonly #unit: Unit<unknown>;
   readonly #found: Found;
   readonly #newId: NewId;
 
-  constructor({ tenantId, unit }: TenantUnit, found: Found, newId: NewId) {
-    this.#tenantId = tenantId;
+  constructor({ tenant, unit }: TenantUnit, found: Found, newId: NewId) {
+    this.#tenant = tenant;
     this.#unit = unit;
     this.#found = found;
     this.#newId = newId;
@@ -245,7 +235,7 @@ class UnitDesk implements Desk {
     const timestamp = now.toISOString();
     for (const { event_type, actor, details } of events)
       this.own.events.push(
-        eventRow(this.#newId(now), this.#tenantId, { packet_id, event_type, actor, resource: 'packet', details, timestamp }),
+        eventRow(this.#newId(now), this.#tenant, { packet_id, event_type, actor, resource: 'packet', details, timestamp }),
       );
     this.#count(['events'], events.length);
   }
@@ -265,9 +255,9 @@ class UnitDesk implements Desk {
   }
 
   remember({ fingerprint, status, body, etag }: Remembered, now: Date): void {
-    const [tenant_id, key] = [this.#tenantId, this.#unit.idempotencyKey!];
-    this.own.remembered.set(key, { tenant_id, key, fingerprint, status, body, etag, created_at: now.toISOString() });
-    for (const packet_id of this.own.inserted.keys()) this.own.answered.push({ tenant_id, packet_id, key });
+    const [tenant, key] = [this.#tenant, this.#unit.idempotencyKey!];
+    this.own.remembered.set(key, { tenant, key, fingerprint, status, body, etag, created_at: now.toISOString() });
+    for (const packet_id of this.own.inserted.keys()) this.own.answered.push({ tenant, packet_id, key });
   }
 }
 

@@ -44,7 +44,7 @@ export const noWrites = (): Writes => ({
 /** A row of the trail. */
 export function eventRow(
   id: string,
-  tenantId: string,
+  tenant: number,
   entry: {
     packet_id: string | null;
     event_type: string;
@@ -54,7 +54,7 @@ export function eventRow(
     timestamp: string;
   },
 ): Row {
-  return { id, tenant_id: tenantId, ...entry, actor: column(entry.actor), details: JSON.stringify(entry.details) };
+  return { id, tenant, ...entry, actor: column(entry.actor), details: JSON.stringify(entry.details) };
 }
 
 /** A text as a column keeps it: well-formed, since half a surrogate pair has no UTF-8. */
@@ -62,10 +62,10 @@ function column(text: string): string {
   return text.toWellFormed();
 }
 
-function packetRow(tenantId: string, { packet, parts }: Held): Row {
+function packetRow(tenant: number, { packet, parts }: Held): Row {
   const { id, status, revision, metadata, hitl } = packet;
   return {
-    tenant_id: tenantId,
+    tenant,
     id,
     status,
     revision,
@@ -80,13 +80,13 @@ function packetRow(tenantId: string, { packet, parts }: Held): Row {
 }
 
 /** What of the row changes with every change of a packet. */
-function movedRow(tenantId: string, { packet, parts }: Held): Row {
+function movedRow(tenant: number, { packet, parts }: Held): Row {
   const { id, status, revision } = packet;
-  return { tenant_id: tenantId, id, status, revision, due_at: dueAt(packet), state: parts.state, digest: parts.digest };
+  return { tenant, id, status, revision, due_at: dueAt(packet), state: parts.state, digest: parts.digest };
 }
 
-function contentRow(tenantId: string, { packet, parts }: Held): Row {
-  return { tenant_id: tenantId, packet_id: packet.id, content: parts.content };
+function contentRow({ parts, seq }: Held): Row {
+  return { packet: seq, content: parts.content };
 }
 
 /** Whether the columns that lists are filtered by, the status aside, stay as they are. */
@@ -98,20 +98,20 @@ function sameFilters({ before: { packet: before }, after: { packet: after } }: C
   );
 }
 
-function tagRows(tenantId: string, { packet: { id, metadata } }: Held): Row[] {
-  return [...new Set(metadata.tags.map(column))].map((tag) => ({ tenant_id: tenantId, tag, packet_id: id }));
+function tagRows(tenant: number, { packet: { metadata }, seq }: Held): Row[] {
+  return [...new Set(metadata.tags.map(column))].map((tag) => ({ tenant, tag, packet: seq }));
 }
 
 const sameTags = ({ before, after }: Change) => before.packet.metadata.tags.join('\u0000') === after.packet.metadata.tags.join('\u0000');
 
-type Each = <T>(rows: (tenantId: string, own: Writes) => readonly T[]) => T[];
+type Each = <T>(rows: (tenant: number, own: Writes) => readonly T[]) => T[];
 
 /**
  * Writes all that a group's units want written, each table once.
- * @param writes by tenant
+ * @param writes by tenant number
  */
-export async function flush(session: Session, writes: ReadonlyMap<string, Writes>): Promise<void> {
-  const each: Each = (rows) => [...writes].flatMap(([tenantId, own]) => rows(tenantId, own));
+export async function flush(session: Session, writes: ReadonlyMap<number, Writes>): Promise<void> {
+  const each: Each = (rows) => [...writes].flatMap(([tenant, own]) => rows(tenant, own));
   await flushPackets(session, each);
   await flushRemoved(session, writes, each);
   await session.insert(
@@ -126,10 +126,10 @@ export async function flush(session: Session, writes: ReadonlyMap<string, Writes
     'idempotency_packets',
     each((_, own) => own.answered),
   );
-  const changed = each((tenantId, own) => [...own.counts].map(([name, value]) => ({ tenant_id: tenantId, name, value })));
+  const changed = each((tenant, own) => [...own.counts].map(([name, value]) => ({ tenant, name, value })));
   await session.add(
     'counters',
-    ['tenant_id', 'name'],
+    ['tenant', 'name'],
     'value',
     changed.filter(({ value }) => value !== 0),
   );
@@ -137,74 +137,84 @@ export async function flush(session: Session, writes: ReadonlyMap<string, Writes
 
 /** Packets that are new or changed, their tags, and the queue of the search index. */
 async function flushPackets(session: Session, each: Each): Promise<void> {
-  const inserted = each((tenantId, own) => [...own.inserted.values()].map((after) => ({ tenantId, after })));
-  const saved = each((tenantId, own) => [...own.saved.values()].map((change) => ({ tenantId, ...change })));
+  const fresh = each((tenant, own) => [...own.inserted.values()].map((held) => ({ tenant, held })));
+  const numbers = await session.reserve('packets', fresh.length);
+  const inserted = fresh.map(({ tenant, held }, index) => ({ tenant, after: { ...held, seq: numbers[index]! } }));
+  const saved = each((tenant, own) => [...own.saved.values()].map((change) => ({ tenant, ...change })));
   const retagged = saved.filter((change) => !sameTags(change));
-  const tagged = [...inserted, ...retagged].flatMap(({ tenantId, after }) => tagRows(tenantId, after));
-  const untagged = retagged.flatMap(({ tenantId, before }) => tagRows(tenantId, before));
+  const tagged = [...inserted, ...retagged].flatMap(({ tenant, after }) => tagRows(tenant, after));
+  const untagged = retagged.flatMap(({ tenant, before }) => tagRows(tenant, before));
   const queued = [...inserted, ...saved.filter(({ searchable }) => searchable)];
   const [sorted, moved] = [saved.filter((change) => !sameFilters(change)), saved.filter(sameFilters)];
-  const queue = queued.map(({ tenantId, after: { packet } }) => ({ tenant_id: tenantId, packet_id: packet.id, revision: packet.revision }));
+  const queue = queued.map(({ tenant, after: { packet, seq } }) => ({ tenant, packet: seq, revision: packet.revision }));
   const rewritten = saved.filter(({ before, after }) => before.parts.content !== after.parts.content);
 
   await session.insert(
     'packets',
-    inserted.map(({ tenantId, after }) => packetRow(tenantId, after)),
+    inserted.map(({ tenant, after }) => ({ seq: after.seq, ...packetRow(tenant, after) })),
   );
   // SQLite rewrites the index entries of every column it is given, changed or not.
   await session.update(
     'packets',
-    ['tenant_id', 'id'],
-    sorted.map(({ tenantId, after }) => packetRow(tenantId, after)),
+    ['tenant', 'id'],
+    sorted.map(({ tenant, after }) => packetRow(tenant, after)),
   );
   await session.update(
     'packets',
-    ['tenant_id', 'id'],
-    moved.map(({ tenantId, after }) => movedRow(tenantId, after)),
+    ['tenant', 'id'],
+    moved.map(({ tenant, after }) => movedRow(tenant, after)),
   );
   await session.insert(
     'contents',
-    inserted.map(({ tenantId, after }) => contentRow(tenantId, after)),
+    inserted.map(({ after }) => contentRow(after)),
   );
   await session.update(
     'contents',
-    ['tenant_id', 'packet_id'],
-    rewritten.map(({ tenantId, after }) => contentRow(tenantId, after)),
+    ['packet'],
+    rewritten.map(({ after }) => contentRow(after)),
   );
   await session.remove('packet_tags', untagged);
   await session.insert('packet_tags', tagged);
-  await session.put('search_queue', ['tenant_id', 'packet_id'], queue);
+  await session.put('search_queue', ['tenant', 'packet'], queue);
 }
 
 /** Packets that are gone for good: their content goes from wherever it stands. */
-async function flushRemoved(session: Session, writes: ReadonlyMap<string, Writes>, each: Each): Promise<void> {
-  const removed = each((tenantId, own) => own.removed.map((held) => ({ tenantId, held, id: held.packet.id })));
+async function flushRemoved(session: Session, writes: ReadonlyMap<number, Writes>, each: Each): Promise<void> {
+  const removed = each((tenant, own) => own.removed.map((held) => ({ tenant, held })));
   if (removed.length === 0) return;
-  const keys = removed.map(({ tenantId, id }) => ({ tenant_id: tenantId, packet_id: id }));
-  const indexed = removed.map(({ held }) => ({ rowid: held.seq }));
+  const keys = removed.map(({ tenant, held }) => ({ tenant, packet_id: held.packet.id }));
 
-  for (const [tenantId] of await session.find('events', ['tenant_id'], keys)) {
-    const counts = writes.get(tenantId as string)!.counts;
+  for (const [tenant] of await session.find('events', ['tenant'], keys)) {
+    const counts = writes.get(tenant as number)!.counts;
     counts.set('events', (counts.get('events') ?? 0) - 1);
   }
-  const answers = await session.find('idempotency_packets', ['tenant_id', 'key'], keys);
+  const answers = await session.find('idempotency_packets', ['tenant', 'key'], keys);
   await session.update(
     'idempotency',
-    ['tenant_id', 'key'],
-    answers.map(([tenant_id, key]) => ({ tenant_id: tenant_id!, key: key!, body: null })),
+    ['tenant', 'key'],
+    answers.map(([tenant, key]) => ({ tenant: tenant!, key: key!, body: null })),
   );
   await session.remove('idempotency_packets', keys);
   // The queue first, in the indexer's own order: who waits for it here finds below what it has written meanwhile.
-  await session.remove('search_queue', keys);
-  await session.remove('search_index', indexed);
+  await session.remove(
+    'search_queue',
+    removed.map(({ tenant, held }) => ({ tenant, packet: held.seq })),
+  );
+  await session.remove(
+    'search_index',
+    removed.map(({ held }) => ({ rowid: held.seq })),
+  );
   await session.remove(
     'packet_tags',
-    removed.flatMap(({ tenantId, held }) => tagRows(tenantId, held)),
+    removed.flatMap(({ tenant, held }) => tagRows(tenant, held)),
   );
   await session.remove('events', keys);
-  await session.remove('contents', keys);
+  await session.remove(
+    'contents',
+    removed.map(({ held }) => ({ packet: held.seq })),
+  );
   await session.remove(
     'packets',
-    removed.map(({ tenantId, id }) => ({ tenant_id: tenantId, id })),
+    removed.map(({ tenant, held }) => ({ tenant, id: held.packet.id })),
   );
 }

@@ -16,8 +16,13 @@ export type Values = (string | number | null)[];
 export interface Session {
   /** The rows of the table that have these keys. They are locked until the transaction ends. */
   find(table: string, columns: readonly string[], keys: readonly Row[]): Awaitable<Values[]>;
-  /** The same without a lock of their own: for rows that change only while another one, which was found, is locked. */
-  read(table: string, columns: readonly string[], keys: readonly Row[]): Awaitable<Values[]>;
+  /**
+   * The rows of the table that belong to rows of another, which have these keys: `by` holds that one's `seq`. They get no
+   * lock of their own, so this is for what changes only while its owner, which was found, is locked.
+   */
+  belonging(table: string, columns: readonly string[], by: string, owner: string, keys: readonly Row[]): Awaitable<Values[]>;
+  /** So many numbers that no row of the table ever had as its `seq`, in rising order. */
+  reserve(table: string, count: number): Awaitable<number[]>;
   insert(table: string, rows: readonly Row[]): Awaitable<void>;
   /** Inserts, passing over rows that are there already. */
   insertMissing(table: string, rows: readonly Row[]): Awaitable<void>;

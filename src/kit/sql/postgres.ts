@@ -178,20 +178,28 @@ function postgresSession(client: pg.Client, names: Map<string, string>): Session
   const insertInto = (table: string, columns: readonly string[], order = '') =>
     `insert into ${table} (${columns.join(', ')}) select ${columns.join(', ')} from ${given(table)}${order}`;
 
-  const select = async (table: string, columns: readonly string[], keys: readonly Row[], lock: boolean): Promise<Values[]> => {
-    if (keys.length === 0) return [];
-    const key = Object.keys(keys[0]!);
-    // One order of locking for all instances, so that two groups never wait for one another.
-    const locked = lock ? ` order by ${key.map((column) => `${table}.${column}`).join(', ')} for update of ${table}` : '';
-    const wanted = columns.map((column) => `${table}.${column}`).join(', ');
-    const text = `select ${wanted} from ${table} join ${given(table)} given on ${matches(table, key)}${locked}`;
-    return (await query(text, keys)).rows;
-  };
+  const namesIn = (table: string, columns: readonly string[]) => columns.map((column) => `${table}.${column}`).join(', ');
 
   return {
     sent,
-    find: (table, columns, keys) => select(table, columns, keys, true),
-    read: (table, columns, keys) => select(table, columns, keys, false),
+    async find(table, columns, keys) {
+      if (keys.length === 0) return [];
+      const key = Object.keys(keys[0]!);
+      // One order of locking for all instances, so that two groups never wait for one another.
+      const text = `select ${namesIn(table, columns)} from ${table} join ${given(table)} given on ${matches(table, key)} order by ${namesIn(table, key)} for update of ${table}`;
+      return (await query(text, keys)).rows;
+    },
+    async belonging(table, columns, by, owner, keys) {
+      if (keys.length === 0) return [];
+      const text = `select ${namesIn(table, columns)} from ${table} join ${owner} on ${owner}.seq = ${table}.${by} join ${given(owner)} given on ${matches(owner, Object.keys(keys[0]!))}`;
+      return (await query(text, keys)).rows;
+    },
+    async reserve(table, count) {
+      if (count === 0) return [];
+      const text = 'select nextval(pg_get_serial_sequence($1, $2)) from generate_series(1, $3)';
+      const { rows } = await client.query<[number]>({ name: nameOf(names, text), text, values: [table, 'seq', count], rowMode: 'array' });
+      return rows.map(([number]) => number);
+    },
     insert(table, rows) {
       if (rows.length > 0) send(insertInto(table, Object.keys(rows[0]!)), rows);
     },

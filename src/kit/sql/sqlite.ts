@@ -299,8 +299,27 @@ function sqliteSession(connection: SqliteConnection): Session {
 
   return {
     find,
-    // Who writes has the whole database, so nothing needs a lock of its own.
-    read: find,
+    belonging(table, columns, by, owner, keys) {
+      if (keys.length === 0) return [];
+      const key = Object.keys(keys[0]!);
+      const wanted = columns.map((column) => `${table}.${column}`).join(', ');
+      const own = key.map((column) => `${owner}.${column} = ?`).join(' and ');
+      const statement = connection.valuesStatement(
+        `select ${wanted} from ${owner} join ${table} on ${table}.${by} = ${owner}.seq where ${own}`,
+      );
+      return keys.flatMap((row) => statement.all(...key.map((column) => row[column]!)) as unknown as Values[]);
+    },
+    reserve(table, count) {
+      if (count === 0) return [];
+      // Where SQLite itself keeps the highest number that an `autoincrement` ever had.
+      const found = connection.valuesStatement('select seq from sqlite_sequence where name = ?').get(table) as unknown as
+        | [number]
+        | undefined;
+      const last = found?.[0] ?? 0;
+      if (found === undefined) connection.run('insert into sqlite_sequence (name, seq) values (?, ?)', [table, count]);
+      else connection.run('update sqlite_sequence set seq = ? where name = ?', [last + count, table]);
+      return Array.from({ length: count }, (_, index) => last + 1 + index);
+    },
     insert(table, rows) {
       if (rows.length === 0) return;
       const columns = Object.keys(rows[0]!);

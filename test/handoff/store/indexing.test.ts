@@ -12,10 +12,11 @@ import { openDatabase } from '../../../src/kit/sql/database.ts';
 import { stores, type TestStore } from '../../support/stores.ts';
 
 const now = new Date('2026-03-01T09:30:00.000Z');
-const tenant_id = 'tenant';
+/** The number of the first tenant. */
+const tenant = 1;
 const agent = { id: 'a', name: 'A', framework: 'f' };
 const packetId = (number: number) => `0197b5a6-8c3e-7f01-9a2b-${String(number).padStart(12, '0')}`;
-const everything = { after: { tenant_id, packet_id: '' }, upTo: { tenant_id, packet_id: '~' }, limit: 500 };
+const everything = { after: { tenant, packet: 0 }, upTo: { tenant, packet: 1_000_000 }, limit: 500 };
 
 /** A store with so many packets queued, a connection of its own beside it, and an indexer on that. */
 async function queuedPackets(t: TestContext, testStore: TestStore, count: number, summary = (number: number) => `word n${number}`) {
@@ -32,10 +33,10 @@ async function queuedPackets(t: TestContext, testStore: TestStore, count: number
   await database.transaction((tx) =>
     tx
       .insertInto('tenants')
-      .values({ id: tenant_id, name: 'T', ...tier, ...made })
+      .values({ id: 'tenant', name: 'T', ...tier, ...made })
       .execute(),
   );
-  await store.of(tenant_id).commit({
+  await store.of(tenant).commit({
     work(desk) {
       for (let number = 1; number <= count; number += 1) {
         const request: CreateRequest = { metadata: { source_agent: agent, target_agent: agent }, context: { summary: summary(number) } };
@@ -44,9 +45,9 @@ async function queuedPackets(t: TestContext, testStore: TestStore, count: number
     },
   });
   const found = async (word: string) =>
-    (await store.of(tenant_id).packets.search({ phrases: [[word]], filter: {}, limit: 1, offset: 0 })).total;
+    (await store.of(tenant).packets.search({ phrases: [[word]], filter: {}, limit: 1, offset: 0 })).total;
   const change = (number: number, revision = 2) =>
-    database.transaction((tx) => tx.updateTable('search_queue').set({ revision }).where('packet_id', '=', packetId(number)).execute());
+    database.transaction((tx) => tx.updateTable('search_queue').set({ revision }).where('packet', '=', number).execute());
   return { store, database, indexer: createIndexer(database), found, change };
 }
 
@@ -56,10 +57,10 @@ for (const testStore of stores.filter(({ name }) => name !== 'SQLite in memory')
     test('is written in the order of the queue, and a step says whether it left something', async (t) => {
       const { indexer, store, found } = await queuedPackets(t, testStore, 250);
       assert.deepEqual(await indexer.prepare({ limit: 120 }), { taken: 120, more: true });
-      assert.deepEqual(await indexer.write(), { refused: [], reached: { tenant_id, packet_id: packetId(120) } });
+      assert.deepEqual(await indexer.write(), { refused: [], reached: { tenant, packet: 120 } });
       assert.equal(await store.index.queued(1000), 130);
       assert.deepEqual(await indexer.prepare({ limit: 500 }), { taken: 130, more: false });
-      assert.deepEqual(await indexer.write(), { refused: [], reached: { tenant_id, packet_id: packetId(250) } });
+      assert.deepEqual(await indexer.write(), { refused: [], reached: { tenant, packet: 250 } });
       assert.deepEqual(await indexer.prepare({ limit: 500 }), { taken: 0, more: false });
       assert.equal(await found('word'), 250);
       assert.equal(await found('n250'), 1);
@@ -67,7 +68,7 @@ for (const testStore of stores.filter(({ name }) => name !== 'SQLite in memory')
 
     test('a packet that changes between being read and being written goes in as it was read, stays queued and holds nothing up', async (t) => {
       const { indexer, store, found, change } = await queuedPackets(t, testStore, 5);
-      const reached = { tenant_id, packet_id: packetId(5) };
+      const reached = { tenant, packet: 5 };
       await indexer.prepare(everything);
       await change(3);
       assert.deepEqual(await indexer.write(), { refused: [], reached });
@@ -75,7 +76,7 @@ for (const testStore of stores.filter(({ name }) => name !== 'SQLite in memory')
       // Changed again in the midst of being written anew: the words that are in the index already are replaced.
       assert.equal((await indexer.prepare(everything)).taken, 1);
       await change(3, 3);
-      assert.deepEqual(await indexer.write(), { refused: [], reached: { tenant_id, packet_id: packetId(3) } });
+      assert.deepEqual(await indexer.write(), { refused: [], reached: { tenant, packet: 3 } });
       assert.equal(await store.index.queued(10), 1);
       assert.equal(await found('word'), 5);
       assert.equal(await store.index.queued(10), 0);
@@ -85,7 +86,7 @@ for (const testStore of stores.filter(({ name }) => name !== 'SQLite in memory')
       const { indexer, store, database, found } = await queuedPackets(t, testStore, 3);
       await indexer.prepare(everything);
       await database.transaction((tx) => tx.deleteFrom('search_queue').execute());
-      assert.deepEqual(await indexer.write(), { refused: [], reached: { tenant_id, packet_id: packetId(3) } });
+      assert.deepEqual(await indexer.write(), { refused: [], reached: { tenant, packet: 3 } });
       assert.equal(await store.index.queued(10), 0);
       assert.equal(await found('word'), 0);
     });
@@ -100,13 +101,13 @@ for (const testStore of stores.filter(({ name }) => name !== 'SQLite in memory')
     test('a stretch takes what is behind its beginning and up to its end, of its tenant alone', async (t) => {
       const { indexer } = await queuedPackets(t, testStore, 9);
       const stretch = (after: number, upTo: number) => ({
-        after: { tenant_id, packet_id: packetId(after) },
-        upTo: { tenant_id, packet_id: packetId(upTo) },
+        after: { tenant, packet: after },
+        upTo: { tenant, packet: upTo },
         limit: 500,
       });
       assert.deepEqual(await indexer.prepare(stretch(2, 5)), { taken: 3, more: false });
       assert.deepEqual(await indexer.prepare(stretch(5, 5)), { taken: 0, more: false });
-      const other = { after: { tenant_id: 'other', packet_id: '' }, upTo: { tenant_id: 'other', packet_id: '~' }, limit: 500 };
+      const other = { after: { tenant: 2, packet: 0 }, upTo: { tenant: 2, packet: 1_000_000 }, limit: 500 };
       assert.deepEqual(await indexer.prepare(other), { taken: 0, more: false });
     });
 
