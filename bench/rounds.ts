@@ -6,6 +6,8 @@ export interface Side {
   /** What must be there before the round and does not count. */
   prepare?(): Promise<unknown>;
   run(round: number): Promise<LoadResult>;
+  /** Does what the round has left for later, so that its neighbour is not slowed by it. Its processor time is the round's. */
+  finish?(): Promise<unknown>;
 }
 
 /** What several rounds of two things in turn came to. */
@@ -35,23 +37,17 @@ export function median(values: readonly number[]): number {
   return sorted.length % 2 === 1 ? sorted[middle]! : (sorted[middle - 1]! + sorted[middle]!) / 2;
 }
 
-async function roundOf({ program, prepare, run }: Side, round: number): Promise<Round> {
+async function roundOf({ program, prepare, run, finish }: Side, round: number): Promise<Round> {
   await prepare?.();
   const before = await program.cpu();
   const result = requireGood(await run(round));
+  await finish?.();
   return { ...result, cpu: ((await program.cpu()) - before) / result.requests };
 }
 
-/**
- * Runs ceiling and product in turn, several times, after a round of each that does not count. Machines are shared, so
- * each round is compared with its neighbour. The product's rounds are numbered from 0, the warm-up's number.
- */
-export async function compare(rounds: number, ceiling: Side, product: Side): Promise<Compared> {
-  const pairs: { ceiling: Round; product: Round }[] = [];
-  for (let round = 0; round <= rounds; round += 1)
-    pairs.push({ ceiling: await roundOf(ceiling, round), product: await roundOf(product, round) });
-  const counted = pairs.slice(1);
-  const middle = (value: (pair: { ceiling: Round; product: Round }) => number) => median(counted.map(value));
+/** What pairs of neighbours came to. */
+function comparedOf(pairs: readonly { ceiling: Round; product: Round }[]): Compared {
+  const middle = (value: (pair: { ceiling: Round; product: Round }) => number) => median(pairs.map(value));
   return {
     perSecond: middle((pair) => pair.product.perSecond),
     p50: middle((pair) => pair.product.p50),
@@ -62,6 +58,28 @@ export async function compare(rounds: number, ceiling: Side, product: Side): Pro
     ratio: middle((pair) => pair.product.perSecond / pair.ceiling.perSecond),
     cpuRatio: middle((pair) => pair.ceiling.cpu / pair.product.cpu),
   };
+}
+
+/**
+ * Runs things in turn, several times, after a round of each that does not count, and compares each but the first with
+ * the one before it: machines are shared, so a round is compared with its neighbour. The rounds of each are numbered
+ * from 0, the warm-up's number.
+ */
+export async function compareEach(rounds: number, sides: readonly Side[]): Promise<Compared[]> {
+  const turns: Round[][] = [];
+  for (let round = 0; round <= rounds; round += 1) {
+    const turn: Round[] = [];
+    for (const side of sides) turn.push(await roundOf(side, round));
+    turns.push(turn);
+  }
+  const counted = turns.slice(1);
+  return sides.slice(1).map((_, index) => comparedOf(counted.map((turn) => ({ ceiling: turn[index]!, product: turn[index + 1]! }))));
+}
+
+/** Runs ceiling and product in turn, and compares the product with the ceiling. */
+export async function compare(rounds: number, ceiling: Side, product: Side): Promise<Compared> {
+  const [compared] = await compareEach(rounds, [ceiling, product]);
+  return compared!;
 }
 
 /** A figure counts only when every request was answered as it should be. */
