@@ -413,6 +413,20 @@ test('A database address that is none is told with the forms there are, and its 
   assert.doesNotMatch(databaseUrlProblem('mysql://me:s3cret@host/x')!, /s3cret/);
 });
 
+for (const store of stores.filter(({ name }) => name !== 'SQLite in memory')) {
+  test(`A commit waits for the disk on ${store.name}, but not of what is made again when it is lost`, async (t) => {
+    const { url, database } = await openThings(t, store);
+    const remakeable = openDatabase<Tables>(url, { isRemakeable: true });
+    t.after(() => remakeable.close());
+    const asks =
+      store.name === 'PostgreSQL'
+        ? sql`select current_setting('synchronous_commit') as kept`
+        : sql`select synchronous as kept from pragma_synchronous`;
+    const kept = async (of: Database<Tables>) => ((await of.transaction((tx) => asks.execute(tx))).rows[0] as { kept: unknown }).kept;
+    assert.deepEqual([await kept(database), await kept(remakeable)], store.name === 'PostgreSQL' ? ['on', 'off'] : [2, 1]);
+  });
+}
+
 for (const store of stores) {
   describe(`A view on ${store.name}`, () => {
     const countOf = (database: Database<Tables>) =>

@@ -14,8 +14,8 @@ const marks = /\p{M}/gu;
 // biome-ignore lint/suspicious/noControlCharactersInRegex: the range of ASCII is what is asked.
 const plain = /^[\x00-\x7f\xa0\u2010-\u2027]*$/;
 
-/** The same of one character that is not ASCII. */
-const isPlainMark = (code: number): boolean => code === 0xa0 || (code >= 0x2010 && code <= 0x2027);
+/** Those of its characters that are not ASCII. */
+const plainMarks = /[\xa0\u2010-\u2027]/g;
 
 /** The longest word kept; what is longer (a key, a digest) is cut. */
 const maxWordLength = 64;
@@ -133,24 +133,32 @@ const folded = Uint8Array.from({ length: 128 }, (_, code) => {
 /** Where `writeWords` writes. */
 const scratch = Buffer.allocUnsafeSlow(256 * 1024);
 
+/** Where it reads from: with a lead before each word, no text that fits there is longer. */
+const source = Buffer.allocUnsafeSlow((3 * scratch.length) / 4);
+
 /**
  * Writes the words of a plain text into `scratch` from `start` on, `lead` before each, and gives where they end;
- * undefined when the text is not plain. Without a string for each word it takes a third of the time.
+ * undefined when the text is not plain. From bytes to bytes, without a string for each word, it takes a quarter of the
+ * time.
  */
 function writeWords(text: string, lead: Uint8Array, start: number): number | undefined {
+  let length = source.write(text);
+  if (length !== text.length) {
+    if (!plain.test(text)) return undefined;
+    length = source.write(text.replace(plainMarks, ' '));
+  }
   let at = start;
-  let length = 0;
-  for (let index = 0; index < text.length; index += 1) {
-    const code = text.charCodeAt(index);
-    if (code > 0x7f && !isPlainMark(code)) return undefined;
-    const character = code > 0x7f ? 0 : folded[code]!;
-    if (character === 0) {
-      length = 0;
-      continue;
+  let index = 0;
+  while (index < length) {
+    let character = folded[source[index++]!]!;
+    if (character === 0) continue;
+    for (let byte = 0; byte < lead.length; byte += 1) scratch[at++] = lead[byte]!;
+    const longest = at + maxWordLength;
+    while (character !== 0) {
+      scratch[at++] = character;
+      character = index < length ? folded[source[index++]!]! : 0;
     }
-    if (length === 0) for (let byte = 0; byte < lead.length; byte += 1) scratch[at++] = lead[byte]!;
-    if (length < maxWordLength) scratch[at++] = character;
-    length += 1;
+    at = Math.min(at, longest);
   }
   return at;
 }

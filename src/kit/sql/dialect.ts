@@ -1,4 +1,4 @@
-import { type Kysely, sql } from 'kysely';
+import { type Kysely, type QueryResult, sql } from 'kysely';
 
 import type { Awaitable } from '../awaitable.ts';
 
@@ -93,6 +93,20 @@ export interface Database<Tables> {
   /** Whether the database is out of reach, so that the same request may succeed later. */
   isUnavailable(error: unknown): boolean;
   close(): Promise<void>;
+}
+
+/** Runs one statement somewhere: on a connection of this thread, or on another thread. */
+export type Execute = (sql: string, parameters: readonly unknown[]) => Promise<QueryResult<Row>>;
+
+/** How a database is opened. */
+export interface DatabaseOptions {
+  /** Runs SQLite's long reads on another thread; without it they run on this one. */
+  readonly executeElsewhere?: Execute;
+  /**
+   * Whether what is committed here may be taken back by a power cut, whole transactions from the last one on: for what
+   * is made again then. Its commits do not wait for the disk.
+   */
+  readonly isRemakeable?: boolean;
 }
 
 /** A parameter as a LIMIT or OFFSET. SQLite reads a bare one when it plans, and so would plan again at each run. */

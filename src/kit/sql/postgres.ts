@@ -1,7 +1,7 @@
 import { Kysely, PostgresDialect } from 'kysely';
 import pg from 'pg';
 
-import { compileOnce, type Database, type Row, type Session, Turns, type Values } from './dialect.ts';
+import { compileOnce, type Database, type DatabaseOptions, type Row, type Session, Turns, type Values } from './dialect.ts';
 
 /** Connections of one instance for reads and for transactions of single statements; one more writes groups. */
 const poolSize = 10;
@@ -18,7 +18,7 @@ const types = {
 } as pg.CustomTypesConfig;
 
 /** A PostgreSQL database: a pool, and one pipelined connection for the groups of units of work. */
-export function openPostgres<Tables>(url: string): Database<Tables> {
+export function openPostgres<Tables>(url: string, { isRemakeable = false }: DatabaseOptions = {}): Database<Tables> {
   const config: pg.PoolConfig = {
     connectionString: url,
     types,
@@ -27,6 +27,7 @@ export function openPostgres<Tables>(url: string): Database<Tables> {
     statement_timeout: statementTimeoutMs,
     query_timeout: statementTimeoutMs + 5_000,
     application_name: 'baton',
+    ...(isRemakeable ? { options: '-c synchronous_commit=off' } : {}),
   };
   const pool = openPool(config, poolSize);
   const longPool = openPool(config, longPoolSize);
