@@ -6,7 +6,7 @@ export interface Side {
   /** What must be there before the round and does not count. */
   prepare?(): Promise<unknown>;
   run(round: number): Promise<LoadResult>;
-  /** Does what the round has left for later, so that its neighbour is not slowed by it. Its processor time is the round's. */
+  /** Does what the round has left for later. It counts to the round, in time and in processor time, and slows nobody else. */
   finish?(): Promise<unknown>;
 }
 
@@ -41,8 +41,10 @@ async function roundOf({ program, prepare, run, finish }: Side, round: number): 
   await prepare?.();
   const before = await program.cpu();
   const result = requireGood(await run(round));
+  const answered = performance.now();
   await finish?.();
-  return { ...result, cpu: ((await program.cpu()) - before) / result.requests };
+  const seconds = result.requests / result.perSecond + (performance.now() - answered) / 1000;
+  return { ...result, perSecond: result.requests / seconds, cpu: ((await program.cpu()) - before) / result.requests };
 }
 
 /** What pairs of neighbours came to. */
@@ -61,11 +63,11 @@ function comparedOf(pairs: readonly { ceiling: Round; product: Round }[]): Compa
 }
 
 /**
- * Runs things in turn, several times, after a round of each that does not count, and compares each but the first with
- * the one before it: machines are shared, so a round is compared with its neighbour. The rounds of each are numbered
- * from 0, the warm-up's number.
+ * Runs things in turn, several times, after a round of each that does not count, and compares those of each pair (ceiling,
+ * product; their places in `sides`) turn by turn: machines are shared, so a round is compared with its neighbours. The
+ * rounds of each are numbered from 0, the warm-up's number.
  */
-export async function compareEach(rounds: number, sides: readonly Side[]): Promise<Compared[]> {
+export async function compareAll(rounds: number, sides: readonly Side[], pairs: readonly [number, number][]): Promise<Compared[]> {
   const turns: Round[][] = [];
   for (let round = 0; round <= rounds; round += 1) {
     const turn: Round[] = [];
@@ -73,12 +75,12 @@ export async function compareEach(rounds: number, sides: readonly Side[]): Promi
     turns.push(turn);
   }
   const counted = turns.slice(1);
-  return sides.slice(1).map((_, index) => comparedOf(counted.map((turn) => ({ ceiling: turn[index]!, product: turn[index + 1]! }))));
+  return pairs.map(([ceiling, product]) => comparedOf(counted.map((turn) => ({ ceiling: turn[ceiling]!, product: turn[product]! }))));
 }
 
 /** Runs ceiling and product in turn, and compares the product with the ceiling. */
 export async function compare(rounds: number, ceiling: Side, product: Side): Promise<Compared> {
-  const [compared] = await compareEach(rounds, [ceiling, product]);
+  const [compared] = await compareAll(rounds, [ceiling, product], [[0, 1]]);
   return compared!;
 }
 
