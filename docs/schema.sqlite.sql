@@ -37,8 +37,8 @@ CREATE INDEX packets_due on packets (due_at) where due_at is not null;
 
 CREATE TABLE contents (packet integer primary key, content text not null);
 
-CREATE TABLE packet_tags (tenant integer not null, tag text not null, packet integer not null,
-  primary key (tenant, tag, packet)) without rowid;
+CREATE TABLE packet_tags (tenant integer not null, tag text not null, packet_id text not null,
+  primary key (tenant, tag, packet_id)) without rowid;
 
 CREATE TABLE events (
   seq integer primary key autoincrement, id text not null, tenant integer not null, packet_id text, event_type text not null,

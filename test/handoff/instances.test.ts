@@ -4,11 +4,13 @@ import pg from 'pg';
 
 import { createExample } from '../../src/handoff/model/examples.ts';
 import type { ChainRequest, CreateRequest } from '../../src/handoff/model/packet.ts';
+import { newPacket } from '../../src/handoff/rules/packet.ts';
 import { type Caller, createAccessService, defaultTenantId } from '../../src/handoff/service/access.ts';
 import { createPacketService } from '../../src/handoff/service/packets.ts';
 import { readHandoffSettings, tierLimits } from '../../src/handoff/settings.ts';
 import { openStore } from '../../src/handoff/store/store.ts';
 import type { Tables } from '../../src/handoff/store/tables.ts';
+import type { Desk } from '../../src/handoff/store/units.ts';
 import { createIds } from '../../src/kit/id.ts';
 import { isShared, openDatabase } from '../../src/kit/sql/database.ts';
 import { startProcess } from '../support/process.ts';
@@ -287,9 +289,24 @@ for (const store of stores) {
       if (!isShared(url)) return;
       const database = openDatabase<Tables>(url);
       t.after(() => database.close());
-      const tagged = await database.reads.selectFrom('packet_tags').select('packet').execute();
-      const left = await database.reads.selectFrom('packets').select('seq').execute();
-      assert.ok(tagged.every(({ packet }) => left.some(({ seq }) => seq === packet)));
+      const tagged = await database.reads.selectFrom('packet_tags').select('packet_id').execute();
+      assert.ok(tagged.every(({ packet_id }) => packet_id !== id));
+    });
+
+    test('a unit that changes what it inserts is a fault of the program, and writes nothing', async (t) => {
+      const { tenant } = await openPackets(t, store);
+      const now = new TestClock().read();
+      const { packet } = newPacket(packetRequest() as CreateRequest, { id: createIds()(now), now, agentId: undefined });
+      for (const change of [(desk: Desk) => desk.save(packet, { searchable: true }), (desk: Desk) => desk.remove(packet)]) {
+        const changing = tenant.commit({
+          work(desk) {
+            desk.insert(packet);
+            change(desk);
+          },
+        });
+        await assert.rejects(changing, /changes a packet that it inserts/);
+      }
+      assert.equal((await tenant.packets.page({ filter: {}, full: false, limit: 1, offset: 0 })).total, 0);
     });
 
     test('units of one commit see what the units before them did', async (t) => {

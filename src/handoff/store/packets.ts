@@ -91,10 +91,10 @@ export function matches(tenant: number, filter: PacketFilter) {
     for (const tag of tags) {
       const tagged = eb
         .selectFrom('packet_tags')
-        .select('packet')
+        .select('packet_id')
         .where('packet_tags.tenant', '=', tenant)
         .where('packet_tags.tag', '=', tag);
-      conditions.push(eb('packets.seq', 'in', tagged));
+      conditions.push(eb('packets.id', 'in', tagged));
     }
     return eb.and(conditions);
   };

@@ -1,7 +1,7 @@
 import { sql } from 'kysely';
 
 import { readJson } from '../../kit/json.ts';
-import { bound, type Database } from '../../kit/sql/dialect.ts';
+import { bound, type Database, type Session } from '../../kit/sql/dialect.ts';
 import { type Searched, searchableText, searchableWords } from '../rules/words.ts';
 import type { Tables } from './tables.ts';
 
@@ -169,7 +169,7 @@ interface QueueRow {
 
 /** Takes the rows into the index, if asked, and off the queue, where they have not changed; gives those it took off. */
 async function writeRows(database: Database<Tables>, rows: readonly Prepared[], indexed: boolean): Promise<Prepared[]> {
-  return database.session(async (session) => {
+  const write = async (session: Session) => {
     const queued = await session.find(
       'search_queue',
       ['tenant', 'packet', 'revision'],
@@ -203,7 +203,9 @@ async function writeRows(database: Database<Tables>, rows: readonly Prepared[], 
       present.map(({ key, text }) => ({ rowid: key.packet, words: text })),
     );
     return current;
-  });
+  };
+  // A packet leaves the queue in the transaction that puts it into the index: if that is lost, both are as they were.
+  return database.session(write, { remakeable: true });
 }
 
 /** Counting what waits to be indexed. */

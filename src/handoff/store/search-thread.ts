@@ -12,8 +12,7 @@ import type { Tables } from './tables.ts';
  * the reads that would hold up everybody else (ranking a common word, counting, deep offsets).
  */
 const { databaseUrl } = threadData<{ databaseUrl: string }>();
-// A packet leaves the queue in the transaction that puts it into the index: if that is lost, both are as they were.
-const database = openDatabase<Tables>(databaseUrl, { isRemakeable: true });
+const database = openDatabase<Tables>(databaseUrl);
 // What is read here is walked once and not soon again: a large cache would only fill.
 if (database.name === 'sqlite') await sql`pragma cache_size = -4096`.execute(database.reads);
 const indexer = createIndexer(database);

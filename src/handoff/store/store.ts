@@ -41,9 +41,7 @@ export async function openStore({ databaseUrl, clock, newId }: StoreParts) {
     shared && databaseUrl.startsWith('sqlite') ? startThread<SearchTasks>(entry, { databaseUrl }, { patient: true }) : undefined;
   if (reader !== undefined) await migrating.close();
   const database =
-    reader === undefined
-      ? migrating
-      : openDatabase<Tables>(databaseUrl, { executeElsewhere: (sql, parameters) => reader.call('read', { sql, parameters }) });
+    reader === undefined ? migrating : openDatabase<Tables>(databaseUrl, (sql, parameters) => reader.call('read', { sql, parameters }));
 
   const packets = createPacketReads(database);
   const pages = createPageReads(database);

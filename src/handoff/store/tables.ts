@@ -16,7 +16,7 @@ export interface Tables {
    * it is its packet tells, by way of which alone it is reached.
    */
   contents: { packet: number; content: string };
-  packet_tags: { tenant: number; tag: string; packet: number };
+  packet_tags: { tenant: number; tag: string; packet_id: string };
   events: EventTable;
   counters: { tenant: number; name: string; value: number };
   idempotency: {

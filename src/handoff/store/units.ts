@@ -215,7 +215,7 @@ class UnitDesk implements Desk {
   }
 
   save(packet: AnyPacket, { searchable }: { searchable: boolean }): void {
-    const before = this.#held(packet.id)!;
+    const before = requireStored(this.#held(packet.id)!);
     const first = this.own.saved.get(packet.id);
     this.own.saved.set(packet.id, {
       before: first?.before ?? before,
@@ -227,7 +227,7 @@ class UnitDesk implements Desk {
   }
 
   remove(packet: AnyPacket): void {
-    this.own.removed.push(this.#held(packet.id)!);
+    this.own.removed.push(requireStored(this.#held(packet.id)!));
     this.#count(countersOf(packet), -1);
   }
 
@@ -259,6 +259,12 @@ class UnitDesk implements Desk {
     this.own.remembered.set(key, { tenant, key, fingerprint, status, body, etag, created_at: now.toISOString() });
     for (const packet_id of this.own.inserted.keys()) this.own.answered.push({ tenant, packet_id, key });
   }
+}
+
+/** A packet that was found. One that the same unit inserts has no number yet by which its rows could be changed. */
+function requireStored(held: Held): Held {
+  if (held.seq === 0) throw new Error('A unit changes a packet that it inserts.');
+  return held;
 }
 
 /** Runs one unit. What it wrote counts for the units behind it only when it returns: a unit that throws leaves nothing. */

@@ -98,8 +98,8 @@ function sameFilters({ before: { packet: before }, after: { packet: after } }: C
   );
 }
 
-function tagRows(tenant: number, { packet: { metadata }, seq }: Held): Row[] {
-  return [...new Set(metadata.tags.map(column))].map((tag) => ({ tenant, tag, packet: seq }));
+function tagRows(tenant: number, { packet: { id, metadata } }: Held): Row[] {
+  return [...new Set(metadata.tags.map(column))].map((tag) => ({ tenant, tag, packet_id: id }));
 }
 
 const sameTags = ({ before, after }: Change) => before.packet.metadata.tags.join('\u0000') === after.packet.metadata.tags.join('\u0000');

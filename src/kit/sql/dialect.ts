@@ -1,4 +1,4 @@
-import { type Kysely, type QueryResult, sql } from 'kysely';
+import { type Kysely, sql } from 'kysely';
 
 import type { Awaitable } from '../awaitable.ts';
 
@@ -78,8 +78,11 @@ export interface Database<Tables> {
   inView<T>(name: string, read: () => T): T;
   /** A transaction of single statements, for what is not on the hot path. Only SQL is awaited in it. */
   transaction<T>(work: (tx: Kysely<Tables>) => Promise<T>): Promise<T>;
-  /** The transaction that a group of units of work shares; one at a time for each program. */
-  session<T>(work: (session: Session) => Promise<T>): Promise<T>;
+  /**
+   * The transaction that a group of units of work shares; one at a time for each program. One that is `remakeable` does
+   * not wait for the disk, and a power cut may take it back, whole: for what is made again then.
+   */
+  session<T>(work: (session: Session) => Promise<T>, options?: { remakeable?: boolean }): Promise<T>;
   /** A turn at writing for somebody else (the search thread); nothing of this program writes meanwhile. */
   turn<T>(work: () => Promise<T>): Promise<T>;
   /** Resolves when the database answers. */
@@ -93,20 +96,6 @@ export interface Database<Tables> {
   /** Whether the database is out of reach, so that the same request may succeed later. */
   isUnavailable(error: unknown): boolean;
   close(): Promise<void>;
-}
-
-/** Runs one statement somewhere: on a connection of this thread, or on another thread. */
-export type Execute = (sql: string, parameters: readonly unknown[]) => Promise<QueryResult<Row>>;
-
-/** How a database is opened. */
-export interface DatabaseOptions {
-  /** Runs SQLite's long reads on another thread; without it they run on this one. */
-  readonly executeElsewhere?: Execute;
-  /**
-   * Whether what is committed here may be taken back by a power cut, whole transactions from the last one on: for what
-   * is made again then. Its commits do not wait for the disk.
-   */
-  readonly isRemakeable?: boolean;
 }
 
 /** A parameter as a LIMIT or OFFSET. SQLite reads a bare one when it plans, and so would plan again at each run. */

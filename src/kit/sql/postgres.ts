@@ -1,7 +1,7 @@
 import { Kysely, PostgresDialect } from 'kysely';
 import pg from 'pg';
 
-import { compileOnce, type Database, type DatabaseOptions, type Row, type Session, Turns, type Values } from './dialect.ts';
+import { compileOnce, type Database, type Row, type Session, Turns, type Values } from './dialect.ts';
 
 /** Connections of one instance for reads and for transactions of single statements; one more writes groups. */
 const poolSize = 10;
@@ -18,7 +18,7 @@ const types = {
 } as pg.CustomTypesConfig;
 
 /** A PostgreSQL database: a pool, and one pipelined connection for the groups of units of work. */
-export function openPostgres<Tables>(url: string, { isRemakeable = false }: DatabaseOptions = {}): Database<Tables> {
+export function openPostgres<Tables>(url: string): Database<Tables> {
   const config: pg.PoolConfig = {
     connectionString: url,
     types,
@@ -27,7 +27,6 @@ export function openPostgres<Tables>(url: string, { isRemakeable = false }: Data
     statement_timeout: statementTimeoutMs,
     query_timeout: statementTimeoutMs + 5_000,
     application_name: 'baton',
-    ...(isRemakeable ? { options: '-c synchronous_commit=off' } : {}),
   };
   const pool = openPool(config, poolSize);
   const longPool = openPool(config, longPoolSize);
@@ -53,7 +52,7 @@ export function openPostgres<Tables>(url: string, { isRemakeable = false }: Data
     beginView: () => undefined,
     inView: (_name, read) => read(),
     transaction: (work) => kysely.transaction().execute(work),
-    session: (work) => writer.session(work),
+    session: (work, { remakeable = false } = {}) => writer.session(work, remakeable),
     turn: (work) => work(),
     async ping() {
       await pool.query('select 1');
@@ -107,7 +106,7 @@ function isUnavailable(error: unknown): boolean {
 }
 
 interface Writer {
-  session<T>(work: (session: Session) => Promise<T>): Promise<T>;
+  session<T>(work: (session: Session) => Promise<T>, remakeable: boolean): Promise<T>;
   waiting(): number;
   close(): Promise<void>;
 }
@@ -133,11 +132,11 @@ function createWriter(config: pg.ClientConfig): Writer {
   }
 
   return {
-    session: (work) =>
+    session: (work, remakeable) =>
       turns.take(async () => {
         const connection = await connected();
         // Not awaited: it travels with the first statement. Its failure is that statement's failure too.
-        const begun = connection.query('begin');
+        const begun = connection.query(remakeable ? 'begin; set local synchronous_commit = off' : 'begin');
         begun.catch(() => undefined);
         const session = postgresSession(connection, names);
         try {

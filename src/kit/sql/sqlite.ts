@@ -14,7 +14,7 @@ import {
 } from 'kysely';
 
 import type { Awaitable } from '../awaitable.ts';
-import { compileOnce, type Database, type DatabaseOptions, type Execute, type Row, type Session, Turns, type Values } from './dialect.ts';
+import { compileOnce, type Database, type Row, type Session, Turns, type Values } from './dialect.ts';
 
 /** How many answers a view keeps for those who ask the same. */
 const maxKnown = 100;
@@ -28,14 +28,14 @@ export class SqliteConnection {
   readonly #statements = new Map<string, StatementSync>();
   readonly #valuesStatements = new Map<string, StatementSync>();
 
-  constructor(path: string, { readOnly = false, isFlushed = true } = {}) {
+  constructor(path: string, { readOnly = false } = {}) {
     this.#database = new DatabaseSync(path, { readOnly, timeout: 5000 });
     // Of pages of 8 KiB fewer are written for a packet than of the usual 4. They last from the file's beginning on.
     if (!readOnly) this.exec('pragma page_size = 8192');
     // WAL lets readers and the writer go on beside one another; FULL makes a commit outlive a power cut; a small
     // checkpoint (4 MiB) keeps the WAL short, and with it the longest pause of a commit.
     if (!readOnly) this.exec('pragma journal_mode = wal');
-    this.exec(`pragma synchronous = ${isFlushed ? 'full' : 'normal'}`);
+    this.exec('pragma synchronous = full');
     this.exec('pragma wal_autocheckpoint = 500');
     this.exec('pragma journal_size_limit = 67108864');
     this.exec('pragma foreign_keys = on');
@@ -89,6 +89,9 @@ export class SqliteConnection {
   }
 }
 
+/** Runs one statement somewhere: on a connection of this thread, or on another thread. */
+export type Execute = (sql: string, parameters: readonly unknown[]) => Promise<QueryResult<Row>>;
+
 /** Runs a statement on the connection, whatever it is. */
 export function executeOn(connection: SqliteConnection): Execute {
   return async (sql, parameters) => {
@@ -133,16 +136,21 @@ function sqlitePath(url: string): string {
   return url === 'sqlite::memory:' ? ':memory:' : url.slice('sqlite://'.length);
 }
 
+interface SqliteParts {
+  /** Runs long reads on another thread; without it they run on this one. */
+  executeElsewhere?: Execute | undefined;
+}
+
 /**
  * A SQLite database. A file has a connection that writes and one that reads, so that a read never sees a transaction
  * in hand; in memory there is one connection, and reads wait for the transaction in hand to end.
  */
-export function openSqlite<Tables>(url: string, { executeElsewhere, isRemakeable = false }: DatabaseOptions = {}): Database<Tables> {
+export function openSqlite<Tables>(url: string, { executeElsewhere }: SqliteParts = {}): Database<Tables> {
   const path = sqlitePath(url);
   const inMemory = path === ':memory:';
   if (!inMemory) mkdirSync(dirname(path), { recursive: true });
 
-  const writer = new SqliteConnection(path, { isFlushed: !isRemakeable });
+  const writer = new SqliteConnection(path);
   const reader = inMemory ? writer : new SqliteConnection(path, { readOnly: true });
   const turns = new Turns();
 
@@ -153,10 +161,11 @@ export function openSqlite<Tables>(url: string, { executeElsewhere, isRemakeable
   const reads = kyselyOver<Tables>(async (sql, parameters) => whenSettled(() => executeReader(sql, parameters)));
   const writes = kyselyOver<Tables>(executeOn(writer));
 
-  function inTransaction<T>(work: () => Promise<T>): Promise<T> {
+  function inTransaction<T>(work: () => Promise<T>, remakeable = false): Promise<T> {
     return turns.take(async () => {
-      writer.exec('begin immediate');
+      if (remakeable) writer.exec('pragma synchronous = normal');
       try {
+        writer.exec('begin immediate');
         const result = await work();
         // An open view would keep the checkpoint from emptying the WAL, and this commit from those who read next.
         if (!inMemory) view.close();
@@ -165,6 +174,8 @@ export function openSqlite<Tables>(url: string, { executeElsewhere, isRemakeable
       } catch (error) {
         rollBack(writer);
         throw error;
+      } finally {
+        if (remakeable) writer.exec('pragma synchronous = full');
       }
     });
   }
@@ -198,7 +209,7 @@ export function openSqlite<Tables>(url: string, { executeElsewhere, isRemakeable
     beginView: inMemory ? () => undefined : view.begin,
     inView: view.share,
     transaction: (work) => inTransaction(() => work(writes)),
-    session: (work) => inTransaction(() => work(sqliteSession(writer))),
+    session: (work, { remakeable } = {}) => inTransaction(() => work(sqliteSession(writer)), remakeable),
     turn: (work) => turns.take(work),
     async ping() {
       reader.all('select 1', []);
