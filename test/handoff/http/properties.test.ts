@@ -83,7 +83,7 @@ const createRequest = fc.record(
         conversation_state: few(open({ role: anyText, content: anyText }, { timestamp: moment })),
         artifacts: few(open({ key: name, value: json }, { content_type: anyText })),
         custom: fc.dictionary(
-          anyText.filter((text) => text !== '__proto__'),
+          anyText.filter((text) => !/^(__proto__|constructor|prototype)$/.test(text)),
           json,
           { maxKeys: 3 },
         ),
