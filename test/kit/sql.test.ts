@@ -27,7 +27,7 @@ const things: Migration = {
   ],
 };
 
-/** An empty database with few tables. */
+/** A database with empty tables. */
 async function openThings(t: TestContext, store: TestStore): Promise<{ database: Database<Tables>; url: string }> {
   const { url, drop } = await store.open();
   const database = openDatabase<Tables>(url);
@@ -419,7 +419,7 @@ test('A database address that is none is told with the forms there are, and its 
 });
 
 for (const store of stores) {
-  test(`A commit waits for the disk on ${store.name}, but not of what is made again when it is lost`, async (t) => {
+  test(`A commit waits for the disk on ${store.name}, but not that of what is made again when it is lost`, async (t) => {
     const { database } = await openThings(t, store);
     const flushed: unknown[] = [];
     const noteIn = async (session: Session) => {
