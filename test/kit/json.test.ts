@@ -71,6 +71,8 @@ describe('A JSON body', () => {
     assert.equal(refusalOf('{"a":1,"\\u0061":1}').field, 'a');
     assert.equal(refusalOf('{"x":{"y":1,"z":[],"y":1}}').field, 'x.y');
     assert.match(refusalOf('[{"b":1,"b":1}]').message, /"b" appears twice/);
+    // Beside a name whose closing quote stands behind a backslash.
+    assert.equal(refusalOf('{"x\\\\":1,"a":1,"a":2}').field, 'a');
   });
 
   test('is refused with any one name of it given twice', () => {

@@ -36,12 +36,13 @@ export function parseJson(bytes: Buffer): unknown {
     throw refused(`The body is not valid JSON${whereIn(error)}.`);
   }
   let members = inspect(value);
-  if (hasEscapedName(text)) {
+  const escaped = hasEscapedName(text);
+  if (escaped) {
     value = readJson(text);
     members = inspect(value);
   }
   // Every member has its colon, so it is only when there are more of those that one may have appeared twice.
-  if (countColons(text) !== members && countMembers(text) !== members) throw duplicateIn(text);
+  if ((escaped || countColons(text) !== members) && countMembers(text) !== members) throw duplicateIn(text);
   return value;
 }
 
@@ -93,13 +94,16 @@ function inspect(value: unknown): number {
   return members;
 }
 
-/** At least as many as the members that the text of a valid JSON document spells out: its colons behind a quote. */
+/**
+ * At least as many as the members that the text of a valid JSON document spells out, if no name has an escape: its
+ * colons behind a quote that is not escaped itself.
+ */
 function countColons(text: string): number {
   let count = 0;
   for (let index = text.indexOf(':'); index !== -1; index = text.indexOf(':', index + 1)) {
     let before = index - 1;
     while (text.charCodeAt(before) <= 0x20) before -= 1;
-    if (text.charCodeAt(before) === quote) count += 1;
+    if (text.charCodeAt(before) === quote && text.charCodeAt(before - 1) !== backslash) count += 1;
   }
   return count;
 }
