@@ -1,14 +1,27 @@
 import type { Packet } from '../model/packet.ts';
 
 /**
- * A word: letters and digits in a row. Scripts that are written without spaces give one word a character, in the midst
- * of other scripts too, and a query in them is read as a phrase. Both databases are handed these words, so that a
- * search finds the same on both.
+ * A word: letters and digits in a row, with the marks that belong to them. Scripts that are written without spaces give
+ * one word a character, in the midst of other scripts too, and a query in them is read as a phrase. Both databases are
+ * handed these words, so that a search finds the same on both.
  */
 const word =
-  /[[\p{scx=Han}\p{scx=Hira}\p{scx=Kana}\p{scx=Thai}]&&[\p{L}\p{N}]]|[[\p{L}\p{N}]--[\p{scx=Han}\p{scx=Hira}\p{scx=Kana}\p{scx=Thai}]]+/gv;
+  /[[\p{scx=Han}\p{scx=Hira}\p{scx=Kana}\p{scx=Thai}]&&[\p{L}\p{N}]]\p{M}*|[[\p{L}\p{N}]--[\p{scx=Han}\p{scx=Hira}\p{scx=Kana}\p{scx=Thai}]][[\p{L}\p{N}\p{M}]--[\p{scx=Han}\p{scx=Hira}\p{scx=Kana}\p{scx=Thai}]]*/gv;
 const asciiWord = /[a-z0-9]+/g;
-const marks = /\p{M}/gu;
+
+/** Symbols part words. Taken apart some would become letters: the trade mark sign, say. */
+const symbols = /\p{S}/gu;
+
+/**
+ * Accents, and the points of Arabic and Hebrew, which are mostly left out. Other marks spell: the vowels of India's
+ * scripts and of Thai, and what tells one kana from another.
+ */
+const accents = /[[\p{M}&&[\p{sc=Zinh}\p{sc=Arab}\p{sc=Hebr}\p{sc=Cyrl}\p{sc=Grek}\p{sc=Latn}]]--[\u3099\u309a]]/gv;
+
+/** The text as it is cut into words: composed characters taken apart, lower case, without accents. */
+function fold(text: string): string {
+  return text.replace(symbols, ' ').normalize('NFKD').replace(accents, '').toLowerCase();
+}
 
 /** Plain text: ASCII, and the spaces, dashes, quotation marks and dots that prose has beside it. Its words are ASCII. */
 // biome-ignore lint/suspicious/noControlCharactersInRegex: the range of ASCII is what is asked.
@@ -22,9 +35,7 @@ const maxWordLength = 64;
 
 /** The words of a text, in order: lower case, without accents. */
 export function wordsOf(text: string): string[] {
-  const found = plain.test(text)
-    ? text.toLowerCase().match(asciiWord)
-    : text.normalize('NFKD').replace(marks, '').toLowerCase().match(word);
+  const found = plain.test(text) ? text.toLowerCase().match(asciiWord) : fold(text).match(word);
   if (found === null) return [];
   for (let index = 0; index < found.length; index += 1) {
     // The cut may fall into a character of two halves; half of one has no UTF-8.
@@ -189,7 +200,7 @@ export function phrasesOf(query: string): string[][] {
 const before = 40;
 const length = 160;
 
-/** The surroundings of the first place where the query's words occur; the beginning of the summary when none is seen. */
+/** The surroundings of the first place where a phrase stands in the texts; the beginning of the summary when none does. */
 export function snippetOf(texts: readonly string[], phrases: readonly (readonly string[])[]): string {
   for (const text of texts) {
     const snippet = snippetIn(text, phrases);
@@ -198,16 +209,53 @@ export function snippetOf(texts: readonly string[], phrases: readonly (readonly 
   return (texts[0] ?? '').slice(0, length).toWellFormed();
 }
 
-/** The surroundings of the first place in the text where one of the query's words occurs; undefined when none does. */
+/** The surroundings, as they were written, of the first place where a phrase stands in the text; undefined when none does. */
 export function snippetIn(text: string, phrases: readonly (readonly string[])[]): string | undefined {
-  const wanted = [...new Set(phrases.flat())].sort((a, b) => b.length - a.length);
-  const plain = text.normalize('NFKD').replace(marks, '').toLowerCase();
-  // Where taking accents off moves nothing, a place in the plain text is the same place in the text.
-  const source = plain.length === text.length ? text : plain;
-  const at = wanted.map((one) => plain.indexOf(one)).find((index) => index !== -1);
+  const at = plain.test(text) ? placeInPlain(text, phrases) : placeIn(text, phrases);
   if (at === undefined) return undefined;
   const start = Math.max(0, at - before);
-  const end = Math.min(source.length, start + length);
-  const cut = source.slice(start, end).toWellFormed().replace(/\s+/g, ' ').trim();
-  return `${start > 0 ? '...' : ''}${cut}${end < source.length ? '...' : ''}`;
+  const end = Math.min(text.length, start + length);
+  const cut = text.slice(start, end).toWellFormed().replace(/\s+/g, ' ').trim();
+  return `${start > 0 ? '...' : ''}${cut}${end < text.length ? '...' : ''}`;
+}
+
+/** Where the first of the phrases begins in a text that is plain. */
+function placeInPlain(text: string, phrases: readonly (readonly string[])[]): number | undefined {
+  const lower = text.toLowerCase();
+  const places = phrases.map((phrase) => {
+    const [first = ''] = phrase;
+    let at = lower.indexOf(first);
+    while (at !== -1 && (folded[lower.charCodeAt(at - 1)] || !beginsWith(lower, at, phrase))) at = lower.indexOf(first, at + 1);
+    return at;
+  });
+  const found = places.filter((at) => at !== -1);
+  return found.length === 0 ? undefined : Math.min(...found);
+}
+
+/** Whether the words of a plain text in lower case, from a place on, are those of the phrase. */
+function beginsWith(lower: string, at: number, phrase: readonly string[]): boolean {
+  asciiWord.lastIndex = at;
+  return phrase.every((one) => asciiWord.exec(lower)?.[0].slice(0, maxWordLength) === one);
+}
+
+/** The pieces of a text, as it was written, of which words are made. */
+const pieces =
+  /[[\p{scx=Han}\p{scx=Hira}\p{scx=Kana}\p{scx=Thai}]&&[\p{L}\p{N}]]\p{M}*|[[\p{L}\p{N}\p{M}]--[\p{scx=Han}\p{scx=Hira}\p{scx=Kana}\p{scx=Thai}]]+/gv;
+
+/** Where the first of the phrases to end begins in any text. */
+function placeIn(text: string, phrases: readonly (readonly string[])[]): number | undefined {
+  const whole = fold(text);
+  const likely = phrases.filter(([first = '']) => whole.includes(first));
+  if (likely.length === 0) return undefined;
+  const words: string[] = [];
+  const places: number[] = [];
+  for (const { 0: piece, index } of text.matchAll(pieces)) {
+    for (const one of wordsOf(piece)) {
+      words.push(one);
+      places.push(index);
+      const ended = likely.find((phrase) => phrase.every((wanted, at) => words[words.length - phrase.length + at] === wanted));
+      if (ended !== undefined) return places[words.length - ended.length];
+    }
+  }
+  return undefined;
 }

@@ -31,14 +31,22 @@ describe('the words of a text', () => {
     ['ＡＢＣ １２３', 'abc 123'],
     ['ﬁne', 'fine'],
     ['日本語', '日 本 語'],
-    ['ひらがな カタカナ', 'ひ ら か な カ タ カ ナ'],
-    ['データ', 'テ ー タ'],
+    ['ひらがな カタカナ', 'ひ ら か\u3099 な カ タ カ ナ'],
+    ['データ', 'テ\u3099 ー タ'],
     ['API密钥', 'api 密 钥'],
     ['密钥API', '密 钥 api'],
     ['3月5日', '3 月 5 日'],
     ['第3回JSON形式v2', '第 3 回 json 形 式 v2'],
     ['人々', '人 々'],
     ['ไทย', 'ไ ท ย'],
+    ['ที่ดี', 'ท\u0e35\u0e48 ด\u0e35'],
+    ['हिन्दी में काल', 'हिन्दी में काल'],
+    ['কাজ', 'কাজ'],
+    ['مُحَمَّد', 'محمد'],
+    ['שָׁלוֹם', 'שלום'],
+    ['Acme™ Café®', 'acme cafe'],
+    ['№ 5, 20℃, a÷b', '5 20 a b'],
+    ['a\u0301\ufe0f☀\ufe0f b', 'a b'],
     ['👍 ok 🎉', 'ok'],
     ['...!?"\'()*:^{}[]\\', ''],
     ['\u0000a\u0000b', 'a b'],
@@ -56,11 +64,11 @@ describe('the words of a text', () => {
     assert.equal(wordsOf('환불 요청').length, 2);
   });
 
-  test('only lower-case letters and digits are left, whatever comes in', () => {
+  test('only lower-case letters and digits are left, and marks that spell, whatever comes in', () => {
     const everything = Array.from({ length: 0x10000 / 16 }, (_, row) =>
       String.fromCharCode(...Array.from({ length: 16 }, (_, column) => row * 16 + column)),
     );
-    for (const word of wordsOf(everything.join(' '))) assert.match(word, /^[\p{L}\p{N}]+$/u, JSON.stringify(word));
+    for (const word of wordsOf(everything.join(' '))) assert.match(word, /^[\p{L}\p{N}][\p{L}\p{N}\p{M}]*$/u, JSON.stringify(word));
   });
 });
 
@@ -262,6 +270,34 @@ describe('a snippet', () => {
       const text = `${'x'.repeat(shift)}${'👍'.repeat(100)} word ${'🎉'.repeat(100)}`;
       assert.ok(snippetOf([text], [['word']]).isWellFormed());
       assert.ok(snippetOf([text], [['absent']]).isWellFormed());
+    }
+  });
+
+  test('shows what stands in the packet, whatever letters are compared by', () => {
+    for (const [text, ...phrase] of [
+      ['हिन्दी में लिखा हुआ अनुरोध', 'हिन्दी'],
+      ['ราคาที่ตกลงกัน ไม่ถูกต้อง', 'ต', 'ก', 'ล', 'ง'],
+      ['Check the Offer… for ACME™', 'acme'],
+      ['Kaufvertrag № 5 für MÜLLER', 'muller'],
+      ['Préparer l’Été 2026 🌞️ À Paris', 'ete', '2026'],
+      ['Cafe\u0301 A\u030angstro\u0308m', 'angstrom'],
+    ]) {
+      assert.equal(snippetOf([text!], [phrase]), text);
+    }
+    const long = `${'Ünterschrift '.repeat(20)}the END`;
+    assert.match(snippetOf([long], [['end']]), /^\.\.\..*Ünterschrift the END$/);
+  });
+
+  test('comes from where the whole word or phrase stands, not a part of it', () => {
+    for (const accent of ['', ' é']) {
+      assert.equal(snippetOf([`party plan${accent}`, `the ART museum${accent}`], [['art']]), `the ART museum${accent}`);
+      assert.equal(
+        snippetOf([`charged once, not twice${accent}`, `Charged-twice!${accent}`], [['charged', 'twice']]),
+        `Charged-twice!${accent}`,
+      );
+      const far = `a gold ring ${'and '.repeat(80)}a gold member${accent}`;
+      assert.match(snippetOf([far], [['gold', 'member']]), /gold member/);
+      assert.equal(snippetOf([`${'x'.repeat(100)} y${accent}`], [['x'.repeat(64), 'y']]), `${'x'.repeat(100)} y${accent}`);
     }
   });
 
