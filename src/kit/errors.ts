@@ -78,6 +78,16 @@ export class ServiceError extends Error {
   }
 }
 
+/** A limit is used up: 429 `RATE_LIMITED`, with the seconds after which there is room again. */
+export class LimitReached extends ServiceError {
+  readonly retryAfter: number;
+
+  constructor(detail: string, retryAfter: number) {
+    super('RATE_LIMITED', detail, { headers: { 'Retry-After': String(retryAfter) } });
+    this.retryAfter = retryAfter;
+  }
+}
+
 /** A refusal of the request's form: 400 `VALIDATION_ERROR` on `field`. */
 export function invalid(field: string, detail: string): ServiceError {
   return new ServiceError('VALIDATION_ERROR', detail, { field });

@@ -79,10 +79,11 @@ function operation(route: Route, shared: Shared, headersOf: DescriptionParts['he
   };
 }
 
-function bodyOf({ body, describedBody = body, bodyOptional = false, bodyExample }: Route, names: Names): Json {
+function bodyOf({ body, describedBody = body, bodyOptional = false, bodyExample, nullIsAbsent = false }: Route, names: Names): Json {
   if (describedBody === undefined) return {};
   const content = { schema: inline(describedBody, names), ...(bodyExample === undefined ? {} : { example: bodyExample }) };
-  return { requestBody: { required: !bodyOptional, content: { 'application/json': content } } };
+  const note = nullIsAbsent ? { description: 'Null for an optional field is as if it were left out.' } : {};
+  return { requestBody: { ...note, required: !bodyOptional, content: { 'application/json': content } } };
 }
 
 function response({ schema, description, contentType, ...shape }: ResponseShape, status: number, headers: Headers, shared: Shared): Json {

@@ -119,8 +119,8 @@ for (const store of stores) {
       assert.deepEqual(passedOver.slice(0, -1), [
         'line 2 passed over This is not JSON.',
         'line 4 passed over shape is not a field of this request.',
-        'line 5 passed over The body must be an object, not an array.',
-        'line 6 passed over The body must be an object, not a number.',
+        'line 5 passed over The packet must be an object, not an array.',
+        'line 6 passed over The packet must be an object, not a number.',
         'line 8 passed over metadata is required.',
       ]);
       assert.equal(counts['lines passed over'], 5);
@@ -205,7 +205,10 @@ describe('npm run demo', () => {
     const service = await startService(t, { settings: { SERVICE_HANDOFFS_PER_DAY_BUSINESS: '0' } });
     const { exitCode, errors } = await runDemo({ url: await listening(service) });
     assert.equal(exitCode, 1);
-    assert.match(errors, /^The service limits this key, and waiting 90 seconds would not help: The tenant may create 0 packets a day/);
+    assert.match(
+      errors,
+      /^The service limits this key, and waiting 90 seconds would not help: The tenant's daily cap is 0 packets; an admin can raise it\./,
+    );
   });
 
   test('a packet whose step is refused does not end the others, and is counted', async (t) => {

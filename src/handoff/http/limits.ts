@@ -1,5 +1,5 @@
 import type { Awaitable } from '../../kit/awaitable.ts';
-import { ServiceError } from '../../kit/errors.ts';
+import { LimitReached } from '../../kit/errors.ts';
 import type { Tier } from '../model/common.ts';
 import type { TierLimits } from '../rules/tiers.ts';
 import type { Caller } from '../service/access.ts';
@@ -12,8 +12,8 @@ const wrongKeysAMinute = 30;
 export interface LimitState {
   /** Named as the framework keeps them: other spellings it would have to lower at each request. */
   readonly headers: Record<string, string>;
-  /** Seconds to wait, when the request is refused. */
-  readonly retryAfter: number | undefined;
+  /** Why the request is refused, where it is. */
+  readonly refusal: LimitReached | undefined;
   /** Takes the request back: another limit refused it, and what is refused counts nowhere. */
   giveBack(): void;
 }
@@ -40,32 +40,38 @@ export class Limits {
       perHour: this.#tiers[tenant_tier].hourlyQuota,
       now,
     });
-    return taken instanceof Promise ? taken.then((found) => this.#stateOf(found, key_tier)) : this.#stateOf(taken, key_tier);
+    const perHour = this.#tiers[tenant_tier].hourlyQuota;
+    return taken instanceof Promise
+      ? taken.then((found) => this.#stateOf(found, key_tier, perHour))
+      : this.#stateOf(taken, key_tier, perHour);
   }
 
   /** Counts a wrong key from an address; throws 429 when there were too many. */
   wrongKey(address: string, now: number): void {
     const window = this.#wrongKeys.of(address, now);
     const state = window.peek(now, wrongKeysAMinute);
-    if (!state.allowed) throw tooMany('Too many wrong API keys came from this address.', Math.ceil(state.retryAfterMs / 1000));
+    if (!state.allowed) throw tooMany('Too many wrong API keys came from this address.', state.retryAfterMs);
     window.add(now, wrongKeysAMinute);
   }
 
-  #stateOf({ minute, hour, refused, giveBack }: Taken, tier: Tier): LimitState {
+  #stateOf({ minute, hour, refused, giveBack }: Taken, tier: Tier, perHour: number): LimitState {
     const headers: Record<string, string> = { 'x-ratelimit-tier': tier };
     if (minute !== undefined) {
       headers['x-ratelimit-limit'] = String(this.#perMinute);
       headers['x-ratelimit-remaining'] = String(minute.remaining);
       headers['x-ratelimit-reset'] = String(Math.ceil(minute.resetMs / 1000));
     }
-    const waitMs = Math.max(minute?.retryAfterMs ?? 0, hour?.retryAfterMs ?? 0);
-    return { headers, retryAfter: refused ? Math.ceil(waitMs / 1000) : undefined, giveBack };
+    if (!refused) return { headers, refusal: undefined, giveBack };
+    const [minuteWait, hourWait] = [minute?.retryAfterMs ?? 0, hour?.retryAfterMs ?? 0];
+    const refusal =
+      hourWait > minuteWait
+        ? tooMany(`The tenant's limit of ${perHour} requests an hour is used up.`, hourWait)
+        : tooMany(`The key's limit of ${this.#perMinute} requests a minute is used up.`, minuteWait);
+    return { headers, refusal, giveBack };
   }
 }
 
-/** 429 with the seconds to wait. */
-export function tooMany(detail: string, retryAfter: number): ServiceError {
-  return new ServiceError('RATE_LIMITED', `${detail} Try again in ${retryAfter} seconds.`, {
-    headers: { 'Retry-After': String(retryAfter) },
-  });
+function tooMany(detail: string, waitMs: number): LimitReached {
+  const seconds = Math.ceil(waitMs / 1000);
+  return new LimitReached(`${detail} Try again in ${seconds} seconds.`, seconds);
 }

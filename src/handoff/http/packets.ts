@@ -31,7 +31,7 @@ export interface PacketRoutesParts {
 
 /** The packet routes over HTTP. */
 export function mountPackets({ mount, store, packets, batchMax, itemLimit }: PacketRoutesParts): void {
-  const validateItem = bodyValidator(CreateRequest, { nullIsAbsent: true });
+  const validateItem = bodyValidator(CreateRequest, { nullIsAbsent: true, name: 'The packet' });
 
   function itemOf(value: unknown, limit: number): BatchItem {
     try {
@@ -66,18 +66,24 @@ export function mountPackets({ mount, store, packets, batchMax, itemLimit }: Pac
   mount(routes.listPackets, ({ query }, { caller }) => listPage(store, caller, query, filterOf(query)));
   mount(routes.listAwaiting, ({ query }, { caller }) => listPage(store, caller, query, { statuses: ['awaiting_human'] }));
   mount(routes.searchPackets, async ({ query }, { caller }) => {
-    const { q, priority, limit, offset } = query;
+    const { q, priority, limit, cursor } = query;
     const phrases = phrasesOf(q);
     if (q.trim() === '') throw invalid('q', 'q must not be empty.');
+    requireOneWay(query);
     const statuses = statusesOf(query.status);
     const filter: PacketFilter = { ...(statuses === undefined ? {} : { statuses }), ...(priority === undefined ? {} : { priority }) };
+    // Matches have no order of their own to go on from, so the cursor holds how many were shown.
+    const scope = `search ${caller.tenant_id} ${JSON.stringify([phrases, filter])}`;
+    const offset = cursor === undefined ? query.offset : shownBefore(readCursor(scope, cursor));
     // A text without a word in it (only punctuation, say) is in no packet.
     const { rows, total } =
       phrases.length === 0
         ? { rows: [], total: 0 }
         : await store.of(caller.tenant_number).packets.search({ phrases, filter, limit, offset });
     const found = rows.map(({ summary, snippet }) => `${summary.slice(0, -1)},"snippet":${JSON.stringify(snippet)}}`);
-    return page(found.join(','), undefined, { total, limit, offset, next_cursor: null });
+    const shown = offset + rows.length;
+    const next_cursor = rows.length > 0 && shown < total ? writeCursor(scope, String(shown)) : null;
+    return page(found.join(','), undefined, { total, limit, offset, next_cursor });
   });
 
   mount(routes.getPacket, ({ params }, { caller, headers }) => {
@@ -132,7 +138,7 @@ function listPage(
   { limit, offset, cursor, view }: Pick<PacketQuery, 'limit' | 'offset' | 'cursor' | 'view'>,
   filter: PacketFilter,
 ): Awaitable<JsonText> {
-  if (cursor !== undefined && offset > 0) throw invalid('cursor', 'cursor and offset exclude one another.');
+  requireOneWay({ cursor, offset });
   const scope = `${caller.tenant_id} ${JSON.stringify(filter)}`;
   const after = cursor === undefined ? undefined : readCursor(scope, cursor);
   if (after !== undefined && !isId(after)) throw invalid('cursor', 'This cursor does not belong to this list.');
@@ -143,6 +149,16 @@ function listPage(
     const found = store.of(caller.tenant_number).packets.page({ filter, limit, offset, full: view === 'full', after });
     return found instanceof Promise ? found.then(answer) : answer(found);
   });
+}
+
+function requireOneWay({ cursor, offset }: { cursor?: string | undefined; offset: number }): void {
+  if (cursor !== undefined && offset > 0) throw invalid('cursor', 'cursor and offset exclude one another.');
+}
+
+/** The number that a search's cursor holds. */
+function shownBefore(position: string): number {
+  if (!/^\d{1,10}$/.test(position)) throw invalid('cursor', 'This cursor does not belong to this list.');
+  return Number(position);
 }
 
 /** A page of packets that are JSON text already, joined by commas, and their length in UTF-8 where it is known. */
@@ -214,8 +230,12 @@ function shortHeader(headers: IncomingHttpHeaders, name: string): string | undef
   return value;
 }
 
+/** Node reads headers as Latin-1; who writes a name beyond ASCII mostly sends UTF-8. */
 function agentId(headers: IncomingHttpHeaders): string | undefined {
-  return shortHeader(headers, 'X-Agent-Id');
+  const value = shortHeader(headers, 'X-Agent-Id');
+  if (value === undefined) return undefined;
+  const text = Buffer.from(value, 'latin1').toString();
+  return text.includes('\ufffd') ? value : text;
 }
 
 /** The request's idempotency key; what tells requests apart is their method, path and body. */

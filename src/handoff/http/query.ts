@@ -22,10 +22,15 @@ export function statusesOf(text: string | undefined): string[] | undefined {
   return [...new Set(list)].sort();
 }
 
+/** Moments are compared as text, and beyond these years their text has another form. */
+const earliest = Date.parse('0000-01-01T00:00:00.000Z');
+const latest = Date.parse('9999-12-31T23:59:59.999Z');
+
 /** The moment that a timestamp names; one without an offset is in UTC, wherever the service runs. */
 export function momentOf(text: string): Date {
   const isWhole = text.length === 'YYYY-MM-DD'.length || /(Z|[+-]\d{2}:?\d{2})$/.test(text);
-  return new Date(isWhole ? text : `${text}Z`);
+  const moment = Date.parse(isWhole ? text : `${text}Z`);
+  return new Date(Math.min(Math.max(moment, earliest), latest));
 }
 
 /** The most tags one list can be narrowed by. */

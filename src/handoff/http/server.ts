@@ -2,7 +2,7 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import type { Logger } from 'pino';
 
 import type { Clock } from '../../kit/clock.ts';
-import { ServiceError, unavailable } from '../../kit/errors.ts';
+import { type LimitReached, ServiceError, unavailable } from '../../kit/errors.ts';
 import { createApp } from '../../kit/http/app.ts';
 import { mountExplorers } from '../../kit/http/explorers.ts';
 import { createMount } from '../../kit/http/mount.ts';
@@ -16,7 +16,7 @@ import type { Store } from '../store/store.ts';
 import { mountAccess } from './access.ts';
 import { mountAudit } from './audit.ts';
 import type { Counters } from './counters.ts';
-import { type LimitState, Limits, tooMany } from './limits.ts';
+import { type LimitState, Limits } from './limits.ts';
 import type { HandoffMetrics } from './metrics.ts';
 import { mountPackets } from './packets.ts';
 
@@ -33,6 +33,9 @@ export interface ServerParts {
   counters: Counters;
   batchMax: number;
 }
+
+/** What of a route decides who may call it. */
+type Admission = Pick<Route, 'access' | 'capped'>;
 
 /** The largest body of a batch, whatever the tier. */
 const maxBatchBytes = 16 * 1024 * 1024;
@@ -71,7 +74,7 @@ export function createServer({
   });
 
   /** Who is calling, counted; the answer's limit headers are set either way. */
-  function admit(route: Route, request: FastifyRequest, reply: FastifyReply): Caller | Promise<Caller> {
+  function admit(route: Admission, request: FastifyRequest, reply: FastifyReply): Caller | Promise<Caller> {
     if (route.access === 'public') return undefined as never;
     const key = request.headers['x-api-key'];
     if (typeof key !== 'string' || key === '') throw new ServiceError('UNAUTHORIZED', 'An API key is required, in the header X-API-Key.');
@@ -79,7 +82,7 @@ export function createServer({
     return caller instanceof Promise ? caller.then((found) => count(route, request, reply, found)) : count(route, request, reply, caller);
   }
 
-  function count(route: Route, request: FastifyRequest, reply: FastifyReply, caller: Caller | undefined): Caller | Promise<Caller> {
+  function count(route: Admission, request: FastifyRequest, reply: FastifyReply, caller: Caller | undefined): Caller | Promise<Caller> {
     const now = clock().getTime();
     if (caller === undefined) {
       limits.wrongKey(request.ip, now);
@@ -93,29 +96,31 @@ export function createServer({
   }
 
   function counted(
-    route: Route,
+    route: Admission,
     request: FastifyRequest,
     reply: FastifyReply,
     caller: Caller,
     state: LimitState,
   ): Caller | Promise<Caller> {
     reply.headers(state.headers);
-    if (state.retryAfter !== undefined) return refuse(route, caller, state.retryAfter);
+    if (state.refusal !== undefined) return refuse(route, caller, state.refusal);
     request.notes.counted = state;
     if (route.access === 'admin' && !caller.admin) throw new ServiceError('FORBIDDEN', 'This needs an admin key.');
     return caller;
   }
 
   /** Waiting as long as the refusal says must help, so the daily cap is looked at as well. */
-  async function refuse(route: Route, caller: Caller, retryAfter: number): Promise<never> {
-    const wait = Math.max(retryAfter, route.capped ? await packets.capWaitSeconds(caller) : 0);
-    throw tooMany('The limit of requests is used up.', wait);
+  async function refuse(route: Admission, caller: Caller, byLimit: LimitReached): Promise<never> {
+    const byCap = route.capped ? await packets.refusalByCap(caller) : undefined;
+    throw byCap !== undefined && byCap.retryAfter > byLimit.retryAfter ? byCap : byLimit;
   }
 
   const mount = createMount<Caller>({
     app,
     prefixes: prefixesOf,
     admit,
+    // Without a key nobody is told more than that there is nothing.
+    admitStray: (request, reply) => (request.headers['x-api-key'] === undefined ? undefined : admit({ access: 'key' }, request, reply)),
     bodyLimit: (route, caller) => (route.bodySize === 'batch' ? Math.min(100 * itemLimit(caller), maxBatchBytes) : itemLimit(caller)),
   });
 

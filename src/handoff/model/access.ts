@@ -49,13 +49,13 @@ export const Tenant = Type.Object(
   closed,
 );
 const cap = Type.Union([Type.Integer({ minimum: 0, maximum: 1_000_000_000 }), Type.Null()], { description: "Null for the tier's." });
-const maxKeys = Type.Integer({ minimum: 0, maximum: 100_000 });
+const maxKeys = (description: string) => Type.Integer({ minimum: 0, maximum: 100_000, description });
 export const TenantRequest = Type.Object(
   {
     name: name('What it is called.'),
-    tier: Type.Optional(tier),
+    tier: Type.Optional(choice(tiers, { description: 'The tier.', default: 'free' })),
     handoffs_per_day: Type.Optional(cap),
-    max_api_keys: Type.Optional(maxKeys),
+    max_api_keys: Type.Optional(maxKeys('The most keys it may have. Left out: 1, 5 or 25, by tier.')),
   },
   closed,
 );
@@ -64,7 +64,7 @@ export const TenantPatch = Type.Object(
     name: Type.Optional(name('What it is called.')),
     tier: Type.Optional(tier),
     handoffs_per_day: Type.Optional(cap),
-    max_api_keys: Type.Optional(maxKeys),
+    max_api_keys: Type.Optional(maxKeys('The most keys it may have.')),
   },
   closed,
 );
@@ -103,7 +103,7 @@ export const createKey = defineRoute({
   headers: IdempotencyKey,
   responses: {
     201: { schema: NewApiKey, description: 'The key; its value is shown only here.', example: { ...keyExample, key: 'svc_...' } },
-    ...failing(400, 401, 403, 404, 409, 413, 415, 429),
+    ...failing(401, 403, 404, 409, 413, 415, 429),
   },
 });
 export const listKeys = defineRoute({
@@ -143,7 +143,8 @@ export const createTenant = defineRoute({
   description: 'A tenant begins without keys; make its first with `POST /keys` and its `tenant_id`.',
   body: TenantRequest,
   bodyExample: { name: 'Acme', tier: 'pro' },
-  responses: { 201: one('The tenant.'), ...failing(400, 401, 403, 413, 415, 429) },
+  nullIsAbsent: true,
+  responses: { 201: one('The tenant.'), ...failing(401, 403, 413, 415, 429) },
 });
 export const listTenants = defineRoute({
   id: 'listTenants',
@@ -180,7 +181,7 @@ export const patchTenant = defineRoute({
   params: IdParams,
   body: TenantPatch,
   bodyExample: { tier: 'business' },
-  responses: { 200: one('The tenant as it is now.'), ...failing(400, 401, 403, 404, 413, 415, 429) },
+  responses: { 200: one('The tenant as it is now.'), ...failing(401, 403, 404, 413, 415, 429) },
 });
 export const deleteTenant = defineRoute({
   id: 'deleteTenant',

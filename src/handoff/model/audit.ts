@@ -58,6 +58,6 @@ export const listAudit = defineRoute({
         offset: 0,
       },
     },
-    ...failing(400, 401, 429),
+    ...failing(401, 429),
   },
 });

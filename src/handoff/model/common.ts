@@ -67,14 +67,19 @@ const failures = {
   413: "The body is larger than the tenant's tier allows.",
   415: 'The body is not JSON in UTF-8.',
   429: 'A limit is used up; Retry-After says when to come back.',
+  500: 'The service failed; the log has the cause under the `request_id`.',
   503: 'The database is out of reach; try again, with the same Idempotency-Key where the operation takes one.',
 } as const;
 
-/** The failures that a route documents beside its success: those named, and the one that may befall any. */
-export function failing<const Status extends keyof typeof failures>(...list: Status[]): Record<Status | 503, ResponseShape> {
+/** What may befall any request. */
+const always = [400, 500, 503] as const;
+type Failing<Status extends number> = Record<Status | (typeof always)[number], ResponseShape>;
+
+/** The failures that a route documents beside its success: those named, and those that may befall any request. */
+export function failing<const Status extends keyof typeof failures>(...list: Status[]): Failing<Status> {
   return Object.fromEntries(
-    [...list, 503 as const].map((status) => [status, { schema: Failure, description: failures[status] }]),
-  ) as unknown as Record<Status | 503, ResponseShape>;
+    [...list, ...always].map((status) => [status, { schema: Failure, description: failures[status] }]),
+  ) as unknown as Failing<Status>;
 }
 
 /** `limit` and `offset`, with the page size a route defaults to. */
@@ -85,9 +90,11 @@ export const paging = (limit = 50) => ({
 
 export const IdParams = Type.Object({ id: Type.String({ description: 'The id.', example: '0197b5a6-8c3e-7f01-9a2b-3c4d5e6f7a8b' }) });
 export const IfMatch = { 'If-Match': 'The `ETag` the caller last saw; 412 when the resource has changed since. Optional.' };
-export const IdempotencyKey = { 'Idempotency-Key': 'Makes a repeated request answer as the first did, for 24 hours. Optional.' };
+export const IdempotencyKey = {
+  'Idempotency-Key': 'Makes a repeated request answer as the first did, for 24 hours. 1 to 255 characters. Optional.',
+};
 /** Header of an answer that repeats an earlier one. */
 export const Replayed = {
   'Idempotency-Replayed': '`true` when this repeats the answer to an earlier request with the same `Idempotency-Key`.',
 };
-export const AgentId = { 'X-Agent-Id': 'The agent to name in the trail as the one who did this. Optional.' };
+export const AgentId = { 'X-Agent-Id': 'The agent to name in the trail as the one who did this. 1 to 255 characters. Optional.' };

@@ -66,7 +66,7 @@ const listFilters = {
 const cursor = Type.Optional(
   Type.String({ maxLength: 1024, description: 'The `next_cursor` of the page before; not together with `offset`.' }),
 );
-const view = Type.Optional(choice(['summary', 'full'], { description: 'Whole packets instead of summaries.' }));
+const view = Type.Optional(choice(['summary', 'full'], { default: 'summary', description: '`full`: whole packets instead of summaries.' }));
 
 export const PacketQuery = Type.Object({ ...listFilters, ...paging(), cursor, view }, { additionalProperties: false });
 const AwaitingQuery = Type.Object({ ...paging(), cursor, view }, { additionalProperties: false });
@@ -78,6 +78,7 @@ export const SearchQuery = Type.Object(
     status: listFilters.status,
     priority: listFilters.priority,
     ...paging(),
+    cursor,
   },
   { additionalProperties: false },
 );
@@ -137,7 +138,7 @@ export const createPacket = defineRoute({
   nullIsAbsent: true,
   capped: true,
   headers: { ...IdempotencyKey, ...AgentId },
-  responses: { 201: packet('The packet.', packetExample, Replayed), ...failing(400, 401, 409, 413, 415, 429) },
+  responses: { 201: packet('The packet.', packetExample, Replayed), ...failing(401, 409, 413, 415, 429) },
 });
 
 export const listPackets = defineRoute({
@@ -149,7 +150,7 @@ export const listPackets = defineRoute({
   summary: 'List packets',
   description: 'Newest first. Every filter narrows; `next_cursor` leads to the next page and is null on the last.',
   query: PacketQuery,
-  responses: { 200: { schema: PacketList, description: 'A page of packets.', example: pageExample }, ...failing(400, 401, 429) },
+  responses: { 200: { schema: PacketList, description: 'A page of packets.', example: pageExample }, ...failing(401, 429) },
 });
 
 export const listAwaiting = defineRoute({
@@ -163,7 +164,7 @@ export const listAwaiting = defineRoute({
   query: AwaitingQuery,
   responses: {
     200: { schema: PacketList, description: 'A page of packets in `awaiting_human`.', example: pageExample },
-    ...failing(400, 401, 429),
+    ...failing(401, 429),
   },
 });
 
@@ -183,7 +184,7 @@ export const searchPackets = defineRoute({
       description: 'The best matches.',
       example: { ...pageExample, packets: [{ ...summaryExample, snippet: 'Refund approved for order 4711' }] },
     },
-    ...failing(400, 401, 429),
+    ...failing(401, 429),
   },
 });
 
@@ -217,7 +218,7 @@ export const patchPacket = defineRoute({
   body: PatchRequest,
   bodyExample: { status: 'in_progress', decisions: [{ id: 'd2', decision: 'Refund in full', rationale: 'Within 14 days' }] },
   headers: { ...IfMatch, ...AgentId },
-  responses: { 200: packet('The packet as it is now.', startedExample), ...failing(400, 401, 404, 409, 412, 413, 415, 429) },
+  responses: { 200: packet('The packet as it is now.', startedExample), ...failing(401, 404, 409, 412, 413, 415, 429) },
 });
 
 const DeleteQuery = Type.Object(
@@ -235,7 +236,7 @@ export const deletePacket = defineRoute({
   params: IdParams,
   query: DeleteQuery,
   headers: { ...IfMatch, ...AgentId },
-  responses: { 204: { description: 'Done.' }, ...failing(400, 401, 403, 404, 409, 412, 429) },
+  responses: { 204: { description: 'Done.' }, ...failing(401, 403, 404, 409, 412, 429) },
 });
 
 export const claimPacket = defineRoute({
@@ -253,7 +254,7 @@ export const claimPacket = defineRoute({
   headers: IfMatch,
   responses: {
     200: packet('The packet, claimed.', claimedExample),
-    ...failing(400, 401, 404, 410, 412, 413, 415, 429),
+    ...failing(401, 404, 410, 412, 413, 415, 429),
     409: { schema: ClaimConflict, description: 'The packet is not free; `claimed_by` is who holds it.', example: conflictExample },
   },
 });
@@ -274,7 +275,7 @@ export const respondPacket = defineRoute({
   headers: IfMatch,
   responses: {
     200: packet('The packet, answered and `claimed`.', answeredExample),
-    ...failing(400, 401, 404, 409, 410, 412, 413, 415, 429),
+    ...failing(401, 404, 409, 410, 412, 413, 415, 429),
   },
 });
 
@@ -294,7 +295,7 @@ export const chainPacket = defineRoute({
   headers: { ...IdempotencyKey, ...AgentId },
   responses: {
     201: packet('The new packet; `parent_packet_id` is the id in the path.', chainedExample, Replayed),
-    ...failing(400, 401, 404, 409, 413, 415, 429),
+    ...failing(401, 404, 409, 413, 415, 429),
   },
 });
 
@@ -320,6 +321,8 @@ export const packetHistory = defineRoute({
   },
 });
 
+const batchSize = 'At most 100 in one request, if the service is not set otherwise.';
+
 export const batchCreate = defineRoute({
   id: 'batchCreate',
   method: 'POST',
@@ -327,7 +330,7 @@ export const batchCreate = defineRoute({
   tag,
   access: 'key',
   summary: 'Create many packets',
-  description: 'Each packet stands alone: those that are refused are listed in `errors` by their index.',
+  description: `Each packet stands alone: those that are refused are listed in \`errors\` by their index. ${batchSize}`,
   body: BatchCreateRequest,
   describedBody: BatchCreateShape,
   bodyExample: { packets: [createExample] },
@@ -354,7 +357,7 @@ export const batchClaim = defineRoute({
   tag,
   access: 'key',
   summary: 'Claim many packets',
-  description: 'Claims each packet as if alone: those that are not free are listed in `errors` with who holds them.',
+  description: `Claims each packet as if alone: those that are not free are listed in \`errors\` with who holds them. ${batchSize}`,
   body: BatchClaimRequest,
   bodyExample: { packet_ids: [packetExample.id], agent_id: 'resolver' },
   nullIsAbsent: true,
@@ -364,7 +367,7 @@ export const batchClaim = defineRoute({
       description: 'What was claimed, and what was not.',
       example: { claimed: [claimedExample], errors: [] },
     },
-    ...failing(400, 401, 413, 415, 429),
+    ...failing(401, 413, 415, 429),
   },
 });
 
@@ -375,7 +378,7 @@ export const batchComplete = defineRoute({
   tag,
   access: 'key',
   summary: 'Complete many packets',
-  description: 'Completes each packet as if alone: those that can not be completed are listed in `errors`.',
+  description: `Completes each packet as if alone: those that can not be completed are listed in \`errors\`. ${batchSize}`,
   body: BatchCompleteRequest,
   bodyExample: { packet_ids: [packetExample.id], agent_id: 'resolver' },
   nullIsAbsent: true,
@@ -386,6 +389,6 @@ export const batchComplete = defineRoute({
       description: 'What was completed, and what was not.',
       example: { completed: [completedExample], errors: [] },
     },
-    ...failing(400, 401, 413, 415, 429),
+    ...failing(401, 413, 415, 429),
   },
 });

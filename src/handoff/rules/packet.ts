@@ -127,7 +127,7 @@ export function decide<P extends AnyPacket>(packet: P, command: Command, now: Da
     case 'respond':
       return respond(packet, command.answer, now);
     case 'complete':
-      requireAllowed(packet, 'complete', conflict);
+      requireAllowed(packet, 'complete', 'completed', conflict);
       requireAnswered(packet, conflict);
       return enter(packet, 'completed', actorOf(packet, command.agentId), now);
     case 'delete':
@@ -243,9 +243,9 @@ export function dueAt(packet: AnyPacket): string | null {
 type Refusal = (sentence: string) => ServiceError;
 const onStatus: Refusal = (sentence) => invalid('status', sentence);
 
-function requireAllowed(packet: AnyPacket, verb: Verb, refuse: Refusal): void {
+function requireAllowed(packet: AnyPacket, verb: Verb, to: Status, refuse: Refusal): void {
   if (waysFrom(packet)[verb] !== undefined) return;
-  throw refuse(`The packet can't be moved there. ${allowedFrom(packet)}`);
+  throw refuse(`The packet can't be moved to ${to}. ${allowedFrom(packet)}`);
 }
 
 function requireAnswered(packet: AnyPacket, refuse: Refusal): void {
@@ -265,7 +265,7 @@ function patch<P extends AnyPacket>(packet: P, request: PatchRequest, agentId: s
       throw onStatus(
         `A packet can't be moved to ${status} by an update${status === 'claimed' ? '; claim it' : ''}. ${allowedFrom(packet)}`,
       );
-    requireAllowed(packet, verb, onStatus);
+    requireAllowed(packet, verb, status, onStatus);
   }
   if (changed.length === 0 && !moves) return unchanged(packet);
   if (changed.length > 0 && packet.status === 'expired') throw conflict("The packet is expired; its content can't be changed.");

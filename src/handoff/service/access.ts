@@ -204,7 +204,12 @@ export function createAccessService({ store, clock, newId, random }: AccessParts
       if (id === defaultTenantId) throw conflict("The tenant default can't be deleted.");
       await access.changeTenant(id, (tenant) => {
         const at = clock().toISOString();
-        return { tenant: { ...tenant, updated_at: at, deleted_at: at }, note: auditNote(caller, 'tenant', 'deleted', {}) };
+        return {
+          tenant: { ...tenant, updated_at: at, deleted_at: at },
+          note: auditNote(caller, 'tenant', 'deleted', { tenant_id: id, name: tenant.name }),
+          // The tenant's own trail is closed with it: no key reads it any more.
+          noteIn: caller.tenant_number,
+        };
       });
     },
 

@@ -1,5 +1,5 @@
 import type { Clock } from '../../kit/clock.ts';
-import { invalid, notFound, ServiceError } from '../../kit/errors.ts';
+import { invalid, LimitReached, notFound, ServiceError } from '../../kit/errors.ts';
 import { isId, type NewId } from '../../kit/id.ts';
 import type { Tier } from '../model/common.ts';
 import type { ChainRequest, Claimant, CreateRequest, Packet, PatchRequest, RespondRequest } from '../model/packet.ts';
@@ -240,12 +240,12 @@ export function createPacketService({ store, clock, newId, limits, onCreated }: 
         },
       }),
 
-    /** Seconds until the daily cap lets another packet through; 0 when it does now. */
-    async capWaitSeconds(caller: Caller): Promise<number> {
+    /** The refusal by the daily cap, which another packet would meet now; undefined while there is room. */
+    async refusalByCap(caller: Caller): Promise<LimitReached | undefined> {
       const cap = capOf(caller);
-      if (!Number.isFinite(cap)) return 0;
+      if (!Number.isFinite(cap)) return undefined;
       const now = clock();
-      return (await store.of(caller.tenant_number).usedOn(dayOf(now))) >= cap ? secondsToMidnight(now) : 0;
+      return (await store.of(caller.tenant_number).usedOn(dayOf(now))) >= cap ? capReached(cap, now) : undefined;
     },
   };
 }
@@ -254,15 +254,13 @@ export type PacketService = ReturnType<typeof createPacketService>;
 
 const unknownParent = () => invalid('parent_packet_id', 'parent_packet_id names no packet of this tenant.');
 
-function capReached(cap: number, now: Date): ServiceError {
+function capReached(cap: number, now: Date): LimitReached {
   const seconds = secondsToMidnight(now);
-  return new ServiceError(
-    'RATE_LIMITED',
-    `The tenant may create ${cap} packets a day and has; the next UTC day begins in ${seconds} seconds.`,
-    {
-      headers: { 'Retry-After': String(seconds) },
-    },
-  );
+  const sentence =
+    cap === 0
+      ? "The tenant's daily cap is 0 packets; an admin can raise it."
+      : `The tenant may create ${cap} packets a day and has; the next UTC day begins in ${seconds} seconds.`;
+  return new LimitReached(sentence, seconds);
 }
 
 /** `If-Match` (RFC 9110, 13.1.1): one of the tags listed, or `*`. */
@@ -270,7 +268,7 @@ function requireMatch(packet: AnyPacket, ifMatch: string | undefined): void {
   if (ifMatch === undefined || ifMatch.trim() === '*') return;
   const tags = ifMatch.split(',').map((tag) => tag.trim());
   if (!tags.includes(entityTag(packet))) {
-    throw new ServiceError('PRECONDITION_FAILED', `The packet has changed: it is at revision ${packet.revision} now.`);
+    throw new ServiceError('PRECONDITION_FAILED', `If-Match names another version; the packet's ETag is ${entityTag(packet)} now.`);
   }
 }
 

@@ -152,7 +152,7 @@ export function createAccessStore(database: Database<Tables>) {
             .where('revoked_at', 'is', null)
             .executeTakeFirstOrThrow();
           if (Number(count) >= tenant.max_api_keys)
-            throw conflict(`The tenant has all the ${tenant.max_api_keys} API keys it may have; delete one first.`);
+            throw conflict(`The tenant has ${count} of at most ${tenant.max_api_keys} API keys; delete one first.`);
           await tx
             .insertInto('api_keys')
             .values({ ...decided.key, admin: decided.key.admin ? 1 : 0, revoked_at: null })
@@ -211,14 +211,14 @@ export function createAccessStore(database: Database<Tables>) {
       });
     },
 
-    /** Changes a tenant, locked: `decide` gives it as it shall be. */
-    async changeTenant(id: string, decide: (tenant: Tenant) => { tenant: Tenant; note: AuditNote }): Promise<Tenant> {
+    /** Changes a tenant, locked: `decide` gives it as it shall be. The note goes into its own trail, or that of `noteIn`. */
+    async changeTenant(id: string, decide: (tenant: Tenant) => { tenant: Tenant; note: AuditNote; noteIn?: number }): Promise<Tenant> {
       return database.transaction(async (tx) => {
         const { number, tenant } = await lockTenant(tx, id);
         const decided = decide(tenant);
         const { id: _, ...changed } = decided.tenant;
         await tx.updateTable('tenants').set(changed).where('id', '=', id).execute();
-        await note(tx, number, decided.note);
+        await note(tx, decided.noteIn ?? number, decided.note);
         await forgetKeys(tx);
         return decided.tenant;
       });

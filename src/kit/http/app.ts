@@ -16,6 +16,8 @@ export class RequestNotes {
   context: unknown;
   /** The body's bytes as they came. */
   rawBody: Buffer | undefined;
+  /** Why the body is not taken. */
+  refusal: unknown;
   /** What admission counted. Data and no closure: one that held the reply would keep each request alive for long. */
   counted: unknown;
 }

@@ -1,10 +1,10 @@
 import type { IncomingMessage } from 'node:http';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
-import type { TSchema } from 'typebox';
+import Type, { type TSchema } from 'typebox';
 
 import type { Awaitable } from '../awaitable.ts';
 import { invalid, ServiceError } from '../errors.ts';
-import type { RequestOf, ResponseShape, ResultOf, Route } from '../route.ts';
+import type { Access, RequestOf, ResponseShape, ResultOf, Route } from '../route.ts';
 import { parseJson } from './json.ts';
 import { bodyValidator, queryValidator } from './validate.ts';
 
@@ -45,6 +45,8 @@ export interface MountParts<Context> {
   prefixes(route: Route): readonly string[];
   /** Runs before the body is read: who is calling, and whether they may. Throws a ServiceError to refuse. */
   admit(route: Route, request: FastifyRequest, reply: FastifyReply): Awaitable<Context>;
+  /** Runs where there is no route, before that is said: requests that lead nowhere count as well. */
+  admitStray(request: FastifyRequest, reply: FastifyReply): Awaitable<unknown>;
   /** The largest body this caller may send here, in bytes. */
   bodyLimit(route: Route, caller: Context): number;
 }
@@ -56,6 +58,8 @@ export interface HandlerContext<Context> {
   /** The body's bytes as they came, where there was one. */
   rawBody: Buffer | undefined;
 }
+
+const noQuery = Type.Object({}, { additionalProperties: false });
 
 type Handled<T> = T | JsonText | Answer<T>;
 
@@ -71,7 +75,7 @@ export type Mount<Context> = <R extends Route>(route: R, handler: Handler<R, Con
  * Mounts routes: admission, then body, then validation, then the handler. The methods of every path are remembered, so
  * that another method gets 405 with `Allow` instead of 404.
  */
-export function createMount<Context>({ app, prefixes, admit, bodyLimit }: MountParts<Context>): Mount<Context> {
+export function createMount<Context>({ app, prefixes, admit, admitStray, bodyLimit }: MountParts<Context>): Mount<Context> {
   app.removeAllContentTypeParsers();
   app.addContentTypeParser('*', (request: FastifyRequest, payload: IncomingMessage, done) => {
     const { mounted, context } = request.notes;
@@ -80,37 +84,48 @@ export function createMount<Context>({ app, prefixes, admit, bodyLimit }: MountP
       done(null);
       return;
     }
-    requireJson(request.headers['content-type']);
+    // The handler throws it: what is thrown here closes the connection, and who is still sending then misses the answer.
+    const refuse = (refusal: unknown) => {
+      request.notes.refusal = refusal;
+      passOver(payload);
+      done(null);
+    };
+    try {
+      requireJson(request.headers['content-type']);
+    } catch (fault) {
+      return refuse(fault);
+    }
     const limit = bodyLimit(mounted, context as Context);
     readBody(payload, limit, Number(request.headers['content-length']), (error, bytes) => {
-      if (error !== null || bytes === undefined || bytes.length === 0) return done(error);
+      if (error !== null) return refuse(error);
+      if (bytes === undefined || bytes.length === 0) return done(null);
       let value: unknown;
       try {
         value = parseJson(bytes);
       } catch (fault) {
-        return done(fault as Error);
+        return refuse(fault);
       }
       request.notes.rawBody = bytes;
       done(null, value);
     });
   });
 
-  const paths = new Map<string, { pattern: RegExp; methods: string[] }>();
+  const paths = new Map<string, { pattern: RegExp; access: Access; methods: string[] }>();
   // What is no route of the API (the explorers, the description) can only be got.
   const others = new Set<string>();
   app.addHook('onRoute', ({ method, url }) => void (method === 'GET' && others.add(url)));
-  app.setNotFoundHandler(async (request) => {
-    const path = request.url.split('?', 1)[0]!;
-    const known = [...paths.values()].find(({ pattern }) => pattern.test(path));
+  app.setNotFoundHandler(async (request, reply) => {
+    const path = pathOf(request);
+    const known = paths.get(path) ?? [...paths.values()].find(({ pattern }) => pattern.test(path));
     const methods = known?.methods ?? (others.has(path) ? ['GET'] : []);
+    if (known === undefined ? methods.length === 0 : known.access !== 'public') await admitStray(request, reply);
     if (methods.length === 0) throw new ServiceError('NOT_FOUND', 'There is nothing at this path.');
-    // What can be got can be asked for by HEAD.
-    const allow = methods.flatMap((method) => (method === 'GET' ? ['GET', 'HEAD'] : [method])).join(', ');
-    throw new ServiceError('METHOD_NOT_ALLOWED', `This path takes ${allow}.`, { headers: { Allow: allow } });
+    throw wrongMethod(methods);
   });
 
   return (route, handler) => {
-    const query = route.query && queryValidator(route.query);
+    // Probes add what they like to the addresses of the system; elsewhere a parameter that is not known is a mistake.
+    const query = route.query === undefined && route.access === 'public' ? undefined : queryValidator(route.query ?? noQuery);
     const body = route.body && bodyValidator(route.body, { nullIsAbsent: route.nullIsAbsent ?? false });
     const successStatus = Number(Object.keys(route.responses).find((status) => status < '300'));
 
@@ -119,6 +134,7 @@ export function createMount<Context>({ app, prefixes, admit, bodyLimit }: MountP
       const url = path.replace(/\{(\w+)\}/g, ':$1');
       const known = paths.get(path) ?? {
         pattern: new RegExp(`^${path.replaceAll('.', '\\.').replace(/\{\w+\}/g, '[^/]+')}$`),
+        access: route.access,
         methods: [],
       };
       known.methods.push(route.method);
@@ -135,7 +151,9 @@ export function createMount<Context>({ app, prefixes, admit, bodyLimit }: MountP
           reply.header('x-request-id', request.id);
           const admitted = (caller: Context) => {
             request.notes.context = caller;
-            done();
+            // `/packets/batch` is no packet of that name.
+            const meant = path.includes('{') ? (paths.get(pathOf(request)) ?? known) : known;
+            done(meant === known ? undefined : wrongMethod(meant.methods));
           };
           let caller: Awaitable<Context>;
           try {
@@ -147,7 +165,8 @@ export function createMount<Context>({ app, prefixes, admit, bodyLimit }: MountP
           else admitted(caller);
         },
         handler: (request, reply) => {
-          const { context, rawBody } = request.notes;
+          const { context, rawBody, refusal } = request.notes;
+          if (refusal !== undefined) throw refusal;
           if (query !== undefined) query(single(request.query as Record<string, unknown>));
           if (body !== undefined && (request.body !== undefined || !route.bodyOptional)) {
             if (request.body === undefined) throw new ServiceError('VALIDATION_ERROR', 'A JSON body is required.');
@@ -167,6 +186,18 @@ export function createMount<Context>({ app, prefixes, admit, bodyLimit }: MountP
       });
     }
   };
+}
+
+function pathOf(request: FastifyRequest): string {
+  const { url } = request;
+  const end = url.indexOf('?');
+  return end === -1 ? url : url.slice(0, end);
+}
+
+function wrongMethod(methods: readonly string[]): ServiceError {
+  // What can be got can be asked for by HEAD.
+  const allow = methods.flatMap((method) => (method === 'GET' ? ['GET', 'HEAD'] : [method])).join(', ');
+  return new ServiceError('METHOD_NOT_ALLOWED', `This path takes ${allow}.`, { headers: { Allow: allow } });
 }
 
 function respond(route: Route, reply: FastifyReply, successStatus: number, result: unknown): void {
@@ -213,7 +244,7 @@ function requireJson(header: string | undefined): void {
   }
 }
 
-/** Reads a body, counting: one byte over the limit is refused, whatever its Content-Length said. Calls back once. */
+/** Reads a body, counting: one byte over the limit is refused, whatever its Content-Length said. Calls back once, with the rest unread. */
 function readBody(payload: IncomingMessage, limit: number, announced: number, done: (error: Error | null, bytes?: Buffer) => void): void {
   if (announced > limit) {
     done(tooLarge(limit));
@@ -232,7 +263,6 @@ function readBody(payload: IncomingMessage, limit: number, announced: number, do
     chunks.push(chunk);
     if (size <= limit) return;
     payload.removeAllListeners('data');
-    payload.pause();
     finish(tooLarge(limit));
   });
   payload.on('end', () => finish(null, chunks.length === 1 ? chunks[0]! : Buffer.concat(chunks)));
@@ -244,11 +274,21 @@ function readBody(payload: IncomingMessage, limit: number, announced: number, do
   });
 }
 
-const tooLarge = (limit: number) =>
-  new ServiceError('PAYLOAD_TOO_LARGE', `The body is larger than the ${limit} bytes that this tenant's tier allows.`, {
-    // The rest is not read: the connection closes behind the answer.
-    headers: { Connection: 'close' },
+/** How much of a refused body is passed over before the connection is cut, in bytes. The time is bounded for any request. */
+const maxPassedOver = 64 * 1024 * 1024;
+
+/** Reads what is left of a body to nowhere, so that its sender, who may look for the answer only then, comes to the end. */
+function passOver(payload: IncomingMessage): void {
+  let size = 0;
+  payload.on('data', (chunk: Buffer) => {
+    size += chunk.length;
+    if (size > maxPassedOver) payload.destroy();
   });
+  payload.resume();
+}
+
+const tooLarge = (limit: number) =>
+  new ServiceError('PAYLOAD_TOO_LARGE', `The body is larger than the ${limit} bytes that this tenant's tier allows.`);
 
 interface Shape {
   properties?: Record<string, TSchema>;

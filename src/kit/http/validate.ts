@@ -14,7 +14,12 @@ const isoTimestamp = /^\d{4}-\d{2}-\d{2}([T ]\d{2}:\d{2}(:\d{2}(\.\d+)?)?(Z|[+-]
 
 /** A date or date-time of ISO 8601, with or without an offset. */
 export function isTimestamp(text: string): boolean {
-  return isoTimestamp.test(text) && !Number.isNaN(Date.parse(text));
+  return isoTimestamp.test(text) && !Number.isNaN(Date.parse(text)) && hasDay(text.slice(0, 10));
+}
+
+/** Whether the month has the day: Date.parse goes on into the next month. */
+function hasDay(date: string): boolean {
+  return Number(date.slice(8)) <= 28 || new Date(`${date}T00:00:00Z`).toISOString().startsWith(date);
 }
 
 function createAjv(options: { coerceTypes: boolean; allErrors: boolean }): Ajv {
@@ -31,15 +36,18 @@ const queries = createAjv({ coerceTypes: true, allErrors: true });
 /** Checks a value and gives it back, or throws 400 with every fault. `size` is the body's length in bytes. */
 export type Validator = (value: unknown, size?: number) => unknown;
 
-/** A validator of request bodies: nothing is converted, unknown top-level fields are refused. */
-export function bodyValidator(schema: TSchema, { nullIsAbsent = false } = {}): Validator {
+/**
+ * A validator of request bodies: nothing is converted, unknown top-level fields are refused.
+ * @param options.name what sentences call the whole
+ */
+export function bodyValidator(schema: TSchema, { nullIsAbsent = false, name = 'The body' } = {}): Validator {
   const fast = bodies.first.compile(schema);
   const thorough = bodies.all.compile(schema);
   const dropNulls = nullIsAbsent ? nullDropper(schema) : undefined;
   return (value, size = 0) => {
     dropNulls?.(value);
     if (fast(value)) return value;
-    throw failure(size <= listAllBelow && !thorough(value) ? thorough : fast);
+    throw failure(size <= listAllBelow && !thorough(value) ? thorough : fast, name);
   };
 }
 
@@ -57,14 +65,18 @@ export function queryValidator(schema: TSchema): Validator {
       if (typeof text === 'string' && !wholeNumber.test(text)) throw invalid(name, `${name} must be an integer.`);
     }
     if (validate(value)) return value;
-    throw failure(validate);
+    throw failure(validate, 'The query');
   };
 }
 
-function failure(validate: ValidateFunction): ServiceError {
+function failure(validate: ValidateFunction, whole: string): ServiceError {
   const faults = new Map<string, Fault>();
-  for (const error of validate.errors ?? []) {
-    const fault = describe(error);
+  const errors = validate.errors ?? [];
+  // Of what may be null, or else is an object, a fault within the object is told alone: that it is not null is none.
+  const within = (path: string) => errors.some(({ instancePath }) => instancePath.startsWith(`${path}/`));
+  for (const error of errors) {
+    if ((error.keyword === 'anyOf' || error.params.type === 'null') && within(error.instancePath)) continue;
+    const fault = describe(error, whole);
     if (!faults.has(fault.field)) faults.set(fault.field, fault);
     if (faults.size >= maxFaults) break;
   }
@@ -74,13 +86,13 @@ function failure(validate: ValidateFunction): ServiceError {
 }
 
 /** One of the validator's errors as a dotted path from the root and a sentence. */
-function describe({ instancePath, keyword, params, message, data, schema }: ErrorObject): Fault {
+function describe({ instancePath, keyword, params, message, data, schema }: ErrorObject, whole: string): Fault {
   const path = instancePath
     .split('/')
     .slice(1)
     .map((part) => part.replaceAll('~1', '/').replaceAll('~0', '~'));
   const at = (name?: string) => [...path, ...(name === undefined ? [] : [name])].join('.');
-  const name = at() === '' ? 'The body' : at();
+  const name = at() === '' ? whole : at();
   switch (keyword) {
     case 'required':
       return { field: at(params.missingProperty), detail: `${at(params.missingProperty)} is required.` };
@@ -91,10 +103,18 @@ function describe({ instancePath, keyword, params, message, data, schema }: Erro
     case 'type':
       return { field: at(), detail: `${name} must be ${article(String(params.type))}, not ${typeName(data)}.` };
     case 'minLength':
+    case 'minItems':
       return {
         field: at(),
-        detail: params.limit === 1 ? `${name} must not be empty.` : `${name} must have at least ${params.limit} characters.`,
+        detail: params.limit === 1 ? `${name} must not be empty.` : `${name} must have at least ${params.limit} ${units[keyword]}.`,
       };
+    case 'maxLength':
+    case 'maxItems':
+      return { field: at(), detail: `${name} can have at most ${params.limit} ${units[keyword]}.` };
+    case 'minimum':
+      return { field: at(), detail: `${name} must be at least ${params.limit}.` };
+    case 'maximum':
+      return { field: at(), detail: `${name} must be at most ${params.limit}.` };
     case 'not':
     case 'false schema':
       return { field: at(), detail: `${name} can't be set.` };
@@ -106,6 +126,8 @@ function describe({ instancePath, keyword, params, message, data, schema }: Erro
       return { field: at(), detail: `${name} ${message}.` };
   }
 }
+
+const units = { minLength: 'characters', maxLength: 'characters', minItems: 'items', maxItems: 'items' };
 
 const formats: Record<string, string> = {
   timestamp: 'an ISO 8601 date or date-time',

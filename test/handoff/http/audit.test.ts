@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 
-import { createPacket, newTenant, packetRequest, startService, type TestService } from '../../support/service.ts';
+import { adminKey, createPacket, newTenant, packetRequest, startService, type TestService } from '../../support/service.ts';
+import { sendRaw } from '../../support/socket.ts';
 import { stores } from '../../support/stores.ts';
 
 interface Entry {
@@ -165,6 +166,20 @@ for (const store of stores) {
       assert.equal(actions(await audit(service, 'created_after=2026-03-01T09:37:00&created_before=2026-03-01T09:38')), 'expired completed');
     });
 
+    test('a moment beyond the years of four digits is before or behind everything', async (t) => {
+      const service = await startService(t, { store });
+      await createPacket(service);
+      for (const [query, total] of [
+        ['created_before=9999-12-31T23:59:59-05:00', 1],
+        ['created_after=9999-12-31T23:59:59-05:00', 0],
+        ['created_after=0000-01-01T00:00:00%2B05:00', 1],
+        ['created_before=0000-01-01T00:00:00%2B05:00', 0],
+      ] as const) {
+        assert.equal((await audit(service, query)).total, total, query);
+        assert.equal((await service.call('GET', `/packets?${query}`)).body.total, total, query);
+      }
+    });
+
     test('limit and offset page through every entry once, with the exact total', async (t) => {
       const service = await startService(t, { store });
       const packets = Array.from({ length: 100 }, () => packetRequest());
@@ -262,6 +277,31 @@ for (const store of stores) {
       const text = JSON.stringify(entries);
       for (const value of [tenant.key, own.body.key]) assert.ok(!text.includes(value));
       assert.equal((await audit(service)).total, 0);
+    });
+
+    test('the end of a tenant is told of in the log of the tenant whose key ended it, where it can be read', async (t) => {
+      const service = await startService(t, { store });
+      const [{ id: adminKeyId }] = (await service.call('GET', '/keys')).body;
+      const tenant = await newTenant(service);
+      assert.equal((await service.call('DELETE', `/tenants/${tenant.id}`)).status, 204);
+      const { entries, total } = await audit(service);
+      assert.equal(total, 1);
+      const { resource, action, actor, details } = entries[0]!;
+      assert.deepEqual([resource, action, actor], ['tenant', 'deleted', `key:${adminKeyId}`]);
+      assert.equal(details.tenant_id, tenant.id);
+    });
+
+    test('X-Agent-Id beyond ASCII is the name that was sent, in UTF-8 or in Latin-1', async (t) => {
+      const service = await startService(t, { store });
+      const address = await service.handoff.start();
+      const body = JSON.stringify(packetRequest());
+      for (const encoding of ['utf8', 'latin1'] as const) {
+        const head = `POST /api/v1/packets HTTP/1.1\r\nHost: x\r\nX-API-Key: ${adminKey}\r\nContent-Type: application/json\r\nConnection: close\r\n`;
+        const name = Buffer.from('X-Agent-Id: müller\r\n', encoding).toString('latin1');
+        const answer = await sendRaw(address, `${head}${name}Content-Length: ${body.length}\r\n\r\n${body}`);
+        assert.equal(answer.status, 201);
+      }
+      assert.equal((await audit(service, `actor=${encodeURIComponent('agent:müller')}`)).total, 2);
     });
 
     test('what was refused is not told of', async (t) => {

@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict';
+import { Agent, request } from 'node:http';
 import { describe, test } from 'node:test';
 import { routes } from '../../../src/handoff/model/api.ts';
 import { createExample } from '../../../src/handoff/model/examples.ts';
@@ -490,6 +491,56 @@ for (const store of stores) {
       );
     });
 
+    test('413, 415 and 400 reach who sends the whole body first and only then looks, and the connection goes on', async (t) => {
+      const service = await startService(t, { store });
+      const address = await service.handoff.start();
+      const agent = new Agent({ keepAlive: true, maxSockets: 1 });
+      t.after(() => agent.destroy());
+      const large = Buffer.alloc(8_000_000, 'x');
+      for (const [type, path, expected] of [
+        ['application/json', '/packets', 413],
+        ['text/plain', '/packets', 415],
+        ['application/json', '/packets/batch', 400],
+      ] as const) {
+        for (const framing of [{ 'content-length': large.length }, { 'transfer-encoding': 'chunked' }]) {
+          const answer = await sendWhole(`${address}/api/v1${path}`, agent, { 'content-type': type, ...framing }, large);
+          assert.equal(answer, expected, `${path} ${JSON.stringify(framing)}`);
+        }
+      }
+      assert.equal(Object.values(agent.freeSockets).flat().length, 1);
+    });
+
+    test('400 with the field: a fault within what may be null is told alone', async (t) => {
+      const service = await startService(t, { store });
+      const { id } = await createPacket(service);
+      const one = await service.call('PATCH', `/packets/${id}`, { body: { hitl: { timeout_seconds: 0 } } });
+      assertRefused(one, 400, 'hitl.timeout_seconds');
+      assert.equal(one.body.errors, undefined);
+      const other = await service.call('PATCH', `/packets/${id}`, { body: { hitl: 7 } });
+      assertRefused(other, 400, 'hitl');
+      assert.equal(other.body.errors, undefined);
+    });
+
+    test('400 with a sentence for each: too few, too many, too long, too large, no such day', async (t) => {
+      const service = await startService(t, { store });
+      const refusal = async (changes: Record<string, unknown>) =>
+        (await service.call('POST', '/packets', { body: packetRequest(changes) })).body.detail;
+      const turn = { role: 'user', content: 'x', timestamp: '2026-02-31T00:00:00Z' };
+      const agent = { id: 'x'.repeat(513), name: 'A', framework: 'f' };
+      for (const [changes, sentence] of [
+        [{ context: { summary: 'x', conversation_state: [turn] } }, /conversation_state\.0\.timestamp must be an ISO 8601 date/],
+        [{ metadata: { ...createExample.metadata, source_agent: agent } }, /source_agent\.id can have at most 512 characters\./],
+        [{ metadata: { ...createExample.metadata, tags: Array(101).fill('t') } }, /tags can have at most 100 items\./],
+        [{ hitl: { required: true, reason: 'r', question: 'q', timeout_seconds: 0 } }, /timeout_seconds must be at least 1\./],
+      ] as const) {
+        assert.match(await refusal(changes), sentence);
+      }
+      assert.equal((await service.call('POST', '/packets/batch', { body: { packets: [] } })).body.detail, 'packets must not be empty.');
+      const item = await service.call('POST', '/packets/batch', { body: { packets: [null] } });
+      assert.match(item.body.errors[0].error, /^The packet must be an object/);
+      assert.equal((await service.call('GET', '/packets?limit=0')).body.detail, 'limit must be at least 1.');
+    });
+
     test('400 with the field: query parameters that are unknown, repeated, out of range or of another type', async (t) => {
       const service = await startService(t, { store });
       await createPacket(service);
@@ -519,6 +570,9 @@ for (const store of stores) {
         'created_before=1',
         'created_after=2026-03-01T25:00:00Z',
         'created_after=%2B275760-09-13',
+        'created_after=2026-02-31',
+        'created_before=2026-04-31T00:00:00Z',
+        'created_after=2025-02-29',
       ];
       const list = [
         'status=nope',
@@ -762,12 +816,12 @@ for (const store of stores) {
       const valid = JSON.stringify(packetRequest());
       const chunk = `1000\r\n${' '.repeat(4096)}\r\n`;
 
-      // The connection closes behind the answer, though nothing asked for that: the rest is never read.
-      assertRefused(await sendRaw(address, post('Content-Length: 52428800')), 413, null);
-      assertRefused(await sendRaw(address, post('Transfer-Encoding: chunked', `${chunk}1\r\n `)), 413, null);
+      // Refused before the body has come.
+      assertRefused(await sendRaw(address, post('Connection: close\r\nContent-Length: 52428800')), 413, null);
+      assertRefused(await sendRaw(address, post('Connection: close\r\nTransfer-Encoding: chunked', `${chunk}1\r\n `)), 413, null);
       const endless = await sendRaw(address, post('Transfer-Encoding: chunked'), { flood: chunk });
       assert.ok([0, 413].includes(endless.status), endless.text);
-      const unasked = await sendRaw(address, post('Content-Length: 52428800'), { flood: 'x'.repeat(65_536) });
+      const unasked = await sendRaw(address, post('Content-Length: 1073741824'), { flood: 'x'.repeat(65_536) });
       assert.ok([0, 413].includes(unasked.status), unasked.text);
 
       const cut = [
@@ -813,7 +867,7 @@ for (const store of stores) {
         await meet(name, 401, unknownId, { key: null });
         await meet(name, 429, unknownId, {}, '', limited);
         if (route.access === 'admin') await meet(name, 403, unknownId, { key });
-        if (route.query !== undefined) await meet(name, 400, unknownId, {}, '?nope=1');
+        await meet(name, 400, unknownId, {}, '?nope=1');
         if (route.path.includes('{id}')) await meet(name, 404, unknownId);
         if (route.body === undefined) continue;
         await meet(name, 400, unknownId, { raw: '{' });
@@ -872,5 +926,19 @@ for (const store of stores) {
       assert.equal(late.status, 408);
       assert.deepEqual([late.body.status_code, typeof late.body.code, late.body.field], [408, 'string', null]);
     });
+  });
+}
+
+/** Sends the whole body before it looks for an answer, as many clients do. Gives the status. */
+function sendWhole(url: string, agent: Agent, headers: Record<string, string | number>, body: Buffer): Promise<number> {
+  return new Promise((resolve, reject) => {
+    const sending = request(url, { method: 'POST', agent, headers: { 'x-api-key': adminKey, ...headers } });
+    const sent = new Promise<void>((done) => void sending.on('finish', done));
+    sending.on('error', reject);
+    sending.on('response', (answer) => {
+      answer.resume();
+      answer.on('end', () => void sent.then(() => resolve(answer.statusCode ?? 0)));
+    });
+    sending.end(body);
   });
 }

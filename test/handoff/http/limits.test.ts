@@ -194,6 +194,7 @@ describe('The limit of requests an hour', () => {
     service.clock.turn(100);
     for (const refused of await times(5, () => read(service, key))) {
       assertRefused(refused, 3500);
+      assert.match(refused.body.detail, /^The tenant's limit of 10 requests an hour is used up\. Try again in 3500 seconds\.$/);
       assert.equal(refused.headers['x-ratelimit-remaining'], '60');
     }
   });
@@ -274,6 +275,30 @@ describe('The headers of the limits', () => {
     seen.clear();
     await callAll(present);
     assert.deepEqual([...seen], [429]);
+  });
+
+  test('are on what leads nowhere too, which counts as well, if there is a key', async (t) => {
+    const service = await startService(t, { settings: { SERVICE_RATE_LIMIT_PER_MINUTE: '4' } });
+    const { key } = await newTenant(service);
+    for (const [method, path, status, left] of [
+      ['GET', '/nothing', 404, '3'],
+      ['PUT', '/packets', 405, '2'],
+      ['DELETE', '/packets/awaiting', 405, '1'],
+      ['GET', '/packets/batch', 405, '0'],
+      ['GET', '/nothing', 429, '0'],
+      ['PUT', '/packets', 429, '0'],
+    ] as const) {
+      const answer = await service.call(method, path, { key });
+      assert.deepEqual([answer.status, answer.headers['x-ratelimit-remaining']], [status, left], `${method} ${path}`);
+    }
+    assert.equal((await service.call('GET', '/nothing', { key: null })).status, 404);
+    assert.equal((await service.call('GET', '/nothing', { key: 'svc_wrong' })).status, 401);
+    for (const prefix of ['', apiPrefix]) {
+      for (const path of ['/health', '/docs']) {
+        const answer = await service.call('POST', `/${prefix}${path}`, { key });
+        assert.deepEqual([answer.status, answer.headers['x-ratelimit-limit']], [405, undefined]);
+      }
+    }
   });
 
   test('are on no exempt endpoint, which counts nothing', async (t) => {
@@ -457,8 +482,12 @@ for (const store of stores) {
       const service = await startService(t, { store, clock: clock(), settings: { SERVICE_RATE_LIMIT_PER_MINUTE: '5' } });
       const { key } = await newTenant(service, { tier: 'free' });
       await times(5, () => create(service, key));
-      assertRefused(await read(service, key), 60);
-      assertRefused(await service.call('POST', `/packets/${unknownId}/chain`, { key, body: packetRequest() }), toMidnight);
+      const reading = await read(service, key);
+      assertRefused(reading, 60);
+      assert.match(reading.body.detail, /^The key's limit of 5 requests a minute is used up\./);
+      const chaining = await service.call('POST', `/packets/${unknownId}/chain`, { key, body: packetRequest() });
+      assertRefused(chaining, toMidnight);
+      assert.match(chaining.body.detail, /^The tenant may create 5 packets a day and has;/);
       assertRefused(await service.call('POST', '/packets/batch', { key, body: { packets: [packetRequest()] } }), toMidnight);
       const refused = await create(service, key);
       assertRefused(refused, toMidnight);

@@ -357,11 +357,49 @@ for (const store of stores) {
         const seen: string[] = [];
         for (let offset = 0; offset < total + 7; offset += 7) {
           const page = await search(service, 'needle', `${filter}&limit=7&offset=${offset}`);
-          assert.deepEqual([page.total, page.limit, page.offset, page.next_cursor], [total, 7, offset, null], filter);
+          assert.deepEqual(
+            [page.total, page.limit, page.offset, page.next_cursor === null],
+            [total, 7, offset, offset + 7 >= total],
+            filter,
+          );
           seen.push(...page.packets.map(({ id }: { id: string }) => id));
         }
         assert.equal(seen.length, total, filter);
         assert.equal(new Set(seen).size, total, filter);
+      }
+    });
+
+    test('next_cursor leads through every match once and is null on the last page', async (t) => {
+      const service = await startService(t, { store });
+      const packets = Array.from({ length: 21 }, (_, index) => request('needle', { priority: index % 3 === 0 ? 'high' : 'low' }));
+      assert.equal((await service.call('POST', '/packets/batch', { body: { packets } })).status, 201);
+      for (const [filter, total] of [
+        ['', 21],
+        ['&priority=low', 14],
+      ] as const) {
+        const seen: string[] = [];
+        let cursor: string | null = '';
+        for (let pages = 1; cursor !== null; pages += 1) {
+          assert.ok(pages <= total / 7, 'too many pages');
+          const page = await search(service, 'needle', `${filter}&limit=7${cursor === '' ? '' : `&cursor=${cursor}`}`);
+          assert.deepEqual([page.total, page.packets.length, page.offset], [total, 7, seen.length]);
+          seen.push(...page.packets.map(({ id }: { id: string }) => id));
+          cursor = page.next_cursor;
+        }
+        assert.equal(new Set(seen).size, total, filter);
+      }
+      const { next_cursor } = await search(service, 'needle', '&limit=7');
+      const other = await newTenant(service);
+      for (const answer of [
+        await ask(service, 'needle', '&limit=7&cursor=x'),
+        await ask(service, 'needle', `&limit=7&offset=7&cursor=${next_cursor}`),
+        await ask(service, 'needle', `&priority=low&cursor=${next_cursor}`),
+        await ask(service, 'other', `&cursor=${next_cursor}`),
+        await service.call('GET', `/packets/search?q=needle&cursor=${next_cursor}`, { key: other.key }),
+        await service.call('GET', `/packets?cursor=${next_cursor}`),
+        await ask(service, 'needle', `&cursor=${(await service.call('GET', '/packets?limit=1')).body.next_cursor}`),
+      ]) {
+        assert.deepEqual([answer.status, answer.body.field], [400, 'cursor']);
       }
     });
 

@@ -44,6 +44,13 @@ for (const store of stores) {
       }
     });
 
+    test('null for an optional field is as if it were left out', async (t) => {
+      const service = await startService(t, { store });
+      const { status, body } = await create(service, { name: 'x', tier: null, handoffs_per_day: null, max_api_keys: null });
+      assert.equal(status, 201);
+      assert.deepEqual([body.tier, body.handoffs_per_day, body.max_api_keys], ['free', null, 1]);
+    });
+
     test('a tenant may have no keys and hand over nothing; null stands for what the tier allows', async (t) => {
       const service = await startService(t, { store });
       const none = await create(service, { name: 'none', tier: 'free', handoffs_per_day: 0, max_api_keys: 0 });
