@@ -77,6 +77,10 @@ export class SlidingWindow {
 
   #forget(now: number): void {
     const edge = now - this.#lengthMs;
+    // Where the clock was set back, what was counted before counts as of now: it must not be waited for longer.
+    const latest = now + this.#lengthMs / maxRuns;
+    for (let index = this.#runs.length - 1; index >= this.#first && this.#runs[index]!.until > latest; index -= 1)
+      this.#runs[index]!.until = latest;
     while (this.#first < this.#runs.length && this.#runs[this.#first]!.until <= edge) {
       this.#total -= this.#runs[this.#first]!.count;
       this.#first += 1;

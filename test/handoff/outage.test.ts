@@ -1,8 +1,11 @@
 import assert from 'node:assert/strict';
+import { readFileSync, renameSync, writeFileSync } from 'node:fs';
+import { DatabaseSync } from 'node:sqlite';
 import { after, before, describe, type TestContext, test } from 'node:test';
 import pg from 'pg';
 
 import { createExample } from '../../src/handoff/model/examples.ts';
+import { openDatabase } from '../../src/kit/sql/database.ts';
 import { startPostgres, type TestPostgres } from '../support/postgres.ts';
 import { startProcess, type TestProcess } from '../support/process.ts';
 import { adminKey, createPacket, packetRequest, startService, type TestAnswer, type TestService } from '../support/service.ts';
@@ -84,7 +87,7 @@ describe('When PostgreSQL goes away', () => {
       assert.match(metrics.text, /^service_database_up 0$/m);
       // What is wrong without a look into the database is told as ever.
       assert.equal((await service.call('GET', '/packets', { key: null })).status, 401);
-      assert.equal((await service.call('GET', '/nope')).status, 404);
+      assert.equal((await service.call('GET', '/nope', { key: null })).status, 404);
       for (const job of Object.values(service.handoff.runOnce)) await job().catch(() => undefined);
 
       await server.resume();
@@ -202,6 +205,78 @@ test('a full disk under SQLite: 503 and nothing written, reads go on; with room 
   assert.equal((await roomy.call('GET', '/packets/search?q=charged')).body.total, created.length);
   assert.equal((await roomy.call('POST', '/packets', { body: packetRequest() })).status, 201);
   assert.equal(await roomy.stop(), 0);
+});
+
+test('a damaged page of a SQLite file: who reads it is told, all others are served, and the program goes on', async (t) => {
+  const { url, drop } = await stores[1]!.open();
+  t.after(drop);
+  const before = await startProcess({ databaseUrl: url });
+  t.after(() => before.kill());
+  const mark = 'a packet on a damaged page ';
+  const ids: string[] = [];
+  for (let index = 0; index < 30; index += 1) {
+    const context = { summary: 'x', conversation_state: [{ role: 'user', content: mark.repeat(250) }] };
+    ids.push((await before.call('POST', '/packets', { body: packetRequest({ context }) })).body.id);
+  }
+  assert.equal(await before.stop(), 0);
+  const path = url.slice('sqlite://'.length);
+  const bytes = readFileSync(path);
+  const page = 8192;
+  const damaged = Math.floor(bytes.lastIndexOf(mark.repeat(100)) / page);
+  bytes.fill(0xff, damaged * page, (damaged + 1) * page);
+  writeFileSync(path, bytes);
+
+  const after = await startProcess({ databaseUrl: url });
+  t.after(() => after.kill());
+  for (let round = 0; round < 2; round += 1) {
+    const statuses = [];
+    for (const id of ids) statuses.push((await after.call('GET', `/packets/${id}`)).status);
+    assert.ok(statuses.includes(500) && statuses.filter((status) => status === 200).length > 20, statuses.join(' '));
+    assert.equal((await after.call('GET', '/packets')).status, 200);
+  }
+  assert.equal(await after.stop(), 0);
+});
+
+test("another program's lock on a SQLite file: writes wait for it, and hold up nobody else", async (t) => {
+  const { url, drop } = await stores[1]!.open();
+  const service = await startService({ after: (stop) => t.after(stop as () => Promise<void>) }, { databaseUrl: url });
+  t.after(drop);
+  const { id } = await createPacket(service);
+  const other = new DatabaseSync(url.slice('sqlite://'.length));
+  other.exec('begin immediate');
+  const writing = service.call('POST', '/packets', { body: packetRequest() });
+  for (let round = 0; round < 20; round += 1) {
+    assert.equal((await service.call('GET', `/packets/${id}`)).status, 200);
+    assert.equal((await service.call('GET', '//ready', { key: null })).status, 200);
+  }
+  assert.equal((await service.call('GET', '/packets')).body.total, 1);
+  other.exec('rollback');
+  other.close();
+  assert.equal((await writing).status, 201);
+  assert.equal((await service.call('GET', '/packets')).body.total, 2);
+});
+
+test('/ready is 503 while the SQLite file is gone from its place', async (t) => {
+  const { url, drop } = await stores[1]!.open();
+  const service = await startService({ after: (stop) => t.after(stop as () => Promise<void>) }, { databaseUrl: url });
+  t.after(drop);
+  const path = url.slice('sqlite://'.length);
+  assert.equal((await service.call('GET', '//ready', { key: null })).status, 200);
+  renameSync(path, `${path}.away`);
+  assertUnavailable(await service.call('GET', '//ready', { key: null }));
+  assert.match((await service.call('GET', '//metrics', { key: null })).text, /^service_database_up 0$/m);
+  renameSync(`${path}.away`, path);
+  assert.equal((await service.call('GET', '//ready', { key: null })).status, 200);
+});
+
+test('a PostgreSQL that refuses for a while is out of reach, whatever it says', async (t) => {
+  const { url, drop } = await openPostgresDatabase();
+  t.after(drop);
+  const database = openDatabase(url);
+  t.after(() => database.close());
+  for (const code of ['08006', '28P01', '3D000', '53300', '55P03', '57P01', '57P05', '58030', '25006', '57014'])
+    assert.ok(database.isUnavailable(Object.assign(new Error('refused'), { code })), code);
+  for (const code of ['23505', '22P02', '42601']) assert.ok(!database.isUnavailable(Object.assign(new Error('wrong'), { code })), code);
 });
 
 /** Exactly these packets are there, as they were answered, and every count says so. */

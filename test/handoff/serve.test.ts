@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { type ChildProcess, spawn } from 'node:child_process';
-import { existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdtempSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { request } from 'node:http';
 import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
@@ -12,6 +12,7 @@ import pg from 'pg';
 
 import packageJson from '../../package.json' with { type: 'json' };
 import { looksLikeKey } from '../../src/handoff/rules/keys.ts';
+import { freePort } from '../support/postgres.ts';
 import { adminKey, packetRequest } from '../support/service.ts';
 import { openPostgresDatabase } from '../support/stores.ts';
 
@@ -181,6 +182,33 @@ describe('service-cli serve', { concurrency: 3 }, () => {
     assert.equal(running.stdout().filter((line) => line.includes('"route":"/api/v1/tenants"')).length, 2000);
   });
 
+  test('a log that can not be written costs its lines and nothing else: requests are answered, and SIGTERM ends it', async (t) => {
+    const port = String(await freePort());
+    const log = join(newFolder(t), 'log');
+    // No file may grow beyond 8 KiB, which soon is a full disk to the log; the database is in memory.
+    const child = spawn('/bin/sh', ['-c', 'ulimit -f 16; exec "$0" "$1" serve > "$2"', process.execPath, program, log], {
+      env: {
+        PATH: process.env.PATH ?? '',
+        SERVICE_ADMIN_KEY: adminKey,
+        SERVICE_HOST: '127.0.0.1',
+        SERVICE_PORT: port,
+        SERVICE_DATABASE_URL: 'sqlite::memory:',
+        SERVICE_RATE_LIMIT_PER_MINUTE: '0',
+      },
+    });
+    const ended = new Promise<number | null>((resolve) => child.once('close', resolve));
+    t.after(() => child.kill('SIGKILL'));
+    const address = `http://127.0.0.1:${port}`;
+    while ((await call(address, 'GET', '/health', adminKey).catch(() => undefined)) === undefined) assert.equal(child.exitCode, null);
+    for (let round = 0; round < 20; round += 1) {
+      const answers = await Promise.all(Array.from({ length: 20 }, () => call(address, 'GET', '/packets', adminKey)));
+      assert.ok(answers.every(({ status }) => status === 200));
+    }
+    assert.equal(statSync(log).size, 8192);
+    child.kill('SIGTERM');
+    assert.equal(await ended, 0);
+  });
+
   test('exits 0 at SIGTERM and at SIGINT, idle connections or not', async (t) => {
     for (const signal of ['SIGTERM', 'SIGINT'] as const) {
       const { running, address } = await serve(t, newFolder(t), { SERVICE_ADMIN_KEY: adminKey });
@@ -205,7 +233,11 @@ describe('service-cli serve', { concurrency: 3 }, () => {
     // The create has to wait for as long as somebody else holds the table.
     await client.query('begin');
     await client.query('lock table packets in access exclusive mode');
-    const created = call(address, 'POST', '/packets', adminKey, packetRequest());
+    const created = fetch(`${address}/api/v1/packets`, {
+      method: 'POST',
+      headers: { 'x-api-key': adminKey, 'content-type': 'application/json' },
+      body: JSON.stringify(packetRequest()),
+    });
     const isWaiting = async () =>
       (await client.query("select 1 from pg_locks where not granted and relation = 'packets'::regclass")).rows.length > 0;
     while (!(await isWaiting())) await new Promise(setImmediate);
@@ -220,9 +252,12 @@ describe('service-cli serve', { concurrency: 3 }, () => {
       await new Promise(setImmediate);
     await client.query('commit');
     const answer = await created;
-    assert.equal(answer.status, 201, answer.text);
+    const text = await answer.text();
+    assert.equal(answer.status, 201, text);
+    // Who keeps connections is told not to send the next request on this one.
+    assert.equal(answer.headers.get('connection'), 'close');
     assert.equal((await running.ended).code, 0);
-    assert.equal((await client.query('select id from packets')).rows[0].id, JSON.parse(answer.text).id);
+    assert.equal((await client.query('select id from packets')).rows[0].id, JSON.parse(text).id);
   });
 
   test("settings that can't be used: a line for each on standard error, nothing on standard output, and exit 1", async (t) => {

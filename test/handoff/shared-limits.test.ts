@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict';
+import { connect, createServer, type Socket } from 'node:net';
 import { describe, type TestContext, test } from 'node:test';
 
 import { createRedis, skipWithoutRedis, type TestRedis } from '../support/redis.ts';
@@ -70,6 +71,27 @@ describe('limits that instances share through Redis', { skip: skipWithoutRedis }
     assert.equal(passed(answers), 15);
   });
 
+  test('a connection that has gone silent is made anew, and limits are shared again', async (t) => {
+    const redis = await createRedis();
+    await redis.start();
+    t.after(() => redis.stop());
+    const way = await startWay(t, redis.url);
+    const clock = new TestClock();
+    const settings = { SERVICE_REDIS_URL: way.url, SERVICE_RATE_LIMIT_PER_MINUTE: '5' };
+    const instance = await startService(t, { clock, settings });
+    await instance.handoff.start();
+    assert.equal((await list(instance)).status, 200);
+    way.silence();
+    const back = instance.logged('redis is in reach');
+    for (let attempt = 0; attempt < 2; attempt += 1) {
+      assert.equal((await list(instance)).status, 200);
+      // A Redis that did not answer is left alone for a second.
+      clock.turn(1);
+    }
+    await back;
+    assert.equal((await list(instance)).headers['x-ratelimit-remaining'], '3');
+  });
+
   test('a Redis that is not there at the start does not keep the service from starting', async (t) => {
     const redis = await createRedis();
     const instance = await startService(t, { settings: { SERVICE_REDIS_URL: redis.url, SERVICE_RATE_LIMIT_PER_MINUTE: '5' } });
@@ -83,6 +105,30 @@ describe('limits that instances share through Redis', { skip: skipWithoutRedis }
     assert.equal((await list(instance)).status, 200);
   });
 });
+
+/** A way to a Redis whose connections can go silent, as when a machine between goes; new ones work. */
+async function startWay(t: TestContext, target: string): Promise<{ url: string; silence(): void }> {
+  const { hostname, port } = new URL(target);
+  const sockets = new Set<Socket>();
+  const server = createServer((near) => {
+    const far = connect(Number(port), hostname);
+    for (const socket of [near, far]) {
+      sockets.add(socket);
+      socket.on('error', () => undefined);
+    }
+    near.pipe(far).pipe(near);
+  });
+  await new Promise<void>((resolve) => void server.listen(0, '127.0.0.1', resolve));
+  t.after(() => {
+    for (const socket of sockets) socket.destroy();
+    server.close();
+  });
+  const { port: ownPort } = server.address() as { port: number };
+  const silence = () => {
+    for (const socket of sockets) socket.unpipe().pause();
+  };
+  return { url: `redis://127.0.0.1:${ownPort}`, silence };
+}
 
 const agents = { source_agent: { id: 'a', name: 'A', framework: 'test' }, target_agent: { id: 'b', name: 'B' } };
 

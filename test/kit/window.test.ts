@@ -6,6 +6,19 @@ import { SlidingWindow, type WindowState } from '../../src/kit/window.ts';
 
 const minuteMs = 60_000;
 
+test('a clock that is set back makes nobody wait longer than the window is long', () => {
+  for (const limit of [5, 10_000]) {
+    const window = new SlidingWindow(minuteMs);
+    const now = 10_000_000;
+    for (let index = 0; index < limit; index += 1) window.add(now, limit);
+    const back = now - 3_600_000;
+    const state = window.peek(back, limit);
+    assert.equal(state.allowed, false);
+    assert.ok(state.retryAfterMs > 0 && state.retryAfterMs <= minuteMs + 15, String(state.retryAfterMs));
+    assert.equal(window.peek(back + state.retryAfterMs, limit).allowed, true);
+  }
+});
+
 /** The plainest sliding window there is: every moment, in a list. */
 class NaiveWindow {
   readonly #lengthMs: number;

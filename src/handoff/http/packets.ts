@@ -246,5 +246,5 @@ export function idempotencyOf(headers: IncomingHttpHeaders, operation: string, b
 }
 
 function createOptions(headers: IncomingHttpHeaders, operation: string, body: Buffer | undefined): CreateOptions {
-  return { agentId: agentId(headers), idempotency: idempotencyOf(headers, operation, body) };
+  return { agentId: agentId(headers), idempotency: idempotencyOf(headers, operation, body), size: body?.length };
 }

@@ -9,6 +9,9 @@ const commandMs = 500;
 /** How long nothing is asked of a Redis that did not answer, in milliseconds: a frozen one must not slow every request. */
 const restMs = 1000;
 
+/** After so many commands in a row without an answer the connection is made anew: its other end may be gone unnoticed. */
+const maxLate = 2;
+
 /** The longest pause between two attempts to connect, in milliseconds. */
 const maxReconnectMs = 2000;
 
@@ -31,6 +34,13 @@ export function createRedisLink(url: string, { logger, clock }: { logger: Logger
   });
   let inReach: boolean | undefined;
   let askAgainAt = 0;
+  let late = 0;
+
+  function reconnect(): void {
+    late = 0;
+    client.destroy();
+    client.connect().catch(() => seen(false));
+  }
 
   function seen(reached: boolean): void {
     if (inReach === reached) return;
@@ -49,12 +59,15 @@ export function createRedisLink(url: string, { logger, clock }: { logger: Logger
       if (!client.isReady || clock().getTime() < askAgainAt) return undefined;
       try {
         const answer = await within(commandMs, client.eval(script, { keys: [...keys], arguments: [...args] }));
+        late = 0;
         seen(true);
         return answer;
-      } catch {
+      } catch (error) {
         // The kind of failure is Redis's affair; that there was one is logged as a change of state.
         askAgainAt = clock().getTime() + restMs;
         seen(false);
+        late = error instanceof Late ? late + 1 : 0;
+        if (late >= maxLate && client.isReady) reconnect();
         return undefined;
       }
     },
@@ -72,14 +85,16 @@ export function createRedisLink(url: string, { logger, clock }: { logger: Logger
   };
 }
 
-/** The promise's value, or a rejection when it takes longer. */
+class Late extends Error {}
+
+/** The promise's value, or a rejection with Late when it takes longer. */
 async function within<T>(ms: number, promise: Promise<T>): Promise<T> {
   let timer: NodeJS.Timeout | undefined;
-  const late = new Promise<never>((_, reject) => {
-    timer = setTimeout(() => reject(new Error('Redis did not answer in time.')), ms);
+  const lateness = new Promise<never>((_, reject) => {
+    timer = setTimeout(() => reject(new Late('Redis did not answer in time.')), ms);
   });
   try {
-    return await Promise.race([promise, late]);
+    return await Promise.race([promise, lateness]);
   } finally {
     clearTimeout(timer);
   }

@@ -13,6 +13,9 @@ export const indexedName = (description: string) => name(description, { maxLengt
 /** A text that may be long, or empty. */
 export const prose = (description: string) => Type.String({ description });
 
+/** A text of about a line, or empty. It is repeated in answers and in the trail, and so bounded. */
+export const remark = (description: string) => Type.String({ maxLength: 1024, description });
+
 /** A text that may be long but not empty. */
 export const statement = (description: string) => Type.String({ minLength: 1, description });
 

@@ -1,6 +1,19 @@
 import Type, { type Static } from 'typebox';
 
-import { choice, givenTimestamp, Id, indexedName, name, orNull, priorities, prose, statement, statuses, timestamp } from './common.ts';
+import {
+  choice,
+  givenTimestamp,
+  Id,
+  indexedName,
+  name,
+  orNull,
+  priorities,
+  prose,
+  remark,
+  statement,
+  statuses,
+  timestamp,
+} from './common.ts';
 
 /** The version of the packet schema that packets carry. */
 export const packetVersion = '1.0.0';
@@ -167,14 +180,14 @@ export const ClaimRequest = Type.Object(
   {
     agent_id: name('The id of the agent that takes the packet.'),
     agent_name: Type.Optional(name('Its name; the id if left out.')),
-    framework: Type.Optional(prose('What it runs on.')),
+    framework: Type.Optional(remark('What it runs on.')),
   },
   closed,
 );
 
 export const RespondRequest = Type.Object(
   {
-    response: prose("The person's answer."),
+    response: Type.String({ maxLength: 16_384, description: "The person's answer; the trail keeps it." }),
     responded_by: name('Who answers.'),
     notes: Type.Optional(prose('What else there is to say.')),
   },

@@ -23,6 +23,8 @@ export interface PacketServiceParts {
 export interface CreateOptions {
   readonly agentId?: string | undefined;
   readonly idempotency?: Idempotency | undefined;
+  /** The size of the request, in bytes. */
+  readonly size?: number | undefined;
 }
 
 /** The answer to a creating request: new, or the same as the first time. */
@@ -42,6 +44,9 @@ type ItemFault = Record<string, unknown> & { error: string; code: string };
 /** How far a packet may outgrow its tier's body size by what the service itself adds to it, in bytes. */
 const ownBytes = 4096;
 
+/** Once an answer to a batch has so many characters, no more packets are taken into it: they would all be in memory. */
+const maxAnswerLength = 16 * 1024 * 1024;
+
 /** What a caller may ask for of packets: one unit of work each. */
 export function createPacketService({ store, clock, newId, limits, onCreated }: PacketServiceParts) {
   const capOf = (caller: Caller) => dailyCap(caller.handoffs_per_day, limits[caller.tenant_tier]);
@@ -49,7 +54,7 @@ export function createPacketService({ store, clock, newId, limits, onCreated }: 
   /** Creates packets and says what to answer, or repeats what was answered under the same idempotency key. */
   async function createUnder(
     caller: Caller,
-    { idempotency }: CreateOptions,
+    { idempotency, size = 0 }: CreateOptions,
     parents: readonly string[],
     make: (desk: Desk, take: () => void, now: Date) => Omit<Remembered, 'fingerprint'> & { body: string },
   ): Promise<Made> {
@@ -60,6 +65,7 @@ export function createPacketService({ store, clock, newId, limits, onCreated }: 
     let taken = 0;
     const made = await store.of(caller.tenant_number).commit<Made>({
       packets: parents,
+      weight: size,
       idempotencyKey: idempotency?.key,
       ...(capped ? { cappedDay: day } : {}),
       work(desk) {
@@ -129,6 +135,7 @@ export function createPacketService({ store, clock, newId, limits, onCreated }: 
     return store.of(caller.tenant_number).commit({
       packets: [id],
       whole: needsWhole(command),
+      weight: needsWhole(command) ? limits[caller.tenant_tier].packetBytes : 0,
       work: (desk) => changeAt(desk, caller, id, command, ifMatch, now),
     });
   }
@@ -142,10 +149,14 @@ export function createPacketService({ store, clock, newId, limits, onCreated }: 
       work(desk) {
         const changed: string[] = [];
         const errors: ItemFault[] = [];
+        let length = 0;
         for (const id of ids) {
           try {
+            if (length > maxAnswerLength) throw answerFull();
             // An id that is none was not looked up, and is not found.
-            changed.push(changeAt(desk, caller, id.toLowerCase(), command, undefined, now).packet);
+            const { packet } = changeAt(desk, caller, id.toLowerCase(), command, undefined, now);
+            changed.push(packet);
+            length += packet.length;
           } catch (error) {
             errors.push({ packet_id: id, ...itemFault(error) });
           }
@@ -253,6 +264,8 @@ export function createPacketService({ store, clock, newId, limits, onCreated }: 
 export type PacketService = ReturnType<typeof createPacketService>;
 
 const unknownParent = () => invalid('parent_packet_id', 'parent_packet_id names no packet of this tenant.');
+
+const answerFull = () => new ServiceError('PAYLOAD_TOO_LARGE', 'The answer to this batch is full: name this packet in another one.');
 
 function capReached(cap: number, now: Date): LimitReached {
   const seconds = secondsToMidnight(now);

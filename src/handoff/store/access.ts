@@ -97,8 +97,9 @@ export function createAccessStore(database: Database<Tables>) {
       .where('revoked_at', 'is', null)
       .where('deleted_at', 'is', null),
   );
-  const version = database.query<Record<string, never>, { value: number }>((db) =>
-    db.selectFrom('versions').select('value').where('name', '=', 'access'),
+  const version = database.query<Record<string, never>, { value: number }>(
+    (db) => db.selectFrom('versions').select('value').where('name', '=', 'access'),
+    { quick: true },
   );
 
   return {
@@ -170,7 +171,7 @@ export function createAccessStore(database: Database<Tables>) {
       // Two requests under one idempotency key may be for two tenants, whose locks do not keep them apart: the one that
       // comes second finds at its next attempt what the first has written.
       return add().catch((error: unknown) => {
-        if (database.isDuplicate(error)) return add();
+        if (database.isDuplicate(error) || database.isOvertaken(error)) return add();
         throw error;
       });
     },

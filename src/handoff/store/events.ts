@@ -28,16 +28,28 @@ const columns = ['id', 'packet_id', 'event_type', 'actor', 'resource', 'details'
 /** The most events of one packet that its history shows: the latest. */
 const maxHistory = 10_000;
 
+/** The most bytes of details that it shows. */
+const maxHistoryBytes = 16 * 1024 * 1024;
+
 /** Reading the trail: what happened to a packet, and the tenant's audit log, which is the same rows. */
 export function createEventReads(database: Database<Tables>) {
-  const ofPacket = database.query<{ tenant: number; packet_id: string; limit: number }, EventRow>((db, { tenant, packet_id, limit }) =>
-    db
-      .selectFrom('events')
-      .select(columns)
-      .where('tenant', '=', tenant)
-      .where('packet_id', '=', packet_id)
-      .orderBy('seq', 'desc')
-      .limit(bound(limit)),
+  const ofPacket = database.query<{ tenant: number; packet_id: string; limit: number }, EventRow & { length: number }>(
+    (db, { tenant, packet_id, limit }) =>
+      db
+        .selectFrom((inner) =>
+          inner
+            .selectFrom('events')
+            .select([...columns, 'seq'])
+            .select(sql<number>`sum(octet_length(details)) over (order by seq desc)`.as('length'))
+            .where('tenant', '=', tenant)
+            .where('packet_id', '=', packet_id)
+            .orderBy('seq', 'desc')
+            .limit(bound(limit))
+            .as('latest'),
+        )
+        .select([...columns, 'length'])
+        .where('length', '<=', sql.lit(maxHistoryBytes))
+        .orderBy('seq', 'desc'),
   );
   const count = database.query<{ tenant: number }, { value: number }>((db, { tenant }) =>
     db.selectFrom('counters').select('value').where('tenant', '=', tenant).where('name', '=', 'events'),

@@ -1,3 +1,4 @@
+import { nextTurn } from '../../kit/awaitable.ts';
 import { conflict } from '../../kit/errors.ts';
 import type { NewId } from '../../kit/id.ts';
 import { readJson } from '../../kit/json.ts';
@@ -35,6 +36,8 @@ export interface Unit<T> {
   readonly packets?: readonly string[];
   /** Whether the packets are wanted with their content. Else they come in short, and their content is not parsed. */
   readonly whole?: boolean;
+  /** About how many characters it reads and writes, where it may be many. */
+  readonly weight?: number;
   /** The UTC day whose count of packets is capped, and so locked. */
   readonly cappedDay?: string;
   readonly idempotencyKey?: string | undefined;
@@ -71,9 +74,13 @@ interface TenantUnit {
 /** Carries out units of work in groups. */
 export function createUnits(database: Database<Tables>, newId: NewId) {
   const groups = createGroups<Tables, TenantUnit>(database, async (session, units) => {
-    const found = await find(session, units);
-    const outcomes = units.map((unit) => carryOut(unit, found.get(unit.tenant)!, newId));
-    await flush(session, new Map([...found].map(([tenant, { writes }]) => [tenant, writes])));
+    const outcomes: Outcome<unknown>[] = [];
+    for (const part of partsOfGroup(units)) {
+      if (outcomes.length > 0) await nextTurn();
+      const found = await find(session, part);
+      outcomes.push(...part.map((unit) => carryOut(unit, found.get(unit.tenant)!, newId)));
+      await flush(session, new Map([...found].map(([tenant, { writes }]) => [tenant, writes])));
+    }
     return outcomes;
   });
   return {
@@ -82,6 +89,23 @@ export function createUnits(database: Database<Tables>, newId: NewId) {
     },
     waiting: groups.waiting,
   };
+}
+
+/** The most characters that units carried out in one go read and write, unless one alone has more. */
+const maxPartWeight = 2_000_000;
+
+/** The units of a group in parts, between which others get their turn; most groups are one. */
+function* partsOfGroup(units: readonly TenantUnit[]): Generator<readonly TenantUnit[]> {
+  let first = 0;
+  let weight = 0;
+  for (const [index, { unit }] of units.entries()) {
+    weight += unit.weight ?? 0;
+    if (weight <= maxPartWeight || index === first) continue;
+    yield units.slice(first, index);
+    first = index;
+    weight = unit.weight ?? 0;
+  }
+  yield units.slice(first);
 }
 
 /** What a group found of a tenant, as it stands after each of its units; and what the tenant is to have written. */

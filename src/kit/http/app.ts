@@ -1,4 +1,4 @@
-import type { AddressInfo } from 'node:net';
+import type { AddressInfo, Socket } from 'node:net';
 import fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify';
 import type { Logger } from 'pino';
 
@@ -55,13 +55,20 @@ export function createApp({ logger, onAnswered, onLimited, isUnavailable }: AppP
     // A sender that trickles headers or body is cut off; answers and streams are not touched by these.
     http: { headersTimeout: 15_000, connectionsCheckingInterval: 5_000, requireHostHeader: false },
     requestTimeout: 60_000,
+    // Who neither sends nor takes what was sent: answers that nobody reads must not stay in memory.
+    connectionTimeout: 60_000,
     keepAliveTimeout: 72_000,
     forceCloseConnections: 'idle',
     return503OnClosing: false,
     // No path parameter is longer than all headers may be: a long one is an unknown id like any other.
     routerOptions: { ignoreTrailingSlash: false, maxParamLength: 16_384 },
     onProtoPoisoning: 'error',
-    clientErrorHandler: answerClientError,
+    clientErrorHandler(error, socket) {
+      const status = answerClientError(error, socket as Socket);
+      if (status === undefined) return;
+      onAnswered('unknown', 'unknown', status, 0);
+      logger.info({ route: 'unknown', status }, 'request');
+    },
     frameworkErrors: (error, request, reply) => void sendError(reply as never, request as never, translate(error)),
   });
 
@@ -73,6 +80,9 @@ export function createApp({ logger, onAnswered, onLimited, isUnavailable }: AppP
     done();
   });
 
+  // Nothing but 100-continue is expected of anybody; a server may pass over the rest (RFC 9110, 10.1.1).
+  app.server.on('checkExpectation', (request, response) => void app.server.emit('request', request, response));
+
   app.decorateRequest('notes', null as never);
   app.addHook('onRequest', (request, _reply, done) => {
     request.notes = new RequestNotes();
@@ -80,8 +90,11 @@ export function createApp({ logger, onAnswered, onLimited, isUnavailable }: AppP
     if (request.headers.host === undefined && request.raw.httpVersion === '1.1') done(noHost());
     else done();
   });
+  app.addHook('onSend', (_request, reply, payload, done) => {
+    if (stopping) reply.header('connection', 'close');
+    done(null, payload);
+  });
   app.addHook('onResponse', (request, reply, done) => {
-    if (stopping) request.socket.end();
     const ms = reply.elapsedTime;
     const { method, id } = request;
     const { statusCode } = reply;
@@ -160,21 +173,25 @@ function frameworkError(error: unknown): ServiceError | undefined {
   return new ServiceError(code, sentences[code] ?? 'The request was refused.');
 }
 
-/** What Node itself refuses before there is a request: a broken request line, headers too large or too slow. */
-function answerClientError(error: NodeJS.ErrnoException, socket: NodeJS.Socket & { destroyed?: boolean }): void {
-  const late = error.code === 'ERR_HTTP_REQUEST_TIMEOUT';
-  const large = error.code === 'HPE_HEADER_OVERFLOW';
+/**
+ * Answers what Node itself refuses before there is a request: a broken request line, headers too large or too slow.
+ * @returns the status; undefined when nobody is there to be answered
+ */
+function answerClientError({ code }: NodeJS.ErrnoException, socket: Socket): number | undefined {
+  if (socket.destroyed || !socket.writable) return undefined;
+  const late = code === 'ERR_HTTP_REQUEST_TIMEOUT';
+  const large = code === 'HPE_HEADER_OVERFLOW';
   const [status, detail] = late
     ? ['408 Request Timeout', 'The request took too long to arrive.']
     : large
       ? ['431 Request Header Fields Too Large', 'The headers are too large.']
       : ['400 Bad Request', 'This is not a valid HTTP request.'];
-  const body = JSON.stringify({ detail, code: 'VALIDATION_ERROR', field: null, status_code: Number(status.slice(0, 3)) });
-  const stream = socket as unknown as import('node:net').Socket;
-  if (stream.destroyed || !stream.writable) return;
-  stream.end(
+  const status_code = Number(status.slice(0, 3));
+  const body = JSON.stringify({ detail, code: 'VALIDATION_ERROR', field: null, status_code });
+  socket.end(
     `HTTP/1.1 ${status}\r\nContent-Type: application/json; charset=utf-8\r\nContent-Length: ${Buffer.byteLength(body)}\r\nConnection: close\r\n\r\n${body}`,
   );
+  return status_code;
 }
 
 /** Starts listening and gives the address to print: port 0 has become a real port, a wildcard the loopback. */

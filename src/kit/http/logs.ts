@@ -23,6 +23,11 @@ export interface LogOutput extends DestinationStream {
 export function standardOutput(): LogOutput {
   // It could gather lines by itself, but counts all that have gathered anew at every line: this is to write at once.
   const output = pino.destination({ dest: 1, sync: false, minLength: 1, maxLength: maxWaiting });
+  // A full disk, or a terminal that is gone: the lines wait, within their bound, for a write that succeeds. Until one does,
+  // nothing waits for them: at the exit it would be for ever.
+  const { flushSync } = output;
+  output.on('error', () => void Object.assign(output, { flushSync: () => undefined }));
+  output.on('write', () => void Object.assign(output, { flushSync }));
   let lines = '';
   const pass = () => {
     if (lines !== '') output.write(lines);

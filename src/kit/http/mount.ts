@@ -1,4 +1,4 @@
-import type { IncomingMessage } from 'node:http';
+import type { IncomingHttpHeaders, IncomingMessage } from 'node:http';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import Type, { type TSchema } from 'typebox';
 
@@ -91,7 +91,7 @@ export function createMount<Context>({ app, prefixes, admit, admitStray, bodyLim
       done(null);
     };
     try {
-      requireJson(request.headers['content-type']);
+      requireJson(request.headers);
     } catch (fault) {
       return refuse(fault);
     }
@@ -234,7 +234,9 @@ function single(query: Record<string, unknown>): Record<string, unknown> {
   return query;
 }
 
-function requireJson(header: string | undefined): void {
+function requireJson({ 'content-type': header, 'content-encoding': encoding }: IncomingHttpHeaders): void {
+  if (encoding !== undefined && encoding.trim().toLowerCase() !== 'identity')
+    throw new ServiceError('UNSUPPORTED_MEDIA_TYPE', 'The body must not be compressed: Content-Encoding is not taken.');
   if (header === 'application/json') return;
   const [type = '', ...parameters] = (header ?? '').split(';').map((part) => part.trim().toLowerCase());
   const charset = parameters.find((parameter) => parameter.startsWith('charset='));

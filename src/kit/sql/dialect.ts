@@ -63,8 +63,14 @@ export interface Database<Tables> {
   readonly reads: Kysely<Tables>;
   /** Reads that may take long (ranking, counting, deep offsets): off this thread on SQLite. */
   readonly longReads: Kysely<Tables>;
-  /** A query compiled once. A `long` one takes none of the connections of short ones, where there are several (PostgreSQL). */
-  query<Params extends Row, Result>(build: Build<Tables, Params, Result>, options?: { long?: boolean }): Query<Params, Result>;
+  /**
+   * A query compiled once. On PostgreSQL a `long` one takes none of the connections of short ones, and a `quick` one fails
+   * after three seconds.
+   */
+  query<Params extends Row, Result>(
+    build: Build<Tables, Params, Result>,
+    options?: { long?: boolean; quick?: boolean },
+  ): Query<Params, Result>;
   /**
    * Begins a view that the reads of this turn of the event loop share, where that saves something. It ends with the
    * turn and before each commit of this program, so that who was answered finds what was answered. What another

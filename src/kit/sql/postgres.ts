@@ -12,6 +12,9 @@ const longPoolSize = 4;
 /** Longer than any statement of ours takes; a database that hangs must not hang its callers. */
 const statementTimeoutMs = 30_000;
 
+/** How long what every request asks may take: a database that hangs is found out soon. */
+const quickTimeoutMs = 3_000;
+
 /** What `bigint` arrives as: a number, since no counter of ours passes 2^53. */
 const types = {
   getTypeParser: (oid: number, format?: 'text' | 'binary') => (oid === 20 ? Number : pg.types.getTypeParser(oid, format as 'text')),
@@ -39,10 +42,12 @@ export function openPostgres<Tables>(url: string): Database<Tables> {
     name: 'postgres',
     reads: kysely,
     longReads,
-    query(build, { long = false } = {}) {
+    query(build, { long = false, quick = false } = {}) {
       const { sql, bind } = compileOnce(kysely, build);
       const name = nameOf(names, sql);
-      const run = async (values: unknown[]) => (await (long ? longPool : pool).query({ name, text: sql, values })).rows as never[];
+      const timeout = quick ? { query_timeout: quickTimeoutMs } : {};
+      const run = async (values: unknown[]) =>
+        (await (long ? longPool : pool).query({ name, text: sql, values, ...timeout })).rows as never[];
       return {
         all: (params) => run(bind(params)),
         first: async (params) => (await run(bind(params)))[0],
@@ -55,7 +60,7 @@ export function openPostgres<Tables>(url: string): Database<Tables> {
     session: (work, { remakeable = false } = {}) => writer.session(work, remakeable),
     turn: (work) => work(),
     async ping() {
-      await pool.query('select 1');
+      await pool.query({ text: 'select 1', query_timeout: quickTimeoutMs } as pg.QueryConfig);
     },
     waiting: () => writer.waiting(),
     isDuplicate: (error) => sqlState(error) === '23505',
@@ -94,10 +99,10 @@ function sqlState(error: unknown): string {
 
 function isUnavailable(error: unknown): boolean {
   const code = sqlState(error);
-  // Class 08 connection, 53 resources, 57P server going down, 25006 read-only standby, 57014 timed out; then every error
-  // of the system, of a socket or of TLS, since any of them may hide whether a commit happened; and pg's, which have no
-  // code at all.
-  if (/^(08|53)/.test(code) || ['57P01', '57P02', '57P03', '25006', '57014'].includes(code)) return true;
+  // Class 08 connection, 28 login, 53 resources, 57P server going down, 58 its system, 25006 read-only standby, 25P03 and
+  // 57014 timed out, 3D000 no such database, 55P03 locked; then every error of the system, of a socket or of TLS, since
+  // any of them may hide whether a commit happened; and pg's, which have no code at all.
+  if (/^(08|28|53|57P|58)/.test(code) || ['25006', '25P03', '3D000', '55P03', '57014'].includes(code)) return true;
   if (/^(E[A-Z][A-Z_]{2,}|ERR_(SOCKET|SSL|STREAM|TLS)_\w+)$/.test(code)) return true;
   return (
     error instanceof Error &&

@@ -13,8 +13,11 @@ import {
   SqliteQueryCompiler,
 } from 'kysely';
 
-import type { Awaitable } from '../awaitable.ts';
+import { type Awaitable, pauseFor } from '../awaitable.ts';
 import { compileOnce, type Database, type Row, type Session, Turns, type Values } from './dialect.ts';
+
+/** SQLite's code for a file that another connection is writing to. */
+const busy = 5;
 
 /** How many answers a view keeps for those who ask the same. */
 const maxKnown = 100;
@@ -151,6 +154,8 @@ export function openSqlite<Tables>(url: string, { executeElsewhere }: SqlitePart
   if (!inMemory) mkdirSync(dirname(path), { recursive: true });
 
   const writer = new SqliteConnection(path);
+  // From here on whoever waits for another program's write does so in `begin`, and not in the event loop's time.
+  writer.exec('pragma busy_timeout = 0');
   const reader = inMemory ? writer : new SqliteConnection(path, { readOnly: true });
   const turns = new Turns();
 
@@ -165,7 +170,7 @@ export function openSqlite<Tables>(url: string, { executeElsewhere }: SqlitePart
     return turns.take(async () => {
       if (remakeable) writer.exec('pragma synchronous = normal');
       try {
-        writer.exec('begin immediate');
+        await begin(writer);
         const result = await work();
         // An open view would keep the checkpoint from emptying the WAL, and this commit from those who read next.
         if (!inMemory) view.close();
@@ -212,7 +217,14 @@ export function openSqlite<Tables>(url: string, { executeElsewhere }: SqlitePart
     session: (work, { remakeable } = {}) => inTransaction(() => work(sqliteSession(writer)), remakeable),
     turn: (work) => turns.take(work),
     async ping() {
-      reader.all('select 1', []);
+      if (inMemory) return;
+      // What is in the caches tells nothing of the file, so it is opened anew.
+      const fresh = new SqliteConnection(path, { readOnly: true });
+      try {
+        fresh.all('select count(*) from sqlite_schema', []);
+      } finally {
+        fresh.close();
+      }
     },
     waiting: () => turns.waiting,
     // Whoever writes holds the whole database from the beginning of its transaction.
@@ -238,7 +250,14 @@ function createView(connection: SqliteConnection): { begin(): void; share<T>(nam
   const known = new Map<string, unknown>();
   function close(): void {
     // SQLite may have ended the transaction by itself, after a failed read.
-    if (open && connection.isInTransaction) connection.run('commit', []);
+    if (open && connection.isInTransaction) {
+      try {
+        connection.run('commit', []);
+      } catch {
+        // Nothing was written. What a damaged page does to a read, its reader is told; others go on.
+        rollBack(connection);
+      }
+    }
     open = false;
     known.clear();
   }
@@ -258,6 +277,23 @@ function createView(connection: SqliteConnection): { begin(): void; share<T>(nam
     },
     close,
   };
+}
+
+/** How long another program's write is waited for, try by try, in milliseconds: five seconds in all. */
+const pauses = [1, 2, 5, 10, 15, 20, 25, 25, 25, ...Array<number>(98).fill(50)];
+
+/** Begins a transaction that writes. */
+async function begin(connection: SqliteConnection): Promise<void> {
+  for (const pause of pauses) {
+    try {
+      connection.exec('begin immediate');
+      return;
+    } catch (error) {
+      if ((errorNumber(error) & 0xff) !== busy) throw error;
+    }
+    await pauseFor(pause);
+  }
+  connection.exec('begin immediate');
 }
 
 function rowOf(names: readonly string[], values: Values): Row {

@@ -454,6 +454,8 @@ for (const store of stores) {
       for (const type of wrong) {
         assertRefused(await service.call('POST', '/packets', { raw, headers: { 'content-type': type } }), 415, null);
       }
+      for (const encoding of ['gzip', 'br', 'identity, gzip'])
+        assertRefused(await service.call('POST', '/packets', { raw, headers: { 'content-encoding': encoding } }), 415, null);
       assert.deepEqual(await footprint(service), before);
       for (const type of [
         'application/json',

@@ -44,6 +44,37 @@ for (const store of stores) {
       assert.deepEqual(await listed(false), [none, optional]);
     });
 
+    test('what is repeated in answers and in the trail is short: a framework of 1,024 characters, an answer of 16,384', async (t) => {
+      const service = await startService(t, { store });
+      const { id } = await createPacket(service);
+      const claim = (framework: string) => service.call('POST', `/packets/${id}/claim`, { body: { agent_id: 'a', framework } });
+      const long = await claim('x'.repeat(1025));
+      assert.deepEqual([long.status, long.body.field], [400, 'framework']);
+      assert.equal((await claim('x'.repeat(1024))).status, 200);
+      const { id: asked } = await packetIn(service, 'awaiting_human');
+      const respond = (response: string) => service.call('POST', `/packets/${asked}/respond`, { body: { response, responded_by: 'dana' } });
+      const wordy = await respond('x'.repeat(16_385));
+      assert.deepEqual([wordy.status, wordy.body.field], [400, 'response']);
+      assert.equal((await respond('x'.repeat(16_384))).status, 200);
+    });
+
+    test('the answer to a batch ends at 16 Mi characters: what no longer fits is not changed, and is said', async (t) => {
+      const service = await startService(t, { store });
+      const large = { context: { summary: 'x'.repeat(1_000_000) } };
+      const ids: string[] = [];
+      for (let count = 0; count < 19; count += 1) ids.push((await createPacket(service, large)).id);
+      const first = await service.call('POST', '/packets/batch/claim', { body: { packet_ids: ids, agent_id: 'a' } });
+      assert.equal(first.status, 200);
+      assert.equal(first.body.claimed.length, 17);
+      assert.deepEqual(
+        first.body.errors.map(({ packet_id, code }: { packet_id: string; code: string }) => [packet_id, code]),
+        ids.slice(17).map((id) => [id, 'PAYLOAD_TOO_LARGE']),
+      );
+      assert.equal(await totalOf(service, '/packets?status=created'), 2);
+      const rest = await service.call('POST', '/packets/batch/claim', { body: { packet_ids: ids.slice(17), agent_id: 'a' } });
+      assert.equal(rest.body.claimed.length, 2);
+    });
+
     test('an action that moves from pending to completed or failed keeps its description', async (t) => {
       const service = await startService(t, { store });
       const pending = ['a1', 'a2'].map((id) => ({ id, description: `Do ${id}`, assignee: 'resolver' }));

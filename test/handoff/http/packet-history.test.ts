@@ -1,5 +1,8 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
+import { sql } from 'kysely';
+
+import { openDatabase } from '../../../src/kit/sql/database.ts';
 
 import { claimant, happenings, historyOf, packetIn, question, refusal, unknownId } from '../../support/life.ts';
 import { createPacket, newTenant, packetRequest, startService } from '../../support/service.ts';
@@ -137,6 +140,40 @@ for (const store of stores) {
         history.toReversed(),
       );
       assert.equal((await service.call('GET', `/audit?packet_id=${id}`)).body.total, 0);
+    });
+
+    test('shows the latest 10,000 events, and of them those that have 16 MiB of details in all', async (t) => {
+      // In memory nobody else can write.
+      if (store.name === 'SQLite in memory') return;
+      const { url, drop } = await store.open();
+      t.after(drop);
+      const service = await startService({ after: (stop) => t.after(stop as () => Promise<void>) }, { databaseUrl: url });
+      const { id } = await createPacket(service);
+      const database = openDatabase<Record<string, never>>(url);
+      const details = JSON.stringify({ text: 'x'.repeat(1_000_000) });
+      await database.transaction(async (tx) => {
+        for (let count = 0; count < 20; count += 1)
+          await sql`insert into events (id, tenant, packet_id, event_type, actor, resource, details, timestamp)
+            select ${`e${count}`}, tenant, packet_id, ${`large ${count}`}, actor, resource, ${details}, timestamp from events where event_type = 'created'`.execute(
+            tx,
+          );
+      });
+      const { id: busy } = await createPacket(service);
+      await database.transaction((tx) =>
+        sql`with recursive numbers (number) as (select 1 union all select number + 1 from numbers where number < 10005)
+          insert into events (id, tenant, packet_id, event_type, actor, resource, details, timestamp)
+          select 'n' || number, tenant, packet_id, 'small', actor, resource, '{}', timestamp
+          from events cross join numbers where packet_id = ${busy} order by number`.execute(tx),
+      );
+      await database.close();
+      const many = (await service.call('GET', `/packets/${busy}/history`)).body.events;
+      assert.deepEqual([many.length, many[0].event_type], [10_000, 'small']);
+      const { status, body } = await service.call('GET', `/packets/${id}/history`);
+      assert.equal(status, 200);
+      assert.deepEqual(
+        body.events.map(({ event_type }: { event_type: string }) => event_type),
+        Array.from({ length: 16 }, (_, index) => `large ${index + 4}`),
+      );
     });
 
     test('each packet has its own', async (t) => {

@@ -5,6 +5,7 @@ import { describe, type TestContext, test } from 'node:test';
 import packageJson from '../../../package.json' with { type: 'json' };
 import { apiPrefix, routes } from '../../../src/handoff/model/api.ts';
 import { adminKey, createPacket, newTenant, packetRequest, startService, type TestService } from '../../support/service.ts';
+import { sendRaw } from '../../support/socket.ts';
 import { openPostgresDatabase, stores } from '../../support/stores.ts';
 
 const unknownId = '0197b5a6-8c3e-7f01-9a2b-3c4d5e6f7a8b';
@@ -242,6 +243,27 @@ describe('/ready', () => {
     gate.open();
     assert.equal((await atRoot(service, 'GET', '/ready')).status, 200);
     assert.equal((await service.call('POST', '/packets', { body: packetRequest() })).status, 201);
+  });
+});
+
+describe('What is no request', () => {
+  test('is answered, and told of in the log and the metrics', async (t) => {
+    const service = await startService(t);
+    const address = await service.handoff.start();
+    const told = service.logged('"status":431');
+    assert.equal((await sendRaw(address, 'nonsense\r\n\r\n')).status, 400);
+    assert.equal((await sendRaw(address, `GET / HTTP/1.1\r\nHost: x\r\nX-Long: ${'x'.repeat(100_000)}\r\n\r\n`)).status, 431);
+    await told;
+    const samples = await readMetrics(service);
+    for (const status of [400, 431])
+      assert.equal(samples.get(`service_requests_total{method="unknown",endpoint="unknown",status="${status}"}`), 1);
+  });
+
+  test('an expectation that is not known is passed over', async (t) => {
+    const service = await startService(t);
+    const address = await service.handoff.start();
+    const answer = await sendRaw(address, 'GET /health HTTP/1.1\r\nHost: x\r\nExpect: more\r\nConnection: close\r\n\r\n');
+    assert.deepEqual([answer.status, answer.body], [200, { status: 'ok' }]);
   });
 });
 
