@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { type ChildProcess, spawn } from 'node:child_process';
-import { existsSync, mkdtempSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdtempSync, rmSync, statSync, utimesSync, writeFileSync } from 'node:fs';
 import { request } from 'node:http';
 import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
@@ -363,6 +363,19 @@ describe('service-cli serve', { concurrency: 3 }, () => {
 });
 
 describe('service-cli', () => {
+  test('--reload starts it anew when a source file changes', async (t) => {
+    const settings = { SERVICE_ADMIN_KEY: adminKey, SERVICE_LOG_LEVEL: 'error' };
+    const { running, address } = await serve(t, newFolder(t), settings, ['--reload']);
+    const starts = () => running.stdout().filter((line) => line.startsWith('handoff listening on ')).length;
+    const source = fileURLToPath(new URL('../../src/handoff/serve.ts', import.meta.url));
+    // What is watched was told of before the program listened; by now it was heard.
+    for (let count = 0; count < 5; count += 1) assert.equal((await call(address, 'GET', '/health', adminKey)).status, 200);
+    utimesSync(source, new Date(), new Date());
+    for (let lines = 2; starts() < 2; lines += 1) await running.lines(lines);
+    running.child.kill('SIGTERM');
+    await running.ended;
+  });
+
   test('--version tells the version, --help names the commands', async (t) => {
     const folder = newFolder(t);
     const version = run(t, folder, ['--version']);

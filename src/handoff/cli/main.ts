@@ -11,7 +11,12 @@ export function createProgram(): Command {
     .option('--host <host>', 'the address to listen on (default 0.0.0.0)')
     .option('--port <port>', 'the port to listen on; 0 picks a free one (default 8080)')
     .option('--config <file>', 'a TOML file of settings')
-    .action(async (flags: { host?: string; port?: string; config?: string }) => {
+    .option('--reload', 'start anew whenever a source file changes; for development')
+    .action(async ({ reload, ...flags }: { host?: string; port?: string; config?: string; reload?: true }) => {
+      if (reload) {
+        const { runReloading } = await import('./reload.ts');
+        return runReloading(['serve', ...Object.entries(flags).flatMap(([name, value]) => [`--${name}`, value])]);
+      }
       const { serveHandoff } = await import('../serve.ts');
       await serveHandoff(flags, process.env);
     });

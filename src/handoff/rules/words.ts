@@ -200,6 +200,9 @@ export function phrasesOf(query: string): string[][] {
 const before = 40;
 const length = 160;
 
+/** How much of one text is looked through for a snippet, in characters: about what of it is indexed. */
+const maxSeen = 256 * 1024;
+
 /** The surroundings of the first place where a phrase stands in the texts; the beginning of the summary when none does. */
 export function snippetOf(texts: readonly string[], phrases: readonly (readonly string[])[]): string {
   for (const text of texts) {
@@ -211,7 +214,8 @@ export function snippetOf(texts: readonly string[], phrases: readonly (readonly 
 
 /** The surroundings, as they were written, of the first place where a phrase stands in the text; undefined when none does. */
 export function snippetIn(text: string, phrases: readonly (readonly string[])[]): string | undefined {
-  const at = plain.test(text) ? placeInPlain(text, phrases) : placeIn(text, phrases);
+  const seen = text.length > maxSeen ? text.slice(0, maxSeen) : text;
+  const at = plain.test(seen) ? placeInPlain(seen, phrases) : placeIn(seen, phrases);
   if (at === undefined) return undefined;
   const start = Math.max(0, at - before);
   const end = Math.min(text.length, start + length);

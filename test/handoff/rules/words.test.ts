@@ -264,6 +264,14 @@ describe('a snippet', () => {
     assert.equal(snippetOf([], [['absent']]), '');
   });
 
+  test('is looked for in the first 262,144 characters of a text', () => {
+    for (const accent of ['', ' é ']) {
+      const late = (length: number) => `${'x'.repeat(length - accent.length - 5)}${accent} word`;
+      assert.match(snippetOf(['Summary', late(262_144)], [['word']]), /word$/);
+      assert.equal(snippetOf(['Summary', late(262_145)], [['word']]), 'Summary');
+    }
+  });
+
   test('makes one line of many and never cuts a character in two', () => {
     assert.equal(snippetOf(['one\n\n\ttwo'], [['two']]), 'one two');
     for (const shift of [0, 1]) {
