@@ -144,6 +144,10 @@ const filters: [query: string, expected: string][] = [
   ['status=created,claimed&tags=red,blue', 'i h b'],
   ['source_agent=beta&priority=high&tags=red', 'f'],
   ['hitl_required=true&status=awaiting_human', 'd'],
+  ['status=created&priority=low', 'a'],
+  ['status=created&hitl_required=true', 'h'],
+  ['priority=normal&hitl_required=true', 'h'],
+  ['priority=normal&hitl_required=false', 'e b'],
   ['hitl_required=false&tags=red', 'i f b a'],
   [`tags=red&created_after=${minute('31:00')}&created_before=${minute('37:00')}`, 'h f d b'],
   [`status=created&created_before=${minute('37:00')}`, 'h a'],
@@ -460,6 +464,18 @@ for (const store of stores) {
       }
     });
 
+    test('a page of more packets than are read at once goes on without a gap, behind an offset and a cursor too', async (t) => {
+      const service = await startService(t, { store, settings: { SERVICE_BATCH_MAX: '500' } });
+      const packets = Array.from({ length: 230 }, (_, index) => named(`${index}`));
+      assert.equal((await service.call('POST', '/packets/batch', { body: { packets } })).status, 201);
+      const order = packets.map((_, index) => `${229 - index}`);
+      for (const view of ['', '&view=full']) {
+        const page = await list(service, `limit=120&offset=7${view}`);
+        assert.equal(names(page), order.slice(7, 127).join(' '));
+        assert.equal(names(await list(service, `limit=200&cursor=${page.next_cursor}${view}`)), order.slice(127).join(' '));
+      }
+    });
+
     test('total stays exact through create, claim, update, delete, removal and batch', async (t) => {
       const service = await startService(t, { store });
       const totals = async () => {
@@ -513,6 +529,28 @@ for (const store of stores) {
       );
       const wanted = [...asked.map(([, found]) => found), 'Übergabe 日本 🙂'];
       assert.deepEqual(all, Array.from({ length: 20 }, () => wanted).flat());
+    });
+
+    test('many who ask at once for one list each get their own page of it, in the view they asked for', async (t) => {
+      const service = await startService(t, { store });
+      await seed(service);
+      const { next_cursor } = await list(service, 'limit=2');
+      const { next_cursor: further } = await list(service, `limit=2&cursor=${next_cursor}`);
+      const asked = [
+        ['limit=2', 'i h', false],
+        ['limit=2&view=full', 'i h', true],
+        [`limit=2&cursor=${next_cursor}`, 'g f', false],
+        [`limit=2&cursor=${further}`, 'e d', false],
+      ] as const;
+      const all = await Promise.all(
+        Array.from({ length: 20 }, () =>
+          asked.map(async ([query]) => {
+            const page = await list(service, query);
+            return [query, names(page), 'decisions' in page.packets[0]!];
+          }),
+        ).flat(),
+      );
+      assert.deepEqual(all, Array.from({ length: 20 }, () => asked).flat());
     });
 
     test('who asks again once a packet is created finds it, however many are asking', async (t) => {
