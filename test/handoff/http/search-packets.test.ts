@@ -37,6 +37,8 @@ async function found(service: TestService, q: string, more = ''): Promise<string
   return summaries.sort().join(' | ');
 }
 
+const idsOf = (packets: readonly { id: string }[]) => packets.map(({ id }) => id);
+
 /** Texts that mean something to a search engine, a database or a parser, and nothing to a searcher. */
 const range = (count: number) => Array.from({ length: count }, (_, index) => index);
 
@@ -358,10 +360,13 @@ for (const store of stores) {
         for (let offset = 0; offset < total + 7; offset += 7) {
           const page = await search(service, 'needle', `${filter}&limit=7&offset=${offset}`);
           assert.deepEqual([page.total, page.limit, page.offset, page.next_cursor], [total, 7, offset, null], filter);
-          seen.push(...page.packets.map(({ id }: { id: string }) => id));
+          seen.push(...idsOf(page.packets));
         }
         assert.equal(seen.length, total, filter);
         assert.equal(new Set(seen).size, total, filter);
+        // Those that match equally well have one order as well, however many are asked for.
+        const whole = await search(service, 'needle', `${filter}&limit=200`);
+        assert.deepEqual(seen, idsOf(whole.packets), filter);
       }
     });
 
