@@ -134,6 +134,7 @@ const filters: [query: string, expected: string][] = [
   [`created_after=${minute('34:00')}&created_before=${minute('34:00')}`, 'e'],
   [`created_after=${minute('35:00')}&created_before=${minute('34:00')}`, ''],
   ['created_after=2026-03-01T11:04:00%2B01:30', 'i h g f e'],
+  ['created_after=2026-03-01T11:04:00%2B0130', 'i h g f e'],
   ['created_after=2026-03-01', 'i h g f e d c b a'],
   ['created_before=2026-03-01', ''],
   ['created_before=9999-12-31', 'i h g f e d c b a'],
@@ -431,6 +432,8 @@ for (const store of stores) {
       const foreign = await service.call('GET', `/packets?tags=red&cursor=${cursor}`, { key: other.key });
       assert.equal(foreign.status, 400);
       assert.equal(foreign.body.field, 'cursor');
+      const several = (await list(service, 'limit=2&status=created,claimed&tags=red,red')).next_cursor!;
+      assert.equal((await list(service, `limit=2&status=claimed,created&tags=red&cursor=${several}`)).packets.length, 2);
       // The page's size and view are no filters.
       assert.equal((await list(service, `tags=red&limit=1&view=full&cursor=${cursor}`)).packets.length, 1);
     });
