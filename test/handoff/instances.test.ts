@@ -287,6 +287,21 @@ describe('Instances that share a PostgreSQL', () => {
     assert.equal(again.text, first.text);
   });
 
+  test('/metrics tells how many writes wait for their commit', async (t) => {
+    const { url, instances } = await startInstances(t, 1);
+    const [one] = instances as [TestService];
+    const waiting = async () => Number(/^service_write_queue_length (\d+)$/m.exec((await one.call('GET', '//metrics')).text)?.[1]);
+    assert.equal(await waiting(), 0);
+    const locker = await connectTo(t, url);
+    await locker.query('begin; lock table packets in access exclusive mode');
+    const creating = createPacket(one);
+    await untilBlocked(t, url);
+    assert.equal(await waiting(), 1);
+    await locker.query('commit');
+    await creating;
+    assert.equal(await waiting(), 0);
+  });
+
   test('what time does to a packet it does once, however many sweepers look', async (t) => {
     const { instances } = await startInstances(t, 3, { SERVICE_UNCLAIMED_TTL_SECONDS: '7200' });
     const { id: unclaimed } = await createPacket(instances[0]!);
