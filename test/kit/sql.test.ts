@@ -430,7 +430,7 @@ test('What says that a database is out of reach is told from what says that a st
       unavailable: ['08006', '53300', '57P01', '57P02', '57P03', '25006', '57014', 'ECONNRESET', 'ERR_SOCKET_CLOSED'].map((code) => ({
         code,
       })),
-      others: ['23505', '40001', '40P01', '42601', '22001'].map((code) => ({ code })),
+      others: ['23505', '40001', '40P01', '42601', '22001', 'ERR_INVALID_ARG_TYPE'].map((code) => ({ code })),
     },
   };
   for (const store of stores) {

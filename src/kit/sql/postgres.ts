@@ -98,7 +98,7 @@ function isUnavailable(error: unknown): boolean {
   // of the system, of a socket or of TLS, since any of them may hide whether a commit happened; and pg's, which have no
   // code at all.
   if (/^(08|53)/.test(code) || ['57P01', '57P02', '57P03', '25006', '57014'].includes(code)) return true;
-  if (/^(E[A-Z][A-Z_]{2,}|ERR_(SOCKET|SSL|STREAM|TLS)_\w+)$/.test(code)) return true;
+  if (/^(E(?!RR_)[A-Z][A-Z_]{2,}|ERR_(SOCKET|SSL|STREAM|TLS)_\w+)$/.test(code)) return true;
   return (
     error instanceof Error &&
     /connection (terminated|ended)|timeout exceeded|not queryable|query read timeout|client has encountered/i.test(error.message)
