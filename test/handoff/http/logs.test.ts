@@ -1,8 +1,10 @@
 import assert from 'node:assert/strict';
 import { DatabaseSync } from 'node:sqlite';
 import { describe, test } from 'node:test';
+import { sql } from 'kysely';
 import pg from 'pg';
 
+import { openDatabase } from '../../../src/kit/sql/database.ts';
 import { adminKey, createPacket, newTenant, packetRequest, startService, type TestService } from '../../support/service.ts';
 import { stores } from '../../support/stores.ts';
 
@@ -143,5 +145,18 @@ for (const store of stores.filter(({ name }) => name !== 'SQLite in memory')) {
     assert.ok(!service.logs.join('').includes('wombat'));
     assert.ok(!service.logs.join('').includes(adminKey));
     assert.equal((await service.call('GET', '/packets')).body.total, 1);
+  });
+
+  test(`A job that fails is logged by its name with the cause, on ${store.name}`, { timeout: 60_000 }, async (t) => {
+    const service = await startService(t, { store });
+    const database = openDatabase<Record<string, never>>(service.databaseUrl);
+    await database.transaction((tx) => sql.raw('drop table search_queue').execute(tx));
+    await database.close();
+    const logged = service.logged('job failed');
+    await service.handoff.start();
+    await logged;
+    const failure = service.logs.map((line) => JSON.parse(line)).find(({ msg }) => msg === 'job failed');
+    assert.deepEqual([failure.level, failure.job], [50, 'index']);
+    assert.match(failure.err.message, /search_queue/);
   });
 }
