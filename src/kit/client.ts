@@ -43,8 +43,17 @@ export function createClient<Routes extends Record<string, Route>>(
       ...(body === undefined ? {} : { body: JSON.stringify(body) }),
     });
     const text = await answer.text();
-    const value = text === '' ? undefined : JSON.parse(text);
-    if (!answer.ok) throw new ResponseError(answer.status, value ?? {}, answer.headers);
-    return value;
+    if (!answer.ok) throw new ResponseError(answer.status, errorBody(text), answer.headers);
+    return text === '' ? undefined : JSON.parse(text);
+  }
+}
+
+/** The body of an error; empty where something between answered that does not speak our JSON, a proxy say. */
+function errorBody(text: string): Record<string, unknown> {
+  try {
+    const value: unknown = JSON.parse(text);
+    return typeof value === 'object' && value !== null ? (value as Record<string, unknown>) : {};
+  } catch {
+    return {};
   }
 }

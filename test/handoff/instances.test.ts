@@ -71,6 +71,25 @@ describe('Instances that share a PostgreSQL', () => {
     await drop();
   });
 
+  test('three that start at once where no admin key is left make one', async (t) => {
+    const { url, drop } = await openPostgresDatabase();
+    const service = await startService(t, { databaseUrl: url });
+    const [{ id }] = (await service.call('GET', '/keys')).body;
+    assert.equal((await service.call('DELETE', `/keys/${id}`)).status, 204);
+    // Nobody gets on to store a key before all three have come as far as they can.
+    const locker = await connectTo(t, url);
+    await locker.query('begin; lock table api_keys in share row exclusive mode');
+    const settings = { SERVICE_ADMIN_KEY: '' };
+    const starting = Promise.all(range(3).map(() => startService(t, { databaseUrl: url, settings })));
+    await untilBlocked(t, url, 3);
+    await locker.query('commit');
+    const shown = (await starting).flatMap(({ handoff }) => handoff.adminKey ?? []);
+    assert.equal(shown.length, 1);
+    assert.equal((await service.call('GET', '/keys', { key: shown[0]! })).body.length, 1);
+    // Registered last, so that it runs behind the instances' own ends.
+    t.after(drop);
+  });
+
   test('what one has answered the other shows at once: packet, list, total, search, history', async (t) => {
     const { instances } = await startInstances(t);
     const [one, other] = instances as [TestService, TestService];
@@ -155,6 +174,10 @@ describe('Instances that share a PostgreSQL', () => {
     const different = await Promise.all(range(30).map((index) => post(index, 'other', `body ${index}`)));
     assert.deepEqual([withStatus(different, 201).length, withStatus(different, 409).length], [1, 29]);
     assert.equal((await instances[0]!.call('GET', '/packets')).body.total, 21);
+    // What was begun twice, since the other instance came first, was created once.
+    const metrics = await Promise.all(instances.map((instance) => instance.call('GET', '//metrics')));
+    const handedOver = metrics.map(({ text }) => Number(/^service_handoffs_total\{.*\} (\d+)$/m.exec(text)?.[1] ?? 0));
+    assert.equal(handedOver[0]! + handedOver[1]!, 21);
   });
 
   test('one idempotency key makes one API key, even when it is sent for several tenants at once', async (t) => {
@@ -243,6 +266,42 @@ describe('Instances that share a PostgreSQL', () => {
     await assertSound(one);
   });
 
+  test('an answer that is kept anew under a key, while another instance forgets the old one, stays', async (t) => {
+    const { url, instances } = await startInstances(t, 1);
+    const [one] = instances as [TestService];
+    const post = () => one.call('POST', '/packets', { body: packetRequest(), headers: { 'Idempotency-Key': 'again' } });
+    const first = await post();
+    assert.equal(first.status, 201);
+    one.clock.turn(24 * 3600 + 1);
+    // The other instance has forgotten the answer and keeps the next one, in between this one's looking and its forgetting.
+    const other = await connectTo(t, url);
+    await other.query('begin');
+    await other.query('update idempotency set created_at = $1', [one.clock.read().toISOString()]);
+    const pruning = one.handoff.runOnce.prune();
+    await untilBlocked(t, url);
+    await other.query('commit');
+    await pruning;
+    const again = await post();
+    assert.equal(again.status, 201);
+    assert.equal(again.headers['idempotency-replayed'], 'true');
+    assert.equal(again.text, first.text);
+  });
+
+  test('/metrics tells how many writes wait for their commit', async (t) => {
+    const { url, instances } = await startInstances(t, 1);
+    const [one] = instances as [TestService];
+    const waiting = async () => Number(/^service_write_queue_length (\d+)$/m.exec((await one.call('GET', '//metrics')).text)?.[1]);
+    assert.equal(await waiting(), 0);
+    const locker = await connectTo(t, url);
+    await locker.query('begin; lock table packets in access exclusive mode');
+    const creating = createPacket(one);
+    await untilBlocked(t, url);
+    assert.equal(await waiting(), 1);
+    await locker.query('commit');
+    await creating;
+    assert.equal(await waiting(), 0);
+  });
+
   test('what time does to a packet it does once, however many sweepers look', async (t) => {
     const { instances } = await startInstances(t, 3, { SERVICE_UNCLAIMED_TTL_SECONDS: '7200' });
     const { id: unclaimed } = await createPacket(instances[0]!);
@@ -309,10 +368,33 @@ for (const store of stores) {
       assert.equal((await tenant.packets.page({ filter: {}, full: false, limit: 1, offset: 0 })).total, 0);
     });
 
+    test('a history shows the latest 10,000 events, oldest first', async (t) => {
+      const { tenant, newPacket } = await openPackets(t, store);
+      const id = await newPacket();
+      const more = range(10_001).map((number) => ({ event_type: 'updated', type: null, actor: `agent:${number}`, details: {} }));
+      await tenant.commit({ work: (desk) => desk.append(id, more, new TestClock().read()) });
+      const actors = (await tenant.events.history(id)).map(({ actor }) => actor);
+      assert.deepEqual(
+        actors,
+        more.slice(1).map(({ actor }) => actor),
+      );
+    });
+
+    test('what is kept of a tenant gives another nothing of a packet whose id it knows', async (t) => {
+      const { store: whole, packets, tenant, newPacket } = await openPackets(t, store);
+      const id = await newPacket();
+      const other = whole.of(caller.tenant_number + 1);
+      assert.equal(await other.packets.find(id), undefined);
+      assert.deepEqual(await other.events.history(id), []);
+      assert.deepEqual(await other.events.audit({ packet_id: id }, { limit: 1, offset: 0 }), { rows: [], total: 0 });
+      const stranger = { ...caller, tenant_number: caller.tenant_number + 1 };
+      await assert.rejects(packets.claim(stranger, id, claimant), { code: 'NOT_FOUND' });
+      assert.equal((await tenant.events.history(id)).length, 1);
+    });
+
     test('units of one commit see what the units before them did', async (t) => {
       const { packets, tenant, newPacket } = await openPackets(t, store);
       const id = await newPacket();
-      const claimant = { agent_id: 'a', agent_name: 'a', framework: null };
       const answers = await Promise.allSettled([
         packets.claim(caller, id, claimant, '"1"'),
         packets.claim(caller, id, claimant),
@@ -338,6 +420,16 @@ for (const store of stores) {
       ] as const) {
         assert.equal((await tenant.packets.page({ filter: { tags: [tag] }, full: false, limit: 1, offset: 0 })).total, total);
       }
+    });
+
+    test('new words are found when another change of the same packet follows in the same commit', async (t) => {
+      const { packets, tenant, newPacket } = await openPackets(t, store);
+      const id = await newPacket();
+      const total = async (word: string) => (await tenant.packets.search({ phrases: [[word]], filter: {}, limit: 1, offset: 0 })).total;
+      assert.equal(await total('marmalade'), 0);
+      const patching = packets.patch(caller, id, { context: { summary: 'Marmalade' } });
+      await Promise.all([patching, packets.claim(caller, id, claimant)]);
+      assert.equal(await total('marmalade'), 1);
     });
 
     test('creates, claims, updates and removals of many packets at once keep counters, lists, index and trail in step', async (t) => {
@@ -373,7 +465,7 @@ async function openPackets(t: TestContext, testStore: TestStore) {
   await createAccessService({ store, clock, newId, random: (bytes) => void bytes.fill(7) }).begin('a-key-of-sixteen-characters');
   const packets = createPacketService({ store, clock, newId, limits: tierLimits(readHandoffSettings({})), onCreated: () => undefined });
   const newPacket = async (): Promise<string> => JSON.parse((await packets.create(caller, packetRequest() as CreateRequest)).text).id;
-  return { url, packets, tenant: store.of(caller.tenant_number), newPacket };
+  return { url, store, packets, tenant: store.of(caller.tenant_number), newPacket };
 }
 
 const caller: Caller = {
@@ -385,6 +477,8 @@ const caller: Caller = {
   tenant_tier: 'business',
   handoffs_per_day: null,
 };
+
+const claimant = { agent_id: 'a', agent_name: 'a', framework: null };
 
 /** Totals, lists, search and trail tell of the same packets. */
 async function assertSound({ call }: TestService): Promise<void> {
@@ -405,12 +499,12 @@ async function assertSound({ call }: TestService): Promise<void> {
   assert.equal(filtered.total, audit.total);
 }
 
-/** Resolves when somebody on the database waits for a lock. */
-async function untilBlocked(t: TestContext, url: string): Promise<void> {
+/** Resolves when somebody on the database, or as many as are named, wait for a lock. */
+async function untilBlocked(t: TestContext, url: string, count = 1): Promise<void> {
   const client = await connectTo(t, url);
   for (;;) {
-    const { rows } = await client.query('select 1 from pg_locks where not granted');
-    if (rows.length > 0) return;
+    const { rows } = await client.query('select distinct pid from pg_locks where not granted');
+    if (rows.length >= count) return;
     await new Promise(setImmediate);
   }
 }

@@ -14,6 +14,7 @@ import packageJson from '../../package.json' with { type: 'json' };
 import { looksLikeKey } from '../../src/handoff/rules/keys.ts';
 import { freePort } from '../support/postgres.ts';
 import { adminKey, packetRequest } from '../support/service.ts';
+import { sendRaw } from '../support/socket.ts';
 import { openPostgresDatabase } from '../support/stores.ts';
 
 const program = fileURLToPath(new URL('../../bin/service-cli.js', import.meta.url));
@@ -161,9 +162,12 @@ describe('service-cli serve', { concurrency: 3 }, () => {
     });
   });
 
-  test('writes its log as JSON lines after the first lines, and all of it by its end', async (t) => {
+  test('writes its log as JSON lines after the first lines, and all of it by its end', { timeout: 60_000 }, async (t) => {
     const { running, address } = await serve(t, newFolder(t), { SERVICE_ADMIN_KEY: adminKey });
-    for (let index = 0; index < 20; index += 1) await call(address, 'GET', '/packets', adminKey);
+    await call(address, 'GET', '/packets', adminKey);
+    // A single line is written too, without waiting for others.
+    assert.equal(JSON.parse((await running.lines(2))[1]!).msg, 'request');
+    for (let index = 1; index < 20; index += 1) await call(address, 'GET', '/packets', adminKey);
     assert.equal(await stop(running), 0);
     const [, ...log] = running.stdout();
     assert.equal(log.map((line) => JSON.parse(line)).filter(({ msg, status }) => msg === 'request' && status === 200).length, 20);
@@ -258,6 +262,52 @@ describe('service-cli serve', { concurrency: 3 }, () => {
     assert.equal(answer.headers.get('connection'), 'close');
     assert.equal((await running.ended).code, 0);
     assert.equal((await client.query('select id from packets')).rows[0].id, JSON.parse(text).id);
+  });
+
+  test('a request that never arrives whole does not keep it from exiting 0', async (t) => {
+    const { running, address } = await serve(t, newFolder(t), { SERVICE_ADMIN_KEY: adminKey });
+    const head = `POST /api/v1/packets HTTP/1.1\r\nHost: x\r\nX-API-Key: ${adminKey}\r\nContent-Type: application/json\r\n`;
+    const begun = sendRaw(address, `${head}Content-Length: 1000\r\n\r\n{`);
+    // Others are answered meanwhile, so that one has come in.
+    for (let index = 0; index < 10; index += 1) assert.equal((await call(address, 'GET', '/packets', adminKey)).status, 200);
+    assert.equal(await stop(running), 0);
+    assert.notEqual((await begun).status, 201);
+  });
+
+  test('exits 1 nine seconds after SIGTERM where what is in hand does not come to its end', { timeout: 60_000 }, async (t) => {
+    const database = await openPostgresDatabase();
+    const { running, address } = await serve(t, newFolder(t), { SERVICE_ADMIN_KEY: adminKey, SERVICE_DATABASE_URL: database.url });
+    const client = new pg.Client(database.url);
+    await client.connect();
+    t.after(async () => {
+      await client.end();
+      await database.drop();
+    });
+    await client.query('begin; lock table packets in access exclusive mode');
+    const created = call(address, 'POST', '/packets', adminKey, packetRequest()).catch(() => undefined);
+    const waiting = "select 1 from pg_locks where not granted and relation = 'packets'::regclass";
+    while ((await client.query(waiting)).rows.length === 0) await new Promise(setImmediate);
+    running.child.kill('SIGTERM');
+    assert.equal((await running.ended).code, 1);
+    assert.equal(await created, undefined);
+  });
+
+  test('does unasked what is due: an unclaimed packet expires, and what waits for the search index is taken in', {
+    timeout: 60_000,
+  }, async (t) => {
+    const { running, address } = await serve(t, newFolder(t), {
+      SERVICE_ADMIN_KEY: adminKey,
+      SERVICE_UNCLAIMED_TTL_SECONDS: '1',
+      SERVICE_RATE_LIMIT_PER_MINUTE: '0',
+      SERVICE_HOURLY_QUOTA_BUSINESS: '0',
+    });
+    const created = JSON.parse((await call(address, 'POST', '/packets', adminKey, packetRequest())).text);
+    const status = async () => JSON.parse((await call(address, 'GET', `/packets/${created.id}`, adminKey)).text).status;
+    while ((await status()) === 'created') await new Promise(setImmediate);
+    assert.equal(await status(), 'expired');
+    const waiting = async () => /^service_search_queue_length (\d+)$/m.exec((await call(address, 'GET', '/metrics', adminKey)).text)![1];
+    while ((await waiting()) !== '0') await new Promise(setImmediate);
+    assert.equal(await stop(running), 0);
   });
 
   test("settings that can't be used: a line for each on standard error, nothing on standard output, and exit 1", async (t) => {

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { connect, createServer, type Socket } from 'node:net';
 import { describe, type TestContext, test } from 'node:test';
+import { createClient } from '@redis/client';
 
 import { createRedis, skipWithoutRedis, type TestRedis } from '../support/redis.ts';
 import { startService, TestClock, type TestService } from '../support/service.ts';
@@ -38,6 +39,47 @@ describe('limits that instances share through Redis', { skip: skipWithoutRedis }
     assert.equal((await list(instances[0]!)).status, 200);
   });
 
+  test('a request counts for exactly as long as the window, and the headers say until when', async (t) => {
+    const { instances, clock } = await threeInstances(t, { SERVICE_RATE_LIMIT_PER_MINUTE: '2' });
+    assert.equal((await list(instances[0]!)).headers['x-ratelimit-reset'], '60');
+    clock.turn(20);
+    assert.equal((await list(instances[1]!)).headers['x-ratelimit-reset'], '40');
+    clock.turn(39.999);
+    const refused = await list(instances[2]!);
+    assert.deepEqual([refused.status, refused.headers['retry-after'], refused.headers['x-ratelimit-reset']], [429, '1', '1']);
+    clock.turn(0.001);
+    const answer = await list(instances[2]!);
+    assert.deepEqual([answer.status, answer.headers['x-ratelimit-reset']], [200, '20']);
+  });
+
+  test("the hour is the tenant's, whichever of its keys is used on whichever instance", async (t) => {
+    const { instances } = await threeInstances(t, { SERVICE_RATE_LIMIT_PER_MINUTE: '100', SERVICE_HOURLY_QUOTA_BUSINESS: '4' });
+    const { key } = (await instances[0]!.call('POST', '/keys', { body: { name: 'second' } })).body;
+    const answers = [];
+    for (const as of [undefined, key, undefined, key])
+      answers.push(await instances[answers.length % 3]!.call('GET', '/packets', as === undefined ? {} : { key: as }));
+    assert.deepEqual(
+      answers.map(({ status }) => status),
+      [200, 200, 200, 429],
+    );
+  });
+
+  test('nothing stays in Redis for longer than it counts', async (t) => {
+    const { instances, redis } = await threeInstances(t, { SERVICE_RATE_LIMIT_PER_MINUTE: '5', SERVICE_HOURLY_QUOTA_BUSINESS: '5' });
+    assert.equal((await list(instances[0]!)).status, 200);
+    const client = createClient({ url: redis.url });
+    await client.connect();
+    const keys = (await client.keys('*')).sort();
+    const left = await Promise.all(keys.map((key) => client.pTTL(key)));
+    client.destroy();
+    assert.deepEqual(
+      keys.map((key) => key.split(':')[1]),
+      ['hour', 'minute'],
+    );
+    assert.ok(left[0]! > 0 && left[0]! <= 3_600_000, String(left));
+    assert.ok(left[1]! > 0 && left[1]! <= 60_000, String(left));
+  });
+
   test('what the daily cap refuses is given back to the shared minute', async (t) => {
     const { instances } = await threeInstances(t, { SERVICE_RATE_LIMIT_PER_MINUTE: '10', SERVICE_HANDOFFS_PER_DAY_BUSINESS: '0' });
     const refused = await instances[0]!.call('POST', '/packets', { body: { metadata: agents, context: { summary: 'One' } } });
@@ -63,7 +105,7 @@ describe('limits that instances share through Redis', { skip: skipWithoutRedis }
     assert.equal(passed(await Promise.all(Array.from({ length: 30 }, (_, index) => list(instances[index % 3]!)))), 5);
   });
 
-  test('a Redis that freezes stops no request', async (t) => {
+  test('a Redis that freezes stops no request', { timeout: 30_000 }, async (t) => {
     const { instances, redis } = await threeInstances(t, { SERVICE_RATE_LIMIT_PER_MINUTE: '5' });
     redis.freeze();
     t.after(() => redis.thaw());
@@ -90,6 +132,18 @@ describe('limits that instances share through Redis', { skip: skipWithoutRedis }
     }
     await back;
     assert.equal((await list(instance)).headers['x-ratelimit-remaining'], '3');
+  });
+
+  test('a Redis that did not answer is left alone for a second, so that it slows no other request', async (t) => {
+    const { instances, redis, clock } = await threeInstances(t, { SERVICE_RATE_LIMIT_PER_MINUTE: '20' });
+    const [one] = instances as [TestService];
+    redis.freeze();
+    t.after(() => redis.thaw());
+    for (let index = 0; index < 5; index += 1) assert.equal((await list(one)).status, 200);
+    redis.thaw();
+    clock.turn(1);
+    // It has counted, late, the one request that it was asked about.
+    assert.equal((await list(one)).headers['x-ratelimit-remaining'], '18');
   });
 
   test('a Redis that is not there at the start does not keep the service from starting', async (t) => {

@@ -129,6 +129,35 @@ describe('A loop', () => {
     );
   });
 
+  test('rests after a round that failed, for as long as it is told', async () => {
+    const other = gate();
+    const counts = { failing: 0, other: 0 };
+    const failing = createLoop({
+      name: 'failing',
+      async runOnce() {
+        counts.failing += 1;
+        throw new Error('always');
+      },
+      onError: () => undefined,
+      retryMs: never,
+    });
+    // What rests not at all comes round again and again meanwhile.
+    const restless = createLoop({
+      name: 'restless',
+      async runOnce() {
+        counts.other += 1;
+        if (counts.other === 5) other.open();
+        return 0;
+      },
+      onError: noError,
+    });
+    failing.start();
+    restless.start();
+    await other.passed;
+    await Promise.all([failing.stop(), restless.stop()]);
+    assert.equal(counts.failing, 1);
+  });
+
   test('stopped, waits for the round in hand and starts no other', async () => {
     const begun = gate();
     const release = gate();
@@ -147,8 +176,12 @@ describe('A loop', () => {
     });
     loop.start();
     await begun.passed;
-    const stopped = loop.stop();
-    assert.equal(ended, false);
+    let isStopped = false;
+    const stopped = loop.stop().then(() => {
+      isStopped = true;
+    });
+    await new Promise(setImmediate);
+    assert.deepEqual([isStopped, ended], [false, false]);
     release.open();
     await stopped;
     assert.equal(ended, true);

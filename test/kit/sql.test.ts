@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict';
+import { statSync } from 'node:fs';
 import { describe, type TestContext, test } from 'node:test';
 import { sql } from 'kysely';
 
@@ -416,6 +417,63 @@ test('A database address that is none is told with the forms there are, and its 
   assert.equal(databaseUrlProblem('sqlite://./data/x.db'), undefined);
   assert.match(databaseUrlProblem('mysql://me:s3cret@host/x')!, /^sqlite:\/\/PATH, sqlite::memory: or postgres:/);
   assert.doesNotMatch(databaseUrlProblem('mysql://me:s3cret@host/x')!, /s3cret/);
+});
+
+test('What says that a database is out of reach is told from what says that a statement is wrong', async (t) => {
+  const errors = {
+    sqlite: {
+      // Busy, locked, read-only, I/O error, full, cannot open; and one with further bits, as SQLite gives them.
+      unavailable: [5, 6, 8, 10, 13, 14, 266].map((errcode) => ({ errcode })),
+      others: [1, 11, 19, 1555, 2067].map((errcode) => ({ errcode })),
+    },
+    postgres: {
+      unavailable: ['08006', '53300', '57P01', '57P02', '57P03', '25006', '57014', 'ECONNRESET', 'ERR_SOCKET_CLOSED'].map((code) => ({
+        code,
+      })),
+      others: ['23505', '40001', '40P01', '42601', '22001', 'ERR_INVALID_ARG_TYPE'].map((code) => ({ code })),
+    },
+  };
+  for (const store of stores) {
+    const { database } = await openThings(t, store);
+    for (const error of errors[database.name].unavailable) assert.ok(database.isUnavailable(error), JSON.stringify(error));
+    for (const error of [...errors[database.name].others, new Error('no'), undefined])
+      assert.ok(!database.isUnavailable(error), JSON.stringify(error));
+  }
+});
+
+test('The log of writes beside a SQLite file stays short, however much is written', async (t) => {
+  const { database, url } = await openThings(t, stores.find(({ name }) => name === 'SQLite on disk')!);
+  const value = 'x'.repeat(256 * 1024);
+  for (let index = 0; index < 80; index += 1)
+    await database.session(async (session) => session.put('things', ['kind', 'id'], [{ id: `${index}`, kind: value, value: index }]));
+  assert.ok(statSync(`${url.slice('sqlite://'.length)}-wal`).size < 8 * 1024 * 1024);
+});
+
+test('However many long reads hang on PostgreSQL, short ones go on; and no statement hangs for ever', async (t) => {
+  const { database, url } = await openThings(t, stores.find(({ name }) => name === 'PostgreSQL')!);
+  for (const reads of [database.reads, database.longReads])
+    assert.deepEqual((await sql`show statement_timeout`.execute(reads)).rows, [{ statement_timeout: '30s' }]);
+  const locker = openDatabase<Tables>(url);
+  t.after(() => locker.close());
+  const held = Promise.withResolvers<void>();
+  const locked = Promise.withResolvers<void>();
+  const locking = locker.transaction(async (tx) => {
+    await sql`lock table things in access exclusive mode`.execute(tx);
+    locked.resolve();
+    await held.promise;
+  });
+  await locked.promise;
+  const hanging = Array.from({ length: 40 }, () => database.longReads.selectFrom('things').selectAll().execute());
+  const compiled = database.query<Record<string, never>, { id: string }>((db) => db.selectFrom('things').select('id'), { long: true });
+  for (let index = 0; index < 20; index += 1) hanging.push(compiled.all({}) as never);
+  try {
+    await database.ping();
+    assert.deepEqual((await sql`select 1 as one`.execute(database.reads)).rows, [{ one: 1 }]);
+  } finally {
+    held.resolve();
+  }
+  await locking;
+  await Promise.all(hanging);
 });
 
 for (const store of stores) {

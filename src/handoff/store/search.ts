@@ -64,14 +64,13 @@ function queryOf(database: Database<Tables>['name'], tenant: number, phrases: Se
 function spelled(database: Database<Tables>['name'], query: string) {
   if (database === 'sqlite') {
     // FTS5 sorts by rank alone, and equals by row.
-    return { condition: sql<boolean>`search_index match ${query}`, place: sql<number>`rank`, sorted: sql`rank`, equals: 'asc' as const };
+    return { condition: sql<boolean>`search_index match ${query}`, place: sql<number>`rank`, sorted: sql`rank` };
   }
   const place = sql<number>`-ts_rank(search_index.words, ${query}::tsquery)`;
   return {
     condition: sql<boolean>`search_index.words @@ ${query}::tsquery`,
     place,
-    sorted: sql`${place}, search_index.rowid desc`,
-    equals: 'desc' as const,
+    sorted: sql`${place}, search_index.rowid`,
   };
 }
 
@@ -101,7 +100,7 @@ export function createSearcher(database: Database<Tables>) {
 
   /** The packets of the best matches, in their order. */
   function best(db: Kysely<Tables>, params: Params, filter: PacketFilter, isPhrase: boolean) {
-    const { place, sorted, equals } = spelled(database.name, params.query);
+    const { place, sorted } = spelled(database.name, params.query);
     // A phrase is dear to look for, so it is counted where it is found; words are counted faster by themselves.
     const rows = matching(db, params, filter)
       .select(['search_index.rowid', place.as('place'), (isPhrase ? sql<number>`count(*) over ()` : sql<number>`0`).as('matches')])
@@ -118,7 +117,7 @@ export function createSearcher(database: Database<Tables>) {
         .where('packets.tenant', '=', params.tenant)
         .whereRef('packets.seq', '=', 'best.rowid')
         .orderBy('best.place')
-        .orderBy('best.rowid', equals)
+        .orderBy('best.rowid')
     );
   }
 

@@ -37,9 +37,6 @@ export interface AppParts {
   isUnavailable(error: unknown): boolean;
 }
 
-/** The largest body any route takes; a route's own limit is below it. */
-const bodyCeiling = 16 * 1024 * 1024;
-
 /** When the application stops: how long a request that is still arriving is waited for, in milliseconds. */
 const lastRequestsMs = 5_000;
 
@@ -50,7 +47,6 @@ export function createApp({ logger, onAnswered, onLimited, isUnavailable }: AppP
   let requests = 0;
   const app = fastify({
     logger: false,
-    bodyLimit: bodyCeiling,
     genReqId: () => `${instance}-${(requests++).toString(36)}`,
     // A sender that trickles headers or body is cut off; answers and streams are not touched by these.
     http: { headersTimeout: 15_000, connectionsCheckingInterval: 5_000, requireHostHeader: false },

@@ -103,7 +103,7 @@ function isUnavailable(error: unknown): boolean {
   // 57014 timed out, 3D000 no such database, 55P03 locked; then every error of the system, of a socket or of TLS, since
   // any of them may hide whether a commit happened; and pg's, which have no code at all.
   if (/^(08|28|53|57P|58)/.test(code) || ['25006', '25P03', '3D000', '55P03', '57014'].includes(code)) return true;
-  if (/^(E[A-Z][A-Z_]{2,}|ERR_(SOCKET|SSL|STREAM|TLS)_\w+)$/.test(code)) return true;
+  if (/^(E(?!RR_)[A-Z][A-Z_]{2,}|ERR_(SOCKET|SSL|STREAM|TLS)_\w+)$/.test(code)) return true;
   return (
     error instanceof Error &&
     /connection (terminated|ended)|timeout exceeded|not queryable|query read timeout|client has encountered/i.test(error.message)

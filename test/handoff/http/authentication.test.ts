@@ -1,17 +1,71 @@
 import assert from 'node:assert/strict';
-import { randomBytes } from 'node:crypto';
+import { randomBytes, randomFillSync } from 'node:crypto';
 import { request } from 'node:http';
 import { connect } from 'node:net';
-import { describe, test } from 'node:test';
+import { describe, type TestContext, test } from 'node:test';
 import { keyFrom } from '../../../src/handoff/rules/keys.ts';
-import { createAccessService } from '../../../src/handoff/service/access.ts';
+import { type Caller, createAccessService, defaultTenantId } from '../../../src/handoff/service/access.ts';
 import { openStore } from '../../../src/handoff/store/store.ts';
+import type { Awaitable } from '../../../src/kit/awaitable.ts';
 import { createIds } from '../../../src/kit/id.ts';
 import { adminKey, newTenant, packetRequest, startService, type TestAnswer, TestClock, type TestService } from '../../support/service.ts';
-import { stores } from '../../support/stores.ts';
+import { stores, type TestStore } from '../../support/stores.ts';
 
 /** A key of the right form that nobody has. */
 const unknownKey = () => keyFrom(randomBytes(32));
+
+/** The access service over a store of its own, with its first key, and a way to hold up the answer to one read. */
+async function openAccess(t: Pick<TestContext, 'after'>, testStore: TestStore) {
+  const { url, drop } = await testStore.open();
+  const clock = new TestClock().read;
+  const newId = createIds();
+  const store = await openStore({ databaseUrl: url, clock, newId });
+  t.after(async () => {
+    await store.close();
+    await drop();
+  });
+  const held: Partial<Record<'keyByHash' | 'version', { reached(): void; gate: Promise<void> }>> = {};
+  async function answerOf<T>(name: keyof typeof held, found: Awaitable<T>): Promise<T> {
+    const value = await found;
+    const hold = held[name];
+    delete held[name];
+    hold?.reached();
+    await hold?.gate;
+    return value;
+  }
+  const access = createAccessService({
+    store: {
+      ...store,
+      access: {
+        ...store.access,
+        keyByHash: (hash) => answerOf('keyByHash', store.access.keyByHash(hash)),
+        version: () => answerOf('version', store.access.version()),
+      },
+    },
+    clock,
+    newId,
+    random: (bytes) => void randomFillSync(bytes),
+  });
+  const key = (await access.begin(undefined))!;
+  const [first] = await store.access.keysOf(defaultTenantId);
+  const caller: Caller = {
+    key_id: first!.id,
+    key_tier: 'business',
+    admin: true,
+    tenant_id: defaultTenantId,
+    tenant_number: 1,
+    tenant_tier: 'business',
+    handoffs_per_day: null,
+  };
+  /** The next read of the name is begun, and its answer held until it is released. */
+  function hold(name: keyof typeof held): { begun: Promise<void>; release(): void } {
+    const reached = Promise.withResolvers<void>();
+    const gate = Promise.withResolvers<void>();
+    held[name] = { reached: reached.resolve, gate: gate.promise };
+    return { begun: reached.promise, release: gate.resolve };
+  }
+  return { access, caller, key, hold };
+}
 
 /** A key of ours with one character changed, so that its checksum is wrong. */
 const mistypedKey = () => {
@@ -145,6 +199,32 @@ for (const store of stores) {
       // Those that were refused count as wrong keys; a minute later they are forgotten.
       service.clock.turn(60);
       assertUnauthorized(await service.call('GET', '/packets', { key: tenant.key }));
+    });
+
+    test('what was looked up before a revocation is remembered for nobody after it', async (t) => {
+      const { access, caller, key, hold } = await openAccess(t, store);
+      const looking = hold('keyByHash');
+      const early = access.authenticate(key);
+      await looking.begun;
+      await access.revokeKey(caller, caller.key_id);
+      // Another call brings the news; the one that looked before it comes to its end behind that.
+      assert.equal(await access.authenticate(unknownKey()), undefined);
+      looking.release();
+      await early;
+      assert.equal(await access.authenticate(key), undefined);
+    });
+
+    test('who asks once a revocation was answered waits for no look that began before it', async (t) => {
+      const { access, caller, key, hold } = await openAccess(t, store);
+      assert.notEqual(await access.authenticate(key), undefined);
+      const looking = hold('version');
+      const early = access.authenticate(key);
+      await looking.begun;
+      await access.revokeKey(caller, caller.key_id);
+      const late = access.authenticate(key);
+      looking.release();
+      await early;
+      assert.equal(await late, undefined);
     });
 
     test('a key of our own form with a wrong checksum is refused before the database is asked', async () => {

@@ -451,6 +451,16 @@ for (const store of stores) {
       assert.equal((await service.call('GET', '/packets', { key: other.key })).body.total, 0);
     });
 
+    test('a tag that is named twice is kept as it was sent, and counts once', async (t) => {
+      const service = await startService(t, { store });
+      const metadata = { ...(packetRequest().metadata as object), tags: ['twice', 'once', 'twice'] };
+      const answer = await service.call('POST', '/packets', { body: packetRequest({ metadata }) });
+      assert.equal(answer.status, 201, answer.text);
+      assert.deepEqual(answer.body.metadata.tags, ['twice', 'once', 'twice']);
+      const { packets, total } = (await service.call('GET', '/packets?tags=twice')).body;
+      assert.deepEqual([packets.length, total], [1, 1]);
+    });
+
     test('100 created at once are 100 packets, listed newest first without gap or repeat', async (t) => {
       const service = await startService(t, { store });
       const answers = await Promise.all(Array.from({ length: 100 }, () => service.call('POST', '/packets', { body: least() })));

@@ -1,6 +1,9 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
+import { sql } from 'kysely';
 
+import type { Tables } from '../../../src/handoff/store/tables.ts';
+import { isShared, openDatabase } from '../../../src/kit/sql/database.ts';
 import { createPacket, packetRequest, startService } from '../../support/service.ts';
 import { stores } from '../../support/stores.ts';
 
@@ -25,6 +28,36 @@ for (const store of stores) {
       assert.equal(made.status, 201);
       for (const { id } of made.body.created) assert.equal((await service.call('DELETE', `/packets/${id}?hard=true`)).status, 204);
       assert.equal((await service.call('POST', '/packets/batch', { body, headers })).status, 409);
+    });
+
+    test('204: no table keeps anything of the packet but the entry that says it is gone', async (t) => {
+      const service = await startService(t, { store });
+      const headers = { 'idempotency-key': 'once' };
+      const made = await service.call('POST', '/packets', { body: packetRequest(), headers });
+      assert.equal(made.status, 201);
+      const { id } = made.body;
+      assert.equal((await service.call('POST', `/packets/${id}/claim`, { body: { agent_id: 'resolver' } })).status, 200);
+      await service.handoff.runOnce.index();
+      assert.equal((await service.call('PATCH', `/packets/${id}`, { body: { context: { summary: 'Other words' } } })).status, 200);
+      assert.equal((await service.call('DELETE', `/packets/${id}?hard=true`)).status, 204);
+      // Nobody else can look into a database in memory.
+      if (!isShared(service.databaseUrl)) return;
+      const database = openDatabase<Tables>(service.databaseUrl);
+      t.after(() => database.close());
+      for (const table of ['packets', 'contents', 'packet_tags', 'search_queue', 'search_index', 'idempotency_packets'] as const) {
+        const { rows } = await sql`select * from ${sql.table(table)}`.execute(database.reads);
+        assert.deepEqual(rows, [], table);
+      }
+      const kept = await database.reads.selectFrom('idempotency').select(['key', 'body']).execute();
+      assert.deepEqual(
+        kept.map(({ key, body }) => [key, body]),
+        [['once', null]],
+      );
+      const events = await database.reads.selectFrom('events').select(['event_type', 'details']).where('packet_id', '=', id).execute();
+      assert.deepEqual(
+        events.map(({ event_type, details }) => [event_type, details]),
+        [['deleted', '{}']],
+      );
     });
 
     test('totals by status, priority and question stay right through changes and removal', async (t) => {

@@ -209,6 +209,15 @@ for (const store of stores) {
       assert.deepEqual(await keyNames(service), ['first admin key', 'ci']);
     });
 
+    test('the keys of another tenant under the same name are its own affair', async (t) => {
+      const service = await startService(t, { store });
+      const [ours, theirs] = [await newTenant(service), await newTenant(service)];
+      assert.equal((await send(service, '/keys', 'key-1', { body: { name: 'ours' }, key: ours.key })).status, 201);
+      assert.equal((await send(service, '/keys', 'key-1', { body: { name: 'ours' }, key: theirs.key })).status, 201);
+      assert.equal((await send(service, '/keys', 'key-1', { body: { name: 'another' } })).status, 201);
+      assert.equal((await send(service, '/keys', 'key-1', { body: { name: 'ours' }, key: theirs.key })).status, 409);
+    });
+
     test('20 parallel requests under one key make one key', async (t) => {
       const service = await startService(t, { store });
       const answers = await Promise.all(Array.from({ length: 20 }, () => send(service, '/keys', 'key-1', { body: { name: 'ci' } })));
@@ -292,6 +301,21 @@ for (const store of stores) {
       assert.equal(again.filter(isReplay).length, 0);
       assert.ok(isReplay(await send(service, '/packets', 'recent')));
       assert.equal((await totals(service)).packets, 1021);
+    });
+
+    test('a key that was used again after 24 hours keeps its new answer when the packet of the old one is removed', async (t) => {
+      const service = await startService(t, { store });
+      const old = await send(service, '/packets', 'key-1');
+      assert.equal(old.status, 201);
+      service.clock.turn(24 * hourSeconds + 1);
+      await service.handoff.runOnce.prune();
+      const fresh = await send(service, '/packets', 'key-1');
+      assert.equal(fresh.status, 201);
+      assert.equal((await service.call('DELETE', `/packets/${old.body.id}?hard=true`)).status, 204);
+      const again = await send(service, '/packets', 'key-1');
+      assert.equal(again.status, 201);
+      assert.ok(isReplay(again));
+      assert.equal(again.text, fresh.text);
     });
 
     test('400 on Idempotency-Key when it is empty or longer than 255 characters', async (t) => {

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import fc from 'fast-check';
 
+import { minuteMs, Windows } from '../../../src/handoff/http/counters.ts';
 import { apiPrefix, routes } from '../../../src/handoff/model/api.ts';
 import {
   createPacket,
@@ -447,10 +448,14 @@ for (const store of stores) {
       assert.equal((await service.call('POST', '/packets', { key, body: {} })).status, 400);
       assert.equal((await service.call('POST', '/packets', { key, body: packetRequest({ parent_packet_id: unknownId }) })).status, 400);
       assert.equal((await service.call('POST', `/packets/${unknownId}/chain`, { key, body: packetRequest() })).status, 404);
+      const orphans = { packets: [packetRequest({ parent_packet_id: unknownId }), packetRequest({ parent_packet_id: unknownId })] };
+      assert.equal((await service.call('POST', '/packets/batch', { key, body: orphans })).status, 400);
+      const mixed = { packets: [...orphans.packets, packetRequest(), ...orphans.packets] };
+      assert.equal((await service.call('POST', '/packets/batch', { key, body: mixed })).body.created.length, 1);
       const once = () => service.call('POST', '/packets', { key, body: packetRequest(), headers: { 'idempotency-key': 'once' } });
       const [first] = await times(3, once);
       assert.equal((await service.call('POST', `/packets/${first!.body.id}/claim`, { key, body: { agent_id: 'a' } })).status, 200);
-      assert.equal(count(await times(6, () => create(service, key)), 201), 4);
+      assert.equal(count(await times(6, () => create(service, key)), 201), 3);
       // A repeated answer creates nothing, so the cap does not stand in its way.
       assert.equal((await once()).body.id, first!.body.id);
     });
@@ -474,6 +479,7 @@ for (const store of stores) {
       assert.equal((await create(service, key)).headers['x-ratelimit-remaining'], '59');
       const refused = await atOnce(30, () => create(service, key));
       for (const answer of refused) assertRefused(answer, toMidnight);
+      assert.equal((await create(service, key)).headers['x-ratelimit-remaining'], '59');
       assert.equal((await read(service, key)).headers['x-ratelimit-remaining'], '58');
       assert.equal(count(await times(30, () => read(service, key)), 200), 18);
     });
@@ -534,6 +540,23 @@ describe('The daily cap over two instances on one PostgreSQL', () => {
     assertRefused(await create(second, key), 14.5 * 3600);
     first.clock.set('2026-03-02T00:00:00.000Z');
     assert.equal((await create(second, key)).status, 201);
+  });
+});
+
+describe('The windows of many callers', () => {
+  test('are bounded: those that count nothing are forgotten first, then the oldest, and none that counts before it must', () => {
+    const windows = new Windows(minuteMs);
+    const most = 20_000;
+    const used = (name: number, now: number) => windows.of(`${name}`, now).add(now, 60);
+    const left = (name: number, now: number) => windows.of(`${name}`, now).peek(now, 60).remaining;
+    for (let name = 0; name < most; name += 1) used(name, name < 100 ? 0 : minuteMs);
+    // A hundred of them count nothing any more and make room.
+    used(most, minuteMs);
+    assert.deepEqual([left(100, minuteMs), left(most - 1, minuteMs), left(most, minuteMs)], [59, 59, 59]);
+    // All count: the oldest has to go.
+    for (let name = most + 1; name <= most + 100; name += 1) used(name, minuteMs);
+    assert.deepEqual([left(101, minuteMs), left(most + 100, minuteMs)], [59, 59]);
+    assert.equal(left(100, minuteMs), 60);
   });
 });
 

@@ -134,6 +134,7 @@ const filters: [query: string, expected: string][] = [
   [`created_after=${minute('34:00')}&created_before=${minute('34:00')}`, 'e'],
   [`created_after=${minute('35:00')}&created_before=${minute('34:00')}`, ''],
   ['created_after=2026-03-01T11:04:00%2B01:30', 'i h g f e'],
+  ['created_after=2026-03-01T11:04:00%2B0130', 'i h g f e'],
   ['created_after=2026-03-01', 'i h g f e d c b a'],
   ['created_before=2026-03-01', ''],
   ['created_before=9999-12-31', 'i h g f e d c b a'],
@@ -144,6 +145,10 @@ const filters: [query: string, expected: string][] = [
   ['status=created,claimed&tags=red,blue', 'i h b'],
   ['source_agent=beta&priority=high&tags=red', 'f'],
   ['hitl_required=true&status=awaiting_human', 'd'],
+  ['status=created&priority=low', 'a'],
+  ['status=created&hitl_required=true', 'h'],
+  ['priority=normal&hitl_required=true', 'h'],
+  ['priority=normal&hitl_required=false', 'e b'],
   ['hitl_required=false&tags=red', 'i f b a'],
   [`tags=red&created_after=${minute('31:00')}&created_before=${minute('37:00')}`, 'h f d b'],
   [`status=created&created_before=${minute('37:00')}`, 'h a'],
@@ -427,6 +432,8 @@ for (const store of stores) {
       const foreign = await service.call('GET', `/packets?tags=red&cursor=${cursor}`, { key: other.key });
       assert.equal(foreign.status, 400);
       assert.equal(foreign.body.field, 'cursor');
+      const several = (await list(service, 'limit=2&status=created,claimed&tags=red,red')).next_cursor!;
+      assert.equal((await list(service, `limit=2&status=claimed,created&tags=red&cursor=${several}`)).packets.length, 2);
       // The page's size and view are no filters.
       assert.equal((await list(service, `tags=red&limit=1&view=full&cursor=${cursor}`)).packets.length, 1);
     });
@@ -457,6 +464,18 @@ for (const store of stores) {
         assert.equal(last.next_cursor, null, query);
         const beyond = await list(service, `${query}offset=1000000000&limit=20`);
         assert.deepEqual([beyond.packets, beyond.total, beyond.next_cursor], [[], 1_050, null], query);
+      }
+    });
+
+    test('a page of more packets than are read at once goes on without a gap, behind an offset and a cursor too', async (t) => {
+      const service = await startService(t, { store, settings: { SERVICE_BATCH_MAX: '500' } });
+      const packets = Array.from({ length: 230 }, (_, index) => named(`${index}`));
+      assert.equal((await service.call('POST', '/packets/batch', { body: { packets } })).status, 201);
+      const order = packets.map((_, index) => `${229 - index}`);
+      for (const view of ['', '&view=full']) {
+        const page = await list(service, `limit=120&offset=7${view}`);
+        assert.equal(names(page), order.slice(7, 127).join(' '));
+        assert.equal(names(await list(service, `limit=200&cursor=${page.next_cursor}${view}`)), order.slice(127).join(' '));
       }
     });
 
@@ -513,6 +532,28 @@ for (const store of stores) {
       );
       const wanted = [...asked.map(([, found]) => found), 'Übergabe 日本 🙂'];
       assert.deepEqual(all, Array.from({ length: 20 }, () => wanted).flat());
+    });
+
+    test('many who ask at once for one list each get their own page of it, in the view they asked for', async (t) => {
+      const service = await startService(t, { store });
+      await seed(service);
+      const { next_cursor } = await list(service, 'limit=2');
+      const { next_cursor: further } = await list(service, `limit=2&cursor=${next_cursor}`);
+      const asked = [
+        ['limit=2', 'i h', false],
+        ['limit=2&view=full', 'i h', true],
+        [`limit=2&cursor=${next_cursor}`, 'g f', false],
+        [`limit=2&cursor=${further}`, 'e d', false],
+      ] as const;
+      const all = await Promise.all(
+        Array.from({ length: 20 }, () =>
+          asked.map(async ([query]) => {
+            const page = await list(service, query);
+            return [query, names(page), 'decisions' in page.packets[0]!];
+          }),
+        ).flat(),
+      );
+      assert.deepEqual(all, Array.from({ length: 20 }, () => asked).flat());
     });
 
     test('who asks again once a packet is created finds it, however many are asking', async (t) => {

@@ -1,8 +1,10 @@
 import assert from 'node:assert/strict';
 import { DatabaseSync } from 'node:sqlite';
 import { describe, test } from 'node:test';
+import { sql } from 'kysely';
 import pg from 'pg';
 
+import { openDatabase } from '../../../src/kit/sql/database.ts';
 import { adminKey, createPacket, newTenant, packetRequest, startService, type TestService } from '../../support/service.ts';
 import { stores } from '../../support/stores.ts';
 
@@ -51,6 +53,7 @@ for (const store of stores) {
     test('tells of refusals as it does of successes, without a tenant where nobody was let in', async (t) => {
       const service = await startService(t, { store });
       await service.call('GET', '/packets', { key: 'wrong' });
+      await service.call('GET', '/nowhere', { key: null });
       await service.call('GET', '/nowhere');
       await service.call('GET', `/packets/${unknownId}`);
       await service.call('POST', '/packets', { raw: '{' });
@@ -60,6 +63,7 @@ for (const store of stores) {
         [
           ['/api/v1/packets', 401, false],
           ['unknown', 404, false],
+          ['unknown', 404, true],
           ['/api/v1/packets/:id', 404, true],
           ['/api/v1/packets', 400, true],
           ['/health', 200, false],
@@ -143,5 +147,18 @@ for (const store of stores.filter(({ name }) => name !== 'SQLite in memory')) {
     assert.ok(!service.logs.join('').includes('wombat'));
     assert.ok(!service.logs.join('').includes(adminKey));
     assert.equal((await service.call('GET', '/packets')).body.total, 1);
+  });
+
+  test(`A job that fails is logged by its name with the cause, on ${store.name}`, { timeout: 60_000 }, async (t) => {
+    const service = await startService(t, { store });
+    const database = openDatabase<Record<string, never>>(service.databaseUrl);
+    await database.transaction((tx) => sql.raw('drop table search_queue').execute(tx));
+    await database.close();
+    const logged = service.logged('job failed');
+    await service.handoff.start();
+    await logged;
+    const failure = service.logs.map((line) => JSON.parse(line)).find(({ msg }) => msg === 'job failed');
+    assert.deepEqual([failure.level, failure.job], [50, 'index']);
+    assert.match(failure.err.message, /search_queue/);
   });
 }

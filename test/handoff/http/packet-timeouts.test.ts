@@ -168,6 +168,19 @@ for (const store of stores) {
       assert.deepEqual(await happenings(service, id), ['created', 'awaiting_human', 'hitl_responded']);
     });
 
+    test('when more are over than one round takes, those that have been over longest come first', async (t) => {
+      const service = await startService(t, { store });
+      const questions = Array.from({ length: 201 }, (_, index) => ({ ...minute('fail').hitl, timeout_seconds: 300 - index }));
+      const packets = await Promise.all(questions.map((hitl) => packetIn(service, 'awaiting_human', { hitl })));
+      service.clock.turn(300);
+      await service.handoff.runOnce.sweep();
+      const waiting = (await service.call('GET', '/packets/awaiting')).body.packets;
+      assert.deepEqual(
+        waiting.map(({ id }: { id: string }) => id),
+        [packets[0].id],
+      );
+    });
+
     test('every tenant is swept, each in its own trail', async (t) => {
       const service = await startService(t, { store });
       const { key } = await newTenant(service);

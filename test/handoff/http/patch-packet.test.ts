@@ -341,6 +341,23 @@ for (const store of stores) {
       assert.deepEqual([await totalOf('tags=later'), await totalOf('tags=billing'), await totalOf('priority=low')], [0, 0, 1]);
     });
 
+    test('lists go by what one update alone changes: the priority, the target agent, the question, or how tags are parted', async (t) => {
+      const service = await startService(t, { store });
+      const { id } = await createPacket(service);
+      assert.equal((await patch(service, id, { metadata: { tags: ['a,b', 'c'] } })).status, 200);
+      const listed = async (query: string) => (await service.call('GET', `/packets?${query}`)).body.packets.length;
+      for (const [content, before, after] of [
+        [{ metadata: { priority: 'low' } }, 'priority=high', 'priority=low'],
+        [{ metadata: { target_agent: { id: 'desk', name: 'Desk' } } }, 'target_agent=resolver', 'target_agent=desk'],
+        [{ hitl: { ...question, required: true } }, 'hitl_required=false', 'hitl_required=true'],
+        [{ metadata: { tags: ['a', 'b,c'] } }, 'tags=c', 'tags=a'],
+      ] as const) {
+        assert.deepEqual([await listed(before), await listed(after)], [1, 0], after);
+        assert.equal((await patch(service, id, content)).status, 200);
+        assert.deepEqual([await listed(before), await listed(after)], [0, 1], after);
+      }
+    });
+
     test('search goes by what the packet says now', async (t) => {
       const service = await startService(t, { store });
       const { id } = await createPacket(service);

@@ -37,9 +37,11 @@ async function found(service: TestService, q: string, more = ''): Promise<string
   return summaries.sort().join(' | ');
 }
 
-/** Texts that mean something to a search engine, a database or a parser, and nothing to a searcher. */
+const idsOf = (packets: readonly { id: string }[]) => packets.map(({ id }) => id);
+
 const range = (count: number) => Array.from({ length: count }, (_, index) => index);
 
+/** Texts that mean something to a search engine, a database or a parser, and nothing to a searcher. */
 const hostile = [
   '"',
   '""',
@@ -344,10 +346,11 @@ for (const store of stores) {
       );
     });
 
-    test('limit and offset page through every match once, with the exact total, with a filter and without', async (t) => {
+    test('limit and offset page through every match once, equal ones oldest first, with the exact total, with a filter and without', async (t) => {
       const service = await startService(t, { store });
       const packets = Array.from({ length: 45 }, (_, index) => request('needle', { priority: index % 3 === 0 ? 'high' : 'low' }));
-      assert.equal((await service.call('POST', '/packets/batch', { body: { packets } })).status, 201);
+      const made = await service.call('POST', '/packets/batch', { body: { packets } });
+      assert.equal(made.status, 201);
       for (const [filter, total] of [
         ['', 45],
         ['&priority=high', 15],
@@ -362,10 +365,18 @@ for (const store of stores) {
             [total, 7, offset, offset + 7 >= total],
             filter,
           );
-          seen.push(...page.packets.map(({ id }: { id: string }) => id));
+          seen.push(...idsOf(page.packets));
         }
         assert.equal(seen.length, total, filter);
         assert.equal(new Set(seen).size, total, filter);
+        // Those that match equally well come oldest first, however many are asked for.
+        const whole = await search(service, 'needle', `${filter}&limit=200`);
+        assert.deepEqual(seen, idsOf(whole.packets), filter);
+        assert.deepEqual(
+          seen,
+          idsOf(made.body.created).filter((id) => seen.includes(id)),
+          filter,
+        );
       }
     });
 

@@ -290,6 +290,7 @@ describe('The description and its explorers', () => {
         assert.equal(page.status, 200);
         assert.equal(page.headers['content-type'], 'text/html; charset=utf-8');
         assert.match(String(page.headers['content-security-policy']), /default-src 'none'; script-src 'self'/);
+        assert.equal(page.headers['x-content-type-options'], 'nosniff');
         assert.doesNotMatch(page.text, /https?:\/\//);
         const assets = [...page.text.matchAll(/(?:src|href)="(\/[^"]+)"/g)].map(([, address]) => address!);
         assert.ok(assets.length >= 2);

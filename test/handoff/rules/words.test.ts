@@ -255,6 +255,19 @@ describe('a snippet', () => {
     assert.ok(snippet.length <= 170);
   });
 
+  test('shows 40 characters before the word, and 160 in all, or as many as there are', () => {
+    const [ahead, behind] = ['a'.repeat(100), 'b'.repeat(200)];
+    assert.equal(snippetOf([`${ahead}needle${behind}`], [['needle']]), `...${'a'.repeat(40)}needle${'b'.repeat(114)}...`);
+    assert.equal(snippetOf([`${'a'.repeat(40)}needle${'b'.repeat(114)}`], [['needle']]), `${'a'.repeat(40)}needle${'b'.repeat(114)}`);
+    assert.equal(snippetOf([`${'a'.repeat(41)}needle`], [['needle']]), `...${'a'.repeat(40)}needle`);
+    assert.equal(snippetOf([ahead + behind], [['needle']]), `${ahead}${'b'.repeat(60)}`);
+  });
+
+  test('is about the longest of the words that are asked for', () => {
+    const text = `a b c ${'x'.repeat(200)} needle`;
+    assert.match(snippetOf([text], [['a'], ['needle'], ['b']]), /needle$/);
+  });
+
   test('comes from the first part that has a word', () => {
     assert.equal(snippetOf(['nothing here', 'the word', 'the word again'], [['word']]), 'the word');
   });

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, type TestContext, test } from 'node:test';
+import { sql } from 'kysely';
 
 import { createIndexingJob } from '../../../src/handoff/jobs/indexer.ts';
 import type { CreateRequest } from '../../../src/handoff/model/packet.ts';
@@ -89,6 +90,30 @@ for (const testStore of stores.filter(({ name }) => name !== 'SQLite in memory')
       assert.deepEqual(await indexer.write(), { refused: [], reached: { tenant, packet: 3 } });
       assert.equal(await store.index.queued(10), 0);
       assert.equal(await found('word'), 0);
+    });
+
+    test('a packet that the database refuses to index stays out alone, is off the queue, and the job names it', async (t) => {
+      const { store, database } = await queuedPackets(t, testStore, 5);
+      // An engine of full text takes any words, so a plain table that does not stands in its place.
+      const refusing = testStore.name === 'PostgreSQL' ? 'bigint primary key, words tsvector' : 'integer primary key, words text';
+      await database.transaction(async (tx) => {
+        await sql.raw('drop table search_index').execute(tx);
+        await sql.raw(`create table search_index (rowid ${refusing}, check (cast(words as text) not like '%n3%'))`).execute(tx);
+      });
+      const job = createIndexingJob(store, () => now);
+      await assert.rejects(job(), new RegExp(`can't be found by search: ${packetId(3)}$`));
+      assert.equal(await store.index.queued(10), 0);
+      const indexed = await database.reads.selectFrom('search_index').select('rowid').orderBy('rowid').execute();
+      assert.deepEqual(
+        indexed.map(({ rowid }) => rowid),
+        [1, 2, 4, 5],
+      );
+      assert.equal(await job(), 100);
+    });
+
+    test('whether at least so many packets wait is told to the packet', async (t) => {
+      const { store } = await queuedPackets(t, testStore, 3);
+      assert.deepEqual(await Promise.all([1, 3, 4].map((count) => store.index.isQueued(count))), [true, true, false]);
     });
 
     test('the job rests while few packets wait, and longer when there are none', async (t) => {

@@ -138,6 +138,27 @@ for (const store of stores) {
       assert.equal(await seen(), 1);
     });
 
+    test('a unit is answered when its commit is on the disk', async (t) => {
+      const { database } = await open(t, store);
+      const isPostgres = store.name === 'PostgreSQL';
+      if (isPostgres)
+        await database.transaction((tx) =>
+          sql.raw("alter table notes add column flushed text default current_setting('synchronous_commit')").execute(tx),
+        );
+      const { submit } = createGroups<Tables, number>(database, async (session, [id]) => {
+        await session.insert('notes', [{ id: id!, text: '' }]);
+        const [found] = isPostgres
+          ? await session.find('notes', ['flushed'], [{ id: id! }])
+          : await session.find(
+              'pragma_synchronous',
+              ['synchronous'],
+              [1, 2].map((synchronous) => ({ synchronous })),
+            );
+        return [{ result: found![0] }];
+      });
+      assert.equal(await submit(1), isPostgres ? 'on' : 2);
+    });
+
     test('a refused unit writes nothing and leaves the others of its transaction alone', async (t) => {
       const bench = await open(t, store);
       const settled = await submitAll(bench, [{ id: 1 }, { id: 2, refused: true }, { id: 3 }]);

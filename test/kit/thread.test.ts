@@ -1,0 +1,58 @@
+import assert from 'node:assert/strict';
+import { spawnSync } from 'node:child_process';
+import { describe, type TestContext, test } from 'node:test';
+
+import { startThread, type Thread } from '../../src/kit/thread.ts';
+import type { TestTasks } from '../support/tasks.ts';
+
+const entry = new URL('../support/tasks.ts', import.meta.url);
+
+function start(t: TestContext): Thread<TestTasks> {
+  const thread = startThread<TestTasks>(entry, { greeting: 'Hello' });
+  t.after(() => thread.stop());
+  return thread;
+}
+
+describe('A thread', () => {
+  test('answers each call with its own result, and knows what it was started with', async (t) => {
+    const thread = start(t);
+    const answers = await Promise.all(['a', 'b', 'c'].map((name) => thread.call('greet', name)));
+    assert.deepEqual(answers, ['Hello, a', 'Hello, b', 'Hello, c']);
+  });
+
+  test('a call that fails rejects with the message and the codes of its error, and the next one is answered', async (t) => {
+    const thread = start(t);
+    await assert.rejects(thread.call('fail', { code: 'ERR_SQLITE_ERROR', errcode: 5 }), {
+      message: 'It failed.',
+      code: 'ERR_SQLITE_ERROR',
+      errcode: 5,
+    });
+    assert.equal(await thread.call('greet', 'you'), 'Hello, you');
+  });
+
+  test('that ends rejects the calls that are open, and starts again at the next', { timeout: 60_000 }, async (t) => {
+    const thread = start(t);
+    const open = [thread.call('end', 1), thread.call('greet', 'nobody')];
+    for (const call of await Promise.allSettled(open)) {
+      assert.equal(call.status, 'rejected');
+      assert.match(String(call.reason), /The thread has stopped/);
+    }
+    assert.equal(await thread.call('greet', 'again'), 'Hello, again');
+  });
+
+  test('that is stopped takes no calls', async (t) => {
+    const thread = start(t);
+    await thread.call('greet', 'you');
+    await thread.stop();
+    await assert.rejects(thread.call('greet', 'you'), /The thread has stopped/);
+  });
+
+  test('keeps a program alive while a call is open, and no longer', () => {
+    const source = `import('${new URL('../../src/kit/thread.ts', import.meta.url)}').then(({ startThread }) => {
+      const thread = startThread(new URL('${entry}'), { greeting: 'Hello' });
+      thread.call('greet', 'you').then(console.log);
+    })`;
+    const ended = spawnSync(process.execPath, ['-e', source], { encoding: 'utf8', timeout: 60_000 });
+    assert.deepEqual([ended.status, ended.stdout], [0, 'Hello, you\n'], ended.stderr);
+  });
+});
