@@ -15,7 +15,7 @@ export const errorCodes = {
   UNSUPPORTED_MEDIA_TYPE: { status: 415, meaning: 'The body is not `application/json` in UTF-8.' },
   RATE_LIMITED: { status: 429, meaning: 'A limit is used up; `Retry-After` says after how many seconds a request is let through again.' },
   SERVER_ERROR: { status: 500, meaning: 'The service failed; the log has the cause under the `request_id`.' },
-  SERVICE_UNAVAILABLE: { status: 503, meaning: 'The database is out of reach; try again.' },
+  SERVICE_UNAVAILABLE: { status: 503, meaning: 'The database is out of reach, or too much is in hand; try again.' },
 } as const;
 
 export type ErrorCode = keyof typeof errorCodes;

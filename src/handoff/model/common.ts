@@ -71,7 +71,7 @@ const failures = {
   415: 'The body is not JSON in UTF-8.',
   429: 'A limit is used up; Retry-After says when to come back.',
   500: 'The service failed; the log has the cause under the `request_id`.',
-  503: 'The database is out of reach; try again, with the same Idempotency-Key where the operation takes one.',
+  503: 'The database is out of reach, or too much is in hand; try again, with the same Idempotency-Key where the operation takes one.',
 } as const;
 
 /** What may befall any request. */

@@ -203,37 +203,42 @@ const length = 160;
 /** How much of one text is looked through for a snippet, in characters: about what of it is indexed. */
 const maxSeen = 256 * 1024;
 
-/** The surroundings of the first place where a phrase stands in the texts; the beginning of the summary when none does. */
+/** The snippet of the first of the texts in which a phrase stands; the beginning of the summary when none does. */
 export function snippetOf(texts: readonly string[], phrases: readonly (readonly string[])[]): string {
   for (const text of texts) {
     const snippet = snippetIn(text, phrases);
     if (snippet !== undefined) return snippet;
   }
-  return (texts[0] ?? '').slice(0, length).toWellFormed();
+  return cut(texts[0] ?? '', 0);
 }
 
-/** The surroundings, as they were written, of the first place where a phrase stands in the text; undefined when none does. */
+/**
+ * The surroundings, as they were written, of the place where the longest of the phrases that are in the text stands
+ * first; undefined when none is.
+ */
 export function snippetIn(text: string, phrases: readonly (readonly string[])[]): string | undefined {
   const seen = text.length > maxSeen ? text.slice(0, maxSeen) : text;
-  const at = plain.test(seen) ? placeInPlain(seen, phrases) : placeIn(seen, phrases);
-  if (at === undefined) return undefined;
-  const start = Math.max(0, at - before);
-  const end = Math.min(text.length, start + length);
-  const cut = text.slice(start, end).toWellFormed().replace(/\s+/g, ' ').trim();
-  return `${start > 0 ? '...' : ''}${cut}${end < text.length ? '...' : ''}`;
+  const longest = phrases.toSorted((a, b) => b.join('').length - a.join('').length);
+  const at = plain.test(seen) ? placeInPlain(seen, longest) : placeIn(seen, longest);
+  return at === undefined ? undefined : cut(text, Math.max(0, at - before));
 }
 
-/** Where the first of the phrases begins in a text that is plain. */
+/** One line of the text from a place on; dots stand where there is more. */
+function cut(text: string, start: number): string {
+  const end = Math.min(text.length, start + length);
+  const line = text.slice(start, end).toWellFormed().replace(/\s+/g, ' ').trim();
+  return `${start > 0 ? '...' : ''}${line}${end < text.length ? '...' : ''}`;
+}
+
+/** Where the first of the phrases that is in a plain text begins. */
 function placeInPlain(text: string, phrases: readonly (readonly string[])[]): number | undefined {
   const lower = text.toLowerCase();
-  const places = phrases.map((phrase) => {
+  for (const phrase of phrases) {
     const [first = ''] = phrase;
-    let at = lower.indexOf(first);
-    while (at !== -1 && (folded[lower.charCodeAt(at - 1)] || !beginsWith(lower, at, phrase))) at = lower.indexOf(first, at + 1);
-    return at;
-  });
-  const found = places.filter((at) => at !== -1);
-  return found.length === 0 ? undefined : Math.min(...found);
+    for (let at = lower.indexOf(first); at !== -1; at = lower.indexOf(first, at + 1))
+      if (!folded[lower.charCodeAt(at - 1)] && beginsWith(lower, at, phrase)) return at;
+  }
+  return undefined;
 }
 
 /** Whether the words of a plain text in lower case, from a place on, are those of the phrase. */
@@ -246,7 +251,7 @@ function beginsWith(lower: string, at: number, phrase: readonly string[]): boole
 const pieces =
   /[[\p{scx=Han}\p{scx=Hira}\p{scx=Kana}\p{scx=Thai}]&&[\p{L}\p{N}]]\p{M}*|[[\p{L}\p{N}\p{M}]--[\p{scx=Han}\p{scx=Hira}\p{scx=Kana}\p{scx=Thai}]]+/gv;
 
-/** Where the first of the phrases to end begins in any text. */
+/** Where the first of the phrases that is in any text begins. */
 function placeIn(text: string, phrases: readonly (readonly string[])[]): number | undefined {
   const whole = fold(text);
   const likely = phrases.filter(([first = '']) => whole.includes(first));
@@ -257,9 +262,11 @@ function placeIn(text: string, phrases: readonly (readonly string[])[]): number 
     for (const one of wordsOf(piece)) {
       words.push(one);
       places.push(index);
-      const ended = likely.find((phrase) => phrase.every((wanted, at) => words[words.length - phrase.length + at] === wanted));
-      if (ended !== undefined) return places[words.length - ended.length];
     }
+  }
+  for (const phrase of likely) {
+    const first = words.findIndex((_, at) => phrase.every((one, offset) => words[at + offset] === one));
+    if (first !== -1) return places[first];
   }
   return undefined;
 }

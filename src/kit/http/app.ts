@@ -18,6 +18,8 @@ export class RequestNotes {
   rawBody: Buffer | undefined;
   /** Why the body is not taken. */
   refusal: unknown;
+  /** How much of the room for large bodies it takes, in bytes. */
+  held = 0;
   /** What admission counted. Data and no closure: one that held the reply would keep each request alive for long. */
   counted: unknown;
 }

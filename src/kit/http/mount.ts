@@ -1,10 +1,11 @@
-import type { IncomingHttpHeaders, IncomingMessage } from 'node:http';
+import type { IncomingMessage } from 'node:http';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import Type, { type TSchema } from 'typebox';
 
 import type { Awaitable } from '../awaitable.ts';
 import { invalid, ServiceError } from '../errors.ts';
 import type { Access, RequestOf, ResponseShape, ResultOf, Route } from '../route.ts';
+import { createRoom, passOver, readBody, requireJson } from './body.ts';
 import { parseJson } from './json.ts';
 import { bodyValidator, queryValidator } from './validate.ts';
 
@@ -49,6 +50,8 @@ export interface MountParts<Context> {
   admitStray(request: FastifyRequest, reply: FastifyReply): Awaitable<unknown>;
   /** The largest body this caller may send here, in bytes. */
   bodyLimit(route: Route, caller: Context): number;
+  /** Room for the large bodies of all requests in hand, in bytes; what comes beyond it is refused with 503. */
+  bodyRoom?: number;
 }
 
 /** What a handler is told besides the request's own parts. */
@@ -75,7 +78,15 @@ export type Mount<Context> = <R extends Route>(route: R, handler: Handler<R, Con
  * Mounts routes: admission, then body, then validation, then the handler. The methods of every path are remembered, so
  * that another method gets 405 with `Allow` instead of 404.
  */
-export function createMount<Context>({ app, prefixes, admit, admitStray, bodyLimit }: MountParts<Context>): Mount<Context> {
+export function createMount<Context>({
+  app,
+  prefixes,
+  admit,
+  admitStray,
+  bodyLimit,
+  bodyRoom = 256 * 1024 * 1024,
+}: MountParts<Context>): Mount<Context> {
+  const room = createRoom(bodyRoom);
   app.removeAllContentTypeParsers();
   app.addContentTypeParser('*', (request: FastifyRequest, payload: IncomingMessage, done) => {
     const { mounted, context } = request.notes;
@@ -96,7 +107,8 @@ export function createMount<Context>({ app, prefixes, admit, admitStray, bodyLim
       return refuse(fault);
     }
     const limit = bodyLimit(mounted, context as Context);
-    readBody(payload, limit, Number(request.headers['content-length']), (error, bytes) => {
+    readBody(payload, { limit, announced: Number(request.headers['content-length']), room }, (error, bytes, held) => {
+      request.notes.held = held;
       if (error !== null) return refuse(error);
       if (bytes === undefined || bytes.length === 0) return done(null);
       let value: unknown;
@@ -128,6 +140,22 @@ export function createMount<Context>({ app, prefixes, admit, admitStray, bodyLim
     const query = route.query === undefined && route.access === 'public' ? undefined : queryValidator(route.query ?? noQuery);
     const body = route.body && bodyValidator(route.body, { nullIsAbsent: route.nullIsAbsent ?? false });
     const successStatus = Number(Object.keys(route.responses).find((status) => status < '300'));
+
+    const answerTo = (request: FastifyRequest, reply: FastifyReply): Promise<void> | void => {
+      const { context, rawBody, refusal } = request.notes;
+      if (refusal !== undefined) throw refusal;
+      if (query !== undefined) query(single(request.query as Record<string, unknown>));
+      if (body !== undefined && (request.body !== undefined || !route.bodyOptional)) {
+        if (request.body === undefined) throw new ServiceError('VALIDATION_ERROR', 'A JSON body is required.');
+        body(request.body, rawBody?.length);
+      }
+      const result = handler(
+        { params: lowerCase(request.params as Record<string, string>), query: request.query, body: request.body } as never,
+        { caller: context as Context, headers: request.headers, rawBody },
+      );
+      if (result instanceof Promise) return result.then((found) => respond(route, reply, successStatus, found));
+      respond(route, reply, successStatus, result);
+    };
 
     for (const prefix of prefixes(route)) {
       const path = prefix + route.path;
@@ -165,23 +193,8 @@ export function createMount<Context>({ app, prefixes, admit, admitStray, bodyLim
           else admitted(caller);
         },
         handler: (request, reply) => {
-          const { context, rawBody, refusal } = request.notes;
-          if (refusal !== undefined) throw refusal;
-          if (query !== undefined) query(single(request.query as Record<string, unknown>));
-          if (body !== undefined && (request.body !== undefined || !route.bodyOptional)) {
-            if (request.body === undefined) throw new ServiceError('VALIDATION_ERROR', 'A JSON body is required.');
-            body(request.body, rawBody?.length);
-          }
-          const result = handler(
-            { params: lowerCase(request.params as Record<string, string>), query: request.query, body: request.body } as never,
-            {
-              caller: context as Context,
-              headers: request.headers,
-              rawBody,
-            },
-          );
-          if (result instanceof Promise) return result.then((found) => respond(route, reply, successStatus, found));
-          respond(route, reply, successStatus, result);
+          const { held } = request.notes;
+          return held === 0 ? answerTo(request, reply) : room.giveBackAfter(held, () => answerTo(request, reply));
         },
       });
     }
@@ -233,64 +246,6 @@ function single(query: Record<string, unknown>): Record<string, unknown> {
   }
   return query;
 }
-
-function requireJson({ 'content-type': header, 'content-encoding': encoding }: IncomingHttpHeaders): void {
-  if (encoding !== undefined && encoding.trim().toLowerCase() !== 'identity')
-    throw new ServiceError('UNSUPPORTED_MEDIA_TYPE', 'The body must not be compressed: Content-Encoding is not taken.');
-  if (header === 'application/json') return;
-  const [type = '', ...parameters] = (header ?? '').split(';').map((part) => part.trim().toLowerCase());
-  const charset = parameters.find((parameter) => parameter.startsWith('charset='));
-  const isJson = type === 'application/json' || /^application\/[\w.-]+\+json$/.test(type);
-  if (!isJson || (charset !== undefined && !/^charset="?utf-?8"?$/.test(charset))) {
-    throw new ServiceError('UNSUPPORTED_MEDIA_TYPE', 'The body must be application/json in UTF-8.');
-  }
-}
-
-/** Reads a body, counting: one byte over the limit is refused, whatever its Content-Length said. Calls back once, with the rest unread. */
-function readBody(payload: IncomingMessage, limit: number, announced: number, done: (error: Error | null, bytes?: Buffer) => void): void {
-  if (announced > limit) {
-    done(tooLarge(limit));
-    return;
-  }
-  const chunks: Buffer[] = [];
-  let size = 0;
-  let isDone = false;
-  const finish = (error: Error | null, bytes?: Buffer) => {
-    if (isDone) return;
-    isDone = true;
-    done(error, bytes);
-  };
-  payload.on('data', (chunk: Buffer) => {
-    size += chunk.length;
-    chunks.push(chunk);
-    if (size <= limit) return;
-    payload.removeAllListeners('data');
-    finish(tooLarge(limit));
-  });
-  payload.on('end', () => finish(null, chunks.length === 1 ? chunks[0]! : Buffer.concat(chunks)));
-  // A sender that hangs up is no failure of ours: Node tells of it by an error, then by the end.
-  const cutOff = () => finish(new ServiceError('VALIDATION_ERROR', 'The body ended too early.'));
-  payload.on('error', cutOff);
-  payload.on('close', () => {
-    if (!payload.complete) cutOff();
-  });
-}
-
-/** How much of a refused body is passed over before the connection is cut, in bytes. The time is bounded for any request. */
-const maxPassedOver = 64 * 1024 * 1024;
-
-/** Reads what is left of a body to nowhere, so that its sender, who may look for the answer only then, comes to the end. */
-function passOver(payload: IncomingMessage): void {
-  let size = 0;
-  payload.on('data', (chunk: Buffer) => {
-    size += chunk.length;
-    if (size > maxPassedOver) payload.destroy();
-  });
-  payload.resume();
-}
-
-const tooLarge = (limit: number) =>
-  new ServiceError('PAYLOAD_TOO_LARGE', `The body is larger than the ${limit} bytes that this tenant's tier allows.`);
 
 interface Shape {
   properties?: Record<string, TSchema>;

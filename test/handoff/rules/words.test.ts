@@ -256,16 +256,22 @@ describe('a snippet', () => {
   });
 
   test('shows 40 characters before the word, and 160 in all, or as many as there are', () => {
-    const [ahead, behind] = ['a'.repeat(100), 'b'.repeat(200)];
-    assert.equal(snippetOf([`${ahead}needle${behind}`], [['needle']]), `...${'a'.repeat(40)}needle${'b'.repeat(114)}...`);
-    assert.equal(snippetOf([`${'a'.repeat(40)}needle${'b'.repeat(114)}`], [['needle']]), `${'a'.repeat(40)}needle${'b'.repeat(114)}`);
-    assert.equal(snippetOf([`${'a'.repeat(41)}needle`], [['needle']]), `...${'a'.repeat(40)}needle`);
-    assert.equal(snippetOf([ahead + behind], [['needle']]), `${ahead}${'b'.repeat(60)}`);
+    const [ahead, behind] = [`${'a'.repeat(99)} `, ` ${'b'.repeat(199)}`];
+    const [near, rest] = [`${'a'.repeat(39)} `, ` ${'b'.repeat(113)}`];
+    for (const word of ['needle', 'nédlé,']) {
+      const phrases = [wordsOf(word)];
+      assert.equal(snippetOf([ahead + word + behind], phrases), `...${near}${word}${rest}...`);
+      assert.equal(snippetOf([near + word + rest], phrases), near + word + rest);
+      assert.equal(snippetOf([`a${near}${word}`], phrases), `...${near}${word}`);
+    }
+    assert.equal(snippetOf([ahead + behind], [['needle']]), `${ahead}${'b'.repeat(59)}...`);
   });
 
   test('is about the longest of the words that are asked for', () => {
-    const text = `a b c ${'x'.repeat(200)} needle`;
-    assert.match(snippetOf([text], [['a'], ['needle'], ['b']]), /needle$/);
+    for (const end of ['needle', 'nédle']) {
+      const text = `a b c ${'x'.repeat(200)} ${end}`;
+      assert.match(snippetOf([text], [['a'], wordsOf(end), ['b']]), new RegExp(`${end}$`));
+    }
   });
 
   test('comes from the first part that has a word', () => {

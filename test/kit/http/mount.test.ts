@@ -33,3 +33,52 @@ test('an answer leaves through its schema: what a closed one does not name stays
   assert.equal(answer.statusCode, 200);
   assert.deepEqual(answer.json(), { things: [{ id: '1', free: { any: 'thing' } }] });
 });
+
+test('the large bodies in hand have a bound together: what comes beyond it is 503, and taken when there is room again', async (t) => {
+  const app = createApp({
+    logger: pino({ level: 'silent' }),
+    onAnswered: () => undefined,
+    onLimited: () => undefined,
+    isUnavailable: () => false,
+  });
+  t.after(() => app.close());
+  const parts = { app, prefixes: () => [''], admit: () => undefined, admitStray: () => undefined };
+  const mount = createMount({ ...parts, bodyLimit: () => 1_000_000, bodyRoom: 500_000 });
+  const route = defineRoute({
+    id: 'putThing',
+    method: 'POST',
+    path: '/things',
+    tag: 'things',
+    access: 'public',
+    summary: 'Keep a thing',
+    body: Type.Object({ text: Type.String() }),
+    responses: { 200: { description: 'Kept.', schema: Type.Object({}) } },
+  });
+  let waiting: (() => void)[] = [];
+  let failing = false;
+  mount(route, async () => {
+    await new Promise<void>((resolve) => void waiting.push(resolve));
+    if (failing) throw new Error('failed');
+    return {};
+  });
+  const put = async (length: number) =>
+    (await app.inject({ method: 'POST', url: '/things', payload: { text: 'x'.repeat(length) } })).statusCode;
+  const until = async (count: number) => {
+    while (waiting.length < count) await new Promise(setImmediate);
+  };
+  const release = () => {
+    for (const resolve of waiting) resolve();
+    waiting = [];
+  };
+  for (failing of [false, true, false]) {
+    const first = put(300_000);
+    await until(1);
+    assert.equal(await put(300_000), 503);
+    // A small one takes no room, and one that is refused gives back what it took.
+    const small = put(60_000);
+    const second = put(150_000);
+    await until(3);
+    release();
+    assert.deepEqual(await Promise.all([first, small, second]), Array(3).fill(failing ? 500 : 200));
+  }
+});

@@ -1,0 +1,127 @@
+import type { IncomingHttpHeaders, IncomingMessage } from 'node:http';
+
+import { ServiceError } from '../errors.ts';
+
+/** Refuses with 415 what is not announced as JSON in UTF-8, as it is. */
+export function requireJson({ 'content-type': type, 'content-encoding': encoding }: IncomingHttpHeaders): void {
+  if (encoding !== undefined && encoding.trim().toLowerCase() !== 'identity')
+    throw new ServiceError('UNSUPPORTED_MEDIA_TYPE', 'The body must not be compressed: Content-Encoding is not taken.');
+  if (type === 'application/json') return;
+  const [essence = '', ...parameters] = (type ?? '').split(';').map((part) => part.trim().toLowerCase());
+  const charset = parameters.find((parameter) => parameter.startsWith('charset='));
+  const isJson = essence === 'application/json' || /^application\/[\w.-]+\+json$/.test(essence);
+  if (!isJson || (charset !== undefined && !/^charset="?utf-?8"?$/.test(charset))) {
+    throw new ServiceError('UNSUPPORTED_MEDIA_TYPE', 'The body must be application/json in UTF-8.');
+  }
+}
+
+/** Smaller bodies, in bytes, take no room: there can't be enough of them at once to matter. */
+const largeFrom = 64 * 1024;
+
+/** Room for the large bodies of all requests in hand. */
+export interface Room {
+  /** Takes so many bytes more; false when there is no room for them. */
+  take(bytes: number): boolean;
+  /** Does something, and gives so many bytes back once it is done. */
+  giveBackAfter<T>(bytes: number, work: () => T): T;
+}
+
+export function createRoom(bytes: number): Room {
+  let left = bytes;
+  return {
+    take(more) {
+      if (more > left) return false;
+      left -= more;
+      return true;
+    },
+    giveBackAfter(taken, work) {
+      const giveBack = () => {
+        left += taken;
+      };
+      let result: ReturnType<typeof work>;
+      try {
+        result = work();
+      } catch (error) {
+        giveBack();
+        throw error;
+      }
+      if (result instanceof Promise) result.then(giveBack, giveBack);
+      else giveBack();
+      return result;
+    },
+  };
+}
+
+interface Reading {
+  /** The most bytes it may have. */
+  limit: number;
+  /** Its Content-Length; NaN if it has none. */
+  announced: number;
+  room: Room;
+}
+
+/**
+ * Reads a body, counting: one byte over the limit is refused, whatever its Content-Length said.
+ * @param done is called once, with the error or the bytes and how much of the room is held; what is refused is left unread
+ */
+export function readBody(
+  payload: IncomingMessage,
+  { limit, announced, room }: Reading,
+  done: (error: Error | null, bytes: Buffer | undefined, held: number) => void,
+): void {
+  if (announced > limit) {
+    done(tooLarge(limit), undefined, 0);
+    return;
+  }
+  let chunks: Buffer[] = [];
+  let size = 0;
+  let held = 0;
+  let isDone = false;
+  const finish = (error: Error | null, bytes?: Buffer) => {
+    if (isDone) return;
+    isDone = true;
+    if (error !== null) chunks = [];
+    done(error, bytes, held);
+  };
+  const stop = (error: Error) => {
+    payload.removeAllListeners('data');
+    finish(error);
+  };
+  payload.on('data', (chunk: Buffer) => {
+    size += chunk.length;
+    chunks.push(chunk);
+    if (size > limit) stop(tooLarge(limit));
+    else if (size > largeFrom) {
+      if (room.take(size - held)) held = size;
+      else stop(noRoom());
+    }
+  });
+  payload.on('end', () => finish(null, chunks.length === 1 ? chunks[0]! : Buffer.concat(chunks)));
+  // A sender that hangs up is no failure of ours: Node tells of it by an error, then by the end.
+  const cutOff = () => finish(new ServiceError('VALIDATION_ERROR', 'The body ended too early.'));
+  payload.on('error', cutOff);
+  payload.on('close', () => {
+    if (!payload.complete) cutOff();
+  });
+}
+
+/** How much of a refused body is passed over before the connection is cut, in bytes. The time is bounded for any request. */
+const maxPassedOver = 64 * 1024 * 1024;
+
+/** Reads what is left of a body to nowhere, so that its sender, who may look for the answer only then, comes to the end. */
+export function passOver(payload: IncomingMessage): void {
+  let size = 0;
+  payload.on('data', (chunk: Buffer) => {
+    size += chunk.length;
+    if (size > maxPassedOver) payload.destroy();
+  });
+  payload.resume();
+}
+
+const tooLarge = (limit: number) =>
+  new ServiceError('PAYLOAD_TOO_LARGE', `The body is larger than the ${limit} bytes that this tenant's tier allows.`);
+
+const noRoom = () =>
+  new ServiceError('SERVICE_UNAVAILABLE', 'The service has as many large requests in hand as it can hold. Try again in a moment.', {
+    headers: { 'Retry-After': '1' },
+  });
