@@ -28,6 +28,10 @@ declare module 'fastify' {
   interface FastifyRequest {
     notes: RequestNotes;
   }
+  interface FastifyInstance {
+    /** Whether the application ends: then no connection is kept behind its answer. */
+    isStopping(): boolean;
+  }
 }
 
 export interface AppParts {
@@ -77,6 +81,7 @@ export function createApp({ logger, onAnswered, onLimited, isUnavailable }: AppP
     setTimeout(() => app.server.closeAllConnections(), lastRequestsMs).unref();
     done();
   });
+  app.decorate('isStopping', () => stopping);
 
   // Nothing but 100-continue is expected of anybody; a server may pass over the rest (RFC 9110, 10.1.1).
   app.server.on('checkExpectation', (request, response) => void app.server.emit('request', request, response));
@@ -87,10 +92,6 @@ export function createApp({ logger, onAnswered, onLimited, isUnavailable }: AppP
     // RFC 9112, 3.2. Node would refuse it by itself, with an empty answer.
     if (request.headers.host === undefined && request.raw.httpVersion === '1.1') done(noHost());
     else done();
-  });
-  app.addHook('onSend', (_request, reply, payload, done) => {
-    if (stopping) reply.header('connection', 'close');
-    done(null, payload);
   });
   app.addHook('onResponse', (request, reply, done) => {
     const ms = reply.elapsedTime;
@@ -115,6 +116,7 @@ export function createApp({ logger, onAnswered, onLimited, isUnavailable }: AppP
   }
 
   function sendError(reply: FastifyReply, request: FastifyRequest, error: ServiceError): FastifyReply {
+    if (stopping) reply.header('connection', 'close');
     return reply
       .code(error.status)
       .headers(error.headers)

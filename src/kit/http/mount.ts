@@ -1,6 +1,6 @@
 import type { IncomingMessage } from 'node:http';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
-import Type, { type TSchema } from 'typebox';
+import type { TSchema } from 'typebox';
 
 import type { Awaitable } from '../awaitable.ts';
 import { invalid, ServiceError } from '../errors.ts';
@@ -62,8 +62,6 @@ export interface HandlerContext<Context> {
   rawBody: Buffer | undefined;
 }
 
-const noQuery = Type.Object({}, { additionalProperties: false });
-
 type Handled<T> = T | JsonText | Answer<T>;
 
 export type Handler<R extends Route, Context> = (
@@ -123,6 +121,7 @@ export function createMount<Context>({
   });
 
   const paths = new Map<string, { pattern: RegExp; access: Access; methods: string[] }>();
+  let longestPath = 0;
   // What is no route of the API (the explorers, the description) can only be got.
   const others = new Set<string>();
   app.addHook('onRoute', ({ method, url }) => void (method === 'GET' && others.add(url)));
@@ -136,8 +135,9 @@ export function createMount<Context>({
   });
 
   return (route, handler) => {
+    const query = route.query && queryValidator(route.query);
     // Probes add what they like to the addresses of the system; elsewhere a parameter that is not known is a mistake.
-    const query = route.query === undefined && route.access === 'public' ? undefined : queryValidator(route.query ?? noQuery);
+    const takesAny = route.access === 'public';
     const body = route.body && bodyValidator(route.body, { nullIsAbsent: route.nullIsAbsent ?? false });
     const successStatus = Number(Object.keys(route.responses).find((status) => status < '300'));
 
@@ -145,6 +145,7 @@ export function createMount<Context>({
       const { context, rawBody, refusal } = request.notes;
       if (refusal !== undefined) throw refusal;
       if (query !== undefined) query(single(request.query as Record<string, unknown>));
+      else if (!takesAny) requireNone(request.query as Record<string, unknown>);
       if (body !== undefined && (request.body !== undefined || !route.bodyOptional)) {
         if (request.body === undefined) throw new ServiceError('VALIDATION_ERROR', 'A JSON body is required.');
         body(request.body, rawBody?.length);
@@ -167,6 +168,7 @@ export function createMount<Context>({
       };
       known.methods.push(route.method);
       paths.set(path, known);
+      if (!path.includes('{')) longestPath = Math.max(longestPath, path.length);
 
       app.route({
         method: route.method,
@@ -180,8 +182,8 @@ export function createMount<Context>({
           const admitted = (caller: Context) => {
             request.notes.context = caller;
             // `/packets/batch` is no packet of that name.
-            const meant = path.includes('{') ? (paths.get(pathOf(request)) ?? known) : known;
-            done(meant === known ? undefined : wrongMethod(meant.methods));
+            const meant = request.url.length <= longestPath && path.includes('{') ? paths.get(pathOf(request)) : undefined;
+            done(meant === undefined || meant === known ? undefined : wrongMethod(meant.methods));
           };
           let caller: Awaitable<Context>;
           try {
@@ -201,6 +203,11 @@ export function createMount<Context>({
   };
 }
 
+/** Refuses every parameter where none is known. */
+function requireNone(query: Record<string, unknown>): void {
+  for (const name in query) throw invalid(name, `${name} is not a parameter of this request.`);
+}
+
 function pathOf(request: FastifyRequest): string {
   const { url } = request;
   const end = url.indexOf('?');
@@ -216,6 +223,7 @@ function wrongMethod(methods: readonly string[]): ServiceError {
 function respond(route: Route, reply: FastifyReply, successStatus: number, result: unknown): void {
   const { status = successStatus, headers, body } = result instanceof Answered ? (result as Answer<unknown>) : { body: result };
   reply.code(status);
+  if (reply.server.isStopping()) reply.header('connection', 'close');
   if (headers !== undefined) reply.headers(headers);
   if (body === undefined) {
     reply.send();
