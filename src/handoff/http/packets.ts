@@ -168,13 +168,7 @@ function page(
   rest: { total: number; limit: number; offset: number; next_cursor: string | null },
 ): JsonText {
   const [begin, end] = ['{"packets":[', `],${JSON.stringify(rest).slice(1)}`];
-  if (octets !== texts.length) return new JsonText(begin + texts + end);
-  // Nothing but ASCII, as most pages are: written as bytes, it is not counted and copied again on its way out.
-  const bytes = Buffer.allocUnsafe(begin.length + octets + end.length);
-  bytes.write(begin, 0, 'latin1');
-  bytes.write(texts, begin.length, 'latin1');
-  bytes.write(end, begin.length + octets, 'latin1');
-  return new JsonText(bytes);
+  return new JsonText(begin + texts + end, octets && begin.length + octets + end.length);
 }
 
 /** A stored packet as the answer to who has asked for it, perhaps knowing it already. */

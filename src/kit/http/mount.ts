@@ -9,11 +9,13 @@ import { createRoom, passOver, readBody, requireJson } from './body.ts';
 import { parseJson } from './json.ts';
 import { bodyValidator, queryValidator } from './validate.ts';
 
-/** JSON that is written already, as text or as its bytes in UTF-8, and travels as it is. */
+/** JSON that is written already, and travels as it is. */
 export class JsonText {
   readonly text: string | Buffer;
-  constructor(text: string | Buffer) {
-    this.text = text;
+
+  /** @param octets the text's length in UTF-8, where it is known and the text is long: then ASCII goes out as bytes, uncounted */
+  constructor(text: string, octets?: number) {
+    this.text = octets === text.length ? Buffer.from(text, 'latin1') : text;
   }
 }
 
