@@ -15,10 +15,12 @@ export interface SendOptions {
   end?: boolean;
   /** Is sent again and again, as fast as it is taken, until the other side closes. */
   flood?: string;
+  /** Hangs up once an answer has come. */
+  once?: boolean;
 }
 
 /** Sends bytes as they are to an `http://` address and gathers what comes back until the connection closes. */
-export async function sendRaw(address: string, text: string, { end = false, flood }: SendOptions = {}): Promise<RawAnswer> {
+export async function sendRaw(address: string, text: string, { end = false, flood, once = false }: SendOptions = {}): Promise<RawAnswer> {
   const { hostname, port } = new URL(address);
   return await new Promise((resolve) => {
     const chunks: Buffer[] = [];
@@ -26,7 +28,10 @@ export async function sendRaw(address: string, text: string, { end = false, floo
     const more = () => {
       while (!socket.destroyed && socket.write(flood!));
     };
-    socket.on('data', (chunk) => chunks.push(chunk));
+    socket.on('data', (chunk) => {
+      chunks.push(chunk);
+      if (once && isWhole(Buffer.concat(chunks).toString())) socket.destroy();
+    });
     // A side that closes with bytes unread resets the connection; what it said before has been gathered.
     socket.on('error', () => undefined);
     socket.on('end', () => socket.end());
@@ -39,6 +44,12 @@ export async function sendRaw(address: string, text: string, { end = false, floo
       more();
     });
   });
+}
+
+/** Whether a text has an answer's head and as much of a body as that announces. */
+function isWhole(text: string): boolean {
+  const [head = '', body] = text.split('\r\n\r\n');
+  return body !== undefined && Buffer.byteLength(body) >= Number(/^content-length: (\d+)$/im.exec(head)?.[1] ?? 0);
 }
 
 function read(text: string): RawAnswer {

@@ -8,6 +8,7 @@ import { type Answer, answer, JsonText, type Mount } from '../../kit/http/mount.
 import { bodyValidator } from '../../kit/http/validate.ts';
 import { isId } from '../../kit/id.ts';
 import { routes } from '../model/api.ts';
+import { maxOffset } from '../model/common.ts';
 import { type Claimant, CreateRequest } from '../model/packet.ts';
 import type { PacketQuery } from '../model/packet-routes.ts';
 import { entityTag } from '../rules/packet.ts';
@@ -157,8 +158,9 @@ function requireOneWay({ cursor, offset }: { cursor?: string | undefined; offset
 
 /** The number that a search's cursor holds. */
 function shownBefore(position: string): number {
-  if (!/^\d{1,10}$/.test(position)) throw invalid('cursor', 'This cursor does not belong to this list.');
-  return Number(position);
+  const number = /^\d{1,10}$/.test(position) ? Number(position) : Number.POSITIVE_INFINITY;
+  if (number > maxOffset) throw invalid('cursor', 'This cursor does not belong to this list.');
+  return number;
 }
 
 /** A page of packets that are JSON text already, joined by commas, and their length in UTF-8 where it is known. */

@@ -85,10 +85,13 @@ export function failing<const Status extends keyof typeof failures>(...list: Sta
   ) as unknown as Failing<Status>;
 }
 
+/** The deepest place in a list that can be asked for. */
+export const maxOffset = 1_000_000_000;
+
 /** `limit` and `offset`, with the page size a route defaults to. */
 export const paging = (limit = 50) => ({
   limit: Type.Integer({ minimum: 1, maximum: 200, default: limit, description: 'The most items to return.' }),
-  offset: Type.Integer({ minimum: 0, maximum: 1_000_000_000, default: 0, description: 'How many items to pass over.' }),
+  offset: Type.Integer({ minimum: 0, maximum: maxOffset, default: 0, description: 'How many items to pass over.' }),
 });
 
 export const IdParams = Type.Object({ id: Type.String({ description: 'The id.', example: '0197b5a6-8c3e-7f01-9a2b-3c4d5e6f7a8b' }) });

@@ -18,9 +18,13 @@ const symbols = /\p{S}/gu;
  */
 const accents = /[[\p{M}&&[\p{sc=Zinh}\p{sc=Arab}\p{sc=Hebr}\p{sc=Cyrl}\p{sc=Grek}\p{sc=Latn}]]--[\u3099\u309a]]/gv;
 
-/** The text as it is cut into words: composed characters taken apart, lower case, without accents. */
+/** More marks on one letter than any language has, as in Unicode's stream-safe format: they would be sorted for minutes. */
+const marksBeyond = /(\p{M}{30})\p{M}+/gu;
+
+/** The text as it is cut into words: composed characters taken apart, lower case, without accents, sigma one letter. */
 function fold(text: string): string {
-  return text.replace(symbols, ' ').normalize('NFKD').replace(accents, '').toLowerCase();
+  const kept = text.replace(symbols, ' ').replace(marksBeyond, '$1');
+  return kept.normalize('NFKD').replace(accents, '').toLowerCase().replaceAll('\u03c2', '\u03c3');
 }
 
 /** Plain text: ASCII, and the spaces, dashes, quotation marks and dots that prose has beside it. Its words are ASCII. */
@@ -249,7 +253,7 @@ function beginsWith(lower: string, at: number, phrase: readonly string[]): boole
 
 /** The pieces of a text, as it was written, of which words are made. */
 const pieces =
-  /[[\p{scx=Han}\p{scx=Hira}\p{scx=Kana}\p{scx=Thai}]&&[\p{L}\p{N}]]\p{M}*|[[\p{L}\p{N}\p{M}]--[\p{scx=Han}\p{scx=Hira}\p{scx=Kana}\p{scx=Thai}]]+/gv;
+  /[[\p{scx=Han}\p{scx=Hira}\p{scx=Kana}\p{scx=Thai}]&&[\p{L}\p{N}]][\p{M}\uff9e\uff9f]*|[[\p{L}\p{N}\p{M}]--[\p{scx=Han}\p{scx=Hira}\p{scx=Kana}\p{scx=Thai}]]+/gv;
 
 /** Where the first of the phrases that is in any text begins. */
 function placeIn(text: string, phrases: readonly (readonly string[])[]): number | undefined {

@@ -65,7 +65,7 @@ export function createPacketService({ store, clock, newId, limits, onCreated }: 
     let taken = 0;
     const made = await store.of(caller.tenant_number).commit<Made>({
       packets: parents,
-      weight: size,
+      size,
       idempotencyKey: idempotency?.key,
       ...(capped ? { cappedDay: day } : {}),
       work(desk) {
@@ -135,7 +135,6 @@ export function createPacketService({ store, clock, newId, limits, onCreated }: 
     return store.of(caller.tenant_number).commit({
       packets: [id],
       whole: needsWhole(command),
-      weight: needsWhole(command) ? limits[caller.tenant_tier].packetBytes : 0,
       work: (desk) => changeAt(desk, caller, id, command, ifMatch, now),
     });
   }

@@ -36,8 +36,8 @@ export interface Unit<T> {
   readonly packets?: readonly string[];
   /** Whether the packets are wanted with their content. Else they come in short, and their content is not parsed. */
   readonly whole?: boolean;
-  /** About how many characters it reads and writes, where it may be many. */
-  readonly weight?: number;
+  /** About how many characters it brings, where they may be many. */
+  readonly size?: number;
   /** The UTC day whose count of packets is capped, and so locked. */
   readonly cappedDay?: string;
   readonly idempotencyKey?: string | undefined;
@@ -74,13 +74,18 @@ interface TenantUnit {
 /** Carries out units of work in groups. */
 export function createUnits(database: Database<Tables>, newId: NewId) {
   const groups = createGroups<Tables, TenantUnit>(database, async (session, units) => {
+    const found = await find(session, units);
     const outcomes: Outcome<unknown>[] = [];
-    for (const part of partsOfGroup(units)) {
-      if (outcomes.length > 0) await nextTurn();
-      const found = await find(session, part);
-      outcomes.push(...part.map((unit) => carryOut(unit, found.get(unit.tenant)!, newId)));
-      await flush(session, new Map([...found].map(([tenant, { writes }]) => [tenant, writes])));
+    let length = 0;
+    for (const unit of units) {
+      if (length > maxLength) {
+        await nextTurn();
+        length = 0;
+      }
+      length += lengthOf(unit, found.get(unit.tenant)!);
+      outcomes.push(carryOut(unit, found.get(unit.tenant)!, newId));
     }
+    await flush(session, new Map([...found].map(([tenant, { writes }]) => [tenant, writes])));
     return outcomes;
   });
   return {
@@ -91,21 +96,15 @@ export function createUnits(database: Database<Tables>, newId: NewId) {
   };
 }
 
-/** The most characters that units carried out in one go read and write, unless one alone has more. */
-const maxPartWeight = 2_000_000;
+const none: readonly string[] = [];
 
-/** The units of a group in parts, between which others get their turn; most groups are one. */
-function* partsOfGroup(units: readonly TenantUnit[]): Generator<readonly TenantUnit[]> {
-  let first = 0;
-  let weight = 0;
-  for (const [index, { unit }] of units.entries()) {
-    weight += unit.weight ?? 0;
-    if (weight <= maxPartWeight || index === first) continue;
-    yield units.slice(first, index);
-    first = index;
-    weight = unit.weight ?? 0;
-  }
-  yield units.slice(first);
+/** How many characters are read and written before others get their turn. */
+const maxLength = 2_000_000;
+
+/** About how many characters a unit reads and writes: what it brings, and the content of the packets that it parses. */
+function lengthOf({ unit: { size = 0, whole, packets = none } }: TenantUnit, found: Found): number {
+  if (!whole) return size;
+  return packets.reduce((sum, id) => sum + (found.packets.get(id)?.parts.content.length ?? 0), size);
 }
 
 /** What a group found of a tenant, as it stands after each of its units; and what the tenant is to have written. */
@@ -143,8 +142,6 @@ function wanted(units: readonly TenantUnit[], namesOf: (unit: Unit<unknown>) => 
   }
   return [...names].flatMap(([tenant, own]) => [...own].map((name): [number, string] => [tenant, name]));
 }
-
-const none: readonly string[] = [];
 
 async function find(session: Session, units: readonly TenantUnit[]): Promise<Map<number, Found>> {
   const ids = wanted(units, ({ packets = none }) => packets);

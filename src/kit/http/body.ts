@@ -20,23 +20,31 @@ const largeFrom = 64 * 1024;
 
 /** Room for the large bodies of all requests in hand. */
 export interface Room {
-  /** Takes so many bytes more; false when there is no room for them. */
-  take(bytes: number): boolean;
+  /** Takes so many bytes more for an owner; false when there is no room for them. */
+  take(owner: string, bytes: number): boolean;
   /** Does something, and gives so many bytes back once it is done. */
-  giveBackAfter<T>(bytes: number, work: () => T): T;
+  giveBackAfter<T>(owner: string, bytes: number, work: () => T): T;
 }
 
+/** Room of so many bytes, of which one owner may have a quarter. */
 export function createRoom(bytes: number): Room {
   let left = bytes;
+  const taken = new Map<string, number>();
+  const share = bytes / 4;
   return {
-    take(more) {
-      if (more > left) return false;
+    take(owner, more) {
+      const own = (taken.get(owner) ?? 0) + more;
+      if (more > left || own > share) return false;
       left -= more;
+      taken.set(owner, own);
       return true;
     },
-    giveBackAfter(taken, work) {
+    giveBackAfter(owner, some, work) {
       const giveBack = () => {
-        left += taken;
+        left += some;
+        const own = taken.get(owner)! - some;
+        if (own === 0) taken.delete(owner);
+        else taken.set(owner, own);
       };
       let result: ReturnType<typeof work>;
       try {
@@ -58,6 +66,8 @@ interface Reading {
   /** Its Content-Length; NaN if it has none. */
   announced: number;
   room: Room;
+  /** Whose share of the room it takes. */
+  owner: string;
 }
 
 /**
@@ -66,7 +76,7 @@ interface Reading {
  */
 export function readBody(
   payload: IncomingMessage,
-  { limit, announced, room }: Reading,
+  { limit, announced, room, owner }: Reading,
   done: (error: Error | null, bytes: Buffer | undefined, held: number) => void,
 ): void {
   if (announced > limit) {
@@ -92,7 +102,7 @@ export function readBody(
     chunks.push(chunk);
     if (size > limit) stop(tooLarge(limit));
     else if (size > largeFrom) {
-      if (room.take(size - held)) held = size;
+      if (room.take(owner, size - held)) held = size;
       else stop(noRoom());
     }
   });
@@ -103,6 +113,21 @@ export function readBody(
   payload.on('close', () => {
     if (!payload.complete) cutOff();
   });
+}
+
+/** Calls back when nothing of the body will come any more. */
+export function whenOver(payload: IncomingMessage, done: () => void): void {
+  if (payload.complete || payload.destroyed) {
+    done();
+    return;
+  }
+  let isDone = false;
+  const once = () => {
+    if (!isDone) done();
+    isDone = true;
+  };
+  payload.on('end', once);
+  payload.on('close', once);
 }
 
 /** How much of a refused body is passed over before the connection is cut, in bytes. The time is bounded for any request. */

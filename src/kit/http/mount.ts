@@ -5,7 +5,7 @@ import type { TSchema } from 'typebox';
 import type { Awaitable } from '../awaitable.ts';
 import { invalid, ServiceError } from '../errors.ts';
 import type { Access, RequestOf, ResponseShape, ResultOf, Route } from '../route.ts';
-import { createRoom, passOver, readBody, requireJson } from './body.ts';
+import { createRoom, passOver, readBody, requireJson, whenOver } from './body.ts';
 import { parseJson } from './json.ts';
 import { bodyValidator, queryValidator } from './validate.ts';
 
@@ -99,7 +99,9 @@ export function createMount<Context>({
     const refuse = (refusal: unknown) => {
       request.notes.refusal = refusal;
       passOver(payload);
-      done(null);
+      // A connection that will not be kept is cut behind the answer, so that waits for the end of the body.
+      if (isKept(request)) done(null);
+      else whenOver(payload, () => done(null));
     };
     try {
       requireJson(request.headers);
@@ -107,19 +109,23 @@ export function createMount<Context>({
       return refuse(fault);
     }
     const limit = bodyLimit(mounted, context as Context);
-    readBody(payload, { limit, announced: Number(request.headers['content-length']), room }, (error, bytes, held) => {
-      request.notes.held = held;
-      if (error !== null) return refuse(error);
-      if (bytes === undefined || bytes.length === 0) return done(null);
-      let value: unknown;
-      try {
-        value = parseJson(bytes);
-      } catch (fault) {
-        return refuse(fault);
-      }
-      request.notes.rawBody = bytes;
-      done(null, value);
-    });
+    readBody(
+      payload,
+      { limit, announced: Number(request.headers['content-length']), room, owner: ownerOf(request) },
+      (error, bytes, held) => {
+        request.notes.held = held;
+        if (error !== null) return refuse(error);
+        if (bytes === undefined || bytes.length === 0) return done(null);
+        let value: unknown;
+        try {
+          value = parseJson(bytes);
+        } catch (fault) {
+          return refuse(fault);
+        }
+        request.notes.rawBody = bytes;
+        done(null, value);
+      },
+    );
   });
 
   const paths = new Map<string, { pattern: RegExp; access: Access; methods: string[] }>();
@@ -184,7 +190,8 @@ export function createMount<Context>({
           const admitted = (caller: Context) => {
             request.notes.context = caller;
             // `/packets/batch` is no packet of that name.
-            const meant = request.url.length <= longestPath && path.includes('{') ? paths.get(pathOf(request)) : undefined;
+            const asked = pathOf(request);
+            const meant = asked.length <= longestPath && path.includes('{') ? paths.get(asked) : undefined;
             done(meant === undefined || meant === known ? undefined : wrongMethod(meant.methods));
           };
           let caller: Awaitable<Context>;
@@ -198,7 +205,7 @@ export function createMount<Context>({
         },
         handler: (request, reply) => {
           const { held } = request.notes;
-          return held === 0 ? answerTo(request, reply) : room.giveBackAfter(held, () => answerTo(request, reply));
+          return held === 0 ? answerTo(request, reply) : room.giveBackAfter(ownerOf(request), held, () => answerTo(request, reply));
         },
       });
     }
@@ -208,6 +215,14 @@ export function createMount<Context>({
 /** Refuses every parameter where none is known. */
 function requireNone(query: Record<string, unknown>): void {
   for (const name in query) throw invalid(name, `${name} is not a parameter of this request.`);
+}
+
+/** Whose share of the room for large bodies a request takes: its tenant's. */
+const ownerOf = (request: FastifyRequest): string => request.notes.tenantId ?? '';
+
+/** Whether the connection is kept behind the answer. */
+function isKept({ raw, headers, server }: FastifyRequest): boolean {
+  return raw.httpVersion === '1.1' && !/\bclose\b/i.test(headers.connection ?? '') && !server.isStopping();
 }
 
 function pathOf(request: FastifyRequest): string {

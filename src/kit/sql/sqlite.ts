@@ -13,7 +13,7 @@ import {
   SqliteQueryCompiler,
 } from 'kysely';
 
-import { type Awaitable, pauseFor } from '../awaitable.ts';
+import { type Awaitable, nextTurn, pauseFor } from '../awaitable.ts';
 import { compileOnce, type Database, type Row, type Session, Turns, type Values } from './dialect.ts';
 
 /** SQLite's code for a file that another connection is writing to. */
@@ -279,6 +279,9 @@ function createView(connection: SqliteConnection): { begin(): void; share<T>(nam
   };
 }
 
+/** How many characters are written before others get their turn. */
+const maxLength = 2_000_000;
+
 /** How long another program's write is waited for, try by try, in milliseconds: five seconds in all. */
 const pauses = [1, 2, 5, 10, 15, 20, 25, 25, 25, ...Array<number>(98).fill(50)];
 
@@ -316,11 +319,18 @@ function errorNumber(error: unknown): number {
 
 /** The session of a group: each call is a loop over one prepared statement. */
 function sqliteSession(connection: SqliteConnection): Session {
-  const each = (sql: string, rows: readonly Row[], columns: readonly string[]) => {
+  const each = (sql: string, rows: readonly Row[], columns: readonly string[], first = 0): Awaitable<void> => {
     const statement = connection.statement(sql);
     const values: SQLInputValue[] = [];
-    for (const row of rows) {
-      for (let index = 0; index < columns.length; index += 1) values[index] = row[columns[index]!] ?? null;
+    let length = 0;
+    for (let at = first; at < rows.length; at += 1) {
+      if (length > maxLength) return nextTurn().then(() => each(sql, rows, columns, at));
+      const row = rows[at]!;
+      for (let index = 0; index < columns.length; index += 1) {
+        const value = row[columns[index]!] ?? null;
+        if (typeof value === 'string') length += value.length;
+        values[index] = value;
+      }
       statement.run(...values);
     }
   };
@@ -362,35 +372,35 @@ function sqliteSession(connection: SqliteConnection): Session {
     insert(table, rows) {
       if (rows.length === 0) return;
       const columns = Object.keys(rows[0]!);
-      each(insertInto(table, columns), rows, columns);
+      return each(insertInto(table, columns), rows, columns);
     },
     insertMissing(table, rows) {
       if (rows.length === 0) return;
       const columns = Object.keys(rows[0]!);
-      each(insertInto(table, columns, 'insert or ignore'), rows, columns);
+      return each(insertInto(table, columns, 'insert or ignore'), rows, columns);
     },
     put(table, key, rows) {
       if (rows.length === 0) return;
       const columns = Object.keys(rows[0]!);
       const others = columns.filter((column) => !key.includes(column));
       const set = others.map((column) => `${column} = excluded.${column}`).join(', ');
-      each(`${insertInto(table, columns)} on conflict (${key.join(', ')}) do update set ${set}`, rows, columns);
+      return each(`${insertInto(table, columns)} on conflict (${key.join(', ')}) do update set ${set}`, rows, columns);
     },
     update(table, key, rows) {
       if (rows.length === 0) return;
       const others = Object.keys(rows[0]!).filter((column) => !key.includes(column));
       const set = others.map((column) => `${column} = ?`).join(', ');
-      each(`update ${table} set ${set} where ${equals(key)}`, rows, [...others, ...key]);
+      return each(`update ${table} set ${set} where ${equals(key)}`, rows, [...others, ...key]);
     },
     add(table, key, column, rows) {
       if (rows.length === 0) return;
       const sql = `${insertInto(table, [...key, column])} on conflict (${key.join(', ')}) do update set ${column} = ${column} + excluded.${column}`;
-      each(sql, rows, [...key, column]);
+      return each(sql, rows, [...key, column]);
     },
     remove(table, keys) {
       if (keys.length === 0) return;
       const key = Object.keys(keys[0]!);
-      each(`delete from ${table} where ${equals(key)}`, keys, key);
+      return each(`delete from ${table} where ${equals(key)}`, keys, key);
     },
   };
 }

@@ -400,6 +400,9 @@ for (const store of stores) {
         assert.equal(new Set(seen).size, total, filter);
       }
       const { next_cursor } = await search(service, 'needle', '&limit=7');
+      const mark = Buffer.from(next_cursor, 'base64url').toString().slice(0, 12);
+      for (const position of ['1000000001', '9999999999', '99999999999', '-1', '1e3', ' 7', '7.5'])
+        assert.equal((await ask(service, 'needle', `&cursor=${Buffer.from(mark + position).toString('base64url')}`)).status, 400, position);
       const other = await newTenant(service);
       for (const answer of [
         await ask(service, 'needle', '&limit=7&cursor=x'),

@@ -28,6 +28,7 @@ describe('the words of a text', () => {
     ['İstanbul', 'istanbul'],
     ['ПРИВЕТ мир', 'привет мир'],
     ['ΑΘΗΝΑ Αθήνα', 'αθηνα αθηνα'],
+    ['ΟΔΟΣ ΑΣ.Β οδός', 'οδοσ ασ β οδοσ'],
     ['ＡＢＣ １２３', 'abc 123'],
     ['ﬁne', 'fine'],
     ['日本語', '日 本 語'],
@@ -58,6 +59,11 @@ describe('the words of a text', () => {
       assert.deepEqual(wordsOf(text), words === '' ? [] : words.split(' '));
     });
   }
+
+  test('more marks on a letter than any language has count as none', () => {
+    // Sorted, as they would be for composing, a million of them take minutes.
+    assert.deepEqual(wordsOf(`a${'\u0301'.repeat(500_000)}${'\u0327'.repeat(500_000)}b`), ['ab']);
+  });
 
   test('Korean words match whether they come composed or decomposed', () => {
     assert.deepEqual(wordsOf('환불'), wordsOf('환불'.normalize('NFD')));
@@ -308,6 +314,8 @@ describe('a snippet', () => {
       ['Kaufvertrag № 5 für MÜLLER', 'muller'],
       ['Préparer l’Été 2026 🌞️ À Paris', 'ete', '2026'],
       ['Cafe\u0301 A\u030angstro\u0308m', 'angstrom'],
+      ['ｶﾞｽの件', 'カ\u3099', 'ス'],
+      ['ΟΔΟΣ 5', 'οδοσ'],
     ]) {
       assert.equal(snippetOf([text!], [phrase]), text);
     }

@@ -34,7 +34,7 @@ test('an answer leaves through its schema: what a closed one does not name stays
   assert.deepEqual(answer.json(), { things: [{ id: '1', free: { any: 'thing' } }] });
 });
 
-test('the large bodies in hand have a bound together: what comes beyond it is 503, and taken when there is room again', async (t) => {
+test('the large bodies in hand have a bound together, and each tenant its share: beyond is 503 until there is room again', async (t) => {
   const app = createApp({
     logger: pino({ level: 'silent' }),
     onAnswered: () => undefined,
@@ -42,8 +42,16 @@ test('the large bodies in hand have a bound together: what comes beyond it is 50
     isUnavailable: () => false,
   });
   t.after(() => app.close());
-  const parts = { app, prefixes: () => [''], admit: () => undefined, admitStray: () => undefined };
-  const mount = createMount({ ...parts, bodyLimit: () => 1_000_000, bodyRoom: 500_000 });
+  const mount = createMount({
+    app,
+    prefixes: () => [''],
+    admit(_route, request) {
+      request.notes.tenantId = String(request.headers.tenant);
+    },
+    admitStray: () => undefined,
+    bodyLimit: () => 1_000_000,
+    bodyRoom: 1_000_000,
+  });
   const route = defineRoute({
     id: 'putThing',
     method: 'POST',
@@ -61,8 +69,8 @@ test('the large bodies in hand have a bound together: what comes beyond it is 50
     if (failing) throw new Error('failed');
     return {};
   });
-  const put = async (length: number) =>
-    (await app.inject({ method: 'POST', url: '/things', payload: { text: 'x'.repeat(length) } })).statusCode;
+  const put = async (length: number, tenant = 'one') =>
+    (await app.inject({ method: 'POST', url: '/things', headers: { tenant }, payload: { text: 'x'.repeat(length) } })).statusCode;
   const until = async (count: number) => {
     while (waiting.length < count) await new Promise(setImmediate);
   };
@@ -71,14 +79,14 @@ test('the large bodies in hand have a bound together: what comes beyond it is 50
     waiting = [];
   };
   for (failing of [false, true, false]) {
-    const first = put(300_000);
+    const first = put(150_000);
     await until(1);
-    assert.equal(await put(300_000), 503);
-    // A small one takes no room, and one that is refused gives back what it took.
-    const small = put(60_000);
-    const second = put(150_000);
-    await until(3);
+    assert.equal(await put(150_000), 503);
+    // A small one takes no room, and what is refused gives back what it took.
+    const others = [put(60_000), put(90_000), ...['two', 'three', 'four'].map((tenant) => put(240_000, tenant))];
+    await until(6);
+    assert.equal(await put(240_000, 'five'), 503);
     release();
-    assert.deepEqual(await Promise.all([first, small, second]), Array(3).fill(failing ? 500 : 200));
+    assert.deepEqual(await Promise.all([first, ...others]), Array(6).fill(failing ? 500 : 200));
   }
 });
