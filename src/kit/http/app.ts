@@ -57,8 +57,6 @@ export function createApp({ logger, onAnswered, onLimited, isUnavailable }: AppP
     // A sender that trickles headers or body is cut off; answers and streams are not touched by these.
     http: { headersTimeout: 15_000, connectionsCheckingInterval: 5_000, requireHostHeader: false },
     requestTimeout: 60_000,
-    // Who neither sends nor takes what was sent: answers that nobody reads must not stay in memory.
-    connectionTimeout: 60_000,
     keepAliveTimeout: 72_000,
     forceCloseConnections: 'idle',
     return503OnClosing: false,
@@ -136,6 +134,19 @@ export function createApp({ logger, onAnswered, onLimited, isUnavailable }: AppP
   });
 
   return app;
+}
+
+/** Answers from this length on are watched: many that nobody takes would fill the memory. */
+const largeFrom = 64 * 1024;
+
+/** How long such an answer may stand still, in milliseconds, before its connection is cut. */
+const standstillMs = 60_000;
+
+/** Sends a body; a large one only as long as somebody takes it. Of a small one what it costs to watch would be felt. */
+export function send(reply: FastifyReply, body: string | Buffer): FastifyReply {
+  // The framework's own tests of a route come without a connection.
+  if (body.length > largeFrom) reply.raw.socket?.setTimeout?.(standstillMs);
+  return reply.send(body);
 }
 
 /** The pattern of the request's path. The framework builds an object to tell it, so a mounted route has noted its own. */

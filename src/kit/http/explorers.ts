@@ -2,6 +2,8 @@ import { readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import type { FastifyInstance } from 'fastify';
 
+import { send } from './app.ts';
+
 const require = createRequire(import.meta.url);
 
 /** The files of the two explorers, from their packages: nothing is fetched from outside. `blank` is an address taken out. */
@@ -44,7 +46,7 @@ export function mountExplorers(app: FastifyInstance, prefix: string, title: stri
     'Content-Type': 'text/html; charset=utf-8',
   };
 
-  app.get(`${prefix}/openapi.json`, async (_request, reply) => reply.type('application/json; charset=utf-8').send(text));
+  app.get(`${prefix}/openapi.json`, async (_request, reply) => send(reply.type('application/json; charset=utf-8'), text));
   app.get(`${prefix}/docs`, async (_request, reply) =>
     reply
       .headers(html)
@@ -73,7 +75,7 @@ export function mountExplorers(app: FastifyInstance, prefix: string, title: stri
     let bytes: Buffer | undefined;
     app.get(`${prefix}/docs/assets/${name}`, async (_request, reply) => {
       bytes ??= readAsset(file, blank);
-      return reply.type(type).header('Cache-Control', 'public, max-age=86400').send(bytes);
+      return send(reply.type(type).header('Cache-Control', 'public, max-age=86400'), bytes);
     });
   }
   for (const [name, source] of Object.entries(scripts)) {

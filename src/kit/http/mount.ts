@@ -5,6 +5,7 @@ import type { TSchema } from 'typebox';
 import type { Awaitable } from '../awaitable.ts';
 import { invalid, ServiceError } from '../errors.ts';
 import type { Access, RequestOf, ResponseShape, ResultOf, Route } from '../route.ts';
+import { send } from './app.ts';
 import { createRoom, passOver, readBody, requireJson, whenOver } from './body.ts';
 import { parseJson } from './json.ts';
 import { bodyValidator, queryValidator } from './validate.ts';
@@ -247,12 +248,12 @@ function respond(route: Route, reply: FastifyReply, successStatus: number, resul
     return;
   }
   const shape = route.responses[status];
-  reply.type(shape?.contentType ?? 'application/json; charset=utf-8').send(textOf(body, shape));
+  send(reply.type(shape?.contentType ?? 'application/json; charset=utf-8'), textOf(body, shape));
 }
 
-function textOf(body: unknown, shape: ResponseShape | undefined): unknown {
+function textOf(body: unknown, shape: ResponseShape | undefined): string | Buffer {
   if (body instanceof JsonText) return body.text;
-  if (shape?.contentType !== undefined) return body;
+  if (shape?.contentType !== undefined) return body as string;
   // Only the fields that the declared schema names leave the service, so that a column can't leak.
   return JSON.stringify(shape?.schema === undefined ? body : pick(shape.schema, body));
 }

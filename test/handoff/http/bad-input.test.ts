@@ -928,13 +928,12 @@ for (const store of stores) {
       assert.equal((await sendRaw(address, 'GET /health HTTP/1.0\r\n\r\n')).status, 200);
     });
 
-    test('slow senders are cut off: 15 s for headers, 60 s for a request, answered 408; so is who takes nothing for 60 s', async (t) => {
+    test('slow senders are cut off: 15 s for headers, 60 s for a request, answered 408', async (t) => {
       const service = await startService(t, { store });
       const address = await service.handoff.start();
       const { server } = service.handoff.app;
       assert.equal(server.headersTimeout, 15_000);
       assert.equal(server.requestTimeout, 60_000);
-      assert.equal(server.timeout, 60_000);
       // What Node does when one of the two has passed, without the wait.
       server.once('connection', (socket) => {
         server.emit('clientError', Object.assign(new Error('late'), { code: 'ERR_HTTP_REQUEST_TIMEOUT' }), socket);
