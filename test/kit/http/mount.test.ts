@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
-import { test } from 'node:test';
+import { type TestContext, test } from 'node:test';
+import type { FastifyInstance } from 'fastify';
 import pino from 'pino';
 import Type from 'typebox';
 
@@ -9,7 +10,8 @@ import { createApp, listen } from '../../../src/kit/http/app.ts';
 import { createMount, JsonText } from '../../../src/kit/http/mount.ts';
 import { defineRoute } from '../../../src/kit/route.ts';
 
-test('an answer leaves through its schema: what a closed one does not name stays inside, at any depth', async (t) => {
+/** An application without routes, that logs and counts nothing and ends with the test. */
+function newApp(t: TestContext): FastifyInstance {
   const app = createApp({
     logger: pino({ level: 'silent' }),
     onAnswered: () => undefined,
@@ -17,6 +19,11 @@ test('an answer leaves through its schema: what a closed one does not name stays
     isUnavailable: () => false,
   });
   t.after(() => app.close());
+  return app;
+}
+
+test('an answer leaves through its schema: what a closed one does not name stays inside, at any depth', async (t) => {
+  const app = newApp(t);
   const mount = createMount({ app, prefixes: () => [''], admit: () => undefined, admitStray: () => undefined, bodyLimit: () => 1024 });
   const closed = { additionalProperties: false };
   const Thing = Type.Object({ id: Type.String(), free: Type.Object({}) }, closed);
@@ -37,13 +44,7 @@ test('an answer leaves through its schema: what a closed one does not name stays
 });
 
 test('the large bodies in hand have a bound together, and each tenant its share: beyond is 503 until there is room again', async (t) => {
-  const app = createApp({
-    logger: pino({ level: 'silent' }),
-    onAnswered: () => undefined,
-    onLimited: () => undefined,
-    isUnavailable: () => false,
-  });
-  t.after(() => app.close());
+  const app = newApp(t);
   const mount = createMount({
     app,
     prefixes: () => [''],
@@ -94,13 +95,7 @@ test('the large bodies in hand have a bound together, and each tenant its share:
 });
 
 test('a large answer that nobody takes is watched: its connection is cut after a minute without progress', async (t) => {
-  const app = createApp({
-    logger: pino({ level: 'silent' }),
-    onAnswered: () => undefined,
-    onLimited: () => undefined,
-    isUnavailable: () => false,
-  });
-  t.after(() => app.close());
+  const app = newApp(t);
   const mount = createMount({ app, prefixes: () => [''], admit: () => undefined, admitStray: () => undefined, bodyLimit: () => 1024 });
   const route = defineRoute({
     id: 'getText',
