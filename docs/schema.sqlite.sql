@@ -1,6 +1,6 @@
 -- Written by `node scripts/docs.ts` from a database it has migrated. The service makes all this by itself.
 
-CREATE TABLE migrations (name text primary key, applied_at text not null);
+CREATE TABLE "migrations" (name text primary key, applied_at text not null);
 
 CREATE TABLE tenants (
   number integer primary key autoincrement, id text not null unique, name text not null, tier text not null,

@@ -5,13 +5,13 @@ export const errorCodes = {
     meaning: 'The request does not have the form this operation takes; `field` names the first fault, `errors` lists all of them.',
   },
   UNAUTHORIZED: { status: 401, meaning: 'The API key is missing, unknown or revoked.' },
-  FORBIDDEN: { status: 403, meaning: 'The API key is valid but may not do this; it needs an admin key.' },
-  NOT_FOUND: { status: 404, meaning: 'Nothing of that id exists for this tenant, or the path is unknown.' },
+  FORBIDDEN: { status: 403, meaning: 'The API key is valid but may not do this.' },
+  NOT_FOUND: { status: 404, meaning: 'Nothing of that id exists for this caller, or the path is unknown.' },
   METHOD_NOT_ALLOWED: { status: 405, meaning: 'The path exists, but not with this method; `Allow` lists the methods it has.' },
-  CONFLICT: { status: 409, meaning: 'The state of the resource does not allow this, for example a packet that is already claimed.' },
-  GONE: { status: 410, meaning: 'The resource has expired: an expired packet, or a question whose time to answer is over.' },
+  CONFLICT: { status: 409, meaning: 'The state of the resource does not allow this.' },
+  GONE: { status: 410, meaning: 'The resource has expired.' },
   PRECONDITION_FAILED: { status: 412, meaning: 'The resource changed since the version named in `If-Match`.' },
-  PAYLOAD_TOO_LARGE: { status: 413, meaning: "The body is larger than the tenant's tier allows." },
+  PAYLOAD_TOO_LARGE: { status: 413, meaning: 'The body is larger than this caller may send.' },
   UNSUPPORTED_MEDIA_TYPE: { status: 415, meaning: 'The body is not `application/json` in UTF-8.' },
   RATE_LIMITED: { status: 429, meaning: 'A limit is used up; `Retry-After` says after how many seconds a request is let through again.' },
   SERVER_ERROR: { status: 500, meaning: 'The service failed; the log has the cause under the `request_id`.' },
@@ -105,10 +105,7 @@ export function conflict(detail: string, extra: Record<string, unknown> = {}): S
 
 /** The database is out of reach: 503 `SERVICE_UNAVAILABLE`. The cause goes to the log, never to a caller. */
 export function unavailable(cause?: unknown): ServiceError {
-  const error = new ServiceError(
-    'SERVICE_UNAVAILABLE',
-    'The database is not reachable. Try again in a moment; an Idempotency-Key makes that safe.',
-  );
+  const error = new ServiceError('SERVICE_UNAVAILABLE', 'The database is not reachable. Try again in a moment.');
   if (cause !== undefined) error.cause = cause;
   return error;
 }

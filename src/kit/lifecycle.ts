@@ -1,21 +1,26 @@
 /** How long a stop may take before the process ends anyway, in milliseconds. */
 const stopWithinMs = 9_000;
 
+/** What stops the programs of this process. */
+const stops: (() => Promise<void>)[] = [];
+
 /**
- * Stops the program at SIGTERM or SIGINT: what is in hand is finished, then the process exits 0; after nine seconds
- * it exits 1 with what it has.
+ * Stops the program at SIGTERM or SIGINT, or when the program that started it and watches over it is gone: what is in hand
+ * is finished, then the process exits 0; after nine seconds it exits 1 with what it has. Several programs may run in one
+ * process; it ends when the last of them has stopped.
  */
 export function stopOnSignals(stop: () => Promise<void>): void {
+  stops.push(stop);
+  if (stops.length > 1) return;
   let stopping = false;
-  for (const signal of ['SIGTERM', 'SIGINT'] as const) {
-    process.on(signal, () => {
-      if (stopping) return;
-      stopping = true;
-      setTimeout(() => process.exit(1), stopWithinMs).unref();
-      stop().then(
-        () => process.exit(0),
-        () => process.exit(1),
-      );
-    });
-  }
+  const stopAll = async () => {
+    if (stopping) return;
+    stopping = true;
+    setTimeout(() => process.exit(1), stopWithinMs).unref();
+    const outcomes = await Promise.allSettled(stops.map((one) => one()));
+    process.exit(outcomes.every(({ status }) => status === 'fulfilled') ? 0 : 1);
+  };
+  process.on('SIGTERM', stopAll);
+  process.on('SIGINT', stopAll);
+  process.on('disconnect', stopAll);
 }

@@ -1,8 +1,5 @@
 import type { Static, TObject, TSchema } from 'typebox';
 
-/** Who may call a route: anyone, any valid key, or an admin key. */
-export type Access = 'public' | 'key' | 'admin';
-
 /** One answer of a route: its schema (none where there is no body), and what it means. */
 export interface ResponseShape {
   readonly schema?: TSchema;
@@ -30,7 +27,8 @@ export interface Route<
   readonly tag: string;
   readonly summary: string;
   readonly description?: string;
-  readonly access: Access;
+  /** Who may call it: `public` is anyone; what every other word asks for, the service's admission knows. */
+  readonly access: string;
   readonly params?: Params;
   readonly query?: Query;
   readonly body?: Body;
@@ -43,22 +41,26 @@ export interface Route<
   readonly describedBody?: TSchema;
   /** Request headers it reads, by their documented names. */
   readonly headers?: Readonly<Record<string, string>>;
-  /** How large a body is let in: an item's limit of the tier (default), or a batch of such items. */
-  readonly bodySize?: 'item' | 'batch';
-  /** Whether the daily cap applies, so that a refusal by another limit looks at it too. */
-  readonly capped?: boolean;
   readonly responses: Responses;
 }
 
-/** Declares a route; it only gives the value its exact type. */
-export function defineRoute<
-  const Params extends TObject,
-  const Query extends TObject,
-  const Body extends TSchema,
-  const Responses extends Readonly<Record<number, ResponseShape>>,
->(route: Route<Params, Query, Body, Responses>): Route<Params, Query, Body, Responses> {
-  return route;
+/**
+ * A service's `defineRoute`, which only gives a route its exact type.
+ * @typeParam Traits what the service's routes say besides: the words of `access`, and what its admission looks at
+ */
+export function routeDefiner<Traits extends object>() {
+  return <
+    const Params extends TObject,
+    const Query extends TObject,
+    const Body extends TSchema,
+    const Responses extends Readonly<Record<number, ResponseShape>>,
+  >(
+    route: Route<Params, Query, Body, Responses> & Traits,
+  ): Route<Params, Query, Body, Responses> & Traits => route;
 }
+
+/** Declares a route without traits of a service. */
+export const defineRoute = routeDefiner<{ access: string }>();
 
 type StaticOr<T, Otherwise> = T extends TSchema ? Static<T> : Otherwise;
 

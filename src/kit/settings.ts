@@ -9,6 +9,8 @@ export interface Setting<T> {
   readonly help: string;
   readonly flag?: string;
   parse(text: string): T;
+  /** How a table of the settings file is read, where the setting may be one; throws as `parse` does. */
+  parseTable?(table: Readonly<Record<string, unknown>>): T;
 }
 
 /** A program's settings, one row each, by the name the code uses. */
@@ -48,16 +50,16 @@ export function readSettings<Table extends SettingsTable>(
   const values: Record<string, unknown> = {};
 
   for (const [name, setting] of Object.entries(table)) {
-    const [text, source] = firstOf([
+    const [value, source] = firstOf([
       [flags[name], setting.flag ?? name],
       // An empty variable is how shells and compose files spell "not set".
       [environment[setting.variable] || undefined, setting.variable],
       [inFile[fileKey(setting)], `${fileKey(setting)} in ${file}`],
       [setting.fallback, setting.variable],
     ]);
-    if (text === undefined) continue;
+    if (value === undefined) continue;
     try {
-      values[name] = setting.parse(text);
+      values[name] = typeof value === 'string' ? setting.parse(value) : parseTable(setting, value);
     } catch (error) {
       problems.push(`${source} must be ${(error as Error).message}`);
     }
@@ -71,22 +73,35 @@ export function fileKey(setting: Setting<unknown>): string {
   return setting.variable.replace(/^SERVICE_/, '').toLowerCase();
 }
 
-function firstOf(candidates: readonly (readonly [string | undefined, string])[]): readonly [string | undefined, string] {
-  return candidates.find(([text]) => text !== undefined) ?? [undefined, ''];
+/** What a source says of a setting: a text, or a table of the settings file. */
+type Given = string | Readonly<Record<string, unknown>>;
+
+function firstOf(candidates: readonly (readonly [Given | undefined, string])[]): readonly [Given | undefined, string] {
+  return candidates.find(([given]) => given !== undefined) ?? [undefined, ''];
 }
 
-function readFile(file: string, table: SettingsTable, problems: string[]): Record<string, string> {
+function parseTable<T>({ parseTable: parse }: Setting<T>, table: Readonly<Record<string, unknown>>): T {
+  if (parse === undefined) throw new Error('a single value, not a table');
+  return parse(table);
+}
+
+function readFile(file: string, table: SettingsTable, problems: string[]): Record<string, Given> {
   try {
     const document = parseToml(readFileSync(file, 'utf8'));
     const known = new Set(Object.values(table).map(fileKey));
     for (const key of Object.keys(document)) {
       if (!known.has(key)) problems.push(`${file} has a setting that does not exist: ${key}`);
     }
-    return Object.fromEntries(Object.entries(document).map(([key, value]) => [key, String(value)]));
+    return Object.fromEntries(Object.entries(document).map(([key, value]) => [key, isTable(value) ? value : String(value)]));
   } catch (error) {
     problems.push(`The settings file ${file} could not be read: ${(error as Error).message.split('\n')[0]}`);
     return {};
   }
+}
+
+/** Whether a TOML value is a table; an array gives its items separated by commas, as lists are written elsewhere. */
+function isTable(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value) && !(value instanceof Date);
 }
 
 type Row<T, Fallback extends string | undefined> = Setting<T> & { readonly fallback: Fallback };

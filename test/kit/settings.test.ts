@@ -111,6 +111,20 @@ describe('Settings', () => {
     assert.deepEqual({ cap, quick, hosts }, { cap: 0, quick: true, hosts: ['a', 'b', 'c'] });
   });
 
+  test('may be a table in the file, where the setting knows how to read one; elsewhere it is a problem', (t) => {
+    const labels = {
+      ...text({ variable: 'SERVICE_LABELS', fallback: undefined, help: 'Names.' }),
+      parseTable: (given: Readonly<Record<string, unknown>>) => Object.entries(given).join(';'),
+    };
+    assert.equal(readSettings({ labels }, { file: tomlFile(t, '[labels]\nci = "a"\n"two words" = "b"\n') }).labels, 'ci,a;two words,b');
+    assert.equal(readSettings({ labels }, { file: tomlFile(t, 'labels = "plain"\n') }).labels, 'plain');
+    const file = tomlFile(t, '[key]\nname = "value"\n');
+    assert.deepEqual(
+      problemsOf(() => readSettings(table, { file })),
+      [`key in ${file} must be a single value, not a table`],
+    );
+  });
+
   test('may be a list in the file', (t) => {
     assert.deepEqual(readSettings(table, { file: tomlFile(t, 'hosts = ["a", "b"]\nquick = true\n') }).hosts, ['a', 'b']);
   });

@@ -333,6 +333,19 @@ for (const store of stores) {
       assert.equal((await all(database)).length, 1);
     });
 
+    test('of two services in one database are noted apart, and neither takes the other for another version of itself', async (t) => {
+      const { database } = await openThings(t, store);
+      const chains: Migration = { name: '0001-chains', up: () => ['create table chains (id text)'] };
+      await migrate(database, [chains], systemClock, 'other_migrations');
+      await migrate(database, [chains], systemClock, 'other_migrations');
+      await migrate(database, [things], systemClock);
+      const noted = await sql<{ name: string }>`select name from other_migrations`.execute(database.reads);
+      assert.deepEqual(
+        noted.rows.map(({ name }) => name),
+        ['0001-chains'],
+      );
+    });
+
     test('of a newer program are not touched', async (t) => {
       const { database } = await openThings(t, store);
       await migrate(database, [things, more], systemClock);

@@ -5,10 +5,10 @@ import type { Clock } from '../../kit/clock.ts';
 import { type LimitReached, ServiceError, unavailable } from '../../kit/errors.ts';
 import { createApp } from '../../kit/http/app.ts';
 import { mountExplorers } from '../../kit/http/explorers.ts';
-import { createMount } from '../../kit/http/mount.ts';
-import type { Route } from '../../kit/route.ts';
+import { createMount, lowerCase } from '../../kit/http/mount.ts';
 import { apiPrefix, describeHandoff, prefixesOf, routes } from '../model/api.ts';
 import type { Tier } from '../model/common.ts';
+import type { HandoffRoute } from '../model/route.ts';
 import type { TierLimits } from '../rules/tiers.ts';
 import type { AccessService, Caller } from '../service/access.ts';
 import type { PacketService } from '../service/packets.ts';
@@ -35,7 +35,7 @@ export interface ServerParts {
 }
 
 /** What of a route decides who may call it. */
-type Admission = Pick<Route, 'access' | 'capped'>;
+type Admission = Pick<HandoffRoute, 'access' | 'capped'>;
 
 /** The largest body of a batch, whatever the tier. */
 const maxBatchBytes = 16 * 1024 * 1024;
@@ -115,13 +115,15 @@ export function createServer({
     throw byCap !== undefined && byCap.retryAfter > byLimit.retryAfter ? byCap : byLimit;
   }
 
-  const mount = createMount<Caller>({
+  const mount = createMount<Caller, HandoffRoute>({
     app,
     prefixes: prefixesOf,
     admit,
     // Without a key nobody is told more than that there is nothing.
     admitStray: (request, reply) => (request.headers['x-api-key'] === undefined ? undefined : admit({ access: 'key' }, request, reply)),
     bodyLimit: (route, caller) => (route.bodySize === 'batch' ? Math.min(100 * itemLimit(caller), maxBatchBytes) : itemLimit(caller)),
+    tooLarge: (limit) => `The body is larger than the ${limit} bytes that this tenant's tier allows.`,
+    readParams: lowerCase,
   });
 
   mountPackets({ mount, store, packets, batchMax, itemLimit });

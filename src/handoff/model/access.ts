@@ -1,7 +1,7 @@
 import Type, { type Static } from 'typebox';
-
-import { defineRoute } from '../../kit/route.ts';
-import { choice, failing, Id, IdempotencyKey, IdParams, name, orNull, tiers, timestamp } from './common.ts';
+import { choice, Id, IdParams, name, orNull, timestamp } from '../../kit/schemas.ts';
+import { failing, IdempotencyKey, tiers } from './common.ts';
+import { defineRoute } from './route.ts';
 
 const closed = { additionalProperties: false };
 const tier = choice(tiers, { description: 'The tier.' });

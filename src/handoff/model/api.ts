@@ -1,8 +1,8 @@
 import { describeApi } from '../../kit/openapi.ts';
 import type { Route } from '../../kit/route.ts';
+import { Failure } from '../../kit/schemas.ts';
 import * as access from './access.ts';
 import * as audit from './audit.ts';
-import { Failure } from './common.ts';
 import * as packetSchemas from './packet.ts';
 import * as packets from './packet-routes.ts';
 import * as system from './system.ts';

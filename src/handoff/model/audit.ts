@@ -1,7 +1,7 @@
 import Type, { type Static } from 'typebox';
-
-import { defineRoute } from '../../kit/route.ts';
-import { failing, givenTimestamp, Id, orNull, paging, timestamp } from './common.ts';
+import { givenTimestamp, Id, orNull, paging, timestamp } from '../../kit/schemas.ts';
+import { failing } from './common.ts';
+import { defineRoute } from './route.ts';
 
 /** One entry of a tenant's audit log. */
 export const AuditEntry = Type.Object({

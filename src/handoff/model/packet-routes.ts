@@ -1,23 +1,8 @@
 import Type, { type Static } from 'typebox';
 
 import type { ErrorCode } from '../../kit/errors.ts';
-import { defineRoute } from '../../kit/route.ts';
-import {
-  AgentId,
-  choice,
-  Failure,
-  failing,
-  givenTimestamp,
-  Id,
-  IdempotencyKey,
-  IdParams,
-  IfMatch,
-  orNull,
-  paging,
-  priorities,
-  Replayed,
-  timestamp,
-} from './common.ts';
+import { choice, Failure, givenTimestamp, Id, IdParams, IfMatch, orNull, paging, timestamp } from '../../kit/schemas.ts';
+import { AgentId, failing, IdempotencyKey, priorities, Replayed } from './common.ts';
 import {
   answeredExample,
   chainedExample,
@@ -43,6 +28,7 @@ import {
   PatchRequest,
   RespondRequest,
 } from './packet.ts';
+import { defineRoute } from './route.ts';
 
 const ETag = { ETag: 'The revision of the packet, for `If-Match` and `If-None-Match`.' };
 const packet = (description: string, example: unknown, headers: Record<string, string> = {}) => ({

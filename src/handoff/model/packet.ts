@@ -1,19 +1,7 @@
 import Type, { type Static } from 'typebox';
 
-import {
-  choice,
-  givenTimestamp,
-  Id,
-  indexedName,
-  name,
-  orNull,
-  priorities,
-  prose,
-  remark,
-  statement,
-  statuses,
-  timestamp,
-} from './common.ts';
+import { choice, givenTimestamp, Id, name, orNull, prose, remark, statement, timestamp } from '../../kit/schemas.ts';
+import { indexedName, priorities, statuses } from './common.ts';
 
 /** The version of the packet schema that packets carry. */
 export const packetVersion = '1.0.0';

@@ -1,7 +1,6 @@
 import Type from 'typebox';
-
-import { defineRoute } from '../../kit/route.ts';
-import { Failure } from './common.ts';
+import { Failure } from '../../kit/schemas.ts';
+import { defineRoute } from './route.ts';
 
 const Alive = Type.Object({ status: Type.String({ example: 'ok' }) });
 const ok = { status: 'ok' };

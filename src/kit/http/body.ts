@@ -63,6 +63,8 @@ export function createRoom(bytes: number): Room {
 interface Reading {
   /** The most bytes it may have. */
   limit: number;
+  /** The sentence for one that has more. */
+  tooLarge(limit: number): string;
   /** Its Content-Length; NaN if it has none. */
   announced: number;
   room: Room;
@@ -76,11 +78,11 @@ interface Reading {
  */
 export function readBody(
   payload: IncomingMessage,
-  { limit, announced, room, owner }: Reading,
+  { limit, tooLarge, announced, room, owner }: Reading,
   done: (error: Error | null, bytes: Buffer | undefined, held: number) => void,
 ): void {
   if (announced > limit) {
-    done(tooLarge(limit), undefined, 0);
+    done(new ServiceError('PAYLOAD_TOO_LARGE', tooLarge(limit)), undefined, 0);
     return;
   }
   let chunks: Buffer[] = [];
@@ -100,7 +102,7 @@ export function readBody(
   payload.on('data', (chunk: Buffer) => {
     size += chunk.length;
     chunks.push(chunk);
-    if (size > limit) stop(tooLarge(limit));
+    if (size > limit) stop(new ServiceError('PAYLOAD_TOO_LARGE', tooLarge(limit)));
     else if (size > largeFrom) {
       if (room.take(owner, size - held)) held = size;
       else stop(noRoom());
@@ -142,9 +144,6 @@ export function passOver(payload: IncomingMessage): void {
   });
   payload.resume();
 }
-
-const tooLarge = (limit: number) =>
-  new ServiceError('PAYLOAD_TOO_LARGE', `The body is larger than the ${limit} bytes that this tenant's tier allows.`);
 
 const noRoom = () =>
   new ServiceError('SERVICE_UNAVAILABLE', 'The service has as many large requests in hand as it can hold. Try again in a moment.', {

@@ -4,7 +4,7 @@ import type { TSchema } from 'typebox';
 
 import type { Awaitable } from '../awaitable.ts';
 import { invalid, ServiceError } from '../errors.ts';
-import type { Access, RequestOf, ResponseShape, ResultOf, Route } from '../route.ts';
+import type { RequestOf, ResponseShape, ResultOf, Route } from '../route.ts';
 import { send } from './app.ts';
 import { createRoom, passOver, readBody, requireJson, whenOver } from './body.ts';
 import { parseJson } from './json.ts';
@@ -43,16 +43,20 @@ export function answer<T>(parts: Answer<T>): Answer<T> {
 }
 
 /** What a service puts around all its routes. */
-export interface MountParts<Context> {
+export interface MountParts<Context, Traits> {
   app: FastifyInstance;
   /** Where a route is found: one prefix, or several. */
   prefixes(route: Route): readonly string[];
   /** Runs before the body is read: who is calling, and whether they may. Throws a ServiceError to refuse. */
-  admit(route: Route, request: FastifyRequest, reply: FastifyReply): Awaitable<Context>;
+  admit(route: Route & Traits, request: FastifyRequest, reply: FastifyReply): Awaitable<Context>;
   /** Runs where there is no route, before that is said: requests that lead nowhere count as well. */
   admitStray(request: FastifyRequest, reply: FastifyReply): Awaitable<unknown>;
   /** The largest body this caller may send here, in bytes. */
-  bodyLimit(route: Route, caller: Context): number;
+  bodyLimit(route: Route & Traits, caller: Context): number;
+  /** The sentence of a 413. */
+  tooLarge?(limit: number): string;
+  /** Path parameters as the service compares them. */
+  readParams?(params: Record<string, string>): Record<string, string>;
   /** Room for the large bodies of all requests in hand, in bytes; what comes beyond it is refused with 503. */
   bodyRoom?: number;
 }
@@ -73,20 +77,22 @@ export type Handler<R extends Route, Context> = (
 ) => Awaitable<Handled<ResultOf<R>>>;
 
 /** A function that mounts one route after another on the application. */
-export type Mount<Context> = <R extends Route>(route: R, handler: Handler<R, Context>) => void;
+export type Mount<Context, Traits = object> = <R extends Route & Traits>(route: R, handler: Handler<R, Context>) => void;
 
 /**
  * Mounts routes: admission, then body, then validation, then the handler. The methods of every path are remembered, so
  * that another method gets 405 with `Allow` instead of 404.
  */
-export function createMount<Context>({
+export function createMount<Context, Traits extends object = object>({
   app,
   prefixes,
   admit,
   admitStray,
   bodyLimit,
+  tooLarge = (limit) => `The body is larger than the ${limit} bytes that are allowed here.`,
+  readParams = (params) => params,
   bodyRoom = 256 * 1024 * 1024,
-}: MountParts<Context>): Mount<Context> {
+}: MountParts<Context, Traits>): Mount<Context, Traits> {
   const room = createRoom(bodyRoom);
   app.removeAllContentTypeParsers();
   app.addContentTypeParser('*', (request: FastifyRequest, payload: IncomingMessage, done) => {
@@ -109,10 +115,11 @@ export function createMount<Context>({
     } catch (fault) {
       return refuse(fault);
     }
-    const limit = bodyLimit(mounted, context as Context);
+    // Only routes that were mounted here are noted.
+    const limit = bodyLimit(mounted as Route & Traits, context as Context);
     readBody(
       payload,
-      { limit, announced: Number(request.headers['content-length']), room, owner: ownerOf(request) },
+      { limit, tooLarge, announced: Number(request.headers['content-length']), room, owner: ownerOf(request) },
       (error, bytes, held) => {
         request.notes.held = held;
         if (error !== null) return refuse(error);
@@ -129,7 +136,7 @@ export function createMount<Context>({
     );
   });
 
-  const paths = new Map<string, { pattern: RegExp; access: Access; methods: string[] }>();
+  const paths = new Map<string, { pattern: RegExp; access: string; methods: string[] }>();
   let longestPath = 0;
   // What is no route of the API (the explorers, the description) can only be got.
   const others = new Set<string>();
@@ -160,7 +167,7 @@ export function createMount<Context>({
         body(request.body, rawBody?.length);
       }
       const result = handler(
-        { params: lowerCase(request.params as Record<string, string>), query: request.query, body: request.body } as never,
+        { params: readParams(request.params as Record<string, string>), query: request.query, body: request.body } as never,
         { caller: context as Context, headers: request.headers, rawBody },
       );
       if (result instanceof Promise) return result.then((found) => respond(route, reply, successStatus, found));
@@ -258,8 +265,8 @@ function textOf(body: unknown, shape: ResponseShape | undefined): string | Buffe
   return JSON.stringify(shape?.schema === undefined ? body : pick(shape.schema, body));
 }
 
-/** Path parameters are ids, and a UUID may be written in either case (RFC 9562, 4). */
-function lowerCase(params: Record<string, string>): Record<string, string> {
+/** `readParams` where path parameters are ids: a UUID may be written in either case (RFC 9562, 4). */
+export function lowerCase(params: Record<string, string>): Record<string, string> {
   for (const name in params) params[name] = params[name]!.toLowerCase();
   return params;
 }

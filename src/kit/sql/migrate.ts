@@ -18,19 +18,27 @@ interface MigrationTables {
 }
 
 /**
- * Brings the schema up to date; instances that start together do it one after the other, and the later ones find it done.
+ * Brings the schema up to date, and notes what it applied in a table. Services that share a database have a table each.
+ * Instances that start together do it one after the other, and the later ones find it done.
  * @throws Error when the database was migrated by another version of the program, or can't keep every text
  */
-export async function migrate<Tables>(database: Database<Tables>, migrations: readonly Migration[], clock: Clock): Promise<void> {
+export async function migrate<Tables>(
+  database: Database<Tables>,
+  migrations: readonly Migration[],
+  clock: Clock,
+  table = 'migrations',
+): Promise<void> {
+  // Whatever its name, it has this form.
+  const notes = table as 'migrations';
   await database.transaction(async (transaction) => {
     const tx = transaction as unknown as Kysely<MigrationTables>;
     if (database.name === 'postgres') {
       await requireUtf8(tx);
       await sql`select pg_advisory_xact_lock(${sql.lit(migrationLock)})`.execute(tx);
     }
-    await sql`create table if not exists migrations (name text primary key, applied_at text not null)`.execute(tx);
+    await sql`create table if not exists ${sql.table(notes)} (name text primary key, applied_at text not null)`.execute(tx);
 
-    const applied = new Set((await tx.selectFrom('migrations').select('name').execute()).map(({ name }) => name));
+    const applied = new Set((await tx.selectFrom(notes).select('name').execute()).map(({ name }) => name));
     const unknown = [...applied].filter((name) => !migrations.some((migration) => migration.name === name));
     if (unknown.length > 0) {
       throw new Error(
@@ -40,7 +48,7 @@ export async function migrate<Tables>(database: Database<Tables>, migrations: re
     for (const migration of migrations) {
       if (applied.has(migration.name)) continue;
       for (const statement of migration.up(database.name)) await sql.raw(statement).execute(tx);
-      await tx.insertInto('migrations').values({ name: migration.name, applied_at: clock().toISOString() }).execute();
+      await tx.insertInto(notes).values({ name: migration.name, applied_at: clock().toISOString() }).execute();
     }
   });
 }
