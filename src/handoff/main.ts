@@ -5,7 +5,7 @@ import pino, { type DestinationStream, type Logger } from 'pino';
 import packageJson from '../../package.json' with { type: 'json' };
 import { type Clock, systemClock } from '../kit/clock.ts';
 import { describeCause, listen } from '../kit/http/app.ts';
-import { standardOutput } from '../kit/http/logs.ts';
+import { logOutput } from '../kit/http/logs.ts';
 import { createIds, type RandomSource } from '../kit/id.ts';
 import { createLoop } from '../kit/loop.ts';
 import { createLocalCounters, createSharedCounters } from './http/counters.ts';
@@ -44,7 +44,7 @@ export interface Handoff {
 /** Wires a handoff service: settings, database, services, jobs, HTTP. The only file that knows every room. */
 export async function createHandoff(settings: Settings, world: World = {}): Promise<Handoff> {
   const { clock = systemClock, random = (bytes: Buffer) => void randomFillSync(bytes) } = world;
-  const destination = world.logs ?? standardOutput();
+  const destination = world.logs ?? logOutput(settings.logFormat);
   const logger: Logger = pino({ level: settings.logLevel, base: { service: 'handoff' } }, destination);
   const newId = createIds(random);
   const tiers = tierLimits(settings);

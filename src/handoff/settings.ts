@@ -120,6 +120,14 @@ export const settingsTable = {
     'fatal',
     'silent',
   ]),
+  logFormat: oneOf(
+    {
+      variable: 'SERVICE_LOG_FORMAT',
+      fallback: undefined,
+      help: 'How log lines look; `pretty` on a terminal and `json` elsewhere if not set.',
+    },
+    ['pretty', 'json'],
+  ),
 } as const;
 
 export type Settings = SettingsOf<typeof settingsTable>;

@@ -1,3 +1,4 @@
+import { isatty } from 'node:tty';
 import pino, { type DestinationStream } from 'pino';
 
 /** Once so many characters of lines have gathered, they are written. */
@@ -51,4 +52,61 @@ export function standardOutput(): LogOutput {
       output.flush(() => done?.());
     },
   };
+}
+
+/** How log lines look: readable text for a person, or JSON for a program. */
+export type LogFormat = 'pretty' | 'json';
+
+/** Standard output in the given format; without one, `pretty` on a terminal and `json` elsewhere. */
+export function logOutput(format: LogFormat = isatty(1) ? 'pretty' : 'json'): LogOutput {
+  const output = standardOutput();
+  if (format === 'json') return output;
+  return {
+    write: (line) => output.write(readable(line)),
+    flush: (done) => output.flush(done),
+  };
+}
+
+interface LogLine {
+  level: number;
+  time: number;
+  service?: string;
+  msg?: string;
+  [name: string]: unknown;
+}
+
+/**
+ * A JSON log line as text: time (UTC), service, and for a request its method, route, status and milliseconds; for
+ * anything else its level and message. What remains follows as `name=value`, and the stack of an error on lines of its own.
+ */
+export function readable(text: string): string {
+  const { level, time, service = '', msg = '', err, ...fields } = JSON.parse(text) as LogLine;
+  const head = `${new Date(time).toISOString().slice(11)} ${service}`;
+  if (msg === 'request') {
+    const { method = '-', route, status, ms, ...rest } = fields;
+    const duration = ms === undefined ? '' : ` ${ms} ms`;
+    return `${head} ${plain(method)} ${plain(route)} ${plain(status)}${duration}${named(rest)}\n`;
+  }
+  const name = (pino.levels.labels[level] ?? String(level)).toUpperCase();
+  return `${head} ${name} ${plain(msg)}${named(fields)}\n${stackOf(err)}`;
+}
+
+/** A value on one line; JSON quotes control characters, which could move a terminal's cursor. */
+function plain(value: unknown): string {
+  return typeof value === 'string' && /^[\x21-\x7e]+( [\x21-\x7e]+)*$/.test(value) ? value : (JSON.stringify(value) ?? '');
+}
+
+function named(fields: Record<string, unknown>): string {
+  return Object.entries(fields)
+    .map(([name, value]) => ` ${name}=${plain(value)}`)
+    .join('');
+}
+
+function stackOf(error: unknown): string {
+  if (typeof error !== 'object' || error === null) return '';
+  const { message, stack } = error as { message?: unknown; stack?: unknown };
+  return String(stack || message)
+    .split('\n')
+    .map((line) => `    ${plain(line.trim())}\n`)
+    .join('');
 }
