@@ -1,0 +1,189 @@
+import type { LookupFunction, Socket } from 'node:net';
+import { buildConnector, Client } from 'undici';
+
+import { connectFailure, OutgoingError } from './failures.ts';
+import type { AddressGuard } from './guard.ts';
+
+/** A connection to one origin, for one exchange at a time. */
+export interface Connection {
+  readonly origin: string;
+  client: Client;
+  /** The socket while it connects: the client knows it only afterwards. */
+  socket: Socket | undefined;
+}
+
+export interface ConnectionParts {
+  guard: AddressGuard;
+  /** Certificate authorities to trust instead of the usual ones, in PEM. */
+  ca?: string;
+  /** The most connections to one origin; further exchanges wait in turn. */
+  perOrigin: number;
+  /** The most idle connections that are kept, over all origins. */
+  maxIdle?: number;
+}
+
+/** Keep-alive connections, by origin. */
+export interface Connections {
+  /** A connection for an exchange: an idle one, a new one, or the next that gets free. */
+  acquire(origin: string, signal: AbortSignal): Promise<Connection>;
+  /** Takes a connection back whose exchange is complete. */
+  release(connection: Connection): void;
+  /** Cuts a connection. */
+  discard(connection: Connection, reason: Error): void;
+  /** Cuts a connection and opens another in its place, which keeps its turn. */
+  renew(connection: Connection): void;
+  /** How many connections there are, idle ones included. */
+  count(): number;
+  /** Cuts the idle ones. */
+  close(): void;
+}
+
+interface Origin {
+  open: number;
+  readonly idle: Connection[];
+  readonly waiting: Set<(connection: Connection) => void>;
+}
+
+/** How long an idle connection is kept, in milliseconds, unless its other end announces less or more. */
+const keepAliveMs = 15_000;
+const maxKeepAliveMs = 60_000;
+
+/** Pools of connections. Each connect looks the name up anew, and asks the guard about every address. */
+export function createConnections({ guard, ca, perOrigin, maxIdle = 1_000 }: ConnectionParts): Connections {
+  const origins = new Map<string, Origin>();
+  const idle = new Set<Connection>();
+  const connectors = { 'https:': guarded('https:', guard, ca), 'http:': guarded('http:', guard) };
+
+  function open(connection: { origin: string }): Client {
+    const opened = connection as Connection;
+    const client = new Client(opened.origin, {
+      pipelining: 1,
+      // The exchange has one deadline, kept by who asked for it.
+      headersTimeout: 0,
+      bodyTimeout: 0,
+      keepAliveTimeout: keepAliveMs,
+      keepAliveMaxTimeout: maxKeepAliveMs,
+      connect(options, callback) {
+        opened.socket = connectors[options.protocol as 'https:' | 'http:'](options, callback);
+      },
+    });
+    client.on('disconnect', () => {
+      if (opened.client === client && idle.has(opened)) forget(opened);
+    });
+    return client;
+  }
+
+  function cut({ client, socket }: Connection, reason: Error): void {
+    client.destroy(reason).catch(() => undefined);
+    socket?.destroy();
+  }
+
+  function forget(connection: Connection): void {
+    const pool = origins.get(connection.origin)!;
+    if (idle.delete(connection)) pool.idle.splice(pool.idle.indexOf(connection), 1);
+    pool.open -= 1;
+    cut(connection, new OutgoingError('connection_reset'));
+    const [next] = pool.waiting;
+    if (next !== undefined) {
+      pool.waiting.delete(next);
+      next(add(pool, connection.origin));
+    } else if (pool.open === 0) origins.delete(connection.origin);
+  }
+
+  function add(pool: Origin, origin: string): Connection {
+    pool.open += 1;
+    const connection = { origin, socket: undefined } as unknown as Connection;
+    connection.client = open(connection);
+    return connection;
+  }
+
+  return {
+    acquire(origin, signal) {
+      let pool = origins.get(origin);
+      if (pool === undefined) {
+        pool = { open: 0, idle: [], waiting: new Set() };
+        origins.set(origin, pool);
+      }
+      // The latest one that got free: the others may end, so that no more are kept than are needed.
+      const free = pool.idle.pop();
+      if (free !== undefined) {
+        idle.delete(free);
+        return Promise.resolve(free);
+      }
+      if (pool.open < perOrigin) return Promise.resolve(add(pool, origin));
+      const { waiting } = pool;
+      return new Promise((resolve, reject) => {
+        const stop = () => {
+          waiting.delete(take);
+          reject(signal.reason);
+        };
+        const take = (connection: Connection) => {
+          signal.removeEventListener('abort', stop);
+          resolve(connection);
+        };
+        waiting.add(take);
+        signal.addEventListener('abort', stop, { once: true });
+      });
+    },
+    release(connection) {
+      const pool = origins.get(connection.origin)!;
+      const [next] = pool.waiting;
+      if (next !== undefined) {
+        pool.waiting.delete(next);
+        next(connection);
+        return;
+      }
+      // Its other end asked to close, or has closed: nothing to keep.
+      if (!connection.client.stats.connected) return forget(connection);
+      pool.idle.push(connection);
+      idle.add(connection);
+      if (idle.size > maxIdle) forget(idle.values().next().value!);
+    },
+    discard(connection, reason) {
+      cut(connection, reason);
+      forget(connection);
+    },
+    renew(connection) {
+      cut(connection, new OutgoingError('connection_reset'));
+      connection.client = open(connection);
+    },
+    count() {
+      let count = 0;
+      for (const { open } of origins.values()) count += open;
+      return count;
+    },
+    close() {
+      for (const connection of [...idle]) forget(connection);
+    },
+  };
+}
+
+/**
+ * Connects to addresses that the guard has seen: Node asks `lookup` for a name and connects to what it gives, but
+ * never asks it for an IP address, so those are checked first.
+ */
+function guarded(protocol: string, guard: AddressGuard, ca?: string) {
+  const lookup: LookupFunction = (hostname, { all }, callback) => {
+    guard.addressesOf({ protocol, hostname }).then(
+      (found) => {
+        if (all) callback(null, [...found]);
+        else callback(null, found[0]!.address, found[0]!.family);
+      },
+      (error: Error) => callback(error, ''),
+    );
+  };
+  // The exchange's deadline ends a connect as well, so it has no time limit of its own.
+  const connect = buildConnector({ ...(ca === undefined ? {} : { ca }), lookup, autoSelectFamily: true, timeout: 0 });
+  return (target: buildConnector.Options, callback: buildConnector.Callback): Socket | undefined => {
+    if (guard.refusesHost({ protocol, hostname: target.hostname })) {
+      callback(new OutgoingError('address_refused'), null);
+      return undefined;
+    }
+    const connecting: unknown = connect(target, (...[error, socket]) => {
+      if (error === null) callback(null, socket);
+      else callback(connectFailure(error, protocol), null);
+    });
+    // It gives the socket, though its type does not tell.
+    return connecting as Socket;
+  };
+}
