@@ -1,6 +1,17 @@
 import packageJson from '../package.json' with { type: 'json' };
+import { describeFallback } from '../src/fallback/model/api.ts';
 import { describeHandoff } from '../src/handoff/model/api.ts';
 import { writeGenerated } from './generated.ts';
 
 // Exports the API description of every service: `node scripts/openapi.ts`, or with --check only compares.
-writeGenerated({ 'openapi/handoff.json': `${JSON.stringify(describeHandoff(packageJson.version), null, 2)}\n` }, 'node scripts/openapi.ts');
+writeGenerated(
+  {
+    'openapi/fallback.json': text(describeFallback(packageJson.version)),
+    'openapi/handoff.json': text(describeHandoff(packageJson.version)),
+  },
+  'node scripts/openapi.ts',
+);
+
+function text(description: Record<string, unknown>): string {
+  return `${JSON.stringify(description, null, 2)}\n`;
+}

@@ -1,0 +1,102 @@
+import { describeApi } from '../../kit/openapi.ts';
+import type { Route } from '../../kit/route.ts';
+import { Failure } from '../../kit/schemas.ts';
+import * as chainSchemas from './chain.ts';
+import * as chains from './chain-routes.ts';
+import { Warning } from './common.ts';
+import * as exports from './export.ts';
+import * as routing from './routing.ts';
+import * as summary from './summary.ts';
+import * as system from './system.ts';
+import * as testSchemas from './test.ts';
+import * as tests from './test-routes.ts';
+
+/** Every route of the service, by its operation's name. */
+export const routes = {
+  createChain: chains.createChain,
+  listChains: chains.listChains,
+  getChain: chains.getChain,
+  patchChain: chains.patchChain,
+  deleteChain: chains.deleteChain,
+  getRouting: routing.getRouting,
+  getSummary: summary.getSummary,
+  runTest: tests.runTest,
+  getTestResult: tests.getTestResult,
+  cancelTest: tests.cancelTest,
+  testEvents: tests.testEvents,
+  exportChain: exports.exportChain,
+  exportTemplate: exports.exportTemplate,
+  importChain: exports.importChain,
+  health: system.health,
+  ready: system.ready,
+  metrics: system.metrics,
+} as const;
+
+const limitHeaders = {
+  'X-RateLimit-Limit': 'The most requests in the period, where a limit is set.',
+  'X-RateLimit-Remaining': 'How many of them are left.',
+  'X-RateLimit-Reset': 'Seconds until the oldest request counted leaves the window.',
+};
+const retryAfter = { 'Retry-After': 'Seconds until a request is let through again.' };
+
+/** The headers that every answer of a route with this status may carry. */
+function headersOf({ access }: Route, status: number): Record<string, string> {
+  if (access === 'public') return {};
+  return { ...limitHeaders, ...(status === 429 ? retryAfter : {}) };
+}
+
+/** What the description names once and refers to. */
+const schemas = {
+  Failure,
+  Warning,
+  Provider: chainSchemas.Provider,
+  ProviderRequest: chainSchemas.ProviderRequest,
+  Rule: chainSchemas.Rule,
+  RuleRequest: chainSchemas.RuleRequest,
+  Chain: chainSchemas.Chain,
+  ChainDefinition: chainSchemas.ChainDefinition,
+  ChainRequest: chainSchemas.ChainRequest,
+  ChainPatch: chainSchemas.ChainPatch,
+  Decision: routing.Decision,
+  WorstCase: routing.WorstCase,
+  Step: routing.Step,
+  Routing: routing.Routing,
+  LastTest: summary.LastTest,
+  ChainSummary: summary.ChainSummary,
+  Fault: testSchemas.Fault,
+  TestRequest: testSchemas.TestRequest,
+  Attempt: testSchemas.Attempt,
+  PromptResult: testSchemas.PromptResult,
+  Check: testSchemas.Check,
+  TestResult: testSchemas.TestResult,
+  Export: exports.Export,
+  TemplateRequest: exports.TemplateRequest,
+  TemplateOutput: exports.TemplateOutput,
+  ImportRequest: exports.ImportRequest,
+  Imported: exports.Imported,
+};
+
+/** The service's OpenAPI description. */
+export function describeFallback(version: string): Record<string, unknown> {
+  return describeApi({
+    title: 'Fallback chain service',
+    version,
+    description: [
+      'Chains of AI model providers, with rules that say what happens when one fails: kept, explained, tested and exported.',
+      'Where keys are configured, one is sent in `X-API-Key`, as a bearer token, or as the query parameter `api_key`.',
+      'Every error has the body `Failure`: a sentence in `detail`, a `code` for programs, the `field` at fault, and the `status_code`.',
+    ].join('\n\n'),
+    contact: 'The maintainers of Baton',
+    server: '/',
+    tags: [
+      { name: 'chains', description: 'Chains of providers and their rules.' },
+      { name: 'tests', description: 'Runs of a chain: simulated, drilled, live.' },
+      { name: 'exports', description: 'Chains in the forms that other programs read.' },
+      { name: 'system', description: 'Liveness, readiness, metrics.' },
+    ],
+    routes,
+    schemas,
+    pathOf: (route) => route.path,
+    headersOf,
+  });
+}

@@ -1,0 +1,86 @@
+import Type from 'typebox';
+
+import { IdParams, IfMatch } from '../../kit/schemas.ts';
+import { Chain, ChainPatch, ChainRequest, chainExample, chainRequestExample } from './chain.ts';
+import { ETag, failing, Location, whole } from './common.ts';
+import { defineRoute } from './route.ts';
+
+const one = (description: string) => ({ schema: Chain, description, example: chainExample, headers: ETag });
+
+/** `limit` and `offset` of a list that is given whole without them. */
+const paging = Type.Object({
+  limit: Type.Optional(whole(1, 1000, 'The most chains to return. Left out: all.')),
+  offset: whole(0, 1_000_000_000, 'How many chains to pass over.', { default: 0 }),
+});
+
+export const createChain = defineRoute({
+  id: 'createChain',
+  method: 'POST',
+  path: '/chains',
+  tag: 'chains',
+  access: 'write',
+  summary: 'Create a chain',
+  description: 'Every fault is told at once, each with its field. What is allowed but may surprise is in `warnings`.',
+  body: ChainRequest,
+  bodyExample: chainRequestExample,
+  responses: {
+    201: { ...one('The chain.'), headers: { ...ETag, ...Location } },
+    ...failing(401, 403, 413, 415, 429),
+  },
+});
+export const listChains = defineRoute({
+  id: 'listChains',
+  method: 'GET',
+  path: '/chains',
+  tag: 'chains',
+  access: 'read',
+  summary: 'List all chains',
+  description: 'Oldest first; everything, unless `limit` is given.',
+  query: paging,
+  responses: {
+    200: {
+      schema: Type.Array(Chain),
+      description: 'The chains, oldest first.',
+      example: [chainExample],
+      headers: { 'X-Total-Count': 'How many there are, whatever `limit` and `offset` say.' },
+    },
+    ...failing(401, 429),
+  },
+});
+export const getChain = defineRoute({
+  id: 'getChain',
+  method: 'GET',
+  path: '/chains/{id}',
+  tag: 'chains',
+  access: 'read',
+  summary: 'Get a chain',
+  params: IdParams,
+  responses: { 200: one('The chain.'), ...failing(401, 404, 429) },
+});
+export const patchChain = defineRoute({
+  id: 'patchChain',
+  method: 'PATCH',
+  path: '/chains/{id}',
+  tag: 'chains',
+  access: 'write',
+  summary: 'Update a chain',
+  description:
+    'A JSON merge patch (RFC 7396): arrays are replaced whole, null takes a field back to its default. The chain that comes of it is checked like a new one before it is saved.',
+  params: IdParams,
+  body: ChainPatch,
+  bodyExample: { fallback_rules: [{ condition: 'any', action: 'failover' }] },
+  headers: IfMatch,
+  responses: { 200: one('The chain as it is now.'), ...failing(401, 403, 404, 412, 413, 415, 429) },
+});
+export const deleteChain = defineRoute({
+  id: 'deleteChain',
+  method: 'DELETE',
+  path: '/chains/{id}',
+  tag: 'chains',
+  access: 'write',
+  summary: 'Delete a chain',
+  description: 'The results of its tests stay.',
+  params: IdParams,
+  headers: IfMatch,
+  responses: { 204: { description: 'It is gone.' }, ...failing(401, 403, 404, 412, 429) },
+});

@@ -1,0 +1,53 @@
+import Type from 'typebox';
+
+import { Failure } from '../../kit/schemas.ts';
+import { defineRoute } from './route.ts';
+
+const Alive = Type.Object({ status: Type.String({ example: 'ok' }) });
+const ok = { status: 'ok' };
+const broken = { schema: Failure, description: 'The service failed.' };
+const unreadable = { schema: Failure, description: 'The request is not valid HTTP.' };
+
+export const health = defineRoute({
+  id: 'health',
+  method: 'GET',
+  path: '/health',
+  tag: 'system',
+  access: 'public',
+  summary: 'Whether the process runs',
+  description: 'Liveness: an answer is all that is asked.',
+  responses: { 200: { schema: Alive, description: 'It runs.', example: ok }, 400: unreadable, 500: broken },
+});
+export const ready = defineRoute({
+  id: 'ready',
+  method: 'GET',
+  path: '/ready',
+  tag: 'system',
+  access: 'public',
+  summary: 'Whether the storage is connected',
+  description: 'Readiness: requests should go to this instance only while it says yes.',
+  responses: {
+    200: { schema: Alive, description: 'It is.', example: ok },
+    400: unreadable,
+    503: { schema: Failure, description: 'It is not.' },
+  },
+});
+export const metrics = defineRoute({
+  id: 'metrics',
+  method: 'GET',
+  path: '/metrics',
+  tag: 'system',
+  access: 'public',
+  summary: 'Metrics in Prometheus text format',
+  description: 'Counters of requests and of tests, latencies by route, and gauges of the storage.',
+  responses: {
+    200: {
+      schema: Type.String(),
+      contentType: 'text/plain; version=0.0.4; charset=utf-8',
+      description: 'The metrics.',
+      example: 'fallback_tests_running 1',
+    },
+    400: unreadable,
+    500: broken,
+  },
+});

@@ -1,0 +1,95 @@
+import Type from 'typebox';
+
+import { IdParams } from '../../kit/schemas.ts';
+import { exampleId, failing, Location, whole } from './common.ts';
+import { defineRoute } from './route.ts';
+import { TestRequest, TestResult, testExample } from './test.ts';
+
+const result = (description: string, example: unknown = testExample) => ({ schema: TestResult, description, example });
+
+export const runTest = defineRoute({
+  id: 'runTest',
+  method: 'POST',
+  path: '/chains/{id}/test',
+  tag: 'tests',
+  access: 'write',
+  summary: 'Run a test',
+  description:
+    'Answers with the finished result. With `Prefer: respond-async` it answers 202 at once, and the result is read, or its events are, while it runs. The test runs on the chain as it is now, whatever becomes of it meanwhile. `drill` and `live` are refused unless the service was started with `--allow-live`.',
+  params: IdParams,
+  body: TestRequest,
+  bodyOptional: true,
+  bodyExample: { prompt_count: 5 },
+  headers: { Prefer: '`respond-async` to be answered before the test has ended (RFC 7240). Optional.' },
+  responses: {
+    201: { ...result('The finished result.'), headers: Location },
+    202: {
+      ...result('The test runs.', { ...testExample, status: 'running', completed_at: null, duration_ms: null, verdict: null, checks: [] }),
+      headers: { ...Location, 'Preference-Applied': '`respond-async`.' },
+    },
+    ...failing(401, 403, 404, 413, 415, 429),
+  },
+});
+
+export const getTestResult = defineRoute({
+  id: 'getTestResult',
+  method: 'GET',
+  path: '/test-results/{id}',
+  tag: 'tests',
+  access: 'read',
+  summary: 'Get test results',
+  description:
+    "By a test's id its result. By a chain's id an array of that chain's results, newest first. Results outlive edits and deletion of the chain.",
+  params: IdParams,
+  query: Type.Object({
+    limit: whole(1, 200, "The most results to return for a chain's id.", { default: 20 }),
+    offset: whole(0, 1_000_000_000, 'How many results to pass over.', { default: 0 }),
+  }),
+  responses: {
+    200: {
+      schema: Type.Union([TestResult, Type.Array(TestResult)]),
+      description: "The result, or the chain's results, newest first.",
+      example: testExample,
+      headers: { 'X-Total-Count': 'How many there are, whatever `limit` and `offset` say.' },
+    },
+    ...failing(401, 404, 429),
+  },
+});
+
+export const cancelTest = defineRoute({
+  id: 'cancelTest',
+  method: 'DELETE',
+  path: '/test-results/{id}',
+  tag: 'tests',
+  access: 'write',
+  summary: 'Cancel a running test',
+  description: 'The result stays, `cancelled`, with the prompts that were done. A test that has ended gives 409.',
+  params: IdParams,
+  responses: {
+    200: result('The result as the test left it.', { ...testExample, status: 'cancelled' }),
+    ...failing(401, 403, 404, 409, 429),
+  },
+});
+
+const events = [
+  'event: progress',
+  `data: {"id":"${exampleId}","status":"running","progress":{"done":1,"total":5},"success_count":1,"failure_count":0,"fallback_count":0,"verdict":null}`,
+  '',
+  '',
+].join('\n');
+
+export const testEvents = defineRoute({
+  id: 'testEvents',
+  method: 'GET',
+  path: '/test-results/{id}/events',
+  tag: 'tests',
+  access: 'read',
+  summary: 'Follow a running test',
+  description:
+    'Server-sent events. `progress` tells how far it is (`TestProgress`), `end` is the last one, and the connection is closed behind it. A test that has ended gives `end` at once.',
+  params: IdParams,
+  responses: {
+    200: { schema: Type.String(), contentType: 'text/event-stream', description: 'The events.', example: events },
+    ...failing(401, 404, 429),
+  },
+});
