@@ -79,11 +79,15 @@ function operation(route: Route, shared: Shared, headersOf: DescriptionParts['he
   };
 }
 
-function bodyOf({ body, describedBody = body, bodyOptional = false, bodyExample, nullIsAbsent = false }: Route, names: Names): Json {
+function bodyOf(
+  { body, describedBody = body, bodyOptional = false, bodyExample, nullIsAbsent = false, textTypes = [] }: Route,
+  names: Names,
+): Json {
   if (describedBody === undefined) return {};
   const content = { schema: inline(describedBody, names), ...(bodyExample === undefined ? {} : { example: bodyExample }) };
   const note = nullIsAbsent ? { description: 'Null for an optional field is as if it were left out.' } : {};
-  return { requestBody: { ...note, required: !bodyOptional, content: { 'application/json': content } } };
+  const texts = textTypes.map((type) => [type, { schema: { type: 'string' } }]);
+  return { requestBody: { ...note, required: !bodyOptional, content: { 'application/json': content, ...Object.fromEntries(texts) } } };
 }
 
 function response({ schema, description, contentType, ...shape }: ResponseShape, status: number, headers: Headers, shared: Shared): Json {

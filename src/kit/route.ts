@@ -39,6 +39,8 @@ export interface Route<
   readonly bodyExample?: unknown;
   /** The body as the API description shows it, where `body` leaves its items to be judged one by one. */
   readonly describedBody?: TSchema;
+  /** Media types that it takes besides JSON. Such a body is a text, and `body` must allow one. */
+  readonly textTypes?: readonly string[];
   /** Request headers it reads, by their documented names. */
   readonly headers?: Readonly<Record<string, string>>;
   readonly responses: Responses;

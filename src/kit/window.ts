@@ -91,3 +91,34 @@ export class SlidingWindow {
     }
   }
 }
+
+/** How many windows of a kind are kept before the empty and the oldest are dropped. */
+const maxWindows = 20_000;
+
+/** Windows by name, bounded: those that count nothing go first, then the oldest. */
+export class Windows {
+  readonly #lengthMs: number;
+  readonly #windows = new Map<string, SlidingWindow>();
+
+  constructor(lengthMs: number) {
+    this.#lengthMs = lengthMs;
+  }
+
+  of(name: string, now: number): SlidingWindow {
+    let window = this.#windows.get(name);
+    if (window === undefined) {
+      if (this.#windows.size >= maxWindows) this.#drop(now);
+      window = new SlidingWindow(this.#lengthMs);
+      this.#windows.set(name, window);
+    }
+    return window;
+  }
+
+  #drop(now: number): void {
+    for (const [name, window] of this.#windows) if (window.isEmpty(now)) this.#windows.delete(name);
+    for (const name of this.#windows.keys()) {
+      if (this.#windows.size < maxWindows) return;
+      this.#windows.delete(name);
+    }
+  }
+}

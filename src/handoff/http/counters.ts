@@ -1,5 +1,5 @@
 import type { Awaitable } from '../../kit/awaitable.ts';
-import { SlidingWindow, type WindowState } from '../../kit/window.ts';
+import { type WindowState, Windows } from '../../kit/window.ts';
 import type { RedisLink } from '../live/redis.ts';
 
 export const minuteMs = 60_000;
@@ -26,37 +26,6 @@ export interface Taken {
 /** Where requests are counted. */
 export interface Counters {
   take(counted: Counted): Awaitable<Taken>;
-}
-
-/** How many windows of a kind are kept before the empty and the oldest are dropped. */
-const maxWindows = 20_000;
-
-/** Windows by name, bounded: those that count nothing go first, then the oldest. */
-export class Windows {
-  readonly #lengthMs: number;
-  readonly #windows = new Map<string, SlidingWindow>();
-
-  constructor(lengthMs: number) {
-    this.#lengthMs = lengthMs;
-  }
-
-  of(name: string, now: number): SlidingWindow {
-    let window = this.#windows.get(name);
-    if (window === undefined) {
-      if (this.#windows.size >= maxWindows) this.#drop(now);
-      window = new SlidingWindow(this.#lengthMs);
-      this.#windows.set(name, window);
-    }
-    return window;
-  }
-
-  #drop(now: number): void {
-    for (const [name, window] of this.#windows) if (window.isEmpty(now)) this.#windows.delete(name);
-    for (const name of this.#windows.keys()) {
-      if (this.#windows.size < maxWindows) return;
-      this.#windows.delete(name);
-    }
-  }
 }
 
 /** Counts in this process. */

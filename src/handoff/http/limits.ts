@@ -1,22 +1,13 @@
 import type { Awaitable } from '../../kit/awaitable.ts';
-import { LimitReached } from '../../kit/errors.ts';
+import { type LimitState, limitHeaders, tooMany } from '../../kit/http/limits.ts';
+import { Windows } from '../../kit/window.ts';
 import type { Tier } from '../model/common.ts';
 import type { TierLimits } from '../rules/tiers.ts';
 import type { Caller } from '../service/access.ts';
-import { type Counters, minuteMs, type Taken, Windows } from './counters.ts';
+import { type Counters, minuteMs, type Taken } from './counters.ts';
 
 /** Wrong keys a minute from one address, before guessing gets 429. */
 const wrongKeysAMinute = 30;
-
-/** What the limits say of a request. */
-export interface LimitState {
-  /** Named as the framework keeps them: other spellings it would have to lower at each request. */
-  readonly headers: Record<string, string>;
-  /** Why the request is refused, where it is. */
-  readonly refusal: LimitReached | undefined;
-  /** Takes the request back: another limit refused it, and what is refused counts nowhere. */
-  giveBack(): void;
-}
 
 /** Counts requests: by key in any minute, by tenant in any hour, and wrong keys by address. */
 export class Limits {
@@ -55,12 +46,8 @@ export class Limits {
   }
 
   #stateOf({ minute, hour, refused, giveBack }: Taken, tier: Tier, perHour: number): LimitState {
-    const headers: Record<string, string> = { 'x-ratelimit-tier': tier };
-    if (minute !== undefined) {
-      headers['x-ratelimit-limit'] = String(this.#perMinute);
-      headers['x-ratelimit-remaining'] = String(minute.remaining);
-      headers['x-ratelimit-reset'] = String(Math.ceil(minute.resetMs / 1000));
-    }
+    const headers: Record<string, string> = minute === undefined ? {} : limitHeaders(this.#perMinute, minute);
+    headers['x-ratelimit-tier'] = tier;
     if (!refused) return { headers, refusal: undefined, giveBack };
     const [minuteWait, hourWait] = [minute?.retryAfterMs ?? 0, hour?.retryAfterMs ?? 0];
     const refusal =
@@ -69,9 +56,4 @@ export class Limits {
         : tooMany(`The key's limit of ${this.#perMinute} requests a minute is used up.`, minuteWait);
     return { headers, refusal, giveBack };
   }
-}
-
-function tooMany(detail: string, waitMs: number): LimitReached {
-  const seconds = Math.ceil(waitMs / 1000);
-  return new LimitReached(`${detail} Try again in ${seconds} seconds.`, seconds);
 }

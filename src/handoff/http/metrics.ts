@@ -1,6 +1,6 @@
 import { Counter } from 'prom-client';
 
-import { createMetrics, type Metrics } from '../../kit/http/metrics.ts';
+import { createMetrics, databaseGauges, type Metrics } from '../../kit/http/metrics.ts';
 import type { Status } from '../model/common.ts';
 import type { Store } from '../store/store.ts';
 
@@ -20,16 +20,7 @@ export function createHandoffMetrics(store: Store): HandoffMetrics {
       help: 'Packets that are neither completed, failed nor expired.',
       read: () => store.countInStatuses(open).catch(() => Number.NaN),
     },
-    {
-      name: 'service_database_up',
-      help: 'Whether the database answers: 1 or 0.',
-      read: () =>
-        store.ping().then(
-          () => 1,
-          () => 0,
-        ),
-    },
-    { name: 'service_write_queue_length', help: 'Writes that wait for their commit.', read: () => store.waiting() },
+    ...databaseGauges(store),
     {
       name: 'service_search_queue_length',
       help: 'Packets that wait to be indexed for search.',

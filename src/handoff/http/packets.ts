@@ -4,6 +4,7 @@ import type { IncomingHttpHeaders } from 'node:http';
 import type { Awaitable } from '../../kit/awaitable.ts';
 import { readCursor, writeCursor } from '../../kit/cursor.ts';
 import { invalid, notFound, ServiceError } from '../../kit/errors.ts';
+import { isKnown } from '../../kit/etag.ts';
 import { type Answer, answer, JsonText, type Mount } from '../../kit/http/mount.ts';
 import { bodyValidator } from '../../kit/http/validate.ts';
 import { isId } from '../../kit/id.ts';
@@ -205,13 +206,6 @@ function claimantOf({ agent_id, agent_name, framework }: { agent_id: string; age
 
 function ifMatch(headers: IncomingHttpHeaders): string | undefined {
   return headers['if-match'];
-}
-
-/** `If-None-Match` (RFC 9110, 13.1.2): one of the tags listed, weakened on the way or not, or `*`. */
-function isKnown(ifNoneMatch: string | undefined, etag: string): boolean {
-  if (ifNoneMatch === undefined) return false;
-  const tags = ifNoneMatch.split(',').map((tag) => tag.trim().replace(/^W\//, ''));
-  return tags.includes(etag) || tags.includes('*');
 }
 
 const maxHeaderLength = 255;

@@ -2,11 +2,13 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import type { Logger } from 'pino';
 
 import type { Clock } from '../../kit/clock.ts';
-import { type LimitReached, ServiceError, unavailable } from '../../kit/errors.ts';
+import { type LimitReached, ServiceError } from '../../kit/errors.ts';
 import { createApp } from '../../kit/http/app.ts';
 import { mountExplorers } from '../../kit/http/explorers.ts';
+import { type LimitState, takeBack } from '../../kit/http/limits.ts';
 import { createMount, lowerCase } from '../../kit/http/mount.ts';
-import { apiPrefix, describeHandoff, prefixesOf, routes } from '../model/api.ts';
+import { mountSystem } from '../../kit/http/system.ts';
+import { apiPrefix, describeHandoff, prefixesOf } from '../model/api.ts';
 import type { Tier } from '../model/common.ts';
 import type { HandoffRoute } from '../model/route.ts';
 import type { TierLimits } from '../rules/tiers.ts';
@@ -16,7 +18,7 @@ import type { Store } from '../store/store.ts';
 import { mountAccess } from './access.ts';
 import { mountAudit } from './audit.ts';
 import type { Counters } from './counters.ts';
-import { type LimitState, Limits } from './limits.ts';
+import { Limits } from './limits.ts';
 import type { HandoffMetrics } from './metrics.ts';
 import { mountPackets } from './packets.ts';
 
@@ -39,15 +41,6 @@ type Admission = Pick<HandoffRoute, 'access' | 'capped'>;
 
 /** The largest body of a batch, whatever the tier. */
 const maxBatchBytes = 16 * 1024 * 1024;
-
-/** Takes a request back from the limits that counted it before another one refused it. */
-function takeBack(request: FastifyRequest, reply: FastifyReply): void {
-  const state = request.notes.counted as LimitState | undefined;
-  if (state === undefined) return;
-  state.giveBack();
-  const remaining = state.headers['x-ratelimit-remaining'];
-  if (remaining !== undefined) reply.header('x-ratelimit-remaining', String(Number(remaining) + 1));
-}
 
 /** The handoff service's HTTP side. */
 export function createServer({
@@ -129,14 +122,7 @@ export function createServer({
   mountPackets({ mount, store, packets, batchMax, itemLimit });
   mountAccess(mount, access, store);
   mountAudit(mount, store);
-  mount(routes.health, () => ({ status: 'ok' }));
-  mount(routes.ready, async () => {
-    await store.ping().catch((error: unknown) => {
-      throw unavailable(error);
-    });
-    return { status: 'ok' };
-  });
-  mount(routes.metrics, () => metrics.registry.metrics());
+  mountSystem(mount, { ping: store.ping, metrics });
   for (const prefix of ['', apiPrefix]) mountExplorers(app, prefix, 'Handoff packet service', describeHandoff(version));
   return app;
 }

@@ -1,11 +1,11 @@
 import { describeApi } from '../../kit/openapi.ts';
 import type { Route } from '../../kit/route.ts';
 import { Failure } from '../../kit/schemas.ts';
+import * as system from '../../kit/system.ts';
 import * as access from './access.ts';
 import * as audit from './audit.ts';
 import * as packetSchemas from './packet.ts';
 import * as packets from './packet-routes.ts';
-import * as system from './system.ts';
 
 /** The prefix of every route but the system's, which are found at the root as well. */
 export const apiPrefix = '/api/v1';

@@ -1,9 +1,10 @@
 import type { Clock } from '../../kit/clock.ts';
 import { invalid, LimitReached, notFound, ServiceError } from '../../kit/errors.ts';
+import { requireMatch } from '../../kit/etag.ts';
 import { isId, type NewId } from '../../kit/id.ts';
 import type { Tier } from '../model/common.ts';
 import type { ChainRequest, Claimant, CreateRequest, Packet, PatchRequest, RespondRequest } from '../model/packet.ts';
-import { type AnyPacket, type Command, chained, decide, entityTag, needsWhole, newPacket } from '../rules/packet.ts';
+import { type Command, chained, decide, entityTag, needsWhole, newPacket } from '../rules/packet.ts';
 import { dailyCap, dayOf, secondsToMidnight, type TierLimits } from '../rules/tiers.ts';
 import type { PacketText } from '../store/packets.ts';
 import type { Store } from '../store/store.ts';
@@ -117,7 +118,7 @@ export function createPacketService({ store, clock, newId, limits, onCreated }: 
   function changeAt(desk: Desk, caller: Caller, id: string, command: Command, ifMatch: string | undefined, now: Date): PacketText {
     const before = desk.packet(id);
     if (before === undefined) throw notFound('packet');
-    requireMatch(before, ifMatch);
+    requireMatch(ifMatch, entityTag(before), 'packet');
     const { packet, events, searchable } = decide(before, command, now);
     const text = desk.text(id);
     if (events.length === 0) return { packet: text, revision: before.revision };
@@ -227,7 +228,7 @@ export function createPacketService({ store, clock, newId, limits, onCreated }: 
         work(desk) {
           const packet = desk.packet(id);
           if (packet === undefined) throw notFound('packet');
-          requireMatch(packet, ifMatch);
+          requireMatch(ifMatch, entityTag(packet), 'packet');
           desk.remove(packet);
           const actor = agentId === undefined ? `key:${caller.key_id}` : `agent:${agentId}`;
           desk.append(id, [{ event_type: 'deleted', type: 'packet.deleted', actor, details: {} }], now);
@@ -273,15 +274,6 @@ function capReached(cap: number, now: Date): LimitReached {
       ? "The tenant's daily cap is 0 packets; an admin can raise it."
       : `The tenant may create ${cap} packets a day and has; the next UTC day begins in ${seconds} seconds.`;
   return new LimitReached(sentence, seconds);
-}
-
-/** `If-Match` (RFC 9110, 13.1.1): one of the tags listed, or `*`. */
-function requireMatch(packet: AnyPacket, ifMatch: string | undefined): void {
-  if (ifMatch === undefined || ifMatch.trim() === '*') return;
-  const tags = ifMatch.split(',').map((tag) => tag.trim());
-  if (!tags.includes(entityTag(packet))) {
-    throw new ServiceError('PRECONDITION_FAILED', `If-Match names another version; the packet's ETag is ${entityTag(packet)} now.`);
-  }
 }
 
 function requireSize(before: string, after: string, limit: number): void {

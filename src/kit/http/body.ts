@@ -1,18 +1,33 @@
+import { isUtf8 } from 'node:buffer';
 import type { IncomingHttpHeaders, IncomingMessage } from 'node:http';
 
 import { ServiceError } from '../errors.ts';
 
-/** Refuses with 415 what is not announced as JSON in UTF-8, as it is. */
-export function requireJson({ 'content-type': type, 'content-encoding': encoding }: IncomingHttpHeaders): void {
+/**
+ * Whether a body is announced as JSON or as one of the text types.
+ * @throws ServiceError 415 when it is neither, compressed, or not in UTF-8
+ */
+export function bodyKind(
+  { 'content-type': type, 'content-encoding': encoding }: IncomingHttpHeaders,
+  textTypes: readonly string[] = [],
+): 'json' | 'text' {
   if (encoding !== undefined && encoding.trim().toLowerCase() !== 'identity')
     throw new ServiceError('UNSUPPORTED_MEDIA_TYPE', 'The body must not be compressed: Content-Encoding is not taken.');
-  if (type === 'application/json') return;
+  if (type === 'application/json') return 'json';
   const [essence = '', ...parameters] = (type ?? '').split(';').map((part) => part.trim().toLowerCase());
   const charset = parameters.find((parameter) => parameter.startsWith('charset='));
   const isJson = essence === 'application/json' || /^application\/[\w.-]+\+json$/.test(essence);
-  if (!isJson || (charset !== undefined && !/^charset="?utf-?8"?$/.test(charset))) {
-    throw new ServiceError('UNSUPPORTED_MEDIA_TYPE', 'The body must be application/json in UTF-8.');
+  if ((!isJson && !textTypes.includes(essence)) || (charset !== undefined && !/^charset="?utf-?8"?$/.test(charset))) {
+    throw new ServiceError('UNSUPPORTED_MEDIA_TYPE', `The body must be ${['application/json', ...textTypes].join(', ')} in UTF-8.`);
   }
+  return isJson ? 'json' : 'text';
+}
+
+/** The text of a body; 400 when it is not UTF-8 or has a NUL, which no database keeps in a text. */
+export function textOf(bytes: Buffer): string {
+  if (!isUtf8(bytes)) throw new ServiceError('VALIDATION_ERROR', 'The body is not valid UTF-8.');
+  if (bytes.includes(0)) throw new ServiceError('VALIDATION_ERROR', 'The body has a character that is not allowed.');
+  return bytes.toString();
 }
 
 /** Smaller bodies, in bytes, take no room: there can't be enough of them at once to matter. */

@@ -16,6 +16,22 @@ export interface Metrics {
   stop(): void;
 }
 
+/** The gauges of a database: whether it answers, and how many writes wait for it. */
+export function databaseGauges({ ping, waiting }: { ping(): Promise<void>; waiting(): number }): GaugeParts[] {
+  return [
+    {
+      name: 'service_database_up',
+      help: 'Whether the database answers: 1 or 0.',
+      read: () =>
+        ping().then(
+          () => 1,
+          () => 0,
+        ),
+    },
+    { name: 'service_write_queue_length', help: 'Writes that wait for their commit.', read: waiting },
+  ];
+}
+
 /** Request counters, latencies, event-loop lag and the given gauges, in Prometheus text format. */
 export function createMetrics(gauges: readonly GaugeParts[]): Metrics {
   const registry = new Registry();

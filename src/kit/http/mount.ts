@@ -6,7 +6,7 @@ import type { Awaitable } from '../awaitable.ts';
 import { invalid, ServiceError } from '../errors.ts';
 import type { RequestOf, ResponseShape, ResultOf, Route } from '../route.ts';
 import { send } from './app.ts';
-import { createRoom, passOver, readBody, requireJson, whenOver } from './body.ts';
+import { bodyKind, createRoom, passOver, readBody, textOf, whenOver } from './body.ts';
 import { parseJson } from './json.ts';
 import { bodyValidator, queryValidator } from './validate.ts';
 
@@ -55,6 +55,8 @@ export interface MountParts<Context, Traits> {
   bodyLimit(route: Route & Traits, caller: Context): number;
   /** The sentence of a 413. */
   tooLarge?(limit: number): string;
+  /** Query parameters that admission reads, which every route takes. */
+  admissionParameters?: readonly string[];
   /** Path parameters as the service compares them. */
   readParams?(params: Record<string, string>): Record<string, string>;
   /** Room for the large bodies of all requests in hand, in bytes; what comes beyond it is refused with 503. */
@@ -90,6 +92,7 @@ export function createMount<Context, Traits extends object = object>({
   admitStray,
   bodyLimit,
   tooLarge = (limit) => `The body is larger than the ${limit} bytes that are allowed here.`,
+  admissionParameters = [],
   readParams = (params) => params,
   bodyRoom = 256 * 1024 * 1024,
 }: MountParts<Context, Traits>): Mount<Context, Traits> {
@@ -110,8 +113,9 @@ export function createMount<Context, Traits extends object = object>({
       if (isKept(request)) done(null);
       else whenOver(payload, () => done(null));
     };
+    let kind: 'json' | 'text';
     try {
-      requireJson(request.headers);
+      kind = bodyKind(request.headers, mounted.textTypes);
     } catch (fault) {
       return refuse(fault);
     }
@@ -126,7 +130,7 @@ export function createMount<Context, Traits extends object = object>({
         if (bytes === undefined || bytes.length === 0) return done(null);
         let value: unknown;
         try {
-          value = parseJson(bytes);
+          value = kind === 'json' ? parseJson(bytes) : textOf(bytes);
         } catch (fault) {
           return refuse(fault);
         }
@@ -160,6 +164,7 @@ export function createMount<Context, Traits extends object = object>({
     const answerTo = (request: FastifyRequest, reply: FastifyReply): Promise<void> | void => {
       const { context, rawBody, refusal } = request.notes;
       if (refusal !== undefined) throw refusal;
+      for (const name of admissionParameters) delete (request.query as Record<string, unknown>)[name];
       if (query !== undefined) query(single(request.query as Record<string, unknown>));
       else if (!takesAny) requireNone(request.query as Record<string, unknown>);
       if (body !== undefined && (request.body !== undefined || !route.bodyOptional)) {
@@ -255,10 +260,10 @@ function respond(route: Route, reply: FastifyReply, successStatus: number, resul
     return;
   }
   const shape = route.responses[status];
-  send(reply.type(shape?.contentType ?? 'application/json; charset=utf-8'), textOf(body, shape));
+  send(reply.type(shape?.contentType ?? 'application/json; charset=utf-8'), writtenAs(body, shape));
 }
 
-function textOf(body: unknown, shape: ResponseShape | undefined): string | Buffer {
+function writtenAs(body: unknown, shape: ResponseShape | undefined): string | Buffer {
   if (body instanceof JsonText) return body.text;
   if (shape?.contentType !== undefined) return body as string;
   // Only the fields that the declared schema names leave the service, so that a column can't leak.

@@ -2,8 +2,9 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import fc from 'fast-check';
 
-import { minuteMs, Windows } from '../../../src/handoff/http/counters.ts';
+import { minuteMs } from '../../../src/handoff/http/counters.ts';
 import { apiPrefix, routes } from '../../../src/handoff/model/api.ts';
+import { Windows } from '../../../src/kit/window.ts';
 import {
   createPacket,
   newTenant,

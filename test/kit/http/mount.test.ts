@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
-import { type TestContext, test } from 'node:test';
+import { describe, type TestContext, test } from 'node:test';
 import type { FastifyInstance } from 'fastify';
 import pino from 'pino';
 import Type from 'typebox';
@@ -128,4 +128,56 @@ test('a large answer that nobody takes is watched: its connection is cut after a
     await closed;
     client.destroy();
   }
+});
+
+describe('A mounted route', () => {
+  const echo = defineRoute({
+    id: 'echo',
+    method: 'POST',
+    path: '/echo',
+    tag: 'texts',
+    access: 'any',
+    summary: 'Say it again',
+    query: Type.Object({ loud: Type.Optional(Type.Boolean()) }, { additionalProperties: false }),
+    body: Type.Union([Type.String(), Type.Object({ text: Type.String() })]),
+    textTypes: ['text/plain', 'application/yaml'],
+    responses: { 200: { description: 'It.' } },
+  });
+
+  function mounted(t: TestContext): FastifyInstance {
+    const app = newApp(t);
+    const mount = createMount({
+      app,
+      prefixes: () => [''],
+      admit: () => undefined,
+      admitStray: () => undefined,
+      bodyLimit: () => 16,
+      tooLarge: (limit) => `At most ${limit} bytes.`,
+      admissionParameters: ['api_key'],
+    });
+    mount(echo, ({ query, body }) => new JsonText(JSON.stringify({ query, body })));
+    return app;
+  }
+  const post = (app: FastifyInstance, url: string, type: string, payload: string | Buffer) =>
+    app.inject({ method: 'POST', url, headers: { 'content-type': type }, payload });
+
+  test('takes the text types that it names as texts, and JSON as JSON', async (t) => {
+    const app = mounted(t);
+    assert.equal((await post(app, '/echo', 'text/plain', '{"text":"a"}')).body, '{"query":{},"body":"{\\"text\\":\\"a\\"}"}');
+    assert.equal((await post(app, '/echo', 'application/yaml; charset=utf-8', 'a: 1')).body, '{"query":{},"body":"a: 1"}');
+    assert.equal((await post(app, '/echo', 'application/json', '{"text":"a"}')).body, '{"query":{},"body":{"text":"a"}}');
+    const other = await post(app, '/echo', 'text/html', 'a');
+    assert.equal(other.statusCode, 415);
+    assert.equal(other.json().detail, 'The body must be application/json, text/plain, application/yaml in UTF-8.');
+    for (const bytes of [Buffer.from([0xff]), Buffer.from('a\0b')])
+      assert.equal((await post(app, '/echo', 'text/plain', bytes)).statusCode, 400);
+  });
+
+  test("passes over what admission reads of the query, and refuses what nobody knows with the service's sentences", async (t) => {
+    const app = mounted(t);
+    assert.equal((await post(app, '/echo?api_key=secret&loud=true', 'text/plain', 'a')).body, '{"query":{"loud":true},"body":"a"}');
+    assert.equal((await post(app, '/echo?key=secret', 'text/plain', 'a')).statusCode, 400);
+    const large = await post(app, '/echo', 'text/plain', 'x'.repeat(17));
+    assert.deepEqual([large.statusCode, large.json().detail], [413, 'At most 16 bytes.']);
+  });
 });

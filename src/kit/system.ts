@@ -1,12 +1,15 @@
 import Type from 'typebox';
-import { Failure } from '../../kit/schemas.ts';
-import { defineRoute } from './route.ts';
 
+import { routeDefiner } from './route.ts';
+import { Failure } from './schemas.ts';
+
+const defineRoute = routeDefiner<{ access: 'public' }>();
 const Alive = Type.Object({ status: Type.String({ example: 'ok' }) });
 const ok = { status: 'ok' };
 const broken = { schema: Failure, description: 'The service failed.' };
 const unreadable = { schema: Failure, description: 'The request is not valid HTTP.' };
 
+/** Liveness. */
 export const health = defineRoute({
   id: 'health',
   method: 'GET',
@@ -17,6 +20,8 @@ export const health = defineRoute({
   description: 'Liveness: an answer is all that is asked. A process that does not answer should be started anew.',
   responses: { 200: { schema: Alive, description: 'It runs.', example: ok }, 400: unreadable, 500: broken },
 });
+
+/** Readiness. */
 export const ready = defineRoute({
   id: 'ready',
   method: 'GET',
@@ -31,6 +36,8 @@ export const ready = defineRoute({
     503: { schema: Failure, description: 'It is not.' },
   },
 });
+
+/** Metrics. */
 export const metrics = defineRoute({
   id: 'metrics',
   method: 'GET',
@@ -38,13 +45,13 @@ export const metrics = defineRoute({
   tag: 'system',
   access: 'public',
   summary: 'Metrics in Prometheus text format',
-  description: 'Counters of requests and packets, latencies by route, and gauges of the database and the queues.',
+  description: 'Counters of requests and of what the service does, latencies by route, and gauges of the database and the queues.',
   responses: {
     200: {
       schema: Type.String(),
       contentType: 'text/plain; version=0.0.4; charset=utf-8',
       description: 'The metrics.',
-      example: 'service_active_packets 3',
+      example: 'service_database_up 1',
     },
     400: unreadable,
     500: broken,
