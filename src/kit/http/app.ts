@@ -4,6 +4,7 @@ import type { Logger } from 'pino';
 
 import { type ErrorCode, errorCodes, ServiceError, unavailable } from '../errors.ts';
 import type { Route } from '../route.ts';
+import { type LingerLimits, lingerBehindAnswers, noteRequest } from './linger.ts';
 
 /** What the service remembers of a request for its log line and its metrics. */
 export class RequestNotes {
@@ -41,13 +42,15 @@ export interface AppParts {
   /** Told of a request that a limit refused, before the answer goes out. */
   onLimited(request: FastifyRequest, reply: FastifyReply): void;
   isUnavailable(error: unknown): boolean;
+  /** How long a connection waits behind its last answer for the rest of a body. */
+  linger?: LingerLimits;
 }
 
 /** When the application stops: how long a request that is still arriving is waited for, in milliseconds. */
 const lastRequestsMs = 5_000;
 
 /** An HTTP application with our error bodies, one log line a request, and time limits on slow senders. */
-export function createApp({ logger, onAnswered, onLimited, isUnavailable }: AppParts): FastifyInstance {
+export function createApp({ logger, onAnswered, onLimited, isUnavailable, linger }: AppParts): FastifyInstance {
   // biome-ignore lint/plugin: it tells one start of the program from another; nothing is decided by it.
   const instance = process.pid.toString(36) + Date.now().toString(36);
   let requests = 0;
@@ -81,12 +84,15 @@ export function createApp({ logger, onAnswered, onLimited, isUnavailable }: AppP
   });
   app.decorate('isStopping', () => stopping);
 
+  lingerBehindAnswers(app.server, linger);
+
   // Nothing but 100-continue is expected of anybody; a server may pass over the rest (RFC 9110, 10.1.1).
   app.server.on('checkExpectation', (request, response) => void app.server.emit('request', request, response));
 
   app.decorateRequest('notes', null as never);
   app.addHook('onRequest', (request, _reply, done) => {
     request.notes = new RequestNotes();
+    noteRequest(request.raw);
     // RFC 9112, 3.2. Node would refuse it by itself, with an empty answer.
     if (request.headers.host === undefined && request.raw.httpVersion === '1.1') done(noHost());
     else done();

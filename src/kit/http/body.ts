@@ -132,21 +132,6 @@ export function readBody(
   });
 }
 
-/** Calls back when nothing of the body will come any more. */
-export function whenOver(payload: IncomingMessage, done: () => void): void {
-  if (payload.complete || payload.destroyed) {
-    done();
-    return;
-  }
-  let isDone = false;
-  const once = () => {
-    if (!isDone) done();
-    isDone = true;
-  };
-  payload.on('end', once);
-  payload.on('close', once);
-}
-
 /** How much of a refused body is passed over before the connection is cut, in bytes. The time is bounded for any request. */
 const maxPassedOver = 64 * 1024 * 1024;
 

@@ -6,7 +6,7 @@ import type { Awaitable } from '../awaitable.ts';
 import { invalid, ServiceError } from '../errors.ts';
 import type { RequestOf, ResponseShape, ResultOf, Route } from '../route.ts';
 import { send } from './app.ts';
-import { bodyKind, createRoom, passOver, readBody, textOf, whenOver } from './body.ts';
+import { bodyKind, createRoom, passOver, readBody, textOf } from './body.ts';
 import { parseJson } from './json.ts';
 import { bodyValidator, queryValidator } from './validate.ts';
 
@@ -109,9 +109,7 @@ export function createMount<Context, Traits extends object = object>({
     const refuse = (refusal: unknown) => {
       request.notes.refusal = refusal;
       passOver(payload);
-      // A connection that will not be kept is cut behind the answer, so that waits for the end of the body.
-      if (isKept(request)) done(null);
-      else whenOver(payload, () => done(null));
+      done(null);
     };
     let kind: 'json' | 'text';
     try {
@@ -232,11 +230,6 @@ function requireNone(query: Record<string, unknown>): void {
 
 /** Whose share of the room for large bodies a request takes: its tenant's. */
 const ownerOf = (request: FastifyRequest): string => request.notes.tenantId ?? '';
-
-/** Whether the connection is kept behind the answer. */
-function isKept({ raw, headers, server }: FastifyRequest): boolean {
-  return raw.httpVersion === '1.1' && !/\bclose\b/i.test(headers.connection ?? '') && !server.isStopping();
-}
 
 function pathOf(request: FastifyRequest): string {
   const { url } = request;

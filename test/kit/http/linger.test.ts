@@ -1,0 +1,118 @@
+import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import { connect, type Socket } from 'node:net';
+import { type TestContext, test } from 'node:test';
+import pino from 'pino';
+import Type from 'typebox';
+
+import { ServiceError } from '../../../src/kit/errors.ts';
+import { createApp, listen } from '../../../src/kit/http/app.ts';
+import type { LingerLimits } from '../../../src/kit/http/linger.ts';
+import { createMount } from '../../../src/kit/http/mount.ts';
+import { defineRoute } from '../../../src/kit/route.ts';
+import { sendRaw } from '../../support/socket.ts';
+
+const maxBody = 1024;
+
+/** A service with one route that takes a body, and the connections it was given. */
+async function startThings(t: TestContext, linger?: LingerLimits): Promise<{ address: string; sockets: Socket[] }> {
+  const app = createApp({
+    logger: pino({ level: 'silent' }),
+    onAnswered: () => undefined,
+    onLimited: () => undefined,
+    isUnavailable: () => false,
+    ...(linger === undefined ? {} : { linger }),
+  });
+  t.after(() => app.close());
+  const mount = createMount({
+    app,
+    prefixes: () => [''],
+    admit(_route, request) {
+      if (request.headers['x-api-key'] !== 'right') throw new ServiceError('UNAUTHORIZED', 'No.');
+    },
+    admitStray: () => undefined,
+    bodyLimit: () => maxBody,
+  });
+  const route = defineRoute({
+    id: 'putThing',
+    method: 'POST',
+    path: '/things',
+    tag: 'things',
+    access: 'key',
+    summary: 'Keep a thing',
+    body: Type.Object({ text: Type.String() }),
+    responses: { 200: { description: 'Kept.', schema: Type.Object({}) } },
+  });
+  mount(route, () => ({}));
+  const sockets: Socket[] = [];
+  app.server.on('connection', (socket: Socket) => void sockets.push(socket));
+  return { address: await listen(app, '127.0.0.1', 0), sockets };
+}
+
+const closed = (socket: Socket) => new Promise<void>((resolve) => (socket.destroyed ? resolve() : socket.once('close', () => resolve())));
+const chunk = (bytes: number) => `${bytes.toString(16)}\r\n${'x'.repeat(bytes)}\r\n`;
+const head = (lines: string) => `POST /things HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n${lines}\r\n\r\n`;
+const json = 'Content-Type: application/json';
+const patient = { idleMs: 60_000, totalMs: 60_000, maxBytes: 1_000_000_000 };
+
+const refusals: Record<number, string> = {
+  401: head(`${json}\r\nConnection: close\r\nX-API-Key: wrong`) + chunk(10),
+  413: head(`${json}\r\nConnection: close\r\nX-API-Key: right`) + chunk(maxBody + 1),
+  415: head('Content-Type: text/plain\r\nConnection: close\r\nX-API-Key: right') + chunk(10),
+  404: head(`${json}\r\nConnection: close\r\nX-API-Key: right`).replace('/things', '/others') + chunk(10),
+};
+
+for (const [status, text] of Object.entries(refusals)) {
+  test(`${status} goes out at once to a client that closes and whose body does not end`, { timeout: 20_000 }, async (t) => {
+    const { address, sockets } = await startThings(t, patient);
+    const answer = await sendRaw(address, text, { once: true });
+    assert.equal(answer.status, Number(status));
+    assert.match(answer.text, /connection: close/i);
+    await closed(sockets[0]!);
+  });
+}
+
+test('a client of HTTP/1.0 is answered at once too', { timeout: 20_000 }, async (t) => {
+  const { address } = await startThings(t, patient);
+  const text = `POST /things HTTP/1.0\r\n${json}\r\nX-API-Key: wrong\r\nContent-Length: 900\r\n\r\nxxx`;
+  assert.equal((await sendRaw(address, text, { once: true })).status, 401);
+});
+
+test('a client that reads only when it has sent everything gets its answer, and no reset', { timeout: 20_000 }, async (t) => {
+  const { address, sockets } = await startThings(t, patient);
+  const socket = connect({ port: Number(new URL(address).port), host: '127.0.0.1', allowHalfOpen: true });
+  await once(socket, 'connect');
+  socket.pause();
+  socket.write(refusals[413]!);
+  for (let sent = 0; sent < 200; sent += 1) if (!socket.write(chunk(50_000))) await once(socket, 'drain');
+  socket.end('0\r\n\r\n');
+  const chunks = await socket.toArray();
+  assert.match(Buffer.concat(chunks).toString(), /^HTTP\/1\.1 413 /);
+  await closed(sockets[0]!);
+  assert.ok(sockets[0]!.bytesRead > 10_000_000);
+});
+
+const bounds: [string, LingerLimits, string][] = [
+  ['nothing comes', { ...patient, idleMs: 20 }, ''],
+  ['too much comes', { ...patient, idleMs: 200, maxBytes: 100_000 }, chunk(10_000)],
+  ['it takes too long', { ...patient, idleMs: 100, totalMs: 100 }, chunk(10_000)],
+];
+for (const [why, limits, flood] of bounds) {
+  test(`a connection whose client never ends is cut when ${why}`, { timeout: 20_000 }, async (t) => {
+    const { address, sockets } = await startThings(t, limits);
+    const socket = connect({ port: Number(new URL(address).port), host: '127.0.0.1', allowHalfOpen: true });
+    const received: Buffer[] = [];
+    socket.on('data', (bytes) => received.push(bytes));
+    socket.on('error', () => undefined);
+    const more = () => {
+      while (flood !== '' && !socket.destroyed && socket.write(flood));
+    };
+    socket.on('drain', more);
+    socket.write(refusals[413]!);
+    more();
+    await once(socket, 'end');
+    assert.match(Buffer.concat(received).toString(), /^HTTP\/1\.1 413 /);
+    await closed(sockets[0]!);
+    socket.destroy();
+  });
+}
