@@ -68,6 +68,11 @@ ${table(
     ['`status_code`', 'integer', 'The HTTP status.'],
     ['`request_id`', 'string', 'Finds the request in the log; also in the header `X-Request-Id`.'],
     ['`errors`', 'array', 'Every fault as `{field, detail}`, where validation found several.'],
+    [
+      '`limit`',
+      'object',
+      'With 429, the limit that is used up: `{name, max, reset_seconds}`, where `name` is `minute`, `hour`, `day`, `connections` or `wrong_keys`.',
+    ],
   ],
 )}
 

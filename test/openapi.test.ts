@@ -135,6 +135,23 @@ describe('the API description', () => {
     }
   });
 
+  test('tells the default of a field in words alone: generators of clients take a field with a default for one that must be sent', () => {
+    const { priority } = (
+      exported.components.schemas.CreateRequest as unknown as { properties: { metadata: { properties: { priority: Json } } } }
+    ).properties.metadata.properties;
+    assert.match(String(priority.description), /Default: normal\.$/);
+    const withDefault: string[] = [];
+    const visit = (node: unknown, pointer: string): void => {
+      if (typeof node !== 'object' || node === null) return;
+      for (const [key, value] of Object.entries(node)) {
+        if (key === 'default' && pointer.includes('/properties/')) withDefault.push(pointer);
+        visit(value, `${pointer}/${key}`);
+      }
+    };
+    visit(exported, '');
+    assert.deepEqual(withDefault, []);
+  });
+
   test('leaves out what has a default: limit and offset are not required', () => {
     for (const { operation } of operations) {
       for (const parameter of operation.parameters as { name: string; required?: boolean; schema: Json }[]) {

@@ -79,6 +79,7 @@ export async function createHandoff(settings: Settings, world: World = {}): Prom
     rateLimitPerMinute: settings.rateLimitPerMinute,
     counters,
     batchMax: settings.batchMax,
+    corsOrigins: settings.corsOrigins,
   });
 
   return {

@@ -1,4 +1,4 @@
-import { listOf, oneOf, readSettings, type SettingsOf, text, whole, wholeOrUnlimited, yesOrNo } from '../kit/settings.ts';
+import { listOf, oneOf, originList, readSettings, type SettingsOf, text, whole, wholeOrUnlimited, yesOrNo } from '../kit/settings.ts';
 import { databaseUrlProblem } from '../kit/sql/database.ts';
 import type { Tier } from './model/common.ts';
 import { looksLikeKey } from './rules/keys.ts';
@@ -110,6 +110,11 @@ export const settingsTable = {
     variable: 'SERVICE_UNCLAIMED_TTL_SECONDS',
     fallback: '0',
     help: 'How long a packet may stay unclaimed before it expires, in seconds; 0 = off.',
+  }),
+  corsOrigins: originList({
+    variable: 'SERVICE_CORS_ORIGINS',
+    fallback: '',
+    help: 'Origins whose pages may call the API, comma-separated; `*` for all.',
   }),
   logLevel: oneOf({ variable: 'SERVICE_LOG_LEVEL', fallback: 'info', help: 'What is logged.' }, [
     'trace',

@@ -13,7 +13,10 @@ export const errorCodes = {
   PRECONDITION_FAILED: { status: 412, meaning: 'The resource changed since the version named in `If-Match`.' },
   PAYLOAD_TOO_LARGE: { status: 413, meaning: 'The body is larger than this caller may send.' },
   UNSUPPORTED_MEDIA_TYPE: { status: 415, meaning: 'The body is not `application/json` in UTF-8.' },
-  RATE_LIMITED: { status: 429, meaning: 'A limit is used up; `Retry-After` says after how many seconds a request is let through again.' },
+  RATE_LIMITED: {
+    status: 429,
+    meaning: 'A limit is used up; `limit` names it, and `Retry-After` says after how many seconds a request is let through again.',
+  },
   SERVER_ERROR: { status: 500, meaning: 'The service failed; the log has the cause under the `request_id`.' },
   SERVICE_UNAVAILABLE: { status: 503, meaning: 'The database is out of reach, or too much is in hand; try again.' },
 } as const;
@@ -78,12 +81,24 @@ export class ServiceError extends Error {
   }
 }
 
-/** A limit is used up: 429 `RATE_LIMITED`, with the seconds after which there is room again. */
+/** The limits that a 429 names in its body. */
+export const limitNames = ['minute', 'hour', 'day', 'connections', 'wrong_keys'] as const;
+
+/** A limit: its name, and how much it allows. */
+export interface Limit {
+  readonly name: (typeof limitNames)[number];
+  readonly max: number;
+}
+
+/** A limit is used up: 429 `RATE_LIMITED`. The body names the limit, and after how many seconds there is room again. */
 export class LimitReached extends ServiceError {
   readonly retryAfter: number;
 
-  constructor(detail: string, retryAfter: number) {
-    super('RATE_LIMITED', detail, { headers: { 'Retry-After': String(retryAfter) } });
+  constructor(detail: string, { name, max }: Limit, retryAfter: number) {
+    super('RATE_LIMITED', detail, {
+      extra: { limit: { name, max, reset_seconds: retryAfter } },
+      headers: { 'Retry-After': String(retryAfter) },
+    });
     this.retryAfter = retryAfter;
   }
 }

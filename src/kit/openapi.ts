@@ -136,6 +136,20 @@ function parametersOf(place: 'path' | 'query', schema: TSchema | undefined): Jso
   }));
 }
 
+/**
+ * The fields of an object. A default is told in words: of a field that has one, generators of typed clients take it that
+ * it is always there, and so demand it of requests.
+ */
+function propertiesOf(properties: Readonly<Record<string, Json>>, names: Names): Json {
+  return Object.fromEntries(
+    Object.entries(properties).map(([name, property]) => {
+      if (property.default === undefined) return [name, inline(property, names)];
+      const { default: otherwise, description = '', ...rest } = property;
+      return [name, inline({ ...rest, description: `${description} Default: ${otherwise}.`.trim() }, names)];
+    }),
+  );
+}
+
 /** A schema as plain JSON, with every named schema inside it as a reference. `self` is the name it is defined under. */
 function inline(schema: unknown, names: Names, self?: string): unknown {
   if (Array.isArray(schema)) return schema.map((item) => inline(item, names));
@@ -147,6 +161,7 @@ function inline(schema: unknown, names: Names, self?: string): unknown {
       if (key === 'example') return [['examples', [value]]];
       // Our own format is wider than any that is registered; its description says what it takes.
       if (key === 'format' && value === 'timestamp') return [];
+      if (key === 'properties') return [[key, propertiesOf(value as Record<string, Json>, names)]];
       return [[key, inline(value, names)]];
     }),
   );

@@ -1,6 +1,6 @@
 import Type, { type TSchema } from 'typebox';
 
-import { type ErrorCode, errorCodes } from './errors.ts';
+import { type ErrorCode, errorCodes, limitNames } from './errors.ts';
 import type { ResponseShape } from './route.ts';
 
 /** A text that says something; NUL is refused because PostgreSQL can't keep it in a column. */
@@ -38,6 +38,16 @@ export const IdParams = Type.Object({ id: Type.String({ description: 'The id.', 
 /** The request header of an operation that takes an entity tag (RFC 9110, 13.1.1). */
 export const IfMatch = { 'If-Match': 'The `ETag` the caller last saw; 412 when the resource has changed since. Optional.' };
 
+/** The limit that a 429 is about. */
+export const UsedUp = Type.Object(
+  {
+    name: choice(limitNames, { description: 'Which limit it is.' }),
+    max: Type.Integer({ description: 'How much it allows.' }),
+    reset_seconds: Type.Integer({ description: 'Seconds until there is room again, as in `Retry-After`.' }),
+  },
+  { description: 'The limit that is used up, with 429.' },
+);
+
 /** The body of every error. */
 export const Failure = Type.Object(
   {
@@ -51,6 +61,7 @@ export const Failure = Type.Object(
         description: 'Every fault, where validation found several.',
       }),
     ),
+    limit: Type.Optional(UsedUp),
   },
   { description: 'The body of every error.' },
 );

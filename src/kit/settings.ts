@@ -199,3 +199,11 @@ export function listOf<T, const Fallback extends string | undefined>(
         .map(parseItem),
   };
 }
+
+/** A comma-separated list of origins (RFC 6454), as browsers send them in `Origin`; `*` stands for all. */
+export function originList<const Fallback extends string | undefined>(parts: RowParts<Fallback>): Row<readonly string[], Fallback> {
+  return listOf(parts, (item) => {
+    if (item === '*' || (/^https?:\/\//.test(item) && URL.canParse(item) && new URL(item).origin === item)) return item;
+    throw new Error(`a comma-separated list of origins such as https://app.example.com, or *, not ${JSON.stringify(item)}`);
+  });
+}

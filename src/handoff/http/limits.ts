@@ -41,7 +41,8 @@ export class Limits {
   wrongKey(address: string, now: number): void {
     const window = this.#wrongKeys.of(address, now);
     const state = window.peek(now, wrongKeysAMinute);
-    if (!state.allowed) throw tooMany('Too many wrong API keys came from this address.', state.retryAfterMs);
+    if (!state.allowed)
+      throw tooMany('Too many wrong API keys came from this address.', { name: 'wrong_keys', max: wrongKeysAMinute }, state.retryAfterMs);
     window.add(now, wrongKeysAMinute);
   }
 
@@ -52,8 +53,12 @@ export class Limits {
     const [minuteWait, hourWait] = [minute?.retryAfterMs ?? 0, hour?.retryAfterMs ?? 0];
     const refusal =
       hourWait > minuteWait
-        ? tooMany(`The tenant's limit of ${perHour} requests an hour is used up.`, hourWait)
-        : tooMany(`The key's limit of ${this.#perMinute} requests a minute is used up.`, minuteWait);
+        ? tooMany(`The tenant's limit of ${perHour} requests an hour is used up.`, { name: 'hour', max: perHour }, hourWait)
+        : tooMany(
+            `The key's limit of ${this.#perMinute} requests a minute is used up.`,
+            { name: 'minute', max: this.#perMinute },
+            minuteWait,
+          );
     return { headers, refusal, giveBack };
   }
 }

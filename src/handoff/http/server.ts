@@ -4,11 +4,12 @@ import type { Logger } from 'pino';
 import type { Clock } from '../../kit/clock.ts';
 import { type LimitReached, ServiceError } from '../../kit/errors.ts';
 import { createApp } from '../../kit/http/app.ts';
-import { mountExplorers } from '../../kit/http/explorers.ts';
+import { allowOrigins } from '../../kit/http/cors.ts';
+import { mountExplorers, mountRoot } from '../../kit/http/explorers.ts';
 import { type LimitState, takeBack } from '../../kit/http/limits.ts';
 import { createMount, lowerCase } from '../../kit/http/mount.ts';
 import { mountSystem } from '../../kit/http/system.ts';
-import { apiPrefix, describeHandoff, prefixesOf } from '../model/api.ts';
+import { apiPrefix, describeHandoff, prefixesOf, serviceTitle } from '../model/api.ts';
 import type { Tier } from '../model/common.ts';
 import type { HandoffRoute } from '../model/route.ts';
 import type { TierLimits } from '../rules/tiers.ts';
@@ -34,7 +35,19 @@ export interface ServerParts {
   rateLimitPerMinute: number;
   counters: Counters;
   batchMax: number;
+  /** Origins whose pages may call the API. */
+  corsOrigins: readonly string[];
 }
+
+const rootLinks = {
+  api: apiPrefix,
+  docs: '/docs',
+  redoc: '/redoc',
+  openapi: '/openapi.json',
+  health: '/health',
+  ready: '/ready',
+  metrics: '/metrics',
+};
 
 /** What of a route decides who may call it. */
 type Admission = Pick<HandoffRoute, 'access' | 'capped'>;
@@ -55,6 +68,7 @@ export function createServer({
   rateLimitPerMinute,
   counters,
   batchMax,
+  corsOrigins,
 }: ServerParts): FastifyInstance {
   const limits = new Limits(rateLimitPerMinute, tiers, counters);
   const itemLimit = (caller: Caller) => tiers[caller.tenant_tier].packetBytes;
@@ -65,6 +79,7 @@ export function createServer({
     onAnswered: metrics.observe,
     onLimited: takeBack,
   });
+  allowOrigins(app, corsOrigins);
 
   /** Who is calling, counted; the answer's limit headers are set either way. */
   function admit(route: Admission, request: FastifyRequest, reply: FastifyReply): Caller | Promise<Caller> {
@@ -123,6 +138,7 @@ export function createServer({
   mountAccess(mount, access, store);
   mountAudit(mount, store);
   mountSystem(mount, { ping: store.ping, metrics });
-  for (const prefix of ['', apiPrefix]) mountExplorers(app, prefix, 'Handoff packet service', describeHandoff(version));
+  for (const prefix of ['', apiPrefix]) mountExplorers(app, prefix, serviceTitle, describeHandoff(version));
+  mountRoot(app, { name: serviceTitle, version, links: rootLinks });
   return app;
 }

@@ -7,6 +7,9 @@ import * as audit from './audit.ts';
 import * as packetSchemas from './packet.ts';
 import * as packets from './packet-routes.ts';
 
+/** What descriptions and pages call the service. */
+export const serviceTitle = 'Baton handoff packet service';
+
 /** The prefix of every route but the system's, which are found at the root as well. */
 export const apiPrefix = '/api/v1';
 
@@ -100,11 +103,11 @@ const schemas = {
 /** The service's OpenAPI description. */
 export function describeHandoff(version: string): Record<string, unknown> {
   return describeApi({
-    title: 'Handoff packet service',
+    title: serviceTitle,
     version,
     description: [
       'Agents hand units of work to one another: create, claim, ask a person, complete, chain.',
-      'A key in `X-API-Key` names the tenant; what belongs to another tenant is not found.',
+      "The API key in `X-API-Key` belongs to one tenant. Another tenant's packets and keys answer 404, like ids that do not exist.",
       'Every error has the body `Failure`: a sentence in `detail`, a `code` for programs, the `field` at fault, and the `status_code`.',
     ].join('\n\n'),
     contact: 'The maintainers of Baton',

@@ -21,7 +21,7 @@ export const failing = failureShapes({
   412: 'The resource changed since the version named in If-Match.',
   413: "The body is larger than the tenant's tier allows.",
   415: 'The body is not JSON in UTF-8.',
-  429: 'A limit is used up; Retry-After says when to come back.',
+  429: 'A limit is used up; `limit` names it and `Retry-After` says when to come back.',
   500: 'The service failed; the log has the cause under the `request_id`.',
   503: 'The database is out of reach, or too much is in hand; try again, with the same Idempotency-Key where the operation takes one.',
 });

@@ -1,7 +1,7 @@
 import Type, { type Static } from 'typebox';
 
 import type { ErrorCode } from '../../kit/errors.ts';
-import { choice, Failure, givenTimestamp, Id, IdParams, IfMatch, orNull, paging, timestamp } from '../../kit/schemas.ts';
+import { choice, Failure, givenTimestamp, Id, IdParams, IfMatch, orNull, paging, timestamp, UsedUp } from '../../kit/schemas.ts';
 import { AgentId, failing, IdempotencyKey, priorities, Replayed } from './common.ts';
 import {
   answeredExample,
@@ -81,7 +81,7 @@ export const PacketHit = Type.Interface([PacketSummary], {
 export const SearchList = Type.Object({ packets: Type.Array(PacketHit), ...page });
 
 const capReached = 'The tenant may create 5 packets a day and has; the next UTC day begins in 3600 seconds.';
-const ItemFault = { error: Type.String(), code: Type.String() };
+const ItemFault = { error: Type.String(), code: Type.String(), limit: Type.Optional(UsedUp) };
 const Claimed = Type.Object({
   agent_id: Type.String(),
   agent_name: Type.String(),

@@ -195,7 +195,7 @@ function claim<P extends AnyPacket>(packet: P, claimant: Claimant, now: Date): D
 function respond<P extends AnyPacket>(packet: P, answer: RespondRequest, now: Date): Decision<P> {
   const { hitl } = packet;
   if (waysFrom(packet).respond === undefined || hitl === null) {
-    throw conflict(`The packet is ${packet.status} and awaits no answer.`);
+    throw conflict(`The packet is ${packet.status} and awaits no answer.${answeredBy(hitl)}`);
   }
   if (isOver(hitl, now)) throw new ServiceError('GONE', 'The time to answer is over.');
   const at = now.toISOString();
@@ -217,6 +217,12 @@ function respond<P extends AnyPacket>(packet: P, answer: RespondRequest, now: Da
     details: { response: answer.response },
   };
   return { packet: answered, events: [event], searchable: false };
+}
+
+/** Who answered and when, as a sentence; empty before there is an answer. */
+function answeredBy(hitl: Hitl | null): string {
+  if (hitl === null || hitl.responded_by === null) return '';
+  return ` ${hitl.responded_by} answered at ${hitl.responded_at}.`;
 }
 
 function isOver(hitl: Hitl, now: Date): boolean {

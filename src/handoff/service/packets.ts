@@ -273,7 +273,7 @@ function capReached(cap: number, now: Date): LimitReached {
     cap === 0
       ? "The tenant's daily cap is 0 packets; an admin can raise it."
       : `The tenant may create ${cap} packets a day and has; the next UTC day begins in ${seconds} seconds.`;
-  return new LimitReached(sentence, seconds);
+  return new LimitReached(sentence, { name: 'day', max: cap }, seconds);
 }
 
 function requireSize(before: string, after: string, limit: number): void {
@@ -293,7 +293,7 @@ function allRefused(refusals: readonly ServiceError[], errors: readonly ItemFaul
   const [first] = refusals;
   const extra = { created: [], errors };
   if (first !== undefined && refusals.every(({ code }) => code === 'RATE_LIMITED')) {
-    return new ServiceError('RATE_LIMITED', first.message, { extra, headers: first.headers });
+    return new ServiceError('RATE_LIMITED', first.message, { extra: { ...first.extra, ...extra }, headers: first.headers });
   }
   return new ServiceError('VALIDATION_ERROR', 'None of the packets could be created; errors says why.', { field: 'packets', extra });
 }

@@ -13,6 +13,8 @@ export class RequestNotes {
   /** The route of the API that was found. */
   mounted: Route | undefined;
   tenantId: string | undefined;
+  /** The error code it was refused with. */
+  code: ErrorCode | undefined;
   /** Who is calling, as the service's admission found. */
   context: unknown;
   /** The body's bytes as they came. */
@@ -70,7 +72,7 @@ export function createApp({ logger, onAnswered, onLimited, isUnavailable, linger
       const status = answerClientError(error, socket as Socket);
       if (status === undefined) return;
       onAnswered('unknown', 'unknown', status, 0);
-      logger.info({ route: 'unknown', status }, 'request');
+      logger.info({ route: 'unknown', status, code: 'VALIDATION_ERROR' }, 'request');
     },
     frameworkErrors: (error, request, reply) => void sendError(reply as never, request as never, translate(error)),
   });
@@ -104,7 +106,15 @@ export function createApp({ logger, onAnswered, onLimited, isUnavailable, linger
     const route = routeOf(request);
     onAnswered(method, route, statusCode, ms / 1000);
     logger.info(
-      { request_id: id, tenant_id: request.notes.tenantId, method, route, status: statusCode, ms: Math.round(ms * 100) / 100 },
+      {
+        request_id: id,
+        tenant_id: request.notes.tenantId,
+        method,
+        route,
+        status: statusCode,
+        code: request.notes.code,
+        ms: Math.round(ms * 100) / 100,
+      },
       'request',
     );
     done();
@@ -121,6 +131,9 @@ export function createApp({ logger, onAnswered, onLimited, isUnavailable, linger
 
   function sendError(reply: FastifyReply, request: FastifyRequest, error: ServiceError): FastifyReply {
     if (stopping) reply.header('connection', 'close');
+    // What the framework refuses by itself has passed no hook.
+    request.notes ??= new RequestNotes();
+    request.notes.code = error.code;
     return reply
       .code(error.status)
       .headers(error.headers)

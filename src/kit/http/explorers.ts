@@ -83,6 +83,24 @@ export function mountExplorers(app: FastifyInstance, prefix: string, title: stri
   }
 }
 
+/** What a service says of itself at its root. */
+export interface RootParts {
+  name: string;
+  version: string;
+  /** Paths by what they lead to. */
+  links: Readonly<Record<string, string>>;
+}
+
+/** Answers `GET /`: a browser is led to the explorer, everybody else gets the name, the version and where things are. */
+export function mountRoot(app: FastifyInstance, root: RootParts): void {
+  const text = JSON.stringify(root);
+  app.get('/', async (request, reply) => {
+    reply.header('Vary', 'Accept');
+    if (/\btext\/html\b/.test(request.headers.accept ?? '')) return reply.redirect('/docs');
+    return reply.type('application/json; charset=utf-8').send(text);
+  });
+}
+
 function readAsset(file: string, blank: string | undefined): Buffer {
   const bytes = readFileSync(require.resolve(file));
   return blank === undefined ? bytes : Buffer.from(bytes.toString().replaceAll(blank, 'data:,'));

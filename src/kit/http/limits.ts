@@ -1,6 +1,6 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
 
-import { LimitReached } from '../errors.ts';
+import { type Limit, LimitReached } from '../errors.ts';
 import type { WindowState } from '../window.ts';
 
 /** What the limits say of a request. */
@@ -23,9 +23,9 @@ export function limitHeaders(limit: number, { remaining, resetMs }: WindowState)
 }
 
 /** A refusal by a window: 429, with the time after which a place is free. */
-export function tooMany(detail: string, waitMs: number): LimitReached {
+export function tooMany(detail: string, limit: Limit, waitMs: number): LimitReached {
   const seconds = Math.ceil(waitMs / 1000);
-  return new LimitReached(`${detail} Try again in ${seconds} seconds.`, seconds);
+  return new LimitReached(`${detail} Try again in ${seconds} seconds.`, limit, seconds);
 }
 
 /** Takes a request back from the limits that counted it before another one refused it. */

@@ -143,11 +143,15 @@ export function createMount<Context, Traits extends object = object>({
   // What is no route of the API (the explorers, the description) can only be got.
   const others = new Set<string>();
   app.addHook('onRoute', ({ method, url }) => void (method === 'GET' && others.add(url)));
+  const find = (path: string) => paths.get(path) ?? [...paths.values()].find(({ pattern }) => pattern.test(path));
+  const isKnown = (path: string) => find(path) !== undefined || others.has(path);
   app.setNotFoundHandler(async (request, reply) => {
     const path = pathOf(request);
-    const known = paths.get(path) ?? [...paths.values()].find(({ pattern }) => pattern.test(path));
+    const known = find(path);
     const methods = known?.methods ?? (others.has(path) ? ['GET'] : []);
     if (known === undefined ? methods.length === 0 : known.access !== 'public') await admitStray(request, reply);
+    const straight = path.replace(/\/+$/, '');
+    if (methods.length === 0 && straight !== path && isKnown(straight)) throw slashAtTheEnd(straight);
     if (methods.length === 0) throw new ServiceError('NOT_FOUND', 'There is nothing at this path.');
     throw wrongMethod(methods);
   });
@@ -203,7 +207,9 @@ export function createMount<Context, Traits extends object = object>({
             // `/packets/batch` is no packet of that name.
             const asked = pathOf(request);
             const meant = asked.length <= longestPath && path.includes('{') ? paths.get(asked) : undefined;
-            done(meant === undefined || meant === known ? undefined : wrongMethod(meant.methods));
+            if (meant !== undefined && meant !== known) return done(wrongMethod(meant.methods));
+            // The router takes `/packets/` for a packet whose id is empty.
+            done(path.includes('{') && asked.endsWith('/') ? slashAtTheEnd(asked.replace(/\/+$/, '')) : undefined);
           };
           let caller: Awaitable<Context>;
           try {
@@ -225,7 +231,7 @@ export function createMount<Context, Traits extends object = object>({
 
 /** Refuses every parameter where none is known. */
 function requireNone(query: Record<string, unknown>): void {
-  for (const name in query) throw invalid(name, `${name} is not a parameter of this request.`);
+  for (const name in query) throw invalid(name, `${name} is not a parameter of this request; it takes none.`);
 }
 
 /** Whose share of the room for large bodies a request takes: its tenant's. */
@@ -235,6 +241,11 @@ function pathOf(request: FastifyRequest): string {
   const { url } = request;
   const end = url.indexOf('?');
   return end === -1 ? url : url.slice(0, end);
+}
+
+/** 404 for a path that is only known without the slash at its end. */
+function slashAtTheEnd(straight: string): ServiceError {
+  return new ServiceError('NOT_FOUND', `There is nothing at this path: it ends in a slash. Ask for ${straight} instead.`);
 }
 
 function wrongMethod(methods: readonly string[]): ServiceError {

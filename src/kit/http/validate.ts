@@ -65,18 +65,19 @@ export function queryValidator(schema: TSchema): Validator {
       if (typeof text === 'string' && !wholeNumber.test(text)) throw invalid(name, `${name} must be an integer.`);
     }
     if (validate(value)) return value;
-    throw failure(validate, 'The query');
+    throw failure(validate, 'The query', Object.keys(properties));
   };
 }
 
-function failure(validate: ValidateFunction, whole: string): ServiceError {
+/** @param parameters the names a query takes; left out for bodies */
+function failure(validate: ValidateFunction, whole: string, parameters?: readonly string[]): ServiceError {
   const faults = new Map<string, Fault>();
   const errors = validate.errors ?? [];
   // Of what may be null, or else is an object, a fault within the object is told alone: that it is not null is none.
   const within = (path: string) => errors.some(({ instancePath }) => instancePath.startsWith(`${path}/`));
   for (const error of errors) {
     if ((error.keyword === 'anyOf' || error.params.type === 'null') && within(error.instancePath)) continue;
-    const fault = describe(error, whole);
+    const fault = describe(error, whole, parameters);
     if (!faults.has(fault.field)) faults.set(fault.field, fault);
     if (faults.size >= maxFaults) break;
   }
@@ -86,7 +87,11 @@ function failure(validate: ValidateFunction, whole: string): ServiceError {
 }
 
 /** One of the validator's errors as a dotted path from the root and a sentence. */
-function describe({ instancePath, keyword, params, message, data, schema }: ErrorObject, whole: string): Fault {
+function describe(
+  { instancePath, keyword, params, message, data, schema }: ErrorObject,
+  whole: string,
+  parameters?: readonly string[],
+): Fault {
   const path = instancePath
     .split('/')
     .slice(1)
@@ -97,7 +102,13 @@ function describe({ instancePath, keyword, params, message, data, schema }: Erro
     case 'required':
       return { field: at(params.missingProperty), detail: `${at(params.missingProperty)} is required.` };
     case 'additionalProperties':
-      return { field: at(params.additionalProperty), detail: `${at(params.additionalProperty)} is not a field of this request.` };
+      return {
+        field: at(params.additionalProperty),
+        detail:
+          parameters === undefined
+            ? `${at(params.additionalProperty)} is not a field of this request.`
+            : `${at(params.additionalProperty)} is not a parameter of this request; it takes ${parameters.join(', ')}.`,
+      };
     case 'enum':
       return { field: at(), detail: `${name} must be one of ${(schema as unknown[]).join(', ')}.` };
     case 'type':

@@ -33,13 +33,15 @@ async function times(number: number, call: () => Promise<TestAnswer>): Promise<T
 const atOnce = (number: number, call: (index: number) => Promise<TestAnswer>) =>
   Promise.all(Array.from({ length: number }, (_, index) => call(index)));
 
-function assertRefused(answer: TestAnswer, waitSeconds: number): void {
+function assertRefused(answer: TestAnswer, waitSeconds: number, limit?: { name: string; max: number }): void {
   assert.equal(answer.status, 429, answer.text);
   assert.equal(answer.body.code, 'RATE_LIMITED');
   assert.equal(answer.body.status_code, 429);
   assert.equal(answer.body.field, null);
   assert.equal(typeof answer.body.detail, 'string');
   assert.equal(answer.headers['retry-after'], String(waitSeconds));
+  assert.equal(answer.body.limit.reset_seconds, waitSeconds);
+  if (limit !== undefined) assert.deepEqual(answer.body.limit, { ...limit, reset_seconds: waitSeconds });
 }
 
 describe('The limit of requests a minute', () => {
@@ -58,7 +60,7 @@ describe('The limit of requests a minute', () => {
     const { key } = await newTenant(service);
     const answers = await times(60, () => read(service, key));
     assert.equal(count(answers, 200), 60);
-    assertRefused(await read(service, key), 60);
+    assertRefused(await read(service, key), 60, { name: 'minute', max: 60 });
     service.clock.turn(59.999);
     assertRefused(await read(service, key), 1);
     service.clock.turn(0.001);
@@ -157,7 +159,7 @@ describe('The limit of requests an hour', () => {
     const second = (await service.call('POST', '/keys', { key, body: { name: 'second' } })).body.key;
     const answers = await atOnce(40, (index) => read(service, index % 2 === 0 ? key : second));
     assert.equal(count(answers, 200), 19);
-    assertRefused(await read(service, key), 3600);
+    assertRefused(await read(service, key), 3600, { name: 'hour', max: 20 });
     assertRefused(await read(service, second), 3600);
     assert.equal((await read(service, other.key)).status, 200);
   });
@@ -490,10 +492,10 @@ for (const store of stores) {
       const { key } = await newTenant(service, { tier: 'free' });
       await times(5, () => create(service, key));
       const reading = await read(service, key);
-      assertRefused(reading, 60);
+      assertRefused(reading, 60, { name: 'minute', max: 5 });
       assert.match(reading.body.detail, /^The key's limit of 5 requests a minute is used up\./);
       const chaining = await service.call('POST', `/packets/${unknownId}/chain`, { key, body: packetRequest() });
-      assertRefused(chaining, toMidnight);
+      assertRefused(chaining, toMidnight, { name: 'day', max: 5 });
       assert.match(chaining.body.detail, /^The tenant may create 5 packets a day and has;/);
       assertRefused(await service.call('POST', '/packets/batch', { key, body: { packets: [packetRequest()] } }), toMidnight);
       const refused = await create(service, key);

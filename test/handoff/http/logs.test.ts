@@ -50,7 +50,7 @@ for (const store of stores) {
       assert.equal(typeof line!.time, 'number');
     });
 
-    test('tells of refusals as it does of successes, without a tenant where nobody was let in', async (t) => {
+    test('tells of refusals as it does of successes, with their error code, and without a tenant where nobody was let in', async (t) => {
       const service = await startService(t, { store });
       await service.call('GET', '/packets', { key: 'wrong' });
       await service.call('GET', '/nowhere', { key: null });
@@ -59,14 +59,14 @@ for (const store of stores) {
       await service.call('POST', '/packets', { raw: '{' });
       await service.call('GET', '//health', { key: null });
       assert.deepEqual(
-        requestLines(service).map(({ route, status, tenant_id }) => [route, status, tenant_id !== undefined]),
+        requestLines(service).map(({ route, status, code, tenant_id }) => [route, status, code, tenant_id !== undefined]),
         [
-          ['/api/v1/packets', 401, false],
-          ['unknown', 404, false],
-          ['unknown', 404, true],
-          ['/api/v1/packets/:id', 404, true],
-          ['/api/v1/packets', 400, true],
-          ['/health', 200, false],
+          ['/api/v1/packets', 401, 'UNAUTHORIZED', false],
+          ['unknown', 404, 'NOT_FOUND', false],
+          ['unknown', 404, 'NOT_FOUND', true],
+          ['/api/v1/packets/:id', 404, 'NOT_FOUND', true],
+          ['/api/v1/packets', 400, 'VALIDATION_ERROR', true],
+          ['/health', 200, undefined, false],
         ],
       );
     });

@@ -120,7 +120,9 @@ for (const store of stores) {
       const service = await startService(t, { store });
       const { id } = await packetIn(service, 'awaiting_human');
       assert.equal((await respond(service, id)).status, 200);
-      assert.equal((await respond(service, id, { ...reply, response: 'Refuse' })).status, 409);
+      const again = await respond(service, id, { ...reply, response: 'Refuse' });
+      assert.equal(again.status, 409);
+      assert.equal(again.body.detail, 'The packet is claimed and awaits no answer. dana@example.com answered at 2026-03-01T09:30:00.000Z.');
       assert.equal((await service.call('GET', `/packets/${id}`)).body.hitl.response, 'Approve');
     });
 

@@ -334,7 +334,6 @@ describe('What no route answers', () => {
   test('404 in the error body for an unknown path, at the root and under /api/v1, with a key or without', async (t) => {
     const service = await startService(t);
     for (const path of [
-      '/',
       '/nowhere',
       '/api',
       '/api/v1',

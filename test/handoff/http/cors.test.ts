@@ -1,0 +1,79 @@
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+
+import { createPacket, startService } from '../../support/service.ts';
+
+const page = 'https://app.example.com';
+const settings = { SERVICE_CORS_ORIGINS: `${page}, http://localhost:5173`, SERVICE_RATE_LIMIT_PER_MINUTE: '5' };
+const preflight = (origin: string) => ({
+  origin,
+  'access-control-request-method': 'PATCH',
+  'access-control-request-headers': 'content-type,x-api-key',
+});
+
+describe('Calls from pages of other origins', () => {
+  test('are not allowed unless SERVICE_CORS_ORIGINS names the origin', async (t) => {
+    for (const service of [await startService(t), await startService(t, { settings })]) {
+      const answer = await service.call('GET', '/packets', { headers: { origin: 'https://other.example.com' } });
+      assert.equal(answer.status, 200);
+      assert.equal(answer.headers['access-control-allow-origin'], undefined);
+      const asked = await service.call('OPTIONS', '/packets', { key: null, headers: preflight('https://other.example.com') });
+      assert.equal(asked.headers['access-control-allow-origin'], undefined);
+    }
+  });
+
+  test('may read the headers that the API answers with, in refusals too', async (t) => {
+    const service = await startService(t, { settings });
+    const { id } = await createPacket(service);
+    for (const [status, options] of [
+      [200, {}],
+      [401, { key: 'wrong' }],
+    ] as const) {
+      const answer = await service.call('GET', `/packets/${id}`, { headers: { origin: page }, ...options });
+      assert.equal(answer.status, status);
+      assert.equal(answer.headers['access-control-allow-origin'], page);
+      assert.equal(answer.headers.vary, 'Origin');
+      assert.equal(
+        answer.headers['access-control-expose-headers'],
+        'ETag, Location, X-Total-Count, X-Request-Id, X-RateLimit-Limit, X-RateLimit-Remaining, X-RateLimit-Reset, X-RateLimit-Tier, Retry-After, Idempotency-Replayed',
+      );
+      assert.equal(answer.headers['access-control-allow-credentials'], undefined);
+    }
+  });
+
+  test('are asked for by a preflight, which needs no key and is not counted', async (t) => {
+    const service = await startService(t, { settings });
+    const { id } = await createPacket(service);
+    for (let index = 0; index < 10; index += 1) {
+      const answer = await service.call('OPTIONS', `/packets/${id}`, { key: null, headers: preflight(page) });
+      assert.equal(answer.status, 204);
+      assert.equal(answer.text, '');
+      assert.equal(answer.headers['access-control-allow-origin'], page);
+      assert.equal(answer.headers['access-control-allow-headers'], 'content-type,x-api-key');
+      assert.match(String(answer.headers['access-control-allow-methods']), /\bPATCH\b/);
+    }
+    const { headers } = await service.call('GET', `/packets/${id}`);
+    assert.equal(headers['x-ratelimit-remaining'], '3');
+  });
+
+  test('are allowed from everywhere with *', async (t) => {
+    const service = await startService(t, { settings: { SERVICE_CORS_ORIGINS: '*' } });
+    const answer = await service.call('GET', '/packets', { headers: { origin: 'https://any.example.com' } });
+    assert.equal(answer.status, 200);
+    assert.equal(answer.headers['access-control-allow-origin'], '*');
+  });
+
+  test('an OPTIONS request that is no preflight is answered as without CORS', async (t) => {
+    const service = await startService(t, { settings });
+    const answer = await service.call('OPTIONS', '/packets');
+    assert.equal(answer.status, 405);
+    assert.equal(answer.headers.allow, 'POST, GET, HEAD');
+  });
+
+  test('an entry that is no origin stops the start with a sentence', async (t) => {
+    await assert.rejects(startService(t, { settings: { SERVICE_CORS_ORIGINS: 'app.example.com' } }), {
+      message:
+        'SERVICE_CORS_ORIGINS must be a comma-separated list of origins such as https://app.example.com, or *, not "app.example.com"',
+    });
+  });
+});

@@ -1,0 +1,71 @@
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+
+import packageJson from '../../../package.json' with { type: 'json' };
+import { createPacket, startService } from '../../support/service.ts';
+
+describe('GET /', () => {
+  test('leads a browser to the explorer', async (t) => {
+    const service = await startService(t);
+    const accept = 'text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8';
+    const answer = await service.call('GET', '//', { key: null, headers: { accept } });
+    assert.equal(answer.status, 302);
+    assert.equal(answer.headers.location, '/docs');
+  });
+
+  test('tells a program the name, the version and links that lead somewhere, without a key and uncounted', async (t) => {
+    const service = await startService(t, { settings: { SERVICE_RATE_LIMIT_PER_MINUTE: '2' } });
+    const { status, body, headers } = await service.call('GET', '//');
+    assert.equal(status, 200);
+    assert.equal(headers['x-ratelimit-remaining'], undefined);
+    assert.equal(body.name, 'Baton handoff packet service');
+    assert.equal(body.version, packageJson.version);
+    const { api, ...links } = body.links;
+    assert.equal(api, '/api/v1');
+    assert.deepEqual(Object.keys(links), ['docs', 'redoc', 'openapi', 'health', 'ready', 'metrics']);
+    for (const path of Object.values(links)) assert.equal((await service.call('GET', `/${path}`, { key: null })).status, 200);
+  });
+});
+
+describe('A slash at the end of a path', () => {
+  test('is 404 with a sentence that names the path without it', async (t) => {
+    const service = await startService(t);
+    const { id } = await createPacket(service);
+    const paths = ['/packets', `/packets/${id}`, `/packets/${id}/history`, '/tenants'];
+    for (const path of paths) {
+      const { status, body } = await service.call('GET', `${path}/`);
+      assert.equal(status, 404, path);
+      assert.equal(body.code, 'NOT_FOUND');
+      assert.equal(body.detail, `There is nothing at this path: it ends in a slash. Ask for /api/v1${path} instead.`);
+    }
+    const claim = await service.call('POST', `/packets/${id}/claim/`, { body: { agent_id: 'a' } });
+    assert.equal(claim.status, 404);
+    assert.match(claim.body.detail, /it ends in a slash/);
+  });
+
+  test('is passed over in silence where the path is unknown anyway', async (t) => {
+    const service = await startService(t);
+    const { status, body } = await service.call('GET', '/nowhere/');
+    assert.equal(status, 404);
+    assert.equal(body.detail, 'There is nothing at this path.');
+  });
+});
+
+describe('An unknown query parameter', () => {
+  test('is 400 with the list of known ones', async (t) => {
+    const service = await startService(t);
+    const { status, body } = await service.call('GET', '/audit?sort=asc');
+    assert.equal(status, 400);
+    assert.equal(body.field, 'sort');
+    assert.equal(
+      body.detail,
+      'sort is not a parameter of this request; it takes actor, action, packet_id, created_after, created_before, limit, offset.',
+    );
+    const list = await service.call('GET', '/packets?sort=asc');
+    assert.equal(list.status, 400);
+    assert.match(list.body.detail, /^sort is not a parameter of this request; it takes status, source_agent, .*\bcursor\b/);
+    const none = await service.call('GET', '/keys?sort=asc');
+    assert.equal(none.status, 400);
+    assert.equal(none.body.detail, 'sort is not a parameter of this request; it takes none.');
+  });
+});
