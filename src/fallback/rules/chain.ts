@@ -1,0 +1,151 @@
+import { type Fault, ServiceError } from '../../kit/errors.ts';
+import {
+  type ChainDefinition,
+  type ChainPatch,
+  type ChainRequest,
+  type Provider,
+  type ProviderRequest,
+  providerDefaults,
+  type Rule,
+  type RuleRequest,
+  retryDefaults,
+} from '../model/chain.ts';
+import { looksLikeKey } from './keys.ts';
+import { kindOfModel } from './kinds.ts';
+
+/** The definition that a request gives, defaults filled in, or 400 with every fault that the schema can't see. */
+export function define(request: ChainRequest): ChainDefinition {
+  const faults = faultsOf(request);
+  if (faults.length > 0) throw new ServiceError('VALIDATION_ERROR', faults[0]!.detail, { field: faults[0]!.field, faults });
+  const providers = request.providers.map(defineProvider);
+  return {
+    name: request.name,
+    description: request.description ?? null,
+    // The sort keeps the order of equals.
+    providers: providers.sort((one, other) => one.priority - other.priority),
+    fallback_rules: (request.fallback_rules ?? []).map(defineRule),
+    metadata: request.metadata ?? {},
+  };
+}
+
+function defineProvider(request: ProviderRequest, index: number): Provider {
+  return {
+    name: request.name,
+    model_id: request.model_id,
+    priority: request.priority ?? index,
+    provider: request.provider ?? kindOfModel(request.model_id),
+    api_base: request.api_base ?? null,
+    api_key_env: request.api_key_env ?? null,
+    timeout_ms: request.timeout_ms ?? providerDefaults.timeout_ms,
+    max_tokens: request.max_tokens ?? null,
+    input_cost_per_1m: request.input_cost_per_1m ?? null,
+    output_cost_per_1m: request.output_cost_per_1m ?? null,
+    metadata: request.metadata ?? {},
+  };
+}
+
+function defineRule(request: RuleRequest): Rule {
+  const retry = request.action === 'retry' ? retryDefaults : undefined;
+  return {
+    condition: request.condition,
+    action: request.action,
+    max_retries: request.max_retries ?? retry?.max_retries ?? null,
+    providers: request.providers ?? null,
+    status_codes: request.status_codes ?? null,
+    wait_ms: request.wait_ms ?? retry?.wait_ms ?? null,
+    backoff: request.backoff ?? retry?.backoff ?? null,
+    max_wait_ms: request.max_wait_ms ?? retry?.max_wait_ms ?? null,
+    respect_retry_after: request.respect_retry_after ?? retry?.respect_retry_after ?? null,
+    // biome-ignore lint/suspicious/noThenProperty: the field's name on the wire; nobody awaits a rule
+    then: request.then ?? retry?.then ?? null,
+  };
+}
+
+/** The definition that a merge patch (RFC 7396) makes of another, checked like a new one. */
+export function merge(definition: ChainDefinition, patch: ChainPatch): ChainDefinition {
+  return define({
+    name: patch.name ?? definition.name,
+    description: patch.description === undefined ? definition.description : patch.description,
+    providers: patch.providers ?? definition.providers,
+    fallback_rules: patch.fallback_rules === undefined ? definition.fallback_rules : patch.fallback_rules,
+    metadata:
+      patch.metadata === undefined ? definition.metadata : (mergeJson(definition.metadata, patch.metadata) as Record<string, unknown>),
+  });
+}
+
+const isObject = (value: unknown): value is Record<string, unknown> => typeof value === 'object' && value !== null && !Array.isArray(value);
+
+/** RFC 7396's MergePatch: objects are merged, null removes, everything else replaces. */
+function mergeJson(target: unknown, patch: unknown): unknown {
+  if (!isObject(patch)) return patch;
+  const merged = new Map(isObject(target) ? Object.entries(target) : []);
+  for (const [key, value] of Object.entries(patch)) {
+    if (value === null) merged.delete(key);
+    else merged.set(key, mergeJson(merged.get(key), value));
+  }
+  return Object.fromEntries(merged);
+}
+
+/**
+ * What is wrong with a request for a chain beyond its schema, each with its dotted field. It looks past whatever does not
+ * have the schema's form, so that both kinds of faults can be told at once.
+ */
+export function faultsOf(request: unknown): Fault[] {
+  const { providers, fallback_rules } = isObject(request) ? request : {};
+  const faults: Fault[] = [];
+  const names = new Map<string, number>();
+  const list = Array.isArray(providers) ? providers : [];
+  for (const [index, provider] of list.entries()) {
+    if (!isObject(provider)) continue;
+    const at = `providers.${index}`;
+    const { name, api_base, api_key_env } = provider;
+    if (typeof name === 'string') {
+      const first = names.get(name);
+      if (first === undefined) names.set(name, index);
+      else
+        faults.push({ field: `${at}.name`, detail: `${at}.name is the name of providers.${first} as well; names are unique in a chain.` });
+    }
+    const base = typeof api_base === 'string' ? addressFault(api_base) : undefined;
+    if (base !== undefined) faults.push({ field: `${at}.api_base`, detail: `${at}.api_base ${base}` });
+    const key = typeof api_key_env === 'string' ? variableFault(api_key_env) : undefined;
+    if (key !== undefined) faults.push({ field: `${at}.api_key_env`, detail: `${at}.api_key_env ${key}` });
+  }
+  const rules = Array.isArray(fallback_rules) ? fallback_rules : [];
+  for (const [index, rule] of rules.entries()) faults.push(...ruleFaults(rule, index, names));
+  return faults;
+}
+
+function ruleFaults(rule: unknown, index: number, names: ReadonlyMap<string, number>): Fault[] {
+  if (!isObject(rule) || !Array.isArray(rule.providers)) return [];
+  return rule.providers.flatMap((name, place) => {
+    if (typeof name !== 'string' || names.has(name)) return [];
+    const field = `fallback_rules.${index}.providers.${place}`;
+    const known = [...names.keys()].slice(0, 10).join(', ');
+    return [{ field, detail: `${field} names no provider of this chain; its providers are ${known}.` }];
+  });
+}
+
+/** What is wrong with the form of an API's base, as the end of a sentence. */
+function addressFault(text: string): string | undefined {
+  let url: URL;
+  try {
+    url = new URL(text);
+  } catch {
+    return 'must be an http or https URL, such as https://llm.example.com/v1.';
+  }
+  if (!/^https?:\/\//i.test(text)) return 'must be an http or https URL, such as https://llm.example.com/v1.';
+  if (url.username !== '' || url.password !== '')
+    return 'must not carry a user or a password; name the variable of the key in api_key_env.';
+  if (text.includes('?') || text.includes('#')) return 'must end with its path; a query or a fragment can not follow.';
+  if (/\s/.test(text)) return 'must not have spaces in it.';
+  if (url.port === '0') return 'must not name port 0.';
+  return undefined;
+}
+
+/** What is wrong with the name of a variable, as the end of a sentence that does not repeat it: it may be a secret. */
+function variableFault(text: string): string | undefined {
+  if (looksLikeKey(text)) return 'must be the name of an environment variable, such as OPENAI_API_KEY; this looks like a key itself.';
+  if (!/^[A-Za-z_][A-Za-z0-9_]*$/.test(text))
+    return 'must be the name of an environment variable: letters, digits and underscores, no digit first.';
+  return undefined;
+}

@@ -1,0 +1,111 @@
+import { type Condition, conditions } from '../model/chain.ts';
+
+/** What came of an attempt, as far as the rules look at it. */
+export interface Outcome {
+  /** What went wrong; null where the provider answered. */
+  readonly condition: Condition | null;
+  /** The HTTP status; null where none arrived. */
+  readonly status_code: number | null;
+  /** What Retry-After says; null without one. */
+  readonly retry_after_ms: number | null;
+}
+
+const range = (from: number, to: number, except: readonly number[] = []) =>
+  Array.from({ length: to - from + 1 }, (_, index) => from + index).filter((status) => !except.includes(status));
+
+/**
+ * The HTTP statuses that each condition can come with, the usual one first; null is a failure without a status. Every
+ * failure has exactly one condition; a status may stand for several where the body of the answer decides.
+ */
+export const statusesOf: Readonly<Record<Condition, readonly (number | null)[]>> = {
+  rate_limit: [429],
+  timeout: [null, 408, 504],
+  server_error: range(500, 599, [504]),
+  connection_error: [null],
+  auth_error: [401, 403],
+  quota_exceeded: [402, 429],
+  context_length: [413, 400],
+  content_filter: [400, 200],
+  invalid_request: range(400, 499, [401, 402, 403, 408, 413, 429]),
+  invalid_response: range(200, 399),
+};
+
+/** The status that a condition usually comes with; null where it comes without. */
+export const usualStatus = (condition: Condition): number | null => statusesOf[condition][0]!;
+
+/** Codes by which providers tell that an account, and not a rate, is used up. */
+const quotaCodes = new Set([
+  'insufficient_quota',
+  'quota_exceeded',
+  'billing_hard_limit_reached',
+  'billing_not_active',
+  'insufficient_balance',
+  'insufficient_credits',
+  'credit_balance_too_low',
+  'billing_error',
+]);
+const contextCodes = new Set([
+  'context_length_exceeded',
+  'string_above_max_length',
+  'model_max_prompt_tokens_exceeded',
+  'request_too_large',
+]);
+const filterCodes = new Set(['content_filter', 'content_policy_violation', 'responsibleaipolicyviolation', 'moderation_blocked']);
+
+/** Anthropic has one code for everything that is wrong with a request, and says the rest in a sentence. */
+const tooLong = /prompt is too long|maximum context length|context window/i;
+
+/** The codes and the sentence of an error's body. */
+export interface ErrorWords {
+  readonly codes: readonly string[];
+  readonly message: string;
+}
+
+/** The condition that an HTTP status other than 2xx stands for, with the words of its body. */
+export function conditionOf(status: number, { codes, message }: ErrorWords = { codes: [], message: '' }): Condition {
+  const has = (known: ReadonlySet<string>) => codes.some((code) => known.has(code.toLowerCase()));
+  if (status === 429) return has(quotaCodes) ? 'quota_exceeded' : 'rate_limit';
+  if (status === 408 || status === 504) return 'timeout';
+  if (status >= 500) return 'server_error';
+  if (status === 401 || status === 403) return 'auth_error';
+  if (status === 402) return 'quota_exceeded';
+  if (status === 413) return 'context_length';
+  if (status < 400) return 'invalid_response';
+  if (status === 400) {
+    if (has(filterCodes)) return 'content_filter';
+    if (has(contextCodes) || tooLong.test(message)) return 'context_length';
+  }
+  return 'invalid_request';
+}
+
+/** Finish reasons by which a provider says that it holds back its answer. */
+const filtered = new Set(['content_filter', 'safety', 'refusal']);
+
+/** The condition of a 2xx that was read to its end: what it says, and why it stopped. Null for a usable answer. */
+export function conditionOfAnswer(text: string, finishReason: string | null): Condition | null {
+  if (finishReason !== null && filtered.has(finishReason.toLowerCase())) return 'content_filter';
+  return text.trim() === '' ? 'invalid_response' : null;
+}
+
+/** The longest Retry-After that is believed: a day. */
+const longestRetryAfter = 86_400_000;
+
+/** What a Retry-After header asks for in milliseconds from `now`: seconds or a date (RFC 9110, 10.2.3); null for anything else. */
+export function retryAfterMs(header: string | undefined, now: Date): number | null {
+  if (header === undefined) return null;
+  const text = header.trim();
+  if (/^\d+$/.test(text)) return Math.min(Number(text) * 1000, longestRetryAfter);
+  if (!/^[A-Za-z]{3}, /.test(text)) return null;
+  const at = Date.parse(text);
+  return Number.isNaN(at) ? null : Math.min(Math.max(at - now.getTime(), 0), longestRetryAfter);
+}
+
+/** Whether a failure of that condition can come with that status. */
+export function isStatusOf(condition: Condition, status: number | null): boolean {
+  return statusesOf[condition].includes(status);
+}
+
+/** Whether a word is a condition. */
+export function isCondition(word: unknown): word is Condition {
+  return conditions.includes(word as Condition);
+}

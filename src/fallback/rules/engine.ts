@@ -1,0 +1,128 @@
+import { type Action, type ChainDefinition, type Condition, conditions, type Rule } from '../model/chain.ts';
+import type { Outcome } from './conditions.ts';
+
+/** What the chain does where no rule matches. */
+export const defaultAction = (condition: Condition): 'failover' | 'fail' =>
+  condition === 'invalid_request' || condition === 'content_filter' ? 'fail' : 'failover';
+
+/** The rules that can match one condition at one provider, by their places in `fallback_rules`. */
+interface Candidates {
+  /** Rules with status codes, in their order: they come before any other. */
+  readonly coded: readonly { readonly rule: number; readonly codes: ReadonlySet<number> }[];
+  /** The first rule without status codes for the condition, else for `any`; -1 where there is none. */
+  readonly plain: number;
+}
+
+/** A chain prepared for the engine: which rule matches what, found once. */
+export interface Engine {
+  readonly chain: ChainDefinition;
+  /** For each provider, by its place in the order, the candidates of each condition. */
+  readonly candidates: readonly Readonly<Record<Condition, Candidates>>[];
+}
+
+/** Where a prompt stands: at which provider, and how often each rule has already had it retried there. */
+export interface Position {
+  provider: number;
+  /** Retries used, by the rule's place; empty at a provider's first attempt. */
+  used: Map<number, number>;
+}
+
+/** What happens after a failure. */
+export interface Next {
+  readonly action: Action;
+  /** Before the next attempt, in milliseconds. */
+  readonly wait_ms: number;
+  /** The rule that decided, by its place in `fallback_rules`; null for a default. */
+  readonly rule: number | null;
+  /** Why the prompt ends: the rules say so, no provider is left, or the deadline is over. Null where it goes on. */
+  readonly end: 'rule' | 'exhausted' | 'deadline' | null;
+}
+
+/** What a decision depends on besides the chain and the failure. */
+export interface Circumstances {
+  /** From 0 to 1: where in its range a wait with jitter lies. */
+  readonly random: () => number;
+  /** Since the prompt began. */
+  readonly elapsed_ms: number;
+  /** How long the prompt may take; null for no limit. */
+  readonly deadline_ms: number | null;
+}
+
+/** Prepares a chain for the engine. */
+export function createEngine(chain: ChainDefinition): Engine {
+  const rules = chain.fallback_rules.map(({ condition, providers, status_codes }) => ({
+    condition,
+    names: providers === null ? null : new Set(providers),
+    codes: status_codes === null ? null : new Set(status_codes),
+  }));
+  const candidatesOf = (provider: string, condition: Condition): Candidates => {
+    const matching = rules.map(
+      (rule) => (rule.condition === condition || rule.condition === 'any') && (rule.names === null || rule.names.has(provider)),
+    );
+    const coded = rules.flatMap(({ codes }, rule) => (matching[rule] && codes !== null ? [{ rule, codes }] : []));
+    const plain = rules.findIndex(({ codes, ...rule }, index) => matching[index] && codes === null && rule.condition === condition);
+    const any = rules.findIndex(({ codes, ...rule }, index) => matching[index] && codes === null && rule.condition === 'any');
+    return { coded, plain: plain === -1 ? any : plain };
+  };
+  const candidates = chain.providers.map(
+    ({ name }) =>
+      Object.fromEntries(conditions.map((condition) => [condition, candidatesOf(name, condition)])) as Record<Condition, Candidates>,
+  );
+  return { chain, candidates };
+}
+
+/**
+ * The rule that decides a failure, by its place; -1 where the default does. A rule with status codes beats one by
+ * condition, which beats `any`; among equals the first one wins.
+ */
+export function matchingRule(engine: Engine, provider: number, condition: Condition, status: number | null): number {
+  const { coded, plain } = engine.candidates[provider]![condition];
+  if (status !== null) for (const { rule, codes } of coded) if (codes.has(status)) return rule;
+  return plain;
+}
+
+/** The longest wait that a retry rule knows before its `retry`-th retry (from 1), Retry-After left aside. */
+export function longestWait({ wait_ms, backoff, max_wait_ms }: Rule, retry: number): number {
+  const grown = backoff === 'exponential' ? wait_ms! * 2 ** (retry - 1) : wait_ms!;
+  return Math.min(grown, max_wait_ms!);
+}
+
+/** The wait before a rule's `retry`-th retry: with jitter between half and the whole where it grows, raised by Retry-After. */
+function waitBefore(rule: Rule, retry: number, retryAfter: number | null, random: () => number): number {
+  const longest = longestWait(rule, retry);
+  const wait = rule.backoff === 'exponential' ? Math.round(longest * (0.5 + random() / 2)) : longest;
+  if (!rule.respect_retry_after || retryAfter === null) return wait;
+  return Math.min(Math.max(wait, retryAfter), rule.max_wait_ms!);
+}
+
+/** Where a prompt begins: the first provider, or the one at the place given. */
+export function startAt(provider = 0): Position {
+  return { provider, used: new Map() };
+}
+
+/** What happens after a failed attempt; the position moves on with it. Else it is pure. */
+export function next(engine: Engine, position: Position, outcome: Outcome, { random, elapsed_ms, deadline_ms }: Circumstances): Next {
+  const condition = outcome.condition!;
+  const place = matchingRule(engine, position.provider, condition, outcome.status_code);
+  const rule = place === -1 ? null : place;
+  if (deadline_ms !== null && elapsed_ms >= deadline_ms) return { action: 'fail', wait_ms: 0, rule, end: 'deadline' };
+
+  const found = place === -1 ? undefined : engine.chain.fallback_rules[place]!;
+  let action: Action = found?.action ?? defaultAction(condition);
+  if (found?.action === 'retry') {
+    const used = position.used.get(place) ?? 0;
+    if (used < found.max_retries!) {
+      const wait_ms = waitBefore(found, used + 1, outcome.status_code === null ? null : outcome.retry_after_ms, random);
+      // Whoever can't be asked again in time is not waited for.
+      if (deadline_ms !== null && elapsed_ms + wait_ms >= deadline_ms) return { action: 'fail', wait_ms: 0, rule, end: 'deadline' };
+      position.used.set(place, used + 1);
+      return { action: 'retry', wait_ms, rule, end: null };
+    }
+    action = found.then!;
+  }
+  if (action === 'fail') return { action, wait_ms: 0, rule, end: 'rule' };
+  if (position.provider + 1 >= engine.chain.providers.length) return { action: 'fail', wait_ms: 0, rule, end: 'exhausted' };
+  position.provider += 1;
+  position.used = new Map();
+  return { action, wait_ms: 0, rule, end: null };
+}

@@ -1,0 +1,86 @@
+import { apiBase, kinds } from './kinds.ts';
+
+/** Beginnings of keys that providers hand out. */
+const keyPrefix = /^(sk[-_]|pk[-_]|rk[-_]|gsk_|xai-|hf_|ghp_|gho_|github_pat_|AIza|AKIA|ASIA|pplx-|r8_|csk-|nvapi-|ya29\.|eyJ|Bearer\s)/;
+
+/** Whether a text is rather a key than the name of a variable: it begins as keys do, or is long and mixed as names are not. */
+export function looksLikeKey(text: string): boolean {
+  if (keyPrefix.test(text)) return true;
+  if (text.length < 20 || /^[A-Z0-9_]+$/.test(text)) return false;
+  const words = text.split('_');
+  // A name has words; a key has letters of both cases, or hexadecimal digits, in one long run.
+  return words.some((word) => word.length >= 20 && /\d/.test(word) && /[A-Za-z]/.test(word));
+}
+
+/** Which variable may be sent to which host. */
+export interface KeyGrant {
+  /** The variable's name; a star at its end stands for anything. */
+  readonly variable: string;
+  /** The host in lower case. */
+  readonly host: string;
+  /** The port; null for any. */
+  readonly port: number | null;
+}
+
+/** The grants in force where none are configured: each known kind's own variable at its own host. */
+export const defaultGrants: readonly KeyGrant[] = Object.values(kinds).flatMap(({ api_base, api_key_env }) => {
+  return api_key_env === null ? [] : [{ variable: api_key_env, host: new URL(api_base).hostname, port: 443 }];
+});
+
+const grantForm = /^([A-Za-z_][A-Za-z0-9_]*\*?|\*)@(\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9.-]+)(?::(\d{1,5}))?$/;
+
+/**
+ * The grants that a setting lists: `NAME@host` or `NAME@host:port`, comma-separated.
+ * @throws Error whose message says which item can't be read, and what one may be
+ */
+export function parseGrants(text: string): KeyGrant[] {
+  const items = text
+    .split(',')
+    .map((item) => item.trim())
+    .filter((item) => item !== '');
+  return items.map((item) => {
+    const [, variable, host, port] = grantForm.exec(item) ?? [];
+    if (variable === undefined || host === undefined || Number(port ?? 1) < 1 || Number(port ?? 1) > 65_535) {
+      const shown = looksLikeKey(item.split('@')[0]!) ? 'an item of it' : `"${item}"`;
+      throw new Error(`${shown} is not of the form NAME@host or NAME@host:port, such as OPENAI_API_KEY@api.openai.com`);
+    }
+    return { variable, host: host.toLowerCase(), port: port === undefined ? null : Number(port) };
+  });
+}
+
+/** Whether a host is this machine by its name alone. */
+const isLoopback = (host: string): boolean => host === 'localhost' || host === '[::1]' || /^127\.\d+\.\d+\.\d+$/.test(host);
+
+/**
+ * Whether the variable's value may be sent to an address. The service's own variables never are; over plain http a key
+ * goes only to a port that is named with it, or to this machine.
+ */
+export function mayLeave(variable: string, address: string, grants: readonly KeyGrant[]): boolean {
+  if (isOwnVariable(variable)) return false;
+  const { protocol, hostname, port } = new URL(address);
+  const host = hostname.toLowerCase();
+  const actual = port === '' ? (protocol === 'https:' ? 443 : 80) : Number(port);
+  return grants.some(
+    (grant) =>
+      grant.host === host &&
+      (grant.port === null ? protocol === 'https:' || isLoopback(host) : grant.port === actual) &&
+      (grant.variable.endsWith('*') ? variable.startsWith(grant.variable.slice(0, -1)) : grant.variable === variable),
+  );
+}
+
+/** Whether a variable is one of the service's own settings, which no chain may name. Windows does not tell cases apart. */
+export const isOwnVariable = (variable: string): boolean => /^SERVICE_/i.test(variable);
+
+/** Why a provider's key may not leave for its address, as a sentence; undefined where it may, or where there is none. */
+export function keyRefusal(
+  provider: { name: string; provider: string | null; model_id: string; api_base: string | null; api_key_env: string | null },
+  grants: readonly KeyGrant[],
+): string | undefined {
+  const { api_key_env: variable, name } = provider;
+  const base = apiBase(provider);
+  if (variable === null || base === null || mayLeave(variable, base, grants)) return undefined;
+  const { host } = new URL(base);
+  if (isOwnVariable(variable))
+    return `${variable} is a setting of this service and is never sent, so ${name} can't be called at ${host} with it.`;
+  return `${variable} may not be sent to ${host}: SERVICE_LIVE_KEYS does not list ${variable}@${host}.`;
+}

@@ -1,0 +1,70 @@
+import type { Provider } from '../model/chain.ts';
+
+/** How a model is asked: OpenAI's chat completions, which most speak, or Anthropic's messages. */
+export type Protocol = 'openai' | 'anthropic';
+
+/** What is known of a kind of provider. */
+export interface Kind {
+  /** Where its API is, with the version path. */
+  readonly api_base: string;
+  /** The environment variable that usually holds its key; null where none is needed. */
+  readonly api_key_env: string | null;
+  readonly protocol: Protocol;
+}
+
+const kind = (api_base: string, api_key_env: string | null, protocol: Protocol = 'openai'): Kind => ({ api_base, api_key_env, protocol });
+
+/** The kinds that are known, by name; any other needs an `api_base` and is taken to speak OpenAI's protocol. */
+export const kinds: Readonly<Record<string, Kind>> = {
+  openai: kind('https://api.openai.com/v1', 'OPENAI_API_KEY'),
+  anthropic: kind('https://api.anthropic.com/v1', 'ANTHROPIC_API_KEY', 'anthropic'),
+  mistral: kind('https://api.mistral.ai/v1', 'MISTRAL_API_KEY'),
+  groq: kind('https://api.groq.com/openai/v1', 'GROQ_API_KEY'),
+  gemini: kind('https://generativelanguage.googleapis.com/v1beta/openai', 'GEMINI_API_KEY'),
+  deepseek: kind('https://api.deepseek.com/v1', 'DEEPSEEK_API_KEY'),
+  together: kind('https://api.together.xyz/v1', 'TOGETHER_API_KEY'),
+  fireworks: kind('https://api.fireworks.ai/inference/v1', 'FIREWORKS_API_KEY'),
+  openrouter: kind('https://openrouter.ai/api/v1', 'OPENROUTER_API_KEY'),
+  xai: kind('https://api.x.ai/v1', 'XAI_API_KEY'),
+  cohere: kind('https://api.cohere.ai/compatibility/v1', 'COHERE_API_KEY'),
+  perplexity: kind('https://api.perplexity.ai', 'PERPLEXITY_API_KEY'),
+  cerebras: kind('https://api.cerebras.ai/v1', 'CEREBRAS_API_KEY'),
+  deepinfra: kind('https://api.deepinfra.com/v1/openai', 'DEEPINFRA_API_KEY'),
+  nvidia: kind('https://integrate.api.nvidia.com/v1', 'NVIDIA_API_KEY'),
+  ollama: kind('http://127.0.0.1:11434/v1', null),
+};
+
+/** What is known of the kind of that name; undefined for one that is not known, and for none. */
+export function knownKind(name: string | null): Kind | undefined {
+  return name !== null && Object.hasOwn(kinds, name) ? kinds[name] : undefined;
+}
+
+/** The kind that a `kind/model` id names, where that kind is known. */
+export function kindOfModel(modelId: string): string | null {
+  const slash = modelId.indexOf('/');
+  const prefix = modelId.slice(0, Math.max(slash, 0));
+  return slash < modelId.length - 1 && knownKind(prefix) !== undefined ? prefix : null;
+}
+
+type Addressed = Pick<Provider, 'provider' | 'model_id' | 'api_base'>;
+
+/** The model's name as it is sent: without its kind in front, where that is the provider's own. */
+export function modelName({ provider, model_id }: Addressed): string {
+  return provider !== null && kindOfModel(model_id) === provider ? model_id.slice(provider.length + 1) : model_id;
+}
+
+/** The base of the provider's API: its own, or its kind's; null where neither is known. No slash at its end. */
+export function apiBase({ provider, api_base }: Addressed): string | null {
+  return (api_base ?? knownKind(provider)?.api_base ?? null)?.replace(/\/+$/, '') ?? null;
+}
+
+/** The protocol that the provider speaks. */
+export function protocolOf({ provider }: Addressed): Protocol {
+  return knownKind(provider)?.protocol ?? 'openai';
+}
+
+/** The address that a call goes to; null where the provider has none. */
+export function callAddress(provider: Addressed): string | null {
+  const base = apiBase(provider);
+  return base === null ? null : `${base}/${protocolOf(provider) === 'anthropic' ? 'messages' : 'chat/completions'}`;
+}

@@ -1,0 +1,99 @@
+import { ServiceError } from '../../kit/errors.ts';
+import { type ChainDefinition, type Condition, conditions } from '../model/chain.ts';
+import type { Decision, Question, Routing, RoutingQuery, Step } from '../model/routing.ts';
+import { isStatusOf, statusesOf, usualStatus } from './conditions.ts';
+import { createEngine, defaultAction, type Engine, matchingRule, next, startAt } from './engine.ts';
+import { endOf, retriesOf, worstCase } from './reach.ts';
+import { warningsOf } from './warnings.ts';
+
+/** What the chain does with every failure, and the answer to a question where one is asked. 400 for half a question. */
+export function routingOf(chain: ChainDefinition, query: RoutingQuery = {}): Routing {
+  const engine = createEngine(chain);
+  const asked = questionOf(engine, query);
+  return {
+    order: chain.providers.map(({ name }) => name),
+    providers: chain.providers.map(({ name }, provider) => ({
+      name,
+      decisions: conditions.map((condition) => decisionOf(engine, provider, condition)),
+    })),
+    worst_case: worstCase(engine),
+    warnings: warningsOf(chain, engine),
+    question: asked?.question ?? null,
+    path: asked?.path ?? null,
+  };
+}
+
+/** The decision for a condition at a provider, with the statuses for which another rule decides. */
+export function decisionOf(engine: Engine, provider: number, condition: Condition): Decision {
+  const usual = usualStatus(condition);
+  const rule = matchingRule(engine, provider, condition, usual);
+  const exceptions = statusesOf[condition].flatMap((status_code) => {
+    if (status_code === null || status_code === usual) return [];
+    const other = matchingRule(engine, provider, condition, status_code);
+    return other === rule ? [] : [{ status_code, ...decided(engine, provider, condition, other) }];
+  });
+  return { condition, ...decided(engine, provider, condition, rule), exceptions };
+}
+
+function decided(engine: Engine, provider: number, condition: Condition, rule: number) {
+  const { providers, fallback_rules } = engine.chain;
+  const end = endOf(engine, { condition, rule });
+  return {
+    action: rule === -1 ? defaultAction(condition) : fallback_rules[rule]!.action,
+    max_retries: retriesOf(engine, { rule }),
+    next_provider: end === 'failover' ? (providers[provider + 1]?.name ?? null) : null,
+    source: rule === -1 ? ('default' as const) : ('rule' as const),
+    rule: rule === -1 ? null : rule,
+  };
+}
+
+function questionOf(engine: Engine, { provider: name, condition, status_code: status }: RoutingQuery) {
+  if (name === undefined && condition === undefined && status === undefined) return undefined;
+  if (name === undefined)
+    throw new ServiceError('VALIDATION_ERROR', 'provider is required where condition is given.', { field: 'provider' });
+  if (condition === undefined)
+    throw new ServiceError('VALIDATION_ERROR', 'condition is required where provider is given.', { field: 'condition' });
+  const provider = engine.chain.providers.findIndex((one) => one.name === name);
+  if (provider === -1) {
+    const known = engine.chain.providers.map((one) => one.name).join(', ');
+    throw new ServiceError('VALIDATION_ERROR', `provider names no provider of this chain; its providers are ${known}.`, {
+      field: 'provider',
+    });
+  }
+  if (status !== undefined && !isStatusOf(condition, status))
+    throw new ServiceError('VALIDATION_ERROR', `status_code ${status} is no status that ${condition} comes with.`, {
+      field: 'status_code',
+    });
+  return askedPath(engine, provider, condition, status ?? usualStatus(condition));
+}
+
+/** The steps of a prompt from a provider that fails in one way every time, up to the answer of the next one or its end. */
+export function askedPath(
+  engine: Engine,
+  provider: number,
+  condition: Condition,
+  status_code: number | null,
+): { question: Question; path: Step[] } {
+  const { providers } = engine.chain;
+  const position = startAt(provider);
+  const path: Step[] = [];
+  while (position.provider === provider) {
+    // The whole of the jitter gives the longest wait.
+    const step = next(engine, position, { condition, status_code, retry_after_ms: null }, longestWaits);
+    path.push({
+      provider: providers[provider]!.name,
+      attempt: path.length + 1,
+      condition,
+      action: step.action,
+      wait_ms: step.wait_ms,
+      source: step.rule === null ? 'default' : 'rule',
+      rule: step.rule,
+    });
+    if (step.action === 'fail') break;
+  }
+  const server = position.provider === provider ? null : providers[position.provider]!.name;
+  if (server !== null) path.push({ provider: server, attempt: 1, condition: null, action: 'serve', wait_ms: 0, source: null, rule: null });
+  return { question: { provider: providers[provider]!.name, condition, status_code, served_by: server }, path };
+}
+
+const longestWaits = { random: () => 1, elapsed_ms: 0, deadline_ms: null };

@@ -1,0 +1,66 @@
+import fc from 'fast-check';
+
+import {
+  actions,
+  type ChainDefinition,
+  type ChainRequest,
+  conditions,
+  type ProviderRequest,
+  type RuleRequest,
+} from '../../../src/fallback/model/chain.ts';
+import { define } from '../../../src/fallback/rules/chain.ts';
+import { statusesOf } from '../../../src/fallback/rules/conditions.ts';
+
+/** A definition of providers a, b, c ... with the rules given. */
+export function chainOf(count: number, rules: RuleRequest[] = [], provider: Partial<ProviderRequest> = {}): ChainDefinition {
+  return define(requestOf(count, rules, provider));
+}
+
+/** The request for such a chain. */
+export function requestOf(count: number, rules: RuleRequest[] = [], provider: Partial<ProviderRequest> = {}): ChainRequest {
+  const providers = Array.from({ length: count }, (_, index) => ({
+    name: String.fromCharCode(97 + index),
+    model_id: `model-${index}`,
+    api_base: `https://${String.fromCharCode(97 + index)}.example.com/v1`,
+    ...provider,
+  }));
+  return { name: 'chain', providers, fallback_rules: rules };
+}
+
+const statuses = [...new Set(conditions.flatMap((condition) => statusesOf[condition].filter((status) => status !== null)))];
+const someStatus = fc.oneof(fc.constantFrom(200, 400, 401, 408, 413, 429, 500, 502, 503, 504, 529), fc.constantFrom(...statuses));
+
+const ruleArbitrary = (names: readonly string[]) =>
+  fc.record(
+    {
+      condition: fc.constantFrom(...conditions, 'any' as const),
+      action: fc.constantFrom(...actions),
+      max_retries: fc.nat({ max: 4 }),
+      providers: fc.uniqueArray(fc.constantFrom(...names), { minLength: 1, maxLength: 3 }),
+      status_codes: fc.uniqueArray(someStatus, { minLength: 1, maxLength: 3 }),
+      wait_ms: fc.nat({ max: 3000 }),
+      backoff: fc.constantFrom('constant' as const, 'exponential' as const),
+      max_wait_ms: fc.nat({ max: 5000 }),
+      respect_retry_after: fc.boolean(),
+      // biome-ignore lint/suspicious/noThenProperty: the field's name on the wire; nobody awaits a rule
+      then: fc.constantFrom('failover' as const, 'fail' as const),
+    },
+    { requiredKeys: ['condition', 'action'] },
+  );
+
+/** Chains of one to five providers with up to eight rules. */
+export const chainArbitrary: fc.Arbitrary<ChainDefinition> = fc.integer({ min: 1, max: 5 }).chain((count) => {
+  const names = Array.from({ length: count }, (_, index) => String.fromCharCode(97 + index));
+  return fc
+    .record({
+      rules: fc.array(ruleArbitrary(names), { maxLength: 8 }),
+      timeouts: fc.array(fc.integer({ min: 1, max: 60_000 }), { minLength: count, maxLength: count }),
+    })
+    .map(({ rules, timeouts }) =>
+      define({
+        name: 'chain',
+        providers: names.map((name, index) => ({ name, model_id: 'm', timeout_ms: timeouts[index]! })),
+        fallback_rules: rules,
+      }),
+    );
+});

@@ -1,0 +1,108 @@
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import fc from 'fast-check';
+
+import type { RuleRequest } from '../../../src/fallback/model/chain.ts';
+import { conditions } from '../../../src/fallback/model/chain.ts';
+import { define } from '../../../src/fallback/rules/chain.ts';
+import { statusesOf } from '../../../src/fallback/rules/conditions.ts';
+import { createEngine, matchingRule } from '../../../src/fallback/rules/engine.ts';
+import { warningsOf } from '../../../src/fallback/rules/warnings.ts';
+import { chainArbitrary, chainOf, requestOf } from './chains.ts';
+
+/** The warnings of a chain, as code and field, those left out that nearly every small chain has. */
+function warned(count: number, rules: RuleRequest[], provider = {}): string[] {
+  return warningsOf(chainOf(count, rules, provider))
+    .filter(({ code }) => code !== 'no_rule' && code !== 'slow_worst_case')
+    .map(({ code, field }) => `${code} ${field}`);
+}
+
+const all: RuleRequest = { condition: 'any', action: 'failover' };
+
+describe('Warnings of a chain', () => {
+  test('name a rule that can never fire, and which rules decide before it', () => {
+    const rules: RuleRequest[] = [
+      { condition: 'rate_limit', action: 'retry' },
+      { condition: 'rate_limit', action: 'fail' },
+      { condition: 'server_error', action: 'fail', status_codes: [429] },
+      all,
+    ];
+    assert.deepEqual(warned(2, rules), ['shadowed_rule fallback_rules.1', 'impossible_rule fallback_rules.2.status_codes']);
+    assert.match(warningsOf(chainOf(2, rules)).find(({ code }) => code === 'shadowed_rule')!.detail, /fallback_rules\.0 always decides/);
+  });
+
+  test('name a provider that no prompt can reach, and the rules that are for it alone', () => {
+    const rules: RuleRequest[] = [
+      { condition: 'any', action: 'fail', providers: ['a'] },
+      { condition: 'any', action: 'failover', providers: ['b'] },
+    ];
+    assert.deepEqual(warned(2, rules), ['unreachable_provider providers.1', 'shadowed_rule fallback_rules.1']);
+  });
+
+  test('name equal priorities, a chain without a backup, and one that stands on a single host', () => {
+    const request = requestOf(2, [all]);
+    for (const provider of request.providers) provider.priority = 3;
+    assert.deepEqual(
+      warningsOf(define(request)).map(({ code, field }) => [code, field]),
+      [['priority_tie', 'providers.1.priority']],
+    );
+    assert.deepEqual(warned(1, [all]), ['no_backup providers']);
+    assert.deepEqual(warned(2, [all], { api_base: 'https://one.example.com/v1' }), ['shared_host providers']);
+  });
+
+  test('name fields that an action has no use for, and retries that are none or help nobody', () => {
+    assert.deepEqual(warned(2, [{ ...all, max_retries: 3, wait_ms: 5 }]), [
+      'unused_field fallback_rules.0.max_retries',
+      'unused_field fallback_rules.0.wait_ms',
+    ]);
+    assert.deepEqual(warned(2, [{ condition: 'any', action: 'retry', max_retries: 0 }]), ['no_retries fallback_rules.0.max_retries']);
+    assert.deepEqual(warned(2, [{ condition: 'auth_error', action: 'retry' }]), ['hopeless_retry fallback_rules.0.action']);
+    assert.deepEqual(warned(2, [{ condition: 'any', action: 'retry', wait_ms: 10, max_wait_ms: 5 }]), [
+      'wait_cut fallback_rules.0.wait_ms',
+    ]);
+  });
+
+  test('name a provider that cannot be called, an unknown kind, a key that is never sent or would travel unencrypted', () => {
+    assert.deepEqual(warned(1, [all], { api_base: null, provider: 'antropic' }), [
+      'unknown_kind providers.0.provider',
+      'no_address providers.0.api_base',
+      'no_backup providers',
+    ]);
+    assert.deepEqual(warned(1, [all], { api_key_env: 'SERVICE_API_KEYS' })[0], 'own_variable providers.0.api_key_env');
+    assert.deepEqual(warned(1, [all], { api_key_env: 'K', api_base: 'http://10.0.0.1/v1' })[0], 'plain_http providers.0.api_base');
+    assert.deepEqual(warned(1, [all], { api_key_env: 'K', api_base: 'http://127.0.0.1:1/v1' }), ['no_backup providers']);
+  });
+
+  test('name the common conditions that are left to the default, and a worst case that takes long', () => {
+    const found = warningsOf(chainOf(2, [{ condition: 'timeout', action: 'retry', max_retries: 10 }]));
+    assert.deepEqual(
+      found.map(({ code }) => code),
+      ['no_rule', 'slow_worst_case'],
+    );
+    assert.match(found[0]!.detail, /rate_limit, server_error and connection_error/);
+    assert.deepEqual(warningsOf(chainOf(2, [all])), []);
+  });
+
+  test('call a rule dead exactly when no failure of a provider that can be tried is decided by it', () => {
+    fc.assert(
+      fc.property(chainArbitrary, (chain) => {
+        const engine = createEngine(chain);
+        const found = warningsOf(chain, engine);
+        const places = (code: string) => found.flatMap((one) => (one.code === code ? [Number(/\.(\d+)/.exec(one.field!)![1])] : []));
+        const dead = [...places('shadowed_rule'), ...places('impossible_rule')].sort((one, other) => one - other);
+        const out = places('unreachable_provider');
+        const alive = new Set(
+          [...chain.providers.keys()]
+            .filter((provider) => !out.includes(provider))
+            .flatMap((provider) =>
+              conditions.flatMap((condition) => statusesOf[condition].map((status) => matchingRule(engine, provider, condition, status))),
+            ),
+        );
+        assert.deepEqual(
+          dead,
+          [...chain.fallback_rules.keys()].filter((place) => !alive.has(place)),
+        );
+      }),
+    );
+  });
+});
