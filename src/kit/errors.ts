@@ -124,3 +124,10 @@ export function unavailable(cause?: unknown): ServiceError {
   if (cause !== undefined) error.cause = cause;
   return error;
 }
+
+/** As much is in hand as may be: 503 `SERVICE_UNAVAILABLE`, worth another try in a second. `what` is in the plural. */
+export function tooMuchInHand(what: string): ServiceError {
+  return new ServiceError('SERVICE_UNAVAILABLE', `The service has as many ${what} in hand as it can hold. Try again in a moment.`, {
+    headers: { 'Retry-After': '1' },
+  });
+}

@@ -1,3 +1,4 @@
+import type { IncomingMessage } from 'node:http';
 import type { AddressInfo, Socket } from 'node:net';
 import fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify';
 import type { Logger } from 'pino';
@@ -21,7 +22,7 @@ export class RequestNotes {
   rawBody: Buffer | undefined;
   /** Why the body is not taken. */
   refusal: unknown;
-  /** How much of the room for large bodies it takes, in bytes. */
+  /** How many of the bytes that large bodies may hold are its own. */
   held = 0;
   /** What admission counted. Data and no closure: one that held the reply would keep each request alive for long. */
   counted: unknown;
@@ -68,6 +69,7 @@ export function createApp({ logger, onAnswered, onLimited, isUnavailable, linger
     // No path parameter is longer than all headers may be: a long one is an unknown id like any other.
     routerOptions: { ignoreTrailingSlash: false, maxParamLength: 16_384 },
     onProtoPoisoning: 'error',
+    rewriteUrl: routable as never,
     clientErrorHandler(error, socket) {
       const status = answerClientError(error, socket as Socket);
       if (status === undefined) return;
@@ -76,6 +78,9 @@ export function createApp({ logger, onAnswered, onLimited, isUnavailable, linger
     },
     frameworkErrors: (error, request, reply) => void sendError(reply as never, request as never, translate(error)),
   });
+
+  // Who has sent a request and ends the sending half still waits for the answer.
+  (app.server as { httpAllowHalfOpen?: boolean }).httpAllowHalfOpen = true;
 
   // When it stops, what is in hand is answered first and each connection closes behind its answer.
   let stopping = false;
@@ -95,8 +100,9 @@ export function createApp({ logger, onAnswered, onLimited, isUnavailable, linger
   app.addHook('onRequest', (request, _reply, done) => {
     request.notes = new RequestNotes();
     noteRequest(request.raw);
-    // RFC 9112, 3.2. Node would refuse it by itself, with an empty answer.
-    if (request.headers.host === undefined && request.raw.httpVersion === '1.1') done(noHost());
+    // RFC 9112, 3.2. Node would refuse a missing one by itself, with an empty answer, and passes over a second one.
+    const hosts = countHosts(request.raw.rawHeaders);
+    if (hosts > 1 || (hosts === 0 && request.raw.httpVersion === '1.1')) done(notOneHost());
     else done();
   });
   app.addHook('onResponse', (request, reply, done) => {
@@ -155,25 +161,40 @@ export function createApp({ logger, onAnswered, onLimited, isUnavailable, linger
   return app;
 }
 
-/** Answers from this length on are watched: many that nobody takes would fill the memory. */
-const largeFrom = 64 * 1024;
-
-/** How long such an answer may stand still, in milliseconds, before its connection is cut. */
-const standstillMs = 60_000;
-
-/** Sends a body; a large one only as long as somebody takes it. Of a small one what it costs to watch would be felt. */
-export function send(reply: FastifyReply, body: string | Buffer): FastifyReply {
-  // The framework's own tests of a route come without a connection.
-  if (body.length > largeFrom) reply.raw.socket?.setTimeout?.(standstillMs);
-  return reply.send(body);
-}
-
 /** The pattern of the request's path. The framework builds an object to tell it, so a mounted route has noted its own. */
 function routeOf(request: FastifyRequest): string {
   return request.notes.route ?? request.routeOptions.url ?? 'unknown';
 }
 
-const noHost = () => new ServiceError('VALIDATION_ERROR', 'An HTTP/1.1 request needs a Host header.');
+const notOneHost = () => new ServiceError('VALIDATION_ERROR', 'An HTTP/1.1 request needs one Host header.');
+
+/** How many Host headers there are among names and values in turn. */
+function countHosts(rawHeaders: readonly string[]): number {
+  let count = 0;
+  for (let index = 0; index < rawHeaders.length; index += 2) {
+    const name = rawHeaders[index]!;
+    if (name.length === 4 && name.toLowerCase() === 'host') count += 1;
+  }
+  return count;
+}
+
+/**
+ * Makes a request one that the router takes, so that it is admitted and counted like any other. It gives up on a path that
+ * does not decode, which is an unknown one, and on the method QUERY, which is not its older name SEARCH to it.
+ */
+function routable(raw: IncomingMessage): string {
+  if (raw.method === 'QUERY') raw.method = 'SEARCH';
+  const url = raw.url ?? '/';
+  const end = url.indexOf('?');
+  const path = end === -1 ? url : url.slice(0, end);
+  if (!path.includes('%')) return url;
+  try {
+    decodeURIComponent(path);
+    return url;
+  } catch {
+    return path.replaceAll('%', '%25') + url.slice(path.length);
+  }
+}
 
 /** What the log keeps of an unexpected error: its kind, message and stack, without the values a database may quote. */
 export function describeCause(cause: unknown): { type: string; message: string; code?: unknown; stack?: string } {

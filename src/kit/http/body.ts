@@ -1,7 +1,8 @@
 import { isUtf8 } from 'node:buffer';
 import type { IncomingHttpHeaders, IncomingMessage } from 'node:http';
 
-import { ServiceError } from '../errors.ts';
+import { ServiceError, tooMuchInHand } from '../errors.ts';
+import type { MemoryBudget } from '../memory-budget.ts';
 
 /**
  * Whether a body is announced as JSON or as one of the text types.
@@ -30,50 +31,8 @@ export function textOf(bytes: Buffer): string {
   return bytes.toString();
 }
 
-/** Smaller bodies, in bytes, take no room: there can't be enough of them at once to matter. */
+/** Smaller bodies, in bytes, are not counted: there can't be enough of them at once to matter. */
 const largeFrom = 64 * 1024;
-
-/** Room for the large bodies of all requests in hand. */
-export interface Room {
-  /** Takes so many bytes more for an owner; false when there is no room for them. */
-  take(owner: string, bytes: number): boolean;
-  /** Does something, and gives so many bytes back once it is done. */
-  giveBackAfter<T>(owner: string, bytes: number, work: () => T): T;
-}
-
-/** Room of so many bytes, of which one owner may have a quarter. */
-export function createRoom(bytes: number): Room {
-  let left = bytes;
-  const taken = new Map<string, number>();
-  const share = bytes / 4;
-  return {
-    take(owner, more) {
-      const own = (taken.get(owner) ?? 0) + more;
-      if (more > left || own > share) return false;
-      left -= more;
-      taken.set(owner, own);
-      return true;
-    },
-    giveBackAfter(owner, some, work) {
-      const giveBack = () => {
-        left += some;
-        const own = taken.get(owner)! - some;
-        if (own === 0) taken.delete(owner);
-        else taken.set(owner, own);
-      };
-      let result: ReturnType<typeof work>;
-      try {
-        result = work();
-      } catch (error) {
-        giveBack();
-        throw error;
-      }
-      if (result instanceof Promise) result.then(giveBack, giveBack);
-      else giveBack();
-      return result;
-    },
-  };
-}
 
 interface Reading {
   /** The most bytes it may have. */
@@ -82,18 +41,19 @@ interface Reading {
   tooLarge(limit: number): string;
   /** Its Content-Length; NaN if it has none. */
   announced: number;
-  room: Room;
-  /** Whose share of the room it takes. */
+  /** What the large bodies of all requests in hand may hold. */
+  budget: MemoryBudget;
+  /** Whose share of the budget it takes. */
   owner: string;
 }
 
 /**
  * Reads a body, counting: one byte over the limit is refused, whatever its Content-Length said.
- * @param done is called once, with the error or the bytes and how much of the room is held; what is refused is left unread
+ * @param done is called once, with the error or the bytes and how many of them are counted; what is refused is left unread
  */
 export function readBody(
   payload: IncomingMessage,
-  { limit, tooLarge, announced, room, owner }: Reading,
+  { limit, tooLarge, announced, budget, owner }: Reading,
   done: (error: Error | null, bytes: Buffer | undefined, held: number) => void,
 ): void {
   if (announced > limit) {
@@ -119,8 +79,8 @@ export function readBody(
     chunks.push(chunk);
     if (size > limit) stop(new ServiceError('PAYLOAD_TOO_LARGE', tooLarge(limit)));
     else if (size > largeFrom) {
-      if (room.take(owner, size - held)) held = size;
-      else stop(noRoom());
+      if (budget.acquire(owner, size - held)) held = size;
+      else stop(tooMuchInHand('large requests'));
     }
   });
   payload.on('end', () => finish(null, chunks.length === 1 ? chunks[0]! : Buffer.concat(chunks)));
@@ -144,8 +104,3 @@ export function passOver(payload: IncomingMessage): void {
   });
   payload.resume();
 }
-
-const noRoom = () =>
-  new ServiceError('SERVICE_UNAVAILABLE', 'The service has as many large requests in hand as it can hold. Try again in a moment.', {
-    headers: { 'Retry-After': '1' },
-  });

@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import type { FastifyInstance } from 'fastify';
 
-import { send } from './app.ts';
+import { createAnswers } from './answers.ts';
 
 const require = createRequire(import.meta.url);
 
@@ -36,17 +36,21 @@ function page(title: string, base: string, head: string, body: string): string {
 `;
 }
 
+/** The most bytes of these files that are on their way; each file counts once, however many are sent it. */
+const maxBytes = 64 * 1024 * 1024;
+
 /** Serves `/openapi.json`, `/docs` and `/redoc` under the prefix. */
 export function mountExplorers(app: FastifyInstance, prefix: string, title: string, description: object): void {
   // As bytes: answers that wait for slow readers share them.
   const text = Buffer.from(JSON.stringify(description, null, 2));
+  const answers = createAnswers(maxBytes);
   const html = {
     'Content-Security-Policy': contentSecurityPolicy,
     'X-Content-Type-Options': 'nosniff',
     'Content-Type': 'text/html; charset=utf-8',
   };
 
-  app.get(`${prefix}/openapi.json`, async (_request, reply) => send(reply.type('application/json; charset=utf-8'), text));
+  app.get(`${prefix}/openapi.json`, async (_request, reply) => answers.send(reply.type('application/json; charset=utf-8'), '', text));
   app.get(`${prefix}/docs`, async (_request, reply) =>
     reply
       .headers(html)
@@ -75,7 +79,7 @@ export function mountExplorers(app: FastifyInstance, prefix: string, title: stri
     let bytes: Buffer | undefined;
     app.get(`${prefix}/docs/assets/${name}`, async (_request, reply) => {
       bytes ??= readAsset(file, blank);
-      return send(reply.type(type).header('Cache-Control', 'public, max-age=86400'), bytes);
+      return answers.send(reply.type(type).header('Cache-Control', 'public, max-age=86400'), '', bytes);
     });
   }
   for (const [name, source] of Object.entries(scripts)) {

@@ -4,19 +4,26 @@ import type { TSchema } from 'typebox';
 
 import type { Awaitable } from '../awaitable.ts';
 import { invalid, ServiceError } from '../errors.ts';
+import { MemoryBudget } from '../memory-budget.ts';
 import type { RequestOf, ResponseShape, ResultOf, Route } from '../route.ts';
-import { send } from './app.ts';
-import { bodyKind, createRoom, passOver, readBody, textOf } from './body.ts';
+import { type Answers, createAnswers, largeFrom } from './answers.ts';
+import { bodyKind, passOver, readBody, textOf } from './body.ts';
 import { parseJson } from './json.ts';
 import { bodyValidator, queryValidator } from './validate.ts';
 
 /** JSON that is written already, and travels as it is. */
 export class JsonText {
-  readonly text: string | Buffer;
+  #text: string | Buffer;
 
   /** @param octets the text's length in UTF-8, where it is known and the text is long: then ASCII goes out as bytes, uncounted */
   constructor(text: string, octets?: number) {
-    this.text = octets === text.length ? Buffer.from(text, 'latin1') : text;
+    this.#text = octets === text.length ? Buffer.from(text, 'latin1') : text;
+  }
+
+  /** The text as it goes out. A long one is bytes, the same for all who are answered with it. */
+  payload(): string | Buffer {
+    if (typeof this.#text === 'string' && this.#text.length > largeFrom) this.#text = Buffer.from(this.#text);
+    return this.#text;
   }
 }
 
@@ -59,8 +66,10 @@ export interface MountParts<Context, Traits> {
   admissionParameters?: readonly string[];
   /** Path parameters as the service compares them. */
   readParams?(params: Record<string, string>): Record<string, string>;
-  /** Room for the large bodies of all requests in hand, in bytes; what comes beyond it is refused with 503. */
-  bodyRoom?: number;
+  /** The most bytes of large bodies in all requests in hand; what comes beyond it is refused with 503. */
+  maxBodyBytes?: number;
+  /** The most bytes of large answers that were not taken yet; what comes beyond it is 503. */
+  maxAnswerBytes?: number;
 }
 
 /** What a handler is told besides the request's own parts. */
@@ -94,9 +103,11 @@ export function createMount<Context, Traits extends object = object>({
   tooLarge = (limit) => `The body is larger than the ${limit} bytes that are allowed here.`,
   admissionParameters = [],
   readParams = (params) => params,
-  bodyRoom = 256 * 1024 * 1024,
+  maxBodyBytes = 256 * 1024 * 1024,
+  maxAnswerBytes = 256 * 1024 * 1024,
 }: MountParts<Context, Traits>): Mount<Context, Traits> {
-  const room = createRoom(bodyRoom);
+  const budget = new MemoryBudget(maxBodyBytes);
+  const answers = createAnswers(maxAnswerBytes);
   app.removeAllContentTypeParsers();
   app.addContentTypeParser('*', (request: FastifyRequest, payload: IncomingMessage, done) => {
     const { mounted, context } = request.notes;
@@ -121,7 +132,7 @@ export function createMount<Context, Traits extends object = object>({
     const limit = bodyLimit(mounted as Route & Traits, context as Context);
     readBody(
       payload,
-      { limit, tooLarge, announced: Number(request.headers['content-length']), room, owner: ownerOf(request) },
+      { limit, tooLarge, announced: Number(request.headers['content-length']), budget, owner: ownerOf(request) },
       (error, bytes, held) => {
         request.notes.held = held;
         if (error !== null) return refuse(error);
@@ -163,7 +174,7 @@ export function createMount<Context, Traits extends object = object>({
     const body = route.body && bodyValidator(route.body, { nullIsAbsent: route.nullIsAbsent ?? false });
     const successStatus = Number(Object.keys(route.responses).find((status) => status < '300'));
 
-    const answerTo = (request: FastifyRequest, reply: FastifyReply): Promise<void> | void => {
+    const answerTo = (request: FastifyRequest, reply: FastifyReply): Answering => {
       const { context, rawBody, refusal } = request.notes;
       if (refusal !== undefined) throw refusal;
       for (const name of admissionParameters) delete (request.query as Record<string, unknown>)[name];
@@ -173,12 +184,20 @@ export function createMount<Context, Traits extends object = object>({
         if (request.body === undefined) throw new ServiceError('VALIDATION_ERROR', 'A JSON body is required.');
         body(request.body, rawBody?.length);
       }
+      const respond = (found: unknown) => answerWith(found, { route, request, reply, successStatus, answers });
       const result = handler(
         { params: readParams(request.params as Record<string, string>), query: request.query, body: request.body } as never,
         { caller: context as Context, headers: request.headers, rawBody },
       );
-      if (result instanceof Promise) return result.then((found) => respond(route, reply, successStatus, found));
-      respond(route, reply, successStatus, result);
+      // The framework goes on waiting for an answer that goes out piece by piece when it is given the reply.
+      if (result instanceof Promise) {
+        return result.then((found) => {
+          respond(found);
+          return reply;
+        });
+      }
+      respond(result);
+      return undefined;
     };
 
     for (const prefix of prefixes(route)) {
@@ -222,7 +241,11 @@ export function createMount<Context, Traits extends object = object>({
         },
         handler: (request, reply) => {
           const { held } = request.notes;
-          return held === 0 ? answerTo(request, reply) : room.giveBackAfter(ownerOf(request), held, () => answerTo(request, reply));
+          if (held === 0) return answerTo(request, reply);
+          return after(
+            () => answerTo(request, reply),
+            () => budget.release(ownerOf(request), held),
+          );
         },
       });
     }
@@ -234,7 +257,24 @@ function requireNone(query: Record<string, unknown>): void {
   for (const name in query) throw invalid(name, `${name} is not a parameter of this request; it takes none.`);
 }
 
-/** Whose share of the room for large bodies a request takes: its tenant's. */
+/** What a handler of the framework's gives: nothing where the answer is sent already, else a promise of the reply. */
+type Answering = Promise<FastifyReply> | undefined;
+
+/** Does something, and something else once it is done. */
+function after(work: () => Answering, then: () => void): Answering {
+  let working: Answering;
+  try {
+    working = work();
+  } catch (error) {
+    then();
+    throw error;
+  }
+  if (working instanceof Promise) working.then(then, then);
+  else then();
+  return working;
+}
+
+/** Whose share of a budget a request takes: its tenant's. */
 const ownerOf = (request: FastifyRequest): string => request.notes.tenantId ?? '';
 
 function pathOf(request: FastifyRequest): string {
@@ -254,7 +294,15 @@ function wrongMethod(methods: readonly string[]): ServiceError {
   return new ServiceError('METHOD_NOT_ALLOWED', `This path takes ${allow}.`, { headers: { Allow: allow } });
 }
 
-function respond(route: Route, reply: FastifyReply, successStatus: number, result: unknown): void {
+interface AnswerParts {
+  route: Route;
+  request: FastifyRequest;
+  reply: FastifyReply;
+  successStatus: number;
+  answers: Answers;
+}
+
+function answerWith(result: unknown, { route, request, reply, successStatus, answers }: AnswerParts): void {
   const { status = successStatus, headers, body } = result instanceof Answered ? (result as Answer<unknown>) : { body: result };
   reply.code(status);
   if (reply.server.isStopping()) reply.header('connection', 'close');
@@ -264,11 +312,12 @@ function respond(route: Route, reply: FastifyReply, successStatus: number, resul
     return;
   }
   const shape = route.responses[status];
-  send(reply.type(shape?.contentType ?? 'application/json; charset=utf-8'), writtenAs(body, shape));
+  reply.type(shape?.contentType ?? 'application/json; charset=utf-8');
+  answers.send(reply, ownerOf(request), writtenAs(body, shape));
 }
 
 function writtenAs(body: unknown, shape: ResponseShape | undefined): string | Buffer {
-  if (body instanceof JsonText) return body.text;
+  if (body instanceof JsonText) return body.payload();
   if (shape?.contentType !== undefined) return body as string;
   // Only the fields that the declared schema names leave the service, so that a column can't leak.
   return JSON.stringify(shape?.schema === undefined ? body : pick(shape.schema, body));

@@ -745,7 +745,7 @@ for (const store of stores) {
           assertRefused(answer, 404, null);
           assert.equal(answer.body.detail, unknown.body.detail);
         }
-        for (const id of ['%ff', '%zz', '%']) assertRefused(await ask(id), 400, null);
+        for (const id of ['%ff', '%zz', '%']) assertRefused(await ask(id), 404, null);
       }
       assert.deepEqual(await footprint(service), before);
     });

@@ -1,12 +1,10 @@
 import assert from 'node:assert/strict';
-import { once } from 'node:events';
-import { connect, type Socket } from 'node:net';
 import { describe, type TestContext, test } from 'node:test';
 import type { FastifyInstance } from 'fastify';
 import pino from 'pino';
 import Type from 'typebox';
 
-import { createApp, listen } from '../../../src/kit/http/app.ts';
+import { createApp } from '../../../src/kit/http/app.ts';
 import { createMount, JsonText } from '../../../src/kit/http/mount.ts';
 import { defineRoute } from '../../../src/kit/route.ts';
 
@@ -53,7 +51,7 @@ test('the large bodies in hand have a bound together, and each tenant its share:
     },
     admitStray: () => undefined,
     bodyLimit: () => 1_000_000,
-    bodyRoom: 1_000_000,
+    maxBodyBytes: 1_000_000,
   });
   const route = defineRoute({
     id: 'putThing',
@@ -91,42 +89,6 @@ test('the large bodies in hand have a bound together, and each tenant its share:
     assert.equal(await put(240_000, 'five'), 503);
     release();
     assert.deepEqual(await Promise.all([first, ...others]), Array(6).fill(failing ? 500 : 200));
-  }
-});
-
-test('a large answer that nobody takes is watched: its connection is cut after a minute without progress', async (t) => {
-  const app = newApp(t);
-  const mount = createMount({ app, prefixes: () => [''], admit: () => undefined, admitStray: () => undefined, bodyLimit: () => 1024 });
-  const route = defineRoute({
-    id: 'getText',
-    method: 'GET',
-    path: '/texts/{length}',
-    tag: 'texts',
-    access: 'public',
-    summary: 'Get a text',
-    params: Type.Object({ length: Type.String() }),
-    responses: { 200: { description: 'It.', schema: Type.String() } },
-  });
-  mount(route, ({ params }) => new JsonText(JSON.stringify('x'.repeat(Number(params.length)))));
-  const address = await listen(app, '127.0.0.1', 0);
-  for (const [length, watched] of [
-    [50_000_000, true],
-    [1_000, false],
-  ] as const) {
-    const accepted = once(app.server, 'connection');
-    const client = connect(Number(new URL(address).port), '127.0.0.1');
-    client.on('error', () => undefined);
-    client.pause();
-    client.write(`GET /texts/${length} HTTP/1.1\r\nHost: x\r\n\r\n`);
-    const [socket] = (await accepted) as [Socket];
-    while (socket.bytesWritten === 0) await new Promise(setImmediate);
-    assert.equal(socket.timeout === 60_000, watched, String(socket.timeout));
-    const closed = new Promise((resolve) => void socket.once('close', resolve));
-    // What Node does once the time is over and nothing has moved.
-    if (watched) socket.emit('timeout');
-    else client.destroy();
-    await closed;
-    client.destroy();
   }
 });
 

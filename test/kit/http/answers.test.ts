@@ -1,0 +1,119 @@
+import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import { connect, type Socket } from 'node:net';
+import { type TestContext, test } from 'node:test';
+import pino from 'pino';
+import Type from 'typebox';
+
+import { createApp, listen } from '../../../src/kit/http/app.ts';
+import { createMount, JsonText } from '../../../src/kit/http/mount.ts';
+import { defineRoute } from '../../../src/kit/route.ts';
+
+/** Far more than a connection takes on the way. */
+const length = 16_000_000;
+
+/** An application that answers `/texts/{length}` with so long a text, and `/same` with one text for all. */
+async function startTexts(t: TestContext, maxAnswerBytes: number) {
+  const app = createApp({
+    logger: pino({ level: 'silent' }),
+    onAnswered: () => undefined,
+    onLimited: () => undefined,
+    isUnavailable: () => false,
+  });
+  t.after(() => app.close());
+  const mount = createMount({
+    app,
+    prefixes: () => [''],
+    admit(_route, request) {
+      request.notes.tenantId = String(request.headers.tenant);
+    },
+    admitStray: () => undefined,
+    bodyLimit: () => 1024,
+    maxAnswerBytes,
+  });
+  const getText = defineRoute({
+    id: 'getText',
+    method: 'GET',
+    path: '/texts/{length}',
+    tag: 'texts',
+    access: 'public',
+    summary: 'Get a text',
+    params: Type.Object({ length: Type.String() }),
+    responses: { 200: { description: 'It.', schema: Type.String() } },
+  });
+  mount(getText, ({ params }) => new JsonText(JSON.stringify('x'.repeat(Number(params.length)))));
+  const { params: _, ...plain } = getText;
+  const same = new JsonText(JSON.stringify('é'.repeat(length / 2)));
+  mount({ ...plain, id: 'getSame', path: '/same' }, () => same);
+  const address = await listen(app, '127.0.0.1', 0);
+
+  /** A reader that asks and then stands still, once the answer has begun; and our side of its connection. */
+  async function standing(path: string, tenant: string): Promise<{ client: Socket; socket: Socket }> {
+    const accepted = once(app.server, 'connection');
+    const client = connect(Number(new URL(address).port), '127.0.0.1');
+    client.on('error', () => undefined);
+    client.pause();
+    client.write(`GET ${path} HTTP/1.1\r\nHost: x\r\nTenant: ${tenant}\r\n\r\n`);
+    const [socket] = (await accepted) as [Socket];
+    t.after(() => client.destroy());
+    while (socket.bytesWritten === 0) await new Promise(setImmediate);
+    return { client, socket };
+  }
+  const ask = async (path: string, tenant: string) => {
+    const answer = await fetch(address + path, { headers: { tenant } });
+    return { status: answer.status, text: await answer.text(), headers: answer.headers };
+  };
+  return { standing, ask };
+}
+
+const closing = (socket: Socket) =>
+  new Promise<void>((resolve) => void (socket.destroyed ? resolve() : socket.once('close', () => resolve())));
+
+test('large answers that nobody takes have a bound together, and each tenant a quarter of it: beyond is 503', async (t) => {
+  const { standing, ask } = await startTexts(t, 8 * length + 100);
+  const first = await standing(`/texts/${length}`, 'one');
+  await standing(`/texts/${length}`, 'one');
+  const refused = await ask(`/texts/${length}`, 'one');
+  assert.equal(refused.status, 503, refused.text.slice(0, 200));
+  assert.equal(refused.headers.get('retry-after'), '1');
+  assert.match(refused.text, /^\{"detail":"The service has as many large answers that were not taken yet in hand as it can hold\./);
+  // Small ones are not counted, and other tenants have shares of their own.
+  assert.equal((await ask('/texts/1000', 'one')).status, 200);
+  const taken = await ask(`/texts/${length}`, 'two');
+  assert.equal(taken.status, 200);
+  assert.equal(taken.text.length, length + 2);
+  for (const tenant of ['two', 'three', 'four']) for (let count = 0; count < 2; count += 1) await standing(`/texts/${length}`, tenant);
+  assert.equal((await ask(`/texts/${length}`, 'five')).status, 503);
+
+  const closed = closing(first.socket);
+  first.client.destroy();
+  await closed;
+  assert.equal((await ask(`/texts/${length}`, 'one')).status, 200);
+});
+
+test('an answer that many are sent at once counts once', async (t) => {
+  const { standing, ask } = await startTexts(t, 4 * length + 100);
+  for (let reader = 0; reader < 5; reader += 1) await standing('/same', 'one');
+  assert.equal((await ask('/same', 'one')).status, 200);
+  assert.equal((await ask(`/texts/${length}`, 'one')).status, 503);
+});
+
+test('a large answer that stands still for a minute is cut, one that is taken bit by bit is not', async (t) => {
+  t.mock.timers.enable({ apis: ['setTimeout'] });
+  const { standing } = await startTexts(t, 4 * length + 100);
+  const still = await standing(`/texts/${length}`, 'one');
+  const slow = await standing(`/texts/${length / 2}`, 'two');
+  t.mock.timers.tick(59_000);
+  await new Promise(setImmediate);
+  assert.equal(still.socket.destroyed, false);
+  // Takes some, until more goes out to it.
+  const before = slow.socket.bytesWritten;
+  slow.client.resume();
+  while (slow.socket.bytesWritten === before) await new Promise(setImmediate);
+  slow.client.pause();
+  t.mock.timers.tick(1_000);
+  await closing(still.socket);
+  assert.equal(slow.socket.destroyed, false);
+  t.mock.timers.tick(60_000);
+  await closing(slow.socket);
+});
