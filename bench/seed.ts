@@ -38,10 +38,10 @@ async function insert(store: Store, packets: number): Promise<string[]> {
       return { now, ...newPacket(request, { id: newId(now), now, agentId: undefined }) };
     });
     await commit({
-      work(desk) {
+      work({ packets: rows, events: trail }) {
         for (const { packet, events, now } of made) {
-          desk.insert(packet);
-          desk.append(packet.id, events, now);
+          rows.insert(packet);
+          trail.append(packet, events, { now, keyId: null });
         }
       },
     });

@@ -70,3 +70,31 @@ create table search_queue (tenant bigint not null, packet bigint not null, revis
 create table search_index (rowid bigint primary key, words tsvector not null);
 
 create index search_index_words on search_index using gin (words);
+
+-- 0002-events
+
+alter table events add column key_id text collate "C";
+
+alter table events add column position bigint not null default 0;
+
+alter table events add column type text collate "C";
+
+alter table events add column status text collate "C";
+
+alter table events add column source_agent text collate "C";
+
+alter table events add column target_agent text collate "C";
+
+alter table events add column claimant text collate "C";
+
+alter table events add column payload text;
+
+update events set position = numbered.number
+  from (select seq as place, row_number() over (partition by tenant order by seq) as number from events) as numbered
+  where numbered.place = events.seq;
+
+insert into counters (tenant, name, value) select tenant, 'position', max(position) from events group by tenant;
+
+drop index events_by_tenant;
+
+create index events_by_position on events (tenant, position);

@@ -42,9 +42,7 @@ CREATE TABLE packet_tags (tenant integer not null, tag text not null, packet_id 
 
 CREATE TABLE events (
   seq integer primary key autoincrement, id text not null, tenant integer not null, packet_id text, event_type text not null,
-  actor text not null, resource text not null, details text not null, timestamp text not null);
-
-CREATE INDEX events_by_tenant on events (tenant);
+  actor text not null, resource text not null, details text not null, timestamp text not null, key_id text, position bigint not null default 0, type text, status text, source_agent text, target_agent text, claimant text, payload text);
 
 CREATE INDEX events_by_packet on events (tenant, packet_id);
 
@@ -65,3 +63,5 @@ CREATE TABLE search_queue (tenant integer not null, packet integer not null, rev
   primary key (tenant, packet)) without rowid;
 
 CREATE VIRTUAL TABLE search_index using fts5(words, content = '', contentless_delete = 1, tokenize = "ascii tokenchars '_'");
+
+CREATE INDEX events_by_position on events (tenant, position);

@@ -1,6 +1,6 @@
 import { sql } from 'kysely';
 import type { Status } from '../src/handoff/model/common.ts';
-import { life } from '../src/handoff/rules/packet.ts';
+import { transitions } from '../src/handoff/rules/packet.ts';
 import { settingsTable } from '../src/handoff/settings.ts';
 import { migrations } from '../src/handoff/store/migrations/index.ts';
 import { errorCodes } from '../src/kit/errors.ts';
@@ -87,7 +87,7 @@ that are too large, each with the code \`VALIDATION_ERROR\`.
 `;
 }
 
-type Verb = { [From in Status]: keyof (typeof life)[From] }[Status];
+type Verb = { [From in Status]: keyof (typeof transitions)[From] }[Status];
 
 const verbs: Record<Verb, string> = {
   claim: '`POST /packets/{id}/claim`, or a batch claim',
@@ -102,7 +102,7 @@ const verbs: Record<Verb, string> = {
 
 function lifeDocument(): string {
   const names = Object.keys(verbs) as Verb[];
-  const states = Object.entries<Partial<Record<Verb, Status>>>(life);
+  const states = Object.entries<Partial<Record<Verb, Status>>>(transitions);
   const rows = states.map(([from, ways]) => [code(from), ...names.map((verb) => (ways[verb] === undefined ? '' : code(ways[verb])))]);
   const arrows = states.flatMap(([from, ways]) => Object.entries(ways).map(([verb, to]) => `  ${from} --> ${to} : ${verb}`));
   return `${generatedNote}

@@ -8,7 +8,7 @@ import { fileURLToPath } from 'node:url';
 
 import { generatedDocuments } from '../scripts/documents.ts';
 import { outdated } from '../scripts/generated.ts';
-import { life } from '../src/handoff/rules/packet.ts';
+import { transitions } from '../src/handoff/rules/packet.ts';
 import { settingsTable } from '../src/handoff/settings.ts';
 import { errorCodes } from '../src/kit/errors.ts';
 
@@ -234,10 +234,10 @@ describe('the documents that repeat the code', () => {
         Object.fromEntries(cells.flatMap((cell, index) => (cell === '' ? [] : [[verbs[index], codeSpans(cell)[0]]]))),
       ]),
     );
-    assert.deepEqual(documented, life);
+    assert.deepEqual(documented, transitions);
 
     const drawn = [...text.matchAll(/^ {2}(\w+) --> (\w+) : (\w+)$/gm)].map(([, from, to, verb]) => `${from} ${verb} ${to}`);
-    const arrows = Object.entries(life).flatMap(([from, ways]) => Object.entries(ways).map(([verb, to]) => `${from} ${verb} ${to}`));
+    const arrows = Object.entries(transitions).flatMap(([from, ways]) => Object.entries(ways).map(([verb, to]) => `${from} ${verb} ${to}`));
     assert.deepEqual(drawn.sort(), arrows.sort());
   });
 });

@@ -10,7 +10,7 @@ import { createPacketService } from '../../src/handoff/service/packets.ts';
 import { readHandoffSettings, tierLimits } from '../../src/handoff/settings.ts';
 import { openStore } from '../../src/handoff/store/store.ts';
 import type { Tables } from '../../src/handoff/store/tables.ts';
-import type { Desk } from '../../src/handoff/store/units.ts';
+import type { PacketTransaction } from '../../src/handoff/store/units/packets.ts';
 import { createIds } from '../../src/kit/id.ts';
 import { isShared, openDatabase } from '../../src/kit/sql/database.ts';
 import { startProcess } from '../support/process.ts';
@@ -356,11 +356,14 @@ for (const store of stores) {
       const { tenant } = await openPackets(t, store);
       const now = new TestClock().read();
       const { packet } = newPacket(packetRequest() as CreateRequest, { id: createIds()(now), now, agentId: undefined });
-      for (const change of [(desk: Desk) => desk.save(packet, { searchable: true }), (desk: Desk) => desk.remove(packet)]) {
+      for (const change of [
+        (own: PacketTransaction) => own.save(packet, { searchable: true }),
+        (own: PacketTransaction) => own.remove(packet.id),
+      ]) {
         const changing = tenant.commit({
-          work(desk) {
-            desk.insert(packet);
-            change(desk);
+          work({ packets: own }) {
+            own.insert(packet);
+            change(own);
           },
         });
         await assert.rejects(changing, /changes a packet that it inserts/);
@@ -372,7 +375,8 @@ for (const store of stores) {
       const { tenant, newPacket } = await openPackets(t, store);
       const id = await newPacket();
       const more = range(10_001).map((number) => ({ event_type: 'updated', type: null, actor: `agent:${number}`, details: {} }));
-      await tenant.commit({ work: (desk) => desk.append(id, more, new TestClock().read()) });
+      const at = { now: new TestClock().read(), keyId: null };
+      await tenant.commit({ packets: [id], work: ({ packets: own, events }) => events.append(own.get(id)!, more, at) });
       const actors = (await tenant.events.history(id)).map(({ actor }) => actor);
       assert.deepEqual(
         actors,

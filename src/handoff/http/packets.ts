@@ -19,7 +19,7 @@ import type { BatchItem, CreateOptions, Made, PacketService } from '../service/p
 import type { PacketFilter, PacketText } from '../store/packets.ts';
 import type { PacketTexts } from '../store/pages.ts';
 import type { Store } from '../store/store.ts';
-import type { Idempotency } from '../store/units.ts';
+import type { Idempotency } from '../store/units/answers.ts';
 import { filterOf, statusesOf } from './query.ts';
 
 export interface PacketRoutesParts {

@@ -16,7 +16,7 @@ import { mergeContent } from './merge.ts';
  * The life of a packet: from a status, by a verb, to a status. Nothing else decides one.
  * `docs/packet-life.md` is drawn from this table.
  */
-export const life = {
+export const transitions = {
   created: { claim: 'claimed', ask: 'awaiting_human', fail: 'failed', expire: 'expired' },
   claimed: { start: 'in_progress', ask: 'awaiting_human', complete: 'completed', fail: 'failed', expire: 'expired' },
   in_progress: { ask: 'awaiting_human', complete: 'completed', fail: 'failed', expire: 'expired' },
@@ -46,13 +46,14 @@ export interface PacketEvent {
   readonly details: Record<string, unknown>;
 }
 
-/** What a caller wants of a packet that exists. */
+/** What a caller, or time alone, wants of a packet that exists. */
 export type Command =
   | { readonly kind: 'claim'; readonly claimant: Claimant }
   | { readonly kind: 'patch'; readonly patch: PatchRequest; readonly agentId: string | undefined }
   | { readonly kind: 'respond'; readonly answer: RespondRequest }
   | { readonly kind: 'complete'; readonly agentId: string | undefined }
   | { readonly kind: 'delete'; readonly agentId: string | undefined }
+  | { readonly kind: 'remove'; readonly actor: string }
   | { readonly kind: 'time_out' }
   | { readonly kind: 'expire_unclaimed' };
 
@@ -69,6 +70,8 @@ export interface Decision<P extends AnyPacket = Packet> {
   readonly packet: P;
   readonly events: readonly PacketEvent[];
   readonly searchable: boolean;
+  /** Whether the packet is removed for good, with its content and its trail. */
+  readonly isRemoved?: true;
 }
 
 /** The entity tag of a packet (RFC 9110, 8.8.3): its revision. */
@@ -133,6 +136,12 @@ export function decide<P extends AnyPacket>(packet: P, command: Command, now: Da
     case 'delete':
       if (packet.status === 'expired') throw conflict('The packet is expired already.');
       return enter(packet, 'expired', actorOf(packet, command.agentId), now, { reason: 'deleted' });
+    case 'remove':
+      return {
+        ...unchanged(packet),
+        events: [{ event_type: 'deleted', type: 'packet.deleted', actor: command.actor, details: {} }],
+        isRemoved: true,
+      };
     case 'time_out':
       return timeOut(packet, now);
     case 'expire_unclaimed':
@@ -147,7 +156,7 @@ const unchanged = <P extends AnyPacket>(packet: P): Decision<P> => ({ packet, ev
 
 /** The statuses that a verb leads to from here, verb by verb. */
 function waysFrom(packet: AnyPacket): Partial<Record<Verb, Status>> {
-  return life[packet.status];
+  return transitions[packet.status];
 }
 
 /** The packet with its revision raised and its change dated. */

@@ -7,9 +7,11 @@ import type { ApiKey, KeyRequest, NewApiKey, Tenant, TenantPatch, TenantRequest 
 import type { Tier } from '../model/common.ts';
 import { hashOf, keyBytes, keyFrom, looksLikeKey, prefixOf } from '../rules/keys.ts';
 import { defaultMaxKeys, isAbove } from '../rules/tiers.ts';
-import type { AuditNote, KeyAccess, KeyToStore } from '../store/access.ts';
+import type { KeyAccess } from '../store/access.ts';
 import type { Store } from '../store/store.ts';
-import { type Idempotency, repeated } from '../store/units.ts';
+import type { KeyToStore } from '../store/units/access.ts';
+import type { Idempotency } from '../store/units/answers.ts';
+import type { AuditNote } from '../store/units/events.ts';
 
 /** Who is calling: a key, and what its tenant allows. */
 export interface Caller {
@@ -71,18 +73,6 @@ export function createAccessService({ store, clock, newId, random }: AccessParts
     return keyFrom(bytes);
   }
 
-  function auditNote(caller: Caller, resource: AuditNote['resource'], event_type: string, details: Record<string, unknown>): AuditNote {
-    const now = clock();
-    return {
-      id: newId(now),
-      actor: `key:${caller.key_id}`,
-      event_type,
-      resource,
-      details,
-      timestamp: now.toISOString(),
-    };
-  }
-
   return {
     /** The caller behind a key, or undefined. A revocation on any instance counts from the next call on. */
     authenticate(key: string): Awaitable<Caller | undefined> {
@@ -138,78 +128,89 @@ export function createAccessService({ store, clock, newId, random }: AccessParts
       if (!caller.admin && request.tenant_id !== undefined)
         throw new ServiceError('FORBIDDEN', 'Only an admin key may make a key for a tenant.', { field: 'tenant_id' });
       const tenantId = request.tenant_id?.toLowerCase() ?? caller.tenant_id;
-      const now = clock();
+      const at = { now: clock(), keyId: caller.key_id };
       const key = newKey();
-      const remembering = idempotency && { ...idempotency, tenant: caller.tenant_number, status: 201, now };
-      const made = await access.addKey(tenantId, remembering, (tenant) => {
-        const tier = request.tier ?? tenant.tier;
-        if (isAbove(tier, tenant.tier)) throw invalid('tier', `tier can't be above the tenant's, which is ${tenant.tier}.`);
-        const stored: KeyToStore = {
-          id: newId(now),
-          tenant_id: tenantId,
-          name: request.name,
-          tier,
-          admin: request.admin ?? false,
-          prefix: prefixOf(key),
-          hash: hashOf(key),
-          created_at: now.toISOString(),
-        };
-        return {
-          key: stored,
-          note: auditNote(caller, 'api_key', 'created', { key_id: stored.id, name: stored.name, tier, admin: stored.admin }),
-        };
+      return store.of(caller.tenant_number).commit({
+        access: { tenantId },
+        idempotencyKey: idempotency?.key,
+        work({ access: keys, answers }) {
+          if (answers.repeated(idempotency) !== undefined) throw new Error('A key in clear was kept.');
+          const found = keys.tenant(tenantId);
+          if (found === undefined) throw notFound('tenant');
+          const stored = keyOf(request, found.tenant, { id: newId(at.now), key, now: at.now });
+          requireRoom(keys.keysOf(tenantId).length, found.tenant);
+          const { id, name, tier, admin, prefix, created_at } = stored;
+          keys.addKey(stored);
+          keys.trailOf(found.number).note(noteOf(caller, 'api_key', 'created', { key_id: id, name, tier, admin }), at);
+          // The answer shows the key, so it is never repeated.
+          if (idempotency !== undefined) answers.remember(idempotency, { status: 201, body: null, etag: null }, at.now);
+          return { id, key, name, tier, prefix, admin, created_at };
+        },
       });
-      if ('remembered' in made) {
-        repeated(made.remembered, idempotency!.fingerprint);
-        throw conflict('This request was carried out already; a key is shown only once.');
-      }
-      const { id, name, tier, admin, prefix, created_at } = made.key;
-      return { id, key, name, tier, prefix, admin, created_at };
     },
 
     async revokeKey(caller: Caller, id: string): Promise<void> {
       if (!isId(id)) throw notFound('API key');
-      await access.revokeKey(caller.admin ? undefined : caller.tenant_id, id, clock().toISOString(), (key) =>
-        auditNote(caller, 'api_key', 'deleted', { key_id: id, name: key.name }),
-      );
+      const found = await access.tenantOfKey(id);
+      if (found === undefined || (!caller.admin && found.tenant_id !== caller.tenant_id)) throw notFound('API key');
+      const at = { now: clock(), keyId: caller.key_id };
+      await store.of(found.number).commit({
+        access: { keyId: id },
+        work({ access: keys, events }) {
+          const key = keys.key(id);
+          if (key === undefined) throw notFound('API key');
+          keys.revokeKey(id, at.now);
+          events.note(noteOf(caller, 'api_key', 'deleted', { key_id: id, name: key.name }), at);
+        },
+      });
     },
 
     async createTenant(caller: Caller, { name, tier = 'free', handoffs_per_day = null, max_api_keys }: TenantRequest): Promise<Tenant> {
       const now = clock();
-      const at = now.toISOString();
-      const tenant: Tenant = {
-        id: newId(now),
-        name,
-        tier,
-        handoffs_per_day,
-        max_api_keys: max_api_keys ?? defaultMaxKeys[tier],
-        created_at: at,
-        updated_at: at,
-        deleted_at: null,
-      };
-      await access.addTenant(tenant, auditNote(caller, 'tenant', 'created', { name, tier }));
-      return tenant;
+      const created_at = now.toISOString();
+      const maxKeys = max_api_keys ?? defaultMaxKeys[tier];
+      const times = { created_at, updated_at: created_at, deleted_at: null };
+      const tenant: Tenant = { id: newId(now), name, tier, handoffs_per_day, max_api_keys: maxKeys, ...times };
+      return store.of(caller.tenant_number).commit({
+        access: { newTenant: true },
+        work({ access: tenants }) {
+          const number = tenants.addTenant(tenant);
+          tenants.trailOf(number).note(noteOf(caller, 'tenant', 'created', { name, tier }), { now, keyId: caller.key_id });
+          return tenant;
+        },
+      });
     },
 
     async changeTenant(caller: Caller, id: string, patch: TenantPatch): Promise<Tenant> {
       if (!isId(id)) throw notFound('tenant');
-      return access.changeTenant(id, (tenant) => ({
-        tenant: { ...tenant, ...patch, updated_at: clock().toISOString() },
-        note: auditNote(caller, 'tenant', 'updated', { fields: Object.keys(patch) }),
-      }));
+      const at = { now: clock(), keyId: caller.key_id };
+      return store.of(caller.tenant_number).commit({
+        access: { tenantId: id },
+        work({ access: tenants }) {
+          const found = tenants.tenant(id);
+          if (found === undefined) throw notFound('tenant');
+          const tenant = { ...found.tenant, ...patch, updated_at: at.now.toISOString() };
+          tenants.saveTenant(tenant);
+          tenants.trailOf(found.number).note(noteOf(caller, 'tenant', 'updated', { fields: Object.keys(patch) }), at);
+          return tenant;
+        },
+      });
     },
 
     async deleteTenant(caller: Caller, id: string): Promise<void> {
       if (!isId(id)) throw notFound('tenant');
       if (id === defaultTenantId) throw conflict("The tenant default can't be deleted.");
-      await access.changeTenant(id, (tenant) => {
-        const at = clock().toISOString();
-        return {
-          tenant: { ...tenant, updated_at: at, deleted_at: at },
-          note: auditNote(caller, 'tenant', 'deleted', { tenant_id: id, name: tenant.name }),
+      const at = { now: clock(), keyId: caller.key_id };
+      const deleted_at = at.now.toISOString();
+      await store.of(caller.tenant_number).commit({
+        access: { tenantId: id },
+        work({ access: tenants, events }) {
+          const found = tenants.tenant(id);
+          if (found === undefined) throw notFound('tenant');
+          tenants.saveTenant({ ...found.tenant, updated_at: deleted_at, deleted_at });
           // The tenant's own trail is closed with it: no key reads it any more.
-          noteIn: caller.tenant_number,
-        };
+          events.note(noteOf(caller, 'tenant', 'deleted', { tenant_id: id, name: found.tenant.name }), at);
+        },
       });
     },
 
@@ -227,6 +228,21 @@ export function createAccessService({ store, clock, newId, random }: AccessParts
 }
 
 export type AccessService = ReturnType<typeof createAccessService>;
+
+function noteOf(caller: Caller, resource: AuditNote['resource'], event_type: string, details: Record<string, unknown>): AuditNote {
+  return { event_type, resource, actor: `key:${caller.key_id}`, details };
+}
+
+/** The key that is asked for, as it is stored. */
+function keyOf(request: KeyRequest, tenant: Tenant, { id, key, now }: { id: string; key: string; now: Date }): KeyToStore {
+  const { name, tier = tenant.tier, admin = false } = request;
+  if (isAbove(tier, tenant.tier)) throw invalid('tier', `tier can't be above the tenant's, which is ${tenant.tier}.`);
+  return { id, tenant_id: tenant.id, name, tier, admin, prefix: prefixOf(key), hash: hashOf(key), created_at: now.toISOString() };
+}
+
+function requireRoom(count: number, { max_api_keys }: Tenant): void {
+  if (count >= max_api_keys) throw conflict(`The tenant has ${count} of at most ${max_api_keys} API keys; delete one first.`);
+}
 
 function callerOf({ key_id, key_tier, admin, tenant_id, tenant_number, tenant_tier, handoffs_per_day }: KeyAccess): Caller {
   return { key_id, key_tier, admin: admin === 1, tenant_id, tenant_number, tenant_tier, handoffs_per_day };

@@ -8,7 +8,9 @@ import { type Command, chained, decide, entityTag, needsWhole, newPacket } from 
 import { dailyCap, dayOf, secondsToMidnight, type TierLimits } from '../rules/tiers.ts';
 import type { PacketText } from '../store/packets.ts';
 import type { Store } from '../store/store.ts';
-import { type Desk, type Idempotency, type Remembered, repeated } from '../store/units.ts';
+import type { Idempotency } from '../store/units/answers.ts';
+import type { Circumstances } from '../store/units/events.ts';
+import type { Transaction } from '../store/units/transaction.ts';
 import type { Caller } from './access.ts';
 
 export interface PacketServiceParts {
@@ -57,10 +59,10 @@ export function createPacketService({ store, clock, newId, limits, onCreated }: 
     caller: Caller,
     { idempotency, size = 0 }: CreateOptions,
     parents: readonly string[],
-    make: (desk: Desk, take: () => void, now: Date) => Omit<Remembered, 'fingerprint'> & { body: string },
+    make: (transaction: Transaction, take: () => void, now: Date) => Created,
   ): Promise<Made> {
     const now = clock();
-    const day = dayOf(now);
+    const today = createdOn(dayOf(now));
     const cap = capOf(caller);
     const capped = Number.isFinite(cap);
     let taken = 0;
@@ -68,18 +70,19 @@ export function createPacketService({ store, clock, newId, limits, onCreated }: 
       packets: parents,
       size,
       idempotencyKey: idempotency?.key,
-      ...(capped ? { cappedDay: day } : {}),
-      work(desk) {
+      ...(capped ? { counters: [today] } : {}),
+      work(transaction) {
+        const { answers, counters } = transaction;
         taken = 0;
-        const again = idempotency && repeated(desk.remembered(), idempotency.fingerprint);
+        const again = answers.repeated(idempotency);
         if (again !== undefined) return { text: again.body, status: again.status, etag: again.etag, replayed: true };
         const take = () => {
-          if (capped && desk.usedToday() >= cap) throw capReached(cap, now);
-          desk.use(day, 1);
+          if (capped && counters.value(today) >= cap) throw capReached(cap, now);
+          counters.add(today, 1);
           taken += 1;
         };
-        const { status, body, etag } = make(desk, take, now);
-        if (idempotency !== undefined) desk.remember({ fingerprint: idempotency.fingerprint, status, body, etag }, now);
+        const { status, body, etag, packetIds } = make(transaction, take, now);
+        if (idempotency !== undefined) answers.remember(idempotency, { status, body, etag }, now, packetIds);
         return { text: body, status, etag, replayed: false };
       },
     });
@@ -87,66 +90,54 @@ export function createPacketService({ store, clock, newId, limits, onCreated }: 
     return made;
   }
 
-  /** Creates one packet at the desk. `refuseParent` is thrown when the named parent is unknown to the tenant. */
-  function createAt(
-    desk: Desk,
+  /** Creates one packet. `refuseParent` is thrown when the named parent is unknown to the tenant. */
+  function createIn(
+    { packets, events: trail }: Transaction,
     take: () => void,
-    now: Date,
     request: CreateRequest,
     agentId: string | undefined,
+    at: Circumstances,
     refuseParent: () => ServiceError,
   ): Packet {
     const parentId = request.parent_packet_id?.toLowerCase();
-    if (parentId !== undefined && desk.packet(parentId) === undefined) throw refuseParent();
+    const parent = parentId === undefined ? undefined : packets.get(parentId);
+    if (parentId !== undefined && parent === undefined) throw refuseParent();
     take();
-    const { packet, events } = newPacket({ ...request, parent_packet_id: parentId }, { id: newId(now), now, agentId });
-    desk.insert(packet);
-    desk.append(packet.id, events, now);
-    if (parentId !== undefined) desk.append(parentId, [chained(packet, agentId)], now);
+    const { packet, events } = newPacket({ ...request, parent_packet_id: parentId }, { id: newId(at.now), now: at.now, agentId });
+    packets.insert(packet);
+    trail.append(packet, events, at);
+    if (parent !== undefined) trail.append(parent, [chained(packet, agentId)], at);
     return packet;
   }
 
   function createOne(caller: Caller, request: CreateRequest, options: CreateOptions, refuseParent: () => ServiceError): Promise<Made> {
     const parents = request.parent_packet_id === undefined ? [] : [request.parent_packet_id.toLowerCase()];
-    return createUnder(caller, options, parents, (desk, take, now) => {
-      const packet = createAt(desk, take, now, request, options.agentId, refuseParent);
-      return { status: 201, body: desk.text(packet.id), etag: entityTag(packet) };
+    return createUnder(caller, options, parents, (transaction, take, now) => {
+      const packet = createIn(transaction, take, request, options.agentId, { now, keyId: caller.key_id }, refuseParent);
+      return { status: 201, body: transaction.packets.text(packet.id), etag: entityTag(packet), packetIds: [packet.id] };
     });
-  }
-
-  /** The one way a stored packet changes: found locked, decided, saved, told of. */
-  function changeAt(desk: Desk, caller: Caller, id: string, command: Command, ifMatch: string | undefined, now: Date): PacketText {
-    const before = desk.packet(id);
-    if (before === undefined) throw notFound('packet');
-    requireMatch(ifMatch, entityTag(before), 'packet');
-    const { packet, events, searchable } = decide(before, command, now);
-    const text = desk.text(id);
-    if (events.length === 0) return { packet: text, revision: before.revision };
-    desk.save(packet, { searchable });
-    const changed = desk.text(id);
-    // Only content that is brought can be too much: a packet of any size can be claimed, answered and moved on.
-    if (needsWhole(command)) requireSize(text, changed, limits[caller.tenant_tier].packetBytes);
-    desk.append(id, events, now);
-    return { packet: changed, revision: packet.revision };
   }
 
   async function change(caller: Caller, id: string, command: Command, ifMatch?: string): Promise<PacketText> {
     if (!isId(id)) throw notFound('packet');
-    const now = clock();
+    const at = { now: clock(), keyId: caller.key_id };
+    // Only content that is brought can be too much: a packet of any size can be claimed, answered and moved on.
+    const whole = needsWhole(command);
+    const maxBytes = whole ? limits[caller.tenant_tier].packetBytes : Number.POSITIVE_INFINITY;
     return store.of(caller.tenant_number).commit({
       packets: [id],
-      whole: needsWhole(command),
-      work: (desk) => changeAt(desk, caller, id, command, ifMatch, now),
+      whole,
+      work: (transaction) => changeIn(transaction, id, command, at, { ifMatch, maxBytes }),
     });
   }
 
   /** Changes many packets in one unit; each that is refused is reported and leaves the others alone. */
   async function changeEach(caller: Caller, ids: readonly string[], command: Command): Promise<{ changed: string[]; errors: ItemFault[] }> {
-    const now = clock();
+    const at = { now: clock(), keyId: caller.key_id };
     const known = ids.map((id) => id.toLowerCase()).filter(isId);
     return store.of(caller.tenant_number).commit({
       packets: known,
-      work(desk) {
+      work(transaction) {
         const changed: string[] = [];
         const errors: ItemFault[] = [];
         let length = 0;
@@ -154,7 +145,7 @@ export function createPacketService({ store, clock, newId, limits, onCreated }: 
           try {
             if (length > maxAnswerLength) throw answerFull();
             // An id that is none was not looked up, and is not found.
-            const { packet } = changeAt(desk, caller, id.toLowerCase(), command, undefined, now);
+            const { packet } = changeIn(transaction, id.toLowerCase(), command, at);
             changed.push(packet);
             length += packet.length;
           } catch (error) {
@@ -179,14 +170,15 @@ export function createPacketService({ store, clock, newId, limits, onCreated }: 
       const parents = items.flatMap((item) =>
         'request' in item && item.request.parent_packet_id !== undefined ? [item.request.parent_packet_id.toLowerCase()] : [],
       );
-      return createUnder(caller, options, parents, (desk, take, now) => {
+      return createUnder(caller, options, parents, (transaction, take, now) => {
+        const at = { now, keyId: caller.key_id };
         const created: Packet[] = [];
         const errors: ItemFault[] = [];
         const refusals: ServiceError[] = [];
         for (const [index, item] of items.entries()) {
           try {
             if ('error' in item) throw item.error;
-            created.push(createAt(desk, take, now, item.request, options.agentId, unknownParent));
+            created.push(createIn(transaction, take, item.request, options.agentId, at, unknownParent));
           } catch (error) {
             const fault = itemFault(error);
             errors.push({ index, ...fault, field: (error as ServiceError).field });
@@ -194,8 +186,9 @@ export function createPacketService({ store, clock, newId, limits, onCreated }: 
           }
         }
         if (created.length === 0) throw allRefused(refusals, errors);
-        const body = `{"created":[${created.map(({ id }) => desk.text(id)).join(',')}],"errors":${JSON.stringify(errors)}}`;
-        return { status: 201, body, etag: null };
+        const packetIds = created.map(({ id }) => id);
+        const texts = packetIds.map((id) => transaction.packets.text(id));
+        return { status: 201, body: `{"created":[${texts.join(',')}],"errors":${JSON.stringify(errors)}}`, etag: null, packetIds };
       });
     },
 
@@ -221,35 +214,18 @@ export function createPacketService({ store, clock, newId, limits, onCreated }: 
       { agentId, ifMatch }: { agentId?: string | undefined; ifMatch?: string | undefined } = {},
     ): Promise<void> {
       if (!caller.admin) throw new ServiceError('FORBIDDEN', 'Removing a packet for good needs an admin key.');
-      if (!isId(id)) throw notFound('packet');
-      const now = clock();
-      await store.of(caller.tenant_number).commit({
-        packets: [id],
-        work(desk) {
-          const packet = desk.packet(id);
-          if (packet === undefined) throw notFound('packet');
-          requireMatch(ifMatch, entityTag(packet), 'packet');
-          desk.remove(packet);
-          const actor = agentId === undefined ? `key:${caller.key_id}` : `agent:${agentId}`;
-          desk.append(id, [{ event_type: 'deleted', type: 'packet.deleted', actor, details: {} }], now);
-        },
-      });
+      const actor = agentId === undefined ? `key:${caller.key_id}` : `agent:${agentId}`;
+      await change(caller, id, { kind: 'remove', actor }, ifMatch);
     },
 
-    /** What a sweeper does to a packet of any tenant. */
-    sweep: (tenant: number, id: string, command: Command & { kind: 'time_out' | 'expire_unclaimed' }) =>
-      store.of(tenant).commit({
+    /** What time alone does to a packet of any tenant; nothing where it is not due any more. */
+    async sweep(tenant: number, id: string, command: Command & { kind: 'time_out' | 'expire_unclaimed' }): Promise<void> {
+      const at = { now: clock(), keyId: null };
+      await store.of(tenant).commit({
         packets: [id],
-        work(desk) {
-          const before = desk.packet(id);
-          if (before === undefined) return;
-          const now = clock();
-          const { packet, events } = decide(before, command, now);
-          if (events.length === 0) return;
-          desk.save(packet, { searchable: false });
-          desk.append(id, events, now);
-        },
-      }),
+        work: (transaction) => transaction.packets.get(id) && changeIn(transaction, id, command, at),
+      });
+    },
 
     /** The refusal by the daily cap, which another packet would meet now; undefined while there is room. */
     async refusalByCap(caller: Caller): Promise<LimitReached | undefined> {
@@ -262,6 +238,39 @@ export function createPacketService({ store, clock, newId, limits, onCreated }: 
 }
 
 export type PacketService = ReturnType<typeof createPacketService>;
+
+/** What a creating unit answers, and the packets that are in the answer. */
+interface Created {
+  readonly status: number;
+  readonly body: string;
+  readonly etag: string | null;
+  readonly packetIds: readonly string[];
+}
+
+/** The counter of a day's new packets. */
+const createdOn = (day: string) => `created:${day}`;
+
+/** The one way a stored packet changes: found locked, decided, saved or removed, told of. Gives it as it is afterwards. */
+function changeIn(
+  { packets, events: trail }: Transaction,
+  id: string,
+  command: Command,
+  at: Circumstances,
+  { ifMatch, maxBytes = Number.POSITIVE_INFINITY }: { ifMatch?: string | undefined; maxBytes?: number } = {},
+): PacketText {
+  const before = needsWhole(command) ? packets.whole(id) : packets.get(id);
+  if (before === undefined) throw notFound('packet');
+  requireMatch(ifMatch, entityTag(before), 'packet');
+  const { packet, events, searchable, isRemoved } = decide(before, command, at.now);
+  const text = packets.text(id);
+  if (events.length === 0) return { packet: text, revision: before.revision };
+  if (isRemoved) packets.remove(id);
+  else packets.save(packet, { searchable });
+  const changed = isRemoved ? '' : packets.text(id);
+  requireSize(text, changed, maxBytes);
+  trail.append(packet, events, at);
+  return { packet: changed, revision: packet.revision };
+}
 
 const unknownParent = () => invalid('parent_packet_id', 'parent_packet_id names no packet of this tenant.');
 
@@ -277,6 +286,7 @@ function capReached(cap: number, now: Date): LimitReached {
 }
 
 function requireSize(before: string, after: string, limit: number): void {
+  if (limit === Number.POSITIVE_INFINITY) return;
   const size = Buffer.byteLength(after);
   if (size > limit + ownBytes && size > Buffer.byteLength(before)) {
     throw new ServiceError('PAYLOAD_TOO_LARGE', `The packet would grow over the ${limit} bytes that this tenant's tier allows.`);

@@ -2,6 +2,7 @@ import { type ExpressionBuilder, sql } from 'kysely';
 
 import { bound, type Database } from '../../kit/sql/dialect.ts';
 import type { Tables } from './tables.ts';
+import { positionCounter, removedCounter, type StreamEvent } from './units/events.ts';
 
 /** An entry of the trail as it is stored; `details` is JSON text. */
 export interface EventRow {
@@ -13,6 +14,15 @@ export interface EventRow {
   details: string;
   timestamp: string;
 }
+
+/** An event of the trail, with what streams tell of it: null where they tell nothing, or nothing any more. */
+export type TrailRow = Omit<StreamEvent, 'type' | 'packet_id' | 'source_agent' | 'target_agent' | 'payload'> & {
+  readonly type: string | null;
+  readonly packet_id: string | null;
+  readonly source_agent: string | null;
+  readonly target_agent: string | null;
+  readonly payload: string | null;
+};
 
 /** Which entries of a tenant's audit log are meant. */
 export interface AuditFilter {
@@ -55,6 +65,31 @@ export function createEventReads(database: Database<Tables>) {
     db.selectFrom('counters').select('value').where('tenant', '=', tenant).where('name', '=', 'events'),
   );
 
+  const afterPosition = database.query<{ tenant: number; position: number; limit: number }, TrailRow>((db, { tenant, position, limit }) =>
+    db
+      .selectFrom('events')
+      .select(['id', 'position', 'type', 'packet_id', 'status', 'source_agent', 'target_agent', 'claimant', 'payload', 'timestamp'])
+      .where('tenant', '=', tenant)
+      .where('position', '>', position)
+      .orderBy('position')
+      .limit(bound(limit)),
+  );
+  const named = database.name === 'sqlite' ? 'select value from json_each' : 'select value::bigint from json_array_elements_text';
+  const positionsOf = database.query<{ tenants: string }, { tenant: number; position: number }>((db, { tenants }) =>
+    db
+      .selectFrom('counters')
+      .select(['tenant', 'value as position'])
+      .where('name', '=', sql.lit(positionCounter))
+      .where(sql<boolean>`tenant in (${sql.raw(named)}(${tenants}))`),
+  );
+  const bounds = database.query<{ tenant: number }, { name: string; value: number }>((db, { tenant }) =>
+    db
+      .selectFrom('counters')
+      .select(['name', 'value'])
+      .where('tenant', '=', tenant)
+      .where('name', 'in', [sql.lit(positionCounter), sql.lit(removedCounter)]),
+  );
+
   async function total(tenant: number, filter: AuditFilter): Promise<number> {
     if (Object.keys(filter).length === 0) return (await count.first({ tenant }))?.value ?? 0;
     const row = await database.longReads
@@ -66,6 +101,15 @@ export function createEventReads(database: Database<Tables>) {
   }
 
   return {
+    /** What was appended to a tenant's trail after a position, in order; of some of it streams tell nothing, or nothing any more. */
+    after: (tenant: number, position: number, limit: number) => afterPosition.all({ tenant, position, limit }),
+    /** The last position of each of these tenants; one that has no events is not among them. */
+    positions: (tenants: readonly number[]) => positionsOf.all({ tenants: JSON.stringify(tenants) }),
+    /** A tenant's last position, and the highest of those whose stream event was too old and is removed; 0 where there is none. */
+    async bounds(tenant: number): Promise<{ last: number; removed: number }> {
+      const values = new Map((await bounds.all({ tenant })).map(({ name, value }) => [name, value]));
+      return { last: values.get(positionCounter) ?? 0, removed: values.get(removedCounter) ?? 0 };
+    },
     /** What happened to a packet, oldest first. */
     async history(tenant: number, packetId: string): Promise<EventRow[]> {
       return (await ofPacket.all({ tenant, packet_id: packetId, limit: maxHistory })).reverse();
@@ -80,7 +124,7 @@ export function createEventReads(database: Database<Tables>) {
         .selectFrom('events')
         .select(columns)
         .where(matches(tenant, filter))
-        .orderBy('seq', 'desc')
+        .orderBy('position', 'desc')
         .limit(limit)
         .offset(offset)
         .execute();

@@ -13,7 +13,8 @@ import { createSearcher, type Search, type SearchResult } from './search.ts';
 import { createQueueReads } from './search-index.ts';
 import type { SearchTasks } from './search-thread.ts';
 import type { Tables } from './tables.ts';
-import { createUnits, type Unit } from './units.ts';
+import type { Unit } from './units/transaction.ts';
+import { createUnits } from './units.ts';
 
 interface StoreParts {
   databaseUrl: string;
@@ -66,6 +67,8 @@ export async function openStore({ databaseUrl, clock, newId }: StoreParts) {
       },
       events: {
         history: (packetId: string) => events.history(tenant, packetId),
+        after: (position: number, limit: number) => events.after(tenant, position, limit),
+        bounds: () => events.bounds(tenant),
         audit: (filter: Parameters<typeof events.audit>[1], page: { limit: number; offset: number }) => events.audit(tenant, filter, page),
       },
       /** How many packets were created on the day. */
@@ -82,6 +85,10 @@ export async function openStore({ databaseUrl, clock, newId }: StoreParts) {
       commit: <T>(unit: Unit<T>): Promise<T> => units.commit(tenant, unit),
     }),
     access: createAccessStore(database),
+    /** The last positions of tenants, by their numbers. */
+    positions: events.positions,
+    /** Has the listener told of what every commit of this program appends to trails, once for each group. */
+    onCommit: units.onCommit,
     /** Packets of any tenant that a job must look at. */
     sweep: { due: packets.due, unclaimed: packets.unclaimed },
     index: { step: indexing.step, queued: queue.queued, isQueued: queue.isQueued },

@@ -87,4 +87,16 @@ interface EventTable {
   resource: string;
   details: string;
   timestamp: string;
+  /** The key that acted; null: the service itself. */
+  key_id: string | null;
+  /** Its place among the tenant's events: in the order of commits, from 1. */
+  position: Generated<number>;
+  /** What streams tell of it, and to whom; null where they tell nothing. */
+  type: string | null;
+  status: string | null;
+  source_agent: string | null;
+  target_agent: string | null;
+  claimant: string | null;
+  /** The stream event's text; null once it is too old to be told again. */
+  payload: string | null;
 }

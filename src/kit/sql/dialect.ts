@@ -8,6 +8,16 @@ export type Row = Record<string, string | number | null>;
 /** A row as a session finds it: the values of the columns asked for, in their order. */
 export type Values = (string | number | null)[];
 
+/** How rows are numbered: the row of `counters` with the key (`owner`, name) has in `value` the last number that was given. */
+export interface Numbering {
+  /** The column that takes the number. */
+  readonly column: string;
+  /** The column, of the rows and of `counters`, that says whose they are. */
+  readonly owner: string;
+  readonly counters: string;
+  readonly name: string;
+}
+
 /**
  * One open write transaction, as whole rows of whole tables: what a group of units of work writes goes through these
  * calls, each of them one round trip on PostgreSQL and a loop over one prepared statement on SQLite.
@@ -21,9 +31,17 @@ export interface Session {
    * lock of their own, so this is for what changes only while its owner, which was found, is locked.
    */
   belonging(table: string, columns: readonly string[], by: string, owner: string, keys: readonly Row[]): Awaitable<Values[]>;
-  /** So many numbers that no row of the table ever had as its `seq`, in rising order. */
-  reserve(table: string, count: number): Awaitable<number[]>;
+  /** The rows of the table that have these keys, without a lock: as committed when it is asked. A key of null matches null. */
+  read(table: string, columns: readonly string[], keys: readonly Row[]): Awaitable<Values[]>;
+  /** So many numbers that no row of the table ever had in its generated column, in rising order. */
+  reserve(table: string, column: string, count: number): Awaitable<number[]>;
   insert(table: string, rows: readonly Row[]): Awaitable<void>;
+  /**
+   * Inserts rows numbered on from the last number of their owner, in their order, and raises that number in the same
+   * statement. It stays locked until the transaction ends, so the order of numbers is the order of commits for each owner.
+   * Gives each owner's last number.
+   */
+  insertNumbered(table: string, rows: readonly Row[], numbering: Numbering): Awaitable<ReadonlyMap<number, number>>;
   /** Inserts, passing over rows that are there already. */
   insertMissing(table: string, rows: readonly Row[]): Awaitable<void>;
   /** Inserts, or overwrites the row with the same key. */

@@ -1,8 +1,16 @@
+import type { Awaitable } from '../awaitable.ts';
 import { unavailable } from '../errors.ts';
 import type { Database, Session } from './dialect.ts';
 
 /** What became of one unit of a group: its result, or why it was refused. */
 export type Outcome<T> = { result: T } | { error: unknown };
+
+/** What a group of units did: what became of each, and what is to be told once it is committed. */
+export interface CarriedOut {
+  readonly outcomes: Outcome<unknown>[];
+  /** Called after the commit, before anybody is answered; it must not fail. */
+  committed?(): Awaitable<void>;
+}
 
 /** The most units in one transaction. It bounds the longest wait behind a group. */
 const maxGroup = 256;
@@ -30,15 +38,15 @@ interface Waiting<Unit> {
  */
 export function createGroups<Tables, Unit>(
   database: Database<Tables>,
-  carryOut: (session: Session, units: readonly Unit[]) => Promise<Outcome<unknown>[]>,
+  carryOut: (session: Session, units: readonly Unit[]) => Promise<CarriedOut>,
 ): { submit(unit: Unit): Promise<unknown>; waiting(): number } {
   let queue: Waiting<Unit>[] = [];
   let running = false;
 
   async function commit(group: readonly Waiting<Unit>[], attempt = 1): Promise<void> {
-    let outcomes: Outcome<unknown>[];
+    let done: CarriedOut;
     try {
-      outcomes = await database.session((session) =>
+      done = await database.session((session) =>
         carryOut(
           session,
           group.map(({ unit }) => unit),
@@ -57,7 +65,9 @@ export function createGroups<Tables, Unit>(
       }
       return;
     }
-    for (const [index, outcome] of outcomes.entries()) {
+    const telling = done.committed?.();
+    if (telling instanceof Promise) await telling;
+    for (const [index, outcome] of done.outcomes.entries()) {
       if ('error' in outcome) group[index]!.reject(outcome.error);
       else group[index]!.resolve(outcome.result);
     }

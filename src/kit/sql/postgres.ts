@@ -199,14 +199,48 @@ function postgresSession(client: pg.Client, names: Map<string, string>): Session
       const text = `select ${namesIn(table, columns)} from ${table} join ${owner} on ${owner}.seq = ${table}.${by} join ${given(owner)} given on ${matches(owner, Object.keys(keys[0]!))}`;
       return (await query(text, keys)).rows;
     },
-    async reserve(table, count) {
+    async read(table, columns, keys) {
+      if (keys.length === 0) return [];
+      const on = Object.entries(keys[0]!).map(([column, value]) =>
+        value === null ? `${table}.${column} is null` : `${table}.${column} = given.${column}`,
+      );
+      const text = `select ${namesIn(table, columns)} from ${table} join ${given(table)} given on ${on.join(' and ')}`;
+      return (await query(text, keys)).rows;
+    },
+    async reserve(table, column, count) {
       if (count === 0) return [];
       const text = 'select nextval(pg_get_serial_sequence($1, $2)) from generate_series(1, $3)';
-      const { rows } = await client.query<[number]>({ name: nameOf(names, text), text, values: [table, 'seq', count], rowMode: 'array' });
+      const { rows } = await client.query<[number]>({ name: nameOf(names, text), text, values: [table, column, count], rowMode: 'array' });
       return rows.map(([number]) => number);
     },
     insert(table, rows) {
       if (rows.length > 0) send(insertInto(table, Object.keys(rows[0]!)), rows);
+    },
+    insertNumbered(table, rows, { column, owner, counters, name }) {
+      if (rows.length === 0) return new Map();
+      const columns = Object.keys(rows[0]!).filter((each) => each !== column);
+      // A row's number, counted back from the last one of its owner, which the statement finds.
+      const behind = new Map<number, number>();
+      const numbered = rows.toReversed().map((row) => {
+        const of = row[owner] as number;
+        behind.set(of, (behind.get(of) ?? 0) + 1);
+        return { ...row, [column]: 1 - behind.get(of)! };
+      });
+      const text = `with given as (select ${[...columns, column].join(', ')} from ${given(table)}),
+        raised as (insert into ${counters} (${owner}, name, value)
+          select ${owner}, $2::text, count(*) from given group by ${owner} order by ${owner}
+          on conflict (${owner}, name) do update set value = ${counters}.value + excluded.value returning ${owner}, value),
+        inserted as (insert into ${table} (${[...columns, column].join(', ')})
+          select ${[...columns.map((each) => `given.${each}`), `raised.value + given.${column}`].join(', ')}
+          from given join raised on raised.${owner} = given.${owner} order by given.${owner}, given.${column})
+        select ${owner}, value from raised`;
+      const values = [JSON.stringify(numbered), name];
+      const running = client.query<[number, number]>({ name: nameOf(names, text), text, values, rowMode: 'array' });
+      running.catch(() => undefined);
+      sent.push(running);
+      const lasts = running.then(({ rows: raised }) => new Map(raised));
+      lasts.catch(() => undefined);
+      return lasts;
     },
     insertMissing(table, rows) {
       if (rows.length === 0) return;

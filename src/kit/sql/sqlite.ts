@@ -358,7 +358,15 @@ function sqliteSession(connection: SqliteConnection): Session {
       );
       return keys.flatMap((row) => statement.all(...key.map((column) => row[column]!)) as unknown as Values[]);
     },
-    reserve(table, count) {
+    read(table, columns, keys) {
+      if (keys.length === 0) return [];
+      const key = Object.entries(keys[0]!);
+      const where = key.map(([column, value]) => (value === null ? `${column} is null` : `${column} = ?`)).join(' and ');
+      const given = key.filter(([, value]) => value !== null).map(([column]) => column);
+      const statement = connection.valuesStatement(`select ${columns.join(', ')} from ${table} where ${where}`);
+      return keys.flatMap((row) => statement.all(...given.map((column) => row[column]!)) as unknown as Values[]);
+    },
+    reserve(table, _column, count) {
       if (count === 0) return [];
       // Where SQLite itself keeps the highest number that an `autoincrement` ever had.
       const found = connection.valuesStatement('select seq from sqlite_sequence where name = ?').get(table) as unknown as
@@ -373,6 +381,26 @@ function sqliteSession(connection: SqliteConnection): Session {
       if (rows.length === 0) return;
       const columns = Object.keys(rows[0]!);
       return each(insertInto(table, columns), rows, columns);
+    },
+    insertNumbered(table, rows, { column, owner, counters, name }) {
+      const last = new Map<number, number>();
+      if (rows.length === 0) return last;
+      const found = connection.valuesStatement(`select value from ${counters} where ${owner} = ? and name = ?`);
+      const numbered = rows.map((row) => {
+        const of = row[owner] as number;
+        const before = last.get(of) ?? (found.get(of, name) as unknown as [number] | undefined)?.[0] ?? 0;
+        last.set(of, before + 1);
+        return { ...row, [column]: before + 1 };
+      });
+      const raised = [...last].map(([of, value]) => ({ [owner]: of, name, value }));
+      const columns = Object.keys(numbered[0]!);
+      const inserted = each(insertInto(table, columns), numbered, columns);
+      const raise = () => {
+        const sql = `${insertInto(counters, [owner, 'name', 'value'])} on conflict (${owner}, name) do update set value = excluded.value`;
+        for (const row of raised) connection.run(sql, [row[owner], row.name, row.value]);
+        return last;
+      };
+      return inserted instanceof Promise ? inserted.then(raise) : raise();
     },
     insertMissing(table, rows) {
       if (rows.length === 0) return;

@@ -5,7 +5,16 @@ import fc from 'fast-check';
 import { type Status, statuses } from '../../../src/handoff/model/common.ts';
 import { createExample } from '../../../src/handoff/model/examples.ts';
 import type { Hitl, Packet, PatchRequest } from '../../../src/handoff/model/packet.ts';
-import { type Command, chained, type Decision, decide, dueAt, entityTag, life, newPacket } from '../../../src/handoff/rules/packet.ts';
+import {
+  type Command,
+  chained,
+  type Decision,
+  decide,
+  dueAt,
+  entityTag,
+  newPacket,
+  transitions,
+} from '../../../src/handoff/rules/packet.ts';
 import { ServiceError } from '../../../src/kit/errors.ts';
 
 const began = new Date('2026-03-01T09:30:00.000Z');
@@ -70,7 +79,7 @@ function assertUnchanged(decision: Decision, packet: Packet): void {
 type Outcome = { to: Status; type: string; event: string } | 'nothing' | { refused: string; field?: string };
 
 const entering = (to: Status): Outcome => ({ to, type: `packet.${to}`, event: to });
-const byLife = (status: Status, verb: string): Status | undefined => (life[status] as Record<string, Status>)[verb];
+const byLife = (status: Status, verb: string): Status | undefined => (transitions[status] as Record<string, Status>)[verb];
 const verbs = { in_progress: 'start', awaiting_human: 'ask', completed: 'complete', failed: 'fail', expired: 'expire' } as const;
 
 interface Row {
@@ -118,6 +127,8 @@ const table: Record<Command['kind'], readonly Row[]> = {
       outcome: (status) => (status === 'expired' ? { refused: 'CONFLICT' } : entering('expired')),
     },
   ],
+  // It leads to no status; a test of its own is below.
+  remove: [],
   patch: [
     ...statuses.map((wanted) => ({
       name: `PATCH to ${wanted}`,
@@ -174,6 +185,19 @@ describe('every status against every command', () => {
         });
       }
     }
+  }
+});
+
+test('removing a packet for good is possible in every status and emits packet.deleted alone', () => {
+  for (const status of statuses) {
+    const packet = packetIn(status);
+    const event = { event_type: 'deleted', type: 'packet.deleted', actor: 'key:k', details: {} };
+    assert.deepEqual(decide(packet, { kind: 'remove', actor: 'key:k' }, now), {
+      packet,
+      events: [event],
+      searchable: false,
+      isRemoved: true,
+    });
   }
 });
 
@@ -564,7 +588,7 @@ test('whatever is done in whatever order, the packet moves only along the table 
     ),
     { maxLength: 30 },
   );
-  const leads = (from: Status): Status[] => [from, 'expired', ...(Object.values(life[from]) as Status[])];
+  const leads = (from: Status): Status[] => [from, 'expired', ...(Object.values(transitions[from]) as Status[])];
   fc.assert(
     fc.property(commands, (list) => {
       let packet = packetIn('created');

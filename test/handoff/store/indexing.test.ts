@@ -38,10 +38,10 @@ async function queuedPackets(t: TestContext, testStore: TestStore, count: number
       .execute(),
   );
   await store.of(tenant).commit({
-    work(desk) {
+    work({ packets }) {
       for (let number = 1; number <= count; number += 1) {
         const request: CreateRequest = { metadata: { source_agent: agent, target_agent: agent }, context: { summary: summary(number) } };
-        desk.insert(newPacket(request, { id: packetId(number), now, agentId: undefined }).packet);
+        packets.insert(newPacket(request, { id: packetId(number), now, agentId: undefined }).packet);
       }
     },
   });

@@ -6,7 +6,7 @@ import pg from 'pg';
 import { ServiceError } from '../../../src/kit/errors.ts';
 import { openDatabase } from '../../../src/kit/sql/database.ts';
 import type { Database, Session } from '../../../src/kit/sql/dialect.ts';
-import { createGroups, type Outcome } from '../../../src/kit/sql/groups.ts';
+import { type CarriedOut, createGroups } from '../../../src/kit/sql/groups.ts';
 import { stores, type TestStore } from '../../support/stores.ts';
 
 interface Tables {
@@ -41,7 +41,7 @@ async function open(t: TestContext, store: TestStore): Promise<Bench> {
   const transactions: Unit[][] = [];
   const bench = { url, database, transactions, meanwhile: undefined as Bench['meanwhile'] };
 
-  async function carryOut(session: Session, units: readonly Unit[]): Promise<Outcome<unknown>[]> {
+  async function carryOut(session: Session, units: readonly Unit[]): Promise<CarriedOut> {
     transactions.push([...units]);
     await session.find(
       'notes',
@@ -57,7 +57,9 @@ async function open(t: TestContext, store: TestStore): Promise<Bench> {
       'notes',
       written.map(({ id, text = '' }) => ({ id, text })),
     );
-    return units.map((unit) => (unit.refused ? { error: new ServiceError('CONFLICT', `no ${unit.id}`) } : { result: unit.id }));
+    return {
+      outcomes: units.map((unit) => (unit.refused ? { error: new ServiceError('CONFLICT', `no ${unit.id}`) } : { result: unit.id })),
+    };
   }
 
   const { submit, waiting } = createGroups(database, carryOut);
@@ -154,7 +156,7 @@ for (const store of stores) {
               ['synchronous'],
               [1, 2].map((synchronous) => ({ synchronous })),
             );
-        return [{ result: found![0] }];
+        return { outcomes: [{ result: found![0] }] };
       });
       assert.equal(await submit(1), isPostgres ? 'on' : 2);
     });

@@ -1,0 +1,149 @@
+import type { Row } from '../../../kit/sql/dialect.ts';
+import type { Tenant } from '../../model/access.ts';
+import type { Tier } from '../../model/common.ts';
+import type { EventTransaction } from './events.ts';
+import type { Group, Kind } from './transaction.ts';
+
+/** Tenants and keys that a unit needs. */
+export interface AccessNeeds {
+  /** The id of a tenant to lock; its keys are read under the lock. */
+  readonly tenantId?: string;
+  /** The id of a key to lock. */
+  readonly keyId?: string;
+  /** Whether it makes a tenant, which needs a number. */
+  readonly newTenant?: boolean;
+}
+
+/** A key to be stored. */
+export interface KeyToStore {
+  id: string;
+  tenant_id: string;
+  name: string;
+  tier: Tier;
+  admin: boolean;
+  prefix: string;
+  hash: string;
+  created_at: string;
+}
+
+/** A key that is stored and not revoked. */
+export interface StoredKey {
+  readonly id: string;
+  readonly tenant_id: string;
+  readonly name: string;
+}
+
+/** A tenant that is not deleted, and its number. */
+export interface StoredTenant {
+  readonly number: number;
+  readonly tenant: Tenant;
+}
+
+const tenantColumns = ['id', 'name', 'tier', 'handoffs_per_day', 'max_api_keys', 'created_at', 'updated_at', 'deleted_at'] as const;
+const keyColumns = ['id', 'tenant_id', 'name'] as const;
+
+/** Tenants and keys as the units of a group find and change them. Theirs is no one tenant: an admin works on any. */
+export class AccessTransaction {
+  readonly tenants = new Map<string, StoredTenant>();
+  readonly keys = new Map<string, StoredKey>();
+  readonly numbers: number[] = [];
+  readonly addedTenants: Row[] = [];
+  readonly changedTenants = new Map<string, Row>();
+  readonly addedKeys: Row[] = [];
+  readonly revokedKeys: Row[] = [];
+  readonly #group: Group;
+
+  constructor(group: Group) {
+    this.#group = group;
+  }
+
+  /** The tenant that the unit names; undefined when it is unknown or deleted. */
+  tenant(id: string): StoredTenant | undefined {
+    return this.tenants.get(id);
+  }
+
+  /** The key that the unit names; undefined when it is unknown or revoked. */
+  key(id: string): StoredKey | undefined {
+    return this.keys.get(id);
+  }
+
+  /** The keys of the tenant that the unit names. */
+  keysOf(tenantId: string): StoredKey[] {
+    return [...this.keys.values()].filter(({ tenant_id }) => tenant_id === tenantId);
+  }
+
+  /** The trail of a tenant that is not the unit's own: for an admin, who is told of where it happened. */
+  trailOf(number: number): EventTransaction {
+    return this.#group.of(number).events;
+  }
+
+  /** Adds a tenant; gives its number. */
+  addTenant(tenant: Tenant): number {
+    const number = this.numbers[this.addedTenants.length]!;
+    this.#group.journal.push(this.addedTenants, { number, ...tenant });
+    return number;
+  }
+
+  saveTenant(tenant: Tenant): void {
+    const { number } = this.tenants.get(tenant.id)!;
+    this.#group.journal.set(this.changedTenants, tenant.id, { ...tenant });
+    if (tenant.deleted_at === null) this.#group.journal.set(this.tenants, tenant.id, { number, tenant });
+    else this.#group.journal.delete(this.tenants, tenant.id);
+  }
+
+  addKey(key: KeyToStore): void {
+    this.#group.journal.push(this.addedKeys, { ...key, admin: key.admin ? 1 : 0, revoked_at: null });
+    this.#group.journal.set(this.keys, key.id, key);
+  }
+
+  revokeKey(id: string, now: Date): void {
+    this.#group.journal.push(this.revokedKeys, { id, revoked_at: now.toISOString() });
+    this.#group.journal.delete(this.keys, id);
+  }
+}
+
+/** Tenants and their keys. What changes one tells every instance to forget the keys it knows. */
+export const access: Kind = {
+  async find(session, group) {
+    const needs = group.units.flatMap(({ unit }) => unit.access ?? []);
+    if (needs.length === 0) return;
+    const own = group.access;
+    const tenantIds = [...new Set(needs.flatMap(({ tenantId }) => tenantId ?? []))];
+    const keyIds = [...new Set(needs.flatMap(({ keyId }) => keyId ?? []))];
+    const count = needs.filter(({ newTenant }) => newTenant).length;
+    const tenants = await session.find(
+      'tenants',
+      ['number', ...tenantColumns],
+      tenantIds.map((id) => ({ id })),
+    );
+    const [named, theirs, numbers] = await Promise.all([
+      session.find(
+        'api_keys',
+        [...keyColumns, 'revoked_at'],
+        keyIds.map((id) => ({ id })),
+      ),
+      session.read(
+        'api_keys',
+        [...keyColumns, 'revoked_at'],
+        tenantIds.map((tenant_id) => ({ tenant_id, revoked_at: null })),
+      ),
+      session.reserve('tenants', 'number', count),
+    ]);
+    for (const [number, ...values] of tenants) {
+      const tenant = Object.fromEntries(tenantColumns.map((column, index) => [column, values[index]])) as unknown as Tenant;
+      if (tenant.deleted_at === null) own.tenants.set(tenant.id, { number: number as number, tenant });
+    }
+    for (const [id, tenant_id, name, revoked_at] of [...named, ...theirs] as string[][])
+      if (revoked_at === null) own.keys.set(id!, { id: id!, tenant_id: tenant_id!, name: name! });
+    own.numbers.push(...numbers);
+  },
+
+  async flush(session, { access: own }) {
+    await session.insert('tenants', own.addedTenants);
+    await session.update('tenants', ['id'], [...own.changedTenants.values()]);
+    await session.insert('api_keys', own.addedKeys);
+    await session.update('api_keys', ['id'], own.revokedKeys);
+    const forgets = own.changedTenants.size + own.revokedKeys.length > 0;
+    if (forgets) await session.add('versions', ['name'], 'value', [{ name: 'access', value: 1 }]);
+  },
+};

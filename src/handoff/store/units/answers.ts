@@ -1,0 +1,99 @@
+import { conflict } from '../../../kit/errors.ts';
+import type { Row } from '../../../kit/sql/dialect.ts';
+import type { Journal } from './journal.ts';
+import type { Kind } from './transaction.ts';
+
+/** A request's idempotency key, and what tells the request from another. */
+export interface Idempotency {
+  readonly key: string;
+  readonly fingerprint: string;
+}
+
+/** The answer that a request with an idempotency key got. */
+export interface Remembered {
+  /** Method, path and body of that request. */
+  readonly fingerprint: string;
+  readonly status: number;
+  /** Null where the answer must not be repeated (a key in clear). */
+  readonly body: string | null;
+  readonly etag: string | null;
+}
+
+/** A tenant's answers under idempotency keys: those that units named, and new ones. */
+export class AnswerTransaction {
+  readonly tenant: number;
+  readonly found = new Map<string, Remembered>();
+  readonly fresh = new Map<string, Remembered & Row>();
+  /** Which packets are in the new answers. */
+  readonly packets: Row[] = [];
+  readonly #journal: Journal;
+
+  constructor(tenant: number, journal: Journal) {
+    this.tenant = tenant;
+    this.#journal = journal;
+  }
+
+  /**
+   * The answer to a request whose idempotency key was used before; undefined when it was not, or there is none.
+   * @throws ServiceError 409 when it was another request, or its answer may not be shown twice
+   */
+  repeated(idempotency: Idempotency | undefined): (Remembered & { body: string }) | undefined {
+    if (idempotency === undefined) return undefined;
+    const remembered = this.fresh.get(idempotency.key) ?? this.found.get(idempotency.key);
+    if (remembered === undefined) return undefined;
+    if (remembered.fingerprint !== idempotency.fingerprint)
+      throw conflict('This Idempotency-Key was used for another request; use a new key.');
+    const { body } = remembered;
+    if (body === null) throw conflict('This request was carried out already, and its answer is not kept.');
+    return { ...remembered, body };
+  }
+
+  /** Keeps the answer of a request. When one of the packets in it is removed for good, the answer goes too. */
+  remember(
+    { key, fingerprint }: Idempotency,
+    { status, body, etag }: Omit<Remembered, 'fingerprint'>,
+    now: Date,
+    packetIds: readonly string[] = [],
+  ): void {
+    const { tenant } = this;
+    this.#journal.set(this.fresh, key, { tenant, key, fingerprint, status, body, etag, created_at: now.toISOString() });
+    for (const packet_id of packetIds) this.#journal.push(this.packets, { tenant, packet_id, key });
+  }
+}
+
+/** Answers that are repeated to who asks again under the same idempotency key. */
+export const answers: Kind = {
+  async find(session, group) {
+    const wanted = group.wanted(({ idempotencyKey }) => (idempotencyKey === undefined ? undefined : [idempotencyKey]));
+    if (wanted.length === 0) return;
+    const rows = await session.find(
+      'idempotency',
+      ['tenant', 'key', 'fingerprint', 'status', 'body', 'etag'],
+      wanted.map(([tenant, key]) => ({ tenant, key })),
+    );
+    for (const [tenant, key, fingerprint, status, body, etag] of rows as [number, string, string, number, string | null, string | null][])
+      group.of(tenant).answers.found.set(key, { fingerprint, status, body, etag });
+  },
+
+  async erase(session, _group, removed) {
+    const keys = removed.map(({ tenant, stored }) => ({ tenant, packet_id: stored.packet.id }));
+    const kept = await session.find('idempotency_packets', ['tenant', 'key'], keys);
+    await session.update(
+      'idempotency',
+      ['tenant', 'key'],
+      kept.map(([tenant, key]) => ({ tenant: tenant!, key: key!, body: null })),
+    );
+    await session.remove('idempotency_packets', keys);
+  },
+
+  async flush(session, group) {
+    await session.insert(
+      'idempotency',
+      group.each(({ answers: { fresh } }) => [...fresh.values()]),
+    );
+    await session.insert(
+      'idempotency_packets',
+      group.each(({ answers: { packets } }) => packets),
+    );
+  },
+};

@@ -1,0 +1,50 @@
+import type { Journal } from './journal.ts';
+import type { Kind } from './transaction.ts';
+
+/** A tenant's counters: those that units named, and what units add to any. */
+export class CounterTransaction {
+  readonly tenant: number;
+  readonly found = new Map<string, number>();
+  readonly added = new Map<string, number>();
+  readonly #journal: Journal;
+
+  constructor(tenant: number, journal: Journal) {
+    this.tenant = tenant;
+    this.#journal = journal;
+  }
+
+  /** The value of a counter that the unit named, with what was added in this group. */
+  value(name: string): number {
+    return (this.found.get(name) ?? 0) + (this.added.get(name) ?? 0);
+  }
+
+  add(name: string, by: number): void {
+    this.#journal.set(this.added, name, (this.added.get(name) ?? 0) + by);
+  }
+}
+
+/** Counts that lists and caps use, kept in the transaction of what they count. */
+export const counters: Kind = {
+  async find(session, group) {
+    const wanted = group.wanted((unit) => unit.counters);
+    if (wanted.length === 0) return;
+    const keys = wanted.map(([tenant, name]) => ({ tenant, name }));
+    // A row that is not there can't be locked; made first, it can.
+    await session.insertMissing(
+      'counters',
+      keys.map((key) => ({ ...key, value: 0 })),
+    );
+    const rows = (await session.find('counters', ['tenant', 'name', 'value'], keys)) as [number, string, number][];
+    for (const [tenant, name, value] of rows) group.of(tenant).counters.found.set(name, value);
+  },
+
+  flush(session, group) {
+    const changed = group.each(({ tenant, counters: { added } }) => [...added].map(([name, value]) => ({ tenant, name, value })));
+    return session.add(
+      'counters',
+      ['tenant', 'name'],
+      'value',
+      changed.filter(({ value }) => value !== 0),
+    );
+  },
+};

@@ -1,0 +1,170 @@
+import type { NewId } from '../../../kit/id.ts';
+import type { Row } from '../../../kit/sql/dialect.ts';
+import type { AnyPacket, PacketEvent } from '../../rules/packet.ts';
+import { column } from './column.ts';
+import type { CounterTransaction } from './counters.ts';
+import type { Journal } from './journal.ts';
+import type { PacketTransaction } from './packets.ts';
+import type { Group, Kind } from './transaction.ts';
+
+/** An entry of the audit log that is not about a packet. */
+export interface AuditNote {
+  readonly event_type: string;
+  readonly resource: 'api_key' | 'tenant' | 'webhook';
+  readonly actor: string;
+  readonly details: Record<string, unknown>;
+}
+
+/** When something happened, and by which key; null: by the service itself. */
+export interface Circumstances {
+  readonly now: Date;
+  readonly keyId: string | null;
+}
+
+/** An event as streams tell it. What a stream sends is `payload`, byte for byte. */
+export interface StreamEvent {
+  /** The event's id, a UUID; a webhook's `webhook-id` is the same. */
+  readonly id: string;
+  /** The event's place among the tenant's: they rise in the order of commits, and never fall. */
+  readonly position: number;
+  /** For example `packet.created`. */
+  readonly type: string;
+  readonly packet_id: string;
+  /** The packet's status after the event; null once it is removed. */
+  readonly status: string | null;
+  readonly source_agent: string;
+  readonly target_agent: string;
+  /** Who has claimed the packet. */
+  readonly claimant: string | null;
+  /** The envelope `{type, packet_id, data, timestamp}` as JSON text; `data` is the packet as lists show it. */
+  readonly payload: string;
+  readonly timestamp: string;
+}
+
+/** What a group appended to one tenant's trail: every position from the first to the last, of which streams tell some. */
+export interface CommittedEvents {
+  /** The tenant's number. */
+  readonly tenant: number;
+  readonly first: number;
+  readonly last: number;
+  readonly events: readonly StreamEvent[];
+}
+
+/** An event that is not numbered yet. */
+type Draft = Row & { packet_id: string | null; type: string | null };
+
+/** The counter that holds a tenant's last position. */
+export const positionCounter = 'position';
+
+/** The counter that holds the highest position whose stream event was too old and is removed. */
+export const removedCounter = 'removed';
+
+/** A tenant's trail, as units append to it. */
+export class EventTransaction {
+  readonly tenant: number;
+  appended: Draft[] = [];
+  readonly #journal: Journal;
+  readonly #newId: NewId;
+  readonly #packets: PacketTransaction;
+  readonly #counters: CounterTransaction;
+
+  constructor(tenant: number, journal: Journal, newId: NewId, packets: PacketTransaction, counters: CounterTransaction) {
+    this.tenant = tenant;
+    this.#journal = journal;
+    this.#newId = newId;
+    this.#packets = packets;
+    this.#counters = counters;
+  }
+
+  /** Appends what happened to a packet, which is saved, inserted or removed already. */
+  append(packet: AnyPacket, events: readonly PacketEvent[], at: Circumstances): void {
+    for (const { event_type, type, actor, details } of events) {
+      const entry = this.#entry({ event_type, resource: 'packet', actor, details }, at);
+      this.#push({ ...entry, packet_id: packet.id, ...this.#told(packet, type, entry.timestamp) });
+    }
+  }
+
+  /** Appends what happened to something else. */
+  note(note: AuditNote, at: Circumstances): void {
+    this.#push({ ...this.#entry(note, at), packet_id: null, ...untold });
+  }
+
+  #push(draft: Draft): void {
+    this.#journal.push(this.appended, draft);
+    this.#counters.add('events', 1);
+  }
+
+  #entry({ event_type, resource, actor, details }: Omit<AuditNote, 'resource'> & { resource: string }, { now, keyId }: Circumstances) {
+    return {
+      id: this.#newId(now),
+      tenant: this.tenant,
+      event_type,
+      actor: column(actor),
+      key_id: keyId,
+      resource,
+      details: JSON.stringify(details),
+      timestamp: now.toISOString(),
+    };
+  }
+
+  /** What streams tell of an event of this type. */
+  #told(packet: AnyPacket, type: string | null, timestamp: string) {
+    if (type === null) return untold;
+    const { id, status, metadata, claimed_by } = packet;
+    const isRemoved = type === 'packet.deleted';
+    const data = isRemoved ? 'null' : this.#packets.summary(id);
+    return {
+      type,
+      status: isRemoved ? null : status,
+      source_agent: column(metadata.source_agent.id),
+      target_agent: column(metadata.target_agent.id),
+      claimant: claimed_by === null ? null : column(claimed_by.agent_id),
+      payload: `{"type":"${type}","packet_id":"${id}","data":${data},"timestamp":"${timestamp}"}`,
+    };
+  }
+}
+
+/** What stands in the columns of an event that no stream tells. */
+const untold = { type: null, status: null, source_agent: null, target_agent: null, claimant: null, payload: null };
+
+/** The trail: the history of packets, the audit log and what streams tell are the same rows. */
+export const events: Kind = {
+  async erase(session, group, removed) {
+    const keys = removed.map(({ tenant, stored }) => ({ tenant, packet_id: stored.packet.id }));
+    for (const [tenant] of await session.find('events', ['tenant'], keys)) group.of(tenant as number).counters.add('events', -1);
+    for (const { tenant, stored } of removed) {
+      const { events: trail, counters } = group.of(tenant);
+      const kept = trail.appended.filter(({ packet_id, type }) => packet_id !== stored.packet.id || type === 'packet.deleted');
+      counters.add('events', kept.length - trail.appended.length);
+      trail.appended = kept;
+    }
+    await session.remove('events', keys);
+  },
+
+  flush(session, group) {
+    const numbering = { column: 'position', owner: 'tenant', counters: 'counters', name: positionCounter };
+    // Not awaited: on PostgreSQL the commit travels with it.
+    group.lastPositions = session.insertNumbered(
+      'events',
+      group.each(({ events: { appended } }) => appended),
+      numbering,
+    );
+  },
+};
+
+/** What the group appended, with its positions: for after the commit. */
+export async function committedEvents(group: Group): Promise<CommittedEvents[]> {
+  const lastPositions = await group.lastPositions;
+  return group.each(({ tenant, events: { appended } }) => {
+    if (appended.length === 0) return [];
+    const last = lastPositions.get(tenant)!;
+    const first = last - appended.length + 1;
+    const told = appended.flatMap((draft, index) => (draft.type === null ? [] : [streamEvent(draft, first + index)]));
+    return [{ tenant, first, last, events: told }];
+  });
+}
+
+function streamEvent(draft: Draft, position: number): StreamEvent {
+  const { id, type, packet_id, status, source_agent, target_agent, claimant, payload, timestamp } = draft;
+  return { id, position, type, packet_id, status, source_agent, target_agent, claimant, payload, timestamp } as StreamEvent;
+}

@@ -1,0 +1,113 @@
+import type { Awaitable } from '../../../kit/awaitable.ts';
+import type { NewId } from '../../../kit/id.ts';
+import type { Session } from '../../../kit/sql/dialect.ts';
+import { type AccessNeeds, AccessTransaction } from './access.ts';
+import { AnswerTransaction } from './answers.ts';
+import { CounterTransaction } from './counters.ts';
+import { EventTransaction } from './events.ts';
+import { Journal } from './journal.ts';
+import { PacketTransaction, type StoredPacket } from './packets.ts';
+
+/**
+ * A unit of work: what it must find locked, and what it does with that. Units that wait together share a database
+ * transaction; `work` is synchronous, touches nothing but the transaction it is given, and may be run again.
+ */
+export interface Unit<T> {
+  /** Packets to lock. */
+  readonly packets?: readonly string[];
+  /** Whether the packets are wanted with their content, which is then parsed. */
+  readonly whole?: boolean;
+  /** About how many characters it brings, where they may be many. */
+  readonly size?: number;
+  /** Counters whose value it needs, and so locks. */
+  readonly counters?: readonly string[];
+  readonly idempotencyKey?: string | undefined;
+  /** Tenants and keys to lock. */
+  readonly access?: AccessNeeds;
+  work(transaction: Transaction): T;
+}
+
+/** A unit, and the number of the tenant it works for. */
+export interface TenantUnit {
+  readonly tenant: number;
+  readonly unit: Unit<unknown>;
+}
+
+/** What a unit of work sees of its tenant, and what it wants written: one member for each kind of thing that is stored. */
+export class Transaction {
+  readonly tenant: number;
+  readonly access: AccessTransaction;
+  readonly packets: PacketTransaction;
+  readonly answers: AnswerTransaction;
+  readonly counters: CounterTransaction;
+  readonly events: EventTransaction;
+
+  constructor(tenant: number, group: Group, newId: NewId) {
+    const { journal } = group;
+    this.tenant = tenant;
+    this.access = group.access;
+    this.counters = new CounterTransaction(tenant, journal);
+    this.packets = new PacketTransaction(tenant, journal, this.counters);
+    this.answers = new AnswerTransaction(tenant, journal);
+    this.events = new EventTransaction(tenant, journal, newId, this.packets, this.counters);
+  }
+}
+
+/** The units that share one database transaction, and what is found and written for them, tenant by tenant. */
+export class Group {
+  readonly units: readonly TenantUnit[];
+  readonly journal = new Journal();
+  readonly access: AccessTransaction;
+  /** The last position of each tenant whose trail the group appended to: known once it is committed. */
+  lastPositions: Awaitable<ReadonlyMap<number, number>> = new Map();
+  readonly #tenants = new Map<number, Transaction>();
+  readonly #newId: NewId;
+
+  constructor(units: readonly TenantUnit[], newId: NewId) {
+    this.units = units;
+    this.#newId = newId;
+    this.access = new AccessTransaction(this);
+  }
+
+  of(tenant: number): Transaction {
+    const known = this.#tenants.get(tenant);
+    if (known !== undefined) return known;
+    const fresh = new Transaction(tenant, this, this.#newId);
+    this.#tenants.set(tenant, fresh);
+    return fresh;
+  }
+
+  /** What all tenants of the group have of something. */
+  each<T>(of: (transaction: Transaction) => readonly T[]): T[] {
+    return [...this.#tenants.values()].flatMap(of);
+  }
+
+  /** What the units name of something: each tenant's names, once each, as pairs. */
+  wanted(namesOf: (unit: Unit<unknown>) => readonly string[] | undefined): [tenant: number, name: string][] {
+    const names = new Map<number, Set<string>>();
+    for (const { tenant, unit } of this.units) {
+      for (const name of namesOf(unit) ?? []) {
+        const own = names.get(tenant);
+        if (own === undefined) names.set(tenant, new Set([name]));
+        else own.add(name);
+      }
+    }
+    return [...names].flatMap(([tenant, own]) => [...own].map((name): [number, string] => [tenant, name]));
+  }
+}
+
+/** A packet that a group removes for good, as it is stored. */
+export interface RemovedPacket {
+  readonly tenant: number;
+  readonly stored: StoredPacket;
+}
+
+/** How a group finds, writes and erases one kind of thing. What is sent to the database need not be awaited. */
+export interface Kind {
+  /** Reads what the units name, locked. */
+  find?(session: Session, group: Group): Awaitable<void>;
+  /** Erases what belongs to packets that are removed for good. It comes before everything else that is written. */
+  erase?(session: Session, group: Group, removed: readonly RemovedPacket[]): Awaitable<void>;
+  /** Writes what the units want written. */
+  flush(session: Session, group: Group): Awaitable<void>;
+}

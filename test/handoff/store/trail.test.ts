@@ -1,0 +1,166 @@
+import assert from 'node:assert/strict';
+import { describe, type TestContext, test } from 'node:test';
+
+import type { CreateRequest } from '../../../src/handoff/model/packet.ts';
+import { defaultTenantId } from '../../../src/handoff/service/access.ts';
+import { createPacketService } from '../../../src/handoff/service/packets.ts';
+import { openStore } from '../../../src/handoff/store/store.ts';
+import type { CommittedEvents } from '../../../src/handoff/store/units/events.ts';
+import { createIds } from '../../../src/kit/id.ts';
+import { packetRequest, TestClock } from '../../support/service.ts';
+import { stores, type TestStore } from '../../support/stores.ts';
+
+const tier = { hourlyQuota: 0, handoffsPerDay: Number.POSITIVE_INFINITY, packetBytes: 1_000_000 };
+const limits = { free: tier, pro: tier, business: tier };
+const claimant = { agent_id: 'worker', agent_name: 'Worker', framework: null };
+
+/** Instances that share a store, each with a packet service, and what each was told of its commits. */
+async function openInstances(t: TestContext, testStore: TestStore, count = 1) {
+  const { url, drop } = await testStore.open();
+  t.after(drop);
+  const clock = new TestClock();
+  const newId = createIds();
+  const instances = [];
+  for (let index = 0; index < count; index += 1) {
+    const store = await openStore({ databaseUrl: url, clock: clock.read, newId });
+    t.after(() => store.close());
+    const told: CommittedEvents[] = [];
+    store.onCommit((committed) => told.push(...committed));
+    const packets = createPacketService({ store, clock: clock.read, newId, limits, onCreated: () => undefined });
+    instances.push({ store, packets, told });
+  }
+  const caller = (tenant_number: number) => ({
+    key_id: 'key-1',
+    key_tier: 'business' as const,
+    admin: true,
+    tenant_id: defaultTenantId,
+    tenant_number,
+    tenant_tier: 'business' as const,
+    handoffs_per_day: null,
+  });
+  return { instances, caller, clock };
+}
+
+const request = (summary = 'Work') => packetRequest({ context: { summary } }) as CreateRequest;
+const range = (count: number) => Array.from({ length: count }, (_, index) => index);
+
+for (const testStore of stores) {
+  describe(`The trail as streams tell it, on ${testStore.name}`, () => {
+    test('positions rise by one with each event of a tenant; what was told after the commit is what is read later', async (t) => {
+      const { instances, caller } = await openInstances(t, testStore);
+      const { store, packets, told } = instances[0]!;
+      const [one, two] = [caller(1), caller(2)];
+      const made = await Promise.all(range(6).map((index) => packets.create(index % 2 === 0 ? one : two, request(`Work ${index}`))));
+      const parent = JSON.parse(made[0]!.text);
+      const claimed = await packets.claim(one, parent.id, claimant);
+      await packets.chain(one, parent.id, request('More'));
+
+      const trail = await store.of(1).events.after(0, 100);
+      assert.deepEqual(
+        trail.map(({ position, type }) => [position, type]),
+        [
+          [1, 'packet.created'],
+          [2, 'packet.created'],
+          [3, 'packet.created'],
+          [4, 'packet.claimed'],
+          [5, 'packet.created'],
+          [6, null],
+        ],
+      );
+      assert.deepEqual(
+        (await store.of(1).events.after(3, 1)).map(({ position }) => position),
+        [4],
+      );
+      assert.deepEqual(
+        (await store.positions([1, 2, 3])).toSorted((a, b) => a.tenant - b.tenant).map((row) => ({ ...row })),
+        [
+          { tenant: 1, position: 6 },
+          { tenant: 2, position: 3 },
+        ],
+      );
+      assert.deepEqual(await store.of(1).events.bounds(), { last: 6, removed: 0 });
+
+      const own = told.filter(({ tenant }) => tenant === 1);
+      assert.deepEqual(
+        own.map(({ first, last }) => [first, last]),
+        [
+          [1, 3],
+          [4, 4],
+          [5, 6],
+        ],
+      );
+      assert.deepEqual(
+        own.flatMap(({ events }) => events),
+        trail.filter(({ type }) => type !== null).map((row) => ({ ...row })),
+      );
+      // The packet as lists show it, as it was after the change, to the byte.
+      const { context, decisions: _, actions: __, dependencies: ___, ...rest } = JSON.parse(claimed.packet);
+      const { type, status, source_agent, target_agent, claimant: holder, payload, timestamp } = trail[3]!;
+      const { counts, ...data } = JSON.parse(payload!).data;
+      assert.deepEqual(data, { ...rest, context: { summary: context.summary } });
+      assert.equal(counts.decisions, 1);
+      const page = await store.of(1).packets.page({ filter: { statuses: ['claimed'] }, limit: 1, offset: 0, full: false });
+      assert.equal(payload, `{"type":"packet.claimed","packet_id":"${parent.id}","data":${page.text},"timestamp":"${timestamp}"}`);
+      assert.deepEqual(
+        [type, status, source_agent, target_agent, holder],
+        ['packet.claimed', 'claimed', 'frontline', 'resolver', 'worker'],
+      );
+      assert.deepEqual([trail[0]!.status, trail[0]!.claimant], ['created', null]);
+    });
+
+    test('a unit that is refused leaves no event and takes no position', async (t) => {
+      const { instances, caller } = await openInstances(t, testStore);
+      const { store, packets, told } = instances[0]!;
+      const { id } = JSON.parse((await packets.create(caller(1), request())).text);
+      const answers = await Promise.allSettled(range(3).map(() => packets.claim(caller(1), id, claimant)));
+      assert.deepEqual(answers.map(({ status }) => status).toSorted(), ['fulfilled', 'rejected', 'rejected']);
+      assert.deepEqual(
+        (await store.of(1).events.after(0, 9)).map(({ position }) => position),
+        [1, 2],
+      );
+      assert.deepEqual(
+        told.map(({ first, last }) => [first, last]),
+        [
+          [1, 1],
+          [2, 2],
+        ],
+      );
+    });
+
+    test('the events of a packet that is removed for good leave the trail; packet.deleted stays, with data null', async (t) => {
+      const { instances, caller } = await openInstances(t, testStore);
+      const { store, packets } = instances[0]!;
+      const { id } = JSON.parse((await packets.create(caller(1), request())).text);
+      await packets.create(caller(1), request('Another'));
+      await Promise.all([packets.claim(caller(1), id, claimant), packets.remove(caller(1), id)]);
+      const trail = await store.of(1).events.after(0, 9);
+      assert.deepEqual(
+        trail.map(({ type }) => type),
+        ['packet.created', 'packet.deleted'],
+      );
+      const { position, status, claimant: holder, payload, timestamp } = trail[1]!;
+      assert.deepEqual([position, status, holder], [3, null, 'worker']);
+      assert.equal(payload, `{"type":"packet.deleted","packet_id":"${id}","data":null,"timestamp":"${timestamp}"}`);
+    });
+  });
+}
+
+test('instances on one PostgreSQL append to one trail without a gap or a repeated position', async (t) => {
+  const postgres = stores.find(({ name }) => name === 'PostgreSQL')!;
+  const { instances, caller } = await openInstances(t, postgres, 3);
+  await Promise.all(range(60).map((index) => instances[index % 3]!.packets.create(caller(1), request(`Work ${index}`))));
+  const trail = await instances[0]!.store.of(1).events.after(0, 100);
+  assert.deepEqual(
+    trail.map(({ position }) => position),
+    range(60).map((index) => index + 1),
+  );
+  // Who commits later has the higher positions: each instance's own rise.
+  for (const { told } of instances) {
+    const firsts = told.map(({ first }) => first);
+    assert.deepEqual(
+      firsts,
+      firsts.toSorted((a, b) => a - b),
+    );
+  }
+  assert.equal(instances.flatMap(({ told }) => told.flatMap(({ events }) => events)).length, 60);
+});
