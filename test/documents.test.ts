@@ -71,6 +71,12 @@ function roomName(path: string): string {
   return name !== folder && !folder.includes('/') ? `${folder}/*` : folder;
 }
 
+/** Where an entry leads. From a folder inside the room a path has one more step up; both mean the same place. */
+function placeOf(folder: string, entry: string): string {
+  const place = posix.join(folder, entry);
+  return /^(src\/(kit|handoff|fallback)\/|package\.json)/.test(place) ? place : posix.join(folder, 'inside', entry);
+}
+
 function tableOfLinter(): Record<string, { rooms: string[]; packages: string[] }> {
   return Object.fromEntries(
     doorsOfLinter().map(({ includes, allowed }) => {
@@ -78,8 +84,7 @@ function tableOfLinter(): Record<string, { rooms: string[]; packages: string[] }
       const folder = posix.dirname(includes[0]!);
       const rooms = allowed
         .filter((entry) => entry.startsWith('.'))
-        // From a folder inside the room a path has one more step up; both mean the same place.
-        .map((entry) => roomName(posix.join(folder, entry).replace(/^(?!src\/|package\.json)/, 'src/')))
+        .map((entry) => roomName(placeOf(folder, entry)))
         .filter((name) => !names.includes(name));
       const packages = allowed.filter((entry) => !entry.startsWith('.'));
       return [names.join(', '), { rooms: [...new Set(rooms)].sort(), packages: packages.sort() }];
