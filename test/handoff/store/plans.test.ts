@@ -44,6 +44,8 @@ test('no query of the service walks a growing table', async (t) => {
   const planOf = planner(t);
   const statements = noteStatements(t);
   const service = await startService(t, { databaseUrl });
+  // A migration walks what it changes, once.
+  statements.clear();
   const ok = async (method: string, path: string, body?: unknown, headers = {}) => {
     const { status, text } = await service.call(method, path, { ...(body === undefined ? {} : { body }), headers });
     assert.ok(status < 300, `${method} ${path}: ${text}`);
