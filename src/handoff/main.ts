@@ -31,6 +31,7 @@ export interface World {
 /** A handoff service, wired and not yet listening. */
 export interface Handoff {
   readonly app: FastifyInstance;
+  readonly logger: Logger;
   /** The first admin key, when this start made one: shown once, never again. */
   readonly adminKey: string | undefined;
   /** Starts listening and the jobs; gives the address. */
@@ -84,6 +85,7 @@ export async function createHandoff(settings: Settings, world: World = {}): Prom
 
   return {
     app,
+    logger,
     adminKey,
     async start() {
       await redis?.start();
@@ -92,11 +94,13 @@ export async function createHandoff(settings: Settings, world: World = {}): Prom
       return address;
     },
     async stop() {
+      logger.info('stopping');
       await app.close();
       await Promise.all(loops.map((loop) => loop.stop()));
       metrics.stop();
       await redis?.stop();
       await store.close();
+      logger.info('stopped');
       await new Promise<void>((resolve) => logger.flush(() => resolve()));
     },
     runOnce,

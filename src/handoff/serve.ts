@@ -13,7 +13,7 @@ export interface ServeFlags {
 export async function serveHandoff({ config, ...flags }: ServeFlags, environment: NodeJS.ProcessEnv): Promise<void> {
   await runService('handoff', async () => {
     const service = await createHandoff(readHandoffSettings({ flags, environment, file: config ?? environment.SERVICE_CONFIG }));
-    const { adminKey, start, stop } = service;
-    return { start, stop, notices: adminKey === undefined ? [] : [`admin key (shown only now): ${adminKey}`] };
+    const { adminKey, logger, start, stop } = service;
+    return { logger, start, stop, notices: adminKey === undefined ? [] : [`admin key (shown only now): ${adminKey}`] };
   });
 }

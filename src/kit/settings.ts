@@ -207,3 +207,21 @@ export function originList<const Fallback extends string | undefined>(parts: Row
     throw new Error(`a comma-separated list of origins such as https://app.example.com, or *, not ${JSON.stringify(item)}`);
   });
 }
+
+/** The name of the list that takes the fewest changes of single characters (Levenshtein) to become `text`. */
+export function nearest(text: string, names: readonly string[]): string {
+  return names.reduce((best, name) => (distance(text, name) < distance(text, best) ? name : best));
+}
+
+function distance(from: string, to: string): number {
+  let row = Array.from({ length: to.length + 1 }, (_, index) => index);
+  for (let i = 1; i <= from.length; i += 1) {
+    const next = [i];
+    for (let j = 1; j <= to.length; j += 1) {
+      const changed = row[j - 1]! + (from[i - 1] === to[j - 1] ? 0 : 1);
+      next.push(Math.min(changed, row[j]! + 1, next[j - 1]! + 1));
+    }
+    row = next;
+  }
+  return row.at(-1)!;
+}

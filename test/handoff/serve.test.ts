@@ -164,12 +164,18 @@ describe('service-cli serve', { concurrency: 3 }, () => {
 
   test('writes its log as JSON lines after the first lines, and all of it by its end', { timeout: 60_000 }, async (t) => {
     const { running, address } = await serve(t, newFolder(t), { SERVICE_ADMIN_KEY: adminKey });
+    const started = JSON.parse((await running.lines(2))[1]!);
+    assert.deepEqual([started.msg, started.address, started.pid], ['started', address, running.child.pid]);
     await call(address, 'GET', '/packets', adminKey);
     // A single line is written too, without waiting for others.
-    assert.equal(JSON.parse((await running.lines(2))[1]!).msg, 'request');
+    assert.equal(JSON.parse((await running.lines(3))[2]!).msg, 'request');
     for (let index = 1; index < 20; index += 1) await call(address, 'GET', '/packets', adminKey);
     assert.equal(await stop(running), 0);
     const [, ...log] = running.stdout();
+    assert.deepEqual(
+      log.slice(-2).map((line) => JSON.parse(line).msg),
+      ['stopping', 'stopped'],
+    );
     assert.equal(log.map((line) => JSON.parse(line)).filter(({ msg, status }) => msg === 'request' && status === 200).length, 20);
   });
 
@@ -362,7 +368,7 @@ describe('service-cli serve', { concurrency: 3 }, () => {
     assert.equal((await running.ended).code, 1);
     assert.deepEqual(running.stdout(), []);
     const [problem, shown, ...others] = running.stderr();
-    assert.match(problem!, /^handoff: The port is in use by another program; choose one with --port\./);
+    assert.equal(problem, `handoff: Port ${port} is in use by another program; choose another one with --port.`);
     assert.deepEqual(others, []);
     const [, key] = /^handoff admin key \(shown only now\): (\S+)$/.exec(shown!) ?? assert.fail(shown);
     const { address } = await serve(t, folder);

@@ -17,6 +17,9 @@ export function createProgram(): Command {
         const { runReloading } = await import('./reload.ts');
         return runReloading(['serve', ...Object.entries(flags).flatMap(([name, value]) => [`--${name}`, value])]);
       }
+      const { unknownVariables } = await import('../../variables.ts');
+      const warning = unknownVariables(process.env);
+      if (warning !== undefined) console.error(`warning: ${warning}`);
       const { serveHandoff } = await import('../serve.ts');
       await serveHandoff(flags, process.env);
     });

@@ -1,0 +1,33 @@
+import { Command, InvalidArgumentError } from 'commander';
+
+/** What `npm start --` was given. */
+export interface StartFlags {
+  host?: string;
+  handoffPort?: string;
+  fallbackPort?: string;
+}
+
+/**
+ * Reads the flags of `npm start --`. `--help` is answered and ends the program with 0; a flag that is unknown or can't be
+ * used ends it with 1 and a sentence, which names the nearest known flag.
+ */
+export function readStartFlags(args: readonly string[]): StartFlags {
+  const program = new Command('npm start --')
+    .description(
+      'Starts the services of Baton: the handoff packet service (port 8080) and the fallback chain service (port 8000).\n' +
+        'Settings are read from SERVICE_* variables as well; a flag beats a variable. docs/settings.md lists them.',
+    )
+    .option('--host <address>', 'the address that both listen on')
+    .option('--handoff-port <port>', 'the port of the handoff packet service; 0 picks a free one', portOf)
+    .option('--fallback-port <port>', 'the port of the fallback chain service; 0 picks a free one', portOf)
+    .option('--port <port>', 'the same as --handoff-port', portOf)
+    .allowExcessArguments(false)
+    .parse(args, { from: 'user' });
+  const { port, ...flags } = program.opts<StartFlags & { port?: string }>();
+  return port === undefined ? flags : { handoffPort: port, ...flags };
+}
+
+function portOf(text: string): string {
+  if (!/^\d+$/.test(text) || Number(text) > 65_535) throw new InvalidArgumentError('A port is a whole number from 0 to 65535.');
+  return text;
+}
