@@ -74,7 +74,7 @@ function roomName(path: string): string {
 /** Where an entry leads. From a folder inside the room a path has one more step up; both mean the same place. */
 function placeOf(folder: string, entry: string): string {
   const place = posix.join(folder, entry);
-  return /^(src\/(kit|handoff|fallback)\/|package\.json)/.test(place) ? place : posix.join(folder, 'inside', entry);
+  return /^(src\/((kit|handoff|fallback)\/|variables\.ts)|package\.json)/.test(place) ? place : posix.join(folder, 'inside', entry);
 }
 
 function tableOfLinter(): Record<string, { rooms: string[]; packages: string[] }> {
