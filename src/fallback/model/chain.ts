@@ -38,7 +38,6 @@ export const retryDefaults = {
   backoff: 'exponential',
   max_wait_ms: 10_000,
   respect_retry_after: true,
-  // biome-ignore lint/suspicious/noThenProperty: the field's name on the wire; nobody awaits a rule
   then: 'failover',
 } as const;
 
@@ -143,7 +142,6 @@ export const RuleRequest = Type.Object(
     backoff: optional(backoff),
     max_wait_ms: optional(maxWait),
     respect_retry_after: optional(respectRetryAfter),
-    // biome-ignore lint/suspicious/noThenProperty: the field's name on the wire; nobody awaits a schema
     then: optional(then),
   },
   { ...closed, description: 'What happens on a condition.' },
@@ -161,7 +159,6 @@ export const Rule = Type.Object(
     backoff: orNull(backoff),
     max_wait_ms: orNull(maxWait),
     respect_retry_after: orNull(respectRetryAfter),
-    // biome-ignore lint/suspicious/noThenProperty: the field's name on the wire; nobody awaits a schema
     then: orNull(then),
   },
   { ...closed, description: 'What happens on a condition.' },
@@ -269,7 +266,6 @@ export const definitionExample: ChainDefinition = {
       backoff: null,
       max_wait_ms: null,
       respect_retry_after: null,
-      // biome-ignore lint/suspicious/noThenProperty: the field's name on the wire; nobody awaits a rule
       then: null,
     },
   ],

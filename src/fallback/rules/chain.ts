@@ -56,7 +56,6 @@ function defineRule(request: RuleRequest): Rule {
     backoff: request.backoff ?? retry?.backoff ?? null,
     max_wait_ms: request.max_wait_ms ?? retry?.max_wait_ms ?? null,
     respect_retry_after: request.respect_retry_after ?? retry?.respect_retry_after ?? null,
-    // biome-ignore lint/suspicious/noThenProperty: the field's name on the wire; nobody awaits a rule
     then: request.then ?? retry?.then ?? null,
   };
 }

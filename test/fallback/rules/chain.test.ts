@@ -65,7 +65,6 @@ describe('A chain', () => {
         backoff: 'exponential',
         max_wait_ms: 10_000,
         respect_retry_after: true,
-        // biome-ignore lint/suspicious/noThenProperty: the field's name on the wire; nobody awaits a rule
         then: 'failover',
       },
       {
@@ -77,7 +76,6 @@ describe('A chain', () => {
         backoff: null,
         max_wait_ms: null,
         respect_retry_after: null,
-        // biome-ignore lint/suspicious/noThenProperty: the field's name on the wire; nobody awaits a rule
         then: null,
       },
     ]);

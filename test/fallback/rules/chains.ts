@@ -42,7 +42,6 @@ const ruleArbitrary = (names: readonly string[]) =>
       backoff: fc.constantFrom('constant' as const, 'exponential' as const),
       max_wait_ms: fc.nat({ max: 5000 }),
       respect_retry_after: fc.boolean(),
-      // biome-ignore lint/suspicious/noThenProperty: the field's name on the wire; nobody awaits a rule
       then: fc.constantFrom('failover' as const, 'fail' as const),
     },
     { requiredKeys: ['condition', 'action'] },

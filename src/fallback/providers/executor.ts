@@ -1,0 +1,112 @@
+import type { Condition, Provider } from '../model/chain.ts';
+import type { Attempt } from '../model/test.ts';
+import { type Engine, type Next, next, startAt } from '../rules/engine.ts';
+import { faultAt, type Scene } from '../rules/plan.ts';
+import { seeded } from '../rules/random.ts';
+import type { Done } from '../rules/verdict.ts';
+import type { CallResult, Transport } from './transport.ts';
+
+/** A prompt to be run through a chain. */
+export interface PromptRun {
+  readonly engine: Engine;
+  readonly transport: Transport;
+  readonly scene: Scene;
+  readonly index: number;
+  readonly prompt: string;
+  /** Faults with a probability, waits with jitter and simulated latencies follow from it and the index alone. */
+  readonly seed: number;
+  /** How long the prompt may take end to end; null for no limit. */
+  readonly deadlineMs: number | null;
+  /** Ends the run; the prompt in hand is then thrown away. */
+  readonly signal: AbortSignal;
+}
+
+/**
+ * Runs one prompt through a chain, whatever carries its calls: asks the provider in turn, and has the engine say what
+ * happens after each failure.
+ * @throws the signal's reason when the run is cancelled
+ */
+export async function runPrompt({ engine, transport, scene, index, prompt, seed, deadlineMs, signal }: PromptRun): Promise<Done> {
+  const { providers } = engine.chain;
+  const random = seeded(seed, index);
+  const clock = transport.begin(signal);
+  const position = startAt();
+  const attempts: Attempt[] = [];
+  let nth = 0;
+  for (;;) {
+    const place = position.provider;
+    const provider = providers[place]!;
+    const start = clock.elapsed();
+    const timeoutMs = deadlineMs === null ? provider.timeout_ms : Math.min(provider.timeout_ms, Math.max(deadlineMs - start, 1));
+    const fault = scene.faults.length === 0 ? undefined : faultAt(scene, { provider: place, nth, prompt: index }, random);
+    const calling = clock.call({ provider, prompt, timeoutMs, fault, random });
+    const called = calling instanceof Promise ? await calling : calling;
+    signal.throwIfAborted();
+    const elapsed = clock.elapsed();
+    if (called.condition === null) {
+      attempts.push(attemptOf(provider, called, start, elapsed, undefined));
+      return { scene, end: null, result: promptResult(index, scene, attempts, elapsed, null) };
+    }
+    const step = next(engine, position, called, { random, elapsed_ms: elapsed, deadline_ms: deadlineMs });
+    attempts.push(attemptOf(provider, called, start, elapsed, step));
+    if (step.end !== null) {
+      const error = step.end === 'deadline' ? 'timeout' : called.condition;
+      return { scene, end: step.end, result: promptResult(index, scene, attempts, elapsed, error) };
+    }
+    nth = step.action === 'retry' ? nth + 1 : 0;
+    if (step.wait_ms > 0) {
+      const waiting = clock.wait(step.wait_ms);
+      if (waiting instanceof Promise) await waiting;
+      signal.throwIfAborted();
+    }
+  }
+}
+
+/** Figures to a hundredth of a millisecond; what a real clock says beyond that is noise. */
+const rounded = (ms: number) => Math.round(ms * 100) / 100;
+
+function attemptOf(provider: Provider, called: CallResult, start: number, end: number, step: Next | undefined): Attempt {
+  return {
+    provider: provider.name,
+    model_id: provider.model_id,
+    start_ms: rounded(start),
+    latency_ms: rounded(end - start),
+    status_code: called.status_code,
+    condition: called.condition,
+    action: step?.action ?? null,
+    wait_ms: step?.wait_ms ?? 0,
+    injected: called.injected,
+    rule: step?.rule ?? null,
+    error: called.error,
+    cost_usd: costOf(provider, called),
+  };
+}
+
+/** What a call cost: nothing where it is not charged, null where the price or the tokens are unknown. */
+function costOf({ input_cost_per_1m, output_cost_per_1m }: Provider, { charged, usage }: CallResult): number | null {
+  if (!charged) return 0;
+  if (usage === null || input_cost_per_1m === null || output_cost_per_1m === null) return null;
+  return (usage.input_tokens * input_cost_per_1m + usage.output_tokens * output_cost_per_1m) / 1_000_000;
+}
+
+function promptResult(index: number, scene: Scene, attempts: Attempt[], elapsed: number, error: Condition | null): Done['result'] {
+  const last = attempts.at(-1)!;
+  let retries = 0;
+  let waits = 0;
+  for (const { action, wait_ms } of attempts) {
+    if (action === 'retry') retries += 1;
+    waits += wait_ms;
+  }
+  return {
+    index,
+    scenario: scene.name,
+    success: error === null,
+    served_by: error === null ? last.provider : null,
+    fallback_triggered: last.provider !== attempts[0]!.provider,
+    retries_used: retries,
+    total_wait_ms: waits,
+    latency_ms: rounded(elapsed),
+    error,
+    attempts,
+  };
+}

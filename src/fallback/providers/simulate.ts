@@ -1,0 +1,88 @@
+import type { Condition, Provider } from '../model/chain.ts';
+import type { SceneFault } from '../rules/plan.ts';
+import type { Call, CallResult, PromptClock, Transport } from './transport.ts';
+
+/** What a simulation assumes of an answer where nothing is known. */
+const assumedTokens = 200;
+
+/** What a simulation assumes, in sentences. */
+export const assumptions: readonly string[] = [
+  `An answer takes half to one and a half times 800 ms, or of half its time-out where that is less.`,
+  `An answer costs ${assumedTokens} tokens in and ${assumedTokens} out, less where max_tokens is less; a failed call costs nothing, an unusable answer what a usable one does.`,
+];
+
+/** How long an answer takes in the middle, and a failure that arrives as an answer does. */
+const answerMs = 800;
+const failureMs: Readonly<Record<Condition, number>> = {
+  rate_limit: 60,
+  timeout: 200,
+  server_error: 200,
+  connection_error: 20,
+  auth_error: 60,
+  quota_exceeded: 60,
+  context_length: 80,
+  content_filter: 300,
+  invalid_request: 60,
+  invalid_response: 400,
+};
+
+/** Calls that nobody gets, on a clock that stands still between them. */
+export const simulation: Transport = {
+  mode: 'simulate',
+  begin: () => new VirtualClock(),
+};
+
+class VirtualClock implements PromptClock {
+  #elapsed = 0;
+
+  elapsed(): number {
+    return this.#elapsed;
+  }
+
+  call({ provider, timeoutMs, fault, random }: Call): CallResult {
+    const took =
+      fault === undefined ? spread(Math.min(answerMs, provider.timeout_ms / 2), random()) : faultLatency(fault, timeoutMs, random());
+    if (took > timeoutMs || (fault !== undefined && isSilent(fault))) {
+      this.#elapsed += Math.min(took, timeoutMs);
+      return { ...failed, condition: 'timeout', injected: fault !== undefined, error: 'no answer in time' };
+    }
+    this.#elapsed += took;
+    const condition = fault?.condition ?? null;
+    if (condition === null) return { ...answered, injected: fault !== undefined, usage: assumedUsage(provider) };
+    const { status_code, retry_after_ms } = fault!;
+    const charged = status_code !== null && status_code < 300;
+    return {
+      condition,
+      status_code,
+      retry_after_ms,
+      injected: true,
+      error: 'injected',
+      charged,
+      usage: charged ? assumedUsage(provider) : null,
+    };
+  }
+
+  wait(ms: number): void {
+    this.#elapsed += ms;
+  }
+}
+
+const failed = { status_code: null, retry_after_ms: null, charged: false, usage: null };
+const answered = { condition: null, status_code: 200, retry_after_ms: null, error: null, charged: true };
+
+/** A timeout that nothing of the provider is heard of. */
+const isSilent = ({ condition, status_code, latency_ms }: SceneFault) =>
+  condition === 'timeout' && status_code === null && latency_ms === null;
+
+function faultLatency(fault: SceneFault, timeoutMs: number, random: number): number {
+  if (fault.latency_ms !== null) return fault.latency_ms;
+  if (isSilent(fault)) return timeoutMs;
+  return Math.min(spread(failureMs[fault.condition!], random), timeoutMs);
+}
+
+/** Half to one and a half of a duration, in whole milliseconds, at least one. */
+const spread = (ms: number, random: number) => Math.max(Math.round(ms * (0.5 + random)), 1);
+
+function assumedUsage({ max_tokens }: Provider) {
+  return { input_tokens: assumedTokens, output_tokens: Math.min(max_tokens ?? assumedTokens, assumedTokens) };
+}

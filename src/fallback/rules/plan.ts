@@ -1,0 +1,208 @@
+import { type Fault as RequestFault, ServiceError } from '../../kit/errors.ts';
+import type { ChainDefinition, Condition } from '../model/chain.ts';
+import { defaultPrompts, type Fault, type Preset, type TestRequest } from '../model/test.ts';
+import { isStatusOf, statusesOf, usualStatus } from './conditions.ts';
+import { defaultAction, type Engine } from './engine.ts';
+import type { Random } from './random.ts';
+import { type Case, casesOf, endOf, type Failing, retriesOf, waysToFail } from './reach.ts';
+import { defaulted } from './warnings.ts';
+
+/** A failure of a plan: the provider by its place, and null for what does not narrow it. */
+export interface SceneFault {
+  readonly provider: number;
+  /** Null where only the latency is given. */
+  readonly condition: Condition | null;
+  readonly status_code: number | null;
+  readonly retry_after_ms: number | null;
+  readonly latency_ms: number | null;
+  readonly times: number | null;
+  readonly from: number;
+  readonly to: number;
+  readonly probability: number | null;
+}
+
+/** What one prompt is put through. */
+export interface Scene {
+  readonly name: string;
+  readonly faults: readonly SceneFault[];
+  /** Whether a chain that can be trusted serves the prompt; `either` where the plan is the caller's own. */
+  readonly expects: 'served' | 'lost' | 'either';
+}
+
+/** The scenes of a test, the most telling first; the prompts go through them in turn. */
+export type Plan = readonly Scene[];
+
+/** The preset a test runs; null where its faults are the plan, and in `live`, which has none. */
+export function presetOf({ mode, preset, faults }: TestRequest): Preset | null {
+  if (mode === 'live' || (faults !== null && faults !== undefined)) return null;
+  return preset ?? 'coverage';
+}
+
+/** The plan that a request asks for, or 400 with every fault of it. */
+export function planOf(engine: Engine, request: TestRequest): Plan {
+  const faults = requestFaults(engine.chain, request);
+  if (faults.length > 0) throw new ServiceError('VALIDATION_ERROR', faults[0]!.detail, { field: faults[0]!.field, faults });
+  if (request.faults !== null && request.faults !== undefined) {
+    return [{ name: 'the faults given', faults: request.faults.map((fault) => sceneFault(engine.chain, fault)), expects: 'either' }];
+  }
+  const preset = presetOf(request);
+  return preset === null ? [healthy] : presetPlans[preset](engine);
+}
+
+/** The scene of a prompt. */
+export const sceneOf = (plan: Plan, index: number): Scene => plan[index % plan.length]!;
+
+/** The fault that meets a call, if any: the first of the scene's whose terms all hold. */
+export function faultAt(scene: Scene, call: { provider: number; nth: number; prompt: number }, random: Random): SceneFault | undefined {
+  for (const fault of scene.faults) {
+    if (fault.provider !== call.provider || call.prompt < fault.from || call.prompt > fault.to) continue;
+    if (fault.times !== null && call.nth >= fault.times) continue;
+    if (fault.probability !== null && random() >= fault.probability) continue;
+    return fault;
+  }
+  return undefined;
+}
+
+function requestFaults({ providers }: ChainDefinition, { mode, preset, faults, prompt_count }: TestRequest): RequestFault[] {
+  const found: RequestFault[] = [];
+  const fault = (field: string, detail: string) => found.push({ field, detail: `${field} ${detail}` });
+  const prompts = prompt_count ?? defaultPrompts;
+  if (mode === 'live' && faults !== null && faults !== undefined)
+    fault('faults', 'can not be given in live mode, which makes real calls only; use drill.');
+  if (mode === 'live' && preset !== null && preset !== undefined && preset !== 'healthy')
+    fault('preset', 'can not be given in live mode, which makes real calls only; use drill.');
+  if (faults !== null && faults !== undefined && preset !== null && preset !== undefined)
+    fault('preset', 'can not be given together with faults: either is the plan.');
+  for (const [index, one] of (faults ?? []).entries()) {
+    const at = `faults.${index}`;
+    if (!providers.some(({ name }) => name === one.provider))
+      fault(`${at}.provider`, `names no provider of this chain; its providers are ${providers.map(({ name }) => name).join(', ')}.`);
+    const condition = one.condition ?? null;
+    const status = one.status_code ?? null;
+    if (condition === null && (one.latency_ms ?? null) === null) fault(`${at}.condition`, 'is required where latency_ms is not given.');
+    if (condition === null && status !== null) fault(`${at}.status_code`, 'says nothing without a condition.');
+    if (condition !== null && status !== null && !isStatusOf(condition, status))
+      fault(`${at}.status_code`, `is not a status that ${condition} comes with${statusHint(condition)}.`);
+    const [from, to] = [one.from ?? 0, one.to ?? Number.POSITIVE_INFINITY];
+    if (from > to) fault(`${at}.to`, 'must not be less than from.');
+    if (from >= prompts) fault(`${at}.from`, `is beyond the last prompt, whose index is ${prompts - 1}.`);
+  }
+  return found;
+}
+
+function statusHint(condition: Condition): string {
+  const statuses = statusesOf[condition].filter((status) => status !== null);
+  if (statuses.length === 0) return ', since no answer arrives';
+  return statuses.length > 5 ? '' : `: ${statuses.join(', ')}`;
+}
+
+function sceneFault({ providers }: ChainDefinition, fault: Fault): SceneFault {
+  const condition = fault.condition ?? null;
+  return {
+    provider: providers.findIndex(({ name }) => name === fault.provider),
+    condition,
+    status_code: fault.status_code ?? (condition === null ? null : usualStatus(condition)),
+    retry_after_ms: fault.retry_after_ms ?? null,
+    latency_ms: fault.latency_ms ?? null,
+    times: fault.times ?? null,
+    from: fault.from ?? 0,
+    to: fault.to ?? Number.POSITIVE_INFINITY,
+    probability: fault.probability ?? null,
+  };
+}
+
+const healthy: Scene = { name: 'healthy', faults: [], expects: 'served' };
+
+/** A provider fails in one way: every time, or the first `times`. */
+const failing = (provider: number, { condition, status_code }: Failing, times: number | null = null): SceneFault => ({
+  provider,
+  condition,
+  status_code,
+  retry_after_ms: null,
+  latency_ms: null,
+  times,
+  from: 0,
+  to: Number.POSITIVE_INFINITY,
+  probability: null,
+});
+const usual = (condition: Condition): Failing => ({ condition, status_code: usualStatus(condition) });
+const down = (providers: readonly number[]) => providers.map((provider) => failing(provider, usual('connection_error')));
+const places = (count: number) => Array.from({ length: count }, (_, place) => place);
+
+const presetPlans: Readonly<Record<Preset, (engine: Engine) => Plan>> = {
+  coverage: coveragePlan,
+  healthy: () => [healthy],
+  primary_down: ({ chain }) =>
+    (['connection_error', 'server_error', 'timeout'] as const).map((condition) => ({
+      name: `${chain.providers[0]!.name} is down: ${condition}`,
+      faults: [failing(0, usual(condition))],
+      expects: 'served',
+    })),
+  cascade({ chain: { providers } }) {
+    const counts = places(providers.length - 1).map((place) => providers.length - 1 - place);
+    const scenes = counts.map(
+      (count): Scene => ({
+        name: `the first ${count === 1 ? 'provider is' : `${count} providers are`} down`,
+        faults: down(places(count)),
+        expects: 'served',
+      }),
+    );
+    return scenes.length > 0 ? scenes : [{ name: 'the only provider is down', faults: down([0]), expects: 'served' }];
+  },
+  flap: ({ chain }) => [
+    { name: `${chain.providers[0]!.name} is down for a while`, faults: down([0]), expects: 'served' },
+    { name: `${chain.providers[0]!.name} fails once`, faults: [failing(0, usual('server_error'), 1)], expects: 'served' },
+    { ...healthy, name: `${chain.providers[0]!.name} is up again` },
+  ],
+  blackout: ({ chain: { providers } }) => [{ name: 'every provider is down', faults: down(places(providers.length)), expects: 'lost' }],
+};
+
+/** A plan that exercises every rule that can fire, the defaults, and the last resort. */
+function coveragePlan(engine: Engine): Plan {
+  const { providers } = engine.chain;
+  const ways = waysToFail(engine);
+  const cases = providers.map((_, provider) => casesOf(engine, provider, ways));
+  const roads = roadsTo(engine, cases);
+  const scenes: Scene[] = [];
+  const last = providers.length - 1;
+  if (last > 0 && roads[last] !== undefined)
+    scenes.push({ name: `all but ${providers[last]!.name} down`, faults: roads[last], expects: 'served' });
+  const recovering: Scene[] = [];
+  for (const rule of engine.chain.fallback_rules.keys()) {
+    const provider = cases.findIndex((list, place) => roads[place] !== undefined && list.some((found) => found.rule === rule));
+    const found = cases[provider]?.find((one) => one.rule === rule);
+    if (found === undefined) continue;
+    const name = `${labelOf(found)} at ${providers[provider]!.name}`;
+    const road = roads[provider]!;
+    scenes.push({ name: `${name}, lasting`, faults: [...road, failing(provider, found)], expects: 'served' });
+    const retries = retriesOf(engine, found);
+    if (retries > 0)
+      recovering.push({ name: `${name}, recovering`, faults: [...road, failing(provider, found, retries)], expects: 'served' });
+  }
+  const bare = defaulted(engine.chain, engine).sort(
+    (one, other) => Number(defaultAction(one) === 'fail') - Number(defaultAction(other) === 'fail'),
+  );
+  const unruled = bare
+    .map((condition) => cases[0]!.find((found) => found.condition === condition && found.rule === -1))
+    .find((found) => found !== undefined);
+  if (unruled !== undefined)
+    scenes.push({ name: `${labelOf(unruled)} at ${providers[0]!.name}, without a rule`, faults: [failing(0, unruled)], expects: 'served' });
+  return [...scenes, ...recovering, healthy];
+}
+
+const labelOf = ({ condition, status_code }: Failing) =>
+  status_code === null || status_code === usualStatus(condition) ? condition : `${condition} (${status_code})`;
+
+/** For each provider the failures of those before it that lead a prompt to it, by the fewest retries; undefined where none do. */
+function roadsTo(engine: Engine, cases: readonly (readonly Case[])[]): (SceneFault[] | undefined)[] {
+  const roads: (SceneFault[] | undefined)[] = [[]];
+  for (const [provider, list] of cases.entries()) {
+    const road = roads[provider];
+    const leading = list.filter((found) => endOf(engine, found) === 'failover');
+    // Of equals the way that says least about the request: a provider that is down.
+    const order = (found: Case) => retriesOf(engine, found) * 2 + Number(found.condition !== 'connection_error');
+    const [best] = leading.sort((one, other) => order(one) - order(other));
+    roads.push(road === undefined || best === undefined ? undefined : [...road, failing(provider, best)]);
+  }
+  return roads;
+}

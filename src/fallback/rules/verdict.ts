@@ -1,0 +1,95 @@
+import type { Check, Preset, PromptResult, Verdict } from '../model/test.ts';
+import type { Engine, Next } from './engine.ts';
+import type { Scene } from './plan.ts';
+import { casesOf, unreachable, worstCase } from './reach.ts';
+
+/** A prompt that is done: its result, why it ended if it was lost, and what it was put through. */
+export interface Done {
+  readonly result: PromptResult;
+  readonly end: Next['end'];
+  readonly scene: Scene;
+}
+
+/** What a run is judged by. */
+export interface Judged {
+  readonly engine: Engine;
+  readonly preset: Preset | null;
+  readonly done: readonly Done[];
+  /** How much longer than the bound a prompt may take for each of its attempts: the clock on the wall is not exact. */
+  readonly slackMs: number;
+}
+
+/** Presets that put the first provider out of order, so that somebody else has to answer. */
+const needBackup: ReadonlySet<Preset | null> = new Set(['coverage', 'primary_down', 'cascade']);
+
+/** What a finished run shows, check by check, and the verdict that follows. */
+export function judge(judged: Judged): { verdict: Verdict; checks: Check[] } {
+  const { preset, done, engine } = judged;
+  const lost = done.filter(({ result }) => !result.success);
+  const checks = [
+    check(
+      'all_served',
+      lost.length === 0,
+      lost.length === 0 ? `All ${done.length} prompts were served.` : `${lost.length} of ${done.length} prompts were lost.`,
+    ),
+    ...(lost.length === 0 ? [] : [lossesCheck(lost)]),
+    boundedCheck(judged),
+    ...(preset === 'coverage' ? [rulesCheck(judged)] : []),
+    ...(needBackup.has(preset) && engine.chain.providers.length > 1 ? [backupCheck(judged)] : []),
+  ];
+  const holds = checks.filter(({ advisory, name }) => !advisory && name !== 'all_served').every(({ passed }) => passed);
+  if (!holds) return { verdict: 'fail', checks };
+  if (lost.length > 0) return { verdict: 'safe', checks };
+  return { verdict: checks.every(({ passed }) => passed) ? 'pass' : 'partial', checks };
+}
+
+const check = (name: string, passed: boolean, detail: string, advisory = false): Check => ({ name, passed, advisory, detail });
+
+/** Whether a loss is what the chain is made to do: a rule or default ended it, or the plan left nobody to answer. */
+function isMeant({ end, scene }: Done): boolean {
+  if (end === 'rule') return true;
+  return end === 'exhausted' && scene.expects !== 'served';
+}
+
+function lossesCheck(lost: readonly Done[]): Check {
+  const odd = lost.find((one) => !isMeant(one));
+  if (odd === undefined) return check('losses_as_ruled', true, 'Every prompt was lost as the rules say.');
+  const why = odd.end === 'deadline' ? 'its deadline was over' : 'no provider was left';
+  return check('losses_as_ruled', false, `Prompt ${odd.result.index} (${odd.scene.name}) was lost because ${why}.`);
+}
+
+function boundedCheck({ engine, done, slackMs }: Judged): Check {
+  const { attempts, latency_ms } = worstCase(engine);
+  const beyond = done.find(
+    ({ result }) => result.attempts.length > attempts || result.latency_ms > latency_ms + slackMs * result.attempts.length,
+  );
+  return beyond === undefined
+    ? check('bounded', true, `No prompt took more than ${attempts} attempts and ${latency_ms} ms.`)
+    : check(
+        'bounded',
+        false,
+        `Prompt ${beyond.result.index} took ${beyond.result.attempts.length} attempts and ${beyond.result.latency_ms} ms.`,
+      );
+}
+
+function rulesCheck({ engine, done }: Judged): Check {
+  const out = new Set(unreachable(engine));
+  const alive = new Set(
+    [...engine.chain.providers.keys()]
+      .filter((provider) => !out.has(provider))
+      .flatMap((provider) => casesOf(engine, provider).map(({ rule }) => rule)),
+  );
+  const hit = new Set(done.flatMap(({ result }) => result.attempts.map(({ rule }) => rule)));
+  const missed = [...engine.chain.fallback_rules.keys()].filter((rule) => alive.has(rule) && !hit.has(rule));
+  const detail =
+    missed.length === 0
+      ? 'Every rule that can fire did.'
+      : `${missed.map((rule) => `fallback_rules.${rule}`).join(', ')} never fired; a larger prompt_count reaches more of the plan.`;
+  return check('rules_exercised', missed.length === 0, detail, true);
+}
+
+function backupCheck({ engine, done }: Judged): Check {
+  const first = engine.chain.providers[0]!.name;
+  const served = done.some(({ result }) => result.served_by !== null && result.served_by !== first);
+  return check('backup_served', served, served ? 'A backup served at least one prompt.' : 'No backup served a prompt.', true);
+}

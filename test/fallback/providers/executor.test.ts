@@ -1,0 +1,291 @@
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import fc from 'fast-check';
+
+import { conditions, type RuleRequest } from '../../../src/fallback/model/chain.ts';
+import type { TestRequest } from '../../../src/fallback/model/test.ts';
+import { runPrompt } from '../../../src/fallback/providers/executor.ts';
+import { simulation } from '../../../src/fallback/providers/simulate.ts';
+import type { Transport } from '../../../src/fallback/providers/transport.ts';
+import { statusesOf, usualStatus } from '../../../src/fallback/rules/conditions.ts';
+import { createEngine } from '../../../src/fallback/rules/engine.ts';
+import { planOf, type Scene, sceneOf } from '../../../src/fallback/rules/plan.ts';
+import { worstCase } from '../../../src/fallback/rules/reach.ts';
+import { askedPath, routingOf } from '../../../src/fallback/rules/routing.ts';
+import { chainArbitrary, chainOf } from '../rules/chains.ts';
+
+const signal = new AbortController().signal;
+const nothing: Scene = { name: 'healthy', faults: [], expects: 'served' };
+
+/** The results of a simulated test. */
+async function simulate(chain: ReturnType<typeof chainOf>, request: TestRequest, seed = 1) {
+  const engine = createEngine(chain);
+  const plan = planOf(engine, request);
+  const run = (index: number) =>
+    runPrompt({
+      engine,
+      transport: simulation,
+      scene: sceneOf(plan, index),
+      index,
+      prompt: 'p',
+      seed,
+      deadlineMs: request.deadline_ms ?? null,
+      signal,
+    });
+  return (await Promise.all(Array.from({ length: request.prompt_count ?? 5 }, (_, index) => run(index)))).map(({ result }) => result);
+}
+
+const outcomeArbitrary = fc.constantFrom(...conditions).chain((condition) =>
+  fc.record({
+    condition: fc.constant(condition),
+    status_code: fc.constantFrom(...statusesOf[condition]),
+    retry_after_ms: fc.option(fc.nat({ max: 20_000 })),
+  }),
+);
+
+/** A transport whose calls come out as listed, each as late as it may be; once the list is over it begins anew. */
+function adversary(
+  outcomes: { condition: (typeof conditions)[number]; status_code: number | null; retry_after_ms: number | null }[],
+): Transport {
+  return {
+    mode: 'simulate',
+    begin() {
+      let elapsed = 0;
+      let calls = 0;
+      return {
+        elapsed: () => elapsed,
+        wait(ms) {
+          elapsed += ms;
+        },
+        call({ timeoutMs }) {
+          elapsed += timeoutMs;
+          const outcome = outcomes[calls % outcomes.length]!;
+          calls += 1;
+          return { ...outcome, injected: false, error: null, charged: false, usage: null };
+        },
+      };
+    },
+  };
+}
+
+describe('No prompt exceeds the worst case', () => {
+  test('whatever the providers do, in attempts and in time', async () => {
+    await fc.assert(
+      fc.asyncProperty(
+        chainArbitrary,
+        fc.array(outcomeArbitrary, { minLength: 1, maxLength: 30 }),
+        fc.nat(),
+        async (chain, outcomes, seed) => {
+          const engine = createEngine(chain);
+          const { result } = await runPrompt({
+            engine,
+            transport: adversary(outcomes),
+            scene: nothing,
+            index: 0,
+            prompt: 'p',
+            seed,
+            deadlineMs: null,
+            signal,
+          });
+          const bound = worstCase(engine);
+          assert.ok(result.attempts.length <= bound.attempts, `${result.attempts.length} attempts, at most ${bound.attempts}`);
+          assert.ok(result.latency_ms <= bound.latency_ms, `${result.latency_ms} ms, at most ${bound.latency_ms}`);
+        },
+      ),
+      { numRuns: 500 },
+    );
+  });
+
+  test('and some prompt reaches it in attempts: each rule decides as often as it may, and the last failure leads on', async () => {
+    const rules: RuleRequest[] = [
+      { condition: 'rate_limit', action: 'retry', max_retries: 2, then: 'fail' },
+      { condition: 'timeout', action: 'retry', max_retries: 1 },
+    ];
+    const engine = createEngine(chainOf(2, rules));
+    const rate = { condition: 'rate_limit' as const, status_code: 429, retry_after_ms: 60_000 };
+    const late = { condition: 'timeout' as const, status_code: null, retry_after_ms: null };
+    const transport = adversary([rate, rate, late, late]);
+    const { result } = await runPrompt({ engine, transport, scene: nothing, index: 0, prompt: 'p', seed: 1, deadlineMs: null, signal });
+    assert.deepEqual({ attempts: result.attempts.length }, { attempts: worstCase(engine).attempts });
+  });
+});
+
+describe("Routing's answer is what the executor does", () => {
+  test('for every provider that can be reached, every condition and every status', async () => {
+    await fc.assert(
+      fc.asyncProperty(chainArbitrary, outcomeArbitrary, fc.nat(), fc.nat(), async (chain, { condition, status_code }, at, seed) => {
+        const place = at % chain.providers.length;
+        const engine = createEngine(chain);
+        const { providers } = routingOf(chain);
+        // Those before it fail in a way of which the table says that the chain goes on.
+        const before = providers
+          .slice(0, place)
+          .map(({ decisions }) => decisions.find(({ next_provider }) => next_provider !== null)?.condition);
+        fc.pre(before.every((one) => one !== undefined));
+        const fault = { retry_after_ms: null, latency_ms: null, times: null, from: 0, to: 0, probability: null };
+        const faults = [
+          ...before.map((one, provider) => ({ ...fault, provider, condition: one!, status_code: usualStatus(one!) })),
+          { ...fault, provider: place, condition, status_code },
+        ];
+        const scene: Scene = { name: 'asked', faults, expects: 'either' };
+        const { result } = await runPrompt({ engine, transport: simulation, scene, index: 0, prompt: 'p', seed, deadlineMs: null, signal });
+        const { path, question } = askedPath(engine, place, condition, status_code);
+        const steps = result.attempts.slice(result.attempts.findIndex(({ provider }) => provider === question.provider));
+        assert.deepEqual(
+          steps.map(({ provider, action, rule }) => [provider, action ?? 'serve', rule]),
+          path.map(({ provider, action, rule }) => [provider, action, rule]),
+        );
+        for (const [index, step] of steps.entries()) assert.ok(step.wait_ms <= path[index]!.wait_ms);
+        assert.equal(result.served_by, question.served_by);
+      }),
+      { numRuns: 300 },
+    );
+  });
+
+  test('and so is its table: action, retries and who comes next', async () => {
+    await fc.assert(
+      fc.asyncProperty(chainArbitrary, async (chain) => {
+        const engine = createEngine(chain);
+        for (const { name, decisions } of routingOf(chain).providers) {
+          const place = chain.providers.findIndex((provider) => provider.name === name);
+          for (const { condition, max_retries, next_provider, rule, exceptions } of decisions) {
+            for (const one of [{ status_code: usualStatus(condition), max_retries, next_provider, rule }, ...exceptions]) {
+              const { path, question } = askedPath(engine, place, condition, one.status_code);
+              const own = path.filter(({ provider }) => provider === name);
+              assert.equal(own.length - 1, one.max_retries);
+              assert.equal(question.served_by, one.next_provider);
+              assert.equal(own[0]!.rule, one.rule);
+            }
+          }
+        }
+      }),
+      { numRuns: 100 },
+    );
+  });
+});
+
+describe('A simulation', () => {
+  const rules: RuleRequest[] = [
+    { condition: 'rate_limit', action: 'retry', max_retries: 3 },
+    { condition: 'timeout', action: 'failover' },
+  ];
+
+  test('gives the same prompts for the same seed, and others for another', async () => {
+    const request: TestRequest = { prompt_count: 20, faults: [{ provider: 'a', condition: 'rate_limit', probability: 0.5 }] };
+    const first = await simulate(chainOf(3, rules), request, 7);
+    assert.deepEqual(await simulate(chainOf(3, rules), request, 7), first);
+    assert.notDeepEqual(await simulate(chainOf(3, rules), request, 8), first);
+  });
+
+  test('retries with growing waits, then goes on to the next provider', async () => {
+    const [result] = await simulate(chainOf(2, rules), { prompt_count: 1, faults: [{ provider: 'a', condition: 'rate_limit' }] });
+    assert.deepEqual(
+      result!.attempts.map(({ provider, status_code, condition, action, injected }) => [
+        provider,
+        status_code,
+        condition,
+        action,
+        injected,
+      ]),
+      [
+        ['a', 429, 'rate_limit', 'retry', true],
+        ['a', 429, 'rate_limit', 'retry', true],
+        ['a', 429, 'rate_limit', 'retry', true],
+        ['a', 429, 'rate_limit', 'failover', true],
+        ['b', 200, null, null, false],
+      ],
+    );
+    const waits = result!.attempts.map(({ wait_ms }) => wait_ms);
+    for (const [index, most] of [500, 1000, 2000].entries()) assert.ok(waits[index]! >= most / 2 && waits[index]! <= most, `${waits}`);
+    assert.deepEqual(waits.slice(3), [0, 0]);
+    assert.equal(
+      result!.total_wait_ms,
+      waits.reduce((sum, wait) => sum + wait),
+    );
+    const calls = result!.attempts.reduce((sum, { latency_ms }) => sum + latency_ms, 0);
+    assert.equal(result!.latency_ms, calls + result!.total_wait_ms);
+    assert.equal(result!.retries_used, 3);
+    assert.equal(result!.fallback_triggered, true);
+  });
+
+  test('waits as Retry-After says, up to max_wait_ms, unless the rule does not respect it', async () => {
+    const waitOf = async (retry_after_ms: number, more: Partial<RuleRequest>) => {
+      const chain = chainOf(2, [{ condition: 'rate_limit', action: 'retry', backoff: 'constant', wait_ms: 100, ...more }]);
+      const [result] = await simulate(chain, { prompt_count: 1, faults: [{ provider: 'a', condition: 'rate_limit', retry_after_ms }] });
+      return result!.attempts[0]!.wait_ms;
+    };
+    assert.equal(await waitOf(7000, {}), 7000);
+    assert.equal(await waitOf(60_000, {}), 10_000);
+    assert.equal(await waitOf(50, {}), 100);
+    assert.equal(await waitOf(7000, { respect_retry_after: false }), 100);
+  });
+
+  test('counts the retries of each rule for itself, and anew for each provider', async () => {
+    const both: RuleRequest[] = [
+      { condition: 'rate_limit', action: 'retry', max_retries: 1 },
+      { condition: 'server_error', action: 'retry', max_retries: 1 },
+    ];
+    const faults = ['a', 'b'].flatMap((provider) => [
+      { provider, condition: 'rate_limit' as const, times: 1 },
+      { provider, condition: 'server_error' as const, times: 2 },
+      { provider, condition: 'rate_limit' as const },
+    ]);
+    const [result] = await simulate(chainOf(2, both), { prompt_count: 1, faults });
+    assert.deepEqual(
+      result!.attempts.map(({ provider, condition, action }) => [provider, condition, action]),
+      ['a', 'b'].flatMap((provider) => [
+        [provider, 'rate_limit', 'retry'],
+        [provider, 'server_error', 'retry'],
+        [provider, 'rate_limit', provider === 'a' ? 'failover' : 'fail'],
+      ]),
+    );
+    assert.equal(result!.error, 'rate_limit');
+  });
+
+  test('makes a timeout of a latency beyond the provider’s, and of a silent one exactly its time-out', async () => {
+    const chain = chainOf(2, [], { timeout_ms: 400 });
+    const faults = (more: object) => ({ prompt_count: 1, faults: [{ provider: 'a', ...more }] });
+    for (const [more, condition, latency] of [
+      [{ latency_ms: 401 }, 'timeout', 400],
+      [{ latency_ms: 400 }, null, 400],
+      [{ latency_ms: 5000, condition: 'server_error' }, 'timeout', 400],
+      [{ condition: 'timeout' }, 'timeout', 400],
+    ] as const) {
+      const [result] = await simulate(chain, faults(more));
+      assert.equal(result!.attempts[0]!.condition, condition);
+      assert.equal(result!.attempts[0]!.latency_ms, latency);
+    }
+  });
+
+  test('ends a prompt at its deadline with `timeout`, and does not begin a wait that would outlast it', async () => {
+    const late = await simulate(chainOf(3), { prompt_count: 1, deadline_ms: 50, faults: [{ provider: 'a', condition: 'timeout' }] });
+    assert.deepEqual([late[0]!.success, late[0]!.error, late[0]!.latency_ms, late[0]!.attempts.length], [false, 'timeout', 50, 1]);
+    const waiting = await simulate(chainOf(3, rules), {
+      prompt_count: 1,
+      deadline_ms: 300,
+      faults: [{ provider: 'a', condition: 'rate_limit', retry_after_ms: 5000 }],
+    });
+    assert.deepEqual([waiting[0]!.error, waiting[0]!.attempts.length, waiting[0]!.total_wait_ms], ['timeout', 1, 0]);
+    assert.ok(waiting[0]!.latency_ms < 300);
+  });
+
+  test('knows what a prompt cost where the price is known, and does not guess elsewhere', async () => {
+    const priced = chainOf(2, [], { input_cost_per_1m: 10, output_cost_per_1m: 30, max_tokens: 100 });
+    const [first] = await simulate(priced, { prompt_count: 1, faults: [{ provider: 'a', condition: 'invalid_response' }] });
+    const cost = (200 * 10 + 100 * 30) / 1_000_000;
+    assert.deepEqual(
+      first!.attempts.map(({ cost_usd }) => cost_usd),
+      [cost, cost],
+    );
+    const [second] = await simulate(priced, { prompt_count: 1, faults: [{ provider: 'a', condition: 'rate_limit' }] });
+    assert.deepEqual(
+      second!.attempts.map(({ cost_usd }) => cost_usd),
+      [0, cost],
+    );
+    const [unpriced] = await simulate(chainOf(1), { prompt_count: 1, preset: 'healthy' });
+    assert.deepEqual(
+      unpriced!.attempts.map(({ cost_usd }) => cost_usd),
+      [null],
+    );
+  });
+});

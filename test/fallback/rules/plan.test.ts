@@ -1,0 +1,219 @@
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import fc from 'fast-check';
+
+import type { RuleRequest } from '../../../src/fallback/model/chain.ts';
+import type { PromptResult, TestRequest } from '../../../src/fallback/model/test.ts';
+import { runPrompt } from '../../../src/fallback/providers/executor.ts';
+import { simulation } from '../../../src/fallback/providers/simulate.ts';
+import { createEngine } from '../../../src/fallback/rules/engine.ts';
+import { faultAt, planOf, sceneOf } from '../../../src/fallback/rules/plan.ts';
+import { figuresOf, percentile } from '../../../src/fallback/rules/statistics.ts';
+import { judge } from '../../../src/fallback/rules/verdict.ts';
+import { ServiceError } from '../../../src/kit/errors.ts';
+import { chainArbitrary, chainOf } from './chains.ts';
+
+const rules: RuleRequest[] = [
+  { condition: 'rate_limit', action: 'retry', max_retries: 3 },
+  { condition: 'timeout', action: 'failover' },
+];
+
+/** The names of a plan's scenes. */
+const scenes = (count: number, request: TestRequest, of = rules) =>
+  planOf(createEngine(chainOf(count, of)), request).map(({ name }) => name);
+
+/** A simulated test, judged. */
+async function run(chain: ReturnType<typeof chainOf>, request: TestRequest) {
+  const engine = createEngine(chain);
+  const plan = planOf(engine, request);
+  const { signal } = new AbortController();
+  const done = await Promise.all(
+    Array.from({ length: request.prompt_count ?? plan.length }, (_, index) =>
+      runPrompt({
+        engine,
+        transport: simulation,
+        scene: sceneOf(plan, index),
+        index,
+        prompt: 'p',
+        seed: 3,
+        deadlineMs: request.deadline_ms ?? null,
+        signal,
+      }),
+    ),
+  );
+  const preset = request.faults === undefined ? (request.preset ?? 'coverage') : null;
+  return {
+    ...judge({ engine, preset, done, slackMs: 0 }),
+    figures: figuresOf(
+      chain,
+      done.map(({ result }) => result),
+    ),
+    done,
+  };
+}
+
+describe('A plan', () => {
+  test('covers every rule, the defaults and the last resort, the most telling scenes first', () => {
+    assert.deepEqual(scenes(3, {}), [
+      'all but c down',
+      'rate_limit at a, lasting',
+      'timeout at a, lasting',
+      'server_error at a, without a rule',
+      'rate_limit at a, recovering',
+      'healthy',
+    ]);
+  });
+
+  test('leads past other providers to one that a rule is for, and leaves out what can never fire', () => {
+    const more: RuleRequest[] = [
+      { condition: 'server_error', action: 'fail', providers: ['b'], status_codes: [503] },
+      { condition: 'rate_limit', action: 'fail' },
+    ];
+    assert.deepEqual(
+      scenes(2, {}, [...rules, ...more]).filter((name) => name.includes('lasting')),
+      ['rate_limit at a, lasting', 'timeout at a, lasting', 'server_error (503) at b, lasting'],
+    );
+  });
+
+  test('of a preset is what its name says', () => {
+    assert.deepEqual(scenes(3, { preset: 'healthy' }), ['healthy']);
+    assert.deepEqual(scenes(3, { preset: 'primary_down' }), [
+      'a is down: connection_error',
+      'a is down: server_error',
+      'a is down: timeout',
+    ]);
+    assert.deepEqual(scenes(3, { preset: 'cascade' }), ['the first 2 providers are down', 'the first provider is down']);
+    assert.deepEqual(scenes(3, { preset: 'flap' }), ['a is down for a while', 'a fails once', 'a is up again']);
+    assert.deepEqual(scenes(3, { preset: 'blackout' }), ['every provider is down']);
+    assert.deepEqual(scenes(3, { mode: 'live' }), ['healthy']);
+  });
+
+  test('of faults applies them to the calls and prompts they name', () => {
+    const faults = [
+      { provider: 'a', condition: 'timeout' as const, times: 2, from: 1, to: 3 },
+      { provider: 'a', condition: 'rate_limit' as const, probability: 0.5 },
+    ];
+    const [scene] = planOf(createEngine(chainOf(2)), { faults });
+    const met = (nth: number, prompt: number, drawn: number, provider = 0) =>
+      faultAt(scene!, { provider, nth, prompt }, () => drawn)?.condition;
+    assert.equal(met(0, 1, 0.9), 'timeout');
+    assert.equal(met(1, 3, 0.9), 'timeout');
+    assert.equal(met(2, 1, 0.4), 'rate_limit');
+    assert.equal(met(0, 0, 0.4), 'rate_limit');
+    assert.equal(met(0, 4, 0.5), undefined);
+    assert.equal(met(0, 1, 0, 1), undefined);
+  });
+
+  test('that makes no sense is refused with every fault of it', () => {
+    const request: TestRequest = {
+      preset: 'flap',
+      mode: 'live',
+      prompt_count: 3,
+      faults: [
+        { provider: 'z' },
+        { provider: 'a', condition: 'rate_limit', status_code: 500 },
+        { provider: 'a', latency_ms: 1, status_code: 500, from: 2, to: 1 },
+        { provider: 'a', condition: 'connection_error', status_code: 500, from: 3 },
+      ],
+    };
+    assert.throws(
+      () => planOf(createEngine(chainOf(1)), request),
+      (error: ServiceError) => {
+        assert.deepEqual(
+          error.faults.map(({ field }) => field),
+          [
+            'faults',
+            'preset',
+            'preset',
+            'faults.0.provider',
+            'faults.0.condition',
+            'faults.1.status_code',
+            'faults.2.status_code',
+            'faults.2.to',
+            'faults.3.status_code',
+            'faults.3.from',
+          ],
+        );
+        return error instanceof ServiceError;
+      },
+    );
+  });
+});
+
+describe('A verdict', () => {
+  const verdicts: [string, number, RuleRequest[], TestRequest, string][] = [
+    ['pass: all served, and every rule fired', 3, rules, {}, 'pass'],
+    ['partial: all served, but some rules never fired', 3, rules, { prompt_count: 1 }, 'partial'],
+    ['safe: lost as a rule says', 2, [{ condition: 'rate_limit', action: 'fail' }], {}, 'safe'],
+    ['safe: every provider was down by the plan', 3, rules, { preset: 'blackout', prompt_count: 2 }, 'safe'],
+    ['fail: there is no backup', 1, rules, {}, 'fail'],
+    ['fail: a deadline was over', 2, rules, { prompt_count: 1, deadline_ms: 1 }, 'fail'],
+    ['pass: a healthy run, which proves little', 1, rules, { preset: 'healthy', prompt_count: 2 }, 'pass'],
+    ['safe: the faults given left nobody', 1, rules, { prompt_count: 1, faults: [{ provider: 'a', condition: 'server_error' }] }, 'safe'],
+  ];
+  for (const [name, count, of, request, expected] of verdicts) {
+    test(name, async () => {
+      const { verdict, checks } = await run(chainOf(count, of), request);
+      assert.equal(verdict, expected, JSON.stringify(checks));
+    });
+  }
+
+  test('of the coverage plan says that every rule that can fire did, for any chain', async () => {
+    await fc.assert(
+      fc.asyncProperty(chainArbitrary, async (chain) => {
+        const { checks } = await run(chain, {});
+        assert.deepEqual(
+          checks.filter(({ name, passed }) => !passed && (name === 'rules_exercised' || name === 'bounded')),
+          [],
+        );
+      }),
+      { numRuns: 100 },
+    );
+  });
+});
+
+describe('Figures', () => {
+  test('are those of the prompts', async () => {
+    const { figures, done } = await run(chainOf(2, rules), {
+      prompt_count: 4,
+      faults: [{ provider: 'a', condition: 'rate_limit', from: 0, to: 1 }],
+    });
+    const results = done.map(({ result }) => result);
+    assert.equal(figures.success_count, 4);
+    assert.equal(figures.fallback_count, 2);
+    assert.equal(figures.fallback_rate, 0.5);
+    assert.equal(figures.retry_count, 6);
+    assert.equal(figures.attempts_total, 12);
+    assert.deepEqual(figures.providers, [
+      { name: 'a', attempts: 10, successes: 2, failures: 8, served: 2 },
+      { name: 'b', attempts: 2, successes: 2, failures: 0, served: 2 },
+    ]);
+    assert.deepEqual(figures.rules, [
+      { condition: 'rate_limit', action: 'retry', hits: 8, never_hit: false },
+      { condition: 'timeout', action: 'failover', hits: 0, never_hit: true },
+    ]);
+    const latencies = results.map(({ latency_ms }) => latency_ms).sort((one, other) => one - other);
+    assert.equal(figures.latency_ms!.min, latencies[0]);
+    assert.equal(figures.latency_ms!.p50, latencies[1]);
+    assert.equal(figures.latency_ms!.max, latencies[3]);
+    const added = results.map(({ attempts }) => attempts.at(-1)!.start_ms);
+    assert.equal(figures.added_latency_ms, added.reduce((sum, ms) => sum + ms) / 4);
+    assert.deepEqual(figures.cost_usd, { total: null, wasted: 0 });
+  });
+
+  test('without a prompt are null or nought', () => {
+    const figures = figuresOf(chainOf(1), [] as PromptResult[]);
+    assert.equal(figures.success_rate, null);
+    assert.equal(figures.latency_ms, null);
+    assert.deepEqual(figures.cost_usd, { total: null, wasted: null });
+  });
+
+  test('take percentiles by nearest rank', () => {
+    const hundred = Array.from({ length: 100 }, (_, index) => index + 1);
+    assert.deepEqual(
+      [0.5, 0.9, 0.95, 0.99].map((share) => percentile(hundred, share)),
+      [50, 90, 95, 99],
+    );
+    assert.equal(percentile([7], 0.99), 7);
+  });
+});
