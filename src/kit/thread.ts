@@ -16,15 +16,24 @@ type Reply = { id: number; result: unknown } | { id: number; error: unknown; cod
 /** Another thread that carries out tasks, one at a time, in the order they were asked for. */
 export interface Thread<T extends Tasks> {
   call<Name extends keyof T & string>(task: Name, argument: Parameters<T[Name]>[0]): ReturnType<T[Name]>;
+  /** Ends the thread in the middle of its work, with `reason` for every open call; the next call starts a new one. */
+  interrupt(reason: Error): void;
   stop(): Promise<void>;
+}
+
+/** How a thread runs. */
+export interface ThreadOptions {
+  /** Leaves the processor to the others of the process, where the system can do that by thread (Linux). */
+  patient?: boolean;
+  /** The most its heap may take, in MiB. A thread that needs more ends, and its calls fail with `ERR_WORKER_OUT_OF_MEMORY`. */
+  heapMib?: number;
 }
 
 /**
  * A thread on a module of ours that calls `serveTasks`; `data` is what `threadData` gives there. It starts at the first
- * call and, should it fail, again at the next. It keeps the process alive only while a call is open. One that is `patient`
- * leaves the processor to the others of the process, where the system can do that by thread (Linux).
+ * call and, should it fail, again at the next. It keeps the process alive only while a call is open.
  */
-export function startThread<T extends Tasks>(entry: URL, data: unknown, { patient = false } = {}): Thread<T> {
+export function startThread<T extends Tasks>(entry: URL, data: unknown, { patient = false, heapMib }: ThreadOptions = {}): Thread<T> {
   const open = new Map<number, { resolve(value: unknown): void; reject(error: unknown): void }>();
   let worker: Worker | undefined;
   let lastId = 0;
@@ -32,8 +41,12 @@ export function startThread<T extends Tasks>(entry: URL, data: unknown, { patien
 
   function running(): Worker {
     if (worker !== undefined) return worker;
-    const started = new Worker(entry, { workerData: { data, patient } satisfies Start });
+    const started = new Worker(entry, {
+      workerData: { data, patient } satisfies Start,
+      ...(heapMib === undefined ? {} : { resourceLimits: { maxOldGenerationSizeMb: heapMib } }),
+    });
     started.on('message', (reply: Reply) => {
+      if (worker !== started) return;
       const waiting = open.get(reply.id);
       open.delete(reply.id);
       if (open.size === 0) started.unref();
@@ -41,7 +54,8 @@ export function startThread<T extends Tasks>(entry: URL, data: unknown, { patien
       else waiting?.resolve(reply.result);
     });
     const failAll = (error: Error) => {
-      if (worker === started) worker = undefined;
+      if (worker !== started) return;
+      worker = undefined;
       for (const { reject } of open.values()) reject(error);
       open.clear();
     };
@@ -62,6 +76,13 @@ export function startThread<T extends Tasks>(entry: URL, data: unknown, { patien
         thread.postMessage({ id: lastId, task, argument } satisfies Call);
       });
       return answered as ReturnType<T[typeof task]>;
+    },
+    interrupt(reason) {
+      const ended = worker;
+      worker = undefined;
+      for (const { reject } of open.values()) reject(reason);
+      open.clear();
+      void ended?.terminate();
     },
     async stop() {
       stopped = true;

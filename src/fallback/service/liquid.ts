@@ -1,0 +1,91 @@
+import { type Context, type Emitter, Liquid, type Template } from 'liquidjs';
+
+/** The longest template, in bytes of UTF-8. */
+export const maxTemplateBytes = 64 * 1024;
+/** The longest output of a template, in bytes of UTF-8. */
+export const maxOutputBytes = 1024 * 1024;
+/** How long a template may render, in milliseconds, before the engine ends it with line and column. */
+const renderMs = 1_000;
+/** How much a template may allocate, in the engine's own count of characters and list items. */
+const allocations = 8 * 1024 * 1024;
+
+/** A template's result, or the fault in it with its position (both counted from 1), where there is one. */
+export type Rendered = { output: string } | { fault: string; line: number | null; column: number | null };
+
+/**
+ * Renders a Liquid template over `scope`, which must be plain data. Unknown names and filters are faults. There are no
+ * files: the tags that would read one are unknown. Output, time and allocations are bounded.
+ */
+export function renderTemplate(template: string, scope: Record<string, unknown>): Rendered {
+  const engine = createEngine();
+  try {
+    const output: unknown = engine.parseAndRenderSync(template, scope);
+    return { output: String(output) };
+  } catch (error) {
+    return describe(error);
+  }
+}
+
+function createEngine(): Liquid {
+  const engine = new Liquid({
+    strictVariables: true,
+    strictFilters: true,
+    ownPropertyOnly: true,
+    // Without templates in memory the engine would look for files.
+    templates: {},
+    timezoneOffset: 0,
+    preserveTimezones: true,
+    locale: 'en-US',
+    parseLimit: maxTemplateBytes,
+    renderLimit: renderMs,
+    memoryLimit: allocations,
+  });
+  for (const tag of ['include', 'render', 'layout', 'block']) delete engine.tags[tag];
+  engine.registerFilter('shell', (value: unknown) => `'${text(value).replaceAll("'", "'\\''")}'`);
+  boundOutput(engine);
+  return engine;
+}
+
+/** Every text that a template builds, its output and what `capture` gathers, goes through an emitter that counts. */
+function boundOutput(engine: Liquid): void {
+  const { renderer } = engine;
+  const render = renderer.renderTemplates.bind(renderer);
+  renderer.renderTemplates = (templates: Template[], context: Context, emitter: Emitter = createEmitter()) =>
+    render(templates, context, emitter);
+}
+
+function createEmitter(): Emitter {
+  let bytes = 0;
+  return {
+    buffer: '',
+    write(value: unknown) {
+      const piece = text(value);
+      bytes += Buffer.byteLength(piece);
+      if (bytes > maxOutputBytes) throw new Error(`The output is larger than ${maxOutputBytes} bytes.`);
+      this.buffer += piece;
+    },
+  };
+}
+
+function text(value: unknown): string {
+  if (typeof value === 'string') return value;
+  if (value === null || value === undefined) return '';
+  return Array.isArray(value) ? value.map(text).join('') : String(value);
+}
+
+/** The engine's sentences that need other words for a caller. */
+const sentences: readonly [RegExp, string][] = [
+  [/^template render limit exceeded/, `The template takes longer than ${renderMs} ms.`],
+  [/^memory alloc limit exceeded/, 'The template builds more than it may: too large a range, list or text.'],
+];
+
+function describe(error: unknown): Rendered {
+  if (!(error instanceof Error)) throw error;
+  const { token } = error as { token?: { getPosition?(): [number, number] } };
+  const [line = null, column = null] = token?.getPosition?.() ?? [];
+  // The engine ends its sentence with the position, which travels apart.
+  const said = error.message.replace(/(, file:[^,]*)?, line:\d+, col:\d+$/, '');
+  const [, other] = sentences.find(([pattern]) => pattern.test(said)) ?? [];
+  const sentence = other ?? `${said.charAt(0).toUpperCase()}${said.slice(1)}`;
+  return { fault: /[.!?]$/.test(sentence) ? sentence : `${sentence}.`, line, column };
+}

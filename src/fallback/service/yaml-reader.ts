@@ -1,0 +1,56 @@
+import { isCollection, LineCounter, parseDocument, visit } from 'yaml';
+
+/** The most aliases of a document: each may stand for a large part of it, so that a few lines could grow without end. */
+const maxAliases = 100;
+/** How deep lists and maps may stand within one another. */
+const maxDepth = 50;
+
+/** A document's value as JSON knows it, or the fault in it with its position (both counted from 1), where there is one. */
+export type ReadYaml = { value: unknown } | { fault: string; line: number | null; column: number | null };
+
+/** Reads a YAML 1.2 document, which every JSON text is too, as plain data: no tags of anybody's own, no dates, no binaries. */
+export function readYaml(source: string): ReadYaml {
+  const lines = new LineCounter();
+  const fault = (sentence: string, offset?: number): ReadYaml => {
+    const { line, col } = offset === undefined ? { line: null, col: null } : lines.linePos(offset);
+    return { fault: sentence, line, column: col };
+  };
+  try {
+    const document = parseDocument(source, { lineCounter: lines, prettyErrors: false, schema: 'core' });
+    const [error] = document.errors;
+    if (error !== undefined) return fault(sentenceOf(error), error.pos[0]);
+    const [warning] = document.warnings;
+    if (warning !== undefined) return fault(sentenceOf(warning), warning.pos[0]);
+    let aliases = 0;
+    let refused: ReadYaml | undefined;
+    visit(document, {
+      Alias(_key, node) {
+        aliases += 1;
+        if (aliases <= maxAliases) return undefined;
+        refused = fault(`There are more than ${maxAliases} aliases.`, node.range?.[0]);
+        return visit.BREAK;
+      },
+      Collection(_key, node, path) {
+        if (path.filter(isCollection).length >= maxDepth) {
+          refused = fault(tooDeep, node.range?.[0]);
+          return visit.BREAK;
+        }
+        return undefined;
+      },
+    });
+    if (refused !== undefined) return refused;
+    return { value: JSON.parse(JSON.stringify(document.toJS({ maxAliasCount: maxAliases })) ?? 'null') };
+  } catch (error) {
+    if (error instanceof RangeError) return fault(tooDeep);
+    if (error instanceof ReferenceError) return fault('The aliases stand for more than a document may grow to.');
+    throw error;
+  }
+}
+
+const tooDeep = `Lists and maps stand more than ${maxDepth} deep within one another.`;
+
+function sentenceOf({ code, message }: { code: string; message: string }): string {
+  if (code === 'MULTIPLE_DOCS') return 'There is more than one document.';
+  if (/^Maximum call stack/.test(message)) return tooDeep;
+  return /[.!?]$/.test(message) ? message : `${message}.`;
+}
