@@ -1,0 +1,89 @@
+import type { Provider } from '../../model/chain.ts';
+import { decisionsCode, guardCode, literal, rulesCode } from './code.ts';
+import { type Exporter, type Notes, noteWhatStaysBehind, slug, slugs, type Source } from './target.ts';
+import { baseOf, keyEnv, kinds, noteKind, sentModel, speaksAnthropic } from './wire.ts';
+
+/**
+ * A module for the AI SDK with `ai-fallback`: `chainModel()` gives a language model that asks the providers as the chain
+ * says. Each model is wrapped in the chain's rules; `ai-fallback` goes from one to the next.
+ */
+export const aiSdk: Exporter = (source, notes) => {
+  const { chain } = source;
+  const names = slugs(chain.providers);
+  const entries = chain.providers.map((provider, index) => providerCode(source, provider, index, names[index]!, notes));
+  const anthropic = chain.providers.some(speaksAnthropic);
+  const openai = chain.providers.some((provider) => !speaksAnthropic(provider));
+  noteWhatStaysBehind(source, notes);
+  const capped = chain.providers.findIndex(({ max_tokens }) => max_tokens !== null);
+  if (capped !== -1) notes.remark('max_tokens', null, 'max_tokens is written as the default of each call; maxOutputTokens of a call comes before it.');
+  notes.remark('no_retries_of_its_own', null, 'Call it with maxRetries: 0, or the AI SDK tries the whole chain again.');
+  const content = `${anthropic ? "import { createAnthropic } from '@ai-sdk/anthropic';\n" : ''}${openai ? "import { createOpenAICompatible } from '@ai-sdk/openai-compatible';\n" : ''}import { wrapLanguageModel } from 'ai';
+import { createFallback } from 'ai-fallback';
+
+/** The chain's name. */
+export const name = ${literal(chain.name)};
+
+${rulesCode(source)}
+/** The providers in their order. */
+const providers = [
+${entries.join('\n')}
+];
+
+/**
+ * The chain as a language model, for one call each: \`generateText({ model: chainModel(), maxRetries: 0, ... })\`. The
+ * model remembers which provider it is at, so calls at the same time need one each.
+ */
+export function chainModel() {
+  return createFallback({
+    models: providers.map((provider) => wrapLanguageModel({ model: provider.model(), middleware: rulesOf(provider) })),
+    modelResetInterval: 0,
+    shouldRetryThisError: (error) => !error.endsChain,
+  });
+}
+
+/** The rules of a provider around its model. Of a stream they decide until it begins. */
+function rulesOf(provider) {
+  const withDefaults = (params, abortSignal) => ({ maxOutputTokens: provider.maxTokens, ...defined(params), abortSignal });
+  return {
+    specificationVersion: 'v3',
+    wrapGenerate: ({ model, params }) =>
+      guarded(provider, async (signal) => checked(await model.doGenerate(withDefaults(params, signal))), params.abortSignal),
+    wrapStream: ({ model, params }) => guarded(provider, (signal) => model.doStream(withDefaults(params, signal)), params.abortSignal),
+  };
+}
+
+const defined = (params) => Object.fromEntries(Object.entries(params).filter(([, value]) => value !== undefined));
+
+/** An answer without anything in it is a failure, as one that a filter cut off is. */
+function checked(answer) {
+  const reason = answer.finishReason?.unified ?? answer.finishReason;
+  if (reason === 'content-filter') throw Object.assign(new Error('The answer was filtered.'), { condition: 'content_filter' });
+  const something = answer.content.some((part) => part.type === 'tool-call' || (part.type === 'text' && part.text !== ''));
+  if (!something) throw Object.assign(new Error('The answer is empty.'), { condition: 'invalid_response' });
+  return answer;
+}
+
+/** What an error of the SDK says. */
+function failureOf(error) {
+  const { condition, statusCode: status, message, responseBody = '', responseHeaders } = error;
+  return { condition, status, code: responseBody, message, retryAfter: responseHeaders?.['retry-after'] };
+}
+
+${guardCode}`;
+  return { filename: `${slug(chain.name)}.ai-sdk.mjs`, content_type: 'text/javascript', config: content, content };
+};
+
+function providerCode(source: Source, provider: Provider, index: number, slugged: string, notes: Notes): string {
+  const apiKey = `process.env.${keyEnv(provider, index, slugged, notes)}`;
+  const anthropic = speaksAnthropic(provider);
+  if (!anthropic && (provider.provider === null || !(provider.provider in kinds))) noteKind(provider, index, notes);
+  const parts = [`apiKey: ${apiKey}`, `baseURL: ${literal(baseOf(provider))}`];
+  const made = anthropic ? `createAnthropic({ ${parts.join(', ')} })` : `createOpenAICompatible({ name: ${literal(slugged)}, ${parts.join(', ')} })`;
+  return `  {
+    name: ${literal(provider.name)},
+    timeoutMs: ${provider.timeout_ms},
+    maxTokens: ${provider.max_tokens ?? 'undefined'},
+    decisions: ${decisionsCode(source, index)},
+    model: () => ${made}(${literal(sentModel(provider))}),
+  },`;
+}

@@ -1,0 +1,102 @@
+import type { Provider } from '../../model/chain.ts';
+import { oneBudget } from './budget.ts';
+import { at, type Exporter, jsonText, type Notes, noteWhatStaysBehind, slug, slugs, type Source } from './target.ts';
+import { keyEnv, kinds, noteKind, sentModel, speaksAnthropic } from './wire.ts';
+
+/**
+ * A Bifrost gateway configuration (`config.json`): the providers with their keys and network settings, and a routing
+ * rule that answers to the chain's name as the model.
+ * https://docs.getbifrost.ai/features/fallbacks
+ */
+export const bifrost: Exporter = (source, notes) => {
+  const { chain } = source;
+  const max_retries = oneBudget(source, 'Bifrost', notes);
+  const names = slugs(chain.providers);
+  const providers: Record<string, unknown> = {};
+  const routes = chain.providers.map((provider, index) => {
+    const entry = providerEntry(provider, index, names[index]!, max_retries, notes);
+    const name = entryName(providers, provider, names[index]!, entry);
+    providers[name] = name === provider.provider ? entry : { ...entry, custom_provider_config: customConfig(provider) };
+    return { provider: name, model: sentModel(provider) };
+  });
+  noteFailing(source, notes);
+  noteWhatStaysBehind(source, notes);
+  const [first, ...backups] = routes;
+  const rule = {
+    id: slug(chain.name),
+    name: chain.name,
+    enabled: true,
+    cel_expression: `model == ${JSON.stringify(chain.name)}`,
+    targets: [{ ...first, weight: 1 }],
+    fallbacks: backups.map(({ provider, model }) => `${provider}/${model}`),
+    scope: 'global',
+    priority: 0,
+  };
+  const config = { $schema: 'https://www.getbifrost.ai/schema', providers, governance: { routing_rules: [rule] } };
+  return { filename: `${slug(chain.name)}.bifrost.json`, content_type: 'application/json', config, content: jsonText(config) };
+};
+
+function providerEntry(provider: Provider, index: number, name: string, max_retries: number, notes: Notes) {
+  const seconds = Math.ceil(provider.timeout_ms / 1000);
+  if (seconds * 1000 !== provider.timeout_ms) {
+    notes.loss('timeout', at(index, 'timeout_ms'), `${provider.name}: Bifrost counts time-outs in whole seconds; ${seconds} s is written.`);
+  }
+  if (provider.max_tokens !== null) notes.loss('max_tokens', at(index, 'max_tokens'), `${provider.name}: Bifrost takes max_tokens from each request alone.`);
+  const base = baseUrl(provider, index, notes);
+  return {
+    keys: [{ name: `${name}-key`, value: `env.${keyEnv(provider, index, name, notes)}`, models: ['*'], weight: 1 }],
+    network_config: {
+      ...base,
+      default_request_timeout_in_seconds: seconds,
+      max_retries,
+      ...(max_retries > 0 ? { retry_backoff_initial: 500, retry_backoff_max: 5000 } : {}),
+    },
+  };
+}
+
+/** Bifrost adds the version path by itself. */
+function baseUrl(provider: Provider, index: number, notes: Notes): Record<string, unknown> {
+  if (provider.api_base === null) return {};
+  const base_url = provider.api_base.replace(/\/v1\/?$/, '');
+  if (base_url === provider.api_base) {
+    notes.loss('api_base', at(index, 'api_base'), `${provider.name}: Bifrost adds /v1 to base_url; this address does not end so.`);
+  }
+  const { hostname } = new URL(provider.api_base);
+  return isPrivate(hostname) ? { base_url, allow_private_network: true } : { base_url };
+}
+
+const isPrivate = (host: string) => /^(localhost|.*\.local(host)?|\[?::1\]?|127\..*|10\..*|192\.168\..*|172\.(1[6-9]|2\d|3[01])\..*)$/.test(host);
+
+/** A kind that Bifrost knows, at its own address and with the same settings as before, goes by its own name; others by theirs. */
+function entryName(taken: Record<string, unknown>, provider: Provider, own: string, entry: { keys: { value: string }[] }): string {
+  const { provider: kind, api_base } = provider;
+  const known = kind !== null && api_base === null && typeof kinds[kind]?.bifrost === 'string' ? kind : null;
+  if (known !== null && (taken[known] === undefined || sameSettings(taken[known], entry))) return known;
+  let name = own in kinds ? `${own}-custom` : own;
+  while (taken[name] !== undefined) name = `${name}-2`;
+  return name;
+}
+
+const sameSettings = (one: unknown, other: unknown) => JSON.stringify(strip(one)) === JSON.stringify(strip(other));
+const strip = (entry: unknown) => {
+  const { keys, network_config } = entry as { keys: { value: string }[]; network_config: unknown };
+  return { value: keys[0]!.value, network_config };
+};
+
+function customConfig(provider: Provider): Record<string, unknown> {
+  return {
+    base_provider_type: speaksAnthropic(provider) ? 'anthropic' : 'openai',
+    allowed_requests: { chat_completion: true, chat_completion_stream: true },
+  };
+}
+
+function noteFailing(source: Source, notes: Notes): void {
+  source.chain.providers.forEach((provider, index) => {
+    if (provider.provider === null) noteKind(provider, index, notes);
+  });
+  for (const { decisions } of source.routing.providers.slice(0, -1)) {
+    for (const { condition, next_provider } of decisions) {
+      if (next_provider === null) notes.loss('fail', null, `The chain ends with an error on ${condition}; Bifrost falls back on any failure.`);
+    }
+  }
+}

@@ -1,0 +1,36 @@
+import type { Condition } from '../../model/chain.ts';
+import { type Notes, type Source, verdictOf } from './target.ts';
+
+/** The failures that a target with one number of retries retries, all of them or none. */
+const budgeted: readonly Condition[] = ['rate_limit', 'timeout', 'server_error', 'connection_error'];
+
+/**
+ * The one number of retries for a target that has one for all failures. Where the chain retries some and hands over on
+ * others, handing over comes first, since retrying a provider that is silent multiplies the wait; `prefer=retry` turns
+ * that around.
+ */
+export function oneBudget(source: Source, target: string, notes: Notes): number {
+  const counts = source.chain.providers.flatMap((_, index) => budgeted.map((condition) => verdictOf(source, index, condition).retries));
+  const most = Math.max(...counts);
+  for (const { condition, max_retries } of source.routing.providers.flatMap(({ decisions }) => decisions)) {
+    if (max_retries > 0 && !budgeted.includes(condition)) notes.loss('retries', null, `${target} does not retry on ${condition}.`);
+  }
+  if (most === 0) return 0;
+  if (counts.every((count) => count === most)) {
+    noteWaits(target, notes);
+    return most;
+  }
+  if (source.prefer === 'retry') {
+    notes.loss('one_budget', 'fallback_rules', `${target} has one number of retries for all failures: rate limits, time-outs, server errors and failed connections are all retried ${times(most)}.`);
+    noteWaits(target, notes);
+    return most;
+  }
+  notes.loss('one_budget', 'fallback_rules', `${target} has one number of retries for all failures, so nothing is retried and the next provider is asked at once; prefer=retry retries everything instead.`);
+  return 0;
+}
+
+const times = (count: number) => (count === 1 ? 'once' : `${count} times`);
+
+function noteWaits(target: string, notes: Notes): void {
+  notes.loss('waits', 'fallback_rules', `${target} waits by its own rule between retries and does not look at Retry-After.`);
+}

@@ -1,0 +1,94 @@
+import { conditions } from '../../model/chain.ts';
+import { type Source, verdictOf } from './target.ts';
+
+/** A value as a JavaScript literal. U+2028 and U+2029, which end a line in a comment, are escaped. */
+export const literal = (value: unknown) => JSON.stringify(value).replaceAll('\u2028', '\\u2028').replaceAll('\u2029', '\\u2029');
+
+/** What generated code says of a rule. */
+function ruleLiteral({ chain }: Source, index: number): string {
+  const { action, max_retries, wait_ms, backoff, max_wait_ms, respect_retry_after, then } = chain.fallback_rules[index]!;
+  if (action !== 'retry') return `{ action: ${literal(action)} }`;
+  return `{ action: 'retry', retries: ${max_retries}, waitMs: ${wait_ms}, backoff: ${literal(backoff)}, maxWaitMs: ${max_wait_ms}, respectRetryAfter: ${respect_retry_after}, then: ${literal(then)} }`;
+}
+
+/** The rules as a list, and for each provider which of them decides: what isn't named goes on to the next provider. */
+export function rulesCode(source: Source): string {
+  const lines = source.chain.fallback_rules.map((_, index) => `  ${ruleLiteral(source, index)},`);
+  return `/** The chain's rules; each counts its own retries, for each provider and call. */\nconst rules = [\n${lines.join('\n')}${lines.length > 0 ? '\n' : ''}];\nconst failover = { action: 'failover' };\nconst fail = { action: 'fail' };\n`;
+}
+
+/** What decides for provider `index`, by condition or by condition and status; failing over, the default, is left out. */
+export function decisionsCode(source: Source, index: number): string {
+  const isLast = index === source.chain.providers.length - 1;
+  const entries: string[] = [];
+  for (const condition of conditions) {
+    const decision = source.routing.providers[index]!.decisions.find((known) => known.condition === condition)!;
+    const named = (rule: number | null, status?: number) => {
+      if (rule !== null) return `rules[${rule}]`;
+      return isLast || verdictOf(source, index, condition, status).goesOn ? 'failover' : 'fail';
+    };
+    const usual = named(decision.rule);
+    if (usual !== 'failover') entries.push(`${condition}: ${usual}`);
+    for (const { status_code, rule } of decision.exceptions) entries.push(`'${condition}:${status_code}': ${named(rule, status_code)}`);
+  }
+  return entries.length === 0 ? '{}' : `{ ${entries.join(', ')} }`;
+}
+
+/** The part of generated code that every library shares: how a failure is read, and what a rule then does. */
+export const guardCode = `/** What went wrong, of the conditions that rules name. */
+function conditionOf({ status, code = '', message = '' }) {
+  const says = (pattern) => pattern.test(code) || pattern.test(message);
+  if (status === undefined) return 'connection_error';
+  if (status === 401 || status === 403) return 'auth_error';
+  if (status === 402) return 'quota_exceeded';
+  if (status === 408 || status === 504) return 'timeout';
+  if (status === 413) return 'context_length';
+  if (status === 429) return says(/insufficient_quota|quota_exceeded|billing/i) ? 'quota_exceeded' : 'rate_limit';
+  if (status >= 500) return 'server_error';
+  if (status < 400) return 'invalid_response';
+  if (status === 400 && says(/content_filter|content_policy/i)) return 'content_filter';
+  if (status === 400 && says(/context_length|too long/i)) return 'context_length';
+  return 'invalid_request';
+}
+
+/** How long to wait before the next try, in milliseconds; \`count\` retries came before. */
+function waitOf(rule, count, retryAfter) {
+  const grown = rule.backoff === 'constant' ? rule.waitMs : rule.waitMs * 2 ** count;
+  const own = Math.min(grown, rule.maxWaitMs) * (rule.backoff === 'constant' ? 1 : 0.5 + Math.random() / 2);
+  return Math.min(Math.max(own, rule.respectRetryAfter ? retryAfter : 0), rule.maxWaitMs);
+}
+
+/** Retry-After in milliseconds: seconds or a date; 0 without one. */
+function retryAfterMs(value) {
+  if (!value) return 0;
+  const ms = /^\\s*\\d+\\s*$/.test(value) ? Number(value) * 1000 : Date.parse(value) - Date.now();
+  return ms > 0 ? ms : 0;
+}
+
+/**
+ * Calls a provider as its rules say: again, or not at all. What it throws carries \`endsChain\`, true where no other
+ * provider is to be asked.
+ */
+async function guarded(provider, call, outer) {
+  const used = new Map();
+  for (;;) {
+    const deadline = AbortSignal.timeout(provider.timeoutMs);
+    try {
+      return await call(outer ? AbortSignal.any([deadline, outer]) : deadline);
+    } catch (error) {
+      if (outer?.aborted) throw Object.assign(error, { endsChain: true });
+      const failure = failureOf(error);
+      const condition = failure.condition ?? (deadline.aborted ? 'timeout' : conditionOf(failure));
+      const rule = provider.decisions[\`\${condition}:\${failure.status}\`] ?? provider.decisions[condition] ?? failover;
+      const count = used.get(rule) ?? 0;
+      if (rule.action === 'retry' && count < rule.retries) {
+        used.set(rule, count + 1);
+        await new Promise((resolve) => setTimeout(resolve, waitOf(rule, count, retryAfterMs(failure.retryAfter))));
+        continue;
+      }
+      throw Object.assign(error, { endsChain: rule.action === 'fail' || rule.then === 'fail' });
+    }
+  }
+}
+`;
+

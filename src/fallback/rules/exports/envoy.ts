@@ -1,0 +1,153 @@
+import type { Provider } from '../../model/chain.ts';
+import { oneBudget } from './budget.ts';
+import { at, type Exporter, type Notes, noteWhatStaysBehind, slug, slugs, type Source, verdictOf, yamlText } from './target.ts';
+import { baseOf, conditionOfStatus, keyEnv, knownStatuses, noteKind, sentModel, speaksAnthropic } from './wire.ts';
+
+/** A Kubernetes object. */
+interface Manifest {
+  apiVersion: string;
+  kind: string;
+  metadata: { name: string; namespace?: string };
+  spec: Record<string, unknown>;
+}
+
+const gatewayGroup = 'gateway.networking.k8s.io';
+const envoyGroup = 'gateway.envoyproxy.io';
+const aiGroup = 'aigateway.envoyproxy.io';
+
+/**
+ * Kubernetes manifests for Envoy AI Gateway: a route with the providers as backends by priority, one retry policy for
+ * the route, and for each provider its backend, TLS and key. The keys are Secrets of the cluster.
+ * https://aigateway.envoyproxy.io/docs/capabilities/traffic/provider-fallback
+ */
+export const envoyAiGateway: Exporter = (source, notes) => {
+  const { chain } = source;
+  const name = slug(chain.name);
+  const secrets = slugs(chain.providers).map((provider, index) => secretOf(chain.providers[index]!, index, provider, notes));
+  const manifests: Manifest[] = [
+    { apiVersion: `${gatewayGroup}/v1`, kind: 'GatewayClass', metadata: { name }, spec: { controllerName: `${envoyGroup}/gatewayclass-controller` } },
+    namespaced(`${gatewayGroup}/v1`, 'Gateway', name, {
+      gatewayClassName: name,
+      listeners: [{ name: 'http', protocol: 'HTTP', port: 80 }],
+    }),
+    routeManifest(chain.name, name, chain.providers),
+    policyManifest(name, source, notes),
+    ...chain.providers.flatMap((provider, index) => backendManifests(provider, `${name}-${index}`, secrets[index]!, index, notes)),
+  ];
+  noteWhatStaysBehind(source, notes);
+  const needed = [...new Map(secrets.map((secret) => [secret.name, secret])).values()];
+  notes.remark('secrets', null, `The keys are Secrets: ${needed.map((secret) => `${secret.name} with apiKey from ${secret.env}`).join(', ')}.`);
+  const content = manifests.map(yamlText).join('---\n');
+  return { filename: `${name}.envoy.yaml`, content_type: 'application/yaml', config: manifests, content };
+};
+
+function namespaced(apiVersion: string, kind: string, name: string, spec: Record<string, unknown>): Manifest {
+  return { apiVersion, kind, metadata: { name, namespace: 'default' }, spec };
+}
+
+function secretOf(provider: Provider, index: number, slugged: string, notes: Notes): { name: string; env: string } {
+  const env = keyEnv(provider, index, slugged, notes);
+  return { name: slug(env, 'key'), env };
+}
+
+function routeManifest(model: string, name: string, providers: readonly Provider[]): Manifest {
+  return namespaced(`${aiGroup}/v1beta1`, 'AIGatewayRoute', name, {
+    parentRefs: [{ name, kind: 'Gateway', group: gatewayGroup }],
+    rules: [
+      {
+        matches: [{ headers: [{ type: 'Exact', name: 'x-ai-eg-model', value: model }] }],
+        backendRefs: providers.map((provider, priority) => ({
+          name: `${name}-${priority}`,
+          modelNameOverride: sentModel(provider),
+          priority,
+        })),
+      },
+    ],
+  });
+}
+
+/** The one retry policy of the route: `numRetries` is the total, over all providers. */
+function policyManifest(name: string, source: Source, notes: Notes): Manifest {
+  const { providers } = source.chain;
+  const attempts = 1 + oneBudget(source, 'Envoy', notes);
+  const timeout = Math.max(...providers.map(({ timeout_ms }) => timeout_ms));
+  if (providers.some(({ timeout_ms }) => timeout_ms !== timeout)) {
+    notes.loss('timeout', 'providers', `Envoy has one time-out for all providers: ${timeout} ms, the longest.`);
+  }
+  const statuses = triedAgain(source, attempts > 1, notes);
+  return namespaced(`${envoyGroup}/v1alpha1`, 'BackendTrafficPolicy', name, {
+    targetRefs: [{ group: gatewayGroup, kind: 'HTTPRoute', name }],
+    retry: {
+      numAttemptsPerPriority: attempts,
+      numRetries: attempts * providers.length - 1,
+      perRetry: { timeout: `${timeout}ms`, backOff: { baseInterval: '500ms', maxInterval: '5s' } },
+      retryOn: {
+        ...(statuses.length > 0 ? { httpStatusCodes: statuses } : {}),
+        triggers: ['retriable-status-codes', ...connectionTriggers(source, notes)],
+      },
+    },
+  });
+}
+
+/** The statuses upon which Envoy tries again, elsewhere or not. */
+function triedAgain(source: Source, retries: boolean, notes: Notes): number[] {
+  const indexes = source.chain.providers.length === 1 ? [0] : source.chain.providers.slice(0, -1).map((_, index) => index);
+  const triedBy = (index: number) =>
+    knownStatuses.filter((status) => {
+      const verdict = verdictOf(source, index, conditionOfStatus(status), status);
+      return verdict.goesOn || (retries && verdict.retries > 0);
+    });
+  const statuses = triedBy(indexes[0]!);
+  if (indexes.some((index) => String(triedBy(index)) !== String(statuses))) {
+    notes.loss('one_policy', 'fallback_rules', 'Envoy has one policy for all providers: the first one decides which statuses are tried again.');
+  }
+  for (const { condition, next_provider } of source.routing.providers[0]!.decisions) {
+    const byStatus = knownStatuses.some((status) => conditionOfStatus(status) === condition);
+    if (!byStatus && condition !== 'connection_error' && next_provider !== null) {
+      notes.loss('no_status', null, `Envoy decides by status: ${condition} has none of its own, so it does not hand over on it.`);
+    }
+  }
+  return statuses;
+}
+
+function connectionTriggers(source: Source, notes: Notes): string[] {
+  const verdict = verdictOf(source, 0, 'connection_error');
+  if (verdict.goesOn || verdict.retries > 0) return ['connect-failure', 'reset'];
+  if (source.chain.providers.length > 1 && verdictOf(source, 0, 'timeout').goesOn) {
+    notes.loss('connection_error', null, 'Envoy tells a time-out of its own from a failed connection by the reset trigger alone, which is left out.');
+  }
+  return [];
+}
+
+function backendManifests(provider: Provider, name: string, secret: { name: string }, index: number, notes: Notes): Manifest[] {
+  const { protocol, hostname, port, pathname } = new URL(baseOf(provider));
+  const secure = protocol === 'https:';
+  const prefix = pathname.replace(/\/$/, '');
+  if (provider.provider === null) noteKind(provider, index, notes);
+  if (provider.max_tokens !== null) notes.loss('max_tokens', at(index, 'max_tokens'), `${provider.name}: Envoy takes max_tokens from each request alone.`);
+  const anthropic = speaksAnthropic(provider);
+  const schema = { name: anthropic ? 'Anthropic' : 'OpenAI', ...(prefix === '' || prefix === '/v1' ? {} : { prefix }) };
+  const secretRef = { name: secret.name, namespace: 'default' };
+  return [
+    namespaced(`${aiGroup}/v1beta1`, 'AIServiceBackend', name, { schema, backendRef: { name, kind: 'Backend', group: envoyGroup } }),
+    namespaced(`${aiGroup}/v1beta1`, 'BackendSecurityPolicy', `${name}-key`, {
+      targetRefs: [{ group: aiGroup, kind: 'AIServiceBackend', name }],
+      ...(anthropic ? { type: 'AnthropicAPIKey', anthropicAPIKey: { secretRef } } : { type: 'APIKey', apiKey: { secretRef } }),
+    }),
+    namespaced(`${envoyGroup}/v1alpha1`, 'Backend', name, { endpoints: [endpoint(hostname, port === '' ? (secure ? 443 : 80) : Number(port))] }),
+    ...(secure
+      ? [
+          namespaced(`${gatewayGroup}/v1alpha3`, 'BackendTLSPolicy', `${name}-tls`, {
+            targetRefs: [{ group: envoyGroup, kind: 'Backend', name }],
+            validation: { wellKnownCACertificates: 'System', hostname },
+          }),
+        ]
+      : []),
+  ];
+}
+
+/** Where a backend listens: by name, or by address. */
+function endpoint(hostname: string, port: number): Record<string, unknown> {
+  const address = hostname.replace(/^\[|\]$/g, '');
+  return /^[\d.]+$|:/.test(address) ? { ip: { address, port } } : { fqdn: { hostname, port } };
+}

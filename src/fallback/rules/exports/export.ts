@@ -1,0 +1,60 @@
+import type { ChainDefinition } from '../../model/chain.ts';
+import { type Export, type ExportFormat, exportFormats } from '../../model/export.ts';
+import type { Routing } from '../../model/routing.ts';
+import { define } from '../chain.ts';
+import { importChain } from '../imports/import.ts';
+import { aiSdk } from './ai-sdk.ts';
+import { bifrost } from './bifrost.ts';
+import { envoyAiGateway } from './envoy.ts';
+import { langchain } from './langchain.ts';
+import { litellm } from './litellm.ts';
+import { openrouter } from './openrouter.ts';
+import { json, yaml } from './own.ts';
+import { portkey } from './portkey.ts';
+import { type Exporter, Notes, type Source } from './target.ts';
+
+const exporters: Readonly<Record<ExportFormat, Exporter>> = {
+  litellm,
+  portkey,
+  openrouter,
+  langchain,
+  'ai-sdk': aiSdk,
+  bifrost,
+  'envoy-ai-gateway': envoyAiGateway,
+  json,
+  yaml,
+};
+
+/** A chain in a format of others, with a warning for everything that the format can't express. It never fails for that. */
+export function exportChain(format: ExportFormat, source: Source): Export {
+  const notes = new Notes();
+  const { filename, content_type, config, content } = exporters[format](source, notes);
+  const back = readBack(format, config, source.chain);
+  if (back !== null && back.length > 0) {
+    notes.loss('import_differs', null, `An import of this file gives another ${back.slice(0, 5).join(', ')}${back.length > 5 ? ' ...' : ''}.`);
+  }
+  return { format, filename, content_type, config, content, lossless: back !== null && notes.exact, warnings: notes.warnings };
+}
+
+/** The formats in which a chain is the same after an export and an import, and behaves the same in between. */
+export function losslessFormats(chain: ChainDefinition, routing: Routing): ExportFormat[] {
+  return exportFormats.filter((format) => exportChain(format, { chain, routing, prefer: 'failover' }).lossless);
+}
+
+/** The fields that an import of an export gives differently, by their paths; null for a format that can't be imported. */
+function readBack(format: ExportFormat, config: unknown, chain: ChainDefinition): string[] | null {
+  if (format !== 'litellm' && format !== 'portkey' && format !== 'json' && format !== 'yaml') return null;
+  const { request } = importChain(format, config, format === 'portkey' ? chain.name : undefined);
+  return differences(chain, define(request));
+}
+
+/** The dotted paths at which two values of JSON differ. */
+function differences(one: unknown, other: unknown, path = ''): string[] {
+  if (isContainer(one) && isContainer(other) && Array.isArray(one) === Array.isArray(other)) {
+    const names = [...new Set([...Object.keys(one), ...Object.keys(other)])];
+    return names.flatMap((name) => differences(one[name], other[name], path === '' ? name : `${path}.${name}`));
+  }
+  return Object.is(one, other) ? [] : [path];
+}
+
+const isContainer = (value: unknown): value is Record<string, unknown> => typeof value === 'object' && value !== null;

@@ -1,0 +1,83 @@
+import type { Provider } from '../../model/chain.ts';
+import { decisionsCode, guardCode, literal, rulesCode } from './code.ts';
+import { type Exporter, type Notes, noteWhatStaysBehind, slug, slugs, type Source } from './target.ts';
+import { baseOf, keyEnv, kinds, noteKind, sentModel, speaksAnthropic } from './wire.ts';
+
+/**
+ * A module for LangChain (JavaScript): `chain` is a Runnable that asks the providers as the chain says. The rules run in
+ * its own code, since `withFallbacks` cannot stop at an error and `withRetry` cannot tell one from another by rule.
+ */
+export const langchain: Exporter = (source, notes) => {
+  const { chain } = source;
+  const names = slugs(chain.providers);
+  const entries = chain.providers.map((provider, index) => providerCode(source, provider, index, names[index]!, notes));
+  const anthropic = chain.providers.some(speaksAnthropic);
+  const openai = chain.providers.some((provider) => !speaksAnthropic(provider));
+  noteWhatStaysBehind(source, notes);
+  notes.remark('streaming', null, 'The chain gives the whole answer at once: a stream that broke in its middle could not be taken over by another provider.');
+  const content = `import { RunnableLambda } from '@langchain/core/runnables';
+${anthropic ? "import { ChatAnthropic } from '@langchain/anthropic';\n" : ''}${openai ? "import { ChatOpenAI } from '@langchain/openai';\n" : ''}
+/** The chain's name. */
+export const name = ${literal(chain.name)};
+
+${rulesCode(source)}
+/** The providers in their order. The clients' own retries are off: the rules decide. */
+const providers = [
+${entries.join('\n')}
+];
+
+/** The chain: takes what a chat model takes, and gives its answer. */
+export const chain = RunnableLambda.from(async (input, config) => {
+  let last;
+  for (const provider of providers) {
+    try {
+      return await guarded(provider, (signal) => ask(provider, input, { ...config, signal }), config?.signal);
+    } catch (error) {
+      if (error.endsChain) throw error;
+      last = error;
+    }
+  }
+  throw last;
+}).withConfig({ runName: name });
+
+/** Asks a provider once. An answer without anything in it is a failure, as one that a filter cut off is. */
+async function ask(provider, input, config) {
+  const answer = await provider.model().invoke(input, config);
+  const reason = answer.response_metadata?.finish_reason ?? answer.response_metadata?.stop_reason;
+  if (reason === 'content_filter' || reason === 'refusal') throw Object.assign(new Error('The answer was filtered.'), { condition: 'content_filter' });
+  if (answer.content.length === 0 && !answer.tool_calls?.length) {
+    throw Object.assign(new Error('The answer is empty.'), { condition: 'invalid_response' });
+  }
+  return answer;
+}
+
+/** What an error of the clients says. Without a status it is a broken answer where something could not be read, else a broken connection. */
+function failureOf(error) {
+  const { condition, status, code, message, headers, name } = error;
+  const unread = status === undefined && (name === 'SyntaxError' || name === 'TypeError' || error instanceof SyntaxError || error instanceof TypeError);
+  return { condition: condition ?? (unread ? 'invalid_response' : undefined), status, code: code ?? error.error?.code ?? '', message, retryAfter: headers?.get?.('retry-after') ?? headers?.['retry-after'] };
+}
+
+${guardCode}`;
+  return { filename: `${slug(chain.name)}.langchain.mjs`, content_type: 'text/javascript', config: content, content };
+};
+
+function providerCode(source: Source, provider: Provider, index: number, slugged: string, notes: Notes): string {
+  const apiKey = `process.env.${keyEnv(provider, index, slugged, notes)}`;
+  const parts = [`model: ${literal(sentModel(provider))}`, `apiKey: ${apiKey}`, 'maxRetries: 0'];
+  if (provider.max_tokens !== null) parts.push(`maxTokens: ${provider.max_tokens}`);
+  if (speaksAnthropic(provider)) {
+    // The client adds /v1 by itself.
+    if (provider.api_base !== null) parts.push(`anthropicApiUrl: ${literal(provider.api_base.replace(/\/v1\/?$/, ''))}`);
+  } else {
+    if (provider.provider === null || !(provider.provider in kinds)) noteKind(provider, index, notes);
+    parts.push(`configuration: { baseURL: ${literal(baseOf(provider))} }`);
+  }
+  const model = `new ${speaksAnthropic(provider) ? 'ChatAnthropic' : 'ChatOpenAI'}({ ${parts.join(', ')} })`;
+  return `  {
+    name: ${literal(provider.name)},
+    timeoutMs: ${provider.timeout_ms},
+    decisions: ${decisionsCode(source, index)},
+    model: () => ${model},
+  },`;
+}

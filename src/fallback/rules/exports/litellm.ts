@@ -1,0 +1,116 @@
+import type { Condition } from '../../model/chain.ts';
+import { at, type Exporter, type Notes, noteWhatStaysBehind, slug, slugs, type Source, verdictOf, yamlText } from './target.ts';
+import { keyEnv, kindFor, sentModel } from './wire.ts';
+
+/** The names of LiteLLM's retry policy for each condition that it tells apart. */
+const retryNames: Partial<Record<Condition, readonly string[]>> = {
+  rate_limit: ['RateLimitErrorRetries'],
+  timeout: ['TimeoutErrorRetries'],
+  auth_error: ['AuthenticationErrorRetries'],
+  invalid_request: ['BadRequestErrorRetries'],
+  content_filter: ['ContentPolicyViolationErrorRetries'],
+  server_error: ['InternalServerErrorRetries', 'ServiceUnavailableErrorRetries'],
+};
+
+/** Conditions that LiteLLM has no retry count for, and what they are treated like. */
+const likened: Partial<Record<Condition, Condition | null>> = {
+  quota_exceeded: 'rate_limit',
+  context_length: 'invalid_request',
+  connection_error: null,
+  invalid_response: null,
+};
+
+/** LiteLLM tries at most this many backups unless told otherwise. */
+const defaultMaxFallbacks = 5;
+
+/**
+ * A LiteLLM proxy configuration (`config.yaml`). Each provider is a model group of its own, since a shared name means
+ * load balancing; the order is in `fallbacks`. The retry policy is the router's, so two chains in one proxy share it.
+ * https://docs.litellm.ai/docs/proxy/reliability
+ */
+export const litellm: Exporter = (source, notes) => {
+  const { chain } = source;
+  const names = slugs(chain.providers);
+  const groups = chain.providers.map((_, index) => (index === 0 ? chain.name : `${chain.name}-${index}`));
+  const model_list = chain.providers.map((provider, index) => ({
+    model_name: groups[index],
+    litellm_params: {
+      model: `${kindFor('litellm', provider, index, notes)}/${sentModel(provider)}`,
+      ...(provider.api_base === null ? {} : { api_base: provider.api_base }),
+      api_key: `os.environ/${keyEnv(provider, index, names[index]!, notes)}`,
+      timeout: provider.timeout_ms / 1000,
+      ...(provider.max_tokens === null ? {} : { max_tokens: provider.max_tokens }),
+      ...price('input_cost_per_token', provider.input_cost_per_1m),
+      ...price('output_cost_per_token', provider.output_cost_per_1m),
+    },
+    model_info: { display_name: provider.name },
+  }));
+  const router_settings = { num_retries: 0, ...retryPolicy(source, notes), ...fallbacks(source, groups, notes) };
+  noteWhatStaysBehind(source, notes, { prices: true });
+  const config = { model_list, router_settings };
+  return { filename: `${slug(chain.name)}.litellm.yaml`, content_type: 'application/yaml', config, content: yamlText(config) };
+};
+
+const price = (name: string, per1m: number | null) => (per1m === null ? {} : { [name]: per1m / 1_000_000 });
+
+function retryPolicy(source: Source, notes: Notes): { retry_policy?: Record<string, number> } {
+  const retriesOf = (condition: Condition, index = 0) => verdictOf(source, index, condition).retries;
+  const policy: Record<string, number> = {};
+  for (const condition of Object.keys(retryNames) as Condition[]) {
+    const retries = retriesOf(condition);
+    const named = source.chain.fallback_rules.some((rule) => rule.condition === condition);
+    if (retries > 0 || named) for (const name of retryNames[condition]!) policy[name] = retries;
+  }
+  if (retriesOf('server_error') > 0) {
+    notes.loss('recent_only', null, 'Older versions of LiteLLM do not retry server errors by InternalServerErrorRetries and ServiceUnavailableErrorRetries.');
+  }
+  if (retriesOf('auth_error') > 0) notes.loss('auth_error', null, 'LiteLLM counts 401 as an authentication error, but not 403.');
+  for (const [condition, like] of Object.entries(likened) as [Condition, Condition | null][]) {
+    if (retriesOf(condition) === (like === null ? 0 : retriesOf(like))) continue;
+    const instead = like === null ? 'it is not retried' : `it is retried like ${like}`;
+    notes.loss('retries', null, `LiteLLM has no number of retries for ${condition}: ${instead}.`);
+  }
+  noteOneRouter(source, notes);
+  if (Object.values(policy).some((retries) => retries > 0)) {
+    notes.loss('waits', 'fallback_rules', 'LiteLLM waits by its own rule between retries: from half a second to eight, or as long as Retry-After says.');
+  }
+  return Object.keys(policy).length === 0 ? {} : { retry_policy: policy };
+}
+
+/** The policy is the router's: all providers share the first one's, and statuses within a condition too. */
+function noteOneRouter(source: Source, notes: Notes): void {
+  source.routing.providers.forEach(({ name, decisions }, index) => {
+    for (const { condition, max_retries, exceptions } of decisions) {
+      if (max_retries !== verdictOf(source, 0, condition).retries) {
+        notes.loss('one_policy', at(index), `LiteLLM has one retry policy for all providers: ${name} gets the first one's.`);
+      }
+      for (const other of exceptions) {
+        if (other.max_retries === max_retries && (other.next_provider === null) === (decisionEnds(source, index, condition))) continue;
+        notes.loss('status_codes', null, `LiteLLM cannot treat status ${other.status_code} differently from the rest of ${condition}.`);
+      }
+    }
+  });
+}
+
+const decisionEnds = (source: Source, index: number, condition: Condition) => !verdictOf(source, index, condition).goesOn;
+
+/** The order of the backups. LiteLLM falls back on any failure, or never. */
+function fallbacks(source: Source, groups: string[], notes: Notes): Record<string, unknown> {
+  const [first, ...backups] = groups;
+  if (first === undefined || backups.length === 0) return {};
+  const ends = source.routing.providers
+    .slice(0, -1)
+    .flatMap(({ decisions }) => decisions.filter(({ next_provider }) => next_provider === null).map(({ condition }) => condition));
+  const all = source.routing.providers.slice(0, -1).reduce((sum, { decisions }) => sum + decisions.length, 0);
+  if (ends.length === all) return {};
+  for (const condition of new Set(ends)) {
+    notes.loss('fail', null, `The chain ends with an error on ${condition}; LiteLLM falls back on any failure.`);
+  }
+  const map = [{ [first]: backups }];
+  return {
+    fallbacks: map,
+    ...(ends.includes('context_length') ? {} : { context_window_fallbacks: map }),
+    ...(ends.includes('content_filter') ? {} : { content_policy_fallbacks: map }),
+    ...(backups.length > defaultMaxFallbacks ? { max_fallbacks: backups.length } : {}),
+  };
+}

@@ -1,0 +1,122 @@
+import type { Condition } from '../../model/chain.ts';
+import { at, type Exporter, jsonText, type Notes, noteWhatStaysBehind, slug, slugs, type Source, verdictOf } from './target.ts';
+import { conditionOfStatus, keyEnv, kindFor, knownStatuses, sentModel } from './wire.ts';
+
+/** A provider, or a strategy of its own with further targets in it. */
+type PortkeyTarget = Record<string, unknown>;
+
+/** Portkey answers a connection that failed with one of these. */
+const connectionStatuses = [500, 503];
+
+/**
+ * A Portkey gateway configuration (header `x-portkey-config`). Portkey decides by HTTP status alone; its own time-out
+ * counts as 408. Where providers differ in when they hand over, strategies stand within one another.
+ * https://portkey.ai/docs/product/ai-gateway/fallbacks
+ */
+export const portkey: Exporter = (source, notes) => {
+  const { chain } = source;
+  const names = slugs(chain.providers);
+  const targets = chain.providers.map((provider, index): PortkeyTarget => {
+    const retry = retryOf(source, index, notes);
+    return {
+      name: provider.name,
+      provider: kindFor('portkey', provider, index, notes),
+      ...(provider.api_base === null ? {} : { custom_host: provider.api_base }),
+      api_key: `\${${keyEnv(provider, index, names[index]!, notes)}}`,
+      override_params: { model: sentModel(provider), ...(provider.max_tokens === null ? {} : { max_tokens: provider.max_tokens }) },
+      request_timeout: provider.timeout_ms,
+      ...(retry === undefined ? {} : { retry }),
+    };
+  });
+  noteWhatStatusesHide(source, notes);
+  noteWhatStaysBehind(source, notes);
+  notes.remark('keys_substituted', null, 'Portkey does not expand ${...}: put the keys in where the configuration is loaded.');
+  const config = nest(
+    targets,
+    chain.providers.map((_, index) => handoverOf(source, index)),
+  );
+  return { filename: `${slug(chain.name)}.portkey.json`, content_type: 'application/json', config, content: jsonText(config) };
+};
+
+/** The statuses upon which provider `index` hands over to the next; undefined for every failure. */
+function handoverOf(source: Source, index: number): number[] | undefined {
+  const verdict = (status: number) => verdictOf(source, index, conditionOfStatus(status), status);
+  const connection = verdictOf(source, index, 'connection_error').goesOn;
+  const statuses = statusesOf(source).filter((status) => verdict(status).goesOn || (connection && connectionStatuses.includes(status)));
+  return statuses.length === statusesOf(source).length ? undefined : statuses;
+}
+
+/** The strategies: one where all providers hand over alike, else each holds the rest of the chain. */
+function nest(targets: PortkeyTarget[], handovers: (number[] | undefined)[], from = 0): PortkeyTarget {
+  const [codes] = handovers.slice(from);
+  const strategy = { mode: 'fallback', ...(codes === undefined ? {} : { on_status_codes: codes }) };
+  const rest = handovers.slice(from, -1);
+  if (rest.every((other) => String(other) === String(codes))) return { strategy, targets: targets.slice(from) };
+  return { strategy, targets: [targets[from]!, nest(targets, handovers, from + 1)] };
+}
+
+function statusesOf({ chain }: Source): number[] {
+  const named = chain.fallback_rules.flatMap(({ status_codes }) => status_codes ?? []).filter((status) => status >= 300);
+  return [...new Set([...knownStatuses, ...named])].sort((a, b) => a - b);
+}
+
+/** The retries of a provider: one number for all statuses that are retried. */
+function retryOf(source: Source, index: number, notes: Notes): { attempts: number; on_status_codes: number[] } | undefined {
+  const verdicts = statusesOf(source).map((status) => ({ status, ...verdictOf(source, index, conditionOfStatus(status), status) }));
+  const connection = verdictOf(source, index, 'connection_error');
+  const retried = verdicts.filter(({ retries }) => retries > 0);
+  const attempts = Math.max(connection.retries, ...verdicts.map(({ retries }) => retries));
+  const { name } = source.chain.providers[index]!;
+  if (attempts === 0) return undefined;
+  if (retried.some(({ retries }) => retries !== attempts)) {
+    notes.loss('one_budget', at(index), `${name}: Portkey has one number of retries for all statuses; ${attempts} is taken, the largest.`);
+  }
+  if (connection.retries !== attempts) {
+    notes.loss(
+      'connection_retries',
+      at(index),
+      `${name}: Portkey retries a failed connection ${attempts} times whatever the statuses say; the chain does so ${connection.retries} times.`,
+    );
+  }
+  for (const { rule } of [connection, ...retried]) noteWaits(rule, attempts, notes);
+  return { attempts, on_status_codes: retried.map(({ status }) => status) };
+}
+
+/** Portkey waits 1, 2, 4 ... seconds and looks at no Retry-After. */
+function noteWaits(rule: Source['chain']['fallback_rules'][number] | null, attempts: number, notes: Notes): void {
+  if (rule === null || rule.action !== 'retry') return;
+  const longest = 1000 * 2 ** (attempts - 1);
+  const grows = rule.backoff === 'exponential' || attempts === 1;
+  if (rule.wait_ms !== 1000 || !grows || rule.max_wait_ms! < longest || rule.respect_retry_after) {
+    notes.loss('waits', 'fallback_rules', 'Portkey waits 1, 2, 4 ... seconds between retries, whatever the rules and Retry-After say.');
+  }
+}
+
+/** Conditions that share a status, or have none, can't be told apart. */
+function noteWhatStatusesHide(source: Source, notes: Notes): void {
+  const pairs: [Condition, number, string][] = [
+    ['context_length', 400, 'invalid_request'],
+    ['content_filter', 400, 'invalid_request'],
+    ['quota_exceeded', 429, 'rate_limit'],
+    ['connection_error', 500, 'server_error'],
+  ];
+  source.chain.providers.forEach(({ name }, index) => {
+    const last = index === source.chain.providers.length - 1;
+    for (const [condition, status, other] of pairs) {
+      const hidden = verdictOf(source, index, condition, status);
+      const seen = verdictOf(source, index, conditionOfStatus(status), status);
+      if (hidden.goesOn !== seen.goesOn || (condition !== 'connection_error' && hidden.retries !== seen.retries)) {
+        const sentence = `Portkey sees status ${status} alone, so it treats ${condition} like ${other} there.`;
+        notes.loss('same_status', null, sentence);
+      }
+    }
+    const broken = verdictOf(source, index, 'invalid_response');
+    if (broken.retries > 0 || (broken.goesOn && !last)) {
+      notes.loss('invalid_response', at(index), `${name}: Portkey gives a broken or empty answer to the caller; it never tries again for it.`);
+    }
+    const filtered = verdictOf(source, index, 'content_filter');
+    if (filtered.retries > 0 || (filtered.goesOn && !last)) {
+      notes.loss('content_filter', at(index), `${name}: Portkey gives an answer with the finish reason content_filter to the caller.`);
+    }
+  });
+}
