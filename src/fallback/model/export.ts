@@ -148,7 +148,10 @@ export const importChain = defineRoute({
   description:
     'The file as `content`, or itself as the body. What could not be taken over, or was read differently from how it was written, is in `findings`.',
   query: Type.Object({ format: choice(importFormats, { default: 'json', description: 'Who wrote it.' }) }),
-  body: ImportRequest,
+  // Told apart from the file itself by its `content`, and checked as ImportRequest then.
+  body: Type.Unknown(),
+  describedBody: Type.Union([ImportRequest, Type.Object({}, { additionalProperties: true, description: 'The file itself.' })]),
+  textTypes: ['application/yaml', 'text/plain'],
   bodyExample: { content: chainRequestExample },
   responses: {
     201: {

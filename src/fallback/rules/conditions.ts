@@ -34,7 +34,7 @@ export const statusesOf: Readonly<Record<Condition, readonly (number | null)[]>>
 export const usualStatus = (condition: Condition): number | null => statusesOf[condition][0]!;
 
 /** Codes by which providers tell that an account, and not a rate, is used up. */
-const quotaCodes = new Set([
+export const quotaCodes = new Set([
   'insufficient_quota',
   'quota_exceeded',
   'billing_hard_limit_reached',
@@ -44,16 +44,16 @@ const quotaCodes = new Set([
   'credit_balance_too_low',
   'billing_error',
 ]);
-const contextCodes = new Set([
+export const contextCodes = new Set([
   'context_length_exceeded',
   'string_above_max_length',
   'model_max_prompt_tokens_exceeded',
   'request_too_large',
 ]);
-const filterCodes = new Set(['content_filter', 'content_policy_violation', 'responsibleaipolicyviolation', 'moderation_blocked']);
+export const filterCodes = new Set(['content_filter', 'content_policy_violation', 'responsibleaipolicyviolation', 'moderation_blocked']);
 
 /** Anthropic has one code for everything that is wrong with a request, and says the rest in a sentence. */
-const tooLong = /prompt is too long|maximum context length|context window/i;
+export const tooLong = /prompt is too long|maximum context length|context window/i;
 
 /** The codes and the sentence of an error's body. */
 export interface ErrorWords {

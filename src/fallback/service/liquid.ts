@@ -42,6 +42,7 @@ function createEngine(): Liquid {
   });
   for (const tag of ['include', 'render', 'layout', 'block']) delete engine.tags[tag];
   engine.registerFilter('shell', (value: unknown) => `'${text(value).replaceAll("'", "'\\''")}'`);
+  engine.registerFilter('cell', (value: unknown) => text(value).replaceAll('|', '\\|'));
   boundOutput(engine);
   return engine;
 }

@@ -13,8 +13,8 @@ export interface SandboxParts {
 export interface Sandbox {
   /** A template's output. Throws 400 on `field`, with line and column where the fault has a place. */
   render(template: string, scope: Record<string, unknown>, field: string): Promise<string>;
-  /** A YAML or JSON document's value as plain data. Throws 400 on `field`, with line and column where the fault has a place. */
-  readYaml(text: string, field: string): Promise<unknown>;
+  /** A YAML document's value as JSON text. Throws 400 on `field`, with line and column where the fault has a place. */
+  readYaml(text: string, field: string): Promise<string>;
   stop(): Promise<void>;
 }
 
@@ -58,7 +58,7 @@ export function createSandbox({ deadlineMs = 3_000, maxWaiting = 64 }: SandboxPa
     },
     async readYaml(text, field) {
       const read = await run('The document', field, () => thread.call('readYaml', { text }));
-      if ('value' in read) return read.value;
+      if ('json' in read) return read.json;
       throw faultAt(field, read);
     },
     stop: () => thread.stop(),

@@ -2,11 +2,13 @@ import { isCollection, LineCounter, parseDocument, visit } from 'yaml';
 
 /** The most aliases of a document: each may stand for a large part of it, so that a few lines could grow without end. */
 const maxAliases = 100;
+/** How long a document may grow with what its aliases stand for, in characters of JSON. */
+const maxJson = 2 * 1024 * 1024;
 /** How deep lists and maps may stand within one another. */
 const maxDepth = 50;
 
-/** A document's value as JSON knows it, or the fault in it with its position (both counted from 1), where there is one. */
-export type ReadYaml = { value: unknown } | { fault: string; line: number | null; column: number | null };
+/** A document's value as JSON text, or the fault in it with its position (both counted from 1), where there is one. */
+export type ReadYaml = { json: string } | { fault: string; line: number | null; column: number | null };
 
 /** Reads a YAML 1.2 document, which every JSON text is too, as plain data: no tags of anybody's own, no dates, no binaries. */
 export function readYaml(source: string): ReadYaml {
@@ -39,14 +41,17 @@ export function readYaml(source: string): ReadYaml {
       },
     });
     if (refused !== undefined) return refused;
-    return { value: JSON.parse(JSON.stringify(document.toJS({ maxAliasCount: maxAliases })) ?? 'null') };
+    const json = JSON.stringify(document.toJS({ maxAliasCount: maxAliases })) ?? 'null';
+    if (json.length > maxJson) return fault(tooLarge);
+    return { json };
   } catch (error) {
     if (error instanceof RangeError) return fault(tooDeep);
-    if (error instanceof ReferenceError) return fault('The aliases stand for more than a document may grow to.');
+    if (error instanceof ReferenceError) return fault(tooLarge);
     throw error;
   }
 }
 
+const tooLarge = 'The aliases stand for more than a document may grow to.';
 const tooDeep = `Lists and maps stand more than ${maxDepth} deep within one another.`;
 
 function sentenceOf({ code, message }: { code: string; message: string }): string {

@@ -312,7 +312,7 @@ function answerWith(result: unknown, { route, request, reply, successStatus, ans
     return;
   }
   const shape = route.responses[status];
-  reply.type(shape?.contentType ?? 'application/json; charset=utf-8');
+  if (!reply.hasHeader('content-type')) reply.type(shape?.contentType ?? 'application/json; charset=utf-8');
   answers.send(reply, ownerOf(request), writtenAs(body, shape));
 }
 

@@ -1,7 +1,8 @@
 import type { Provider } from '../../model/chain.ts';
+import { knownKind, modelName } from '../kinds.ts';
 import { decisionsCode, guardCode, literal, rulesCode } from './code.ts';
 import { type Exporter, type Notes, noteWhatStaysBehind, slug, slugs, type Source } from './target.ts';
-import { baseOf, keyEnv, kinds, noteKind, sentModel, speaksAnthropic } from './wire.ts';
+import { baseOf, keyEnv, noteKind, speaksAnthropic } from './wire.ts';
 
 /**
  * A module for the AI SDK with `ai-fallback`: `chainModel()` gives a language model that asks the providers as the chain
@@ -65,8 +66,8 @@ function checked(answer) {
 
 /** What an error of the SDK says. */
 function failureOf(error) {
-  const { condition, statusCode: status, message, responseBody = '', responseHeaders } = error;
-  return { condition, status, code: responseBody, message, retryAfter: responseHeaders?.['retry-after'] };
+  const { condition, statusCode: status, message, responseBody, responseHeaders } = error;
+  return { condition, status, words: [message, responseBody].join(' '), retryAfter: responseHeaders?.['retry-after'] };
 }
 
 ${guardCode}`;
@@ -74,9 +75,9 @@ ${guardCode}`;
 };
 
 function providerCode(source: Source, provider: Provider, index: number, slugged: string, notes: Notes): string {
-  const apiKey = `process.env.${keyEnv(provider, index, slugged, notes)}`;
+  const apiKey = `process.env[${literal(keyEnv(provider, index, slugged, notes))}]`;
   const anthropic = speaksAnthropic(provider);
-  if (!anthropic && (provider.provider === null || !(provider.provider in kinds))) noteKind(provider, index, notes);
+  if (!anthropic && knownKind(provider.provider) === undefined) noteKind(provider, index, notes);
   const parts = [`apiKey: ${apiKey}`, `baseURL: ${literal(baseOf(provider))}`];
   const made = anthropic ? `createAnthropic({ ${parts.join(', ')} })` : `createOpenAICompatible({ name: ${literal(slugged)}, ${parts.join(', ')} })`;
   return `  {
@@ -84,6 +85,6 @@ function providerCode(source: Source, provider: Provider, index: number, slugged
     timeoutMs: ${provider.timeout_ms},
     maxTokens: ${provider.max_tokens ?? 'undefined'},
     decisions: ${decisionsCode(source, index)},
-    model: () => ${made}(${literal(sentModel(provider))}),
+    model: () => ${made}(${literal(modelName(provider))}),
   },`;
 }

@@ -1,7 +1,8 @@
 import type { Provider } from '../../model/chain.ts';
+import { kinds, modelName } from '../kinds.ts';
 import { oneBudget } from './budget.ts';
 import { at, type Exporter, jsonText, type Notes, noteWhatStaysBehind, slug, slugs, type Source } from './target.ts';
-import { keyEnv, kinds, noteKind, sentModel, speaksAnthropic } from './wire.ts';
+import { addressed, keyEnv, nameOfKind, speaksAnthropic } from './wire.ts';
 
 /**
  * A Bifrost gateway configuration (`config.json`): the providers with their keys and network settings, and a routing
@@ -17,7 +18,7 @@ export const bifrost: Exporter = (source, notes) => {
     const entry = providerEntry(provider, index, names[index]!, max_retries, notes);
     const name = entryName(providers, provider, names[index]!, entry);
     providers[name] = name === provider.provider ? entry : { ...entry, custom_provider_config: customConfig(provider) };
-    return { provider: name, model: sentModel(provider) };
+    return { provider: name, model: modelName(provider) };
   });
   noteFailing(source, notes);
   noteWhatStaysBehind(source, notes);
@@ -42,7 +43,7 @@ function providerEntry(provider: Provider, index: number, name: string, max_retr
     notes.loss('timeout', at(index, 'timeout_ms'), `${provider.name}: Bifrost counts time-outs in whole seconds; ${seconds} s is written.`);
   }
   if (provider.max_tokens !== null) notes.loss('max_tokens', at(index, 'max_tokens'), `${provider.name}: Bifrost takes max_tokens from each request alone.`);
-  const base = baseUrl(provider, index, notes);
+  const base = baseUrl(addressed('bifrost', provider, index, notes).base, provider, index, notes);
   return {
     keys: [{ name: `${name}-key`, value: `env.${keyEnv(provider, index, name, notes)}`, models: ['*'], weight: 1 }],
     network_config: {
@@ -55,13 +56,13 @@ function providerEntry(provider: Provider, index: number, name: string, max_retr
 }
 
 /** Bifrost adds the version path by itself. */
-function baseUrl(provider: Provider, index: number, notes: Notes): Record<string, unknown> {
-  if (provider.api_base === null) return {};
-  const base_url = provider.api_base.replace(/\/v1\/?$/, '');
-  if (base_url === provider.api_base) {
+function baseUrl(base: string | null, provider: Provider, index: number, notes: Notes): Record<string, unknown> {
+  if (base === null) return {};
+  const base_url = base.replace(/\/v1\/?$/, '');
+  if (base_url === base) {
     notes.loss('api_base', at(index, 'api_base'), `${provider.name}: Bifrost adds /v1 to base_url; this address does not end so.`);
   }
-  const { hostname } = new URL(provider.api_base);
+  const { hostname } = new URL(base);
   return isPrivate(hostname) ? { base_url, allow_private_network: true } : { base_url };
 }
 
@@ -70,7 +71,7 @@ const isPrivate = (host: string) => /^(localhost|.*\.local(host)?|\[?::1\]?|127\
 /** A kind that Bifrost knows, at its own address and with the same settings as before, goes by its own name; others by theirs. */
 function entryName(taken: Record<string, unknown>, provider: Provider, own: string, entry: { keys: { value: string }[] }): string {
   const { provider: kind, api_base } = provider;
-  const known = kind !== null && api_base === null && typeof kinds[kind]?.bifrost === 'string' ? kind : null;
+  const known = api_base === null ? nameOfKind('bifrost', kind) : null;
   if (known !== null && (taken[known] === undefined || sameSettings(taken[known], entry))) return known;
   let name = own in kinds ? `${own}-custom` : own;
   while (taken[name] !== undefined) name = `${name}-2`;
@@ -91,9 +92,6 @@ function customConfig(provider: Provider): Record<string, unknown> {
 }
 
 function noteFailing(source: Source, notes: Notes): void {
-  source.chain.providers.forEach((provider, index) => {
-    if (provider.provider === null) noteKind(provider, index, notes);
-  });
   for (const { decisions } of source.routing.providers.slice(0, -1)) {
     for (const { condition, next_provider } of decisions) {
       if (next_provider === null) notes.loss('fail', null, `The chain ends with an error on ${condition}; Bifrost falls back on any failure.`);

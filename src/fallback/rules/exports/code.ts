@@ -1,4 +1,5 @@
 import { conditions } from '../../model/chain.ts';
+import { contextCodes, filterCodes, quotaCodes, tooLong } from '../conditions.ts';
 import { type Source, verdictOf } from './target.ts';
 
 /** A value as a JavaScript literal. U+2028 and U+2029, which end a line in a comment, are escaped. */
@@ -34,20 +35,26 @@ export function decisionsCode(source: Source, index: number): string {
   return entries.length === 0 ? '{}' : `{ ${entries.join(', ')} }`;
 }
 
+const pattern = (codes: ReadonlySet<string>) => `/\\b(${[...codes].join('|')})\\b/i`;
+
 /** The part of generated code that every library shares: how a failure is read, and what a rule then does. */
-export const guardCode = `/** What went wrong, of the conditions that rules name. */
-function conditionOf({ status, code = '', message = '' }) {
-  const says = (pattern) => pattern.test(code) || pattern.test(message);
+export const guardCode = `/** Codes by which providers say more than the status does. */
+const quotaCodes = ${pattern(quotaCodes)};
+const filterCodes = ${pattern(filterCodes)};
+const contextCodes = ${pattern(contextCodes)};
+
+/** The condition of a failure with its status and the words of its body. */
+function conditionOf({ status, words = '' }) {
   if (status === undefined) return 'connection_error';
   if (status === 401 || status === 403) return 'auth_error';
   if (status === 402) return 'quota_exceeded';
   if (status === 408 || status === 504) return 'timeout';
   if (status === 413) return 'context_length';
-  if (status === 429) return says(/insufficient_quota|quota_exceeded|billing/i) ? 'quota_exceeded' : 'rate_limit';
+  if (status === 429) return quotaCodes.test(words) ? 'quota_exceeded' : 'rate_limit';
   if (status >= 500) return 'server_error';
   if (status < 400) return 'invalid_response';
-  if (status === 400 && says(/content_filter|content_policy/i)) return 'content_filter';
-  if (status === 400 && says(/context_length|too long/i)) return 'context_length';
+  if (status === 400 && filterCodes.test(words)) return 'content_filter';
+  if (status === 400 && (contextCodes.test(words) || ${tooLong}.test(words))) return 'context_length';
   return 'invalid_request';
 }
 

@@ -1,7 +1,9 @@
 import type { Provider } from '../../model/chain.ts';
+import { conditionOf } from '../conditions.ts';
+import { knownKind, modelName } from '../kinds.ts';
 import { oneBudget } from './budget.ts';
 import { at, type Exporter, type Notes, noteWhatStaysBehind, slug, slugs, type Source, verdictOf, yamlText } from './target.ts';
-import { baseOf, conditionOfStatus, keyEnv, knownStatuses, noteKind, sentModel, speaksAnthropic } from './wire.ts';
+import { baseOf, keyEnv, knownStatuses, noteKind, speaksAnthropic } from './wire.ts';
 
 /** A Kubernetes object. */
 interface Manifest {
@@ -58,7 +60,7 @@ function routeManifest(model: string, name: string, providers: readonly Provider
         matches: [{ headers: [{ type: 'Exact', name: 'x-ai-eg-model', value: model }] }],
         backendRefs: providers.map((provider, priority) => ({
           name: `${name}-${priority}`,
-          modelNameOverride: sentModel(provider),
+          modelNameOverride: modelName(provider),
           priority,
         })),
       },
@@ -94,7 +96,7 @@ function triedAgain(source: Source, retries: boolean, notes: Notes): number[] {
   const indexes = source.chain.providers.length === 1 ? [0] : source.chain.providers.slice(0, -1).map((_, index) => index);
   const triedBy = (index: number) =>
     knownStatuses.filter((status) => {
-      const verdict = verdictOf(source, index, conditionOfStatus(status), status);
+      const verdict = verdictOf(source, index, conditionOf(status), status);
       return verdict.goesOn || (retries && verdict.retries > 0);
     });
   const statuses = triedBy(indexes[0]!);
@@ -102,7 +104,7 @@ function triedAgain(source: Source, retries: boolean, notes: Notes): number[] {
     notes.loss('one_policy', 'fallback_rules', 'Envoy has one policy for all providers: the first one decides which statuses are tried again.');
   }
   for (const { condition, next_provider } of source.routing.providers[0]!.decisions) {
-    const byStatus = knownStatuses.some((status) => conditionOfStatus(status) === condition);
+    const byStatus = knownStatuses.some((status) => conditionOf(status) === condition);
     if (!byStatus && condition !== 'connection_error' && next_provider !== null) {
       notes.loss('no_status', null, `Envoy decides by status: ${condition} has none of its own, so it does not hand over on it.`);
     }
@@ -123,7 +125,7 @@ function backendManifests(provider: Provider, name: string, secret: { name: stri
   const { protocol, hostname, port, pathname } = new URL(baseOf(provider));
   const secure = protocol === 'https:';
   const prefix = pathname.replace(/\/$/, '');
-  if (provider.provider === null) noteKind(provider, index, notes);
+  if (knownKind(provider.provider) === undefined) noteKind(provider, index, notes);
   if (provider.max_tokens !== null) notes.loss('max_tokens', at(index, 'max_tokens'), `${provider.name}: Envoy takes max_tokens from each request alone.`);
   const anthropic = speaksAnthropic(provider);
   const schema = { name: anthropic ? 'Anthropic' : 'OpenAI', ...(prefix === '' || prefix === '/v1' ? {} : { prefix }) };

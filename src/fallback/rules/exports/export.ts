@@ -1,5 +1,6 @@
-import type { ChainDefinition } from '../../model/chain.ts';
-import { type Export, type ExportFormat, exportFormats } from '../../model/export.ts';
+import { ServiceError } from '../../../kit/errors.ts';
+import type { ChainDefinition, ChainRequest } from '../../model/chain.ts';
+import { type Export, type ExportFormat, type ImportFormat, importFormats } from '../../model/export.ts';
 import type { Routing } from '../../model/routing.ts';
 import { define } from '../chain.ts';
 import { importChain } from '../imports/import.ts';
@@ -37,15 +38,21 @@ export function exportChain(format: ExportFormat, source: Source): Export {
 }
 
 /** The formats in which a chain is the same after an export and an import, and behaves the same in between. */
-export function losslessFormats(chain: ChainDefinition, routing: Routing): ExportFormat[] {
-  return exportFormats.filter((format) => exportChain(format, { chain, routing, prefer: 'failover' }).lossless);
+export function losslessFormats(chain: ChainDefinition, routing: Routing): ImportFormat[] {
+  return importFormats.filter((format) => exportChain(format, { chain, routing, prefer: 'failover' }).lossless);
 }
 
 /** The fields that an import of an export gives differently, by their paths; null for a format that can't be imported. */
 function readBack(format: ExportFormat, config: unknown, chain: ChainDefinition): string[] | null {
-  if (format !== 'litellm' && format !== 'portkey' && format !== 'json' && format !== 'yaml') return null;
-  const { request } = importChain(format, config, format === 'portkey' ? chain.name : undefined);
-  return differences(chain, define(request));
+  if (!isImportable(format)) return null;
+  try {
+    const { request } = importChain(format, config, format === 'portkey' ? chain.name : undefined);
+    return differences(chain, define(request as ChainRequest));
+  } catch (error) {
+    // A file that can't be read back is no reason not to write it.
+    if (error instanceof ServiceError) return [error.field ?? 'chain'];
+    throw error;
+  }
 }
 
 /** The dotted paths at which two values of JSON differ. */
@@ -57,4 +64,5 @@ function differences(one: unknown, other: unknown, path = ''): string[] {
   return Object.is(one, other) ? [] : [path];
 }
 
+const isImportable = (format: ExportFormat): format is ImportFormat => (importFormats as readonly string[]).includes(format);
 const isContainer = (value: unknown): value is Record<string, unknown> => typeof value === 'object' && value !== null;

@@ -1,7 +1,8 @@
 import type { Provider } from '../../model/chain.ts';
+import { knownKind, modelName } from '../kinds.ts';
 import { decisionsCode, guardCode, literal, rulesCode } from './code.ts';
 import { type Exporter, type Notes, noteWhatStaysBehind, slug, slugs, type Source } from './target.ts';
-import { baseOf, keyEnv, kinds, noteKind, sentModel, speaksAnthropic } from './wire.ts';
+import { baseOf, keyEnv, noteKind, speaksAnthropic } from './wire.ts';
 
 /**
  * A module for LangChain (JavaScript): `chain` is a Runnable that asks the providers as the chain says. The rules run in
@@ -51,11 +52,13 @@ async function ask(provider, input, config) {
   return answer;
 }
 
-/** What an error of the clients says. Without a status it is a broken answer where something could not be read, else a broken connection. */
+/** What an error of the clients says. Without a status something could not be read, or the connection failed. */
 function failureOf(error) {
-  const { condition, status, code, message, headers, name } = error;
-  const unread = status === undefined && (name === 'SyntaxError' || name === 'TypeError' || error instanceof SyntaxError || error instanceof TypeError);
-  return { condition: condition ?? (unread ? 'invalid_response' : undefined), status, code: code ?? error.error?.code ?? '', message, retryAfter: headers?.get?.('retry-after') ?? headers?.['retry-after'] };
+  const { condition, status, headers } = error;
+  const unread = status === undefined && (error instanceof SyntaxError || error instanceof TypeError);
+  const words = [error.code, error.type, error.message, JSON.stringify(error.error ?? '')].join(' ');
+  const retryAfter = headers?.get?.('retry-after') ?? headers?.['retry-after'];
+  return { condition: condition ?? (unread ? 'invalid_response' : undefined), status, words, retryAfter };
 }
 
 ${guardCode}`;
@@ -63,14 +66,14 @@ ${guardCode}`;
 };
 
 function providerCode(source: Source, provider: Provider, index: number, slugged: string, notes: Notes): string {
-  const apiKey = `process.env.${keyEnv(provider, index, slugged, notes)}`;
-  const parts = [`model: ${literal(sentModel(provider))}`, `apiKey: ${apiKey}`, 'maxRetries: 0'];
+  const apiKey = `process.env[${literal(keyEnv(provider, index, slugged, notes))}]`;
+  const parts = [`model: ${literal(modelName(provider))}`, `apiKey: ${apiKey}`, 'maxRetries: 0'];
   if (provider.max_tokens !== null) parts.push(`maxTokens: ${provider.max_tokens}`);
   if (speaksAnthropic(provider)) {
     // The client adds /v1 by itself.
     if (provider.api_base !== null) parts.push(`anthropicApiUrl: ${literal(provider.api_base.replace(/\/v1\/?$/, ''))}`);
   } else {
-    if (provider.provider === null || !(provider.provider in kinds)) noteKind(provider, index, notes);
+    if (knownKind(provider.provider) === undefined) noteKind(provider, index, notes);
     parts.push(`configuration: { baseURL: ${literal(baseOf(provider))} }`);
   }
   const model = `new ${speaksAnthropic(provider) ? 'ChatAnthropic' : 'ChatOpenAI'}({ ${parts.join(', ')} })`;

@@ -1,6 +1,7 @@
 import type { Condition } from '../../model/chain.ts';
+import { modelName } from '../kinds.ts';
 import { at, type Exporter, type Notes, noteWhatStaysBehind, slug, slugs, type Source, verdictOf, yamlText } from './target.ts';
-import { keyEnv, kindFor, sentModel } from './wire.ts';
+import { addressed, keyEnv } from './wire.ts';
 
 /** The names of LiteLLM's retry policy for each condition that it tells apart. */
 const retryNames: Partial<Record<Condition, readonly string[]>> = {
@@ -32,19 +33,19 @@ export const litellm: Exporter = (source, notes) => {
   const { chain } = source;
   const names = slugs(chain.providers);
   const groups = chain.providers.map((_, index) => (index === 0 ? chain.name : `${chain.name}-${index}`));
-  const model_list = chain.providers.map((provider, index) => ({
-    model_name: groups[index],
-    litellm_params: {
-      model: `${kindFor('litellm', provider, index, notes)}/${sentModel(provider)}`,
-      ...(provider.api_base === null ? {} : { api_base: provider.api_base }),
+  const model_list = chain.providers.map((provider, index) => {
+    const { kind, base } = addressed('litellm', provider, index, notes);
+    const litellm_params = {
+      model: `${kind}/${modelName(provider)}`,
+      ...(base === null ? {} : { api_base: base }),
       api_key: `os.environ/${keyEnv(provider, index, names[index]!, notes)}`,
       timeout: provider.timeout_ms / 1000,
       ...(provider.max_tokens === null ? {} : { max_tokens: provider.max_tokens }),
       ...price('input_cost_per_token', provider.input_cost_per_1m),
       ...price('output_cost_per_token', provider.output_cost_per_1m),
-    },
-    model_info: { display_name: provider.name },
-  }));
+    };
+    return { model_name: groups[index], litellm_params, model_info: { display_name: provider.name, model_id: provider.model_id } };
+  });
   const router_settings = { num_retries: 0, ...retryPolicy(source, notes), ...fallbacks(source, groups, notes) };
   noteWhatStaysBehind(source, notes, { prices: true });
   const config = { model_list, router_settings };
@@ -103,6 +104,10 @@ function fallbacks(source: Source, groups: string[], notes: Notes): Record<strin
     .flatMap(({ decisions }) => decisions.filter(({ next_provider }) => next_provider === null).map(({ condition }) => condition));
   const all = source.routing.providers.slice(0, -1).reduce((sum, { decisions }) => sum + decisions.length, 0);
   if (ends.length === all) return {};
+  if (!ends.includes('invalid_response') || !ends.includes('content_filter')) {
+    const sentence = 'LiteLLM gives an empty answer, and one with the finish reason content_filter, to the caller; it never falls back for it.';
+    notes.loss('empty_answer', null, sentence);
+  }
   for (const condition of new Set(ends)) {
     notes.loss('fail', null, `The chain ends with an error on ${condition}; LiteLLM falls back on any failure.`);
   }

@@ -1,6 +1,6 @@
 import type { Provider } from '../../model/chain.ts';
 import { at, type Exporter, jsonText, noteWhatStaysBehind, slug, type Source, verdictOf, type Notes } from './target.ts';
-import { sentModel } from './wire.ts';
+import { modelName } from '../kinds.ts';
 
 /** OpenRouter takes the primary and this many backups. */
 const maxBackups = 3;
@@ -31,7 +31,7 @@ export const openrouter: Exporter = (source, notes) => {
 /** OpenRouter names models `vendor/model`; an id with a slash goes out unchanged. */
 function modelSlug(provider: Provider, index: number, notes: Notes): string {
   if (provider.model_id.includes('/')) return provider.model_id;
-  const named = provider.provider === null ? provider.model_id : `${provider.provider}/${sentModel(provider)}`;
+  const named = provider.provider === null ? provider.model_id : `${provider.provider}/${modelName(provider)}`;
   notes.loss('model_slug', at(index, 'model_id'), `${provider.name}: ${named} may not be OpenRouter's name of the model; look it up at openrouter.ai/models.`);
   return named;
 }

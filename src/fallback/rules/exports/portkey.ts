@@ -1,6 +1,8 @@
 import type { Condition } from '../../model/chain.ts';
+import { conditionOf } from '../conditions.ts';
+import { modelName } from '../kinds.ts';
 import { at, type Exporter, jsonText, type Notes, noteWhatStaysBehind, slug, slugs, type Source, verdictOf } from './target.ts';
-import { conditionOfStatus, keyEnv, kindFor, knownStatuses, sentModel } from './wire.ts';
+import { addressed, keyEnv, knownStatuses } from './wire.ts';
 
 /** A provider, or a strategy of its own with further targets in it. */
 type PortkeyTarget = Record<string, unknown>;
@@ -18,12 +20,13 @@ export const portkey: Exporter = (source, notes) => {
   const names = slugs(chain.providers);
   const targets = chain.providers.map((provider, index): PortkeyTarget => {
     const retry = retryOf(source, index, notes);
+    const { kind, base } = addressed('portkey', provider, index, notes);
     return {
       name: provider.name,
-      provider: kindFor('portkey', provider, index, notes),
-      ...(provider.api_base === null ? {} : { custom_host: provider.api_base }),
+      provider: kind,
+      ...(base === null ? {} : { custom_host: base }),
       api_key: `\${${keyEnv(provider, index, names[index]!, notes)}}`,
-      override_params: { model: sentModel(provider), ...(provider.max_tokens === null ? {} : { max_tokens: provider.max_tokens }) },
+      override_params: { model: modelName(provider), ...(provider.max_tokens === null ? {} : { max_tokens: provider.max_tokens }) },
       request_timeout: provider.timeout_ms,
       ...(retry === undefined ? {} : { retry }),
     };
@@ -40,7 +43,7 @@ export const portkey: Exporter = (source, notes) => {
 
 /** The statuses upon which provider `index` hands over to the next; undefined for every failure. */
 function handoverOf(source: Source, index: number): number[] | undefined {
-  const verdict = (status: number) => verdictOf(source, index, conditionOfStatus(status), status);
+  const verdict = (status: number) => verdictOf(source, index, conditionOf(status), status);
   const connection = verdictOf(source, index, 'connection_error').goesOn;
   const statuses = statusesOf(source).filter((status) => verdict(status).goesOn || (connection && connectionStatuses.includes(status)));
   return statuses.length === statusesOf(source).length ? undefined : statuses;
@@ -62,7 +65,7 @@ function statusesOf({ chain }: Source): number[] {
 
 /** The retries of a provider: one number for all statuses that are retried. */
 function retryOf(source: Source, index: number, notes: Notes): { attempts: number; on_status_codes: number[] } | undefined {
-  const verdicts = statusesOf(source).map((status) => ({ status, ...verdictOf(source, index, conditionOfStatus(status), status) }));
+  const verdicts = statusesOf(source).map((status) => ({ status, ...verdictOf(source, index, conditionOf(status), status) }));
   const connection = verdictOf(source, index, 'connection_error');
   const retried = verdicts.filter(({ retries }) => retries > 0);
   const attempts = Math.max(connection.retries, ...verdicts.map(({ retries }) => retries));
@@ -104,7 +107,7 @@ function noteWhatStatusesHide(source: Source, notes: Notes): void {
     const last = index === source.chain.providers.length - 1;
     for (const [condition, status, other] of pairs) {
       const hidden = verdictOf(source, index, condition, status);
-      const seen = verdictOf(source, index, conditionOfStatus(status), status);
+      const seen = verdictOf(source, index, conditionOf(status), status);
       if (hidden.goesOn !== seen.goesOn || (condition !== 'connection_error' && hidden.retries !== seen.retries)) {
         const sentence = `Portkey sees status ${status} alone, so it treats ${condition} like ${other} there.`;
         notes.loss('same_status', null, sentence);

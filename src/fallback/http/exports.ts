@@ -1,0 +1,54 @@
+import { invalid, ServiceError } from '../../kit/errors.ts';
+import { parseJson } from '../../kit/http/json.ts';
+import { answer, JsonText, type Mount } from '../../kit/http/mount.ts';
+import { bodyValidator } from '../../kit/http/validate.ts';
+import { routes } from '../model/api.ts';
+import { type Export, type ImportFormat, ImportRequest } from '../model/export.ts';
+import type { FallbackRoute } from '../model/route.ts';
+import type { ExportService } from '../service/exports.ts';
+
+/** Exports, templates and imports over HTTP. */
+export function mountExports<Caller>(mount: Mount<Caller, FallbackRoute>, exports: ExportService): void {
+  mount(routes.exportChain, async ({ params, query: { format, raw, prefer } }) => {
+    const made = await exports.export(params.id, format, prefer);
+    if (!raw) return made;
+    const headers = {
+      'content-type': `${made.content_type}; charset=utf-8`,
+      'content-disposition': `attachment; filename="${made.filename}"`,
+      'x-content-type-options': 'nosniff',
+    };
+    return answer<Export>({ headers, body: new JsonText(made.content) });
+  });
+
+  mount(routes.exportTemplate, ({ body }) => exports.render(body));
+
+  mount(routes.importChain, async ({ query: { format }, body }) => {
+    const { content, name } = fileOf(body);
+    const file = typeof content === 'string' ? await readFile(format, content) : content;
+    const imported = await exports.import(format, file, name);
+    const { id, version } = imported.chain;
+    return answer({ headers: { location: `/chains/${id}`, etag: `"${version}"` }, body: imported });
+  });
+
+  /** A file's value: YAML is read apart, where it can be interrupted, and then checked as JSON is. */
+  async function readFile(format: ImportFormat, text: string): Promise<unknown> {
+    if (text.trim() === '') throw invalid('content', 'content must not be empty.');
+    const isYaml = format === 'yaml' || format === 'litellm';
+    const json = isYaml ? await exports.readYaml(text) : text;
+    try {
+      return parseJson(Buffer.from(json));
+    } catch (error) {
+      if (!(error instanceof ServiceError)) throw error;
+      throw invalid('content', error.message.replace(/^The body/, 'content'));
+    }
+  }
+}
+
+const wrapped = bodyValidator(ImportRequest);
+
+/** The file that is to be imported: the body itself, or what stands in its `content`. */
+function fileOf(body: unknown): { content: unknown; name?: string | undefined } {
+  if (typeof body !== 'object' || body === null || !Object.hasOwn(body, 'content')) return { content: body };
+  const { content, name } = wrapped(body) as ImportRequest;
+  return { content, name: name ?? undefined };
+}

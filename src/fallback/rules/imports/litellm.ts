@@ -1,0 +1,169 @@
+import type { Condition } from '../../model/chain.ts';
+import { maxProviders } from '../../model/chain.ts';
+import { kindNamed } from '../exports/wire.ts';
+import { modelName } from '../kinds.ts';
+import { type Findings, listAt, numberAt, objectAt, type Shape, textAt, uniqueName } from './shape.ts';
+
+/** The entries of LiteLLM's retry policy, in the order in which their rules stand in a chain. */
+const policyNames: readonly [string, Condition][] = [
+  ['RateLimitErrorRetries', 'rate_limit'],
+  ['TimeoutErrorRetries', 'timeout'],
+  ['AuthenticationErrorRetries', 'auth_error'],
+  ['BadRequestErrorRetries', 'invalid_request'],
+  ['ContentPolicyViolationErrorRetries', 'content_filter'],
+  ['InternalServerErrorRetries', 'server_error'],
+  ['ServiceUnavailableErrorRetries', 'server_error'],
+];
+
+/** What LiteLLM waits between retries, as the fields of a rule. */
+const waits = { wait_ms: 500, max_wait_ms: 8_000 };
+
+const routerNames = ['num_retries', 'retry_policy', 'fallbacks', 'context_window_fallbacks', 'content_policy_fallbacks', 'max_fallbacks'];
+const parameterNames = ['model', 'api_base', 'api_key', 'timeout', 'max_tokens', 'input_cost_per_token', 'output_cost_per_token'];
+
+/** One model of the file with the group that it belongs to. */
+interface Deployment {
+  group: string;
+  place: number;
+  provider: Shape;
+}
+
+/** A LiteLLM proxy configuration: the chain starts at the first group and goes on as `fallbacks` says. */
+export function readLitellm(value: unknown, findings: Findings): Shape {
+  const file = objectAt(value, 'content');
+  findings.leftOut(file, ['model_list', 'router_settings', 'litellm_settings'], '');
+  const taken = new Set<string>();
+  const deployments = listAt(file.model_list, 'model_list', 1000).map((entry, place) => readDeployment(entry, place, taken, findings));
+  const router = settingsOf(file, findings);
+  const first = deployments[0]!.group;
+  const order = orderFrom(first, readFallbacks(router.fallbacks, 'fallbacks'));
+  for (const name of ['context_window_fallbacks', 'content_policy_fallbacks']) {
+    if (router[name] !== undefined && String(orderFrom(first, readFallbacks(router[name], name))) !== String(order)) {
+      findings.add('left_out', name, `${name} names another order than fallbacks; a chain has one order, and that of fallbacks is taken.`);
+    }
+  }
+  const providers = order.flatMap((group) => providersOf(group, deployments, findings));
+  const left = deployments.filter(({ group }) => !order.includes(group));
+  for (const { place, group } of left) {
+    findings.add('left_out', `model_list.${place}`, `${group} is not reached from ${first} by fallbacks and is left out.`);
+  }
+  if (providers.length > maxProviders) listAt(providers, 'model_list', maxProviders);
+  return {
+    name: first,
+    providers: providers.map((provider, priority) => ({ ...provider, priority })),
+    fallback_rules: rulesOf(router, providers.length > 1, findings),
+  };
+}
+
+/** The router's settings: `fallbacks` and `num_retries` may stand in either section. */
+function settingsOf(file: Shape, findings: Findings): Shape {
+  const found: Record<string, unknown> = {};
+  for (const section of ['litellm_settings', 'router_settings']) {
+    if (file[section] === undefined || file[section] === null) continue;
+    const settings = objectAt(file[section], section);
+    findings.leftOut(settings, routerNames, section);
+    Object.assign(found, settings);
+  }
+  return found;
+}
+
+function readDeployment(entry: unknown, place: number, taken: Set<string>, findings: Findings): Deployment {
+  const path = `model_list.${place}`;
+  const { model_name, litellm_params, model_info, ...others } = objectAt(entry, path);
+  findings.leftOut(others, [], path);
+  const group = textAt(model_name, `${path}.model_name`);
+  const at = `${path}.litellm_params`;
+  const parameters = objectAt(litellm_params, at);
+  findings.leftOut(parameters, parameterNames, at);
+  const info = model_info === undefined || model_info === null ? {} : objectAt(model_info, `${path}.model_info`);
+  const timeout = numberAt(parameters.timeout, `${at}.timeout`);
+  const name = typeof info.display_name === 'string' && info.display_name !== '' ? info.display_name : group;
+  const provider = {
+    name: uniqueName(name, taken),
+    ...readModel(textAt(parameters.model, `${at}.model`), info.model_id, `${at}.model`, findings),
+    api_base: parameters.api_base,
+    api_key_env: readKey(parameters.api_key, /^os\.environ\/(.+)$/, `${at}.api_key`, findings),
+    timeout_ms: timeout === undefined ? undefined : Math.round(timeout * 1000),
+    max_tokens: numberAt(parameters.max_tokens, `${at}.max_tokens`),
+    input_cost_per_1m: per1m(numberAt(parameters.input_cost_per_token, `${at}.input_cost_per_token`)),
+    output_cost_per_1m: per1m(numberAt(parameters.output_cost_per_token, `${at}.output_cost_per_token`)),
+  };
+  return { group, place, provider: Object.fromEntries(Object.entries(provider).filter(([, member]) => member !== undefined)) };
+}
+
+/** A price for a million tokens of one for a single token: to twelve digits, which is where the division's error ends. */
+const per1m = (price: number | undefined) => (price === undefined ? undefined : Number((price * 1_000_000).toPrecision(12)));
+
+/** The model and who serves it: LiteLLM writes both as `provider/model`. */
+function readModel(model: string, modelId: unknown, field: string, findings: Findings): { model_id: string; provider?: string } {
+  const end = model.indexOf('/');
+  const prefix = model.slice(0, Math.max(end, 0));
+  const kind = kindNamed('litellm', prefix);
+  if (kind === null) {
+    findings.add('provider_kind', field, `${field}: nothing is known of ${prefix === '' ? 'who serves this model' : `the provider ${prefix}`}; the model is taken as it is.`);
+    return { model_id: model };
+  }
+  const sent = model.slice(end + 1);
+  // An export notes how the chain wrote the model, with its kind or without.
+  const written = typeof modelId === 'string' && modelName({ model_id: modelId, provider: kind, api_base: null }) === sent ? modelId : sent;
+  return { model_id: written, provider: kind };
+}
+
+/** The variable that holds a key. A key itself is never taken over, and never repeated. */
+export function readKey(value: unknown, reference: RegExp, field: string, findings: Findings): string | undefined {
+  if (value === undefined || value === null) return undefined;
+  const [, name] = typeof value === 'string' ? (reference.exec(value) ?? []) : [];
+  if (name === undefined) findings.add('key_left_out', field, `${field} is no reference to a variable. Keys are not kept: name a variable in api_key_env.`);
+  return name;
+}
+
+/** `fallbacks`: a list of maps, each from a group to the groups that are tried after it. */
+function readFallbacks(value: unknown, field: string): Map<string, string[]> {
+  const map = new Map<string, string[]>();
+  if (value === undefined || value === null || (Array.isArray(value) && value.length === 0)) return map;
+  listAt(value, field, 1000).forEach((entry, place) => {
+    for (const [group, backups] of Object.entries(objectAt(entry, `${field}.${place}`))) {
+      const path = `${field}.${place}.${group}`;
+      map.set(group, listAt(backups, path, 1000).map((backup, index) => textAt(backup, `${path}.${index}`)));
+    }
+  });
+  return map;
+}
+
+/** The groups in the order they are tried; a backup's own backups come after it. Each once, so that a circle ends. */
+function orderFrom(first: string, fallbacks: ReadonlyMap<string, string[]>): string[] {
+  const order = new Set([first]);
+  // A set is walked in the order of its entries, those that are added meanwhile too.
+  for (const group of order) for (const backup of fallbacks.get(group) ?? []) order.add(backup);
+  return [...order];
+}
+
+function providersOf(group: string, deployments: readonly Deployment[], findings: Findings): Shape[] {
+  const found = deployments.filter((deployment) => deployment.group === group);
+  if (found.length === 0) findings.add('unknown_model', 'fallbacks', `fallbacks names ${group}, which model_list does not have.`);
+  if (found.length > 1) {
+    findings.add('load_balanced', 'model_list', `LiteLLM balances between the ${found.length} models called ${group}; the chain tries them one after the other.`);
+  }
+  return found.map(({ provider }) => provider);
+}
+
+function rulesOf(router: Shape, hasBackups: boolean, findings: Findings): Shape[] {
+  const policy = router.retry_policy === undefined || router.retry_policy === null ? {} : objectAt(router.retry_policy, 'retry_policy');
+  findings.leftOut(policy, policyNames.map(([name]) => name), 'retry_policy');
+  const retries = new Map<Condition, number>();
+  for (const [name, condition] of policyNames) {
+    const count = numberAt(policy[name], `retry_policy.${name}`);
+    if (count !== undefined) retries.set(condition, Math.max(count, retries.get(condition) ?? 0));
+  }
+  const general = numberAt(router.num_retries, 'num_retries');
+  if (general === undefined) findings.add('default', 'num_retries', 'num_retries is left out: how often LiteLLM retries by itself depends on its version and is not taken over.');
+  const rules: Shape[] = [...retries]
+    .filter(([, count]) => count > 0)
+    .map(([condition, max_retries]) => ({ condition, action: 'retry', max_retries, ...waits }));
+  if (general !== undefined && general > 0) {
+    const exempt = hasBackups ? 'failover' : 'fail';
+    for (const [condition, count] of retries) if (count === 0) rules.push({ condition, action: exempt });
+    rules.push({ condition: 'any', action: 'retry', max_retries: general, ...waits });
+  } else if (hasBackups) rules.push({ condition: 'any', action: 'failover' });
+  return rules;
+}

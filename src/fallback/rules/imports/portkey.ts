@@ -1,0 +1,155 @@
+import { invalid } from '../../../kit/errors.ts';
+import { type Condition, conditions, maxProviders } from '../../model/chain.ts';
+import { conditionOf } from '../conditions.ts';
+import { kindNamed, knownStatuses } from '../exports/wire.ts';
+import { readKey } from './litellm.ts';
+import { type Findings, listAt, numberAt, objectAt, type Shape, textAt, uniqueName } from './shape.ts';
+
+/** A target with the statuses upon which Portkey goes on to the next; undefined for every failure. */
+interface Target {
+  shape: Shape;
+  path: string;
+  handover: readonly number[] | undefined;
+}
+
+const targetNames = ['name', 'provider', 'custom_host', 'api_key', 'override_params', 'request_timeout', 'retry'];
+
+/** How deep strategies may stand within one another. */
+const maxNesting = maxProviders;
+
+/** A Portkey gateway configuration whose strategy is `fallback`, or a single target. */
+export function readPortkey(value: unknown, findings: Findings): Shape {
+  const file = objectAt(value, 'content');
+  const targets = targetsOf(file, '', undefined, findings);
+  // The last target hands over to nobody: it is read like the one before it, so that rules need not name providers.
+  const last = targets.at(-1)!;
+  targets[targets.length - 1] = { ...last, handover: targets.at(-2)?.handover };
+  if (targets.length > maxProviders) listAt(targets, 'targets', maxProviders);
+  const taken = new Set<string>();
+  const providers = targets.map(({ shape, path }, priority) => readTarget(shape, path, priority, taken, findings));
+  const rules = [...retryRules(targets, providers), ...handoverRules(targets, providers)];
+  return { ...(typeof file.name === 'string' ? { name: file.name } : {}), providers, fallback_rules: rules };
+}
+
+/** The targets in their order, those of strategies within strategies too. */
+function targetsOf(shape: Shape, path: string, outer: readonly number[] | undefined, findings: Findings, depth = 0): Target[] {
+  const at = (name: string) => (path === '' ? name : `${path}.${name}`);
+  if (shape.targets === undefined) return [{ shape, path, handover: outer }];
+  if (depth > maxNesting) throw invalid(path, `Strategies stand more than ${maxNesting} deep within one another.`);
+  findings.leftOut(shape, ['strategy', 'targets', 'name'], path);
+  const strategy = objectAt(shape.strategy, at('strategy'));
+  if (strategy.mode !== 'fallback' && strategy.mode !== 'single') {
+    throw invalid(at('strategy.mode'), `${at('strategy.mode')} must be fallback or single: a chain has an order, and no shares or conditions.`);
+  }
+  const handover = statusesAt(strategy.on_status_codes, at('strategy.on_status_codes'));
+  const targets = listAt(shape.targets, at('targets'), maxProviders);
+  return targets.flatMap((entry, index) => {
+    const inner = at(`targets.${index}`);
+    // What follows the last target of an inner strategy is decided by the outer one.
+    const next = index === targets.length - 1 ? outer : handover;
+    return targetsOf(objectAt(entry, inner), inner, next, findings, depth + 1);
+  });
+}
+
+function statusesAt(value: unknown, field: string): readonly number[] | undefined {
+  if (value === undefined || value === null) return undefined;
+  if (!Array.isArray(value) || !value.every((status) => Number.isInteger(status) && status >= 100 && status <= 599)) {
+    throw invalid(field, `${field} must be a list of HTTP statuses.`);
+  }
+  return value as number[];
+}
+
+function readTarget(shape: Shape, path: string, priority: number, taken: Set<string>, findings: Findings): Shape {
+  const at = (name: string) => (path === '' ? name : `${path}.${name}`);
+  findings.leftOut(shape, path === '' ? [...targetNames, 'strategy'] : targetNames, path);
+  const called = textAt(shape.provider, at('provider'));
+  const kind = kindNamed('portkey', called);
+  if (kind === null) findings.add('provider_kind', at('provider'), `${at('provider')}: nothing is known of ${called}; the model is taken as it is.`);
+  const parameters = objectAt(shape.override_params, at('override_params'));
+  findings.leftOut(parameters, ['model', 'max_tokens'], at('override_params'));
+  const model_id = textAt(parameters.model, at('override_params.model'));
+  const provider = {
+    name: uniqueName(typeof shape.name === 'string' && shape.name !== '' ? shape.name : model_id, taken),
+    model_id,
+    priority,
+    provider: kind ?? undefined,
+    api_base: shape.custom_host,
+    api_key_env: readKey(shape.api_key, /^\$\{(.+)\}$/, at('api_key'), findings),
+    timeout_ms: numberAt(shape.request_timeout, at('request_timeout')),
+    max_tokens: numberAt(parameters.max_tokens, at('override_params.max_tokens')),
+  };
+  return Object.fromEntries(Object.entries(provider).filter(([, member]) => member !== undefined));
+}
+
+const defaultEnds: readonly Condition[] = ['invalid_request', 'content_filter'];
+const statusesOf = (condition: Condition) => knownStatuses.filter((status) => conditionOf(status) === condition);
+
+/** The rules for several providers: one for those that agree, named where not all do. */
+function perProvider<T>(targets: readonly Target[], providers: readonly Shape[], read: (target: Target) => T): { of: T; named: Shape }[] {
+  const groups = new Map<string, { of: T; names: unknown[] }>();
+  targets.forEach((target, index) => {
+    const of = read(target);
+    const key = JSON.stringify(of) ?? '';
+    const group = groups.get(key) ?? { of, names: [] };
+    group.names.push(providers[index]!.name);
+    groups.set(key, group);
+  });
+  return [...groups.values()].map(({ of, names }) => ({ of, named: names.length === providers.length ? {} : { providers: names } }));
+}
+
+/** Portkey waits 1, 2, 4 ... seconds, and retries a connection that failed as often as anything. */
+function retryRules(targets: readonly Target[], providers: readonly Shape[]): Shape[] {
+  const read = ({ shape, path, handover }: Target) => {
+    if (shape.retry === undefined || shape.retry === null) return { attempts: 0, statuses: [], handover };
+    const field = path === '' ? 'retry' : `${path}.retry`;
+    const { attempts, on_status_codes } = objectAt(shape.retry, field);
+    const statuses = statusesAt(on_status_codes, `${field}.on_status_codes`) ?? [429, 500, 502, 503, 504];
+    return { attempts: numberAt(attempts, `${field}.attempts`) ?? 0, statuses, handover };
+  };
+  return perProvider(targets, providers, read).flatMap(({ of: { attempts, statuses, handover }, named }) => {
+    if (attempts === 0) return [];
+    const rule = (condition: Condition, codes: number[] = []) => ({
+      condition,
+      action: 'retry',
+      max_retries: attempts,
+      ...named,
+      ...(codes.length === 0 || codes.length === statusesOf(condition).length ? {} : { status_codes: codes }),
+      wait_ms: 1000,
+      max_wait_ms: Math.max(10_000, 1000 * 2 ** (attempts - 1)),
+      respect_retry_after: false,
+      ...(goesOn(condition, handover) ? {} : { then: 'fail' }),
+    });
+    const retried = conditions.flatMap((condition) => {
+      if (condition === 'connection_error') return [rule(condition)];
+      const codes = statusesOf(condition).filter((status) => statuses.includes(status));
+      return codes.length === 0 ? [] : [rule(condition, codes)];
+    });
+    return retried;
+  });
+}
+
+/** Whether Portkey goes on to the next target after a failure of this condition, as far as one status can say it. */
+function goesOn(condition: Condition, handover: readonly number[] | undefined): boolean {
+  if (handover === undefined) return condition !== 'invalid_response';
+  if (condition === 'connection_error') return handover.includes(500);
+  if (condition === 'content_filter') return handover.includes(400);
+  const codes = statusesOf(condition);
+  return codes.length > 0 && codes.some((status) => handover.includes(status));
+}
+
+/** Where Portkey goes on or ends otherwise than a chain does by default. The last target has none after it. */
+function handoverRules(targets: readonly Target[], providers: readonly Shape[]): Shape[] {
+  const before = targets.slice(0, -1);
+  return perProvider(before, providers.slice(0, -1), ({ handover }) => handover ?? null).flatMap(({ of, named }) => {
+    const handover = of ?? undefined;
+    const any = handover === undefined ? [{ condition: 'any', action: 'failover', ...named }] : [];
+    const single = conditions.flatMap((condition): Shape[] => {
+      const on = goesOn(condition, handover);
+      if (handover === undefined) return on ? [] : [{ condition, action: 'fail', ...named }];
+      const odd = statusesOf(condition).filter((status) => handover.includes(status) !== on);
+      const apart = odd.length === 0 ? [] : [{ condition, action: on ? 'fail' : 'failover', ...named, status_codes: odd }];
+      return on === !defaultEnds.includes(condition) ? apart : [...apart, { condition, action: on ? 'failover' : 'fail', ...named }];
+    });
+    return [...any, ...single];
+  });
+}

@@ -1,0 +1,87 @@
+import type { ChainDefinition } from '../model/chain.ts';
+import type { TemplateName } from '../model/export.ts';
+import type { Routing } from '../model/routing.ts';
+import { baseOf, speaksAnthropic } from './exports/wire.ts';
+import { modelName } from './kinds.ts';
+
+/** A template that the service brings along: Liquid, over the same names that any template sees. */
+export interface NamedTemplate {
+  content_type: string;
+  template: string;
+}
+
+/** An environment file with the variables that the chain's keys are read from; their values are for its reader to fill in. */
+const env = `# The keys of the chain {{ chain.name }}. Fill them in, and keep this file out of version control.
+{%- for variable in chain.key_variables %}
+{{ variable }}=
+{%- endfor %}
+`;
+
+/** What somebody on call wants to read: who is asked in which order, and what happens on which failure. */
+const runbook = `# {{ chain.name }}
+{% if chain.description %}
+{{ chain.description }}
+{% endif %}
+Providers are asked in this order. One prompt costs at most {{ chain.routing.worst_case.attempts }} attempts and {{ chain.routing.worst_case.latency_ms | divided_by: 1000.0 }} seconds.
+
+| | Provider | Model | Address | Key | Time-out |
+| --- | --- | --- | --- | --- | --- |
+{% for provider in chain.providers -%}
+| {{ forloop.index }} | {{ provider.name | cell }} | {{ provider.model_id | cell }} | {{ provider.call.url | cell }} | {{ provider.api_key_env | default: "none" }} | {{ provider.timeout_ms }} ms |
+{% endfor %}
+{%- for provider in chain.routing.providers %}
+## When {{ provider.name }} fails
+
+| With | It is tried again | Then |
+| --- | --- | --- |
+{% for decision in provider.decisions -%}
+| {{ decision.condition }} | {% if decision.max_retries == 0 %}no{% else %}up to {{ decision.max_retries }} times{% endif %} | {% if decision.next_provider %}{{ decision.next_provider | cell }} is asked{% else %}the caller gets the error{% endif %} |
+{% endfor %}
+{%- endfor %}
+## Before an outage
+
+1. Run a test of the chain with mode \`drill\`: it calls the backups.
+2. Check that every variable in the table is set where the chain runs.
+`;
+
+/** One call of each provider. A key is read from its variable when the command runs. */
+const curl = `#!/bin/sh
+# One call of each provider of the chain {{ chain.name }}. The keys come from the environment.
+{% for provider in chain.providers %}
+# {{ forloop.index }}. {{ provider.name }}
+curl --silent --show-error --max-time {{ provider.timeout_ms | divided_by: 1000.0 | ceil }} {{ provider.call.url | shell }} \\
+  -H 'Content-Type: application/json' \\
+{%- if provider.call.protocol == "anthropic" %}
+  -H 'anthropic-version: 2023-06-01' \\
+{%- if provider.api_key_env %}
+  -H "x-api-key: \${{ provider.api_key_env }}" \\
+{%- endif %}
+{%- elsif provider.api_key_env %}
+  -H "Authorization: Bearer \${{ provider.api_key_env }}" \\
+{%- endif %}
+  -d {{ provider.call.body | json | shell }}
+{% endfor %}`;
+
+/** The templates that the service brings along. */
+export const namedTemplates: Readonly<Record<TemplateName, NamedTemplate>> = {
+  env: { content_type: 'text/plain; charset=utf-8', template: env },
+  runbook: { content_type: 'text/markdown; charset=utf-8', template: runbook },
+  curl: { content_type: 'text/plain; charset=utf-8', template: curl },
+};
+
+/**
+ * What a template sees as \`chain\`: the chain with every field, null where it has no value, and what follows from it:
+ * \`routing\`, \`key_variables\`, and \`call\` (url, protocol, model, body) at each provider.
+ */
+export function templateChain<C extends ChainDefinition>(chain: C, routing: Routing): Record<string, unknown> {
+  const variables = chain.providers.flatMap(({ api_key_env }) => api_key_env ?? []);
+  const providers = chain.providers.map((provider) => {
+    const protocol = speaksAnthropic(provider) ? 'anthropic' : 'openai';
+    const model = modelName(provider);
+    const tokens = provider.max_tokens ?? (protocol === 'anthropic' ? 64 : null);
+    const body = { model, ...(tokens === null ? {} : { max_tokens: tokens }), messages: [{ role: 'user', content: 'Say OK.' }] };
+    const url = `${baseOf(provider)}/${protocol === 'anthropic' ? 'messages' : 'chat/completions'}`;
+    return { ...provider, call: { url, protocol, model, body } };
+  });
+  return { ...chain, providers, routing, key_variables: [...new Set(variables)] };
+}

@@ -1,0 +1,101 @@
+import type { Awaitable } from '../../kit/awaitable.ts';
+import { invalid, notFound } from '../../kit/errors.ts';
+import type { Chain, ChainDefinition, ChainRequest } from '../model/chain.ts';
+import type { Warning } from '../model/common.ts';
+import type { Export, ExportFormat, ImportFormat, Imported, preferences, TemplateOutput, TemplateRequest } from '../model/export.ts';
+import { define } from '../rules/chain.ts';
+import { exportChain } from '../rules/exports/export.ts';
+import { importChain } from '../rules/imports/import.ts';
+import { routingOf } from '../rules/routing.ts';
+import { namedTemplates, templateChain } from '../rules/templates.ts';
+import { maxTemplateBytes } from './liquid.ts';
+import type { Sandbox } from './sandbox.ts';
+
+export interface ExportServiceParts {
+  /** The chains that are kept. */
+  chains: {
+    /** The chain of that id; undefined for an unknown one. */
+    get(id: string): Awaitable<Chain | undefined>;
+    create(request: ChainRequest): Awaitable<Chain>;
+  };
+  sandbox: Sandbox;
+  /** Checks what an import amounts to like the body of a create request; throws 400 with every fault. */
+  checkRequest(value: unknown): ChainRequest;
+}
+
+/** Exports, templates and imports, however they are asked for. */
+export function createExportService({ chains, sandbox, checkRequest }: ExportServiceParts) {
+  async function found(id: string): Promise<Chain> {
+    const chain = await chains.get(id);
+    if (chain === undefined) throw notFound('chain');
+    return chain;
+  }
+
+  return {
+    /** A chain in a format of others. 404 for an unknown chain. */
+    async export(id: string, format: ExportFormat, prefer: (typeof preferences)[number]): Promise<Export> {
+      const chain = definitionOf(await found(id));
+      return exportChain(format, { chain, routing: routingOf(chain), prefer });
+    },
+
+    /** What a template gives for a chain. 400 with line and column for a faulty one, 404 for an unknown chain. */
+    async render(request: TemplateRequest): Promise<TemplateOutput> {
+      const { template, content_type, field } = templateOf(request);
+      const chain = await chainOf(request, found);
+      const definition = definitionOf(chain);
+      const variables = request.variables ?? {};
+      if (Object.hasOwn(variables, 'chain')) throw invalid('variables.chain', 'variables.chain would hide the chain; call it something else.');
+      const scope = { ...variables, chain: templateChain(chain, routingOf(definition)) };
+      const output = await sandbox.render(template, scope, field);
+      return { output, content_type, warnings: warningsFor(request, definition) };
+    },
+
+    /** A YAML document as JSON text. 400 on `content`, with line and column for a faulty one. */
+    readYaml: (text: string) => sandbox.readYaml(text, 'content'),
+
+    /** The chain that a file amounts to, kept like any other, and what was left out or read differently. */
+    async import(format: ImportFormat, file: unknown, name: string | undefined): Promise<Imported> {
+      const { request, findings } = importChain(format, file, name);
+      const chain = await chains.create(checkRequest(request));
+      return { chain, findings };
+    },
+
+    stop: () => sandbox.stop(),
+  };
+}
+
+export type ExportService = ReturnType<typeof createExportService>;
+
+/** What a chain is made of, without what the service adds. */
+function definitionOf({ name, description, providers, fallback_rules, metadata }: ChainDefinition): ChainDefinition {
+  return { name, description, providers, fallback_rules, metadata };
+}
+
+async function chainOf({ chain_id, chain }: TemplateRequest, find: (id: string) => Promise<Chain>): Promise<ChainDefinition> {
+  const isKept = chain_id !== undefined && chain_id !== null;
+  const isGiven = chain !== undefined && chain !== null;
+  if (isKept && isGiven) throw invalid('chain', 'Only one of chain_id and chain may be given.');
+  if (isKept) return find(chain_id);
+  if (isGiven) return define(chain);
+  throw invalid('chain_id', 'chain_id or chain is required.');
+}
+
+function templateOf({ template, template_name }: TemplateRequest): { template: string; content_type: string; field: string } {
+  const isOwn = template !== undefined && template !== null;
+  if (template_name !== undefined && template_name !== null) {
+    if (isOwn) throw invalid('template_name', 'Only one of template and template_name may be given.');
+    return { ...namedTemplates[template_name], field: 'template_name' };
+  }
+  if (!isOwn) throw invalid('template', 'template or template_name is required.');
+  if (Buffer.byteLength(template) > maxTemplateBytes) throw invalid('template', `template must have at most ${maxTemplateBytes} bytes.`);
+  return { template, content_type: 'text/plain; charset=utf-8', field: 'template' };
+}
+
+/** Providers that name no variable for their key are missing in what the named templates write. */
+function warningsFor({ template_name }: TemplateRequest, { providers }: ChainDefinition): Warning[] {
+  if (template_name === undefined || template_name === null) return [];
+  return providers.flatMap(({ name, api_key_env }, index) => {
+    if (api_key_env !== null) return [];
+    return [{ code: 'no_key', field: `providers.${index}.api_key_env`, detail: `${name} names no variable for its key: it is called without one.` }];
+  });
+}

@@ -1,0 +1,246 @@
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import fc from 'fast-check';
+import { parseAllDocuments, parse as parseYaml } from 'yaml';
+
+import type { ChainRequest } from '../../../src/fallback/model/chain.ts';
+import { type ExportFormat, exportFormats, importFormats } from '../../../src/fallback/model/export.ts';
+import { define } from '../../../src/fallback/rules/chain.ts';
+import { exportChain } from '../../../src/fallback/rules/exports/export.ts';
+import { importChain } from '../../../src/fallback/rules/imports/import.ts';
+import { routingOf } from '../../../src/fallback/rules/routing.ts';
+import { anyChain, plainChain, threeProviders } from '../../support/chains.ts';
+
+function exported(request: ChainRequest, format: ExportFormat, prefer: 'failover' | 'retry' = 'failover') {
+  const chain = define(request);
+  return exportChain(format, { chain, routing: routingOf(chain), prefer });
+}
+
+/** The chain with more or other fields than the one of three providers. */
+const chainWith = (more: Partial<ChainRequest>): ChainRequest => ({ ...threeProviders, ...more });
+
+const codes = ({ warnings }: { warnings: readonly { code: string }[] }) => warnings.map(({ code }) => code);
+
+/** The value that a file's text holds. */
+const valueOf = (format: ExportFormat, content: string): unknown =>
+  format === 'yaml' || format === 'litellm' ? parseYaml(content) : JSON.parse(content);
+
+describe('Every export', () => {
+  for (const format of exportFormats) {
+    test(`${format}: it never fails, says what it loses, and is lossless only where nothing is lost`, () => {
+      fc.assert(
+        fc.property(anyChain, fc.constantFrom('failover' as const, 'retry' as const), (request, prefer) => {
+          const made = exported(request, format, prefer);
+          assert.equal(made.format, format);
+          assert.match(made.filename, /^[a-z0-9-]+\.[a-z.-]+$/);
+          for (const { detail } of made.warnings) assert.match(detail, /^[^\n]+\.$/);
+          if (!made.lossless) assert.notEqual(made.warnings.length, 0);
+        }),
+        { numRuns: 300 },
+      );
+    });
+  }
+
+  for (const format of importFormats) {
+    test(`${format}: an import of a lossless export gives the same chain`, () => {
+      let lossless = 0;
+      fc.assert(
+        fc.property(fc.oneof(anyChain, plainChain), (request) => {
+          const chain = define(request);
+          const made = exported(request, format);
+          if (!made.lossless) return;
+          lossless += 1;
+          const { request: back } = importChain(format, valueOf(format, made.content), format === 'portkey' ? chain.name : undefined);
+          assert.deepEqual(define(back as ChainRequest), chain);
+        }),
+        { numRuns: 500 },
+      );
+      assert.ok(lossless > 10, `only ${lossless} were lossless`);
+    });
+
+    test(`${format}: the text holds the configuration`, () => {
+      fc.assert(
+        fc.property(anyChain, (request) => {
+          const made = exported(request, format);
+          assert.deepEqual(valueOf(format, made.content), JSON.parse(JSON.stringify(made.config)));
+        }),
+      );
+    });
+  }
+
+  test('a format that is code is never lossless, and its configuration is its text', () => {
+    for (const format of ['langchain', 'ai-sdk'] as const) {
+      const made = exported(threeProviders, format);
+      assert.deepEqual([made.lossless, made.config === made.content, made.content_type], [false, true, 'text/javascript']);
+    }
+  });
+
+  test('json and yaml are always lossless', () => {
+    fc.assert(
+      fc.property(anyChain, fc.constantFrom('json' as const, 'yaml' as const), (request, format) => {
+        const made = exported(request, format);
+        assert.deepEqual([made.lossless, made.warnings], [true, []]);
+      }),
+    );
+  });
+
+  test('a key is a reference to its variable, never more', () => {
+    const references: Record<string, RegExp> = {
+      litellm: /os\.environ\/LLAMA_API_KEY/,
+      portkey: /\$\{LLAMA_API_KEY\}/,
+      bifrost: /env\.LLAMA_API_KEY/,
+      'envoy-ai-gateway': /name: llama-api-key/,
+      langchain: /process\.env\["LLAMA_API_KEY"\]/,
+      'ai-sdk': /process\.env\["LLAMA_API_KEY"\]/,
+    };
+    for (const [format, reference] of Object.entries(references)) assert.match(exported(threeProviders, format as ExportFormat).content, reference);
+  });
+
+  test('a provider without a variable gets the one of its kind, with a warning', () => {
+    const request = chainWith({ providers: [{ name: 'one', model_id: 'openai/gpt-4o' }] });
+    for (const format of ['litellm', 'portkey', 'bifrost', 'envoy-ai-gateway', 'langchain', 'ai-sdk'] as const) {
+      const made = exported(request, format);
+      assert.match(made.content, /OPENAI_API_KEY|openai-api-key/);
+      assert.ok(codes(made).includes('key_assumed'), format);
+      assert.equal(made.lossless, false);
+    }
+  });
+
+  test('a provider without a kind goes out as openai, with a warning', () => {
+    const request = chainWith({ providers: [{ name: 'one', model_id: 'some-model', api_key_env: 'KEY' }] });
+    for (const format of ['litellm', 'portkey', 'bifrost', 'envoy-ai-gateway', 'langchain', 'ai-sdk'] as const) {
+      const made = exported(request, format);
+      assert.ok(codes(made).includes('provider_kind'), format);
+    }
+    assert.match(exported(request, 'litellm').content, /model: openai\/some-model/);
+  });
+
+  test('names of any kind stay data', () => {
+    const name = '"]}); process.exit(1); //\u2028${x}`';
+    const request = chainWith({ name, providers: [{ name, model_id: 'openai/gpt-4o', api_key_env: 'KEY' }], fallback_rules: [] });
+    for (const format of exportFormats) {
+      const made = exported(request, format);
+      if (made.content_type === 'text/javascript') {
+        assert.ok(made.content.includes(JSON.stringify(name).replace('\u2028', '\\u2028')), format);
+      }
+    }
+  });
+});
+
+describe('LiteLLM', () => {
+  test('has one group a provider, the order in fallbacks, and the retries in the router policy', () => {
+    const { config } = exported(threeProviders, 'litellm');
+    assert.deepEqual(config, {
+      model_list: [
+        {
+          model_name: 'production-chain',
+          litellm_params: { model: 'openai/gpt-4o', api_key: 'os.environ/OPENAI_API_KEY', timeout: 30 },
+          model_info: { display_name: 'gpt-4o', model_id: 'openai/gpt-4o' },
+        },
+        {
+          model_name: 'production-chain-1',
+          litellm_params: { model: 'anthropic/claude-sonnet-4-5', api_key: 'os.environ/ANTHROPIC_API_KEY', timeout: 30 },
+          model_info: { display_name: 'claude', model_id: 'anthropic/claude-sonnet-4-5' },
+        },
+        {
+          model_name: 'production-chain-2',
+          litellm_params: {
+            model: 'openai/llama-3.3-70b',
+            api_base: 'https://llm.example.com/v1',
+            api_key: 'os.environ/LLAMA_API_KEY',
+            timeout: 30,
+          },
+          model_info: { display_name: 'llama', model_id: 'llama-3.3-70b' },
+        },
+      ],
+      router_settings: {
+        num_retries: 0,
+        retry_policy: { RateLimitErrorRetries: 3, TimeoutErrorRetries: 0 },
+        fallbacks: [{ 'production-chain': ['production-chain-1', 'production-chain-2'] }],
+        context_window_fallbacks: [{ 'production-chain': ['production-chain-1', 'production-chain-2'] }],
+      },
+    });
+  });
+
+  test('a failure that ends the chain is a warning, since its fallbacks fire on any', () => {
+    const { warnings } = exported(threeProviders, 'litellm');
+    assert.deepEqual(
+      warnings.filter(({ code }) => code === 'fail').map(({ detail }) => detail),
+      [
+        'The chain ends with an error on content_filter; LiteLLM falls back on any failure.',
+        'The chain ends with an error on invalid_request; LiteLLM falls back on any failure.',
+      ],
+    );
+  });
+
+  test('more than five backups are told of, since it tries five by itself', () => {
+    const providers = Array.from({ length: 8 }, (_, index) => ({ name: `p${index}`, model_id: 'openai/gpt-4o', api_key_env: 'KEY' }));
+    const { config } = exported(chainWith({ providers }), 'litellm') as { config: { router_settings: { max_fallbacks?: number } } };
+    assert.equal(config.router_settings.max_fallbacks, 7);
+  });
+});
+
+describe('Portkey', () => {
+  test('lists the statuses of every condition that is handed over or retried', () => {
+    const { config } = exported(threeProviders, 'portkey') as {
+      config: { strategy: { on_status_codes: number[] }; targets: { retry: unknown }[] };
+    };
+    for (const status of [401, 402, 403, 408, 413, 429, 500, 502, 503, 504, 529]) assert.ok(config.strategy.on_status_codes.includes(status), String(status));
+    for (const status of [400, 404, 422]) assert.ok(!config.strategy.on_status_codes.includes(status), String(status));
+    for (const { retry } of config.targets) assert.deepEqual(retry, { attempts: 3, on_status_codes: [429] });
+  });
+
+  test('providers that hand over differently stand in strategies of their own', () => {
+    const request = chainWith({ fallback_rules: [{ condition: 'auth_error', action: 'fail', providers: ['gpt-4o'] }] });
+    const { config } = exported(request, 'portkey') as {
+      config: { strategy: { on_status_codes: number[] }; targets: { strategy?: { on_status_codes: number[] }; targets?: unknown[] }[] };
+    };
+    assert.equal(config.targets.length, 2);
+    assert.ok(!config.strategy.on_status_codes.includes(401));
+    assert.ok(config.targets[1]!.strategy!.on_status_codes.includes(401));
+    assert.equal(config.targets[1]!.targets!.length, 2);
+  });
+
+  test('says that it retries failed connections too', () => {
+    assert.ok(codes(exported(threeProviders, 'portkey')).includes('connection_retries'));
+  });
+});
+
+describe('OpenRouter', () => {
+  test('has the primary in model and its backups in models', () => {
+    const { config } = exported(threeProviders, 'openrouter');
+    assert.deepEqual(config, {
+      model: 'openai/gpt-4o',
+      models: ['anthropic/claude-sonnet-4-5', 'openai/llama-3.3-70b'],
+      provider: { allow_fallbacks: true },
+      messages: [{ role: 'user', content: '{{prompt}}' }],
+    });
+  });
+
+  test('keeps the first four of a longer chain, with a warning', () => {
+    const providers = Array.from({ length: 6 }, (_, index) => ({ name: `p${index}`, model_id: `vendor/m${index}` }));
+    const made = exported(chainWith({ providers }), 'openrouter') as { config: { models: string[] }; warnings: { code: string; detail: string }[] };
+    assert.deepEqual(made.config.models, ['vendor/m1', 'vendor/m2', 'vendor/m3']);
+    assert.match(made.warnings.find(({ code }) => code === 'too_long')!.detail, /p4, p5 are left out/);
+  });
+});
+
+describe('Targets with one number of retries', () => {
+  for (const format of ['bifrost', 'envoy-ai-gateway'] as const) {
+    test(`${format}: where a chain mixes retries and failovers, it fails over; prefer=retry retries, and both say so`, () => {
+      const failing = exported(threeProviders, format, 'failover');
+      const retrying = exported(threeProviders, format, 'retry');
+      const [first, second] = format === 'bifrost' ? [/"max_retries": 0/, /"max_retries": 3/] : [/numRetries: 2\n/, /numAttemptsPerPriority: 4\n\s*numRetries: 11\n/];
+      assert.match(failing.content, first);
+      assert.match(retrying.content, second);
+      for (const made of [failing, retrying]) assert.ok(codes(made).includes('one_budget'));
+    });
+  }
+
+  test('Envoy: every document is a manifest, and each provider has its backend, key and TLS', () => {
+    const documents = parseAllDocuments(exported(threeProviders, 'envoy-ai-gateway').content).map((document) => document.toJS() as { kind: string });
+    const kinds = documents.map(({ kind }) => kind);
+    assert.deepEqual(kinds.slice(0, 4), ['GatewayClass', 'Gateway', 'AIGatewayRoute', 'BackendTrafficPolicy']);
+    for (const kind of ['AIServiceBackend', 'BackendSecurityPolicy', 'Backend', 'BackendTLSPolicy']) assert.equal(kinds.filter((one) => one === kind).length, 3);
+  });
+});
