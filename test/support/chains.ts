@@ -19,16 +19,38 @@ export const threeProviders: ChainRequest = {
 /** Names with what other formats give a meaning to. */
 const anyName = fc.oneof(
   fc.string({ minLength: 1, maxLength: 20, unit: 'grapheme-ascii' }),
-  fc.constantFrom('production chain', 'ünï "quoted"', "it's", '${HOME}', '{{ x }}', '- yes', '*a', '# no', '1e3', 'null', '</script>', 'a\u2028b'),
+  fc.constantFrom(
+    'production chain',
+    'ünï "quoted"',
+    "it's",
+    '$HOME $(id)',
+    '{{ x }}',
+    '- yes',
+    '*a',
+    '# no',
+    '1e3',
+    'null',
+    '</script>',
+    'a\u2028b',
+  ),
 );
 const variable = fc.option(fc.constantFrom('OPENAI_API_KEY', 'KEY_2', 'backup_key'), { nil: undefined });
 const price = fc.option(fc.constantFrom(0, 0.1, 0.15, 2.5, 3, 15.25), { nil: undefined });
 
 const provider = fc.record(
   {
-    model_id: fc.constantFrom('gpt-4o', 'openai/gpt-4o', 'anthropic/claude-sonnet-4-5', 'llama-3.3-70b', 'meta-llama/llama-3.3-70b', 'x:y z'.replace(' ', '-')),
+    model_id: fc.constantFrom(
+      'gpt-4o',
+      'openai/gpt-4o',
+      'anthropic/claude-sonnet-4-5',
+      'llama-3.3-70b',
+      'meta-llama/llama-3.3-70b',
+      'x:y z'.replace(' ', '-'),
+    ),
     provider: fc.option(fc.constantFrom('openai', 'anthropic', 'mistral', 'nvidia', 'own-kind'), { nil: undefined }),
-    api_base: fc.option(fc.constantFrom('https://llm.example.com/v1', 'http://127.0.0.1:9000/openai/v1', 'https://[2001:db8::1]:8443/v1'), { nil: undefined }),
+    api_base: fc.option(fc.constantFrom('https://llm.example.com/v1', 'http://127.0.0.1:9000/openai/v1', 'https://[2001:db8::1]:8443/v1'), {
+      nil: undefined,
+    }),
     api_key_env: variable,
     timeout_ms: fc.option(fc.constantFrom(1, 1500, 30_000, 600_000), { nil: undefined }),
     max_tokens: fc.option(fc.constantFrom(1, 4096), { nil: undefined }),

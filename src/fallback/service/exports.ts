@@ -2,7 +2,7 @@ import type { Awaitable } from '../../kit/awaitable.ts';
 import { invalid, notFound } from '../../kit/errors.ts';
 import type { Chain, ChainDefinition, ChainRequest } from '../model/chain.ts';
 import type { Warning } from '../model/common.ts';
-import type { Export, ExportFormat, ImportFormat, Imported, preferences, TemplateOutput, TemplateRequest } from '../model/export.ts';
+import type { Export, ExportFormat, Imported, ImportFormat, preferences, TemplateOutput, TemplateRequest } from '../model/export.ts';
 import { define } from '../rules/chain.ts';
 import { exportChain } from '../rules/exports/export.ts';
 import { importChain } from '../rules/imports/import.ts';
@@ -44,7 +44,8 @@ export function createExportService({ chains, sandbox, checkRequest }: ExportSer
       const chain = await chainOf(request, found);
       const definition = definitionOf(chain);
       const variables = request.variables ?? {};
-      if (Object.hasOwn(variables, 'chain')) throw invalid('variables.chain', 'variables.chain would hide the chain; call it something else.');
+      if (Object.hasOwn(variables, 'chain'))
+        throw invalid('variables.chain', 'variables.chain would hide the chain; call it something else.');
       const scope = { ...variables, chain: templateChain(chain, routingOf(definition)) };
       const output = await sandbox.render(template, scope, field);
       return { output, content_type, warnings: warningsFor(request, definition) };
@@ -96,6 +97,12 @@ function warningsFor({ template_name }: TemplateRequest, { providers }: ChainDef
   if (template_name === undefined || template_name === null) return [];
   return providers.flatMap(({ name, api_key_env }, index) => {
     if (api_key_env !== null) return [];
-    return [{ code: 'no_key', field: `providers.${index}.api_key_env`, detail: `${name} names no variable for its key: it is called without one.` }];
+    return [
+      {
+        code: 'no_key',
+        field: `providers.${index}.api_key_env`,
+        detail: `${name} names no variable for its key: it is called without one.`,
+      },
+    ];
   });
 }

@@ -1,6 +1,6 @@
 import { serveTasks } from '../../kit/thread.ts';
-import { readYaml } from './yaml-reader.ts';
 import { renderTemplate } from './liquid.ts';
+import { readYaml } from './yaml-reader.ts';
 
 /**
  * What the sandbox's thread does. Both tasks take a text that a stranger wrote, and a short text may keep a parser or a

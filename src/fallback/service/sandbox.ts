@@ -5,8 +5,10 @@ import type { SandboxTasks } from './sandbox-thread.ts';
 export interface SandboxParts {
   /** How long one task may take, in milliseconds. The engines have lower limits of their own, which name a position. */
   deadlineMs?: number;
-  /** How many tasks may wait for their turn. */
+  /** How many tasks may be in hand, the one that runs included. */
   maxWaiting?: number;
+  /** The most heap the thread may take, in MiB. */
+  heapMib?: number;
 }
 
 /** A place where texts of strangers are read and rendered: a thread with a deadline and a bounded heap. */
@@ -18,18 +20,15 @@ export interface Sandbox {
   stop(): Promise<void>;
 }
 
-/** The most heap the thread may take, in MiB. */
-const heapMib = 128;
-
 /** Starts the sandbox; its thread starts with the first task. Tasks run one after the other. */
-export function createSandbox({ deadlineMs = 3_000, maxWaiting = 64 }: SandboxParts = {}): Sandbox {
+export function createSandbox({ deadlineMs = 3_000, maxWaiting = 64, heapMib = 128 }: SandboxParts = {}): Sandbox {
   const entry = new URL(import.meta.url.endsWith('.ts') ? './sandbox-thread.ts' : './sandbox-thread.js', import.meta.url);
   const thread = startThread<SandboxTasks>(entry, {}, { heapMib });
   let last: Promise<unknown> = Promise.resolve();
   let waiting = 0;
 
   /** Runs a task when those before it are done. The deadline counts from when the thread is there to work on it. */
-  function run<T>(what: string, field: string, task: () => Promise<T>): Promise<T> {
+  async function run<T>(what: string, field: string, task: () => Promise<T>): Promise<T> {
     if (waiting >= maxWaiting) throw tooMany();
     waiting += 1;
     const done = last.then(async () => {

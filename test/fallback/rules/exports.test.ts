@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict';
+import { spawnSync } from 'node:child_process';
 import { describe, test } from 'node:test';
 import fc from 'fast-check';
 import { parseAllDocuments, parse as parseYaml } from 'yaml';
@@ -22,7 +23,7 @@ const chainWith = (more: Partial<ChainRequest>): ChainRequest => ({ ...threeProv
 const codes = ({ warnings }: { warnings: readonly { code: string }[] }) => warnings.map(({ code }) => code);
 
 /** The value that a file's text holds. */
-const valueOf = (format: ExportFormat, content: string): unknown =>
+const readBack = (format: ExportFormat, content: string): unknown =>
   format === 'yaml' || format === 'litellm' ? parseYaml(content) : JSON.parse(content);
 
 describe('Every export', () => {
@@ -50,7 +51,7 @@ describe('Every export', () => {
           const made = exported(request, format);
           if (!made.lossless) return;
           lossless += 1;
-          const { request: back } = importChain(format, valueOf(format, made.content), format === 'portkey' ? chain.name : undefined);
+          const { request: back } = importChain(format, readBack(format, made.content), format === 'portkey' ? chain.name : undefined);
           assert.deepEqual(define(back as ChainRequest), chain);
         }),
         { numRuns: 500 },
@@ -62,7 +63,7 @@ describe('Every export', () => {
       fc.assert(
         fc.property(anyChain, (request) => {
           const made = exported(request, format);
-          assert.deepEqual(valueOf(format, made.content), JSON.parse(JSON.stringify(made.config)));
+          assert.deepEqual(readBack(format, made.content), JSON.parse(JSON.stringify(made.config)));
         }),
       );
     });
@@ -93,7 +94,8 @@ describe('Every export', () => {
       langchain: /process\.env\["LLAMA_API_KEY"\]/,
       'ai-sdk': /process\.env\["LLAMA_API_KEY"\]/,
     };
-    for (const [format, reference] of Object.entries(references)) assert.match(exported(threeProviders, format as ExportFormat).content, reference);
+    for (const [format, reference] of Object.entries(references))
+      assert.match(exported(threeProviders, format as ExportFormat).content, reference);
   });
 
   test('a provider without a variable gets the one of its kind, with a warning', () => {
@@ -116,13 +118,14 @@ describe('Every export', () => {
   });
 
   test('names of any kind stay data', () => {
-    const name = '"]}); process.exit(1); //\u2028${x}`';
+    const name = '"]}); process.exit(1); //\u2028`x`';
     const request = chainWith({ name, providers: [{ name, model_id: 'openai/gpt-4o', api_key_env: 'KEY' }], fallback_rules: [] });
     for (const format of exportFormats) {
       const made = exported(request, format);
-      if (made.content_type === 'text/javascript') {
-        assert.ok(made.content.includes(JSON.stringify(name).replace('\u2028', '\\u2028')), format);
-      }
+      if (made.content_type !== 'text/javascript') continue;
+      assert.ok(made.content.includes(`export const name = ${JSON.stringify(name).replace('\u2028', '\\u2028')};\n`), format);
+      const parsed = spawnSync(process.execPath, ['--check', '--input-type=module', '-'], { input: made.content, encoding: 'utf8' });
+      assert.equal(parsed.status, 0, parsed.stderr);
     }
   });
 });
@@ -185,7 +188,8 @@ describe('Portkey', () => {
     const { config } = exported(threeProviders, 'portkey') as {
       config: { strategy: { on_status_codes: number[] }; targets: { retry: unknown }[] };
     };
-    for (const status of [401, 402, 403, 408, 413, 429, 500, 502, 503, 504, 529]) assert.ok(config.strategy.on_status_codes.includes(status), String(status));
+    for (const status of [401, 402, 403, 408, 413, 429, 500, 502, 503, 504, 529])
+      assert.ok(config.strategy.on_status_codes.includes(status), String(status));
     for (const status of [400, 404, 422]) assert.ok(!config.strategy.on_status_codes.includes(status), String(status));
     for (const { retry } of config.targets) assert.deepEqual(retry, { attempts: 3, on_status_codes: [429] });
   });
@@ -219,7 +223,10 @@ describe('OpenRouter', () => {
 
   test('keeps the first four of a longer chain, with a warning', () => {
     const providers = Array.from({ length: 6 }, (_, index) => ({ name: `p${index}`, model_id: `vendor/m${index}` }));
-    const made = exported(chainWith({ providers }), 'openrouter') as { config: { models: string[] }; warnings: { code: string; detail: string }[] };
+    const made = exported(chainWith({ providers }), 'openrouter') as {
+      config: { models: string[] };
+      warnings: { code: string; detail: string }[];
+    };
     assert.deepEqual(made.config.models, ['vendor/m1', 'vendor/m2', 'vendor/m3']);
     assert.match(made.warnings.find(({ code }) => code === 'too_long')!.detail, /p4, p5 are left out/);
   });
@@ -230,7 +237,10 @@ describe('Targets with one number of retries', () => {
     test(`${format}: where a chain mixes retries and failovers, it fails over; prefer=retry retries, and both say so`, () => {
       const failing = exported(threeProviders, format, 'failover');
       const retrying = exported(threeProviders, format, 'retry');
-      const [first, second] = format === 'bifrost' ? [/"max_retries": 0/, /"max_retries": 3/] : [/numRetries: 2\n/, /numAttemptsPerPriority: 4\n\s*numRetries: 11\n/];
+      const [first, second] =
+        format === 'bifrost'
+          ? [/"max_retries": 0/, /"max_retries": 3/]
+          : [/numRetries: 2\n/, /numAttemptsPerPriority: 4\n\s*numRetries: 11\n/];
       assert.match(failing.content, first);
       assert.match(retrying.content, second);
       for (const made of [failing, retrying]) assert.ok(codes(made).includes('one_budget'));
@@ -238,9 +248,12 @@ describe('Targets with one number of retries', () => {
   }
 
   test('Envoy: every document is a manifest, and each provider has its backend, key and TLS', () => {
-    const documents = parseAllDocuments(exported(threeProviders, 'envoy-ai-gateway').content).map((document) => document.toJS() as { kind: string });
+    const documents = parseAllDocuments(exported(threeProviders, 'envoy-ai-gateway').content).map(
+      (document) => document.toJS() as { kind: string },
+    );
     const kinds = documents.map(({ kind }) => kind);
     assert.deepEqual(kinds.slice(0, 4), ['GatewayClass', 'Gateway', 'AIGatewayRoute', 'BackendTrafficPolicy']);
-    for (const kind of ['AIServiceBackend', 'BackendSecurityPolicy', 'Backend', 'BackendTLSPolicy']) assert.equal(kinds.filter((one) => one === kind).length, 3);
+    for (const kind of ['AIServiceBackend', 'BackendSecurityPolicy', 'Backend', 'BackendTLSPolicy'])
+      assert.equal(kinds.filter((one) => one === kind).length, 3);
   });
 });

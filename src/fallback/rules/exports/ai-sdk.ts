@@ -1,7 +1,7 @@
 import type { Provider } from '../../model/chain.ts';
 import { knownKind, modelName } from '../kinds.ts';
 import { decisionsCode, guardCode, literal, rulesCode } from './code.ts';
-import { type Exporter, type Notes, noteWhatStaysBehind, slug, slugs, type Source } from './target.ts';
+import { type Exporter, type Notes, noteWhatStaysBehind, type Source, slug, slugs } from './target.ts';
 import { baseOf, keyEnv, noteKind, speaksAnthropic } from './wire.ts';
 
 /**
@@ -16,7 +16,8 @@ export const aiSdk: Exporter = (source, notes) => {
   const openai = chain.providers.some((provider) => !speaksAnthropic(provider));
   noteWhatStaysBehind(source, notes);
   const capped = chain.providers.findIndex(({ max_tokens }) => max_tokens !== null);
-  if (capped !== -1) notes.remark('max_tokens', null, 'max_tokens is written as the default of each call; maxOutputTokens of a call comes before it.');
+  if (capped !== -1)
+    notes.remark('max_tokens', null, 'max_tokens is written as the default of each call; maxOutputTokens of a call comes before it.');
   notes.remark('no_retries_of_its_own', null, 'Call it with maxRetries: 0, or the AI SDK tries the whole chain again.');
   const content = `${anthropic ? "import { createAnthropic } from '@ai-sdk/anthropic';\n" : ''}${openai ? "import { createOpenAICompatible } from '@ai-sdk/openai-compatible';\n" : ''}import { wrapLanguageModel } from 'ai';
 import { createFallback } from 'ai-fallback';
@@ -79,7 +80,9 @@ function providerCode(source: Source, provider: Provider, index: number, slugged
   const anthropic = speaksAnthropic(provider);
   if (!anthropic && knownKind(provider.provider) === undefined) noteKind(provider, index, notes);
   const parts = [`apiKey: ${apiKey}`, `baseURL: ${literal(baseOf(provider))}`];
-  const made = anthropic ? `createAnthropic({ ${parts.join(', ')} })` : `createOpenAICompatible({ name: ${literal(slugged)}, ${parts.join(', ')} })`;
+  const made = anthropic
+    ? `createAnthropic({ ${parts.join(', ')} })`
+    : `createOpenAICompatible({ name: ${literal(slugged)}, ${parts.join(', ')} })`;
   return `  {
     name: ${literal(provider.name)},
     timeoutMs: ${provider.timeout_ms},

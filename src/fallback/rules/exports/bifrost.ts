@@ -1,7 +1,7 @@
 import type { Provider } from '../../model/chain.ts';
 import { kinds, modelName } from '../kinds.ts';
 import { oneBudget } from './budget.ts';
-import { at, type Exporter, jsonText, type Notes, noteWhatStaysBehind, slug, slugs, type Source } from './target.ts';
+import { at, type Exporter, jsonText, type Notes, noteWhatStaysBehind, type Source, slug, slugs } from './target.ts';
 import { addressed, keyEnv, nameOfKind, speaksAnthropic } from './wire.ts';
 
 /**
@@ -42,7 +42,8 @@ function providerEntry(provider: Provider, index: number, name: string, max_retr
   if (seconds * 1000 !== provider.timeout_ms) {
     notes.loss('timeout', at(index, 'timeout_ms'), `${provider.name}: Bifrost counts time-outs in whole seconds; ${seconds} s is written.`);
   }
-  if (provider.max_tokens !== null) notes.loss('max_tokens', at(index, 'max_tokens'), `${provider.name}: Bifrost takes max_tokens from each request alone.`);
+  if (provider.max_tokens !== null)
+    notes.loss('max_tokens', at(index, 'max_tokens'), `${provider.name}: Bifrost takes max_tokens from each request alone.`);
   const base = baseUrl(addressed('bifrost', provider, index, notes).base, provider, index, notes);
   return {
     keys: [{ name: `${name}-key`, value: `env.${keyEnv(provider, index, name, notes)}`, models: ['*'], weight: 1 }],
@@ -66,7 +67,8 @@ function baseUrl(base: string | null, provider: Provider, index: number, notes: 
   return isPrivate(hostname) ? { base_url, allow_private_network: true } : { base_url };
 }
 
-const isPrivate = (host: string) => /^(localhost|.*\.local(host)?|\[?::1\]?|127\..*|10\..*|192\.168\..*|172\.(1[6-9]|2\d|3[01])\..*)$/.test(host);
+const isPrivate = (host: string) =>
+  /^(localhost|.*\.local(host)?|\[?::1\]?|127\..*|10\..*|192\.168\..*|172\.(1[6-9]|2\d|3[01])\..*)$/.test(host);
 
 /** A kind that Bifrost knows, at its own address and with the same settings as before, goes by its own name; others by theirs. */
 function entryName(taken: Record<string, unknown>, provider: Provider, own: string, entry: { keys: { value: string }[] }): string {
@@ -94,7 +96,8 @@ function customConfig(provider: Provider): Record<string, unknown> {
 function noteFailing(source: Source, notes: Notes): void {
   for (const { decisions } of source.routing.providers.slice(0, -1)) {
     for (const { condition, next_provider } of decisions) {
-      if (next_provider === null) notes.loss('fail', null, `The chain ends with an error on ${condition}; Bifrost falls back on any failure.`);
+      if (next_provider === null)
+        notes.loss('fail', null, `The chain ends with an error on ${condition}; Bifrost falls back on any failure.`);
     }
   }
 }

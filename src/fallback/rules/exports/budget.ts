@@ -21,11 +21,19 @@ export function oneBudget(source: Source, target: string, notes: Notes): number 
     return most;
   }
   if (source.prefer === 'retry') {
-    notes.loss('one_budget', 'fallback_rules', `${target} has one number of retries for all failures: rate limits, time-outs, server errors and failed connections are all retried ${times(most)}.`);
+    notes.loss(
+      'one_budget',
+      'fallback_rules',
+      `${target} has one number of retries for all failures: rate limits, time-outs, server errors and failed connections are all retried ${times(most)}.`,
+    );
     noteWaits(target, notes);
     return most;
   }
-  notes.loss('one_budget', 'fallback_rules', `${target} has one number of retries for all failures, so nothing is retried and the next provider is asked at once; prefer=retry retries everything instead.`);
+  notes.loss(
+    'one_budget',
+    'fallback_rules',
+    `${target} has one number of retries for all failures, so nothing is retried and the next provider is asked at once; prefer=retry retries everything instead.`,
+  );
   return 0;
 }
 

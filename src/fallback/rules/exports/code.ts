@@ -98,4 +98,3 @@ async function guarded(provider, call, outer) {
   }
 }
 `;
-

@@ -2,7 +2,7 @@ import type { Provider } from '../../model/chain.ts';
 import { conditionOf } from '../conditions.ts';
 import { knownKind, modelName } from '../kinds.ts';
 import { oneBudget } from './budget.ts';
-import { at, type Exporter, type Notes, noteWhatStaysBehind, slug, slugs, type Source, verdictOf, yamlText } from './target.ts';
+import { at, type Exporter, type Notes, noteWhatStaysBehind, type Source, slug, slugs, verdictOf, yamlText } from './target.ts';
 import { baseOf, keyEnv, knownStatuses, noteKind, speaksAnthropic } from './wire.ts';
 
 /** A Kubernetes object. */
@@ -27,7 +27,12 @@ export const envoyAiGateway: Exporter = (source, notes) => {
   const name = slug(chain.name);
   const secrets = slugs(chain.providers).map((provider, index) => secretOf(chain.providers[index]!, index, provider, notes));
   const manifests: Manifest[] = [
-    { apiVersion: `${gatewayGroup}/v1`, kind: 'GatewayClass', metadata: { name }, spec: { controllerName: `${envoyGroup}/gatewayclass-controller` } },
+    {
+      apiVersion: `${gatewayGroup}/v1`,
+      kind: 'GatewayClass',
+      metadata: { name },
+      spec: { controllerName: `${envoyGroup}/gatewayclass-controller` },
+    },
     namespaced(`${gatewayGroup}/v1`, 'Gateway', name, {
       gatewayClassName: name,
       listeners: [{ name: 'http', protocol: 'HTTP', port: 80 }],
@@ -38,7 +43,11 @@ export const envoyAiGateway: Exporter = (source, notes) => {
   ];
   noteWhatStaysBehind(source, notes);
   const needed = [...new Map(secrets.map((secret) => [secret.name, secret])).values()];
-  notes.remark('secrets', null, `The keys are Secrets: ${needed.map((secret) => `${secret.name} with apiKey from ${secret.env}`).join(', ')}.`);
+  notes.remark(
+    'secrets',
+    null,
+    `The keys are Secrets: ${needed.map((secret) => `${secret.name} with apiKey from ${secret.env}`).join(', ')}.`,
+  );
   const content = manifests.map(yamlText).join('---\n');
   return { filename: `${name}.envoy.yaml`, content_type: 'application/yaml', config: manifests, content };
 };
@@ -101,7 +110,11 @@ function triedAgain(source: Source, retries: boolean, notes: Notes): number[] {
     });
   const statuses = triedBy(indexes[0]!);
   if (indexes.some((index) => String(triedBy(index)) !== String(statuses))) {
-    notes.loss('one_policy', 'fallback_rules', 'Envoy has one policy for all providers: the first one decides which statuses are tried again.');
+    notes.loss(
+      'one_policy',
+      'fallback_rules',
+      'Envoy has one policy for all providers: the first one decides which statuses are tried again.',
+    );
   }
   for (const { condition, next_provider } of source.routing.providers[0]!.decisions) {
     const byStatus = knownStatuses.some((status) => conditionOf(status) === condition);
@@ -116,7 +129,11 @@ function connectionTriggers(source: Source, notes: Notes): string[] {
   const verdict = verdictOf(source, 0, 'connection_error');
   if (verdict.goesOn || verdict.retries > 0) return ['connect-failure', 'reset'];
   if (source.chain.providers.length > 1 && verdictOf(source, 0, 'timeout').goesOn) {
-    notes.loss('connection_error', null, 'Envoy tells a time-out of its own from a failed connection by the reset trigger alone, which is left out.');
+    notes.loss(
+      'connection_error',
+      null,
+      'Envoy tells a time-out of its own from a failed connection by the reset trigger alone, which is left out.',
+    );
   }
   return [];
 }
@@ -126,7 +143,8 @@ function backendManifests(provider: Provider, name: string, secret: { name: stri
   const secure = protocol === 'https:';
   const prefix = pathname.replace(/\/$/, '');
   if (knownKind(provider.provider) === undefined) noteKind(provider, index, notes);
-  if (provider.max_tokens !== null) notes.loss('max_tokens', at(index, 'max_tokens'), `${provider.name}: Envoy takes max_tokens from each request alone.`);
+  if (provider.max_tokens !== null)
+    notes.loss('max_tokens', at(index, 'max_tokens'), `${provider.name}: Envoy takes max_tokens from each request alone.`);
   const anthropic = speaksAnthropic(provider);
   const schema = { name: anthropic ? 'Anthropic' : 'OpenAI', ...(prefix === '' || prefix === '/v1' ? {} : { prefix }) };
   const secretRef = { name: secret.name, namespace: 'default' };
@@ -136,7 +154,9 @@ function backendManifests(provider: Provider, name: string, secret: { name: stri
       targetRefs: [{ group: aiGroup, kind: 'AIServiceBackend', name }],
       ...(anthropic ? { type: 'AnthropicAPIKey', anthropicAPIKey: { secretRef } } : { type: 'APIKey', apiKey: { secretRef } }),
     }),
-    namespaced(`${envoyGroup}/v1alpha1`, 'Backend', name, { endpoints: [endpoint(hostname, port === '' ? (secure ? 443 : 80) : Number(port))] }),
+    namespaced(`${envoyGroup}/v1alpha1`, 'Backend', name, {
+      endpoints: [endpoint(hostname, port === '' ? (secure ? 443 : 80) : Number(port))],
+    }),
     ...(secure
       ? [
           namespaced(`${gatewayGroup}/v1alpha3`, 'BackendTLSPolicy', `${name}-tls`, {

@@ -32,7 +32,11 @@ export function exportChain(format: ExportFormat, source: Source): Export {
   const { filename, content_type, config, content } = exporters[format](source, notes);
   const back = readBack(format, config, source.chain);
   if (back !== null && back.length > 0) {
-    notes.loss('import_differs', null, `An import of this file gives another ${back.slice(0, 5).join(', ')}${back.length > 5 ? ' ...' : ''}.`);
+    notes.loss(
+      'import_differs',
+      null,
+      `An import of this file gives another ${back.slice(0, 5).join(', ')}${back.length > 5 ? ' ...' : ''}.`,
+    );
   }
   return { format, filename, content_type, config, content, lossless: back !== null && notes.exact, warnings: notes.warnings };
 }

@@ -1,7 +1,7 @@
 import type { Provider } from '../../model/chain.ts';
 import { knownKind, modelName } from '../kinds.ts';
 import { decisionsCode, guardCode, literal, rulesCode } from './code.ts';
-import { type Exporter, type Notes, noteWhatStaysBehind, slug, slugs, type Source } from './target.ts';
+import { type Exporter, type Notes, noteWhatStaysBehind, type Source, slug, slugs } from './target.ts';
 import { baseOf, keyEnv, noteKind, speaksAnthropic } from './wire.ts';
 
 /**
@@ -15,7 +15,11 @@ export const langchain: Exporter = (source, notes) => {
   const anthropic = chain.providers.some(speaksAnthropic);
   const openai = chain.providers.some((provider) => !speaksAnthropic(provider));
   noteWhatStaysBehind(source, notes);
-  notes.remark('streaming', null, 'The chain gives the whole answer at once: a stream that broke in its middle could not be taken over by another provider.');
+  notes.remark(
+    'streaming',
+    null,
+    'The chain gives the whole answer at once: a stream that broke in its middle could not be taken over by another provider.',
+  );
   const content = `import { RunnableLambda } from '@langchain/core/runnables';
 ${anthropic ? "import { ChatAnthropic } from '@langchain/anthropic';\n" : ''}${openai ? "import { ChatOpenAI } from '@langchain/openai';\n" : ''}
 /** The chain's name. */

@@ -1,6 +1,6 @@
 import type { Condition } from '../../model/chain.ts';
 import { modelName } from '../kinds.ts';
-import { at, type Exporter, type Notes, noteWhatStaysBehind, slug, slugs, type Source, verdictOf, yamlText } from './target.ts';
+import { at, type Exporter, type Notes, noteWhatStaysBehind, type Source, slug, slugs, verdictOf, yamlText } from './target.ts';
 import { addressed, keyEnv } from './wire.ts';
 
 /** The names of LiteLLM's retry policy for each condition that it tells apart. */
@@ -63,7 +63,11 @@ function retryPolicy(source: Source, notes: Notes): { retry_policy?: Record<stri
     if (retries > 0 || named) for (const name of retryNames[condition]!) policy[name] = retries;
   }
   if (retriesOf('server_error') > 0) {
-    notes.loss('recent_only', null, 'Older versions of LiteLLM do not retry server errors by InternalServerErrorRetries and ServiceUnavailableErrorRetries.');
+    notes.loss(
+      'recent_only',
+      null,
+      'Older versions of LiteLLM do not retry server errors by InternalServerErrorRetries and ServiceUnavailableErrorRetries.',
+    );
   }
   if (retriesOf('auth_error') > 0) notes.loss('auth_error', null, 'LiteLLM counts 401 as an authentication error, but not 403.');
   for (const [condition, like] of Object.entries(likened) as [Condition, Condition | null][]) {
@@ -73,7 +77,11 @@ function retryPolicy(source: Source, notes: Notes): { retry_policy?: Record<stri
   }
   noteOneRouter(source, notes);
   if (Object.values(policy).some((retries) => retries > 0)) {
-    notes.loss('waits', 'fallback_rules', 'LiteLLM waits by its own rule between retries: from half a second to eight, or as long as Retry-After says.');
+    notes.loss(
+      'waits',
+      'fallback_rules',
+      'LiteLLM waits by its own rule between retries: from half a second to eight, or as long as Retry-After says.',
+    );
   }
   return Object.keys(policy).length === 0 ? {} : { retry_policy: policy };
 }
@@ -86,7 +94,7 @@ function noteOneRouter(source: Source, notes: Notes): void {
         notes.loss('one_policy', at(index), `LiteLLM has one retry policy for all providers: ${name} gets the first one's.`);
       }
       for (const other of exceptions) {
-        if (other.max_retries === max_retries && (other.next_provider === null) === (decisionEnds(source, index, condition))) continue;
+        if (other.max_retries === max_retries && (other.next_provider === null) === decisionEnds(source, index, condition)) continue;
         notes.loss('status_codes', null, `LiteLLM cannot treat status ${other.status_code} differently from the rest of ${condition}.`);
       }
     }
@@ -105,7 +113,8 @@ function fallbacks(source: Source, groups: string[], notes: Notes): Record<strin
   const all = source.routing.providers.slice(0, -1).reduce((sum, { decisions }) => sum + decisions.length, 0);
   if (ends.length === all) return {};
   if (!ends.includes('invalid_response') || !ends.includes('content_filter')) {
-    const sentence = 'LiteLLM gives an empty answer, and one with the finish reason content_filter, to the caller; it never falls back for it.';
+    const sentence =
+      'LiteLLM gives an empty answer, and one with the finish reason content_filter, to the caller; it never falls back for it.';
     notes.loss('empty_answer', null, sentence);
   }
   for (const condition of new Set(ends)) {

@@ -1,6 +1,6 @@
 import type { Provider } from '../../model/chain.ts';
-import { at, type Exporter, jsonText, noteWhatStaysBehind, slug, type Source, verdictOf, type Notes } from './target.ts';
 import { modelName } from '../kinds.ts';
+import { at, type Exporter, jsonText, type Notes, noteWhatStaysBehind, type Source, slug, verdictOf } from './target.ts';
 
 /** OpenRouter takes the primary and this many backups. */
 const maxBackups = 3;
@@ -15,11 +15,19 @@ export const openrouter: Exporter = (source, notes) => {
   const [first, ...backups] = chain.providers.map((provider, index) => modelSlug(provider, index, notes));
   if (backups.length > maxBackups) {
     const left = chain.providers.slice(maxBackups + 1).map(({ name }) => name);
-    notes.loss('too_long', 'providers', `OpenRouter tries at most ${maxBackups + 1} models: ${left.join(', ')} ${left.length > 1 ? 'are' : 'is'} left out.`);
+    notes.loss(
+      'too_long',
+      'providers',
+      `OpenRouter tries at most ${maxBackups + 1} models: ${left.join(', ')} ${left.length > 1 ? 'are' : 'is'} left out.`,
+    );
   }
   noteRules(source, notes);
   noteWhatStaysBehind(source, notes);
-  notes.loss('hosted', null, "OpenRouter calls the models itself: the chain's addresses, key variables and time-outs have no place in the request.");
+  notes.loss(
+    'hosted',
+    null,
+    "OpenRouter calls the models itself: the chain's addresses, key variables and time-outs have no place in the request.",
+  );
   const config = {
     model: first,
     ...(backups.length > 0 ? { models: backups.slice(0, maxBackups), provider: { allow_fallbacks: true } } : {}),
@@ -32,14 +40,19 @@ export const openrouter: Exporter = (source, notes) => {
 function modelSlug(provider: Provider, index: number, notes: Notes): string {
   if (provider.model_id.includes('/')) return provider.model_id;
   const named = provider.provider === null ? provider.model_id : `${provider.provider}/${modelName(provider)}`;
-  notes.loss('model_slug', at(index, 'model_id'), `${provider.name}: ${named} may not be OpenRouter's name of the model; look it up at openrouter.ai/models.`);
+  notes.loss(
+    'model_slug',
+    at(index, 'model_id'),
+    `${provider.name}: ${named} may not be OpenRouter's name of the model; look it up at openrouter.ai/models.`,
+  );
   return named;
 }
 
 function noteRules(source: Source, notes: Notes): void {
   const { decisions } = source.routing.providers[0]!;
   const retried = decisions.filter(({ max_retries }) => max_retries > 0).map(({ condition }) => condition);
-  if (retried.length > 0) notes.loss('retries', null, `OpenRouter does not try the same model again: the retries on ${retried.join(', ')} are lost.`);
+  if (retried.length > 0)
+    notes.loss('retries', null, `OpenRouter does not try the same model again: the retries on ${retried.join(', ')} are lost.`);
   source.chain.providers.slice(0, -1).forEach((_, index) => {
     for (const { condition } of source.routing.providers[index]!.decisions) {
       if (verdictOf(source, index, condition).goesOn) continue;

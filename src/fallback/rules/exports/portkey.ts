@@ -1,7 +1,7 @@
 import type { Condition } from '../../model/chain.ts';
 import { conditionOf } from '../conditions.ts';
 import { modelName } from '../kinds.ts';
-import { at, type Exporter, jsonText, type Notes, noteWhatStaysBehind, slug, slugs, type Source, verdictOf } from './target.ts';
+import { at, type Exporter, jsonText, type Notes, noteWhatStaysBehind, type Source, slug, slugs, verdictOf } from './target.ts';
 import { addressed, keyEnv, knownStatuses } from './wire.ts';
 
 /** A provider, or a strategy of its own with further targets in it. */
@@ -33,7 +33,11 @@ export const portkey: Exporter = (source, notes) => {
   });
   noteWhatStatusesHide(source, notes);
   noteWhatStaysBehind(source, notes);
-  notes.remark('keys_substituted', null, 'Portkey does not expand ${...}: put the keys in where the configuration is loaded.');
+  notes.remark(
+    'keys_substituted',
+    null,
+    'Portkey does not expand references to variables: put the keys in where the configuration is loaded.',
+  );
   const config = nest(
     targets,
     chain.providers.map((_, index) => handoverOf(source, index)),
@@ -115,7 +119,11 @@ function noteWhatStatusesHide(source: Source, notes: Notes): void {
     }
     const broken = verdictOf(source, index, 'invalid_response');
     if (broken.retries > 0 || (broken.goesOn && !last)) {
-      notes.loss('invalid_response', at(index), `${name}: Portkey gives a broken or empty answer to the caller; it never tries again for it.`);
+      notes.loss(
+        'invalid_response',
+        at(index),
+        `${name}: Portkey gives a broken or empty answer to the caller; it never tries again for it.`,
+      );
     }
     const filtered = verdictOf(source, index, 'content_filter');
     if (filtered.retries > 0 || (filtered.goesOn && !last)) {

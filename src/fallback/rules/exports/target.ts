@@ -112,7 +112,9 @@ export function noteWhatStaysBehind({ chain }: Source, notes: Notes, carries: { 
   if (chain.description !== null) left.push('the description');
   if (Object.keys(chain.metadata).length > 0) left.push("the chain's metadata");
   if (chain.providers.some(({ metadata }) => Object.keys(metadata).length > 0)) left.push("the providers' metadata");
-  const priced = chain.providers.some(({ input_cost_per_1m, output_cost_per_1m }) => input_cost_per_1m !== null || output_cost_per_1m !== null);
+  const priced = chain.providers.some(
+    ({ input_cost_per_1m, output_cost_per_1m }) => input_cost_per_1m !== null || output_cost_per_1m !== null,
+  );
   if (priced && !carries.prices) left.push('the prices');
   if (left.length > 0) notes.loss('not_carried', null, `The format has no place for ${listed(left)}.`);
 }

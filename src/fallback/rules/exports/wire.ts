@@ -8,7 +8,20 @@ export type NamingTarget = 'litellm' | 'portkey' | 'bifrost';
 /** How kinds are called by other programs; a kind that is left out there isn't known to them. */
 const names: Readonly<Record<NamingTarget, Readonly<Record<string, string>>>> = {
   litellm: {
-    ...same(['openai', 'anthropic', 'mistral', 'groq', 'gemini', 'deepseek', 'openrouter', 'xai', 'cohere', 'perplexity', 'cerebras', 'deepinfra']),
+    ...same([
+      'openai',
+      'anthropic',
+      'mistral',
+      'groq',
+      'gemini',
+      'deepseek',
+      'openrouter',
+      'xai',
+      'cohere',
+      'perplexity',
+      'cerebras',
+      'deepinfra',
+    ]),
     together: 'together_ai',
     fireworks: 'fireworks_ai',
     nvidia: 'nvidia_nim',
@@ -64,7 +77,12 @@ export function noteKind({ name, provider, api_base }: Provider, index: number, 
 export function keyEnv(provider: Provider, index: number, slugged: string, notes: Notes): string {
   if (provider.api_key_env !== null) return provider.api_key_env;
   const usual = provider.api_base === null ? knownKind(provider.provider)?.api_key_env : null;
-  const assumed = usual ?? `${slugged.toUpperCase().replaceAll('-', '_').replace(/^(?=\d)/, '_')}_API_KEY`;
+  const assumed =
+    usual ??
+    `${slugged
+      .toUpperCase()
+      .replaceAll('-', '_')
+      .replace(/^(?=\d)/, '_')}_API_KEY`;
   notes.loss(
     'key_assumed',
     at(index, 'api_key_env'),

@@ -100,7 +100,11 @@ function readModel(model: string, modelId: unknown, field: string, findings: Fin
   const prefix = model.slice(0, Math.max(end, 0));
   const kind = kindNamed('litellm', prefix);
   if (kind === null) {
-    findings.add('provider_kind', field, `${field}: nothing is known of ${prefix === '' ? 'who serves this model' : `the provider ${prefix}`}; the model is taken as it is.`);
+    findings.add(
+      'provider_kind',
+      field,
+      `${field}: nothing is known of ${prefix === '' ? 'who serves this model' : `the provider ${prefix}`}; the model is taken as it is.`,
+    );
     return { model_id: model };
   }
   const sent = model.slice(end + 1);
@@ -113,7 +117,8 @@ function readModel(model: string, modelId: unknown, field: string, findings: Fin
 export function readKey(value: unknown, reference: RegExp, field: string, findings: Findings): string | undefined {
   if (value === undefined || value === null) return undefined;
   const [, name] = typeof value === 'string' ? (reference.exec(value) ?? []) : [];
-  if (name === undefined) findings.add('key_left_out', field, `${field} is no reference to a variable. Keys are not kept: name a variable in api_key_env.`);
+  if (name === undefined)
+    findings.add('key_left_out', field, `${field} is no reference to a variable. Keys are not kept: name a variable in api_key_env.`);
   return name;
 }
 
@@ -124,7 +129,10 @@ function readFallbacks(value: unknown, field: string): Map<string, string[]> {
   listAt(value, field, 1000).forEach((entry, place) => {
     for (const [group, backups] of Object.entries(objectAt(entry, `${field}.${place}`))) {
       const path = `${field}.${place}.${group}`;
-      map.set(group, listAt(backups, path, 1000).map((backup, index) => textAt(backup, `${path}.${index}`)));
+      map.set(
+        group,
+        listAt(backups, path, 1000).map((backup, index) => textAt(backup, `${path}.${index}`)),
+      );
     }
   });
   return map;
@@ -142,21 +150,34 @@ function providersOf(group: string, deployments: readonly Deployment[], findings
   const found = deployments.filter((deployment) => deployment.group === group);
   if (found.length === 0) findings.add('unknown_model', 'fallbacks', `fallbacks names ${group}, which model_list does not have.`);
   if (found.length > 1) {
-    findings.add('load_balanced', 'model_list', `LiteLLM balances between the ${found.length} models called ${group}; the chain tries them one after the other.`);
+    findings.add(
+      'load_balanced',
+      'model_list',
+      `LiteLLM balances between the ${found.length} models called ${group}; the chain tries them one after the other.`,
+    );
   }
   return found.map(({ provider }) => provider);
 }
 
 function rulesOf(router: Shape, hasBackups: boolean, findings: Findings): Shape[] {
   const policy = router.retry_policy === undefined || router.retry_policy === null ? {} : objectAt(router.retry_policy, 'retry_policy');
-  findings.leftOut(policy, policyNames.map(([name]) => name), 'retry_policy');
+  findings.leftOut(
+    policy,
+    policyNames.map(([name]) => name),
+    'retry_policy',
+  );
   const retries = new Map<Condition, number>();
   for (const [name, condition] of policyNames) {
     const count = numberAt(policy[name], `retry_policy.${name}`);
     if (count !== undefined) retries.set(condition, Math.max(count, retries.get(condition) ?? 0));
   }
   const general = numberAt(router.num_retries, 'num_retries');
-  if (general === undefined) findings.add('default', 'num_retries', 'num_retries is left out: how often LiteLLM retries by itself depends on its version and is not taken over.');
+  if (general === undefined)
+    findings.add(
+      'default',
+      'num_retries',
+      'num_retries is left out: how often LiteLLM retries by itself depends on its version and is not taken over.',
+    );
   const rules: Shape[] = [...retries]
     .filter(([, count]) => count > 0)
     .map(([condition, max_retries]) => ({ condition, action: 'retry', max_retries, ...waits }));

@@ -39,7 +39,10 @@ function targetsOf(shape: Shape, path: string, outer: readonly number[] | undefi
   findings.leftOut(shape, ['strategy', 'targets', 'name'], path);
   const strategy = objectAt(shape.strategy, at('strategy'));
   if (strategy.mode !== 'fallback' && strategy.mode !== 'single') {
-    throw invalid(at('strategy.mode'), `${at('strategy.mode')} must be fallback or single: a chain has an order, and no shares or conditions.`);
+    throw invalid(
+      at('strategy.mode'),
+      `${at('strategy.mode')} must be fallback or single: a chain has an order, and no shares or conditions.`,
+    );
   }
   const handover = statusesAt(strategy.on_status_codes, at('strategy.on_status_codes'));
   const targets = listAt(shape.targets, at('targets'), maxProviders);
@@ -64,7 +67,8 @@ function readTarget(shape: Shape, path: string, priority: number, taken: Set<str
   findings.leftOut(shape, path === '' ? [...targetNames, 'strategy'] : targetNames, path);
   const called = textAt(shape.provider, at('provider'));
   const kind = kindNamed('portkey', called);
-  if (kind === null) findings.add('provider_kind', at('provider'), `${at('provider')}: nothing is known of ${called}; the model is taken as it is.`);
+  if (kind === null)
+    findings.add('provider_kind', at('provider'), `${at('provider')}: nothing is known of ${called}; the model is taken as it is.`);
   const parameters = objectAt(shape.override_params, at('override_params'));
   findings.leftOut(parameters, ['model', 'max_tokens'], at('override_params'));
   const model_id = textAt(parameters.model, at('override_params.model'));
@@ -117,6 +121,7 @@ function retryRules(targets: readonly Target[], providers: readonly Shape[]): Sh
       wait_ms: 1000,
       max_wait_ms: Math.max(10_000, 1000 * 2 ** (attempts - 1)),
       respect_retry_after: false,
+      // biome-ignore lint/suspicious/noThenProperty: the field's name on the wire; nobody awaits a rule
       ...(goesOn(condition, handover) ? {} : { then: 'fail' }),
     });
     const retried = conditions.flatMap((condition) => {

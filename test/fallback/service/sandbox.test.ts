@@ -1,0 +1,151 @@
+import assert from 'node:assert/strict';
+import { after, describe, test } from 'node:test';
+import { createSandbox } from '../../../src/fallback/service/sandbox.ts';
+import { ServiceError } from '../../../src/kit/errors.ts';
+
+const sandbox = createSandbox();
+after(() => sandbox.stop());
+
+const render = (template: string, scope: Record<string, unknown> = {}) => sandbox.render(template, scope, 'template');
+
+/** What a refusal says: the sentence, the field, and the place in the text. */
+async function refusal(call: Promise<unknown>): Promise<{ detail: string; field: string | null; place: unknown }> {
+  try {
+    await call;
+  } catch (error) {
+    if (!(error instanceof ServiceError)) throw error;
+    assert.equal(error.status, 400);
+    return { detail: error.message, field: error.field, place: error.extra };
+  }
+  throw new Error('It was not refused.');
+}
+
+describe('A template', () => {
+  test('renders data by name', async () => {
+    const scope = { chain: { name: 'c', providers: [{ name: 'a' }, { name: 'b' }] } };
+    assert.equal(await render('{{ chain.name }}: {{ chain.providers | map: "name" | join: ", " }}', scope), 'c: a, b');
+  });
+
+  test('with an unknown name, filter or tag is refused with line and column', async () => {
+    const faults: [string, string][] = [
+      ['one\n  {{ nobody }}', 'Line 2, column 6: Undefined variable: nobody.'],
+      ['{{ chain.nobody }}', 'Line 1, column 4: Undefined variable: chain.nobody.'],
+      ['{% if nobody %}{% endif %}', 'Line 1, column 7: Undefined variable: nobody.'],
+      ['{{ 1 | nothing }}', 'Line 1, column 1: Undefined filter: nothing.'],
+      ['\n{% if true %}', 'Line 2, column 1: Tag {% if true %} not closed.'],
+    ];
+    for (const [template, detail] of faults) {
+      const [line, column] = detail.match(/\d+/g)!.map(Number);
+      assert.deepEqual(await refusal(render(template, { chain: {} })), { detail, field: 'template', place: { line, column } });
+    }
+  });
+
+  test('can read no file, by whatever tag', async () => {
+    for (const tag of ['include', 'render', 'layout', 'block']) {
+      const { detail } = await refusal(render(`{% ${tag} '/etc/passwd' %}`));
+      assert.equal(detail, `Line 1, column 1: Tag "${tag}" not found.`);
+    }
+  });
+
+  test('sees nothing of JavaScript behind its data', async () => {
+    for (const name of ['constructor', '__proto__', 'toString', 'hasOwnProperty']) {
+      const { detail } = await refusal(render(`{{ chain.${name} }}`, { chain: {} }));
+      assert.match(detail, /Undefined variable/);
+    }
+  });
+
+  test('that loops without end is ended, and says where', async () => {
+    const { detail, place } = await refusal(
+      render(
+        '{% for a in (1..9999) %}{% for b in (1..9999) %}{% for c in (1..9999) %}{% assign x = c %}{% endfor %}{% endfor %}{% endfor %}',
+      ),
+    );
+    assert.match(detail, /^Line 1, column \d+: The template (takes longer than 1000 ms|builds more than it may)/);
+    assert.ok(typeof (place as { line: unknown }).line === 'number');
+  });
+
+  test('that grows without end is ended, in its output, in a capture and in a variable', async () => {
+    const line = 'y'.repeat(1000);
+    const grown = [
+      [`{% for i in (1..100000) %}${line}{% endfor %}`, /output is larger than 1048576 bytes/],
+      [`{% capture c %}{% for i in (1..100000) %}${line}{% endfor %}{% endcapture %}`, /output is larger than 1048576 bytes/],
+      ['{% assign s = "aaaaaaaa" %}{% for i in (1..60) %}{% assign s = s | append: s %}{% endfor %}', /builds more than it may/],
+      ['{% for i in (1..1000000000) %}{% endfor %}', /builds more than it may/],
+    ] as const;
+    for (const [template, detail] of grown) assert.match((await refusal(render(template))).detail, detail);
+  });
+});
+
+describe('Filters of our own', () => {
+  test('shell quotes a text for a command line, and cell one for a table', async () => {
+    assert.equal(await render(`{{ a | shell }} {{ b | cell }}`, { a: `it's $HOME`, b: 'a|b' }), `'it'\\''s $HOME' a\\|b`);
+  });
+});
+
+describe('A YAML document', () => {
+  const read = async (text: string) => JSON.parse(await sandbox.readYaml(text, 'content')) as unknown;
+
+  test('is read as plain data, with its anchors', async () => {
+    assert.deepEqual(await read('a: &x [1, 2020-01-01]\nb: *x'), { a: [1, '2020-01-01'], b: [1, '2020-01-01'] });
+  });
+
+  test('that is broken is refused with line and column', async () => {
+    const faults: [string, RegExp][] = [
+      ['a: 1\nb: [1, 2', /^Line 2, column \d+: /],
+      ['a: 1\na: 2', /^Line 2, column 1: Map keys must be unique\.$/],
+      ['a: !!js/function x', /^Line 1, column 4: Unresolved tag/],
+      ['a: 1\n---\nb: 2', /^Line 2, column 1: There is more than one document\.$/],
+      [`${'['.repeat(60)}${']'.repeat(60)}`, /more than 50 deep/],
+    ];
+    for (const [text, detail] of faults) assert.match((await refusal(read(text))).detail, detail);
+  });
+
+  test('whose aliases stand for ever more is refused', async () => {
+    const levels = Array.from({ length: 9 }, (_, level) => `l${level + 1}: &l${level + 1} [${Array(9).fill(`*l${level}`).join(', ')}]`);
+    const { detail } = await refusal(read(['l0: &l0 [x, x]', ...levels].join('\n')));
+    assert.equal(detail, 'The aliases stand for more than a document may grow to.');
+    const many = `a: &a x\nb: [${Array(101).fill('*a').join(', ')}]`;
+    assert.match((await refusal(read(many))).detail, /more than 100 aliases/);
+  });
+});
+
+describe('The sandbox', () => {
+  // The library looks through all keys for each key: seconds of work in which it takes no interruption.
+  const slow = Array.from({ length: 60_000 }, (_, index) => `k${index}: 1`).join('\n');
+
+  test('what nothing else ends is ended by the deadline, and nobody waits for it meanwhile', { timeout: 120_000 }, async (t) => {
+    const own = createSandbox({ deadlineMs: 1_000 });
+    t.after(() => own.stop());
+    assert.equal(await own.render('warm', {}, 'template'), 'warm');
+    let turns = 0;
+    let over = false;
+    const count = () => {
+      turns += 1;
+      if (!over) setImmediate(count);
+    };
+    setImmediate(count);
+    const { detail } = await refusal(own.readYaml(slow, 'content'));
+    over = true;
+    assert.equal(detail, 'The document takes longer than 1000 ms.');
+    assert.ok(turns > 100, `the event loop turned ${turns} times`);
+    assert.equal(await own.render('and {{ it }} goes on', { it: 'it' }, 'template'), 'and it goes on');
+  });
+
+  test('what fills the memory is ended, and the program goes on', { timeout: 120_000 }, async (t) => {
+    const own = createSandbox({ deadlineMs: 60_000, heapMib: 24 });
+    t.after(() => own.stop());
+    const list = `[${Array.from({ length: 120_000 }, () => '{a: b}').join(', ')}]`;
+    assert.equal((await refusal(own.readYaml(list, 'content'))).detail, 'The document needs too much memory.');
+    assert.equal(await own.render('{{ it }}', { it: 'still here' }, 'template'), 'still here');
+  });
+
+  test('more than wait already are turned away with 503', async (t) => {
+    const own = createSandbox({ maxWaiting: 2 });
+    t.after(() => own.stop());
+    const answers = await Promise.allSettled(['a', 'b', 'c'].map((text) => own.render(text, {}, 'template')));
+    assert.deepEqual(
+      answers.map((answer) => (answer.status === 'fulfilled' ? answer.value : (answer.reason as ServiceError).status)),
+      ['a', 'b', 503],
+    );
+  });
+});
