@@ -1,0 +1,112 @@
+import assert from 'node:assert/strict';
+import { execFileSync, spawn, spawnSync } from 'node:child_process';
+import { mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
+import { createInterface } from 'node:readline';
+import { after, before, describe, test } from 'node:test';
+import { fileURLToPath } from 'node:url';
+
+import packageJson from '../package.json' with { type: 'json' };
+
+const root = fileURLToPath(new URL('..', import.meta.url));
+const folder = mkdtempSync(join(tmpdir(), 'baton-package-'));
+
+/** Links a package of the checkout into the folder, so that nothing is fetched. */
+function link(name: string): void {
+  const place = join(folder, 'node_modules', name);
+  mkdirSync(dirname(place), { recursive: true });
+  symlinkSync(join(root, 'node_modules', name), place);
+}
+
+/** Packs the package as `npm publish` would, and puts it into an otherwise empty folder with what it depends on. */
+before(() => {
+  const packed = JSON.parse(
+    execFileSync('npm', ['pack', '--json', '--silent', '--pack-destination', folder], { cwd: root, encoding: 'utf8' }),
+  ) as [{ filename: string }];
+  const home = join(folder, 'node_modules', packageJson.name);
+  mkdirSync(home, { recursive: true });
+  execFileSync('tar', ['-xzf', join(folder, packed[0].filename), '-C', home, '--strip-components=1']);
+  for (const name of [...Object.keys(packageJson.dependencies), '@types/node']) link(name);
+  writeFileSync(join(folder, 'package.json'), JSON.stringify({ type: 'module' }));
+});
+after(() => rmSync(folder, { recursive: true, force: true }));
+
+const suite = `
+import { createHandoff, type EmbeddedHandoff } from 'baton/server';
+
+await using handoff: EmbeddedHandoff = await createHandoff();
+const answer = await fetch(\`\${handoff.url}/api/v1/tenants\`, { headers: { 'x-api-key': handoff.adminKey ?? '' } });
+const [{ name }] = (await answer.json()) as [{ name: string }];
+console.log(answer.status, name);
+
+// A second one beside it has its own data, its own key and its own clock.
+let now = new Date('2030-01-01T00:00:00Z');
+const other = await createHandoff({ adminKey: 'an-admin-key-of-our-own', unclaimedTtlSeconds: 60 }, { clock: () => now });
+const headers = { 'x-api-key': 'an-admin-key-of-our-own', 'content-type': 'application/json' };
+const agent = { id: 'a', name: 'A', framework: 'x' };
+const body = JSON.stringify({ metadata: { source_agent: agent, target_agent: agent }, context: { summary: 's' } });
+const packet = await fetch(\`\${other.url}/api/v1/packets\`, { method: 'POST', headers, body });
+const { id } = (await packet.json()) as { id: string };
+now = new Date('2030-01-01T01:00:00Z');
+await other.runJobs();
+const later = await fetch(\`\${other.url}/api/v1/packets/\${id}\`, { headers });
+console.log(other.adminKey, ((await later.json()) as { status: string }).status);
+await other.stop();
+`;
+
+describe('The packed package', () => {
+  test('has types that a strict TypeScript program takes', () => {
+    writeFileSync(join(folder, 'suite.ts'), suite);
+    const options = {
+      target: 'es2024',
+      lib: ['es2024', 'esnext.disposable'],
+      module: 'nodenext',
+      strict: true,
+      types: ['node'],
+      outDir: '.',
+    };
+    writeFileSync(join(folder, 'tsconfig.json'), JSON.stringify({ compilerOptions: options, files: ['suite.ts'] }));
+    const { status, stdout } = spawnSync(join(root, 'node_modules/.bin/tsc'), ['-p', folder], { encoding: 'utf8' });
+    assert.equal(stdout, '');
+    assert.equal(status, 0);
+  });
+
+  test('runs a service in memory in one line, and ends with it', () => {
+    const { status, stdout, stderr } = spawnSync(process.execPath, ['suite.js'], { cwd: folder, encoding: 'utf8', env: {} });
+    assert.equal(stderr, '');
+    assert.equal(stdout, '200 default\nan-admin-key-of-our-own expired\n');
+    assert.equal(status, 0);
+  });
+
+  test('has programs that run', async (t) => {
+    const program = join(folder, 'node_modules/baton/bin/service-cli.js');
+    const version = spawnSync(process.execPath, [program, '--version'], { encoding: 'utf8' });
+    assert.equal(version.stdout, `${packageJson.version}\n`);
+    const child = spawn(process.execPath, [program, 'serve', '--host', '127.0.0.1', '--port', '0'], { cwd: folder, env: {} });
+    t.after(() => child.kill('SIGKILL'));
+    const ended = new Promise<number | null>((resolve) => child.once('close', resolve));
+    for await (const line of createInterface({ input: child.stdout })) {
+      const [, address] = /^handoff listening on (\S+)$/.exec(line) ?? [];
+      if (address === undefined) continue;
+      const page = await fetch(`${address}/docs/assets/swagger-ui.css`);
+      assert.equal(page.status, 200);
+      await page.text();
+      break;
+    }
+    child.kill('SIGTERM');
+    assert.equal(await ended, 0);
+  });
+
+  test('holds no source and no test', () => {
+    const files = execFileSync('tar', ['-tzf', join(folder, `baton-${packageJson.version}.tgz`)], { encoding: 'utf8' })
+      .trim()
+      .split('\n');
+    const places = new Set(files.map((file) => file.split('/')[1]));
+    assert.deepEqual([...places].sort(), ['CHANGELOG.md', 'LICENSE', 'README.md', 'bin', 'dist', 'openapi', 'package.json']);
+    assert.deepEqual(
+      files.filter((file) => file.endsWith('.ts') && !file.endsWith('.d.ts')),
+      [],
+    );
+  });
+});
