@@ -82,7 +82,7 @@ export class ServiceError extends Error {
 }
 
 /** The limits that a 429 names in its body. */
-export const limitNames = ['minute', 'hour', 'day', 'connections', 'wrong_keys'] as const;
+export const limitNames = ['second', 'minute', 'hour', 'day', 'connections', 'wrong_keys'] as const;
 
 /** A limit: its name, and how much it allows. */
 export interface Limit {

@@ -3,7 +3,8 @@ import { parse as parseToml } from 'smol-toml';
 
 /** How a setting is read: `parse` gives the value or throws an Error whose message ends the sentence "NAME must be ...". */
 export interface Setting<T> {
-  readonly variable: string;
+  /** The environment variable; a setting without one is a flag, or stands in the settings file. */
+  readonly variable?: string;
   /** The value when nothing says otherwise, in the spelling a user would write; undefined for none. */
   readonly fallback: string | undefined;
   readonly help: string;
@@ -53,9 +54,9 @@ export function readSettings<Table extends SettingsTable>(
     const [value, source] = firstOf([
       [flags[name], setting.flag ?? name],
       // An empty variable is how shells and compose files spell "not set".
-      [environment[setting.variable] || undefined, setting.variable],
+      [(setting.variable && environment[setting.variable]) || undefined, setting.variable ?? name],
       [inFile[fileKey(setting)], `${fileKey(setting)} in ${file}`],
-      [setting.fallback, setting.variable],
+      [setting.fallback, setting.variable ?? name],
     ]);
     if (value === undefined) continue;
     try {
@@ -68,9 +69,10 @@ export function readSettings<Table extends SettingsTable>(
   return values as SettingsOf<Table>;
 }
 
-/** A setting's name in the TOML file: its variable in lower case without `SERVICE_`. */
+/** A setting's name in the TOML file: its variable in lower case without `SERVICE_`, or its flag with underscores. */
 export function fileKey(setting: Setting<unknown>): string {
-  return setting.variable.replace(/^SERVICE_/, '').toLowerCase();
+  const { variable, flag = '' } = setting;
+  return variable?.replace(/^SERVICE_/, '').toLowerCase() ?? flag.replace(/^--/, '').replaceAll('-', '_');
 }
 
 /** What a source says of a setting: a text, or a table of the settings file. */
@@ -106,7 +108,7 @@ function isTable(value: unknown): value is Record<string, unknown> {
 
 type Row<T, Fallback extends string | undefined> = Setting<T> & { readonly fallback: Fallback };
 interface RowParts<Fallback> {
-  variable: string;
+  variable?: string;
   fallback: Fallback;
   help: string;
   flag?: string;
@@ -125,6 +127,14 @@ export function text<const Fallback extends string | undefined>(
       return value;
     },
   };
+}
+
+/** A setting that `parse` reads: it gives the value, or throws an Error whose message ends the sentence "NAME must be ...". */
+export function parsed<T, const Fallback extends string | undefined>(
+  parts: RowParts<Fallback> & Pick<Setting<T>, 'parseTable'>,
+  parse: (value: string) => T,
+): Row<T, Fallback> {
+  return { ...parts, parse };
 }
 
 /** A whole number from `least` to `most`. */

@@ -96,7 +96,7 @@ export function createServer({
       limits.wrongKey(request.ip, now);
       throw new ServiceError('UNAUTHORIZED', 'The API key is not valid.');
     }
-    request.notes.tenantId = caller.tenant_id;
+    request.notes.caller = caller.tenant_id;
     const state = limits.take(caller, now);
     return state instanceof Promise
       ? state.then((found) => counted(route, request, reply, caller, found))

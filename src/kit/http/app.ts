@@ -13,7 +13,8 @@ export class RequestNotes {
   route: string | undefined;
   /** The route of the API that was found. */
   mounted: Route | undefined;
-  tenantId: string | undefined;
+  /** Whom the log names as the caller, and whose share of the room for large bodies it takes: a tenant, or a key's label. */
+  caller: string | undefined;
   /** The error code it was refused with. */
   code: ErrorCode | undefined;
   /** Who is calling, as the service's admission found. */
@@ -45,6 +46,8 @@ export interface AppParts {
   /** Told of a request that a limit refused, before the answer goes out. */
   onLimited(request: FastifyRequest, reply: FastifyReply): void;
   isUnavailable(error: unknown): boolean;
+  /** What the log calls the caller. */
+  callerField?: string;
   /** How long a connection waits behind its last answer for the rest of a body. */
   linger?: LingerLimits;
 }
@@ -53,7 +56,7 @@ export interface AppParts {
 const lastRequestsMs = 5_000;
 
 /** An HTTP application with our error bodies, one log line a request, and time limits on slow senders. */
-export function createApp({ logger, onAnswered, onLimited, isUnavailable, linger }: AppParts): FastifyInstance {
+export function createApp({ logger, onAnswered, onLimited, isUnavailable, callerField = 'tenant_id', linger }: AppParts): FastifyInstance {
   // biome-ignore lint/plugin: it tells one start of the program from another; nothing is decided by it.
   const instance = process.pid.toString(36) + Date.now().toString(36);
   let requests = 0;
@@ -114,7 +117,7 @@ export function createApp({ logger, onAnswered, onLimited, isUnavailable, linger
     logger.info(
       {
         request_id: id,
-        tenant_id: request.notes.tenantId,
+        [callerField]: request.notes.caller,
         method,
         route,
         status: statusCode,

@@ -3,7 +3,7 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import type { TSchema } from 'typebox';
 
 import type { Awaitable } from '../awaitable.ts';
-import { invalid, ServiceError } from '../errors.ts';
+import { type Fault, invalid, ServiceError } from '../errors.ts';
 import { MemoryBudget } from '../memory-budget.ts';
 import type { RequestOf, ResponseShape, ResultOf, Route } from '../route.ts';
 import { type Answers, createAnswers, largeFrom } from './answers.ts';
@@ -88,7 +88,17 @@ export type Handler<R extends Route, Context> = (
 ) => Awaitable<Handled<ResultOf<R>>>;
 
 /** A function that mounts one route after another on the application. */
-export type Mount<Context, Traits = object> = <R extends Route & Traits>(route: R, handler: Handler<R, Context>) => void;
+export type Mount<Context, Traits = object> = <R extends Route & Traits>(
+  route: R,
+  handler: Handler<R, Context>,
+  options?: MountOptions,
+) => void;
+
+/** What else is said of a route where it is mounted. */
+export interface MountOptions {
+  /** What is wrong with a body beyond its schema; it is asked of bodies of every form, so that all faults are told at once. */
+  bodyFaults?(body: unknown): readonly Fault[];
+}
 
 /**
  * Mounts routes: admission, then body, then validation, then the handler. The methods of every path are remembered, so
@@ -167,11 +177,11 @@ export function createMount<Context, Traits extends object = object>({
     throw wrongMethod(methods);
   });
 
-  return (route, handler) => {
+  return (route, handler, { bodyFaults } = {}) => {
     const query = route.query && queryValidator(route.query);
     // Probes add what they like to the addresses of the system; elsewhere a parameter that is not known is a mistake.
     const takesAny = route.access === 'public';
-    const body = route.body && bodyValidator(route.body, { nullIsAbsent: route.nullIsAbsent ?? false });
+    const body = route.body && bodyValidator(route.body, { nullIsAbsent: route.nullIsAbsent ?? false, ...(bodyFaults === undefined ? {} : { faultsOf: bodyFaults }) });
     const successStatus = Number(Object.keys(route.responses).find((status) => status < '300'));
 
     const answerTo = (request: FastifyRequest, reply: FastifyReply): Answering => {
@@ -274,8 +284,8 @@ function after(work: () => Answering, then: () => void): Answering {
   return working;
 }
 
-/** Whose share of a budget a request takes: its tenant's. */
-const ownerOf = (request: FastifyRequest): string => request.notes.tenantId ?? '';
+/** Whose share of a budget a request takes: its caller's. */
+const ownerOf = (request: FastifyRequest): string => request.notes.caller ?? '';
 
 function pathOf(request: FastifyRequest): string {
   const { url } = request;

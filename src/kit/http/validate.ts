@@ -39,15 +39,26 @@ export type Validator = (value: unknown, size?: number) => unknown;
 /**
  * A validator of request bodies: nothing is converted, unknown top-level fields are refused.
  * @param options.name what sentences call the whole
+ * @param options.faultsOf what is wrong beyond the schema, told together with what the schema finds
  */
-export function bodyValidator(schema: TSchema, { nullIsAbsent = false, name = 'The body' } = {}): Validator {
+export function bodyValidator(
+  schema: TSchema,
+  {
+    nullIsAbsent = false,
+    name = 'The body',
+    faultsOf = () => [],
+  }: { nullIsAbsent?: boolean; name?: string; faultsOf?(value: unknown): readonly Fault[] } = {},
+): Validator {
   const fast = bodies.first.compile(schema);
   const thorough = bodies.all.compile(schema);
   const dropNulls = nullIsAbsent ? nullDropper(schema) : undefined;
   return (value, size = 0) => {
     dropNulls?.(value);
-    if (fast(value)) return value;
-    throw failure(size <= listAllBelow && !thorough(value) ? thorough : fast, name);
+    const isValid = fast(value);
+    const more = faultsOf(value);
+    if (isValid && more.length === 0) return value;
+    const found = isValid ? [] : faultsIn(size <= listAllBelow && !thorough(value) ? thorough : fast, name);
+    throw refusal([...found, ...more]);
   };
 }
 
@@ -65,12 +76,12 @@ export function queryValidator(schema: TSchema): Validator {
       if (typeof text === 'string' && !wholeNumber.test(text)) throw invalid(name, `${name} must be an integer.`);
     }
     if (validate(value)) return value;
-    throw failure(validate, 'The query', Object.keys(properties));
+    throw refusal(faultsIn(validate, 'The query', Object.keys(properties)));
   };
 }
 
 /** @param parameters the names a query takes; left out for bodies */
-function failure(validate: ValidateFunction, whole: string, parameters?: readonly string[]): ServiceError {
+function faultsIn(validate: ValidateFunction, whole: string, parameters?: readonly string[]): Fault[] {
   const faults = new Map<string, Fault>();
   const errors = validate.errors ?? [];
   // Of what may be null, or else is an object, a fault within the object is told alone: that it is not null is none.
@@ -81,7 +92,12 @@ function failure(validate: ValidateFunction, whole: string, parameters?: readonl
     if (!faults.has(fault.field)) faults.set(fault.field, fault);
     if (faults.size >= maxFaults) break;
   }
-  const list = [...faults.values()];
+  return [...faults.values()];
+}
+
+/** 400 with the faults, of which the first is the sentence. */
+function refusal(faults: readonly Fault[]): ServiceError {
+  const list = faults.slice(0, maxFaults);
   const first = list[0] ?? { field: '', detail: 'The request is not valid.' };
   return new ServiceError('VALIDATION_ERROR', first.detail, { field: first.field === '' ? null : first.field, faults: list });
 }

@@ -47,7 +47,7 @@ test('the large bodies in hand have a bound together, and each tenant its share:
     app,
     prefixes: () => [''],
     admit(_route, request) {
-      request.notes.tenantId = String(request.headers.tenant);
+      request.notes.caller = String(request.headers.tenant);
     },
     admitStray: () => undefined,
     bodyLimit: () => 1_000_000,

@@ -1,0 +1,77 @@
+import type { FastifyReply, FastifyRequest } from 'fastify';
+
+import type { Clock } from '../../kit/clock.ts';
+import { ServiceError } from '../../kit/errors.ts';
+import { limitHeaders, tooMany } from '../../kit/http/limits.ts';
+import { Windows } from '../../kit/window.ts';
+import type { FallbackRoute } from '../model/route.ts';
+import type { RateLimit } from '../rules/rate-limit.ts';
+import { type Access, anybody, type Caller } from '../service/access.ts';
+
+/** The query parameter that may carry a key. */
+export const keyParameter = 'api_key';
+
+interface AdmissionParts {
+  access: Access;
+  /** None: requests are not counted. */
+  rateLimit: RateLimit | undefined;
+  clock: Clock;
+}
+
+/** Lets requests in: counted against the limit, then by their key, then by what its label permits. */
+export function createAdmission({ access, rateLimit, clock }: AdmissionParts) {
+  const windows = rateLimit && new Windows(rateLimit.periodMs);
+
+  /** Counts the request of a key, or else of an address; 429 when the limit is used up. What is refused costs nothing. */
+  function count(request: FastifyRequest, reply: FastifyReply, caller: Caller | undefined): void {
+    if (rateLimit === undefined || windows === undefined) return;
+    const { count: limit, period } = rateLimit;
+    const now = clock().getTime();
+    const window = windows.of(caller?.key === undefined ? `address ${request.ip}` : `key ${caller.key}`, now);
+    const before = window.peek(now, limit);
+    if (before.allowed) window.add(now, limit);
+    reply.headers(limitHeaders(limit, window.peek(now, limit)));
+    if (!before.allowed) {
+      const whose = caller?.key === undefined ? "This address's" : "The key's";
+      throw tooMany(`${whose} limit of ${limit} requests a ${period} is used up.`, { name: period, max: limit }, before.retryAfterMs);
+    }
+  }
+
+  function admit({ access: wanted }: FallbackRoute, request: FastifyRequest, reply: FastifyReply): Caller {
+    if (wanted === 'public') return anybody;
+    const key = keyOf(request);
+    const caller = access.isOpen ? anybody : key && access.authenticate(key);
+    request.notes.caller = caller?.label ?? undefined;
+    count(request, reply, caller);
+    if (caller === undefined) throw unauthorized(key === undefined ? howToSendKeys : 'The API key is not valid.');
+    if (wanted === 'write' && !caller.mayWrite)
+      throw new ServiceError('FORBIDDEN', `The label ${caller.label} of this API key permits reading and exporting only.`);
+    return caller;
+  }
+
+  return {
+    admit,
+    /** Requests that lead nowhere count as well. Without a key nobody is told more than that there is nothing. */
+    admitStray(request: FastifyRequest, reply: FastifyReply): void {
+      if (access.isOpen || keyOf(request) === undefined) count(request, reply, undefined);
+      else admit({ access: 'read' }, request, reply);
+    },
+  };
+}
+
+/** The key that a request brings: the first source that is there decides, whatever the others say. */
+function keyOf({ headers, query }: FastifyRequest): string | undefined {
+  const header = headers['x-api-key'];
+  if (header !== undefined && header !== '') return String(header);
+  const bearer = /^bearer +(.*)$/i.exec(headers.authorization ?? '')?.[1]?.trim();
+  if (bearer !== undefined) return bearer;
+  const parameter = (query as Record<string, unknown>)[keyParameter];
+  // Given twice, it is no key.
+  return parameter === undefined ? undefined : String(parameter);
+}
+
+const howToSendKeys = 'An API key is required: in the header X-API-Key, as a bearer token, or as the query parameter api_key.';
+
+/** 401 with the challenge that RFC 9110, 11.6.1 asks for. */
+const unauthorized = (detail: string) =>
+  new ServiceError('UNAUTHORIZED', detail, { headers: { 'WWW-Authenticate': 'Bearer realm="fallback"' } });

@@ -1,0 +1,46 @@
+import { notFound } from '../../kit/errors.ts';
+import { entityTagOf, isKnown } from '../../kit/etag.ts';
+import { type Answer, answer, JsonText, type Mount } from '../../kit/http/mount.ts';
+import { routes } from '../model/api.ts';
+import { faultsOf } from '../rules/chain.ts';
+import { routingOf } from '../rules/routing.ts';
+import type { Caller } from '../service/access.ts';
+import type { ChainService } from '../service/chains.ts';
+import type { StoredChain } from '../store/chains.ts';
+
+/** Chains over HTTP. */
+export function mountChains(mount: Mount<Caller>, chains: ChainService): void {
+  mount(
+    routes.createChain,
+    async ({ body }) => {
+      const { id, version, text } = await chains.create(body);
+      return answer<never>({ headers: { location: `/chains/${id}`, etag: entityTagOf(version) }, body: new JsonText(text) });
+    },
+    { bodyFaults: faultsOf },
+  );
+  mount(routes.listChains, async ({ query }) => {
+    const { texts, total } = await chains.list(query);
+    return answer<never>({ headers: { 'x-total-count': String(total) }, body: new JsonText(`[${texts.join(',')}]`) });
+  });
+  mount(routes.getChain, ({ params }, { headers }) => {
+    // The commonest read: where the store has the chain at hand, the answer waits for no promise either.
+    const finding = chains.find(params.id);
+    const noneMatch = headers['if-none-match'];
+    return finding instanceof Promise ? finding.then((found) => chainAnswer(found, noneMatch)) : chainAnswer(finding, noneMatch);
+  });
+  mount(routes.patchChain, async ({ params, body }, { headers }) =>
+    chainAnswer(await chains.patch(params.id, body, headers['if-match']), undefined),
+  );
+  mount(routes.deleteChain, async ({ params }, { headers }) => {
+    await chains.remove(params.id, headers['if-match']);
+    return answer({});
+  });
+  mount(routes.getRouting, async ({ params, query }) => routingOf(await chains.get(params.id), query));
+}
+
+function chainAnswer(found: StoredChain | undefined, noneMatch: string | undefined): Answer<never> {
+  if (found === undefined) throw notFound('chain');
+  const etag = entityTagOf(found.version);
+  if (isKnown(noneMatch, etag)) return answer<never>({ status: 304, headers: { etag } });
+  return answer<never>({ headers: { etag }, body: new JsonText(found.text) });
+}

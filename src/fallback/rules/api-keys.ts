@@ -1,0 +1,91 @@
+/** A key that opens the service, and the label that names its holder. */
+export interface ApiKey {
+  readonly key: string;
+  readonly label: string | null;
+}
+
+/** The keys that the settings name, and what their operator should know about them. No sentence quotes a key. */
+export interface ApiKeys {
+  readonly keys: readonly ApiKey[];
+  readonly warnings: readonly string[];
+}
+
+/** Words that say what somebody may do. They are labels, whichever side of the colon they stand on, and never keys. */
+const roleWords = new Set(['admin', 'read', 'reader', 'write', 'writer', 'viewer', 'editor', 'operator']);
+const isRole = (text: string) => roleWords.has(text.toLowerCase());
+
+/** Labels whose keys may read and export, and change nothing. */
+const readingLabels = new Set(['read', 'reader', 'viewer']);
+
+/** Whether a key with this label may change things. */
+export function mayWrite(label: string | null): boolean {
+  return label === null || !readingLabels.has(label.toLowerCase());
+}
+
+/** What keys and labels are made of: visible ASCII, so that a header can carry them as they are. */
+const visible = /^[\x21-\x7e]{1,512}$/;
+
+interface Entry {
+  /** How sentences name it. */
+  readonly place: string;
+  readonly label: string | null;
+  readonly key: string;
+}
+
+/**
+ * The keys of `SERVICE_API_KEYS`: a comma-separated list of bare keys and `label:key` pairs.
+ * @throws Error whose message ends the sentence "SERVICE_API_KEYS must be ..."
+ */
+export function parseApiKeys(text: string): ApiKeys {
+  const entries = text
+    .split(',')
+    .map((entry) => entry.trim())
+    .filter((entry) => entry !== '');
+  return keysOf(
+    entries.map((entry, index) => {
+      const colon = entry.indexOf(':');
+      const place = `entry ${index + 1}`;
+      return colon === -1 ? { place, label: null, key: entry } : { place, label: entry.slice(0, colon), key: entry.slice(colon + 1) };
+    }),
+  );
+}
+
+/**
+ * The keys of a table of the settings file, label = key.
+ * @throws Error whose message ends the sentence "api_keys in FILE must be ..."
+ */
+export function keysOfTable(table: Readonly<Record<string, unknown>>): ApiKeys {
+  return keysOf(
+    Object.entries(table).map(([label, key]) => {
+      if (typeof key !== 'string') throw new Error(`a table of labels and keys, each key a text; the one of ${JSON.stringify(label)} is none`);
+      return { place: `the entry ${JSON.stringify(label)}`, label, key };
+    }),
+  );
+}
+
+function keysOf(entries: readonly Entry[]): ApiKeys {
+  const warnings: string[] = [];
+  const keys: ApiKey[] = [];
+  const places = new Map<string, string>();
+  for (const entry of entries) {
+    const { place, label, key } = rightWayRound(entry, warnings);
+    if (key === '') throw new Error(`a list of keys; ${place} has a label and no key`);
+    if (label === '') throw new Error(`a list of keys; ${place} has nothing before its colon: leave the colon out, or put a label there`);
+    if (isRole(key)) throw new Error(`a list of keys; ${place} has a role word where its key should be`);
+    if (!visible.test(key) || (label !== null && !visible.test(label)))
+      throw new Error(`a list of keys of at most 512 visible ASCII characters without spaces; ${place} is none`);
+    const first = places.get(key);
+    if (first !== undefined) throw new Error(`a list of keys that differ; ${place} repeats the key of ${first}`);
+    places.set(key, place);
+    keys.push({ key, label });
+  }
+  return { keys, warnings };
+}
+
+/** The entry as `label:key`. Another order is seen only where a role word stands on the right. */
+function rightWayRound(entry: Entry, warnings: string[]): Entry {
+  const { place, label, key } = entry;
+  if (label === null || label === '' || !isRole(key) || isRole(label)) return entry;
+  warnings.push(`${place} of the API keys is read as key:label, because ${JSON.stringify(key)} is a role; the order is label:key.`);
+  return { place, label: key, key: label };
+}

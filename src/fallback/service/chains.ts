@@ -1,0 +1,93 @@
+import type { Awaitable } from '../../kit/awaitable.ts';
+import type { Clock } from '../../kit/clock.ts';
+import { conflict, notFound } from '../../kit/errors.ts';
+import { entityTagOf, requireMatch } from '../../kit/etag.ts';
+import { isId, type NewId } from '../../kit/id.ts';
+import type { Chain, ChainDefinition, ChainPatch, ChainRequest } from '../model/chain.ts';
+import { define, merge } from '../rules/chain.ts';
+import { warningsOf } from '../rules/warnings.ts';
+import type { StoredChain } from '../store/chains.ts';
+import type { Store } from '../store/store.ts';
+
+/** How often a change is tried while others change the same chain. */
+const maxAttempts = 20;
+
+interface ChainServiceParts {
+  store: Store;
+  clock: Clock;
+  newId: NewId;
+}
+
+export type ChainService = ReturnType<typeof createChainService>;
+
+/** Chains: what a caller may do with them. */
+export function createChainService({ store: { chains }, clock, newId }: ChainServiceParts) {
+  async function stored(id: string): Promise<StoredChain> {
+    const found = isId(id) ? await chains.find(id) : undefined;
+    if (found === undefined) throw notFound('chain');
+    return found;
+  }
+
+  /** Changes a chain by what `change` makes of the one that is kept; again where somebody else was faster. */
+  async function changeKept<T>(
+    id: string,
+    ifMatch: string | undefined,
+    change: (kept: StoredChain) => Promise<T | undefined>,
+  ): Promise<T> {
+    for (let attempt = 0; attempt < maxAttempts; attempt += 1) {
+      const kept = await stored(id);
+      requireMatch(ifMatch, entityTagOf(kept.version), 'chain');
+      const changed = await change(kept);
+      if (changed !== undefined) return changed;
+    }
+    throw conflict('Others change this chain all the time; try again.');
+  }
+
+  return {
+    /** Creates a chain; 400 with every fault. */
+    async create(request: ChainRequest): Promise<{ id: string } & StoredChain> {
+      const now = clock();
+      const at = now.toISOString();
+      const id = newId(now);
+      const chain = shown(define(request), { id, version: 1, created_at: at, updated_at: at });
+      const text = JSON.stringify(chain);
+      await chains.insert(id, { version: 1, text });
+      return { id, version: 1, text };
+    },
+
+    list: (page: { limit?: number | undefined; offset: number }) => chains.list(page),
+
+    /** A chain as it is answered, or undefined. */
+    find: (id: string): Awaitable<StoredChain | undefined> => (isId(id) ? chains.find(id) : undefined),
+
+    /** A chain as a value; 404 where there is none. */
+    async get(id: string): Promise<Chain> {
+      return JSON.parse((await stored(id)).text) as Chain;
+    },
+
+    /** Changes a chain by a merge patch (RFC 7396); what comes of it is checked like a new chain before it is kept. */
+    patch: (id: string, patch: ChainPatch, ifMatch?: string): Promise<StoredChain> =>
+      changeKept(id, ifMatch, async (kept) => {
+        const before = JSON.parse(kept.text) as Chain;
+        const version = kept.version + 1;
+        const { created_at } = before;
+        const chain = shown(merge(before, patch), { id, version, created_at, updated_at: clock().toISOString() });
+        const changed = { version, text: JSON.stringify(chain) };
+        return (await chains.replace(id, kept.version, changed)) ? changed : undefined;
+      }),
+
+    /** Deletes a chain. The results of its tests stay. */
+    async remove(id: string, ifMatch?: string): Promise<void> {
+      await changeKept(id, ifMatch, async ({ version }) => (await chains.remove(id, version)) || undefined);
+    },
+  };
+}
+
+/** A chain as it is kept and answered, fields in the order of the description. */
+function shown(
+  { name, description, providers, fallback_rules, metadata }: ChainDefinition,
+  { id, version, created_at, updated_at }: Pick<Chain, 'id' | 'version' | 'created_at' | 'updated_at'>,
+): Chain {
+  const definition = { name, description, providers, fallback_rules, metadata };
+  return { id, ...definition, version, created_at, updated_at, warnings: warningsOf(definition) };
+}

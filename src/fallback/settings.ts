@@ -1,0 +1,125 @@
+import { parseAllowList } from '../kit/outgoing/addresses.ts';
+import { oneOf, parsed, readSettings, SettingsError, type SettingsOf, text, whole, yesOrNo } from '../kit/settings.ts';
+import { databaseUrlProblem } from '../kit/sql/database.ts';
+import { keysOfTable, parseApiKeys } from './rules/api-keys.ts';
+import { type KeyGrant, parseGrants } from './rules/keys.ts';
+import { parseRateLimit } from './rules/rate-limit.ts';
+
+function allowListItems(list: string): readonly string[] {
+  const items = list
+    .split(',')
+    .map((item) => item.trim())
+    .filter((item) => item !== '');
+  // It throws what is no item.
+  parseAllowList(items);
+  return items;
+}
+
+function grantsOf(list: string): readonly KeyGrant[] {
+  try {
+    return parseGrants(list);
+  } catch (error) {
+    throw new Error(`a list of grants; ${(error as Error).message}`);
+  }
+}
+
+/** Every setting of the fallback service. Flags beat the environment, that beats the TOML file, that the defaults. */
+export const settingsTable = {
+  host: text({ flag: '--host', fallback: '127.0.0.1', help: 'The address to listen on.' }),
+  port: whole({ flag: '--port', fallback: '8000', help: 'The port to listen on; 0 picks a free one.' }, 0, 65_535),
+  storage: text(
+    {
+      flag: '--storage',
+      fallback: 'memory',
+      help: 'Where chains and results are kept: memory, sqlite://PATH or postgres://user:password@host:port/database.',
+    },
+    (url) => {
+      const problem = url === 'memory' ? undefined : databaseUrlProblem(url);
+      return problem?.startsWith('sqlite://PATH, ') ? `memory, ${problem}` : problem;
+    },
+  ),
+  rateLimit: parsed(
+    {
+      flag: '--rate-limit',
+      fallback: undefined,
+      help: 'The most requests of a key (without one: of an address) in any period, such as `100/minute`; no limit when not set.',
+    },
+    parseRateLimit,
+  ),
+  allowLive: yesOrNo({
+    flag: '--allow-live',
+    fallback: 'false',
+    help: 'Whether tests may call the real providers (the modes drill and live).',
+  }),
+  allowOpen: yesOrNo({
+    flag: '--allow-open',
+    fallback: 'false',
+    help: 'Whether to listen beyond this machine although no API key is configured.',
+  }),
+  apiKeys: parsed(
+    {
+      variable: 'SERVICE_API_KEYS',
+      fallback: '',
+      help: 'The API keys, comma-separated: each a bare key or `label:key`. In the file a table `[api_keys]`, label = key. None: everybody may call.',
+      parseTable: keysOfTable,
+    },
+    parseApiKeys,
+  ),
+  liveAllow: parsed(
+    {
+      variable: 'SERVICE_LIVE_ALLOW',
+      fallback: '',
+      help: 'Hosts or CIDRs that drill and live tests may reach although they are private, every port, plain http too; comma-separated.',
+    },
+    allowListItems,
+  ),
+  liveKeys: parsed(
+    {
+      variable: 'SERVICE_LIVE_KEYS',
+      fallback: undefined,
+      help: "Which variable's key may be sent to which host: `NAME@host` or `NAME@host:port`, comma-separated; a NAME may end in `*`. Not set: each known kind's own variable at its own host.",
+    },
+    grantsOf,
+  ),
+  logLevel: oneOf({ variable: 'SERVICE_LOG_LEVEL', fallback: 'info', help: 'What is logged.' }, [
+    'trace',
+    'debug',
+    'info',
+    'warn',
+    'error',
+    'fatal',
+    'silent',
+  ]),
+  logFormat: oneOf(
+    {
+      variable: 'SERVICE_LOG_FORMAT',
+      fallback: undefined,
+      help: 'How log lines look; `pretty` on a terminal and `json` elsewhere if not set.',
+    },
+    ['pretty', 'json'],
+  ),
+} as const;
+
+export type Settings = SettingsOf<typeof settingsTable>;
+
+/** Whether only this machine reaches what listens on the host. */
+const isLoopback = (host: string) => host === 'localhost' || host === '::1' || /^127\.\d+\.\d+\.\d+$/.test(host);
+
+/**
+ * The settings of the fallback service.
+ * @throws SettingsError that lists every problem; an open service beyond this machine is one unless it is allowed by name
+ */
+export function readFallbackSettings(sources: Parameters<typeof readSettings>[1]): Settings {
+  const settings = readSettings(settingsTable, sources);
+  if (settings.apiKeys.keys.length === 0 && !isLoopback(settings.host) && !settings.allowOpen) {
+    throw new SettingsError([
+      `No API key is configured, and --host ${settings.host} is reached by others: set SERVICE_API_KEYS, or say --allow-open if everybody may call.`,
+    ]);
+  }
+  return settings;
+}
+
+/** The database address that the storage names. */
+export function databaseUrlOf({ storage }: Pick<Settings, 'storage'>): string {
+  return storage === 'memory' ? 'sqlite::memory:' : storage;
+}

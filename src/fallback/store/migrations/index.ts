@@ -1,0 +1,8 @@
+import type { Migration } from '../../../kit/sql/migrate.ts';
+import { chains } from './0001-chains.ts';
+
+/** Every step of the schema, in order. */
+export const migrations: readonly Migration[] = [chains];
+
+/** Where the steps that were applied are noted: another table than the handoff service's, which may share the database. */
+export const migrationsTable = 'fallback_migrations';

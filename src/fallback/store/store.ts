@@ -1,0 +1,28 @@
+import type { Clock } from '../../kit/clock.ts';
+import { openDatabase } from '../../kit/sql/database.ts';
+import { migrate } from '../../kit/sql/migrate.ts';
+import { createChainStore } from './chains.ts';
+import { migrations, migrationsTable } from './migrations/index.ts';
+import { createResultStore } from './results.ts';
+import type { Tables } from './tables.ts';
+
+/** What the service keeps, in memory, in SQLite or in PostgreSQL. */
+export type Store = Awaited<ReturnType<typeof openStore>>;
+
+/** Opens the store and brings its schema up to date. */
+export async function openStore({ databaseUrl, clock }: { databaseUrl: string; clock: Clock }) {
+  const database = openDatabase<Tables>(databaseUrl);
+  await migrate(database, migrations, clock, migrationsTable).catch(async (error: unknown) => {
+    await database.close();
+    throw error;
+  });
+  return {
+    chains: createChainStore(database),
+    results: createResultStore(database),
+    ping: () => database.ping(),
+    /** How many writes wait for their turn. */
+    waiting: () => database.waiting(),
+    isUnavailable: database.isUnavailable,
+    close: () => database.close(),
+  };
+}
