@@ -1,10 +1,11 @@
 import { sql } from 'kysely';
+import { settingsTable as fallbackSettings } from '../src/fallback/settings.ts';
 import type { Status } from '../src/handoff/model/common.ts';
 import { transitions } from '../src/handoff/rules/packet.ts';
-import { settingsTable } from '../src/handoff/settings.ts';
+import { settingsTable as handoffSettings } from '../src/handoff/settings.ts';
 import { migrations } from '../src/handoff/store/migrations/index.ts';
 import { errorCodes } from '../src/kit/errors.ts';
-import { fileKey, type Setting } from '../src/kit/settings.ts';
+import { fileKey, type SettingsTable } from '../src/kit/settings.ts';
 import { migrate } from '../src/kit/sql/migrate.ts';
 import { openSqlite } from '../src/kit/sql/sqlite.ts';
 
@@ -28,23 +29,37 @@ function table(head: readonly string[], rows: readonly (readonly string[])[]): s
 
 const code = (text: string | undefined) => (text === undefined || text === '' ? 'none' : `\`${text}\``);
 
-function settingsDocument(): string {
-  const rows = Object.values<Setting<unknown>>(settingsTable).map((setting) => [
-    code(setting.variable),
+function settingsRows(settings: SettingsTable): string {
+  const rows = Object.values(settings).map((setting) => [
+    setting.variable === undefined ? '' : code(setting.variable),
     setting.flag === undefined ? '' : code(setting.flag),
     code(fileKey(setting)),
     code(setting.fallback),
     setting.help,
   ]);
+  return table(['Variable', 'Flag', 'In the file', 'Default', 'Meaning'], rows);
+}
+
+function settingsDocument(): string {
   return `${generatedNote}
-# Settings of the handoff service
+# Settings
 
 A setting is looked for on the command line, then in the environment, then in the settings file; the first that is found
-counts, and the default when none is. An empty variable is one that is not set. The file is TOML, named by \`--config\` or
-\`SERVICE_CONFIG\`; in it a setting has its variable's name in lower case without \`SERVICE_\`. A setting that can't be
-used, or a name in the file that does not exist, ends the program at its start with a line for each.
+counts, and the default when none is. An empty variable is one that is not set. The file is TOML; in it a setting has its
+variable's name in lower case without \`SERVICE_\`, or its flag's with underscores. A setting that can't be used, or a name
+in the file that does not exist, ends the program at its start with a line for each.
 
-${table(['Variable', 'Flag', 'In the file', 'Default', 'Meaning'], rows)}
+## The handoff service
+
+\`npx service-cli serve\`. The file is named by \`--config\` or \`SERVICE_CONFIG\`.
+
+${settingsRows(handoffSettings)}
+
+## The fallback service
+
+\`npx fallback-service serve\`. The file is named by \`--config\`. A flag without a value (\`--allow-live\`) means true.
+
+${settingsRows(fallbackSettings)}
 `;
 }
 

@@ -8,9 +8,11 @@ import { fileURLToPath } from 'node:url';
 
 import { generatedDocuments } from '../scripts/documents.ts';
 import { outdated } from '../scripts/generated.ts';
+import { settingsTable as fallbackSettings } from '../src/fallback/settings.ts';
 import { transitions } from '../src/handoff/rules/packet.ts';
-import { settingsTable } from '../src/handoff/settings.ts';
+import { settingsTable as handoffSettings } from '../src/handoff/settings.ts';
 import { errorCodes } from '../src/kit/errors.ts';
+import type { SettingsTable } from '../src/kit/settings.ts';
 
 const root = fileURLToPath(new URL('..', import.meta.url));
 const read = (path: string) => readFileSync(join(root, path), 'utf8');
@@ -209,13 +211,24 @@ describe('the documents that repeat the code', () => {
     assert.deepEqual(outdated(await generatedDocuments()), []);
   });
 
-  test('docs/settings.md has every setting with its default, and no other', () => {
-    const documented = tableRows(read('docs/settings.md'), 'Variable').map(([variable, , , fallback]) => [
-      codeSpans(variable!)[0],
-      codeSpans(fallback!)[0] ?? '',
-    ]);
-    const settings = Object.values(settingsTable).map(({ variable, fallback }) => [variable, fallback ?? '']);
-    assert.deepEqual(documented, settings);
+  test('docs/settings.md has every setting of both services with its default, and no other', () => {
+    const [, handoff = '', fallback = ''] = read('docs/settings.md').split('\n## ');
+    for (const [text, table] of [
+      [handoff, handoffSettings],
+      [fallback, fallbackSettings],
+    ] as const) {
+      const documented = tableRows(text, 'Variable').map(([variable, flag, , otherwise]) => [
+        codeSpans(variable!)[0],
+        codeSpans(flag!)[0],
+        codeSpans(otherwise!)[0] ?? '',
+      ]);
+      const settings = Object.values<SettingsTable[string]>(table).map(({ variable, flag, fallback: value }) => [
+        variable,
+        flag,
+        value ?? '',
+      ]);
+      assert.deepEqual(documented, settings);
+    }
   });
 
   test('docs/errors.md has every error code under its status, and no other', () => {

@@ -22,6 +22,8 @@ export interface DescriptionParts {
   schemas: Readonly<Record<string, TSchema>>;
   /** Where a route is found, relative to the server. */
   pathOf(route: Route): string;
+  /** How a caller shows who it is, by name: any one of them is enough. */
+  securitySchemes?: Readonly<Record<string, Json>>;
   /** Headers of a route's answers with this status besides those it names itself. */
   headersOf(route: Route, status: number): Headers;
 }
@@ -36,8 +38,21 @@ interface Shared {
   headers: Map<string, string>;
 }
 
+const tenantKey = { apiKey: { type: 'apiKey', in: 'header', name: 'X-API-Key', description: 'An API key of a tenant.' } };
+
 /** The OpenAPI 3.1 description of a service, made from its routes. */
-export function describeApi({ title, version, description, contact, server, tags, routes, schemas, ...where }: DescriptionParts): Json {
+export function describeApi({
+  title,
+  version,
+  description,
+  contact,
+  server,
+  tags,
+  routes,
+  schemas,
+  securitySchemes = tenantKey,
+  ...where
+}: DescriptionParts): Json {
   const names: Names = new Map(Object.entries(schemas).map(([name, schema]) => [schema, name]));
   const shared: Shared = { names, headers: new Map() };
   const paths: Record<string, Json> = {};
@@ -50,10 +65,10 @@ export function describeApi({ title, version, description, contact, server, tags
     info: { title, version, description, license: { name: 'MIT', identifier: 'MIT' }, contact: { name: contact } },
     servers: [{ url: server }],
     tags,
-    security: [{ apiKey: [] }],
+    security: Object.keys(securitySchemes).map((name) => ({ [name]: [] })),
     paths,
     components: {
-      securitySchemes: { apiKey: { type: 'apiKey', in: 'header', name: 'X-API-Key', description: 'An API key of a tenant.' } },
+      securitySchemes,
       headers: Object.fromEntries([...shared.headers].map(([header, text]) => [header, { description: text, schema: { type: 'string' } }])),
       schemas: Object.fromEntries(Object.entries(schemas).map(([name, schema]) => [name, inline(schema, names, name)])),
     },

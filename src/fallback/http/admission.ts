@@ -37,10 +37,15 @@ export function createAdmission({ access, rateLimit, clock }: AdmissionParts) {
     }
   }
 
+  function callerWith(key: string | undefined): Caller | undefined {
+    if (access.isOpen) return anybody;
+    return key === undefined ? undefined : access.authenticate(key);
+  }
+
   function admit({ access: wanted }: FallbackRoute, request: FastifyRequest, reply: FastifyReply): Caller {
     if (wanted === 'public') return anybody;
     const key = keyOf(request);
-    const caller = access.isOpen ? anybody : key && access.authenticate(key);
+    const caller = callerWith(key);
     request.notes.caller = caller?.label ?? undefined;
     count(request, reply, caller);
     if (caller === undefined) throw unauthorized(key === undefined ? howToSendKeys : 'The API key is not valid.');

@@ -1,13 +1,14 @@
 import { describeApi } from '../../kit/openapi.ts';
 import type { Route } from '../../kit/route.ts';
 import { Failure } from '../../kit/schemas.ts';
+import * as system from '../../kit/system.ts';
+import * as access from './access.ts';
 import * as chainSchemas from './chain.ts';
 import * as chains from './chain-routes.ts';
 import { Warning } from './common.ts';
 import * as exports from './export.ts';
 import * as routing from './routing.ts';
 import * as summary from './summary.ts';
-import * as system from './system.ts';
 import * as testSchemas from './test.ts';
 import * as tests from './test-routes.ts';
 
@@ -27,6 +28,7 @@ export const routes = {
   exportChain: exports.exportChain,
   exportTemplate: exports.exportTemplate,
   importChain: exports.importChain,
+  getAccess: access.getAccess,
   health: system.health,
   ready: system.ready,
   metrics: system.metrics,
@@ -74,6 +76,7 @@ const schemas = {
   TemplateOutput: exports.TemplateOutput,
   ImportRequest: exports.ImportRequest,
   Imported: exports.Imported,
+  AccessInfo: access.AccessInfo,
 };
 
 /** The service's OpenAPI description. */
@@ -97,6 +100,16 @@ export function describeFallback(version: string): Record<string, unknown> {
     routes,
     schemas,
     pathOf: (route) => route.path,
+    securitySchemes: {
+      apiKey: { type: 'apiKey', in: 'header', name: 'X-API-Key', description: 'An API key. It decides where several are sent.' },
+      bearer: { type: 'http', scheme: 'bearer', description: 'The same key as a bearer token.' },
+      parameter: {
+        type: 'apiKey',
+        in: 'query',
+        name: 'api_key',
+        description: 'The same key as a query parameter, for what can send no header.',
+      },
+    },
     headersOf,
   });
 }

@@ -2,16 +2,19 @@ import Type from 'typebox';
 
 import { IdParams, IfMatch } from '../../kit/schemas.ts';
 import { Chain, ChainPatch, ChainRequest, chainExample, chainRequestExample } from './chain.ts';
-import { ETag, failing, Location, whole } from './common.ts';
+import { closed, ETag, failing, Location, whole } from './common.ts';
 import { defineRoute } from './route.ts';
 
 const one = (description: string) => ({ schema: Chain, description, example: chainExample, headers: ETag });
 
 /** `limit` and `offset` of a list that is given whole without them. */
-const paging = Type.Object({
-  limit: Type.Optional(whole(1, 1000, 'The most chains to return. Left out: all.')),
-  offset: whole(0, 1_000_000_000, 'How many chains to pass over.', { default: 0 }),
-});
+const paging = Type.Object(
+  {
+    limit: Type.Optional(whole(1, 1000, 'The most chains to return. Left out: all.')),
+    offset: whole(0, 1_000_000_000, 'How many chains to pass over.', { default: 0 }),
+  },
+  closed,
+);
 
 export const createChain = defineRoute({
   id: 'createChain',
@@ -54,8 +57,14 @@ export const getChain = defineRoute({
   tag: 'chains',
   access: 'read',
   summary: 'Get a chain',
+  description: 'With `If-None-Match` an unchanged chain costs no body.',
   params: IdParams,
-  responses: { 200: one('The chain.'), ...failing(401, 404, 429) },
+  headers: { 'If-None-Match': 'The `ETag` the caller last saw; 304 when the chain has not changed since. Optional.' },
+  responses: {
+    200: one('The chain.'),
+    304: { description: 'The chain has not changed since.', headers: ETag },
+    ...failing(401, 404, 429),
+  },
 });
 export const patchChain = defineRoute({
   id: 'patchChain',

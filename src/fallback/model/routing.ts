@@ -76,11 +76,16 @@ export const Routing = Type.Object(
 );
 
 /** Both of `provider` and `condition`, or neither. */
-export const RoutingQuery = Type.Object({
-  provider: Type.Optional(Type.String({ maxLength: 256, description: 'Asks what happens if this provider fails ...', example: 'gpt-4o' })),
-  condition: Type.Optional(choice(conditions, { description: '... in this way.', example: 'rate_limit' })),
-  status_code: Type.Optional(whole(100, 599, "The HTTP status it fails with; the condition's usual one if left out.")),
-});
+export const RoutingQuery = Type.Object(
+  {
+    provider: Type.Optional(
+      Type.String({ maxLength: 256, description: 'Asks what happens if this provider fails ...', example: 'gpt-4o' }),
+    ),
+    condition: Type.Optional(choice(conditions, { description: '... in this way.', example: 'rate_limit' })),
+    status_code: Type.Optional(whole(100, 599, "The HTTP status it fails with; the condition's usual one if left out.")),
+  },
+  closed,
+);
 
 export type Decision = Static<typeof Decision>;
 export type WorstCase = Static<typeof WorstCase>;

@@ -1,7 +1,7 @@
 import Type from 'typebox';
 
 import { IdParams } from '../../kit/schemas.ts';
-import { exampleId, failing, Location, whole } from './common.ts';
+import { closed, exampleId, failing, Location, whole } from './common.ts';
 import { defineRoute } from './route.ts';
 import { TestRequest, TestResult, testExample } from './test.ts';
 
@@ -41,10 +41,13 @@ export const getTestResult = defineRoute({
   description:
     "By a test's id its result. By a chain's id an array of that chain's results, newest first. Results outlive edits and deletion of the chain.",
   params: IdParams,
-  query: Type.Object({
-    limit: whole(1, 200, "The most results to return for a chain's id.", { default: 20 }),
-    offset: whole(0, 1_000_000_000, 'How many results to pass over.', { default: 0 }),
-  }),
+  query: Type.Object(
+    {
+      limit: whole(1, 200, "The most results to return for a chain's id.", { default: 20 }),
+      offset: whole(0, 1_000_000_000, 'How many results to pass over.', { default: 0 }),
+    },
+    closed,
+  ),
   responses: {
     200: {
       schema: Type.Union([TestResult, Type.Array(TestResult)]),

@@ -57,7 +57,8 @@ export function parseApiKeys(text: string): ApiKeys {
 export function keysOfTable(table: Readonly<Record<string, unknown>>): ApiKeys {
   return keysOf(
     Object.entries(table).map(([label, key]) => {
-      if (typeof key !== 'string') throw new Error(`a table of labels and keys, each key a text; the one of ${JSON.stringify(label)} is none`);
+      if (typeof key !== 'string')
+        throw new Error(`a table of labels and keys, each key a text; the one of ${JSON.stringify(label)} is none`);
       return { place: `the entry ${JSON.stringify(label)}`, label, key };
     }),
   );

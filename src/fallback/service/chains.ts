@@ -29,11 +29,7 @@ export function createChainService({ store: { chains }, clock, newId }: ChainSer
   }
 
   /** Changes a chain by what `change` makes of the one that is kept; again where somebody else was faster. */
-  async function changeKept<T>(
-    id: string,
-    ifMatch: string | undefined,
-    change: (kept: StoredChain) => Promise<T | undefined>,
-  ): Promise<T> {
+  async function changeKept<T>(id: string, ifMatch: string | undefined, change: (kept: StoredChain) => Promise<T | undefined>): Promise<T> {
     for (let attempt = 0; attempt < maxAttempts; attempt += 1) {
       const kept = await stored(id);
       requireMatch(ifMatch, entityTagOf(kept.version), 'chain');

@@ -26,12 +26,7 @@ export interface DonePrompt {
 export function createResultStore(database: Database<Tables>) {
   async function promptsOf(id: string, status: string): Promise<string[]> {
     if (status !== running) return [];
-    const rows = await database.reads
-      .selectFrom('test_prompts')
-      .select('text')
-      .where('result_id', '=', id)
-      .orderBy('position')
-      .execute();
+    const rows = await database.reads.selectFrom('test_prompts').select('text').where('result_id', '=', id).orderBy('position').execute();
     return rows.map(({ text }) => text);
   }
   const whole = async (rows: readonly { id: string; status: string; text: string }[]): Promise<StoredResult[]> =>
@@ -40,9 +35,7 @@ export function createResultStore(database: Database<Tables>) {
   return {
     /** Keeps a result that begins to run. */
     async begin({ id, chainId, text }: { id: string; chainId: string; text: string }): Promise<void> {
-      await database.transaction((tx) =>
-        tx.insertInto('test_results').values({ id, chain_id: chainId, status: running, text }).execute(),
-      );
+      await database.transaction((tx) => tx.insertInto('test_results').values({ id, chain_id: chainId, status: running, text }).execute());
     },
 
     /** Keeps prompts that are done, and the result as it is with them. */
@@ -100,7 +93,9 @@ export function createResultStore(database: Database<Tables>) {
         .where('status', '=', running)
         .orderBy('id')
         .execute();
-      return Promise.all(rows.map(async ({ chain_id, ...row }) => ({ ...row, chainId: chain_id, prompts: await promptsOf(row.id, row.status) })));
+      return Promise.all(
+        rows.map(async ({ chain_id, ...row }) => ({ ...row, chainId: chain_id, prompts: await promptsOf(row.id, row.status) })),
+      );
     },
   };
 }

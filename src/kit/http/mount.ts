@@ -181,7 +181,12 @@ export function createMount<Context, Traits extends object = object>({
     const query = route.query && queryValidator(route.query);
     // Probes add what they like to the addresses of the system; elsewhere a parameter that is not known is a mistake.
     const takesAny = route.access === 'public';
-    const body = route.body && bodyValidator(route.body, { nullIsAbsent: route.nullIsAbsent ?? false, ...(bodyFaults === undefined ? {} : { faultsOf: bodyFaults }) });
+    const body =
+      route.body &&
+      bodyValidator(route.body, {
+        nullIsAbsent: route.nullIsAbsent ?? false,
+        ...(bodyFaults === undefined ? {} : { faultsOf: bodyFaults }),
+      });
     const successStatus = Number(Object.keys(route.responses).find((status) => status < '300'));
 
     const answerTo = (request: FastifyRequest, reply: FastifyReply): Answering => {

@@ -25,7 +25,7 @@ async function startTexts(t: TestContext, maxAnswerBytes: number) {
     app,
     prefixes: () => [''],
     admit(_route, request) {
-      request.notes.tenantId = String(request.headers.tenant);
+      request.notes.caller = String(request.headers.tenant);
     },
     admitStray: () => undefined,
     bodyLimit: () => 1024,

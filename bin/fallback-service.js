@@ -1,0 +1,15 @@
+#!/usr/bin/env node
+// The program runs as TypeScript in a checkout and as JavaScript in the published package; both need Node 24.
+import { existsSync } from 'node:fs';
+
+const [major] = process.versions.node.split('.').map(Number);
+if (major < 24) {
+  console.error(
+    `fallback-service needs Node 24 or newer; this is Node ${process.versions.node}. In a checkout, npm scripts and npx use the pinned one.`,
+  );
+  process.exit(1);
+}
+const built = new URL('../dist/src/fallback/cli/main.js', import.meta.url);
+const source = new URL('../src/fallback/cli/main.ts', import.meta.url);
+const { createProgram } = await import(existsSync(source) ? source.href : built.href);
+await createProgram().parseAsync();

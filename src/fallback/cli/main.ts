@@ -1,0 +1,39 @@
+import { Command } from 'commander';
+
+import packageJson from '../../../package.json' with { type: 'json' };
+
+interface ServeOptions {
+  host?: string;
+  port?: string;
+  storage?: string;
+  rateLimit?: string;
+  config?: string;
+  allowLive?: true;
+  allowOpen?: true;
+}
+
+/** The command line of the fallback service. */
+export function createProgram(): Command {
+  const program = new Command('fallback-service').description('The fallback chain service.').version(packageJson.version);
+  program
+    .command('serve')
+    .description('run the service')
+    .option('--host <host>', 'the address to listen on (default 127.0.0.1)')
+    .option('--port <port>', 'the port to listen on; 0 picks a free one (default 8000)')
+    .option(
+      '--storage <url>',
+      'where chains and results are kept: memory (default), sqlite://./relative.db, sqlite:///absolute.db or postgres://user:password@host:port/database',
+    )
+    .option('--rate-limit <count/period>', 'the most requests of a key or an address, such as 100/minute (second, minute, hour, day)')
+    .option('--config <file>', 'a TOML file of settings, API keys in its table [api_keys]')
+    .option('--allow-live', 'let tests call the real providers')
+    .option('--allow-open', 'listen beyond this machine although no API key is configured')
+    .action(async ({ allowLive, allowOpen, ...flags }: ServeOptions) => {
+      const { serveFallback } = await import('../serve.ts');
+      await serveFallback(
+        { ...flags, ...(allowLive ? { allowLive: 'true' } : {}), ...(allowOpen ? { allowOpen: 'true' } : {}) },
+        process.env,
+      );
+    });
+  return program;
+}

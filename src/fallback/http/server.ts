@@ -1,0 +1,93 @@
+import { fileURLToPath } from 'node:url';
+import type { FastifyInstance } from 'fastify';
+import type { Logger } from 'pino';
+
+import type { Clock } from '../../kit/clock.ts';
+import { createApp } from '../../kit/http/app.ts';
+import { mountExplorers, mountRoot } from '../../kit/http/explorers.ts';
+import { takeBack } from '../../kit/http/limits.ts';
+import type { Metrics } from '../../kit/http/metrics.ts';
+import { createMount, lowerCase } from '../../kit/http/mount.ts';
+import { mountStatic } from '../../kit/http/static.ts';
+import { mountSystem } from '../../kit/http/system.ts';
+import { describeFallback, routes } from '../model/api.ts';
+import type { FallbackRoute } from '../model/route.ts';
+import type { RateLimit } from '../rules/rate-limit.ts';
+import type { Access, Caller } from '../service/access.ts';
+import type { ChainService } from '../service/chains.ts';
+import type { Store } from '../store/store.ts';
+import { createAdmission, keyParameter } from './admission.ts';
+import { mountChains } from './chains.ts';
+
+export interface ServerParts {
+  version: string;
+  logger: Logger;
+  clock: Clock;
+  store: Store;
+  chains: ChainService;
+  access: Access;
+  rateLimit: RateLimit | undefined;
+  allowLive: boolean;
+  metrics: Metrics;
+  /** Where the built dashboard is; beside these sources when left out. */
+  dashboardFolder?: string;
+}
+
+const serviceTitle = 'Fallback chain service';
+
+/** The largest body, in bytes. */
+const maxBodyBytes = 1024 * 1024;
+
+/** The fallback service's HTTP side. */
+export function createServer({
+  version,
+  logger,
+  clock,
+  store,
+  chains,
+  access,
+  rateLimit,
+  allowLive,
+  metrics,
+  dashboardFolder = fileURLToPath(new URL('../web/dist', import.meta.url)),
+}: ServerParts): FastifyInstance {
+  const app = createApp({
+    logger,
+    isUnavailable: store.isUnavailable,
+    onAnswered: metrics.observe,
+    onLimited: takeBack,
+    callerField: 'label',
+  });
+  const { admit, admitStray } = createAdmission({ access, rateLimit, clock });
+  const mount = createMount<Caller, FallbackRoute>({
+    app,
+    prefixes: () => [''],
+    admit,
+    admitStray,
+    bodyLimit: () => maxBodyBytes,
+    tooLarge: (limit) => `The body is larger than ${limit} bytes, the most that a request may have.`,
+    admissionParameters: [keyParameter],
+    readParams: lowerCase,
+  });
+
+  mountChains(mount, chains);
+  mount(routes.getAccess, (_, { caller }) => ({
+    label: caller.label,
+    may_write: caller.mayWrite,
+    live_allowed: allowLive,
+    version,
+  }));
+  mountSystem(mount, { ping: store.ping, metrics });
+  mountExplorers(app, '', serviceTitle, describeFallback(version));
+  mountStatic(app, {
+    prefix: '/dashboard',
+    folder: dashboardFolder,
+    notBuilt: 'The dashboard is not built yet: run `npm run build:web` in the checkout, and ask again.',
+  });
+  mountRoot(app, {
+    name: serviceTitle,
+    version,
+    links: { docs: '/docs', reference: '/redoc', openapi: '/openapi.json', dashboard: '/dashboard', health: '/health' },
+  });
+  return app;
+}

@@ -1,0 +1,35 @@
+import Type, { type Static } from 'typebox';
+
+import { orNull } from '../../kit/schemas.ts';
+import { closed, failing } from './common.ts';
+import { defineRoute } from './route.ts';
+
+/** What the caller may do here. */
+export const AccessInfo = Type.Object(
+  {
+    label: orNull(Type.String(), 'The label of the API key; null for a key without one, and where no keys are configured.'),
+    may_write: Type.Boolean({ description: 'Whether it may change things; else it may read and export.' }),
+    live_allowed: Type.Boolean({ description: 'Whether tests may call the real providers (`drill`, `live`).' }),
+    version: Type.String({ description: 'The version of the service.' }),
+  },
+  { ...closed, description: 'What the caller may do here.' },
+);
+export type AccessInfo = Static<typeof AccessInfo>;
+
+export const getAccess = defineRoute({
+  id: 'getAccess',
+  method: 'GET',
+  path: '/access',
+  tag: 'system',
+  access: 'read',
+  summary: 'What this key may do',
+  description: 'Who the service takes the caller for, what that permits, and whether tests may call real providers.',
+  responses: {
+    200: {
+      schema: AccessInfo,
+      description: 'What the caller may do.',
+      example: { label: 'ci', may_write: true, live_allowed: false, version: '0.1.0' },
+    },
+    ...failing(401, 429),
+  },
+});

@@ -1,0 +1,19 @@
+import { runService } from '../kit/serve.ts';
+import { createFallback } from './main.ts';
+import { readFallbackSettings } from './settings.ts';
+
+/** What the command line may say, by the names of the settings; a flag without a value is `true`. */
+export interface ServeFlags {
+  host?: string;
+  port?: string;
+  storage?: string;
+  rateLimit?: string;
+  allowLive?: string;
+  allowOpen?: string;
+  config?: string;
+}
+
+/** Runs the fallback service until it is told to stop. */
+export async function serveFallback({ config, ...flags }: ServeFlags, environment: NodeJS.ProcessEnv): Promise<void> {
+  await runService('fallback', () => createFallback(readFallbackSettings({ flags, environment, file: config })));
+}

@@ -1,0 +1,86 @@
+import { readdirSync, readFileSync, statSync } from 'node:fs';
+import { join, posix, sep } from 'node:path';
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+
+import { ServiceError } from '../errors.ts';
+
+/** A built browser application, as it is served. */
+export interface StaticParts {
+  /** Where it is found, for example `/dashboard`; with a slash at the end too. */
+  prefix: string;
+  /** The folder of the built files: `index.html`, and `assets/` whose names have a digest of their content. */
+  folder: string;
+  /** The sentence where the folder is not there. */
+  notBuilt: string;
+}
+
+// Scripts, styles and calls from here alone, and in nobody's frame.
+const contentSecurityPolicy =
+  "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; font-src 'self'; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
+
+const types: Record<string, string> = {
+  '.html': 'text/html; charset=utf-8',
+  '.js': 'text/javascript; charset=utf-8',
+  '.css': 'text/css; charset=utf-8',
+  '.svg': 'image/svg+xml',
+  '.json': 'application/json; charset=utf-8',
+  '.map': 'application/json; charset=utf-8',
+  '.png': 'image/png',
+  '.ico': 'image/x-icon',
+  '.woff2': 'font/woff2',
+  '.txt': 'text/plain; charset=utf-8',
+};
+
+interface StaticFile {
+  readonly bytes: Buffer;
+  /** The same, compressed with Brotli, where the build made it. */
+  readonly compressed: Buffer | undefined;
+}
+
+/**
+ * Serves a browser application to everybody. Paths below its prefix that name no file, and do not look like one, are its
+ * own pages and get `index.html`; a file that is not there is 404. Only what was in the folder when it was first asked for is
+ * served, from memory: no path is ever put together from a request.
+ */
+export function mountStatic(app: FastifyInstance, { prefix, folder, notBuilt }: StaticParts): void {
+  let files: ReadonlyMap<string, StaticFile> | undefined;
+
+  const serve = async (request: FastifyRequest, reply: FastifyReply) => {
+    reply.headers({
+      'Content-Security-Policy': contentSecurityPolicy,
+      'X-Content-Type-Options': 'nosniff',
+      'Referrer-Policy': 'no-referrer',
+    });
+    files ??= readFiles(folder);
+    if (files === undefined) throw new ServiceError('SERVICE_UNAVAILABLE', notBuilt);
+    const asked = (request.params as { '*'?: string })['*'] ?? '';
+    const isPage = posix.extname(asked) === '' && !asked.startsWith('assets/');
+    const name = isPage ? 'index.html' : asked;
+    const file = files.get(name);
+    if (file === undefined) throw new ServiceError('NOT_FOUND', 'There is nothing at this path.');
+    reply
+      .type(types[posix.extname(name)] ?? 'application/octet-stream')
+      .header('Cache-Control', name.startsWith('assets/') ? 'public, max-age=31536000, immutable' : 'no-cache');
+    if (file.compressed === undefined) return reply.send(file.bytes);
+    reply.header('Vary', 'Accept-Encoding');
+    if (!/\bbr\b(?!\s*;\s*q=0(\.0*)?\s*(,|$))/.test(String(request.headers['accept-encoding'] ?? ''))) return reply.send(file.bytes);
+    return reply.header('Content-Encoding', 'br').send(file.compressed);
+  };
+  app.get(prefix, serve);
+  app.get(`${prefix}/*`, serve);
+}
+
+/** The files of a folder by their path in it; undefined where there is no `index.html`. */
+function readFiles(folder: string): ReadonlyMap<string, StaticFile> | undefined {
+  if (!statSync(join(folder, 'index.html'), { throwIfNoEntry: false })?.isFile()) return undefined;
+  const names = readdirSync(folder, { recursive: true, withFileTypes: true })
+    .filter((entry) => entry.isFile())
+    .map((entry) => join(entry.parentPath, entry.name).slice(folder.length).split(sep).filter(Boolean).join('/'));
+  const all = new Set(names);
+  const read = (name: string) => readFileSync(join(folder, name));
+  return new Map(
+    names
+      .filter((name) => !(name.endsWith('.br') && all.has(name.slice(0, -3))))
+      .map((name) => [name, { bytes: read(name), compressed: all.has(`${name}.br`) ? read(`${name}.br`) : undefined }]),
+  );
+}

@@ -1,0 +1,175 @@
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+
+import { isId } from '../../../src/kit/id.ts';
+import { chainRequest, createChain, startFallback } from '../../support/fallback.ts';
+import { stores } from '../../support/stores.ts';
+
+const unknownId = '0197b5a6-8c3e-7f01-9a2b-3c4d5e6f7a8b';
+
+for (const store of stores) {
+  describe(`Chains on ${store.name}`, () => {
+    test('201: a chain has an id, its defaults, a version, its times, and is found where Location says', async (t) => {
+      const service = await startFallback(t, { store });
+      const answer = await service.call('POST', '/chains', {
+        body: chainRequest({ description: 'For the desk', metadata: { team: 'a' } }),
+      });
+      assert.equal(answer.status, 201);
+      const { id, version, created_at, updated_at, name, description, metadata, providers } = answer.body;
+      assert.ok(isId(id));
+      assert.deepEqual(
+        { version, created_at, updated_at },
+        { version: 1, created_at: '2026-03-01T09:30:00.000Z', updated_at: '2026-03-01T09:30:00.000Z' },
+      );
+      assert.deepEqual({ name, description, metadata }, { name: 'production-chain', description: 'For the desk', metadata: { team: 'a' } });
+      assert.deepEqual(providers[0].timeout_ms, 30_000);
+      assert.equal(answer.headers.etag, '"1"');
+      const found = await service.call('GET', String(answer.headers.location));
+      assert.equal(found.status, 200);
+      assert.equal(found.text, answer.text);
+      assert.equal(found.headers.etag, '"1"');
+    });
+
+    test('400: every fault is told at once, those of the form and those of the meaning', async (t) => {
+      const service = await startFallback(t, { store });
+      const { status, body } = await service.call('POST', '/chains', {
+        body: chainRequest({
+          surprise: 1,
+          providers: [
+            { name: 'a', model_id: 'm', api_key_env: 'sk-abcdefghijklmnopqrstuvwx' },
+            { name: 'a', api_base: 'ftp://x' },
+          ],
+          fallback_rules: [{ condition: 'bad_weather', action: 'retry', providers: ['nobody'] }],
+        }),
+      });
+      assert.equal(status, 400);
+      assert.deepEqual(body.errors.map(({ field }: { field: string }) => field).sort(), [
+        'fallback_rules.0.condition',
+        'fallback_rules.0.providers.0',
+        'providers.0.api_key_env',
+        'providers.1.api_base',
+        'providers.1.model_id',
+        'providers.1.name',
+        'surprise',
+      ]);
+      assert.ok(!JSON.stringify(body).includes('sk-abc'));
+      assert.equal((await service.call('GET', '/chains')).headers['x-total-count'], '0');
+    });
+
+    test('the list is an array, oldest first: everything, or a page of it; X-Total-Count tells how many there are', async (t) => {
+      const service = await startFallback(t, { store });
+      assert.deepEqual((await service.call('GET', '/chains')).body, []);
+      const names: string[] = [];
+      for (let index = 0; index < 5; index += 1) {
+        names.push((await createChain(service, { name: `chain ${index}` })).name);
+        if (index % 2 === 0) service.clock.turn(1);
+      }
+      const namesOf = async (query: string) => {
+        const { status, body, headers } = await service.call('GET', `/chains${query}`);
+        assert.deepEqual([status, headers['x-total-count']], [200, '5']);
+        return body.map(({ name }: { name: string }) => name);
+      };
+      assert.deepEqual(await namesOf(''), names);
+      assert.deepEqual(await namesOf('?limit=2'), names.slice(0, 2));
+      assert.deepEqual(await namesOf('?limit=2&offset=4'), names.slice(4));
+      assert.deepEqual(await namesOf('?offset=3'), names.slice(3));
+      assert.deepEqual(await namesOf('?offset=9'), []);
+      for (const bad of ['limit=0', 'limit=x', 'offset=-1', 'page=2']) {
+        const { status, body } = await service.call('GET', `/chains?${bad}`);
+        assert.deepEqual([status, body.field], [400, bad.split('=')[0]]);
+      }
+    });
+
+    test('a change is a merge patch: fields by name, arrays whole, null for a default; version, ETag and time move on', async (t) => {
+      const service = await startFallback(t, { store });
+      const before = await createChain(service, { description: 'Old', metadata: { keep: 1, drop: { a: 1, b: 2 } } });
+      service.clock.turn(5);
+      const { status, body, headers } = await service.call('PATCH', `/chains/${before.id}`, {
+        body: {
+          name: 'renamed',
+          description: null,
+          metadata: { drop: { a: null }, add: [1] },
+          fallback_rules: [{ condition: 'any', action: 'failover' }],
+        },
+      });
+      assert.equal(status, 200);
+      assert.deepEqual([body.name, body.description, body.version, headers.etag], ['renamed', null, 2, '"2"']);
+      assert.deepEqual(body.metadata, { keep: 1, drop: { b: 2 }, add: [1] });
+      assert.deepEqual(
+        body.fallback_rules.map(({ condition }: { condition: string }) => condition),
+        ['any'],
+      );
+      assert.deepEqual(body.providers, before.providers);
+      assert.deepEqual([body.created_at, body.updated_at], ['2026-03-01T09:30:00.000Z', '2026-03-01T09:30:05.000Z']);
+      assert.equal((await service.call('GET', `/chains/${before.id}`)).text, JSON.stringify(body));
+    });
+
+    test('400: a change that would make a chain of it that could not be created changes nothing', async (t) => {
+      const service = await startFallback(t, { store });
+      const { id } = await createChain(service, { fallback_rules: [{ condition: 'any', action: 'retry', providers: ['claude'] }] });
+      const before = (await service.call('GET', `/chains/${id}`)).text;
+      const bad: [body: unknown, field: string | null][] = [
+        [{ providers: [] }, 'providers'],
+        [{ name: null }, 'name'],
+        [{ id: 'x' }, 'id'],
+        [{ providers: [{ name: 'other', model_id: 'm' }] }, 'fallback_rules.0.providers.0'],
+        [[], null],
+      ];
+      for (const [body, field] of bad) {
+        const answer = await service.call('PATCH', `/chains/${id}`, { body });
+        assert.deepEqual([answer.status, answer.body.field], [400, field], JSON.stringify(body));
+      }
+      assert.equal((await service.call('GET', `/chains/${id}`)).text, before);
+    });
+
+    test('412: with another version in If-Match nothing is changed or deleted', async (t) => {
+      const service = await startFallback(t, { store });
+      const { id } = await createChain(service);
+      const headers = { 'if-match': '"1"' };
+      assert.equal((await service.call('PATCH', `/chains/${id}`, { body: { name: 'b' }, headers })).status, 200);
+      const late = await service.call('PATCH', `/chains/${id}`, { body: { name: 'c' }, headers });
+      assert.deepEqual([late.status, late.body.code], [412, 'PRECONDITION_FAILED']);
+      assert.equal((await service.call('DELETE', `/chains/${id}`, { headers })).status, 412);
+      assert.equal((await service.call('GET', `/chains/${id}`)).body.name, 'b');
+      assert.equal((await service.call('DELETE', `/chains/${id}`, { headers: { 'if-match': '"2"' } })).status, 204);
+    });
+
+    test('304: a chain that has not changed costs no body', async (t) => {
+      const service = await startFallback(t, { store });
+      const { id } = await createChain(service);
+      const answer = await service.call('GET', `/chains/${id}`, { headers: { 'if-none-match': '"1"' } });
+      assert.deepEqual([answer.status, answer.text, answer.headers.etag], [304, '', '"1"']);
+    });
+
+    test('changes that come at once are carried out one after the other, none lost', async (t) => {
+      const service = await startFallback(t, { store });
+      const { id } = await createChain(service, { metadata: {} });
+      const answers = await Promise.all(
+        Array.from({ length: 10 }, (_, index) => service.call('PATCH', `/chains/${id}`, { body: { metadata: { [`m${index}`]: index } } })),
+      );
+      assert.deepEqual(new Set(answers.map(({ status }) => status)), new Set([200]));
+      const { body } = await service.call('GET', `/chains/${id}`);
+      assert.equal(body.version, 11);
+      assert.equal(Object.keys(body.metadata).length, 10);
+    });
+
+    test('204: a deleted chain is gone; 404: it, an unknown id, and what is no id', async (t) => {
+      const service = await startFallback(t, { store });
+      const { id } = await createChain(service);
+      assert.equal((await service.call('GET', `/chains/${id.toUpperCase()}`)).status, 200);
+      const deleted = await service.call('DELETE', `/chains/${id}`);
+      assert.deepEqual([deleted.status, deleted.text], [204, '']);
+      for (const gone of [id, unknownId, 'x', 'a%00b']) {
+        for (const [method, tail, body] of [
+          ['GET', ''],
+          ['GET', '/routing'],
+          ['PATCH', '', {}],
+          ['DELETE', ''],
+        ] as const) {
+          const answer = await service.call(method, `/chains/${gone}${tail}`, body === undefined ? {} : { body });
+          assert.deepEqual([answer.status, answer.body.code], [404, 'NOT_FOUND'], `${method} ${gone}${tail}`);
+        }
+      }
+    });
+  });
+}

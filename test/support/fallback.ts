@@ -1,0 +1,102 @@
+import type { TestContext } from 'node:test';
+
+import { createFallback, type Fallback, type World } from '../../src/fallback/main.ts';
+import { readFallbackSettings } from '../../src/fallback/settings.ts';
+import { type TestAnswer, TestClock } from './service.ts';
+import { stores, type TestStore } from './stores.ts';
+
+/** How a test calls the service. */
+export interface FallbackCall {
+  body?: unknown;
+  /** The body as it goes out, instead of `body`. */
+  raw?: string | Buffer;
+  headers?: Record<string, string>;
+}
+
+/** A running fallback service (no socket), the clock it sees, and a way to call it. */
+export interface TestFallback {
+  readonly fallback: Fallback;
+  readonly clock: TestClock;
+  /** As `--storage` spells it. */
+  readonly storage: string;
+  call(method: string, path: string, options?: FallbackCall): Promise<TestAnswer>;
+  /** Every line the service logged. */
+  readonly logs: string[];
+}
+
+export interface FallbackOptions {
+  store?: TestStore;
+  /** Existing storage, for a second instance or a second start. */
+  storage?: string;
+  clock?: TestClock;
+  flags?: Parameters<typeof readFallbackSettings>[0]['flags'];
+  /** Settings by their environment names. */
+  environment?: Record<string, string>;
+  world?: World;
+}
+
+/** Starts a fallback service that ends with the test. */
+export async function startFallback(t: Pick<TestContext, 'after'>, options: FallbackOptions = {}): Promise<TestFallback> {
+  const { store = stores[0]!, clock = new TestClock(), environment = {}, world = {} } = options;
+  const opened = options.storage === undefined ? await store.open() : { url: options.storage, drop: async () => undefined };
+  const logs: string[] = [];
+  const flags = { host: '127.0.0.1', port: '0', storage: opened.url, ...options.flags };
+  const fallback = await createFallback(readFallbackSettings({ flags, environment }), {
+    clock: clock.read,
+    logs: { write: (line) => void logs.push(line) },
+    ...world,
+  });
+  t.after(async () => {
+    await fallback.stop();
+    await opened.drop();
+  });
+  return { fallback, clock, storage: opened.url, logs, call: (method, path, call) => callFallback(fallback, method, path, call) };
+}
+
+async function callFallback(
+  fallback: Fallback,
+  method: string,
+  path: string,
+  { body, raw, headers = {} }: FallbackCall = {},
+): Promise<TestAnswer> {
+  const payload = raw ?? (body === undefined ? undefined : JSON.stringify(body));
+  // A network brings a request in a turn of the event loop that begins after the answer before it.
+  await new Promise(setImmediate);
+  const answer = await fallback.app.inject({
+    method: method as 'GET',
+    url: path,
+    headers: { ...(payload === undefined ? {} : { 'content-type': 'application/json' }), ...headers },
+    ...(payload === undefined ? {} : { payload }),
+  });
+  const isJson = String(answer.headers['content-type'] ?? '').includes('json');
+  return {
+    status: answer.statusCode,
+    body: isJson && answer.body !== '' ? answer.json() : undefined,
+    text: answer.body,
+    headers: answer.headers,
+  };
+}
+
+/** A request for a chain of two providers and two rules, changed as told. */
+export function chainRequest(changes: Record<string, unknown> = {}): Record<string, unknown> {
+  return {
+    name: 'production-chain',
+    providers: [
+      { name: 'gpt-4o', model_id: 'openai/gpt-4o', priority: 0 },
+      { name: 'claude', model_id: 'anthropic/claude-sonnet-4-5', priority: 1 },
+    ],
+    fallback_rules: [
+      { condition: 'rate_limit', action: 'retry', max_retries: 3 },
+      { condition: 'timeout', action: 'failover' },
+    ],
+    ...changes,
+  };
+}
+
+/** Creates a chain and gives it. */
+// biome-ignore lint/suspicious/noExplicitAny: a test looks into chains of every shape.
+export async function createChain(service: TestFallback, changes: Record<string, unknown> = {}): Promise<any> {
+  const answer = await service.call('POST', '/chains', { body: chainRequest(changes) });
+  if (answer.status !== 201) throw new Error(`The chain was not created: ${answer.status} ${answer.text}`);
+  return answer.body;
+}
