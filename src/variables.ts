@@ -1,11 +1,16 @@
+import { settingsTable as fallback } from './fallback/settings.ts';
 import { settingsTable as handoff } from './handoff/settings.ts';
-import { nearest } from './kit/settings.ts';
+import { nearest, type SettingsTable } from './kit/settings.ts';
 
 /** Variables that the programs read besides their settings. */
-const others = ['SERVICE_CONFIG', 'SERVICE_URL', 'SERVICE_API_KEY', 'SERVICE_API_KEYS', 'SERVICE_LIVE_ALLOW', 'SERVICE_LIVE_KEYS'];
+const others = ['SERVICE_CONFIG', 'SERVICE_URL', 'SERVICE_API_KEY'];
 
 /** Every `SERVICE_*` variable that a program of this package reads. */
-export const knownVariables: readonly string[] = [...new Set([...Object.values(handoff).map(({ variable }) => variable), ...others])];
+export const knownVariables: readonly string[] = [...new Set([...variablesOf(handoff), ...variablesOf(fallback), ...others])];
+
+function variablesOf(table: SettingsTable): string[] {
+  return Object.values(table).flatMap(({ variable }) => variable ?? []);
+}
 
 /** A sentence about `SERVICE_*` variables that no program of this package reads, each with the nearest known name; undefined: none. */
 export function unknownVariables(environment: Readonly<Record<string, string | undefined>>): string | undefined {
