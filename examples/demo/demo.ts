@@ -1,12 +1,13 @@
 import { createReadStream } from 'node:fs';
 import { relative, resolve } from 'node:path';
 import { createInterface } from 'node:readline';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 
-import { apiPrefix, routes } from '../../src/handoff/model/api.ts';
+import { createHandoffClient, type HandoffClient } from '../../src/handoff/client/client.ts';
+import { apiPrefix } from '../../src/handoff/model/api.ts';
 import type { ChainRequest, CreateRequest, Packet } from '../../src/handoff/model/packet.ts';
-import { type Client, createClient, ResponseError } from '../../src/kit/client.ts';
+import { ApiError, ClientError, NetworkError } from '../../src/kit/client-errors.ts';
+import type { ClientNote } from '../../src/kit/connection.ts';
 
 /**
  * `npm run demo -- [FILE]`: plays handoffs against a running service, as the agents they name and a person who answers
@@ -46,7 +47,6 @@ const counts = {
   'steps refused': 0,
 };
 
-type Handoffs = Client<typeof routes>;
 type Agent = CreateRequest['metadata']['target_agent'];
 
 /** A line of the input: where it stands, and the value it holds. */
@@ -95,34 +95,24 @@ const plural = (count: number, noun: string) => `${count} ${noun}${count === 1 ?
 
 // How the service is called.
 
-/** Carries out a request; a 429 is waited for as long as `Retry-After` says, within bounds. */
-async function patiently<T>(request: () => Promise<T>): Promise<T> {
-  for (let waits = 0; ; waits += 1) {
-    try {
-      return await request();
-    } catch (error) {
-      if (!(error instanceof ResponseError) || error.status !== 429) throw error;
-      const seconds = Number(error.headers.get('retry-after') ?? 1);
-      if (!(seconds <= maxWaitSeconds) || waits === maxWaits)
-        throw new Stop(`The service limits this key, and waiting ${maxWaitSeconds} seconds would not help: ${error.message}`);
-      say(undefined, 'waiting', `${plural(seconds, 'second')}: the service answered 429. ${error.message}`);
-      await sleep(seconds * 1000);
-    }
-  }
+/** Says why the client waits before it sends a request again. */
+function sayWait(note: ClientNote): void {
+  if (note.kind !== 'wait' || !(note.error instanceof ApiError)) return;
+  const { status_code, message } = note.error;
+  say(undefined, 'waiting', `${plural(note.seconds, 'second')}: the service answered ${status_code}. ${message}`);
 }
 
 /** The service's client, once the service has answered. */
-async function connect(baseUrl: string, key: string): Promise<Handoffs> {
-  const client = createClient(routes, { baseUrl, headers: { 'x-api-key': key } });
+async function connect(baseUrl: string, key: string): Promise<HandoffClient> {
   try {
-    await client.health();
+    await createHandoffClient({ baseUrl, retries: 0 }).health();
   } catch (error) {
-    const { cause, message } = error as Error & { cause?: { code?: string } };
+    const why = error instanceof NetworkError ? error.code : (error as Error).message;
     throw new Stop(
-      `No handoff service answers at ${baseUrl} (${cause?.code ?? message}). Start one with "npm start", or set SERVICE_URL (it ends in ${apiPrefix}).`,
+      `No handoff service answers at ${baseUrl} (${why}). Start one with "npm start", or set SERVICE_URL (it ends in ${apiPrefix}).`,
     );
   }
-  return client;
+  return createHandoffClient({ baseUrl, apiKey: key, retries: maxWaits, maxWaitSeconds, onNote: sayWait });
 }
 
 // The input.
@@ -161,25 +151,25 @@ async function* readBatches(file: string): AsyncGenerator<Line[]> {
 // The source agents hand over.
 
 /** Creates what can be created of the lines; the service itself says which are no create requests. */
-async function createAll(client: Handoffs, lines: readonly Line[]): Promise<Played[]> {
+async function createAll(client: HandoffClient, lines: readonly Line[]): Promise<Played[]> {
   if (lines.length === 1) return createOne(client, lines[0]!);
   try {
-    const { created, errors } = await patiently(() => client.batchCreate({ body: { packets: lines.map(({ value }) => value) } }));
+    const { created, errors } = await client.batchCreate({ body: { packets: lines.map(({ value }) => value) } });
     for (const { index, error } of errors) passOver(lines[index]!.number, error);
     const refused = new Set(errors.map(({ index }) => index));
     return lines.filter((_, index) => !refused.has(index)).map(({ number }, index) => ({ line: number, packet: created[index]! }));
   } catch (error) {
     // Refused as a whole, every line of it or the batch for its size: line by line shows which.
-    if (!(error instanceof ResponseError) || (error.status !== 400 && error.status !== 413)) throw error;
+    if (!(error instanceof ApiError) || (error.status_code !== 400 && error.status_code !== 413)) throw error;
     return (await Array.fromAsync(lines, (line) => createOne(client, line))).flat();
   }
 }
 
-async function createOne(client: Handoffs, { number, value }: Line): Promise<Played[]> {
+async function createOne(client: HandoffClient, { number, value }: Line): Promise<Played[]> {
   try {
-    return [{ line: number, packet: await patiently(() => client.createPacket({ body: value as CreateRequest })) }];
+    return [{ line: number, packet: await client.createPacket({ body: value as CreateRequest }) }];
   } catch (error) {
-    if (!(error instanceof ResponseError) || (error.status !== 400 && error.status !== 413)) throw error;
+    if (!(error instanceof ApiError) || (error.status_code !== 400 && error.status_code !== 413)) throw error;
     passOver(number, error.message);
     return [];
   }
@@ -195,16 +185,18 @@ function showCreated({ line, packet }: Played): void {
 // The target agent works.
 
 /** The packet as the agent holds it, or undefined when another was faster. */
-async function claim(client: Handoffs, { line, packet }: Played, { id, name, framework = 'demo' }: Agent): Promise<Packet | undefined> {
+async function claim(
+  client: HandoffClient,
+  { line, packet }: Played,
+  { id, name, framework = 'demo' }: Agent,
+): Promise<Packet | undefined> {
   try {
-    const claimed = await patiently(() =>
-      client.claimPacket({ params: { id: packet.id }, body: { agent_id: id, agent_name: name, framework } }),
-    );
+    const claimed = await client.claimPacket({ params: { id: packet.id }, body: { agent_id: id, agent_name: name, framework } });
     counts.claims += 1;
     say(line, 'claimed', `by ${name} (${id})`);
     return claimed;
   } catch (error) {
-    if (!(error instanceof ResponseError) || error.status !== 409) throw error;
+    if (!(error instanceof ApiError) || error.status_code !== 409) throw error;
     counts['lost claims'] += 1;
     say(line, 'lost', `${id} gets 409: ${error.message}`);
     return undefined;
@@ -212,21 +204,21 @@ async function claim(client: Handoffs, { line, packet }: Played, { id, name, fra
 }
 
 /** The target agent claims; of every third packet, a second desk tries at the same moment. */
-async function claimOrRace(client: Handoffs, played: Played, turn: number): Promise<Packet | undefined> {
+async function claimOrRace(client: HandoffClient, played: Played, turn: number): Promise<Packet | undefined> {
   const target = played.packet.metadata.target_agent;
   const rivals = turn % 3 === 1 ? [{ ...target, id: `${target.id}-2`, name: `${target.name}, second desk` }] : [];
   const claims = await Promise.all([target, ...rivals].map((agent) => claim(client, played, agent)));
   return claims.find((packet) => packet !== undefined);
 }
 
-async function start(client: Handoffs, line: number, id: string): Promise<Packet> {
-  const started = await patiently(() => client.patchPacket({ params: { id }, body: { status: 'in_progress' } }));
+async function start(client: HandoffClient, line: number, id: string): Promise<Packet> {
+  const started = await client.patchPacket({ params: { id }, body: { status: 'in_progress' } });
   say(line, 'started', `status ${started.status}`);
   return started;
 }
 
 /** Asks the packet's question, or, of every second packet that has none, one of ours. The packet, when it was asked. */
-async function ask(client: Handoffs, line: number, { id, hitl }: Packet, turn: number): Promise<Packet | undefined> {
+async function ask(client: HandoffClient, line: number, { id, hitl }: Packet, turn: number): Promise<Packet | undefined> {
   if (hitl === null && turn % 2 === 0) return undefined;
   const made = {
     required: false,
@@ -235,7 +227,7 @@ async function ask(client: Handoffs, line: number, { id, hitl }: Packet, turn: n
     options: ['Yes', 'No'],
   };
   const body = { status: 'awaiting_human' as const, ...(hitl === null ? { hitl: made } : {}) };
-  const asked = await patiently(() => client.patchPacket({ params: { id }, body }));
+  const asked = await client.patchPacket({ params: { id }, body });
   counts['questions asked'] += 1;
   say(line, 'asked', `${asked.hitl?.question} [${(asked.hitl?.options ?? []).map(textOf).join(' / ')}]`);
   return asked;
@@ -244,35 +236,35 @@ async function ask(client: Handoffs, line: number, { id, hitl }: Packet, turn: n
 const textOf = (value: unknown) => (typeof value === 'string' ? value : JSON.stringify(value));
 
 /** The person chooses the first option of the question. */
-async function answer(client: Handoffs, line: number, { id, hitl }: Packet): Promise<Packet> {
+async function answer(client: HandoffClient, line: number, { id, hitl }: Packet): Promise<Packet> {
   const [option = 'Yes, go on.'] = hitl?.options ?? [];
   const body = { response: textOf(option), responded_by: person, notes: 'Answered in the demonstration.' };
-  const answered = await patiently(() => client.respondPacket({ params: { id }, body }));
+  const answered = await client.respondPacket({ params: { id }, body });
   counts['questions answered'] += 1;
   say(line, 'answered', `${answered.hitl?.responded_by}: ${answered.hitl?.response}`);
   return answered;
 }
 
 /** The agent completes what was pending and writes down what it decided. */
-async function progress(client: Handoffs, line: number, { id, actions, claimed_by, hitl }: Packet): Promise<void> {
+async function progress(client: HandoffClient, line: number, { id, actions, claimed_by, hitl }: Packet): Promise<void> {
   const completed_by = claimed_by?.agent_id ?? '';
   const done = actions.pending.map((action) => ({ id: action.id, result: 'Done in the demonstration.', completed_by }));
   const own = { id: `demo-${id}`, description: 'Carry out what was handed over', result: 'Done in the demonstration.', completed_by };
   const rationale = hitl === null ? 'What was handed over leaves no question open' : `${hitl.responded_by} answered: ${hitl.response}`;
   const decision = { id: `demo-${id}`, decision: 'Carry it out as handed over', rationale, decided_by: completed_by };
   const body = { status: 'in_progress' as const, decisions: [decision], actions: { completed: done.length > 0 ? done : [own] } };
-  const { actions: now } = await patiently(() => client.patchPacket({ params: { id }, body }));
+  const { actions: now } = await client.patchPacket({ params: { id }, body });
   say(line, 'progress', `${plural(body.actions.completed.length, 'action')} completed, ${now.pending.length} pending; 1 decision added`);
 }
 
-async function complete(client: Handoffs, line: number, id: string): Promise<void> {
-  const { revision } = await patiently(() => client.patchPacket({ params: { id }, body: { status: 'completed' } }));
+async function complete(client: HandoffClient, line: number, id: string): Promise<void> {
+  const { revision } = await client.patchPacket({ params: { id }, body: { status: 'completed' } });
   counts.completed += 1;
   say(line, 'completed', `revision ${revision}`);
 }
 
 /** Hands a follow-up back to the agent the packet came from. */
-async function chain(client: Handoffs, line: number, { id, metadata, context, claimed_by }: Packet): Promise<void> {
+async function chain(client: HandoffClient, line: number, { id, metadata, context, claimed_by }: Packet): Promise<void> {
   const { source_agent, target_agent, priority, tags } = metadata;
   const holder = {
     id: claimed_by?.agent_id ?? target_agent.id,
@@ -284,13 +276,13 @@ async function chain(client: Handoffs, line: number, { id, metadata, context, cl
     context: { summary: `Follow up: ${context.summary}` },
     actions: { pending: [{ id: 'f1', description: 'Tell those concerned that it is done', assignee: source_agent.id }] },
   };
-  const child = await patiently(() => client.chainPacket({ params: { id }, body }));
+  const child = await client.chainPacket({ params: { id }, body });
   counts.chained += 1;
   say(line, 'chained', `${child.id} goes back to ${source_agent.name}`);
 }
 
-async function history(client: Handoffs, line: number, id: string): Promise<void> {
-  const { events } = await patiently(() => client.packetHistory({ params: { id } }));
+async function history(client: HandoffClient, line: number, id: string): Promise<void> {
+  const { events } = await client.packetHistory({ params: { id } });
   counts['history events'] += events.length;
   const actors = Object.entries(Object.groupBy(events, ({ actor }) => actor)).map(([actor, its = []]) => `${actor} ${its.length}`);
   say(line, 'history', `${plural(events.length, 'event')}: ${actors.join(', ')}`);
@@ -299,7 +291,7 @@ async function history(client: Handoffs, line: number, id: string): Promise<void
 // The whole.
 
 /** A packet's life from its claim to its history. `turn` counts the packets, and so chooses what happens to this one. */
-async function play(client: Handoffs, played: Played, turn: number): Promise<void> {
+async function play(client: HandoffClient, played: Played, turn: number): Promise<void> {
   const { line, packet } = played;
   const held = await claimOrRace(client, played, turn);
   if (held === undefined) return;
@@ -311,7 +303,7 @@ async function play(client: Handoffs, played: Played, turn: number): Promise<voi
   await history(client, line, packet.id);
 }
 
-async function playFile(client: Handoffs, file: string): Promise<void> {
+async function playFile(client: HandoffClient, file: string): Promise<void> {
   let turn = 0;
   for await (const lines of readBatches(file)) {
     const created = await createAll(client, lines);
@@ -321,9 +313,9 @@ async function playFile(client: Handoffs, file: string): Promise<void> {
         await play(client, played, turn);
       } catch (error) {
         // Somebody else may work on the same service: one packet that goes another way doesn't end the others.
-        if (!(error instanceof ResponseError) || error.status === 401) throw error;
+        if (!(error instanceof ApiError) || [401, 429].includes(error.status_code)) throw error;
         counts['steps refused'] += 1;
-        say(played.line, 'refused', `${error.status} ${error.message}`);
+        say(played.line, 'refused', `${error.status_code} ${error.message}`);
       }
       turn += 1;
     }
@@ -333,12 +325,14 @@ async function playFile(client: Handoffs, file: string): Promise<void> {
 /** What went wrong, as a sentence; an error that nobody foresaw goes on. */
 function sentenceOf(error: unknown): string {
   if (error instanceof Stop) return error.message;
-  if (error instanceof ResponseError && error.status === 401)
+  if (error instanceof ApiError && error.status_code === 401)
     return 'The service refused the key in SERVICE_API_KEY. The first admin key is printed when the service first starts.';
-  if (error instanceof ResponseError) return `The service answered ${error.status}: ${error.message}`;
-  const { cause, code, path } = error as NodeJS.ErrnoException & { cause?: { code?: string } };
+  if (error instanceof ApiError && error.status_code === 429)
+    return `The service limits this key, and waiting ${maxWaitSeconds} seconds would not help: ${error.message}`;
+  if (error instanceof ApiError) return `The service answered ${error.status_code}: ${error.message}`;
+  if (error instanceof ClientError) return `The service can't be reached any more: ${error.message}`;
+  const { code, path } = error as NodeJS.ErrnoException;
   if (path !== undefined) return `${path} can't be read (${code}).`;
-  if (cause?.code !== undefined) return `The service can't be reached any more (${cause.code}).`;
   throw error;
 }
 

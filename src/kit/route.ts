@@ -64,9 +64,14 @@ export function routeDefiner<Traits extends object>() {
 /** Declares a route without traits of a service. */
 export const defineRoute = routeDefiner<{ access: string }>();
 
+/** A schema that gives an absent value a default: a handler always finds it, a caller may leave it out. */
+export interface Defaulted {
+  readonly default: unknown;
+}
+
 type StaticOr<T, Otherwise> = T extends TSchema ? Static<T> : Otherwise;
 
-/** What a route's handler and its client's method are given. */
+/** What a route's handler is given: the request after its defaults. */
 export interface RequestOf<R extends Route> {
   params: StaticOr<NonNullable<R['params']>, Record<string, never>>;
   query: StaticOr<NonNullable<R['query']>, Record<string, never>>;
@@ -75,9 +80,7 @@ export interface RequestOf<R extends Route> {
 
 type SuccessStatus<Responses> = Extract<keyof Responses, 200 | 201 | 202 | 204>;
 
+type BodyOf<Shape> = Shape extends { readonly schema: infer Schema extends TSchema } ? Static<Schema> : undefined;
+
 /** The body of a route's success. */
-export type ResultOf<R extends Route> = R['responses'][SuccessStatus<R['responses']>] extends {
-  readonly schema: infer Schema extends TSchema;
-}
-  ? Static<Schema>
-  : undefined;
+export type ResultOf<R extends Route> = BodyOf<R['responses'][SuccessStatus<R['responses']>]>;

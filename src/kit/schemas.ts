@@ -1,7 +1,7 @@
 import Type, { type TSchema } from 'typebox';
 
 import { type ErrorCode, errorCodes, limitNames } from './errors.ts';
-import type { ResponseShape } from './route.ts';
+import type { Defaulted, ResponseShape } from './route.ts';
 
 /** A text that says something; NUL is refused because PostgreSQL can't keep it in a column. */
 export const name = (description: string, more: object = {}) =>
@@ -22,6 +22,9 @@ export const timestamp = (description: string) => Type.String({ format: 'date-ti
 /** A moment as a caller may write it. */
 export const givenTimestamp = (description: string) =>
   Type.String({ format: 'timestamp', description: `${description} A date or date-time of ISO 8601.`, example: '2026-03-01T09:30:00Z' });
+
+/** A required schema with a default, typed so that callers may leave it out where handlers find it. */
+export const defaulted = <T extends TSchema>(schema: T): T & Defaulted => schema as T & Defaulted;
 
 export const orNull = <T extends TSchema>(schema: T, description = '') =>
   Type.Union([schema, Type.Null()], description === '' ? {} : { description });
@@ -87,6 +90,6 @@ export const maxOffset = 1_000_000_000;
 
 /** `limit` and `offset`, with the page size a route defaults to. */
 export const paging = (limit = 50) => ({
-  limit: Type.Integer({ minimum: 1, maximum: 200, default: limit, description: 'The most items to return.' }),
-  offset: Type.Integer({ minimum: 0, maximum: maxOffset, default: 0, description: 'How many items to pass over.' }),
+  limit: defaulted(Type.Integer({ minimum: 1, maximum: 200, default: limit, description: 'The most items to return.' })),
+  offset: defaulted(Type.Integer({ minimum: 0, maximum: maxOffset, default: 0, description: 'How many items to pass over.' })),
 });

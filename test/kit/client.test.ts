@@ -1,85 +1,414 @@
 import assert from 'node:assert/strict';
-import { createServer } from 'node:http';
+import type { ServerResponse } from 'node:http';
 import { describe, type TestContext, test } from 'node:test';
 import Type from 'typebox';
 
-import { createClient, ResponseError } from '../../src/kit/client.ts';
+import { createClient, type InputOf, operationsOf } from '../../src/kit/client.ts';
+import { ApiError, NetworkError, TimeoutError } from '../../src/kit/client-errors.ts';
+import { type ClientNote, type ConnectionOptions, createConnection } from '../../src/kit/connection.ts';
+import { nodeTransport } from '../../src/kit/node-transport.ts';
 import { defineRoute } from '../../src/kit/route.ts';
+import { defaulted } from '../../src/kit/schemas.ts';
+import { fetchTransport } from '../../src/kit/transport.ts';
+import { type Received, startPeer, TestWorld } from '../support/client-world.ts';
 
+const thing = { tag: 'things', access: 'key', summary: 'A thing' };
+const paging = { limit: defaulted(Type.Integer({ default: 2 })), offset: defaulted(Type.Integer({ default: 0 })) };
+const Thing = Type.Object({ id: Type.String() });
 const routes = {
   getThing: defineRoute({
+    ...thing,
     id: 'getThing',
     method: 'GET',
     path: '/things/{id}',
-    tag: 'things',
-    access: 'key',
-    summary: 'Get a thing',
     params: Type.Object({ id: Type.String() }),
-    query: Type.Object({ q: Type.String(), limit: Type.Integer() }),
-    responses: { 200: { description: 'It.', schema: Type.Object({ id: Type.String() }) } },
+    query: Type.Object({ q: Type.Optional(Type.String()), at: Type.Optional(Type.Array(Type.String())) }),
+    responses: { 200: { description: 'It.', schema: Thing }, 304: { description: 'As it was.' } },
+  }),
+  listThings: defineRoute({
+    ...thing,
+    id: 'listThings',
+    method: 'GET',
+    path: '/things',
+    query: Type.Object({ ...paging, cursor: Type.Optional(Type.String()) }),
+    responses: {
+      200: {
+        description: 'Them.',
+        schema: Type.Object({ things: Type.Array(Thing), total: Type.Integer(), next_cursor: Type.Union([Type.String(), Type.Null()]) }),
+      },
+    },
+  }),
+  listParts: defineRoute({
+    ...thing,
+    id: 'listParts',
+    method: 'GET',
+    path: '/parts',
+    query: Type.Object(paging),
+    responses: { 200: { description: 'Them.', schema: Type.Array(Thing) } },
   }),
   putThing: defineRoute({
+    ...thing,
     id: 'putThing',
     method: 'POST',
     path: '/things',
-    tag: 'things',
-    access: 'key',
-    summary: 'Keep a thing',
     body: Type.Object({ name: Type.String() }),
     responses: { 204: { description: 'Done.' } },
   }),
+  makeThing: defineRoute({
+    ...thing,
+    id: 'makeThing',
+    method: 'POST',
+    path: '/things/new',
+    body: Type.Object({ name: Type.Optional(Type.String()) }),
+    headers: { 'Idempotency-Key': 'Repeats.' },
+    responses: { 201: { description: 'It.', schema: Thing } },
+  }),
+  numbers: defineRoute({
+    ...thing,
+    id: 'numbers',
+    method: 'GET',
+    path: '/numbers',
+    responses: { 200: { description: 'Them.', schema: Type.String(), contentType: 'text/plain' } },
+  }),
 };
 
-/** A client, and a server that notes what comes and answers what it is told to. */
-async function open(t: TestContext, status: number, text: string) {
-  const came: { method?: string | undefined; url?: string | undefined; key: unknown; type: unknown; body: string }[] = [];
-  const server = createServer(async (request, reply) => {
-    let body = '';
-    for await (const chunk of request) body += chunk;
-    came.push({ method: request.method, url: request.url, key: request.headers['x-api-key'], type: request.headers['content-type'], body });
-    reply.writeHead(status, { 'retry-after': '7' }).end(text);
+type Answering = (reply: ServerResponse, request: Received, turn: number) => void;
+const json =
+  (status: number, body: unknown, headers: Record<string, string> = {}): Answering =>
+  (reply) =>
+    void reply.writeHead(status, headers).end(JSON.stringify(body));
+/** One answer after another; the last one again and again. */
+const inTurn =
+  (...answers: Answering[]): Answering =>
+  (reply, request, turn) =>
+    answers[Math.min(turn, answers.length) - 1]!(reply, request, turn);
+
+/** A client, its world, and a server that notes what comes. */
+async function open(t: TestContext, answering: Answering, options: Partial<ConnectionOptions> = {}) {
+  const peer = await startPeer(t, answering);
+  const world = new TestWorld();
+  const notes: ClientNote[] = [];
+  const connection = createConnection({
+    baseUrl: `${peer.address}/`,
+    headers: { 'x-api-key': 'k' },
+    world,
+    onNote: (note) => notes.push(note),
+    ...options,
   });
-  await new Promise<void>((resolve) => {
-    server.listen(0, '127.0.0.1', resolve);
-  });
-  t.after(() => server.close());
-  const { port } = server.address() as { port: number };
-  const client = createClient(routes, { baseUrl: `http://127.0.0.1:${port}/api`, headers: { 'x-api-key': 'k' } });
-  return { client, came };
+  const client = createClient<typeof routes>(operationsOf(routes, ({ path }) => `/api${path}`) as never, connection);
+  return { ...peer, client, connection, world, notes };
 }
 
-describe('A client', () => {
-  test('sends a path and a query as they are meant, whatever they hold, and leaves out what is undefined', async (t) => {
-    const { client, came } = await open(t, 200, '{"id":"x"}');
-    const query = { q: 'a&b=ü', limit: undefined } as never;
-    assert.deepEqual(await client.getThing({ params: { id: '../a/b?c' }, query }), { id: 'x' });
-    assert.deepEqual(came, [{ method: 'GET', url: '/api/things/..%2Fa%2Fb%3Fc?q=a%26b%3D%C3%BC', key: 'k', type: undefined, body: '' }]);
-  });
+/** What a type check says of a call, put down as a value that does not compile when it says something else. */
+type Is<Condition extends boolean, Expected extends Condition> = Expected;
+type Optional<T, Name extends keyof T> = Record<never, never> extends Pick<T, Name> ? true : false;
 
-  test('sends a body as JSON, with headers of the call beside its own, and takes an answer without one', async (t) => {
-    const { client, came } = await open(t, 204, '');
-    assert.equal(await client.putThing({ body: { name: 'N' }, headers: { 'x-api-key': 'other' } }), undefined);
-    assert.deepEqual(came, [{ method: 'POST', url: '/api/things', key: 'other', type: 'application/json', body: '{"name":"N"}' }]);
+describe('The types of a client', () => {
+  test('require what is required, and let what has a default be left out', () => {
+    const checks: [
+      Is<Optional<InputOf<typeof routes.getThing>, 'params'>, false>,
+      Is<Optional<InputOf<typeof routes.getThing>, 'query'>, true>,
+      Is<Optional<InputOf<typeof routes.listThings>, 'query'>, true>,
+      Is<Optional<InputOf<typeof routes.putThing>, 'body'>, false>,
+      Is<Optional<InputOf<typeof routes.makeThing>, 'body'>, true>,
+    ] = [false, true, true, false, true];
+    assert.equal(checks.length, 5);
+    const unused = (client: ReturnType<typeof createClient<typeof routes>>) => {
+      // @ts-expect-error the id is required
+      void client.getThing();
+      // @ts-expect-error the id is a text
+      void client.getThing({ params: { id: 1 } });
+      // @ts-expect-error the body is required
+      void client.putThing({});
+      // @ts-expect-error a route without pages has none
+      void client.getThing.pages;
+      void client.listThings().then(({ total }: { total: number }) => total);
+    };
+    assert.equal(typeof unused, 'function');
   });
+});
 
-  test('rejects with what the service said when it refuses', async (t) => {
-    const { client } = await open(t, 429, '{"detail":"Too many.","code":"RATE_LIMITED"}');
-    await assert.rejects(client.putThing({ body: { name: 'N' } }), (error) => {
-      assert.ok(error instanceof ResponseError);
-      assert.deepEqual([error.status, error.message, error.body.code], [429, 'Too many.', 'RATE_LIMITED']);
-      assert.equal(error.headers.get('retry-after'), '7');
-      return true;
+for (const [name, transport] of Object.entries({ fetchTransport, nodeTransport })) {
+  describe(`A client by ${name}`, () => {
+    test('sends a path and a query as they are meant, whatever they hold, and leaves out what is undefined', async (t) => {
+      const { client, received } = await open(t, json(200, { id: 'x' }), { transport });
+      const query = { q: 'a&b=ü', at: ['1', '2'], other: undefined };
+      assert.deepEqual(await client.getThing({ params: { id: '../a/b?c' }, query }), { id: 'x' });
+      const [{ method, url, headers, body }] = received as [Received];
+      assert.deepEqual(
+        [method, url, headers['x-api-key'], headers['content-type'], body],
+        ['GET', '/api/things/..%2Fa%2Fb%3Fc?q=a%26b%3D%C3%BC&at=1&at=2', 'k', undefined, ''],
+      );
     });
-  });
 
-  test('rejects with the status alone where what refuses does not speak our JSON', async (t) => {
-    for (const text of ['<html>Bad Gateway</html>', '', '"text"', 'null']) {
-      const { client } = await open(t, 502, text);
+    test('sends a body as JSON, with headers of the call beside its own, and takes an answer without one', async (t) => {
+      const { client, received } = await open(t, (reply) => void reply.writeHead(204).end(), { transport });
+      assert.equal(await client.putThing({ body: { name: 'Ñ' }, headers: { 'x-api-key': 'other' } }), undefined);
+      const [{ headers, body }] = received as [Received];
+      assert.deepEqual([headers['x-api-key'], headers['content-type'], body], ['other', 'application/json', '{"name":"Ñ"}']);
+    });
+
+    test('gives status, headers and the text as it came where it is asked for the whole answer', async (t) => {
+      const text = '{"id": "x", "size": 12345678901234567890}';
+      const { client } = await open(t, (reply) => void reply.writeHead(200, { etag: '"7"' }).end(text), { transport });
+      const answer = await client.getThing.withResponse({ params: { id: 'x' } });
+      assert.deepEqual([answer.status, answer.headers.etag, answer.body?.id, answer.text], [200, '"7"', 'x', text]);
+    });
+
+    test('a 304 is an answer to who asks for the whole of it, and an error to who asks for the body', async (t) => {
+      const { client } = await open(t, (reply) => void reply.writeHead(304, { etag: '"7"' }).end(), { transport });
+      const request = { params: { id: 'x' }, headers: { 'if-none-match': '"7"' } };
+      const answer = await client.getThing.withResponse(request);
+      assert.deepEqual([answer.status, answer.headers.etag, answer.body], [304, '"7"', undefined]);
+      await assert.rejects(client.getThing(request), ApiError);
+    });
+
+    test('rejects with what the service said when it refuses', async (t) => {
+      const refusal = {
+        detail: 'No.',
+        code: 'VALIDATION_ERROR',
+        field: 'name',
+        status_code: 400,
+        errors: [{ field: 'name', detail: 'No.' }],
+      };
+      const { client } = await open(t, json(400, refusal, { 'x-request-id': '2s-1' }), { transport });
       await assert.rejects(client.putThing({ body: { name: 'N' } }), (error) => {
-        assert.ok(error instanceof ResponseError);
-        assert.deepEqual([error.status, error.message, error.body], [502, 'The service answered 502.', {}]);
+        assert.ok(error instanceof ApiError);
+        assert.deepEqual([error.status_code, error.message, error.code, error.field], [400, 'No.', 'VALIDATION_ERROR', 'name']);
+        assert.deepEqual([error.request_id, error.errors], ['2s-1', refusal.errors]);
         return true;
       });
+    });
+
+    test('rejects with the status alone where what refuses does not speak our JSON', async (t) => {
+      for (const text of ['<html>Bad Gateway</html>', '', '"text"', 'null']) {
+        const { client } = await open(t, (reply) => void reply.writeHead(502).end(text), { transport });
+        await assert.rejects(client.putThing({ body: { name: 'N' } }), (error) => {
+          assert.ok(error instanceof ApiError);
+          assert.deepEqual([error.status_code, error.message, error.code], [502, 'The service answered 502.', undefined]);
+          return true;
+        });
+      }
+    });
+
+    test('follows no redirect, so that the key goes nowhere else', async (t) => {
+      const { client, received, address } = await open(t, (reply) => void reply.writeHead(302, { location: '/elsewhere' }).end(), {
+        transport,
+      });
+      await assert.rejects(client.numbers(), (error) => error instanceof ApiError && error.status_code === 302);
+      assert.deepEqual([received.length, address.length > 0], [1, true]);
+    });
+
+    test('gives text where the route answers text, and refuses JSON that is none', async (t) => {
+      const { client } = await open(t, (reply) => void reply.end('a 1'), { transport });
+      assert.equal(await client.numbers(), 'a 1');
+      await assert.rejects(client.listParts(), (error) => error instanceof ApiError && error.status_code === 200);
+    });
+
+    test('an unreachable service is a NetworkError with the address and the system code', async (t) => {
+      const { client, close, address, world } = await open(t, json(200, {}), { transport });
+      await close();
+      await assert.rejects(client.putThing({ body: { name: 'N' } }), (error) => {
+        assert.ok(error instanceof NetworkError);
+        assert.deepEqual([error.origin, error.code], [address, 'ECONNREFUSED']);
+        return true;
+      });
+      assert.deepEqual(world.waits, [30, 0.5, 30, 1, 30], 'nothing was sent, so that even a POST without a key is tried again');
+    });
+
+    test('an answer that does not come in time is a TimeoutError, and the request is let go', async (t) => {
+      const { client, world, received } = await open(t, (_, __) => world.endWaits(), { transport, timeoutSeconds: 40 });
+      await assert.rejects(client.putThing({ body: { name: 'N' } }), TimeoutError);
+      assert.equal(received.length, 1, 'what may have been carried out is not sent again');
+    });
+
+    test("the caller's signal ends a call with its own reason, also while a retry is waited for", async (t) => {
+      const ending = new AbortController();
+      const reason = new Error('enough');
+      const answering: Answering = (reply, _, turn) => {
+        if (turn > 1) ending.abort(reason);
+        else reply.writeHead(503, { 'retry-after': '1' }).end();
+      };
+      const { client, received } = await open(t, answering, { transport });
+      await assert.rejects(client.numbers({ signal: ending.signal }), reason);
+      assert.equal(received.length, 2);
+      await assert.rejects(client.numbers({ signal: ending.signal }), reason);
+      assert.equal(received.length, 2);
+    });
+  });
+}
+
+describe('A client tries again', () => {
+  test('a GET, and an operation that takes an idempotency key with the same key each time', async (t) => {
+    const answering = inTurn(json(503, {}), (reply) => void reply.destroy(), json(201, { id: 'x' }));
+    const { client, received, world } = await open(t, answering);
+    assert.deepEqual(await client.makeThing({ body: { name: 'N' } }), { id: 'x' });
+    assert.deepEqual(
+      received.map(({ headers }) => headers['idempotency-key']),
+      ['key-1', 'key-1', 'key-1'],
+    );
+    assert.deepEqual(
+      world.waits.filter((seconds) => seconds < 30),
+      [0.5, 1],
+    );
+    await client.makeThing({ idempotencyKey: 'mine' });
+    assert.equal(received.at(-1)!.headers['idempotency-key'], 'mine');
+    assert.equal(received.at(-1)!.body, '{}');
+  });
+
+  test('nothing else that may have been carried out', async (t) => {
+    const faults: [Answering, new (...parts: never[]) => Error][] = [
+      [json(503, {}), ApiError],
+      [(reply) => void reply.destroy(), NetworkError],
+    ];
+    for (const [answering, fault] of faults) {
+      const { client, received } = await open(t, answering);
+      await assert.rejects(client.putThing({ body: { name: 'N' } }), fault);
+      assert.equal(received.length, 1);
     }
+  });
+
+  test('anything that a limit refused, after the Retry-After of the answer, and says that it waits', async (t) => {
+    const { client, received, world, notes } = await open(t, inTurn(json(429, {}, { 'retry-after': '7' }), json(204, undefined)));
+    await client.putThing({ body: { name: 'N' } });
+    assert.equal(received.length, 2);
+    assert.deepEqual(world.waits, [30, 7, 30]);
+    assert.deepEqual(
+      notes.map(({ kind }) => kind),
+      ['request', 'answer', 'wait', 'request', 'answer'],
+    );
+  });
+
+  test('no more often than it is told, and not at all when it would have to wait too long', async (t) => {
+    const often = await open(t, json(503, {}), { retries: 4 });
+    await assert.rejects(often.client.numbers(), (error) => error instanceof ApiError && error.status_code === 503);
+    assert.equal(often.received.length, 5);
+    const late = await open(t, json(429, {}, { 'retry-after': '61' }));
+    await assert.rejects(late.client.numbers(), (error) => error instanceof ApiError && error.retryAfterSeconds === 61);
+    assert.equal(late.received.length, 1);
+  });
+});
+
+describe('Pages', () => {
+  const things = ['a', 'b', 'c', 'd', 'e'].map((id) => ({ id }));
+  /** Pages of two, by cursor or offset. */
+  const paged =
+    (kind: 'cursor' | 'offset' | 'array'): Answering =>
+    (reply, { url = '' }) => {
+      const query = new URL(url, 'http://x').searchParams;
+      assert.ok(!(query.has('cursor') && query.has('offset')), url);
+      const start = Number(query.get(kind === 'cursor' ? 'cursor' : 'offset') ?? query.get('offset') ?? 0);
+      const page = things.slice(start, start + 2);
+      const next = start + 2 < things.length ? String(start + 2) : null;
+      if (kind === 'array') return json(200, page)(reply, {} as Received, 1);
+      return json(200, { things: page, total: 5, ...(kind === 'cursor' ? { next_cursor: next } : {}) })(reply, {} as Received, 1);
+    };
+
+  for (const kind of ['cursor', 'offset'] as const) {
+    test(`are read to the end by ${kind}`, async (t) => {
+      const { client, received } = await open(t, paged(kind));
+      const ids = await Array.fromAsync(client.listThings.items({ query: { offset: 1, limit: 2 } }), ({ id }) => id);
+      assert.deepEqual(ids, ['b', 'c', 'd', 'e']);
+      assert.equal(received.length, 2);
+      const sizes = await Array.fromAsync(client.listThings.pages(), (page) => page.things.length);
+      assert.deepEqual(sizes, [2, 2, 1]);
+    });
+  }
+
+  test('of a bare list are read until one is empty, where no total is told', async (t) => {
+    const { client, received } = await open(t, paged('array'));
+    assert.deepEqual(await Array.fromAsync(client.listParts.items(), ({ id }) => id), ['a', 'b', 'c', 'd', 'e']);
+    assert.equal(received.length, 4);
+  });
+
+  test('are asked for one at a time: who stops reading asks for no more', async (t) => {
+    const { client, received } = await open(t, paged('cursor'));
+    for await (const { id } of client.listThings.items()) if (id === 'b') break;
+    assert.equal(received.length, 1);
+  });
+});
+
+test('An id that would lead elsewhere is refused before anything is sent', async (t) => {
+  const { client, received } = await open(t, json(200, {}));
+  for (const id of ['', '.', '..']) await assert.rejects(client.getThing({ params: { id } }), TypeError);
+  assert.equal(received.length, 0);
+});
+
+describe('A stream', () => {
+  const head = { 'content-type': 'text/event-stream' };
+  /** Answers with events and closes, or stays open. */
+  const events =
+    (text: string, { end = true } = {}): Answering =>
+    (reply) => {
+      reply.writeHead(200, head).write(text);
+      if (end) reply.end();
+    };
+
+  for (const [name, transport] of Object.entries({ fetchTransport, nodeTransport })) {
+    test(`is taken up behind the last event when it breaks off, after the time that the server asked for (${name})`, async (t) => {
+      const answering = inTurn(
+        events('retry: 2000\n\nid: 1\nevent: a\ndata: ä\n\n'),
+        (reply) => void reply.destroy(),
+        events('id: 2\ndata: y\n\n'),
+      );
+      const { connection, received, world } = await open(t, answering, { transport });
+      const seen = [];
+      for await (const { id, type, data } of connection.stream({ path: '/events', query: { subscribe: ['x', 'y'] } })) {
+        seen.push([id, type, data]);
+        if (seen.length === 2) break;
+      }
+      assert.deepEqual(seen, [
+        ['1', 'a', 'ä'],
+        ['2', 'message', 'y'],
+      ]);
+      assert.deepEqual(
+        received.map(({ url, headers }) => [url, headers['last-event-id']]),
+        [
+          ['/events?subscribe=x&subscribe=y', undefined],
+          ['/events?subscribe=x&subscribe=y', '1'],
+          ['/events?subscribe=x&subscribe=y', '1'],
+        ],
+      );
+      assert.ok(world.waits.includes(2), String(world.waits));
+    });
+
+    test(`that is refused ends with what the service said (${name})`, async (t) => {
+      const { connection } = await open(t, json(401, { detail: 'No key.', code: 'UNAUTHORIZED' }), { transport });
+      await assert.rejects(
+        connection.stream({ path: '/events' }).next(),
+        (error) => error instanceof ApiError && error.message === 'No key.',
+      );
+    });
+
+    test(`that is silent for too long is opened anew (${name})`, async (t) => {
+      const answering: Answering = (reply, request, turn) => {
+        events(`id: ${turn}\ndata: ${turn}\n\n`, { end: false })(reply, request, turn);
+      };
+      const { connection, world } = await open(t, answering, { transport });
+      const stream = connection.stream({ path: '/events' });
+      assert.equal((await stream.next()).value?.data, '1');
+      const next = stream.next();
+      await new Promise(setImmediate);
+      world.endWaits();
+      assert.equal((await next).value?.data, '2');
+      await stream.return();
+    });
+
+    test(`ends with the reason of the caller's signal (${name})`, async (t) => {
+      const { connection } = await open(t, events('data: 1\n\n', { end: false }), { transport });
+      const ending = new AbortController();
+      const stream = connection.stream({ path: '/events', signal: ending.signal });
+      await stream.next();
+      const next = stream.next();
+      const reason = new Error('enough');
+      ending.abort(reason);
+      await assert.rejects(next, reason);
+    });
+  }
+
+  test('that could not be opened is tried as often as a request', async (t) => {
+    const { connection, close } = await open(t, json(200, {}));
+    await close();
+    await assert.rejects(connection.stream({ path: '/events' }).next(), NetworkError);
   });
 });

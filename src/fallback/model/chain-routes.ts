@@ -1,6 +1,6 @@
 import Type from 'typebox';
 
-import { IdParams, IfMatch } from '../../kit/schemas.ts';
+import { defaulted, IdParams, IfMatch } from '../../kit/schemas.ts';
 import { Chain, ChainPatch, ChainRequest, chainExample, chainRequestExample } from './chain.ts';
 import { closed, ETag, failing, Location, whole } from './common.ts';
 import { defineRoute } from './route.ts';
@@ -11,7 +11,7 @@ const one = (description: string) => ({ schema: Chain, description, example: cha
 const paging = Type.Object(
   {
     limit: Type.Optional(whole(1, 1000, 'The most chains to return. Left out: all.')),
-    offset: whole(0, 1_000_000_000, 'How many chains to pass over.', { default: 0 }),
+    offset: defaulted(whole(0, 1_000_000_000, 'How many chains to pass over.', { default: 0 })),
   },
   closed,
 );

@@ -1,6 +1,6 @@
 import Type, { type Static } from 'typebox';
 
-import { choice, IdParams } from '../../kit/schemas.ts';
+import { choice, defaulted, IdParams } from '../../kit/schemas.ts';
 import { Chain, ChainRequest, chainExample, chainRequestExample } from './chain.ts';
 import { closed, ETag, exampleId, failing, Location, optional, shortName, Warning } from './common.ts';
 import { defineRoute } from './route.ts';
@@ -93,12 +93,14 @@ export const exportChain = defineRoute({
     'Keys are never in it, only the names of environment variables. What the target cannot express is a warning; `raw=true` gives the text alone, as a download.',
   params: IdParams,
   query: Type.Object({
-    format: choice(exportFormats, { default: 'json', description: 'Who is to read it.' }),
-    raw: Type.Boolean({ default: false, description: 'The text alone, as a download.' }),
-    prefer: choice(preferences, {
-      default: 'failover',
-      description: 'For targets with one budget for all failures, where the chain mixes retries and failovers.',
-    }),
+    format: defaulted(choice(exportFormats, { default: 'json', description: 'Who is to read it.' })),
+    raw: defaulted(Type.Boolean({ default: false, description: 'The text alone, as a download.' })),
+    prefer: defaulted(
+      choice(preferences, {
+        default: 'failover',
+        description: 'For targets with one budget for all failures, where the chain mixes retries and failovers.',
+      }),
+    ),
   }),
   responses: {
     200: {
@@ -147,7 +149,7 @@ export const importChain = defineRoute({
   summary: 'Make a chain of a file',
   description:
     'The file as `content`, or itself as the body. What could not be taken over, or was read differently from how it was written, is in `findings`.',
-  query: Type.Object({ format: choice(importFormats, { default: 'json', description: 'Who wrote it.' }) }),
+  query: Type.Object({ format: defaulted(choice(importFormats, { default: 'json', description: 'Who wrote it.' })) }),
   // Told apart from the file itself by its `content`, and checked as ImportRequest then.
   body: Type.Unknown(),
   describedBody: Type.Union([ImportRequest, Type.Object({}, { additionalProperties: true, description: 'The file itself.' })]),

@@ -1,6 +1,6 @@
 import Type from 'typebox';
 
-import { IdParams } from '../../kit/schemas.ts';
+import { defaulted, IdParams } from '../../kit/schemas.ts';
 import { closed, exampleId, failing, Location, whole } from './common.ts';
 import { defineRoute } from './route.ts';
 import { TestRequest, TestResult, testExample } from './test.ts';
@@ -43,8 +43,8 @@ export const getTestResult = defineRoute({
   params: IdParams,
   query: Type.Object(
     {
-      limit: whole(1, 200, "The most results to return for a chain's id.", { default: 20 }),
-      offset: whole(0, 1_000_000_000, 'How many results to pass over.', { default: 0 }),
+      limit: defaulted(whole(1, 200, "The most results to return for a chain's id.", { default: 20 })),
+      offset: defaulted(whole(0, 1_000_000_000, 'How many results to pass over.', { default: 0 })),
     },
     closed,
   ),

@@ -1,0 +1,13 @@
+// biome-ignore-all lint/performance/noBarrelFile: the package's door for programs that call the services.
+export { createFallbackClient, type FallbackClient, type FallbackClientOptions, type TestEvent } from './fallback/client/client.ts';
+export {
+  createHandoffClient,
+  type EventsOptions,
+  type HandoffClient,
+  type HandoffClientOptions,
+  type StreamEvent,
+  type StreamReset,
+} from './handoff/client/client.ts';
+export { ApiError, ClientError, NetworkError, TimeoutError } from './kit/client-errors.ts';
+export type { ClientNote, ClientWorld } from './kit/connection.ts';
+export type { Transport, TransportAnswer, TransportRequest } from './kit/transport.ts';

@@ -1,0 +1,32 @@
+// Written by `node scripts/docs.ts` from the routes; change them, not this file.
+
+/** The operations of the handoff service, by their names. */
+export const operations = {
+  createPacket: { method: 'POST', path: '/api/v1/packets', body: true, idempotent: true },
+  listPackets: { method: 'GET', path: '/api/v1/packets' },
+  listAwaiting: { method: 'GET', path: '/api/v1/packets/awaiting' },
+  searchPackets: { method: 'GET', path: '/api/v1/packets/search' },
+  getPacket: { method: 'GET', path: '/api/v1/packets/{id}' },
+  patchPacket: { method: 'PATCH', path: '/api/v1/packets/{id}', body: true },
+  deletePacket: { method: 'DELETE', path: '/api/v1/packets/{id}' },
+  claimPacket: { method: 'POST', path: '/api/v1/packets/{id}/claim', body: true },
+  respondPacket: { method: 'POST', path: '/api/v1/packets/{id}/respond', body: true },
+  chainPacket: { method: 'POST', path: '/api/v1/packets/{id}/chain', body: true, idempotent: true },
+  packetHistory: { method: 'GET', path: '/api/v1/packets/{id}/history' },
+  batchCreate: { method: 'POST', path: '/api/v1/packets/batch', body: true, idempotent: true },
+  batchClaim: { method: 'POST', path: '/api/v1/packets/batch/claim', body: true },
+  batchComplete: { method: 'POST', path: '/api/v1/packets/batch/complete', body: true },
+  listAudit: { method: 'GET', path: '/api/v1/audit' },
+  createKey: { method: 'POST', path: '/api/v1/keys', body: true, idempotent: true },
+  listKeys: { method: 'GET', path: '/api/v1/keys' },
+  deleteKey: { method: 'DELETE', path: '/api/v1/keys/{id}' },
+  createTenant: { method: 'POST', path: '/api/v1/tenants', body: true },
+  listTenants: { method: 'GET', path: '/api/v1/tenants' },
+  getTenant: { method: 'GET', path: '/api/v1/tenants/{id}' },
+  patchTenant: { method: 'PATCH', path: '/api/v1/tenants/{id}', body: true },
+  deleteTenant: { method: 'DELETE', path: '/api/v1/tenants/{id}' },
+  listTenantKeys: { method: 'GET', path: '/api/v1/tenants/{id}/keys' },
+  health: { method: 'GET', path: '/health' },
+  ready: { method: 'GET', path: '/ready' },
+  metrics: { method: 'GET', path: '/metrics', text: true },
+} as const;

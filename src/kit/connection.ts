@@ -1,0 +1,278 @@
+import { createParser, type EventSourceMessage } from 'eventsource-parser';
+
+import { ApiError, NetworkError, TimeoutError } from './client-errors.ts';
+import { systemRandom } from './clock.ts';
+import { fetchTransport, type Transport, type TransportAnswer } from './transport.ts';
+
+/** What a connection takes from the world; a test hands in its own. */
+export interface ClientWorld {
+  /** Resolves after so many milliseconds; rejects with the signal's reason when it aborts. */
+  sleep(ms: number, signal?: AbortSignal): Promise<void>;
+  /** From 0 up to 1: spreads the waits of clients that failed together. */
+  random(): number;
+  newIdempotencyKey(): string;
+}
+
+/** What happens on the way of a call, for a log. */
+export type ClientNote =
+  | { readonly kind: 'request'; readonly method: string; readonly url: string }
+  | { readonly kind: 'answer'; readonly status: number; readonly request_id: string | undefined }
+  | { readonly kind: 'wait'; readonly seconds: number; readonly error: Error };
+
+export interface ConnectionOptions {
+  /** Where the service is, with what stands before its paths: `http://localhost:8080`. */
+  readonly baseUrl: string;
+  readonly headers?: Readonly<Record<string, string>>;
+  /** How long one answer is waited for; 30 by default. */
+  readonly timeoutSeconds?: number;
+  /** How often a request that failed is sent again; 2 by default. */
+  readonly retries?: number;
+  /** The longest `Retry-After` that is waited for; a longer one fails at once. 60 by default. */
+  readonly maxWaitSeconds?: number;
+  readonly transport?: Transport;
+  readonly world?: ClientWorld;
+  /** Told what happens on the way. */
+  readonly onNote?: (note: ClientNote) => void;
+}
+
+/** A request below the base address. */
+export interface ConnectionRequest {
+  readonly method: string;
+  readonly path: string;
+  readonly query?: Readonly<Record<string, unknown>>;
+  readonly headers?: Readonly<Record<string, string>>;
+  readonly body?: unknown;
+  /** Whether it may be carried out twice without harm. */
+  readonly repeatable: boolean;
+  readonly signal?: AbortSignal | undefined;
+  readonly timeoutSeconds?: number | undefined;
+}
+
+/** An answer, read. */
+export interface ConnectionAnswer {
+  readonly status: number;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly text: string;
+}
+
+/** A server-sent event. */
+export interface ServerSentEvent {
+  readonly id: string | undefined;
+  readonly type: string;
+  readonly data: string;
+}
+
+export interface StreamRequest {
+  readonly path: string;
+  readonly query?: Readonly<Record<string, unknown>>;
+  /** The id of the last event seen: the stream goes on behind it. */
+  readonly lastEventId?: string | undefined;
+  readonly signal?: AbortSignal | undefined;
+}
+
+/** A way to a service: sends requests, repeats what may be repeated, and reads streams. */
+export interface Connection {
+  newIdempotencyKey(): string;
+  /** Rejects with ApiError, NetworkError, TimeoutError, or the signal's reason. 304 is an answer, no error. */
+  send(request: ConnectionRequest): Promise<ConnectionAnswer>;
+  /** Reads a stream of server-sent events, and takes it up again where it broke off, until the signal aborts or it is refused. */
+  stream(request: StreamRequest): AsyncGenerator<ServerSentEvent, void, undefined>;
+}
+
+/** Statuses that a later try may not get: a limit, and a service that is out of reach for now. */
+const passing = [429, 502, 503, 504];
+
+/** A stream that is silent for so long is taken for dead: the service sends a ping each 30 seconds. */
+const silenceMs = 75_000;
+const defaultRetryMs = 3_000;
+const maxBackOffMs = 30_000;
+
+/** Opens nothing: a connection is made when something is sent. */
+export function createConnection(options: ConnectionOptions): Connection {
+  const { headers: common = {}, timeoutSeconds: usualTimeout = 30, retries = 2, maxWaitSeconds = 60, transport = fetchTransport } = options;
+  const baseUrl = options.baseUrl.replace(/\/+$/, '');
+  const world = options.world ?? systemWorld;
+  const note = options.onNote ?? (() => undefined);
+
+  return { newIdempotencyKey: () => world.newIdempotencyKey(), send, stream };
+
+  async function send(request: ConnectionRequest): Promise<ConnectionAnswer> {
+    for (let attempt = 0; ; attempt += 1) {
+      try {
+        return await sendOnce(request);
+      } catch (error) {
+        const wait = attempt < retries && mayRepeat(request, error) ? waitMs(error, attempt) : undefined;
+        if (wait === undefined) throw error;
+        await pause(wait, error as Error, request.signal);
+      }
+    }
+  }
+
+  /** How long to wait before the next try, in milliseconds; undefined when there should be none. */
+  function waitMs(error: unknown, attempt: number): number | undefined {
+    const asked = error instanceof ApiError ? error.retryAfterSeconds : undefined;
+    if (asked !== undefined) return asked <= maxWaitSeconds ? asked * 1000 : undefined;
+    return Math.min(maxBackOffMs, 500 * 2 ** attempt) * (0.5 + world.random() / 2);
+  }
+
+  async function pause(ms: number, error: Error, signal?: AbortSignal): Promise<void> {
+    note({ kind: 'wait', seconds: ms / 1000, error });
+    await world.sleep(ms, signal);
+  }
+
+  async function sendOnce(request: ConnectionRequest): Promise<ConnectionAnswer> {
+    const { method, body, signal, timeoutSeconds = usualTimeout } = request;
+    const url = urlOf(request);
+    const headers = { ...common, ...request.headers, ...(body === undefined ? {} : { 'content-type': 'application/json' }) };
+    const text = body === undefined ? {} : { body: JSON.stringify(body) };
+    note({ kind: 'request', method, url });
+    const answer = await within(url, timeoutSeconds, signal, async (inTime) => {
+      const { status, headers: found, text: read } = await transport({ method, url, headers, ...text, signal: inTime });
+      return { status, headers: found, text: await read() };
+    });
+    note({ kind: 'answer', status: answer.status, request_id: answer.headers['x-request-id'] });
+    if ((answer.status >= 200 && answer.status < 300) || answer.status === 304) return answer;
+    throw new ApiError(answer.status, answer.text, answer.headers);
+  }
+
+  /** Does the work with a signal that ends it when its time is over or the caller gives up. */
+  async function within<T>(
+    url: string,
+    seconds: number,
+    signal: AbortSignal | undefined,
+    work: (signal: AbortSignal) => Promise<T>,
+  ): Promise<T> {
+    signal?.throwIfAborted();
+    const ending = new AbortController();
+    const timer = new AbortController();
+    const giveUp = () => ending.abort(signal?.reason);
+    signal?.addEventListener('abort', giveUp);
+    void world.sleep(seconds * 1000, timer.signal).then(
+      () => ending.abort(new TimeoutError(url, seconds)),
+      () => undefined,
+    );
+    try {
+      return await work(ending.signal);
+    } catch (error) {
+      if (ending.signal.aborted) throw ending.signal.reason;
+      throw new NetworkError(url, error);
+    } finally {
+      timer.abort();
+      signal?.removeEventListener('abort', giveUp);
+    }
+  }
+
+  async function* stream(request: StreamRequest): AsyncGenerator<ServerSentEvent, void, undefined> {
+    const state = { lastEventId: request.lastEventId, retryMs: defaultRetryMs };
+    for (let failures = 0; ; failures += 1) {
+      // What the consumer of the events throws leaves by the generator's own end and never comes here.
+      let fault: unknown;
+      let opened = false;
+      try {
+        for await (const event of readStream(request, state)) {
+          opened = true;
+          failures = 0;
+          yield event;
+        }
+        fault = new NetworkError(urlOf(request), new Error('The stream ended.'));
+      } catch (error) {
+        fault = error;
+      }
+      request.signal?.throwIfAborted();
+      const goesOn = fault instanceof NetworkError || fault instanceof TimeoutError || isPassing(fault);
+      if (!goesOn || (!opened && state.lastEventId === undefined && failures >= retries)) throw fault;
+      const wait = failures === 0 && opened ? state.retryMs : waitMs(fault, failures);
+      if (wait === undefined) throw fault;
+      await pause(wait, fault as Error, request.signal);
+    }
+  }
+
+  /** One connection's events, until it breaks off; notes the id of the last in the state. */
+  async function* readStream(
+    request: StreamRequest,
+    state: { lastEventId: string | undefined; retryMs: number },
+  ): AsyncGenerator<ServerSentEvent, void, undefined> {
+    const url = urlOf(request);
+    const ending = new AbortController();
+    const giveUp = () => ending.abort(request.signal?.reason);
+    request.signal?.addEventListener('abort', giveUp);
+    try {
+      const answer = await openStream(url, state.lastEventId, request.signal, ending);
+      const waiting: EventSourceMessage[] = [];
+      const parser = createParser({ onEvent: (event) => waiting.push(event), onRetry: (ms) => void Object.assign(state, { retryMs: ms }) });
+      const chunks = answer.chunks()[Symbol.asyncIterator]();
+      for (;;) {
+        const { done, value } = await within(url, silenceMs / 1000, request.signal, (silent) => raced(chunks.next(), silent));
+        if (done) return;
+        parser.feed(value);
+        for (const { id, event, data } of waiting.splice(0)) {
+          if (id !== undefined) state.lastEventId = id;
+          yield { id, type: event ?? 'message', data };
+        }
+      }
+    } finally {
+      request.signal?.removeEventListener('abort', giveUp);
+      ending.abort();
+    }
+  }
+
+  async function openStream(
+    url: string,
+    lastEventId: string | undefined,
+    signal: AbortSignal | undefined,
+    ending: AbortController,
+  ): Promise<TransportAnswer> {
+    const headers = { ...common, accept: 'text/event-stream', ...(lastEventId === undefined ? {} : { 'last-event-id': lastEventId }) };
+    note({ kind: 'request', method: 'GET', url });
+    const answer = await within(url, usualTimeout, signal, (inTime) => {
+      inTime.addEventListener('abort', () => ending.abort(inTime.reason));
+      return transport({ method: 'GET', url, headers, signal: ending.signal });
+    });
+    note({ kind: 'answer', status: answer.status, request_id: answer.headers['x-request-id'] });
+    if (answer.status !== 200) throw new ApiError(answer.status, await answer.text(), answer.headers);
+    return answer;
+  }
+
+  function urlOf({ path, query = {} }: { path: string; query?: Readonly<Record<string, unknown>> }): string {
+    const search = new URLSearchParams();
+    for (const [name, value] of Object.entries(query)) {
+      for (const one of Array.isArray(value) ? value : [value]) if (one !== undefined && one !== null) search.append(name, String(one));
+    }
+    return `${baseUrl}${path}${search.size > 0 ? `?${search}` : ''}`;
+  }
+}
+
+const isPassing = (error: unknown): boolean => error instanceof ApiError && passing.includes(error.status_code);
+
+/** A refusal by a limit and a request that never left did nothing; whatever else failed may have been carried out. */
+function mayRepeat({ repeatable }: ConnectionRequest, error: unknown): boolean {
+  if (error instanceof ApiError) return error.status_code === 429 || (repeatable && isPassing(error));
+  if (error instanceof NetworkError) return repeatable || error.unsent;
+  return repeatable && error instanceof TimeoutError;
+}
+
+/** The promise, or a rejection with the signal's reason if that comes first. */
+function raced<T>(promise: Promise<T>, signal: AbortSignal): Promise<T> {
+  return new Promise((resolve, reject) => {
+    signal.addEventListener('abort', () => reject(signal.reason));
+    promise.then(resolve, reject);
+  });
+}
+
+const systemWorld: ClientWorld = {
+  sleep: (ms, signal) =>
+    new Promise((resolve, reject) => {
+      const timer = setTimeout(() => {
+        signal?.removeEventListener('abort', stop);
+        resolve();
+      }, ms);
+      const stop = () => {
+        clearTimeout(timer);
+        reject(signal?.reason);
+      };
+      if (signal?.aborted) stop();
+      else signal?.addEventListener('abort', stop, { once: true });
+    }),
+  random: systemRandom,
+  newIdempotencyKey: () => crypto.randomUUID(),
+};

@@ -1,0 +1,27 @@
+import assert from 'node:assert/strict';
+import { execFile } from 'node:child_process';
+import { test } from 'node:test';
+import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
+
+import { adminKey, startService } from '../support/service.ts';
+
+const root = fileURLToPath(new URL('../..', import.meta.url));
+
+/** What a program of `examples/` writes against a service. */
+async function run(file: string, address: string): Promise<string> {
+  const env = { PATH: process.env.PATH ?? '', SERVICE_URL: address, SERVICE_API_KEY: adminKey };
+  const { stdout, stderr } = await promisify(execFile)(process.execPath, [`${root}/examples/${file}`], { env });
+  assert.equal(stderr, '');
+  return stdout;
+}
+
+test('The example of the client creates, claims, is refused, completes and pages', async (t) => {
+  const service = await startService(t);
+  const written = await run('client.ts', await service.handoff.start());
+  const id = written.match(/[0-9a-f-]{36}/)?.[0];
+  assert.equal(
+    written,
+    `created ${id}\nrefused: CONFLICT, The packet is claimed; resolver holds it.\ncompleted, revision 3\n1 completed of frontline\n`,
+  );
+});

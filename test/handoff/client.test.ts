@@ -1,0 +1,84 @@
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+
+import { ApiError, createFallbackClient, createHandoffClient } from '../../src/client.ts';
+import { startPeer, TestWorld } from '../support/client-world.ts';
+import { adminKey, packetRequest, startService } from '../support/service.ts';
+
+describe('The client of the handoff service', () => {
+  test('finds every operation below its address, given with or without the API prefix, at the root and below it', async (t) => {
+    const service = await startService(t);
+    const address = await service.handoff.start();
+    for (const baseUrl of [address, `${address}/`, `${address}/api/v1`, `${address}/api/v1/`]) {
+      const client = createHandoffClient({ baseUrl, apiKey: adminKey });
+      assert.equal((await client.health()).status, 'ok');
+      assert.match(await client.metrics(), /service_active_packets/);
+      assert.equal((await client.listPackets()).total, 0);
+    }
+  });
+
+  test('creates, claims, is refused with who holds the packet, and pages', async (t) => {
+    const service = await startService(t);
+    const client = createHandoffClient({ baseUrl: await service.handoff.start(), apiKey: adminKey });
+    const { created } = await client.batchCreate({ body: { packets: [1, 2, 3].map(() => packetRequest()) } });
+    const { id } = created[0]!;
+    await client.claimPacket({ params: { id }, body: { agent_id: 'a' } });
+    await assert.rejects(client.claimPacket({ params: { id }, body: { agent_id: 'b' } }), (error) => {
+      assert.ok(error instanceof ApiError);
+      assert.deepEqual([error.status_code, error.code, (error.body.claimed_by as { agent_id: string }).agent_id], [409, 'CONFLICT', 'a']);
+      return true;
+    });
+    const found = await Array.fromAsync(client.listPackets.items({ query: { limit: 2 } }), (packet) => packet.id);
+    assert.deepEqual(found, created.map((packet) => packet.id).reverse());
+    const { headers } = await client.getPacket.withResponse({ params: { id } });
+    const again = await client.getPacket.withResponse({ params: { id }, headers: { 'if-none-match': headers.etag! } });
+    assert.deepEqual([again.status, again.body], [304, undefined]);
+  });
+
+  test('says without quoting it that a key can not travel', () => {
+    assert.throws(
+      () => createHandoffClient({ baseUrl: 'http://localhost', apiKey: 'secret\nkey' }),
+      (error) => {
+        assert.ok(error instanceof TypeError);
+        assert.doesNotMatch(error.message, /secret/);
+        return true;
+      },
+    );
+  });
+
+  test('gives events with their ids, without what only keeps the stream alive, and a reset as one of them', async (t) => {
+    const text = [
+      'event: connected\ndata: {"connection_id":"c","message":"m"}\n\n',
+      'id: 7\nevent: packet.created\ndata: {"type":"packet.created","packet_id":"p","data":null,"timestamp":"t"}\n\n',
+      'event: ping\ndata: {"timestamp":"t"}\n\n',
+      'event: reset\ndata: {"reason":"too old"}\n\n',
+    ].join('');
+    const { address, received } = await startPeer(
+      t,
+      (reply) => void reply.writeHead(200, { 'content-type': 'text/event-stream' }).end(text),
+    );
+    const client = createHandoffClient({ baseUrl: `${address}/api/v1`, apiKey: 'k', world: new TestWorld() });
+    const seen = [];
+    for await (const event of client.events({ subscribe: ['status:created'], lastEventId: '6' })) if (seen.push(event) === 2) break;
+    assert.deepEqual(seen, [
+      { type: 'packet.created', packet_id: 'p', data: null, timestamp: 't', event_id: '7' },
+      { type: 'reset', reason: 'too old', event_id: undefined },
+    ]);
+    const { url, headers } = received[0]!;
+    assert.deepEqual([url, headers['x-api-key'], headers['last-event-id']], ['/events?subscribe=status%3Acreated', 'k', '6']);
+  });
+});
+
+describe('The client of the fallback service', () => {
+  test('follows a test to its end', async (t) => {
+    const text = 'event: progress\ndata: {"done":1}\n\nevent: end\ndata: {"id":"r"}\n\n';
+    const { address, received } = await startPeer(
+      t,
+      (reply) => void reply.writeHead(200, { 'content-type': 'text/event-stream' }).end(text),
+    );
+    const client = createFallbackClient({ baseUrl: address, apiKey: 'k' });
+    const types = await Array.fromAsync(client.testEvents({ params: { id: 'r' } }), ({ type }) => type);
+    assert.deepEqual(types, ['progress', 'end']);
+    assert.equal(received[0]!.url, '/test-results/r/events');
+  });
+});
