@@ -54,7 +54,7 @@ export async function createHandoff(settings: Settings, world: World = {}): Prom
   const redis = settings.redisUrl === undefined ? undefined : createRedisLink(settings.redisUrl, { logger, clock });
   const local = createLocalCounters();
   const counters = redis === undefined ? local : createSharedCounters(redis, local, () => newId(clock()));
-  const metrics = createHandoffMetrics(store);
+  const metrics = createHandoffMetrics({ store, clock, isPrivate: settings.metricsToken !== undefined });
   const access = createAccessService({ store, clock, newId, random });
   const packets = createPacketService({ store, clock, newId, limits: tiers, onCreated: metrics.handedOver });
   const adminKey = await access.begin(settings.adminKey);
@@ -81,6 +81,7 @@ export async function createHandoff(settings: Settings, world: World = {}): Prom
     counters,
     batchMax: settings.batchMax,
     corsOrigins: settings.corsOrigins,
+    metricsToken: settings.metricsToken,
   });
 
   return {

@@ -116,6 +116,14 @@ export const settingsTable = {
     fallback: '',
     help: 'Origins whose pages may call the API, comma-separated; `*` for all.',
   }),
+  metricsToken: text(
+    {
+      variable: 'SERVICE_METRICS_TOKEN',
+      fallback: undefined,
+      help: 'When set, `/metrics` needs `Authorization: Bearer` with it, and names tenants by their ids; without it they are told apart only.',
+    },
+    (token) => (/^[\x21-\x7e]+$/.test(token) ? undefined : 'visible ASCII characters without spaces'),
+  ),
   logLevel: oneOf({ variable: 'SERVICE_LOG_LEVEL', fallback: 'info', help: 'What is logged.' }, [
     'trace',
     'debug',

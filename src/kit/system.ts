@@ -45,7 +45,10 @@ export const metrics = defineRoute({
   tag: 'system',
   access: 'public',
   summary: 'Metrics in Prometheus text format',
-  description: 'Counters of requests and of what the service does, latencies by route, and gauges of the database and the queues.',
+  description:
+    'Counters of requests and of what the service does, latencies by route, and gauges of the database and the queues. ' +
+    'Open to everybody unless the service has a metrics token, which is then needed.',
+  headers: { Authorization: '`Bearer` and the metrics token, where the service has one.' },
   responses: {
     200: {
       schema: Type.String(),
@@ -54,6 +57,7 @@ export const metrics = defineRoute({
       example: 'service_database_up 1',
     },
     400: unreadable,
+    401: { schema: Failure, description: 'The metrics token is missing or wrong.' },
     500: broken,
   },
 });

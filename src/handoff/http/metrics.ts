@@ -1,7 +1,8 @@
+import { hash } from 'node:crypto';
 import { Counter } from 'prom-client';
-
+import type { Clock } from '../../kit/clock.ts';
 import { createMetrics, databaseGauges, type Metrics } from '../../kit/http/metrics.ts';
-import type { Status } from '../model/common.ts';
+import { type Status, statuses } from '../model/common.ts';
 import type { Store } from '../store/store.ts';
 
 const open: readonly Status[] = ['created', 'claimed', 'in_progress', 'awaiting_human'];
@@ -12,9 +13,31 @@ export interface HandoffMetrics extends Metrics {
   handedOver(tenantId: string, count: number): void;
 }
 
-/** The specified metrics, and gauges of the database, the writes that wait and the search index. */
-export function createHandoffMetrics(store: Store): HandoffMetrics {
+interface MetricsParts {
+  store: Store;
+  clock: Clock;
+  /** Whether only somebody with a token reads them: then tenants are named by their ids. */
+  isPrivate: boolean;
+}
+
+/** The specified metrics, and gauges of packets, the database, the writes that wait and the search index. */
+export function createHandoffMetrics({ store, clock, isPrivate }: MetricsParts): HandoffMetrics {
   const metrics = createMetrics([
+    {
+      name: 'service_packets',
+      help: 'Packets, by status.',
+      label: 'status',
+      read: () => store.countByStatus().catch(() => Object.fromEntries(statuses.map((status) => [status, Number.NaN]))),
+    },
+    {
+      name: 'service_oldest_question_age_seconds',
+      help: 'How long the oldest unanswered question has waited for a person; 0 without one.',
+      read: () =>
+        store.oldestQuestion().then(
+          (asked) => (asked === undefined ? 0 : Math.max(0, (clock().getTime() - Date.parse(asked)) / 1000)),
+          () => Number.NaN,
+        ),
+    },
     {
       name: 'service_active_packets',
       help: 'Packets that are neither completed, failed nor expired.',
@@ -33,5 +56,11 @@ export function createHandoffMetrics(store: Store): HandoffMetrics {
     labelNames: ['tenant_id'],
     registers: [metrics.registry],
   });
-  return { ...metrics, handedOver: (tenantId, count) => handoffs.inc({ tenant_id: tenantId }, count) };
+  const nameOf = isPrivate ? (tenantId: string) => tenantId : pseudonymOf;
+  return { ...metrics, handedOver: (tenantId, count) => handoffs.inc({ tenant_id: nameOf(tenantId) }, count) };
+}
+
+/** What tells tenants apart without naming them: an id has more random bits than can be guessed from its digest. */
+function pseudonymOf(tenantId: string): string {
+  return hash('sha256', tenantId).slice(0, 12);
 }

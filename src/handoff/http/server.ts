@@ -37,6 +37,8 @@ export interface ServerParts {
   batchMax: number;
   /** Origins whose pages may call the API. */
   corsOrigins: readonly string[];
+  /** What `/metrics` is asked for with; undefined: nothing. */
+  metricsToken: string | undefined;
 }
 
 const rootLinks = {
@@ -69,6 +71,7 @@ export function createServer({
   counters,
   batchMax,
   corsOrigins,
+  metricsToken,
 }: ServerParts): FastifyInstance {
   const limits = new Limits(rateLimitPerMinute, tiers, counters);
   const itemLimit = (caller: Caller) => tiers[caller.tenant_tier].packetBytes;
@@ -137,7 +140,7 @@ export function createServer({
   mountPackets({ mount, store, packets, batchMax, itemLimit });
   mountAccess(mount, access, store);
   mountAudit(mount, store);
-  mountSystem(mount, { ping: store.ping, metrics });
+  mountSystem(mount, { ping: store.ping, metrics, metricsToken });
   for (const prefix of ['', apiPrefix]) mountExplorers(app, prefix, serviceTitle, describeHandoff(version));
   mountRoot(app, { name: serviceTitle, version, links: rootLinks });
   return app;

@@ -2,7 +2,7 @@ import { type Expression, type ExpressionBuilder, type SqlBool, sql } from 'kyse
 
 import { lowestIdAt } from '../../kit/id.ts';
 import type { Database } from '../../kit/sql/dialect.ts';
-import type { Status } from '../model/common.ts';
+import { type Status, statuses } from '../model/common.ts';
 import type { Tables } from './tables.ts';
 
 /** Which of a tenant's packets are meant. */
@@ -27,6 +27,12 @@ export interface PacketText {
 export const shortText = sql<string>`packets.state || packets.digest`;
 /** The JSON text of a whole packet, put together where it is read. */
 export const wholeText = sql<string>`packets.state || contents.content`;
+
+/** When a packet's question was put. `state` is JSON but for its end, which is a comma. */
+const askedAt = (database: Database<Tables>) =>
+  database.name === 'sqlite'
+    ? sql<string | null>`json_extract(rtrim(packets.state, ',') || '}', '$.hitl.requested_at')`
+    : sql<string | null>`(rtrim(packets.state, ',') || '}')::json #>> '{hitl,requested_at}'`;
 
 /** Reading packets. Ids begin with the time, so newest first is the order of ids, downwards, in every index. */
 export function createPacketReads(database: Database<Tables>) {
@@ -62,6 +68,30 @@ export function createPacketReads(database: Database<Tables>) {
         .where('packets.id', '<', lowestIdAt(before))
         .limit(limit)
         .execute(),
+    /** How many packets of all tenants there are, by status. */
+    async countByStatus(): Promise<Record<Status, number>> {
+      const rows = await database.reads
+        .selectFrom('counters')
+        .select(['name', sql<number>`sum(value)`.as('count')])
+        .where('name', '>=', 'packets:')
+        .where('name', '<', 'packets;')
+        .groupBy('name')
+        .execute();
+      const counts = new Map(rows.map(({ name, count }) => [name, Number(count)]));
+      return Object.fromEntries(statuses.map((status) => [status, counts.get(`packets:${status}`) ?? 0])) as Record<Status, number>;
+    },
+    /** When the oldest question was put that a packet of any tenant still waits with; undefined: there is none. */
+    async oldestQuestion(): Promise<string | undefined> {
+      const row = await database.longReads
+        .selectFrom('tenants')
+        // Crossed, so that SQLite goes tenant by tenant through the index and does not scan all of it.
+        .crossJoin('packets')
+        .select(sql<string | null>`min(${askedAt(database)})`.as('asked'))
+        .whereRef('packets.tenant', '=', 'tenants.number')
+        .where('packets.status', '=', 'awaiting_human')
+        .executeTakeFirst();
+      return row?.asked ?? undefined;
+    },
     /** How many packets of all tenants are in these statuses. */
     async countInStatuses(statuses: readonly Status[]): Promise<number> {
       const names = statuses.map((status) => `packets:${status}`);

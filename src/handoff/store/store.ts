@@ -93,6 +93,8 @@ export async function openStore({ databaseUrl, clock, newId }: StoreParts) {
     sweep: { due: packets.due, unclaimed: packets.unclaimed },
     index: { step: indexing.step, queued: queue.queued, isQueued: queue.isQueued },
     countInStatuses: packets.countInStatuses,
+    countByStatus: packets.countByStatus,
+    oldestQuestion: packets.oldestQuestion,
     /** Forgets answers older than the moment, and the day counters before the day; up to `limit` of each. */
     async prune(before: Date, day: string, limit: number): Promise<number> {
       const old = await database.reads

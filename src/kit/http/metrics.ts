@@ -5,7 +5,9 @@ import { Counter, Gauge, Histogram, Registry } from 'prom-client';
 export interface GaugeParts {
   name: string;
   help: string;
-  read(): Promise<number> | number;
+  /** The value; where there is a label, one for each of its values. NaN: not known now. */
+  read(): Promise<number | Readonly<Record<string, number>>> | number;
+  label?: string;
 }
 
 /** The metrics of a program. */
@@ -49,13 +51,16 @@ export function createMetrics(gauges: readonly GaugeParts[]): Metrics {
     buckets: [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 10],
     registers,
   });
-  for (const { name, help, read } of gauges) {
+  for (const { name, help, label, read } of gauges) {
     new Gauge({
       name,
       help,
       registers,
+      ...(label === undefined ? {} : { labelNames: [label] }),
       async collect() {
-        this.set(await read());
+        const value = await read();
+        if (typeof value === 'number') this.set(value);
+        else for (const [of, each] of Object.entries(value)) this.set({ [label!]: of }, each);
       },
     });
   }

@@ -1,4 +1,6 @@
-import { unavailable } from '../errors.ts';
+import { hash, timingSafeEqual } from 'node:crypto';
+
+import { ServiceError, unavailable } from '../errors.ts';
 import { health, metrics, ready } from '../system.ts';
 import type { Metrics } from './metrics.ts';
 import type { Mount } from './mount.ts';
@@ -7,6 +9,8 @@ interface SystemParts {
   /** Resolves when the database answers. */
   ping(): Promise<void>;
   metrics: Metrics;
+  /** What `/metrics` is asked for with, as `Authorization: Bearer`; undefined: nothing. */
+  metricsToken?: string | undefined;
 }
 
 /** Mounts `/health`, `/ready` and `/metrics`. */
@@ -18,5 +22,18 @@ export function mountSystem<Context>(mount: Mount<Context>, parts: SystemParts):
     });
     return { status: 'ok' };
   });
-  mount(metrics, () => parts.metrics.registry.metrics());
+  mount(metrics, (_, { headers }) => {
+    if (parts.metricsToken !== undefined) requireToken(headers.authorization, parts.metricsToken);
+    return parts.metrics.registry.metrics();
+  });
+}
+
+/** Refuses what is not `Bearer` and the token (RFC 6750, 2.1). Digests are compared, so that no time tells of the token. */
+function requireToken(given: string | undefined, token: string): void {
+  const digest = (text: string) => hash('sha256', text, 'buffer');
+  const [, sent = ''] = /^Bearer +(\S+)$/i.exec(given ?? '') ?? [];
+  if (timingSafeEqual(digest(sent), digest(token))) return;
+  throw new ServiceError('UNAUTHORIZED', 'Metrics need the header Authorization: Bearer with the metrics token.', {
+    headers: { 'WWW-Authenticate': 'Bearer' },
+  });
 }

@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict';
+import { hash } from 'node:crypto';
 import { connect, createServer, type Socket } from 'node:net';
 import { describe, type TestContext, test } from 'node:test';
 
@@ -108,10 +109,40 @@ for (const store of stores) {
       assert.equal(await active(), 1);
     });
 
+    test('/metrics counts packets by status and tells the age of the oldest question, over all tenants', async (t) => {
+      const service = await startService(t, { store });
+      const hitl = { required: true, reason: 'r', question: 'q?' };
+      const ask = async (key?: string) => {
+        const { id } = await createPacket(service, { hitl }, key);
+        const options = { body: { status: 'awaiting_human' }, ...(key === undefined ? {} : { key }) };
+        assert.equal((await service.call('PATCH', `/packets/${id}`, options)).status, 200);
+        return id as string;
+      };
+      const age = async () => (await readMetrics(service)).get('service_oldest_question_age_seconds');
+      assert.equal(await age(), 0);
+      const other = await newTenant(service);
+      const first = await ask(other.key);
+      service.clock.turn(90);
+      await ask();
+      await createPacket(service);
+      service.clock.turn(10);
+      const samples = await readMetrics(service);
+      assert.equal(samples.get('service_oldest_question_age_seconds'), 100);
+      const count = (status: string) => samples.get(`service_packets{status="${status}"}`);
+      assert.deepEqual(['awaiting_human', 'created', 'claimed', 'expired'].map(count), [2, 1, 0, 0]);
+      const answer = await service.call('POST', `/packets/${first}/respond`, {
+        key: other.key,
+        body: { response: 'y', responded_by: 'dana' },
+      });
+      assert.equal(answer.status, 200);
+      assert.equal(await age(), 10);
+    });
+
     test('/metrics counts the handoffs of each tenant: created, chained, in batches, and nothing that was refused', async (t) => {
       const service = await startService(t, { store });
       const { id: tenant, key } = await newTenant(service, { handoffs_per_day: 5 });
-      const handoffs = async () => (await readMetrics(service)).get(`service_handoffs_total{tenant_id="${tenant}"}`);
+      const pseudonym = hash('sha256', tenant).slice(0, 12);
+      const handoffs = async () => (await readMetrics(service)).get(`service_handoffs_total{tenant_id="${pseudonym}"}`);
       const once = () => service.call('POST', '/packets', { key, body: packetRequest(), headers: { 'idempotency-key': 'once' } });
       const { body: first } = await once();
       await once();
@@ -146,6 +177,8 @@ describe('/metrics', () => {
       ['service_request_latency_seconds', 'histogram'],
       ['service_active_packets', 'gauge'],
       ['service_handoffs_total', 'counter'],
+      ['service_packets', 'gauge'],
+      ['service_oldest_question_age_seconds', 'gauge'],
       ['service_event_loop_lag_seconds', 'gauge'],
       ['service_database_up', 'gauge'],
       ['service_write_queue_length', 'gauge'],
@@ -216,6 +249,42 @@ describe('/metrics', () => {
       adminKey,
     ])
       assert.ok(!text.includes(secret), secret);
+  });
+});
+
+describe('/metrics with SERVICE_METRICS_TOKEN', () => {
+  const settings = { SERVICE_METRICS_TOKEN: 'a-token-for-prometheus' };
+
+  test('401 without the token; with it, tenants are named by their ids', async (t) => {
+    const service = await startService(t, { settings });
+    const { id, key } = await newTenant(service);
+    await createPacket(service, {}, key);
+    for (const authorization of [undefined, 'Bearer wrong', 'Bearer', 'Basic YTpi', settings.SERVICE_METRICS_TOKEN]) {
+      for (const path of ['//metrics', '/metrics']) {
+        const refused = await service.call('GET', path, { headers: authorization === undefined ? {} : { authorization } });
+        assert.equal(refused.status, 401, authorization);
+        assert.equal(refused.body.code, 'UNAUTHORIZED');
+        assert.equal(refused.headers['www-authenticate'], 'Bearer');
+        assert.ok(!refused.text.includes(id));
+      }
+    }
+    const read = await service.call('GET', '//metrics', {
+      key: null,
+      headers: { authorization: `Bearer ${settings.SERVICE_METRICS_TOKEN}` },
+    });
+    assert.equal(read.status, 200);
+    assert.match(read.text, new RegExp(`service_handoffs_total\\{tenant_id="${id}"\\} 1`));
+  });
+
+  test('without the setting /metrics is open and tells tenants apart without naming them', async (t) => {
+    const service = await startService(t);
+    const [first, second] = [await newTenant(service), await newTenant(service)];
+    await createPacket(service, {}, first.key);
+    await createPacket(service, {}, second.key);
+    const { status, text } = await service.call('GET', '//metrics', { key: null });
+    assert.equal(status, 200);
+    assert.equal([...text.matchAll(/^service_handoffs_total\{tenant_id="[0-9a-f]{12}"\} 1$/gm)].length, 2);
+    for (const { id } of [first, second]) assert.ok(!text.includes(id));
   });
 });
 
