@@ -1,5 +1,5 @@
 import type { Awaitable } from '../../kit/awaitable.ts';
-import { invalid, notFound } from '../../kit/errors.ts';
+import { invalid } from '../../kit/errors.ts';
 import type { Chain, ChainDefinition, ChainRequest } from '../model/chain.ts';
 import type { Warning } from '../model/common.ts';
 import type { Export, ExportFormat, Imported, ImportFormat, preferences, TemplateOutput, TemplateRequest } from '../model/export.ts';
@@ -14,9 +14,10 @@ import type { Sandbox } from './sandbox.ts';
 export interface ExportServiceParts {
   /** The chains that are kept. */
   chains: {
-    /** The chain of that id; undefined for an unknown one. */
-    get(id: string): Awaitable<Chain | undefined>;
-    create(request: ChainRequest): Awaitable<Chain>;
+    /** The chain of that id; throws 404 for an unknown one. */
+    get(id: string): Awaitable<Chain>;
+    /** Keeps a new chain and gives its text. */
+    create(request: ChainRequest): Awaitable<{ text: string }>;
   };
   sandbox: Sandbox;
   /** Checks what an import amounts to like the body of a create request; throws 400 with every fault. */
@@ -25,23 +26,17 @@ export interface ExportServiceParts {
 
 /** Exports, templates and imports, however they are asked for. */
 export function createExportService({ chains, sandbox, checkRequest }: ExportServiceParts) {
-  async function found(id: string): Promise<Chain> {
-    const chain = await chains.get(id);
-    if (chain === undefined) throw notFound('chain');
-    return chain;
-  }
-
   return {
     /** A chain in a format of others. 404 for an unknown chain. */
     async export(id: string, format: ExportFormat, prefer: (typeof preferences)[number]): Promise<Export> {
-      const chain = definitionOf(await found(id));
+      const chain = definitionOf(await chains.get(id));
       return exportChain(format, { chain, routing: routingOf(chain), prefer });
     },
 
     /** What a template gives for a chain. 400 with line and column for a faulty one, 404 for an unknown chain. */
     async render(request: TemplateRequest): Promise<TemplateOutput> {
       const { template, content_type, field } = templateOf(request);
-      const chain = await chainOf(request, found);
+      const chain = await chainOf(request, chains);
       const definition = definitionOf(chain);
       const variables = request.variables ?? {};
       if (Object.hasOwn(variables, 'chain'))
@@ -57,8 +52,8 @@ export function createExportService({ chains, sandbox, checkRequest }: ExportSer
     /** The chain that a file amounts to, kept like any other, and what was left out or read differently. */
     async import(format: ImportFormat, file: unknown, name: string | undefined): Promise<Imported> {
       const { request, findings } = importChain(format, file, name);
-      const chain = await chains.create(checkRequest(request));
-      return { chain, findings };
+      const { text } = await chains.create(checkRequest(request));
+      return { chain: JSON.parse(text) as Chain, findings };
     },
 
     stop: () => sandbox.stop(),
@@ -72,11 +67,11 @@ function definitionOf({ name, description, providers, fallback_rules, metadata }
   return { name, description, providers, fallback_rules, metadata };
 }
 
-async function chainOf({ chain_id, chain }: TemplateRequest, find: (id: string) => Promise<Chain>): Promise<ChainDefinition> {
+async function chainOf({ chain_id, chain }: TemplateRequest, chains: ExportServiceParts['chains']): Promise<ChainDefinition> {
   const isKept = chain_id !== undefined && chain_id !== null;
   const isGiven = chain !== undefined && chain !== null;
   if (isKept && isGiven) throw invalid('chain', 'Only one of chain_id and chain may be given.');
-  if (isKept) return find(chain_id);
+  if (isKept) return chains.get(chain_id);
   if (isGiven) return define(chain);
   throw invalid('chain_id', 'chain_id or chain is required.');
 }

@@ -145,6 +145,9 @@ function backendManifests(provider: Provider, name: string, secret: { name: stri
   if (knownKind(provider.provider) === undefined) noteKind(provider, index, notes);
   if (provider.max_tokens !== null)
     notes.loss('max_tokens', at(index, 'max_tokens'), `${provider.name}: Envoy takes max_tokens from each request alone.`);
+  if (secure && 'ip' in endpoint(hostname, 443)) {
+    notes.loss('api_base', at(index, 'api_base'), `${provider.name}: Envoy checks a certificate by a name; this address has none.`);
+  }
   const anthropic = speaksAnthropic(provider);
   const schema = { name: anthropic ? 'Anthropic' : 'OpenAI', ...(prefix === '' || prefix === '/v1' ? {} : { prefix }) };
   const secretRef = { name: secret.name, namespace: 'default' };

@@ -75,6 +75,7 @@ function retryOf(source: Source, index: number, notes: Notes): { attempts: numbe
   const attempts = Math.max(connection.retries, ...verdicts.map(({ retries }) => retries));
   const { name } = source.chain.providers[index]!;
   if (attempts === 0) return undefined;
+  if (attempts > 5) notes.loss('many_retries', at(index), `${name}: Portkey's hosted gateway retries at most 5 times.`);
   if (retried.some(({ retries }) => retries !== attempts)) {
     notes.loss('one_budget', at(index), `${name}: Portkey has one number of retries for all statuses; ${attempts} is taken, the largest.`);
   }

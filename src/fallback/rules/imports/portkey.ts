@@ -121,7 +121,6 @@ function retryRules(targets: readonly Target[], providers: readonly Shape[]): Sh
       wait_ms: 1000,
       max_wait_ms: Math.max(10_000, 1000 * 2 ** (attempts - 1)),
       respect_retry_after: false,
-      // biome-ignore lint/suspicious/noThenProperty: the field's name on the wire; nobody awaits a rule
       ...(goesOn(condition, handover) ? {} : { then: 'fail' }),
     });
     const retried = conditions.flatMap((condition) => {

@@ -1,0 +1,87 @@
+import assert from 'node:assert/strict';
+import { mkdirSync, rmSync, writeFileSync } from 'node:fs';
+import { after, describe, test } from 'node:test';
+import { generateText } from 'ai';
+
+import type { ChainDefinition } from '../src/fallback/model/chain.ts';
+import { chainOf, exported, hangs, ruleSets, told } from './chains.ts';
+import { type Behaviour, type Fakes, startFakes, type WayName, ways } from './fakes.ts';
+import { simulate } from './simulation.ts';
+
+const folder = new URL('./generated/', import.meta.url);
+mkdirSync(folder, { recursive: true });
+const fakes = { langchain: await startFakes(3), 'ai-sdk': await startFakes(3) };
+after(async () => {
+  rmSync(folder, { recursive: true });
+  for (const providers of Object.values(fakes)) await providers.stop();
+});
+for (const name of ['OPENAI_API_KEY', 'ANTHROPIC_API_KEY', 'LLAMA_API_KEY']) process.env[name] = 'fake';
+
+/** The text that an answer says, which is the provider's place with a p before it. */
+type Ask = () => Promise<string>;
+
+/** How the code of a format is called once it is loaded. */
+const callers: Record<'langchain' | 'ai-sdk', (module: Record<string, unknown>) => Ask> = {
+  langchain: ({ chain }) => {
+    const runnable = chain as { invoke(input: string): Promise<{ content: unknown }> };
+    return async () => {
+      const { content } = await runnable.invoke('Say OK.');
+      return typeof content === 'string' ? content : String((content as { text: string }[])[0]!.text);
+    };
+  },
+  'ai-sdk': ({ chainModel }) => {
+    const model = chainModel as () => Parameters<typeof generateText>[0]['model'];
+    return async () => (await generateText({ model: model(), prompt: 'Say OK.', maxRetries: 0 })).text;
+  },
+};
+
+/** Each way of the first provider alone, the first call alone, and with the second failing too. */
+const scenes: Behaviour[][] = [
+  [undefined, undefined, undefined],
+  ...(Object.keys(ways) as WayName[]).flatMap((way): Behaviour[][] => [
+    [{ way }, undefined, undefined],
+    [{ way, times: 1 }, { way: 'overloaded' }, undefined],
+  ]),
+  [{ way: 'rate_limit', times: 2 }, undefined, undefined],
+  [{ way: 'rate_limit' }, { way: 'overloaded' }, undefined],
+  [{ way: 'server_error' }, { way: 'server_error' }, { way: 'server_error' }],
+  [{ way: 'hang' }, { way: 'hang' }, { way: 'reset' }],
+  [{ way: 'unauthorized' }, { way: 'rate_limit', times: 1 }, { way: 'unavailable', times: 1 }],
+];
+
+/** Rules that a hanging provider is tried with; the others would only add waiting. */
+const hangingRules = ['retry rate limits, hand over time-outs', 'by status and by provider'];
+
+for (const format of ['langchain', 'ai-sdk'] as const) {
+  describe(`The code for ${format} does what the simulation says`, () => {
+    for (const [name, rules] of Object.entries(ruleSets)) {
+      for (const hanging of hangingRules.includes(name) ? [false, true] : [false]) {
+        test(hanging ? `${name}, with providers that hang` : name, async () => {
+          const chain = chainOf(fakes[format], rules, { hanging });
+          const ask = callers[format](await load(exported(chain, format).content));
+          for (const behaviours of scenes.filter((scene) => hangs(scene) === hanging)) await compare(chain, behaviours, fakes[format], ask);
+        });
+      }
+    }
+  });
+}
+
+let files = 0;
+
+/** Loads a module's text. Each module is loaded once, so each has a file of its own. */
+async function load(content: string): Promise<Record<string, unknown>> {
+  files += 1;
+  const file = new URL(`chain-${files}.mjs`, folder);
+  writeFileSync(file, content);
+  return (await import(file.href)) as Record<string, unknown>;
+}
+
+async function compare(chain: ChainDefinition, behaviours: readonly Behaviour[], providers: Fakes, ask: Ask): Promise<void> {
+  const expected = await simulate(chain, behaviours);
+  providers.play(behaviours);
+  const served = await ask().then(
+    (text) => Number(text.slice(1)),
+    () => null,
+  );
+  assert.deepEqual({ calls: providers.calls(), served }, expected, `${told(behaviours)}: ${JSON.stringify(expected)} is simulated`);
+}

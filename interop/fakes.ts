@@ -1,0 +1,123 @@
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+
+import type { SceneFault } from '../src/fallback/rules/plan.ts';
+
+/** How a provider of the tests fails, and the fault by which a simulation does the same. */
+export interface Way {
+  fault: Pick<SceneFault, 'condition' | 'status_code'>;
+  answer(response: ServerResponse): void;
+}
+
+const refuse =
+  (status: number, code: string, message = 'It failed.') =>
+  (response: ServerResponse) =>
+    response.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify({ error: { message, type: code, code } }));
+const say = (body: string) => (response: ServerResponse) => response.writeHead(200, { 'content-type': 'application/json' }).end(body);
+const way = (condition: NonNullable<SceneFault['condition']>, status_code: number | null, answer: Way['answer']): Way => ({
+  fault: { condition, status_code },
+  answer,
+});
+const completion = (content: string, finish_reason = 'stop') => ({
+  id: 'c1',
+  object: 'chat.completion',
+  system_fingerprint: 'f',
+  created: 1,
+  model: 'm',
+  choices: [{ index: 0, message: { role: 'assistant', content }, finish_reason }],
+  usage: { prompt_tokens: 1, completion_tokens: 1, total_tokens: 2 },
+});
+
+/** The ways to fail, by name. */
+export const ways = {
+  rate_limit: way('rate_limit', 429, refuse(429, 'rate_limit_exceeded')),
+  quota: way('quota_exceeded', 429, refuse(429, 'insufficient_quota')),
+  payment: way('quota_exceeded', 402, refuse(402, 'payment_required')),
+  server_error: way('server_error', 500, refuse(500, 'server_error')),
+  unavailable: way('server_error', 503, refuse(503, 'unavailable')),
+  overloaded: way('server_error', 529, refuse(529, 'overloaded_error')),
+  gateway_timeout: way('timeout', 504, refuse(504, 'timeout')),
+  hang: way('timeout', null, () => undefined),
+  reset: way('connection_error', null, (response) => void response.socket!.destroy()),
+  unauthorized: way('auth_error', 401, refuse(401, 'invalid_api_key')),
+  bad_request: way('invalid_request', 400, refuse(400, 'invalid_request_error')),
+  not_found: way('invalid_request', 404, refuse(404, 'model_not_found')),
+  too_long: way('context_length', 400, refuse(400, 'context_length_exceeded')),
+  too_large: way('context_length', 413, refuse(413, 'request_too_large')),
+  filtered: way('content_filter', 400, refuse(400, 'content_filter')),
+  held_back: way('content_filter', 200, say(JSON.stringify(completion('', 'content_filter')))),
+  empty: way('invalid_response', 200, say(JSON.stringify(completion('')))),
+  broken: way('invalid_response', 200, say('{"id": "c1", "choices": [')),
+} satisfies Record<string, Way>;
+
+export type WayName = keyof typeof ways;
+
+/** What a provider does: it answers, or fails in a way, always or the first `times`. */
+export type Behaviour = { way: WayName; times?: number } | undefined;
+
+/** Fake providers on loopback, each under a path of its own. */
+export interface Fakes {
+  /** The base of provider `index`, with its version path. */
+  base(index: number): string;
+  /** Says what each provider does from now on, and counts anew. */
+  play(behaviours: readonly Behaviour[]): void;
+  /** How often each provider was called since. */
+  calls(): number[];
+  /** The bodies that arrived since. */
+  bodies(): unknown[];
+  stop(): Promise<void>;
+}
+
+/** Starts fake providers that speak OpenAI's chat completions and, at `/messages`, Anthropic's messages. */
+export async function startFakes(count: number): Promise<Fakes> {
+  let played: readonly Behaviour[] = [];
+  let called: number[] = [];
+  let bodies: unknown[] = [];
+  const server = createServer(async (request, response) => {
+    const [, place = '0'] = /^\/p(\d+)\//.exec(request.url!) ?? [];
+    const index = Number(place);
+    const body = await bodyOf(request);
+    bodies.push(body);
+    called[index] = (called[index] ?? 0) + 1;
+    const behaviour = played[index];
+    if (behaviour !== undefined && called[index]! <= (behaviour.times ?? Number.POSITIVE_INFINITY)) {
+      ways[behaviour.way].answer(response);
+      return;
+    }
+    say(JSON.stringify(request.url!.endsWith('/messages') ? message(`p${index}`) : completion(`p${index}`)))(response);
+  });
+  server.listen(0, '127.0.0.1');
+  await new Promise((resolve) => server.once('listening', resolve));
+  const { port } = server.address() as AddressInfo;
+  return {
+    base: (index) => `http://127.0.0.1:${port}/p${index}/v1`,
+    play(behaviours) {
+      played = behaviours;
+      called = Array.from({ length: count }, () => 0);
+      bodies = [];
+    },
+    calls: () => called,
+    bodies: () => bodies,
+    stop() {
+      server.closeAllConnections();
+      return new Promise((resolve) => server.close(() => resolve()));
+    },
+  };
+}
+
+const message = (text: string) => ({
+  id: 'm1',
+  type: 'message',
+  role: 'assistant',
+  model: 'm',
+  content: [{ type: 'text', text }],
+  stop_reason: 'end_turn',
+  stop_sequence: null,
+  usage: { input_tokens: 1, output_tokens: 1 },
+});
+
+async function bodyOf(request: IncomingMessage): Promise<unknown> {
+  let text = '';
+  for await (const chunk of request) text += chunk;
+  return text === '' ? null : JSON.parse(text);
+}

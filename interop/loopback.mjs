@@ -1,0 +1,10 @@
+// Loaded before a program that would listen on every interface: it listens on loopback alone.
+import { Server } from 'node:net';
+
+const { listen } = Server.prototype;
+
+Server.prototype.listen = function (first, ...rest) {
+  const callback = rest.findLast((argument) => typeof argument === 'function');
+  const port = typeof first === 'object' && first !== null ? first.port : first;
+  return listen.call(this, { port: Number(port), host: '127.0.0.1' }, callback);
+};

@@ -1,0 +1,154 @@
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import { Ajv2019 } from 'ajv/dist/2019.js';
+import fc from 'fast-check';
+import { parse, parseAllDocuments } from 'yaml';
+
+import type { ChainRequest } from '../src/fallback/model/chain.ts';
+import { define } from '../src/fallback/rules/chain.ts';
+import { anyChain, threeProviders } from '../test/support/chains.ts';
+import { exported } from './chains.ts';
+import { bifrostSchema, envoySchemas } from './schemas.ts';
+
+type Shape = Record<string, unknown>;
+const ajv = new Ajv2019({ allErrors: true, strict: true, strictTypes: false, allowUnionTypes: true });
+
+/** Whatever chain there is, for both preferences. */
+const everyChain = (check: (request: ChainRequest, prefer: 'failover' | 'retry') => void) =>
+  fc.assert(fc.property(anyChain, fc.constantFrom('failover' as const, 'retry' as const), check), { numRuns: 150 });
+
+/** What LiteLLM's documentation says a configuration may hold, as far as an export uses it: the faults of one. */
+function litellmFaults(config: { model_list: Shape[]; router_settings: Shape }): string[] {
+  const faults: string[] = [];
+  const sections = ['model_list', 'router_settings'];
+  faults.push(
+    ...Object.keys(config)
+      .filter((name) => !sections.includes(name))
+      .map((name) => `unknown section ${name}`),
+  );
+  const settings = ['num_retries', 'retry_policy', 'fallbacks', 'context_window_fallbacks', 'content_policy_fallbacks', 'max_fallbacks'];
+  faults.push(
+    ...Object.keys(config.router_settings)
+      .filter((name) => !settings.includes(name))
+      .map((name) => `unknown setting ${name}`),
+  );
+  const names = config.model_list.map(({ model_name }) => model_name as string);
+  if (new Set(names).size < names.length) faults.push('a model_name twice: LiteLLM would balance between them');
+  for (const { litellm_params } of config.model_list) {
+    const { model, api_key, timeout } = litellm_params as Shape;
+    if (!/^[a-z_]+\/.+/.test(String(model))) faults.push(`${model} has no provider in front`);
+    if (!/^os\.environ\/[A-Za-z_]\w*$/.test(String(api_key))) faults.push('api_key is no reference');
+    if (!(Number(timeout) > 0)) faults.push('timeout is no number of seconds');
+  }
+  const kinds = ['RateLimit', 'Timeout', 'Authentication', 'BadRequest', 'ContentPolicyViolation', 'InternalServer', 'ServiceUnavailable'];
+  const policy = Object.entries((config.router_settings.retry_policy ?? {}) as Shape);
+  for (const [name, count] of policy) {
+    if (!kinds.some((kind) => name === `${kind}ErrorRetries`)) faults.push(`unknown retry ${name}`);
+    if (!Number.isInteger(count) || Number(count) < 0) faults.push(`${name} is no count`);
+  }
+  for (const name of ['fallbacks', 'context_window_fallbacks', 'content_policy_fallbacks']) {
+    for (const map of (config.router_settings[name] ?? []) as Record<string, string[]>[]) {
+      const entries = Object.entries(map);
+      if (entries.length !== 1) faults.push(`${name}: not one key a map`);
+      for (const [from, to] of entries) {
+        for (const target of [from, ...to]) if (!names.includes(target)) faults.push(`${name}: no model ${target}`);
+        if (to.includes(from) || new Set(to).size < to.length) faults.push(`${name}: a target twice`);
+        if (to.length > Number(config.router_settings.max_fallbacks ?? 5)) faults.push(`${name}: more than max_fallbacks`);
+      }
+    }
+  }
+  return faults;
+}
+
+describe('LiteLLM (checked against its documentation, not run)', () => {
+  const configOf = (request: ChainRequest) => parse(exported(define(request), 'litellm').content) as Parameters<typeof litellmFaults>[0];
+
+  test('every export has the documented form', () => {
+    everyChain((request) => assert.deepEqual(litellmFaults(configOf(request)), []));
+  });
+
+  test('the check finds what is wrong', () => {
+    const broken: [string, (config: Parameters<typeof litellmFaults>[0]) => void][] = [
+      ['unknown section', (config) => Object.assign(config, { chain: {} })],
+      ['unknown setting', (config) => Object.assign(config.router_settings, { allowed_fails: 1 })],
+      ['twice', (config) => Object.assign(config.model_list[1]!, { model_name: 'production-chain' })],
+      ['no provider', (config) => Object.assign(config.model_list[0]!.litellm_params as Shape, { model: 'gpt-4o' })],
+      ['no reference', (config) => Object.assign(config.model_list[0]!.litellm_params as Shape, { api_key: 'sk-1' })],
+      ['no model', (config) => Object.assign(config.router_settings, { fallbacks: [{ 'production-chain': ['other'] }] })],
+      ['not one key', (config) => Object.assign(config.router_settings, { fallbacks: [{}] })],
+      ['unknown retry', (config) => Object.assign(config.router_settings, { retry_policy: { RateLimitRetries: 1 } })],
+    ];
+    for (const [fault, spoil] of broken) {
+      const config = configOf(threeProviders);
+      spoil(config);
+      assert.match(litellmFaults(config).join('; '), new RegExp(fault), fault);
+    }
+  });
+});
+
+describe('Bifrost (checked against a schema of its documented fields, not run)', () => {
+  const isBifrost = ajv.compile(bifrostSchema);
+
+  test('every export has the documented form, and its rule names providers that it has', () => {
+    everyChain((request, prefer) => {
+      const config = JSON.parse(exported(define(request), 'bifrost', prefer).content) as {
+        providers: Shape;
+        governance: { routing_rules: { targets: { provider: string }[]; fallbacks: string[] }[] };
+      };
+      assert.ok(isBifrost(config), ajv.errorsText(isBifrost.errors));
+      const [rule] = config.governance.routing_rules;
+      for (const name of [rule!.targets[0]!.provider, ...rule!.fallbacks.map((fallback) => fallback.split('/', 1)[0]!)]) {
+        assert.ok(Object.hasOwn(config.providers, name), name);
+      }
+    });
+  });
+
+  test('the schema finds a misspelt field', () => {
+    const text = exported(define(threeProviders), 'bifrost').content;
+    assert.equal(isBifrost(JSON.parse(text.replace('max_retries', 'maxRetries'))), false);
+    assert.equal(isBifrost(JSON.parse(text.replace('"*"', '"sk-1", 1'))), false);
+  });
+});
+
+describe('Envoy AI Gateway (checked against schemas of its documented fields, not run)', () => {
+  const validators = Object.fromEntries(Object.entries(envoySchemas).map(([kind, schema]) => [kind, ajv.compile(schema)]));
+
+  function faultsOf(text: string): string[] {
+    return parseAllDocuments(text).flatMap((document) => {
+      const manifest = document.toJS() as { kind: string };
+      const validate = validators[manifest.kind];
+      if (validate === undefined) return [`unknown kind ${manifest.kind}`];
+      return validate(manifest) ? [] : [`${manifest.kind}: ${ajv.errorsText(validate.errors)}`];
+    });
+  }
+
+  test('every export has the documented form, and its references lead somewhere', () => {
+    everyChain((request, prefer) => {
+      const { content } = exported(define(request), 'envoy-ai-gateway', prefer);
+      assert.deepEqual(faultsOf(content), []);
+      const manifests = parseAllDocuments(content).map(
+        (document) => document.toJS() as { kind: string; metadata: { name: string }; spec: Shape },
+      );
+      const named = new Set(manifests.map(({ kind, metadata }) => `${kind}/${metadata.name}`));
+      assert.equal(named.size, manifests.length, 'no two objects of one kind have one name');
+      for (const { spec } of manifests) {
+        for (const { kind, name } of referencesIn(spec)) {
+          // The route that the gateway makes of an AIGatewayRoute has its name.
+          assert.ok(named.has(`${kind === 'HTTPRoute' ? 'AIGatewayRoute' : kind}/${name}`), `${kind}/${name}`);
+        }
+      }
+    });
+  });
+
+  test('the schemas find a misspelt field', () => {
+    const { content } = exported(define(threeProviders), 'envoy-ai-gateway');
+    assert.match(faultsOf(content.replace('numAttemptsPerPriority', 'numAttemptPerPriority')).join(), /BackendTrafficPolicy/);
+  });
+});
+
+function referencesIn(value: unknown): { kind: string; name: string }[] {
+  if (typeof value !== 'object' || value === null) return [];
+  const { kind, name } = value as Shape;
+  const own = typeof kind === 'string' && typeof name === 'string' ? [{ kind, name }] : [];
+  return [...own, ...Object.values(value).flatMap(referencesIn)];
+}
