@@ -65,3 +65,26 @@ CREATE TABLE search_queue (tenant integer not null, packet integer not null, rev
 CREATE VIRTUAL TABLE search_index using fts5(words, content = '', contentless_delete = 1, tokenize = "ascii tokenchars '_'");
 
 CREATE INDEX events_by_position on events (tenant, position);
+
+CREATE TABLE webhooks (
+  seq integer primary key autoincrement, id text not null unique, tenant integer not null, url text not null, events text not null,
+  secret text not null, old_secret text, old_secret_until text, active integer not null, disabled_reason text,
+  failing_since text, created_at text not null, updated_at text not null, removed_at text);
+
+CREATE INDEX webhooks_by_tenant on webhooks (tenant);
+
+CREATE TABLE messages (event_id text primary key, body text not null);
+
+CREATE TABLE deliveries (
+  seq integer primary key autoincrement, id text not null unique, tenant integer not null, webhook integer not null, packet_id text,
+  event_id text not null, event_type text not null, status text not null, attempts integer not null,
+  last_error text, last_status_code integer, next_retry_at text, delivered_at text,
+  created_at text not null, updated_at text not null, due_at text);
+
+CREATE INDEX deliveries_by_webhook on deliveries (webhook);
+
+CREATE INDEX deliveries_by_packet on deliveries (tenant, packet_id);
+
+CREATE INDEX deliveries_due on deliveries (webhook, due_at) where due_at is not null;
+
+CREATE INDEX deliveries_failed on deliveries (tenant, status) where next_retry_at is not null;

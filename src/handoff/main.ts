@@ -8,15 +8,22 @@ import { describeCause, listen } from '../kit/http/app.ts';
 import { logOutput } from '../kit/http/logs.ts';
 import { createIds, type RandomSource } from '../kit/id.ts';
 import { createLoop } from '../kit/loop.ts';
+import { parseAllowList } from '../kit/outgoing/addresses.ts';
+import { createGuard, type Resolve } from '../kit/outgoing/guard.ts';
+import { createOutgoing } from '../kit/outgoing/outgoing.ts';
 import { createLocalCounters, createSharedCounters } from './http/counters.ts';
 import { createHandoffMetrics } from './http/metrics.ts';
 import { createServer } from './http/server.ts';
+import { createDeliverer } from './jobs/deliverer.ts';
 import { createIndexingJob } from './jobs/indexer.ts';
 import { createPruner } from './jobs/pruner.ts';
+import { manyAttempts } from './jobs/receivers.ts';
 import { createSweeper } from './jobs/sweeper.ts';
 import { createRedisLink } from './live/redis.ts';
 import { createAccessService } from './service/access.ts';
+import { createDeliveryService } from './service/deliveries.ts';
 import { createPacketService } from './service/packets.ts';
+import { createWebhookService } from './service/webhooks.ts';
 import { type Settings, tierLimits } from './settings.ts';
 import { openStore } from './store/store.ts';
 
@@ -26,6 +33,8 @@ export interface World {
   random?: RandomSource;
   /** Where log lines go; standard output when left out. */
   logs?: DestinationStream;
+  /** How names are resolved for webhooks, and which certificate authorities are trusted. */
+  outgoing?: { resolve?: Resolve; ca?: string };
 }
 
 /** A handoff service, wired and not yet listening. */
@@ -39,7 +48,7 @@ export interface Handoff {
   /** Finishes what is in hand, then closes everything. */
   stop(): Promise<void>;
   /** One round of each job, for tests: the clock they see is the one handed in. */
-  runOnce: { sweep(): Promise<number>; index(): Promise<number>; prune(): Promise<number> };
+  runOnce: { sweep(): Promise<number>; index(): Promise<number>; prune(): Promise<number>; deliver(): Promise<number> };
 }
 
 /** Wires a handoff service: settings, database, services, jobs, HTTP. The only file that knows every room. */
@@ -57,6 +66,15 @@ export async function createHandoff(settings: Settings, world: World = {}): Prom
   const metrics = createHandoffMetrics({ store, clock, isPrivate: settings.metricsToken !== undefined });
   const access = createAccessService({ store, clock, newId, random });
   const packets = createPacketService({ store, clock, newId, limits: tiers, onCreated: metrics.handedOver });
+  const guard = createGuard({ allow: parseAllowList(settings.webhookAllow), setting: 'SERVICE_WEBHOOK_ALLOW', ...world.outgoing });
+  const outgoing = createOutgoing({ guard, connectionsPerOrigin: manyAttempts, ...world.outgoing });
+  const webhooks = createWebhookService({
+    store,
+    clock,
+    newId,
+    urlProblem: guard.problem,
+    overlapSeconds: settings.webhookSecretOverlapSeconds,
+  });
   const adminKey = await access.begin(settings.adminKey);
 
   const runOnce = {
@@ -64,9 +82,26 @@ export async function createHandoff(settings: Settings, world: World = {}): Prom
     index: createIndexingJob(store, clock),
     prune: createPruner(store, clock),
   };
-  const loops = Object.entries(runOnce).map(([name, job]) =>
-    createLoop({ name, runOnce: job, onError: (error) => logger.error({ job: name, err: describeCause(error) }, 'job failed') }),
-  );
+  const onError = (name: string) => (error: unknown) => logger.error({ job: name, err: describeCause(error) }, 'job failed');
+  const deliverer = createDeliverer({
+    store,
+    deliveries: createDeliveryService({
+      store,
+      clock,
+      retrySeconds: settings.webhookRetrySeconds,
+      disableAfterSeconds: settings.webhookDisableAfterSeconds,
+      chance: chanceFrom(random),
+    }),
+    outgoing,
+    clock,
+    userAgent: `${packageJson.name}/${packageJson.version}`,
+    onAttempt: metrics.attempted,
+    onError: onError('deliver'),
+    wake: () => delivering.wake(),
+  });
+  const delivering = createLoop({ name: 'deliver', runOnce: deliverer.round, onError: onError('deliver') });
+  store.deliveries.onWaiting(() => delivering.wake());
+  const loops = [...Object.entries(runOnce).map(([name, job]) => createLoop({ name, runOnce: job, onError: onError(name) })), delivering];
 
   const app = createServer({
     version: packageJson.version,
@@ -75,6 +110,7 @@ export async function createHandoff(settings: Settings, world: World = {}): Prom
     store,
     packets,
     access,
+    webhooks,
     metrics,
     tiers,
     rateLimitPerMinute: settings.rateLimitPerMinute,
@@ -98,12 +134,32 @@ export async function createHandoff(settings: Settings, world: World = {}): Prom
       logger.info('stopping');
       await app.close();
       await Promise.all(loops.map((loop) => loop.stop()));
+      await deliverer.stop(finishMs);
       metrics.stop();
       await redis?.stop();
       await store.close();
       logger.info('stopped');
       await new Promise<void>((resolve) => logger.flush(() => resolve()));
     },
-    runOnce,
+    runOnce: {
+      ...runOnce,
+      async deliver() {
+        const next = await deliverer.round();
+        await deliverer.idle();
+        return next;
+      },
+    },
+  };
+}
+
+/** How long attempts in hand may take to end when the service stops, in milliseconds. */
+const finishMs = 4_000;
+
+/** A number from 0 to 1 at each call. */
+function chanceFrom(random: RandomSource): () => number {
+  const bytes = Buffer.alloc(4);
+  return () => {
+    random(bytes);
+    return bytes.readUInt32BE() / 2 ** 32;
   };
 }

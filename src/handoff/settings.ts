@@ -1,3 +1,4 @@
+import { parseAllowList } from '../kit/outgoing/addresses.ts';
 import { listOf, oneOf, originList, readSettings, type SettingsOf, text, whole, wholeOrUnlimited, yesOrNo } from '../kit/settings.ts';
 import { databaseUrlProblem } from '../kit/sql/database.ts';
 import type { Tier } from './model/common.ts';
@@ -28,6 +29,22 @@ const connections = (tier: string, fallback: string) =>
     fallback,
     help: `Open streams of a ${tier.toLowerCase()} tenant. Checked, but not used yet: streams are not built.`,
   });
+
+/** A list of delays in seconds, at least one. */
+function secondsList<const Fallback extends string | undefined>(parts: Parameters<typeof listOf<number, Fallback>>[0]) {
+  const list = listOf(parts, (item) => {
+    if (!/^\d{1,9}(\.\d+)?$/.test(item)) throw new Error(`a comma-separated list of seconds, not ${JSON.stringify(item)}`);
+    return Number(item);
+  });
+  return {
+    ...list,
+    parse(value: string): readonly number[] {
+      const delays = list.parse(value);
+      if (delays.length === 0) throw new Error('a comma-separated list of seconds with at least one');
+      return delays;
+    },
+  };
+}
 
 /** Every setting of the handoff service. Flags beat the environment, that beats the TOML file, that the defaults. */
 export const settingsTable = {
@@ -91,20 +108,35 @@ export const settingsTable = {
     {
       variable: 'SERVICE_WEBHOOK_ALLOW',
       fallback: '',
-      help: 'Hosts or CIDRs that webhooks may reach although they are private; plain http too. For development. Checked, but not used yet: webhooks are not built.',
-    },
-    (item) => item,
-  ),
-  webhookRetrySeconds: listOf(
-    {
-      variable: 'SERVICE_WEBHOOK_RETRY_SECONDS',
-      fallback: '1,5,30,300,3600,21600',
-      help: 'The delays after each failed delivery, in seconds. Checked, but not used yet: webhooks are not built.',
+      help: 'Hosts or CIDRs that webhooks may reach although they are private; plain http too. For development.',
     },
     (item) => {
-      if (!/^\d+(\.\d+)?$/.test(item)) throw new Error(`a comma-separated list of seconds, not ${JSON.stringify(item)}`);
-      return Number(item);
+      parseAllowList([item]);
+      return item;
     },
+  ),
+  webhookRetrySeconds: secondsList({
+    variable: 'SERVICE_WEBHOOK_RETRY_SECONDS',
+    fallback: '1,5,30,300,3600,21600',
+    help: 'The delay after each failed attempt, in seconds; there are as many attempts, and the last delay is that of a dead letter.',
+  }),
+  webhookDisableAfterSeconds: whole({
+    variable: 'SERVICE_WEBHOOK_DISABLE_AFTER_SECONDS',
+    fallback: '432000',
+    help: 'A webhook whose deliveries have only failed for so long is switched off; 0 = never.',
+  }),
+  webhookSecretOverlapSeconds: whole({
+    variable: 'SERVICE_WEBHOOK_SECRET_OVERLAP_SECONDS',
+    fallback: '86400',
+    help: 'How long an old webhook secret signs beside a new one, in seconds.',
+  }),
+  streamRetentionSeconds: whole(
+    {
+      variable: 'SERVICE_STREAM_RETENTION_SECONDS',
+      fallback: '604800',
+      help: 'How far back a stream can resume, in seconds. History and audit log keep everything.',
+    },
+    1,
   ),
   unclaimedTtlSeconds: whole({
     variable: 'SERVICE_UNCLAIMED_TTL_SECONDS',

@@ -1,5 +1,5 @@
 import { hash } from 'node:crypto';
-import { Counter } from 'prom-client';
+import { Counter, Histogram } from 'prom-client';
 import type { Clock } from '../../kit/clock.ts';
 import { createMetrics, databaseGauges, type Metrics } from '../../kit/http/metrics.ts';
 import { type Status, statuses } from '../model/common.ts';
@@ -11,6 +11,8 @@ const open: readonly Status[] = ['created', 'claimed', 'in_progress', 'awaiting_
 export interface HandoffMetrics extends Metrics {
   /** Counts packets handed over by a tenant. */
   handedOver(tenantId: string, count: number): void;
+  /** Counts an attempt to deliver to a webhook: `delivered`, or why it failed. */
+  attempted(outcome: string, seconds: number): void;
 }
 
 interface MetricsParts {
@@ -49,6 +51,11 @@ export function createHandoffMetrics({ store, clock, isPrivate }: MetricsParts):
       help: 'Packets that wait to be indexed for search.',
       read: () => store.index.queued(1_000_000).catch(() => Number.NaN),
     },
+    {
+      name: 'service_webhook_queue_length',
+      help: 'Deliveries to webhooks that wait for an attempt, due or not.',
+      read: () => store.deliveries.waiting(1_000_000).catch(() => Number.NaN),
+    },
   ]);
   const handoffs = new Counter({
     name: 'service_handoffs_total',
@@ -57,7 +64,26 @@ export function createHandoffMetrics({ store, clock, isPrivate }: MetricsParts):
     registers: [metrics.registry],
   });
   const nameOf = isPrivate ? (tenantId: string) => tenantId : pseudonymOf;
-  return { ...metrics, handedOver: (tenantId, count) => handoffs.inc({ tenant_id: nameOf(tenantId) }, count) };
+  const attempts = new Counter({
+    name: 'service_webhook_attempts_total',
+    help: 'Attempts to deliver to webhooks, by how they ended: delivered, or the class of the failure.',
+    labelNames: ['outcome'],
+    registers: [metrics.registry],
+  });
+  const attemptSeconds = new Histogram({
+    name: 'service_webhook_attempt_seconds',
+    help: 'Time from the beginning of an attempt to the status of its answer.',
+    buckets: [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10],
+    registers: [metrics.registry],
+  });
+  return {
+    ...metrics,
+    handedOver: (tenantId, count) => handoffs.inc({ tenant_id: nameOf(tenantId) }, count),
+    attempted(outcome, seconds) {
+      attempts.inc({ outcome });
+      attemptSeconds.observe(seconds);
+    },
+  };
 }
 
 /** What tells tenants apart without naming them: an id has more random bits than can be guessed from its digest. */

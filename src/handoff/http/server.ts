@@ -15,6 +15,7 @@ import type { HandoffRoute } from '../model/route.ts';
 import type { TierLimits } from '../rules/tiers.ts';
 import type { AccessService, Caller } from '../service/access.ts';
 import type { PacketService } from '../service/packets.ts';
+import type { WebhookService } from '../service/webhooks.ts';
 import type { Store } from '../store/store.ts';
 import { mountAccess } from './access.ts';
 import { mountAudit } from './audit.ts';
@@ -22,6 +23,7 @@ import type { Counters } from './counters.ts';
 import { Limits } from './limits.ts';
 import type { HandoffMetrics } from './metrics.ts';
 import { mountPackets } from './packets.ts';
+import { mountWebhooks } from './webhooks.ts';
 
 export interface ServerParts {
   version: string;
@@ -30,6 +32,7 @@ export interface ServerParts {
   store: Store;
   packets: PacketService;
   access: AccessService;
+  webhooks: WebhookService;
   metrics: HandoffMetrics;
   tiers: Record<Tier, TierLimits>;
   rateLimitPerMinute: number;
@@ -65,6 +68,7 @@ export function createServer({
   store,
   packets,
   access,
+  webhooks,
   metrics,
   tiers,
   rateLimitPerMinute,
@@ -140,6 +144,7 @@ export function createServer({
   mountPackets({ mount, store, packets, batchMax, itemLimit });
   mountAccess(mount, access, store);
   mountAudit(mount, store);
+  mountWebhooks(mount, webhooks);
   mountSystem(mount, { ping: store.ping, metrics, metricsToken });
   for (const prefix of ['', apiPrefix]) mountExplorers(app, prefix, serviceTitle, describeHandoff(version));
   mountRoot(app, { name: serviceTitle, version, links: rootLinks });

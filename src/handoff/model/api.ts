@@ -6,6 +6,8 @@ import * as access from './access.ts';
 import * as audit from './audit.ts';
 import * as packetSchemas from './packet.ts';
 import * as packets from './packet-routes.ts';
+import * as webhookSchemas from './webhook.ts';
+import * as webhooks from './webhook-routes.ts';
 
 /** What descriptions and pages call the service. */
 export const serviceTitle = 'Baton handoff packet service';
@@ -29,6 +31,15 @@ export const routes = {
   batchCreate: packets.batchCreate,
   batchClaim: packets.batchClaim,
   batchComplete: packets.batchComplete,
+  createWebhook: webhooks.createWebhook,
+  listWebhooks: webhooks.listWebhooks,
+  patchWebhook: webhooks.patchWebhook,
+  deleteWebhook: webhooks.deleteWebhook,
+  pingWebhook: webhooks.pingWebhook,
+  listDeliveries: webhooks.listDeliveries,
+  listDeadLetters: webhooks.listDeadLetters,
+  replayDeadLetter: webhooks.replayDeadLetter,
+  retryAll: webhooks.retryAll,
   listAudit: audit.listAudit,
   createKey: access.createKey,
   listKeys: access.listKeys,
@@ -91,6 +102,13 @@ const schemas = {
   BatchClaimRequest: packetSchemas.BatchClaimRequest,
   BatchCompleteRequest: packetSchemas.BatchCompleteRequest,
   HistoryEvent: packetSchemas.HistoryEvent,
+  Webhook: webhookSchemas.Webhook,
+  WebhookRequest: webhookSchemas.WebhookRequest,
+  WebhookPatch: webhookSchemas.WebhookPatch,
+  Delivery: webhookSchemas.Delivery,
+  ReplayedDelivery: webhookSchemas.Replayed,
+  RetryRequest: webhookSchemas.RetryRequest,
+  Retried: webhookSchemas.Retried,
   AuditEntry: audit.AuditEntry,
   ApiKey: access.ApiKey,
   NewApiKey: access.NewApiKey,
@@ -114,6 +132,7 @@ export function describeHandoff(version: string): Record<string, unknown> {
     server: '/',
     tags: [
       { name: 'packets', description: 'Units of work that agents hand over.' },
+      { name: 'webhooks', description: 'Signed callbacks, their deliveries, and those that failed for good.' },
       { name: 'audit', description: 'What happened, tenant by tenant.' },
       { name: 'keys', description: "A tenant's API keys." },
       { name: 'tenants', description: 'Tenants; for admin keys.' },

@@ -59,6 +59,7 @@ export function createPacketService({ store, clock, newId, limits, onCreated }: 
     caller: Caller,
     { idempotency, size = 0 }: CreateOptions,
     parents: readonly string[],
+    count: number,
     make: (transaction: Transaction, take: () => void, now: Date) => Created,
   ): Promise<Made> {
     const now = clock();
@@ -68,6 +69,7 @@ export function createPacketService({ store, clock, newId, limits, onCreated }: 
     let taken = 0;
     const made = await store.of(caller.tenant_number).commit<Made>({
       packets: parents,
+      creates: count,
       size,
       idempotencyKey: idempotency?.key,
       ...(capped ? { counters: [today] } : {}),
@@ -112,7 +114,7 @@ export function createPacketService({ store, clock, newId, limits, onCreated }: 
 
   function createOne(caller: Caller, request: CreateRequest, options: CreateOptions, refuseParent: () => ServiceError): Promise<Made> {
     const parents = request.parent_packet_id === undefined ? [] : [request.parent_packet_id.toLowerCase()];
-    return createUnder(caller, options, parents, (transaction, take, now) => {
+    return createUnder(caller, options, parents, 1, (transaction, take, now) => {
       const packet = createIn(transaction, take, request, options.agentId, { now, keyId: caller.key_id }, refuseParent);
       return { status: 201, body: transaction.packets.text(packet.id), etag: entityTag(packet), packetIds: [packet.id] };
     });
@@ -170,7 +172,7 @@ export function createPacketService({ store, clock, newId, limits, onCreated }: 
       const parents = items.flatMap((item) =>
         'request' in item && item.request.parent_packet_id !== undefined ? [item.request.parent_packet_id.toLowerCase()] : [],
       );
-      return createUnder(caller, options, parents, (transaction, take, now) => {
+      return createUnder(caller, options, parents, items.length, (transaction, take, now) => {
         const at = { now, keyId: caller.key_id };
         const created: Packet[] = [];
         const errors: ItemFault[] = [];

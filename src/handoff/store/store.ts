@@ -3,7 +3,9 @@ import type { NewId } from '../../kit/id.ts';
 import { isShared, openDatabase } from '../../kit/sql/database.ts';
 import { migrate } from '../../kit/sql/migrate.ts';
 import { startThread } from '../../kit/thread.ts';
+import type { DeliveryStatus } from '../model/webhook.ts';
 import { createAccessStore } from './access.ts';
+import { createDeliveryStore, type RetryFilter } from './deliveries.ts';
 import { createEventReads } from './events.ts';
 import { createIndexing } from './indexing.ts';
 import { migrations } from './migrations/index.ts';
@@ -15,6 +17,7 @@ import type { SearchTasks } from './search-thread.ts';
 import type { Tables } from './tables.ts';
 import type { Unit } from './units/transaction.ts';
 import { createUnits } from './units.ts';
+import { createWebhookReads } from './webhooks.ts';
 
 interface StoreParts {
   databaseUrl: string;
@@ -47,6 +50,8 @@ export async function openStore({ databaseUrl, clock, newId }: StoreParts) {
   const packets = createPacketReads(database);
   const pages = createPageReads(database);
   const events = createEventReads(database);
+  const webhooks = createWebhookReads(database);
+  const { ofWebhook, deadLetters, failed, ...deliveries } = createDeliveryStore(database);
   const queue = createQueueReads(database);
   const searcher = reader === undefined ? createSearcher(database) : { search: (search: Search) => reader.call('search', search) };
   const units = createUnits(database, newId);
@@ -71,6 +76,16 @@ export async function openStore({ databaseUrl, clock, newId }: StoreParts) {
         bounds: () => events.bounds(tenant),
         audit: (filter: Parameters<typeof events.audit>[1], page: { limit: number; offset: number }) => events.audit(tenant, filter, page),
       },
+      webhooks: {
+        list: () => webhooks.list(tenant),
+        number: (id: string) => webhooks.number(tenant, id),
+      },
+      deliveries: {
+        ofWebhook: (webhook: number, status: DeliveryStatus | undefined, page: { limit: number; offset: number }) =>
+          ofWebhook(tenant, webhook, status, page),
+        deadLetters: (webhook: number | undefined, page: { limit: number; offset: number }) => deadLetters(tenant, webhook, page),
+        failed: (filter: RetryFilter, limit: number) => failed(tenant, filter, limit),
+      },
       /** How many packets were created on the day. */
       async usedOn(day: string): Promise<number> {
         const row = await database.reads
@@ -85,6 +100,8 @@ export async function openStore({ databaseUrl, clock, newId }: StoreParts) {
       commit: <T>(unit: Unit<T>): Promise<T> => units.commit(tenant, unit),
     }),
     access: createAccessStore(database),
+    /** What waits to be sent to webhooks, of all tenants. */
+    deliveries: { ...deliveries, onWaiting: units.onDeliveries },
     /** The last positions of tenants, by their numbers. */
     positions: events.positions,
     /** Has the listener told of what every commit of this program appends to trails, once for each group. */

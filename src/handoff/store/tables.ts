@@ -1,6 +1,7 @@
 import type { Generated } from 'kysely';
 
 import type { Tier } from '../model/common.ts';
+import type { DeliveryError, DeliveryStatus, DisabledReason } from '../model/webhook.ts';
 
 /**
  * Times are ISO 8601 UTC with milliseconds, as text; ids are UUIDs version 7, so that text order is time order.
@@ -18,6 +19,10 @@ export interface Tables {
   contents: { packet: number; content: string };
   packet_tags: { tenant: number; tag: string; packet_id: string };
   events: EventTable;
+  webhooks: WebhookTable;
+  /** The bodies of deliveries, by their events. */
+  messages: { event_id: string; body: string };
+  deliveries: DeliveryTable;
   counters: { tenant: number; name: string; value: number };
   idempotency: {
     tenant: number;
@@ -99,4 +104,43 @@ interface EventTable {
   claimant: string | null;
   /** The stream event's text; null once it is too old to be told again. */
   payload: string | null;
+}
+
+interface WebhookTable {
+  seq: Generated<number>;
+  id: string;
+  tenant: number;
+  url: string;
+  /** A JSON array of the event types it is told of. */
+  events: string;
+  secret: string;
+  old_secret: string | null;
+  old_secret_until: string | null;
+  active: number;
+  disabled_reason: DisabledReason | null;
+  failing_since: string | null;
+  created_at: string;
+  updated_at: string;
+  removed_at: string | null;
+}
+
+interface DeliveryTable {
+  seq: Generated<number>;
+  id: string;
+  tenant: number;
+  /** The number of its webhook. */
+  webhook: number;
+  packet_id: string | null;
+  event_id: string;
+  event_type: string;
+  status: DeliveryStatus;
+  attempts: number;
+  last_error: DeliveryError | null;
+  last_status_code: number | null;
+  next_retry_at: string | null;
+  delivered_at: string | null;
+  created_at: string;
+  updated_at: string;
+  /** From when it may be taken for an attempt, or until when it is in hand; null: never. */
+  due_at: string | null;
 }

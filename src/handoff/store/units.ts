@@ -6,15 +6,17 @@ import type { Tables } from './tables.ts';
 import { access } from './units/access.ts';
 import { answers } from './units/answers.ts';
 import { counters } from './units/counters.ts';
+import { deliveries } from './units/deliveries.ts';
 import { type CommittedEvents, committedEvents, events } from './units/events.ts';
 import { packets, removedPackets } from './units/packets.ts';
 import { Group, type Kind, type TenantUnit, type Unit } from './units/transaction.ts';
+import { webhooks } from './units/webhooks.ts';
 
 /**
  * Everything that units of work read and write, in the order in which rows are locked. Events come last: a tenant's
  * positions stay locked from there to the commit.
  */
-const kinds: readonly Kind[] = [access, packets, answers, counters, events];
+const kinds: readonly Kind[] = [access, webhooks, packets, deliveries, answers, counters, events];
 
 /** Told, after the commit of a group, what it appended to the trails of tenants. It must neither fail nor wait. */
 export type CommitListener = (committed: readonly CommittedEvents[]) => void;
@@ -22,10 +24,12 @@ export type CommitListener = (committed: readonly CommittedEvents[]) => void;
 /** Carries out units of work in groups. */
 export function createUnits(database: Database<Tables>, newId: NewId) {
   const listeners: CommitListener[] = [];
+  const wakes: (() => void)[] = [];
 
   async function carryOut(session: Session, units: readonly TenantUnit[]): Promise<CarriedOut> {
     const group = new Group(units, newId);
-    for (const kind of kinds) await kind.find?.(session, group);
+    // Together: what each asks first travels in their order, in one round trip.
+    await Promise.all(kinds.map((kind) => kind.find?.(session, group)));
     const outcomes = await carryOutEach(group);
     const removed = removedPackets(group);
     if (removed.length > 0) for (const kind of kinds) await kind.erase?.(session, group, removed);
@@ -34,6 +38,7 @@ export function createUnits(database: Database<Tables>, newId: NewId) {
   }
 
   async function tell(group: Group): Promise<void> {
+    if (isDue(group)) for (const wake of wakes) wake();
     if (listeners.length === 0) return;
     const committed = await committedEvents(group);
     for (const listener of listeners) listener(committed);
@@ -46,8 +51,18 @@ export function createUnits(database: Database<Tables>, newId: NewId) {
     },
     /** Has the listener told of every commit from now on. */
     onCommit: (listener: CommitListener) => void listeners.push(listener),
+    /** Has it called after every commit that leaves deliveries to be sent. */
+    onDeliveries: (wake: () => void) => void wakes.push(wake),
     waiting: groups.waiting,
   };
+}
+
+/** Whether the group leaves deliveries that can be sent, or webhooks whose deliveries can be sent or cancelled now. */
+function isDue(group: Group): boolean {
+  const found = group.each(({ deliveries: { fresh, changed }, webhooks: own }) => [
+    fresh.length > 0 || own.changed.size > 0 || [...changed.values()].some(({ status }) => status === 'pending'),
+  ]);
+  return found.includes(true);
 }
 
 /** How many characters are read and written before others get their turn. */

@@ -357,14 +357,21 @@ interface Shape {
   properties?: Record<string, TSchema>;
   additionalProperties?: unknown;
   items?: TSchema;
+  anyOf?: TSchema[];
 }
 
+/** The value with those fields alone that the schema names. An object whose schema allows others, by saying so, keeps all. */
 function pick(schema: TSchema, value: unknown): unknown {
-  const { properties, additionalProperties, items } = schema as Shape;
+  const { properties, additionalProperties, items, anyOf } = schema as Shape;
+  if (typeof value !== 'object' || value === null) return value;
   if (Array.isArray(value)) return items === undefined ? value : value.map((item) => pick(items, item));
-  if (properties === undefined || typeof value !== 'object' || value === null) return value;
+  if (anyOf !== undefined) {
+    // Mostly an object or null. Where there are several objects it can't be told which is meant.
+    const objects = anyOf.filter((one) => (one as Shape).properties !== undefined);
+    return objects.length === 1 ? pick(objects[0]!, value) : value;
+  }
+  if (properties === undefined || (additionalProperties !== undefined && additionalProperties !== false)) return value;
   const source = value as Record<string, unknown>;
-  if (additionalProperties !== false) return value;
   return Object.fromEntries(
     Object.entries(properties)
       .filter(([name]) => source[name] !== undefined)

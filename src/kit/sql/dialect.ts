@@ -18,6 +18,17 @@ export interface Numbering {
   readonly name: string;
 }
 
+/** Which rows are claimed. Moments are ISO 8601 texts. */
+export interface Claim {
+  /** The column that says whose a row is. */
+  readonly owner: string;
+  /** The column with the moment from which the row is due; null: not at all. */
+  readonly due: string;
+  readonly now: string;
+  readonly until: string;
+  readonly takes: readonly { readonly owner: number; readonly quota: number }[];
+}
+
 /**
  * One open write transaction, as whole rows of whole tables: what a group of units of work writes goes through these
  * calls, each of them one round trip on PostgreSQL and a loop over one prepared statement on SQLite.
@@ -36,6 +47,12 @@ export interface Session {
   /** So many numbers that no row of the table ever had in its generated column, in rising order. */
   reserve(table: string, column: string, count: number): Awaitable<number[]>;
   insert(table: string, rows: readonly Row[]): Awaitable<void>;
+  /**
+   * Takes rows that are due, of each owner the earliest, at most as many as its quota, and makes them due again at `until`:
+   * until then they are the taker's. Rows that another transaction has locked are passed over, never waited for. The table
+   * has its row's number in `seq`.
+   */
+  claim(table: string, columns: readonly string[], claim: Claim): Awaitable<Values[]>;
   /**
    * Inserts rows numbered on from the last number of their owner, in their order, and raises that number in the same
    * statement. It stays locked until the transaction ends, so the order of numbers is the order of commits for each owner.

@@ -216,6 +216,16 @@ function postgresSession(client: pg.Client, names: Map<string, string>): Session
     insert(table, rows) {
       if (rows.length > 0) send(insertInto(table, Object.keys(rows[0]!)), rows);
     },
+    async claim(table, columns, { owner, due, now, until, takes }) {
+      if (takes.length === 0) return [];
+      const text = `with picked as materialized (
+          select due_rows.seq from json_to_recordset($1::json) as take (owner bigint, quota integer)
+          cross join lateral (select seq from ${table} where ${owner} = take.owner and ${due} is not null and ${due} <= $2
+            order by ${due} limit take.quota for update skip locked) due_rows)
+        update ${table} set ${due} = $3 from picked where ${table}.seq = picked.seq returning ${namesIn(table, columns)}`;
+      const values = [JSON.stringify(takes), now, until];
+      return (await client.query<Values>({ name: nameOf(names, text), text, values, rowMode: 'array' })).rows;
+    },
     insertNumbered(table, rows, { column, owner, counters, name }) {
       if (rows.length === 0) return new Map();
       const columns = Object.keys(rows[0]!).filter((each) => each !== column);

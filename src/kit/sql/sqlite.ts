@@ -382,6 +382,14 @@ function sqliteSession(connection: SqliteConnection): Session {
       const columns = Object.keys(rows[0]!);
       return each(insertInto(table, columns), rows, columns);
     },
+    claim(table, columns, { owner, due, now, until, takes }) {
+      const found = connection.valuesStatement(
+        `select seq, ${columns.join(', ')} from ${table} where ${owner} = ? and ${due} is not null and ${due} <= ? order by ${due} limit ?`,
+      );
+      const rows = takes.flatMap((take) => found.all(take.owner, now, take.quota) as unknown as Values[]);
+      for (const [seq] of rows) connection.run(`update ${table} set ${due} = ? where seq = ?`, [until, seq]);
+      return rows.map(([, ...values]) => values);
+    },
     insertNumbered(table, rows, { column, owner, counters, name }) {
       const last = new Map<number, number>();
       if (rows.length === 0) return last;

@@ -111,12 +111,12 @@ export const access: Kind = {
     const tenantIds = [...new Set(needs.flatMap(({ tenantId }) => tenantId ?? []))];
     const keyIds = [...new Set(needs.flatMap(({ keyId }) => keyId ?? []))];
     const count = needs.filter(({ newTenant }) => newTenant).length;
-    const tenants = await session.find(
-      'tenants',
-      ['number', ...tenantColumns],
-      tenantIds.map((id) => ({ id })),
-    );
-    const [named, theirs, numbers] = await Promise.all([
+    const [tenants, named, theirs, numbers] = await Promise.all([
+      session.find(
+        'tenants',
+        ['number', ...tenantColumns],
+        tenantIds.map((id) => ({ id })),
+      ),
       session.find(
         'api_keys',
         [...keyColumns, 'revoked_at'],

@@ -3,6 +3,7 @@ import type { Row } from '../../../kit/sql/dialect.ts';
 import type { AnyPacket, PacketEvent } from '../../rules/packet.ts';
 import { column } from './column.ts';
 import type { CounterTransaction } from './counters.ts';
+import type { DeliveryTransaction } from './deliveries.ts';
 import type { Journal } from './journal.ts';
 import type { PacketTransaction } from './packets.ts';
 import type { Group, Kind } from './transaction.ts';
@@ -59,6 +60,14 @@ export const positionCounter = 'position';
 /** The counter that holds the highest position whose stream event was too old and is removed. */
 export const removedCounter = 'removed';
 
+interface EventParts {
+  readonly journal: Journal;
+  readonly newId: NewId;
+  readonly packets: PacketTransaction;
+  readonly counters: CounterTransaction;
+  readonly deliveries: DeliveryTransaction;
+}
+
 /** A tenant's trail, as units append to it. */
 export class EventTransaction {
   readonly tenant: number;
@@ -67,13 +76,15 @@ export class EventTransaction {
   readonly #newId: NewId;
   readonly #packets: PacketTransaction;
   readonly #counters: CounterTransaction;
+  readonly #deliveries: DeliveryTransaction;
 
-  constructor(tenant: number, journal: Journal, newId: NewId, packets: PacketTransaction, counters: CounterTransaction) {
+  constructor(tenant: number, { journal, newId, packets, counters, deliveries }: EventParts) {
     this.tenant = tenant;
     this.#journal = journal;
     this.#newId = newId;
     this.#packets = packets;
     this.#counters = counters;
+    this.#deliveries = deliveries;
   }
 
   /** Appends what happened to a packet, which is saved, inserted or removed already. */
@@ -81,12 +92,19 @@ export class EventTransaction {
     for (const { event_type, type, actor, details } of events) {
       const entry = this.#entry({ event_type, resource: 'packet', actor, details }, at);
       this.#push({ ...entry, packet_id: packet.id, ...this.#told(packet, type, entry.timestamp) });
+      if (type !== null && type !== 'packet.deleted') this.#announce(packet.id, type, entry);
     }
   }
 
   /** Appends what happened to something else. */
   note(note: AuditNote, at: Circumstances): void {
     this.#push({ ...this.#entry(note, at), packet_id: null, ...untold });
+  }
+
+  /** Has webhooks told, of the whole packet. */
+  #announce(packet_id: string, type: string, { id, timestamp }: { id: string; timestamp: string }): void {
+    const body = () => envelope(type, packet_id, this.#packets.text(packet_id), timestamp);
+    this.#deliveries.announce({ id, type, packet_id, timestamp, body });
   }
 
   #push(draft: Draft): void {
@@ -119,9 +137,14 @@ export class EventTransaction {
       source_agent: column(metadata.source_agent.id),
       target_agent: column(metadata.target_agent.id),
       claimant: claimed_by === null ? null : column(claimed_by.agent_id),
-      payload: `{"type":"${type}","packet_id":"${id}","data":${data},"timestamp":"${timestamp}"}`,
+      payload: envelope(type, id, data, timestamp),
     };
   }
+}
+
+/** An event as it is told, with its data as JSON text. */
+function envelope(type: string, packetId: string, data: string, timestamp: string): string {
+  return `{"type":"${type}","packet_id":"${packetId}","data":${data},"timestamp":"${timestamp}"}`;
 }
 
 /** What stands in the columns of an event that no stream tells. */

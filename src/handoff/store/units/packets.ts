@@ -119,12 +119,14 @@ function requireNumbered(stored: StoredPacket): StoredPacket {
 export const packets: Kind = {
   async find(session, group) {
     const keys = group.wanted((unit) => unit.packets).map(([tenant, id]) => ({ tenant, id }));
-    if (keys.length === 0) return;
+    const creates = group.units.reduce((sum, { unit }) => sum + (unit.creates ?? 0), 0);
     // Sent together: the contents are read once the packets are locked.
-    const [rows, contents] = await Promise.all([
+    const [numbers, rows, contents] = await Promise.all([
+      session.reserve('packets', 'seq', creates),
       session.find('packets', ['tenant', 'id', 'seq', 'state', 'digest'], keys),
       session.belonging('contents', ['packet', 'content'], 'packet', 'packets', keys),
     ]);
+    group.packetNumbers = numbers;
     const contentOf = new Map(contents as [number, string][]);
     for (const row of rows) group.of(row[0] as number).packets.found.set(row[1] as string, storedOf(row, contentOf));
   },
@@ -155,7 +157,8 @@ export const packets: Kind = {
 
   async flush(session, group) {
     const fresh = group.each(({ tenant, packets: { inserted } }) => [...inserted.values()].map((stored) => ({ tenant, stored })));
-    const numbers = await session.reserve('packets', 'seq', fresh.length);
+    const missing = Math.max(0, fresh.length - group.packetNumbers.length);
+    const numbers = missing === 0 ? group.packetNumbers : [...group.packetNumbers, ...(await session.reserve('packets', 'seq', missing))];
     const inserted = fresh.map(({ tenant, stored }, index) => ({ tenant, after: { ...stored, seq: numbers[index]! } }));
     const changed = group.each(({ tenant, packets: own }) => [...own.changed.values()].map((change) => ({ tenant, ...change })));
     await flushRows(session, inserted, changed);

@@ -4,17 +4,21 @@ import type { Session } from '../../../kit/sql/dialect.ts';
 import { type AccessNeeds, AccessTransaction } from './access.ts';
 import { AnswerTransaction } from './answers.ts';
 import { CounterTransaction } from './counters.ts';
+import { DeliveryTransaction } from './deliveries.ts';
 import { EventTransaction } from './events.ts';
 import { Journal } from './journal.ts';
 import { PacketTransaction, type StoredPacket } from './packets.ts';
+import { WebhookTransaction } from './webhooks.ts';
 
 /**
  * A unit of work: what it must find locked, and what it does with that. Units that wait together share a database
  * transaction; `work` is synchronous, touches nothing but the transaction it is given, and may be run again.
  */
 export interface Unit<T> {
-  /** Packets to lock. */
+  /** Packets to lock. A unit that creates some names none, and is told of webhooks all the same. */
   readonly packets?: readonly string[];
+  /** About how many packets it creates, where it does. */
+  readonly creates?: number;
   /** Whether the packets are wanted with their content, which is then parsed. */
   readonly whole?: boolean;
   /** About how many characters it brings, where they may be many. */
@@ -22,6 +26,13 @@ export interface Unit<T> {
   /** Counters whose value it needs, and so locks. */
   readonly counters?: readonly string[];
   readonly idempotencyKey?: string | undefined;
+  /** Webhooks to lock. */
+  readonly webhooks?: readonly string[];
+  /** Whether it needs the tenant's webhooks, all of them; a unit on packets always does. */
+  readonly allWebhooks?: boolean;
+  /** Deliveries to lock, by their numbers or by their ids. */
+  readonly deliveries?: readonly number[];
+  readonly deliveryIds?: readonly string[];
   /** Tenants and keys to lock. */
   readonly access?: AccessNeeds;
   work(transaction: Transaction): T;
@@ -38,6 +49,8 @@ export class Transaction {
   readonly tenant: number;
   readonly access: AccessTransaction;
   readonly packets: PacketTransaction;
+  readonly webhooks: WebhookTransaction;
+  readonly deliveries: DeliveryTransaction;
   readonly answers: AnswerTransaction;
   readonly counters: CounterTransaction;
   readonly events: EventTransaction;
@@ -49,7 +62,15 @@ export class Transaction {
     this.counters = new CounterTransaction(tenant, journal);
     this.packets = new PacketTransaction(tenant, journal, this.counters);
     this.answers = new AnswerTransaction(tenant, journal);
-    this.events = new EventTransaction(tenant, journal, newId, this.packets, this.counters);
+    this.webhooks = new WebhookTransaction(tenant, journal);
+    this.deliveries = new DeliveryTransaction(tenant, journal, newId, this.webhooks);
+    this.events = new EventTransaction(tenant, {
+      journal,
+      newId,
+      packets: this.packets,
+      counters: this.counters,
+      deliveries: this.deliveries,
+    });
   }
 }
 
@@ -58,6 +79,8 @@ export class Group {
   readonly units: readonly TenantUnit[];
   readonly journal = new Journal();
   readonly access: AccessTransaction;
+  /** Numbers for new packets, fetched with what is found. */
+  packetNumbers: number[] = [];
   /** The last position of each tenant whose trail the group appended to: known once it is committed. */
   lastPositions: Awaitable<ReadonlyMap<number, number>> = new Map();
   readonly #tenants = new Map<number, Transaction>();

@@ -1,0 +1,44 @@
+import { answer, type Mount } from '../../kit/http/mount.ts';
+import { routes } from '../model/api.ts';
+import type { HandoffRoute } from '../model/route.ts';
+import type { Delivery } from '../model/webhook.ts';
+import type { Caller } from '../service/access.ts';
+import type { WebhookService } from '../service/webhooks.ts';
+import { idempotencyOf } from './packets.ts';
+import { momentOf } from './query.ts';
+
+/** Webhooks and their deliveries over HTTP. */
+export function mountWebhooks(mount: Mount<Caller, HandoffRoute>, webhooks: WebhookService): void {
+  mount(routes.createWebhook, async ({ body }, { caller, headers, rawBody }) => {
+    const { webhook, replayed } = await webhooks.create(caller, body, idempotencyOf(headers, 'POST /hooks', rawBody));
+    return answer({ body: webhook, ...(replayed ? { headers: { 'idempotency-replayed': 'true' } } : {}) });
+  });
+  mount(routes.listWebhooks, (_, { caller }) => webhooks.list(caller));
+  mount(routes.patchWebhook, ({ params, body }, { caller }) => webhooks.change(caller, params.id, body));
+  mount(routes.deleteWebhook, async ({ params }, { caller }) => {
+    await webhooks.remove(caller, params.id);
+    return answer({});
+  });
+  mount(routes.pingWebhook, ({ params }, { caller }) => webhooks.ping(caller, params.id));
+
+  mount(routes.listDeliveries, async ({ params, query: { status, limit, offset } }, { caller }) =>
+    counted(await webhooks.deliveries(caller, params.id, status, { limit, offset })),
+  );
+  mount(routes.listDeadLetters, async ({ query: { webhook_id, limit, offset } }, { caller }) =>
+    counted(await webhooks.deadLetters(caller, webhook_id, { limit, offset })),
+  );
+  mount(routes.replayDeadLetter, async ({ params }, { caller }) => {
+    const delivery = await webhooks.replay(caller, params.delivery_id);
+    return { ...delivery, delivery_id: delivery.id, replayed: true };
+  });
+  mount(routes.retryAll, ({ body = {} }, { caller }) => {
+    const { since, until, ...rest } = body;
+    const [first, last] = [since, until].map((moment) => (moment === undefined ? undefined : momentOf(moment)));
+    return webhooks.retryAll(caller, { ...rest, since: first, until: last });
+  });
+}
+
+/** A page as an array, with the length of the whole list in a header. */
+function counted({ deliveries, total }: { deliveries: Delivery[]; total: number }) {
+  return answer({ body: deliveries, headers: { 'x-total-count': String(total) } });
+}

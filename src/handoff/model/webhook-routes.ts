@@ -1,0 +1,181 @@
+import Type from 'typebox';
+
+import { IdParams } from '../../kit/schemas.ts';
+import { failing, IdempotencyKey, Replayed as ReplayedHeader } from './common.ts';
+import { defineRoute } from './route.ts';
+import {
+  DeadLetterQuery,
+  Delivery,
+  DeliveryQuery,
+  Replayed,
+  Retried,
+  RetryRequest,
+  Webhook,
+  WebhookPatch,
+  WebhookRequest,
+} from './webhook.ts';
+
+const tag = 'webhooks';
+const id = '0197b5a6-8c3e-7f01-9a2b-3c4d5e6f7a8b';
+const at = '2026-03-01T09:30:00.000Z';
+const webhookExample = {
+  id,
+  url: 'https://example.com/hooks/handoff',
+  events: ['packet.created', 'packet.completed'],
+  active: true,
+  disabled_reason: null,
+  created_at: at,
+};
+const deliveryExample = {
+  id: '0197b5a6-8c3e-7f01-9a2b-3c4d5e6f7a8d',
+  webhook_id: id,
+  packet_id: '0197b5a6-8c3e-7f01-9a2b-3c4d5e6f7a8c',
+  event_type: 'packet.created',
+  status: 'failed',
+  attempts: 1,
+  last_error: 'http_status',
+  last_status_code: 503,
+  next_retry_at: '2026-03-01T09:30:01.040Z',
+  delivered_at: null,
+  created_at: at,
+  updated_at: at,
+};
+const deadExample = { ...deliveryExample, status: 'dead_letter', attempts: 6, next_retry_at: '2026-03-01T16:35:36.000Z' };
+const total = { 'X-Total-Count': 'How many there are in all.' };
+const webhook = (description: string) => ({ schema: Webhook, description, example: webhookExample });
+
+export const createWebhook = defineRoute({
+  id: 'createWebhook',
+  method: 'POST',
+  path: '/hooks',
+  tag,
+  access: 'key',
+  summary: 'Register a webhook',
+  description:
+    'Events are sent to the URL as they happen, each as `{type, packet_id, data, timestamp}` with the whole packet in `data`, signed over the raw bytes: `X-SERVICE-Signature: sha256=<hex HMAC-SHA256>`, and the headers of Standard Webhooks.',
+  body: WebhookRequest,
+  bodyExample: { url: webhookExample.url, events: webhookExample.events, secret: 'a-secret-of-16-or-more' },
+  nullIsAbsent: true,
+  headers: IdempotencyKey,
+  responses: { 201: { ...webhook('The webhook.'), headers: ReplayedHeader }, ...failing(401, 409, 413, 415, 429) },
+});
+export const listWebhooks = defineRoute({
+  id: 'listWebhooks',
+  method: 'GET',
+  path: '/hooks',
+  tag,
+  access: 'key',
+  summary: 'List webhooks',
+  description: 'Those that are not removed; one that the service switched off says why.',
+  responses: {
+    200: { schema: Type.Array(Webhook), description: 'The webhooks, oldest first.', example: [webhookExample] },
+    ...failing(401, 429),
+  },
+});
+export const patchWebhook = defineRoute({
+  id: 'patchWebhook',
+  method: 'PATCH',
+  path: '/hooks/{id}',
+  tag,
+  access: 'key',
+  summary: 'Change a webhook',
+  description: 'Changes what is named. An old secret signs beside a new one for a while, so that a receiver can change over.',
+  params: IdParams,
+  body: WebhookPatch,
+  bodyExample: { active: true },
+  responses: { 200: webhook('The webhook as it is now.'), ...failing(401, 404, 413, 415, 429) },
+});
+export const deleteWebhook = defineRoute({
+  id: 'deleteWebhook',
+  method: 'DELETE',
+  path: '/hooks/{id}',
+  tag,
+  access: 'key',
+  summary: 'Remove a webhook',
+  description: 'It is hidden and sent nothing more; what waits for it is cancelled.',
+  params: IdParams,
+  responses: { 204: { description: 'Done.' }, ...failing(401, 404, 429) },
+});
+export const pingWebhook = defineRoute({
+  id: 'pingWebhook',
+  method: 'POST',
+  path: '/hooks/{id}/ping',
+  tag,
+  access: 'key',
+  summary: 'Send a test delivery',
+  description: 'An event of type `ping` with `data: {webhook_id}`: recorded, signed and retried like any other.',
+  params: IdParams,
+  responses: {
+    202: {
+      schema: Delivery,
+      description: 'The delivery.',
+      example: { ...deliveryExample, packet_id: null, event_type: 'ping', status: 'pending', attempts: 0, last_error: null },
+    },
+    ...failing(401, 404, 409, 429),
+  },
+});
+export const listDeliveries = defineRoute({
+  id: 'listDeliveries',
+  method: 'GET',
+  path: '/hooks/{id}/deliveries',
+  tag,
+  access: 'key',
+  summary: "List a webhook's deliveries",
+  description: 'Newest first. Those of a removed webhook can still be read.',
+  params: IdParams,
+  query: DeliveryQuery,
+  responses: {
+    200: { schema: Type.Array(Delivery), description: 'The deliveries, newest first.', example: [deliveryExample], headers: total },
+    ...failing(401, 404, 429),
+  },
+});
+export const listDeadLetters = defineRoute({
+  id: 'listDeadLetters',
+  method: 'GET',
+  path: '/hooks/dlq',
+  tag,
+  access: 'key',
+  summary: 'List dead letters',
+  description: 'Deliveries that have failed for good, of all webhooks of the tenant.',
+  query: DeadLetterQuery,
+  responses: {
+    200: { schema: Type.Array(Delivery), description: 'The dead letters, newest first.', example: [deadExample], headers: total },
+    ...failing(401, 429),
+  },
+});
+export const replayDeadLetter = defineRoute({
+  id: 'replayDeadLetter',
+  method: 'POST',
+  path: '/hooks/dlq/{delivery_id}/replay',
+  tag,
+  access: 'key',
+  summary: 'Replay a dead letter',
+  description: 'Sends it again at once, the same bytes under the same delivery id, with all its attempts before it.',
+  params: Type.Object({ delivery_id: Type.String({ description: 'The id of the delivery.', example: deadExample.id }) }),
+  responses: {
+    200: {
+      schema: Replayed,
+      description: 'The delivery, waiting again.',
+      example: { ...deadExample, status: 'pending', attempts: 0, delivery_id: deadExample.id, replayed: true },
+    },
+    ...failing(401, 404, 409, 429),
+  },
+});
+export const retryAll = defineRoute({
+  id: 'retryAll',
+  method: 'POST',
+  path: '/hooks/dlq/retry-all',
+  tag,
+  access: 'key',
+  summary: 'Retry failed deliveries',
+  description:
+    'Failed ones and dead letters whose `next_retry_at` is due, oldest first, at most 1,000 a call; each restarts as a replay does.',
+  body: RetryRequest,
+  bodyOptional: true,
+  bodyExample: { since: at },
+  nullIsAbsent: true,
+  responses: {
+    200: { schema: Retried, description: 'What was done.', example: { retried: 12, skipped: 0, remaining: 0 } },
+    ...failing(401, 404, 413, 415, 429),
+  },
+});

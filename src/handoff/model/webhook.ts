@@ -1,0 +1,143 @@
+import Type, { type Static } from 'typebox';
+
+import { choice, givenTimestamp, Id, maxOffset, orNull, timestamp } from '../../kit/schemas.ts';
+
+/** What a webhook can be told of. */
+export const webhookEvents = [
+  'packet.created',
+  'packet.claimed',
+  'packet.in_progress',
+  'packet.awaiting_human',
+  'packet.completed',
+  'packet.failed',
+  'packet.expired',
+  'hitl.response_ready',
+] as const;
+export type WebhookEvent = (typeof webhookEvents)[number];
+
+/** Where a delivery stands. Work in hand is a lease, and shows as what it was before. */
+export const deliveryStatuses = ['pending', 'failed', 'delivered', 'dead_letter', 'cancelled'] as const;
+export type DeliveryStatus = (typeof deliveryStatuses)[number];
+
+/** Why the last attempt failed, in a word that does not change; never the receiver's own. */
+export const deliveryErrors = [
+  'timeout',
+  'dns_error',
+  'connection_refused',
+  'connection_reset',
+  'tls_error',
+  'redirect_refused',
+  'address_refused',
+  'http_status',
+] as const;
+export type DeliveryError = (typeof deliveryErrors)[number];
+
+/** Why a webhook was switched off by the service: its receiver answered 410, or has failed for too long. */
+export const disabledReasons = ['gone', 'failing'] as const;
+export type DisabledReason = (typeof disabledReasons)[number];
+
+const closed = { additionalProperties: false };
+
+/** A webhook as it is shown: never its secret. */
+export const Webhook = Type.Object(
+  {
+    id: Id,
+    url: Type.String({ description: 'Where deliveries go.', example: 'https://example.com/hooks/handoff' }),
+    events: Type.Array(choice(webhookEvents), { description: 'What it is told of.' }),
+    active: Type.Boolean({ description: 'Whether it is sent anything.' }),
+    disabled_reason: orNull(choice(disabledReasons), 'Why the service switched it off; null when it did not.'),
+    created_at: timestamp('When it was registered.'),
+  },
+  closed,
+);
+
+const url = Type.String({
+  maxLength: 2048,
+  description: 'An https URL with a public address, without credentials or a fragment.',
+});
+const events = Type.Array(choice(webhookEvents), {
+  minItems: 1,
+  maxItems: 100,
+  description: 'What to be told of.',
+});
+const secret = Type.String({
+  minLength: 16,
+  maxLength: 1024,
+  description: 'Signs every delivery: its UTF-8 bytes are the key. It is never shown.',
+});
+
+export const WebhookRequest = Type.Object(
+  { url, events: Type.Optional({ ...events, description: 'What to be told of; all eight types if left out.' }), secret },
+  closed,
+);
+export const WebhookPatch = Type.Object(
+  {
+    url: Type.Optional(url),
+    events: Type.Optional(events),
+    active: Type.Optional(Type.Boolean({ description: 'Switches it off, or on again.' })),
+    secret: Type.Optional({ ...secret, description: 'The new secret; the old one signs beside it for a day.' }),
+  },
+  closed,
+);
+
+/** What is, or was, to be sent to a webhook. */
+export const Delivery = Type.Object(
+  {
+    id: Id,
+    webhook_id: Id,
+    packet_id: orNull(Id, 'The packet it is about; null for a test delivery.'),
+    event_type: Type.String({ description: 'A webhook event type, or `ping`.', example: 'packet.created' }),
+    status: choice(deliveryStatuses, { description: 'Where it stands.' }),
+    attempts: Type.Integer({ description: 'How many attempts were made.' }),
+    last_error: orNull(choice(deliveryErrors), 'Why the last attempt failed.'),
+    last_status_code: orNull(Type.Integer(), "The receiver's last HTTP status; null when none came."),
+    next_retry_at: orNull(timestamp('When it is tried again; for a dead letter, when retry-all takes it.')),
+    delivered_at: orNull(timestamp('When the receiver took it.')),
+    created_at: timestamp('When the event happened.'),
+    updated_at: timestamp('When the delivery last changed.'),
+  },
+  closed,
+);
+
+export const Replayed = Type.Object(
+  { ...Delivery.properties, delivery_id: Id, replayed: Type.Boolean({ description: 'Always true.' }) },
+  closed,
+);
+
+export const RetryRequest = Type.Object(
+  {
+    webhook_id: Type.Optional(Type.String({ format: 'uuid', description: 'Only deliveries to this webhook.' })),
+    force: Type.Optional(Type.Boolean({ description: 'Those not yet due as well.', default: false })),
+    since: Type.Optional(givenTimestamp('Only events at or after this moment.')),
+    until: Type.Optional(givenTimestamp('Only events at or before this moment.')),
+  },
+  closed,
+);
+export const Retried = Type.Object(
+  {
+    retried: Type.Integer({ description: 'How many are tried again.' }),
+    skipped: Type.Integer({ description: 'How many were left alone since their webhook is inactive.' }),
+    remaining: Type.Integer({ description: 'How many are due beyond the 1,000 of one call.' }),
+  },
+  closed,
+);
+
+const page = {
+  limit: Type.Integer({ minimum: 1, maximum: 200, default: 50, description: 'The most items to return.' }),
+  offset: Type.Integer({ minimum: 0, maximum: maxOffset, default: 0, description: 'How many items to pass over.' }),
+};
+export const DeliveryQuery = Type.Object(
+  { status: Type.Optional(choice(deliveryStatuses, { description: 'Only deliveries of this status.' })), ...page },
+  closed,
+);
+export const DeadLetterQuery = Type.Object(
+  { webhook_id: Type.Optional(Type.String({ description: 'Only deliveries to this webhook.' })), ...page },
+  closed,
+);
+
+export type Webhook = Static<typeof Webhook>;
+export type WebhookRequest = Static<typeof WebhookRequest>;
+export type WebhookPatch = Static<typeof WebhookPatch>;
+export type Delivery = Static<typeof Delivery>;
+export type RetryRequest = Static<typeof RetryRequest>;
+export type Retried = Static<typeof Retried>;

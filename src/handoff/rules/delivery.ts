@@ -1,0 +1,99 @@
+import type { DeliveryError, DeliveryStatus } from '../model/webhook.ts';
+
+/** How a delivery stands, as far as an attempt changes it. Moments are ISO 8601 texts. */
+export interface DeliveryState {
+  readonly status: DeliveryStatus;
+  readonly attempts: number;
+  readonly last_error: DeliveryError | null;
+  readonly last_status_code: number | null;
+  readonly next_retry_at: string | null;
+  readonly delivered_at: string | null;
+  /** From when it may be taken for an attempt, or until when it is in hand; null: never. */
+  readonly due_at: string | null;
+}
+
+/** How an attempt ended. */
+export interface AttemptOutcome {
+  /** Why it failed; undefined when the receiver answered 2xx. */
+  readonly error: DeliveryError | undefined;
+  /** The receiver's status, where one came. */
+  readonly statusCode: number | undefined;
+  /** The answer's `Retry-After`. */
+  readonly retryAfter?: string | undefined;
+}
+
+interface Circumstances {
+  readonly now: Date;
+  /** The delay after each failure, in seconds; there are as many attempts as delays. */
+  readonly retrySeconds: readonly number[];
+  /** From 0 to 1: how much of the jitter is taken. */
+  readonly random: number;
+}
+
+/** Jitter makes a delay longer by at most this part of it. */
+const maxJitter = 0.1;
+
+/** The longest `Retry-After` that is heeded, in seconds. */
+const maxRetryAfter = 3600;
+
+/** A receiver that answers so is gone for good. */
+const gone = 410;
+
+const after = (now: Date, seconds: number) => new Date(now.getTime() + Math.ceil(seconds * 1000)).toISOString();
+
+/** A delivery as an attempt leaves it: delivered, to be tried again, or a dead letter. */
+export function afterAttempt(
+  { attempts: before, status }: Pick<DeliveryState, 'attempts' | 'status'>,
+  { error, statusCode, retryAfter }: AttemptOutcome,
+  { now, retrySeconds, random }: Circumstances,
+): DeliveryState {
+  const attempts = before + 1;
+  const last_status_code = statusCode ?? null;
+  if (error === undefined) {
+    const ended = { next_retry_at: null, delivered_at: now.toISOString(), due_at: null };
+    return { status: 'delivered', attempts, last_error: null, last_status_code, ...ended };
+  }
+  const failed = { attempts, last_error: error, last_status_code, delivered_at: null };
+  // Its webhook was removed while it was in hand: what became of the attempt is recorded, and that is all.
+  if (status === 'cancelled') return { ...failed, status, next_retry_at: null, due_at: null };
+  const delay = retrySeconds[attempts - 1] ?? retrySeconds.at(-1)!;
+  if (isGone({ statusCode }) || attempts >= retrySeconds.length) {
+    return { ...failed, status: 'dead_letter', next_retry_at: after(now, retrySeconds.at(-1)!), due_at: null };
+  }
+  const next = after(now, Math.max(delay * (1 + maxJitter * random), heeded(statusCode, retryAfter, now)));
+  return { ...failed, status: 'failed', next_retry_at: next, due_at: next };
+}
+
+/** A delivery that is sent anew, with all its attempts before it. */
+export function restarted(now: Date): DeliveryState {
+  const none = { last_error: null, last_status_code: null, next_retry_at: null, delivered_at: null };
+  return { status: 'pending', attempts: 0, ...none, due_at: now.toISOString() };
+}
+
+/** Whether the receiver says that it is gone for good. */
+export function isGone({ statusCode }: Pick<AttemptOutcome, 'statusCode'>): boolean {
+  return statusCode === gone;
+}
+
+/** How long the receiver asks to be left alone, in seconds; 0 where it does not, or says nothing that can be read. */
+function heeded(statusCode: number | undefined, retryAfter: string | undefined, now: Date): number {
+  if (retryAfter === undefined || (statusCode !== 429 && statusCode !== 503)) return 0;
+  const text = retryAfter.trim();
+  // Seconds, or a date (RFC 9110, 10.2.3).
+  const seconds = /^\d+$/.test(text) ? Number(text) : /^[A-Za-z]{3}, /.test(text) ? (Date.parse(text) - now.getTime()) / 1000 : Number.NaN;
+  return seconds > 0 ? Math.min(seconds, maxRetryAfter) : 0;
+}
+
+/** Whether a webhook whose deliveries have only failed since then is to be switched off. */
+export function hasFailedTooLong(failingSince: string, disableAfterSeconds: number, now: Date): boolean {
+  return disableAfterSeconds > 0 && now.getTime() - Date.parse(failingSince) >= disableAfterSeconds * 1000;
+}
+
+/** The secrets that sign now, the newest first. */
+export function secretsInForce(
+  { secret, old_secret, old_secret_until }: { secret: string; old_secret: string | null; old_secret_until: string | null },
+  now: Date,
+): string[] {
+  const overlaps = old_secret !== null && old_secret_until !== null && now.getTime() < Date.parse(old_secret_until);
+  return overlaps ? [secret, old_secret] : [secret];
+}

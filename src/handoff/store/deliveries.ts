@@ -1,0 +1,213 @@
+import { type ExpressionBuilder, type Kysely, sql } from 'kysely';
+
+import type { Database, Values } from '../../kit/sql/dialect.ts';
+import type { Delivery, DeliveryStatus } from '../model/webhook.ts';
+import type { Tables } from './tables.ts';
+
+/** What waits for one webhook, and what the deliverer must know of it. */
+export interface DeliveryQueue {
+  /** The webhook's number, its id, and its tenant's number. */
+  webhook: number;
+  webhook_id: string;
+  tenant: number;
+  url: string;
+  secret: string;
+  old_secret: string | null;
+  old_secret_until: string | null;
+  /** Whether deliveries may be sent: 0 or 1. */
+  active: number;
+  failing_since: string | null;
+  /** Whether the webhook or its tenant is gone, so that what waits is to be cancelled: 0 or 1. */
+  gone: number;
+  /** When the first of them is due. */
+  due_at: string;
+}
+
+/** A delivery in hand. */
+export interface ClaimedDelivery {
+  readonly seq: number;
+  readonly id: string;
+  readonly webhook: number;
+  readonly event_id: string;
+  readonly event_type: string;
+  readonly attempts: number;
+  readonly created_at: string;
+}
+
+/** Which failed deliveries are to be tried again. */
+export interface RetryFilter {
+  /** Those whose `next_retry_at` is not after this moment; undefined: all. */
+  readonly due: Date | undefined;
+  readonly webhook?: number | undefined;
+  readonly since?: Date | undefined;
+  readonly until?: Date | undefined;
+}
+
+interface Page {
+  readonly limit: number;
+  readonly offset: number;
+}
+
+const shown = [
+  'deliveries.id',
+  'webhooks.id as webhook_id',
+  'packet_id',
+  'event_type',
+  'status',
+  'attempts',
+  'last_error',
+  'last_status_code',
+  'next_retry_at',
+  'delivered_at',
+  'deliveries.created_at',
+  'deliveries.updated_at',
+] as const;
+
+/** How many deliveries of a webhook that is gone are cancelled at once. */
+const cancelSize = 1000;
+
+/** Deliveries: what waits, taking some in hand, and reading what became of them. */
+export function createDeliveryStore(database: Database<Tables>) {
+  const queues = database.query<Record<string, never>, DeliveryQueue>((db) => queuesOf(db));
+  const body = database.query<{ event_id: string }, { body: string }>((db, { event_id }) =>
+    db.selectFrom('messages').select('body').where('event_id', '=', event_id),
+  );
+
+  return {
+    /** Every webhook for which something waits, due or not. */
+    queues: () => queues.all({}),
+
+    /** Takes due deliveries in hand until the moment, of each webhook at most so many, the earliest first. */
+    async claim(takes: readonly { owner: number; quota: number }[], now: Date, until: Date): Promise<ClaimedDelivery[]> {
+      const columns = ['seq', 'id', 'webhook', 'event_id', 'event_type', 'attempts', 'created_at'] as const;
+      const claim = { owner: 'webhook', due: 'due_at', now: now.toISOString(), until: until.toISOString(), takes };
+      // A claim that a power cut takes back costs a second delivery at the worst.
+      const rows = await database.session(async (session) => session.claim('deliveries', columns, claim), { remakeable: true });
+      return rows.map((values: Values) => Object.fromEntries(columns.map((column, index) => [column, values[index]])) as never);
+    },
+
+    /** The bytes to send for an event; undefined when its packet was removed for good. */
+    async body(eventId: string): Promise<string | undefined> {
+      return (await body.first({ event_id: eventId }))?.body;
+    },
+
+    /** Gives back deliveries that were in hand until a moment: they are due at once. */
+    async release(inHand: readonly { delivery: ClaimedDelivery; until: Date }[], now: Date): Promise<void> {
+      for (const [until, items] of Map.groupBy(inHand, (item) => item.until.toISOString())) {
+        const seqs = items.map(({ delivery }) => delivery.seq);
+        await database.transaction((tx) =>
+          tx.updateTable('deliveries').set({ due_at: now.toISOString() }).where('seq', 'in', seqs).where('due_at', '=', until).execute(),
+        );
+      }
+    },
+
+    /** Cancels some of what waits for a webhook that is gone; whether there may be more. */
+    async cancel(webhook: number, now: Date): Promise<boolean> {
+      const cancelled = { status: 'cancelled', due_at: null, next_retry_at: null, updated_at: now.toISOString() } as const;
+      const waiting = (db: Kysely<Tables>) =>
+        db.selectFrom('deliveries').select('seq').where('webhook', '=', webhook).where('due_at', 'is not', null).limit(cancelSize);
+      const { numUpdatedRows } = await database.transaction((tx) =>
+        tx.updateTable('deliveries').set(cancelled).where('seq', 'in', waiting(tx)).executeTakeFirst(),
+      );
+      return Number(numUpdatedRows) >= cancelSize;
+    },
+
+    /** How many wait for an attempt; counted no further than `most`. */
+    async waiting(most: number): Promise<number> {
+      const some = database.longReads.selectFrom('deliveries').select('seq').where('due_at', 'is not', null).limit(most).as('some');
+      return Number((await database.longReads.selectFrom(some).select(sql<number>`count(*)`.as('count')).executeTakeFirstOrThrow()).count);
+    },
+
+    /** A webhook's deliveries, newest first, and how many there are. */
+    ofWebhook(
+      tenant: number,
+      webhook: number,
+      status: DeliveryStatus | undefined,
+      page: Page,
+    ): Promise<{ deliveries: Delivery[]; total: number }> {
+      return list(database, page, (eb) =>
+        eb.and([
+          eb('deliveries.tenant', '=', tenant),
+          eb('deliveries.webhook', '=', webhook),
+          ...(status === undefined ? [] : [eb('status', '=', status)]),
+        ]),
+      );
+    },
+
+    /** A tenant's dead letters, newest first, and how many there are. */
+    deadLetters(tenant: number, webhook: number | undefined, page: Page): Promise<{ deliveries: Delivery[]; total: number }> {
+      return list(database, page, (eb) =>
+        eb.and([
+          eb('deliveries.tenant', '=', tenant),
+          eb('status', '=', 'dead_letter'),
+          eb('next_retry_at', 'is not', null),
+          ...(webhook === undefined ? [] : [eb('deliveries.webhook', '=', webhook)]),
+        ]),
+      );
+    },
+
+    /** Failed deliveries that are to be tried again, oldest first, and how many there are by whether their webhook is active. */
+    async failed(tenant: number, filter: RetryFilter, limit: number): Promise<{ seqs: number[]; active: number; inactive: number }> {
+      const matching = database.longReads
+        .selectFrom('deliveries')
+        .innerJoin('webhooks', 'webhooks.seq', 'deliveries.webhook')
+        .where(retriable(tenant, filter));
+      const [rows, counts] = await Promise.all([
+        matching.select('deliveries.seq').where('active', '=', 1).orderBy('deliveries.seq').limit(limit).execute(),
+        matching
+          .select(['active', sql<number>`count(*)`.as('count')])
+          .groupBy('active')
+          .execute(),
+      ]);
+      const countOf = (active: number) => Number(counts.find((row) => row.active === active)?.count ?? 0);
+      return { seqs: rows.map(({ seq }) => seq), active: countOf(1), inactive: countOf(0) };
+    },
+  };
+}
+
+/** From one webhook with something waiting to the next, by the index: how much each has waiting does not matter. */
+function queuesOf(db: Kysely<Tables>) {
+  const query = sql<DeliveryQueue>`
+    with recursive queued (webhook) as (
+      select min(webhook) from deliveries where due_at is not null
+      union all
+      select (select min(webhook) from deliveries where due_at is not null and webhook > queued.webhook)
+      from queued where queued.webhook is not null)
+    select webhooks.seq as webhook, webhooks.id as webhook_id, webhooks.tenant, url, secret, old_secret, old_secret_until, active,
+      failing_since, case when webhooks.removed_at is null and tenants.deleted_at is null then 0 else 1 end as gone,
+      (select min(due_at) from deliveries where due_at is not null and webhook = webhooks.seq) as due_at
+    from queued join webhooks on webhooks.seq = queued.webhook join tenants on tenants.number = webhooks.tenant`;
+  return { compile: () => query.compile(db), execute: async () => (await query.execute(db)).rows };
+}
+
+type Joined = ExpressionBuilder<Tables, 'deliveries' | 'webhooks'>;
+
+async function list(
+  { longReads }: Database<Tables>,
+  { limit, offset }: Page,
+  matches: (eb: Joined) => ReturnType<Joined['and']>,
+): Promise<{ deliveries: Delivery[]; total: number }> {
+  const matching = longReads.selectFrom('deliveries').innerJoin('webhooks', 'webhooks.seq', 'deliveries.webhook').where(matches);
+  const [deliveries, { count }] = await Promise.all([
+    matching.select(shown).orderBy('deliveries.seq', 'desc').limit(limit).offset(offset).execute(),
+    matching.select(sql<number>`count(*)`.as('count')).executeTakeFirstOrThrow(),
+  ]);
+  return { deliveries, total: Number(count) };
+}
+
+/** Deliveries that have failed and are not in hand: while one is, its `due_at` is the end of the lease. */
+function retriable(tenant: number, { due, webhook, since, until }: RetryFilter) {
+  return (eb: Joined) => {
+    const conditions = [
+      eb('deliveries.tenant', '=', tenant),
+      eb('status', 'in', ['failed', 'dead_letter']),
+      eb('next_retry_at', 'is not', null),
+      eb.or([eb('due_at', 'is', null), eb('due_at', '=', eb.ref('next_retry_at'))]),
+    ];
+    if (due !== undefined) conditions.push(eb('next_retry_at', '<=', due.toISOString()));
+    if (webhook !== undefined) conditions.push(eb('deliveries.webhook', '=', webhook));
+    if (since !== undefined) conditions.push(eb('deliveries.created_at', '>=', since.toISOString()));
+    if (until !== undefined) conditions.push(eb('deliveries.created_at', '<=', until.toISOString()));
+    return eb.and(conditions);
+  };
+}
