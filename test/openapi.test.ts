@@ -237,7 +237,7 @@ describe('every example', () => {
     for (const id of others) {
       const { method, path, operation } = operationOf(id);
       const { example } = operation.requestBody!.content['application/json']!;
-      const answer = await service.call(method, `/${path.replace('{id}', ids[id as keyof typeof ids] ?? '')}`, { body: example });
+      const answer = await service.call(method, `/${path.replace(/\{\w+\}/, ids[id as keyof typeof ids] ?? '')}`, { body: example });
       assert.ok([200, 201].includes(answer.status), `${id}: ${answer.text}`);
     }
   });
@@ -301,7 +301,7 @@ function createChecker(service: TestService) {
       { id: packetId = '', query = '', ...options }: CallOptions & { id?: string; query?: string } = {},
     ): Promise<TestAnswer> {
       const { method, path, operation } = operationOf(id);
-      const answer = await service.call(method, `/${path.replace('{id}', packetId)}${query}`, options);
+      const answer = await service.call(method, `/${path.replace(/\{\w+\}/, packetId)}${query}`, options);
       assert.equal(answer.status, status, `${id}: ${answer.text}`);
       const described = operation.responses[status];
       assert.ok(described !== undefined, `${id} may answer ${status}`);
@@ -320,7 +320,9 @@ function createChecker(service: TestService) {
 
 describe('the answers of the service', () => {
   test('are what the description says, from every operation', async (t) => {
-    const service = await startService(t, { settings: { SERVICE_RATE_LIMIT_PER_MINUTE: '10000' } });
+    // Nothing listens where deliveries go, and the first failure is the last.
+    const hooks = { SERVICE_WEBHOOK_ALLOW: '127.0.0.1', SERVICE_WEBHOOK_RETRY_SECONDS: '0' };
+    const service = await startService(t, { settings: { SERVICE_RATE_LIMIT_PER_MINUTE: '10000', ...hooks } });
     const { answer, seen } = createChecker(service);
 
     const body = packetRequest({
@@ -377,6 +379,19 @@ describe('the answers of the service', () => {
     await answer('listTenantKeys', 200, { id: tenant.id });
     await answer('listTenants', 200);
     await answer('deleteTenant', 204, { id: tenant.id });
+
+    const hook = { url: 'http://127.0.0.1:9/hook', secret: 'a-secret-of-16-or-more' };
+    const { id: hookId } = (await answer('createWebhook', 201, { body: hook })).body;
+    await answer('listWebhooks', 200);
+    await answer('patchWebhook', 200, { id: hookId, body: { active: true } });
+    const { id: deliveryId } = (await answer('pingWebhook', 202, { id: hookId })).body;
+    await service.handoff.runOnce.deliver();
+    await answer('listDeliveries', 200, { id: hookId });
+    await answer('listDeadLetters', 200);
+    await answer('replayDeadLetter', 200, { id: deliveryId });
+    await answer('replayDeadLetter', 409, { id: deliveryId });
+    await answer('retryAll', 200, { body: { force: true } });
+    await answer('deleteWebhook', 204, { id: hookId });
     await answer('health', 200, { key: null });
     await answer('ready', 200, { key: null });
     await answer('metrics', 200, { key: null });
