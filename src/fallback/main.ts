@@ -7,10 +7,13 @@ import { type Clock, systemClock } from '../kit/clock.ts';
 import { listen } from '../kit/http/app.ts';
 import { logOutput } from '../kit/http/logs.ts';
 import { createIds, type RandomSource } from '../kit/id.ts';
+import { checkChainRequest } from './http/exports.ts';
 import { createFallbackMetrics } from './http/metrics.ts';
 import { createServer } from './http/server.ts';
 import { createAccess } from './service/access.ts';
 import { createChainService } from './service/chains.ts';
+import { createExportService } from './service/exports.ts';
+import { createSandbox, type SandboxParts } from './service/sandbox.ts';
 import { databaseUrlOf, type Settings } from './settings.ts';
 import { openStore } from './store/store.ts';
 
@@ -22,6 +25,8 @@ export interface World {
   logs?: DestinationStream;
   /** Where the built dashboard is. */
   dashboardFolder?: string;
+  /** The bounds of templates and YAML. */
+  sandbox?: SandboxParts;
 }
 
 /** A fallback service, wired and not yet listening. */
@@ -46,6 +51,7 @@ export async function createFallback(settings: Settings, world: World = {}): Pro
   const metrics = createFallbackMetrics(store);
   const access = createAccess(settings.apiKeys.keys);
   const chains = createChainService({ store, clock, newId });
+  const exports = createExportService({ chains, sandbox: createSandbox(world.sandbox), checkRequest: checkChainRequest });
 
   const app = createServer({
     version: packageJson.version,
@@ -53,6 +59,7 @@ export async function createFallback(settings: Settings, world: World = {}): Pro
     clock,
     store,
     chains,
+    exports,
     access,
     rateLimit: settings.rateLimit,
     allowLive: settings.allowLive,
@@ -71,6 +78,7 @@ export async function createFallback(settings: Settings, world: World = {}): Pro
     start: () => listen(app, settings.host, settings.port),
     async stop() {
       await app.close();
+      await exports.stop();
       metrics.stop();
       await store.close();
       await new Promise<void>((resolve) => logger.flush(() => resolve()));

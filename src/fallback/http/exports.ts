@@ -1,14 +1,17 @@
-import { invalid, ServiceError } from '../../kit/errors.ts';
+import { type Fault, invalid, ServiceError } from '../../kit/errors.ts';
+import { entityTagOf } from '../../kit/etag.ts';
 import { parseJson } from '../../kit/http/json.ts';
 import { answer, JsonText, type Mount } from '../../kit/http/mount.ts';
 import { bodyValidator } from '../../kit/http/validate.ts';
 import { routes } from '../model/api.ts';
+import { ChainRequest } from '../model/chain.ts';
 import { type Export, type ImportFormat, ImportRequest } from '../model/export.ts';
-import type { FallbackRoute } from '../model/route.ts';
+import { faultsOf } from '../rules/chain.ts';
+import type { Caller } from '../service/access.ts';
 import type { ExportService } from '../service/exports.ts';
 
 /** Exports, templates and imports over HTTP. */
-export function mountExports<Caller>(mount: Mount<Caller, FallbackRoute>, exports: ExportService): void {
+export function mountExports(mount: Mount<Caller>, exports: ExportService): void {
   mount(routes.exportChain, async ({ params, query: { format, raw, prefer } }) => {
     const made = await exports.export(params.id, format, prefer);
     if (!raw) return made;
@@ -20,14 +23,14 @@ export function mountExports<Caller>(mount: Mount<Caller, FallbackRoute>, export
     return answer<Export>({ headers, body: new JsonText(made.content) });
   });
 
-  mount(routes.exportTemplate, ({ body }) => exports.render(body));
+  mount(routes.exportTemplate, ({ body }) => exports.render(body), { bodyFaults: templateFaults });
 
   mount(routes.importChain, async ({ query: { format }, body }) => {
     const { content, name } = fileOf(body);
     const file = typeof content === 'string' ? await readFile(format, content) : content;
     const imported = await exports.import(format, file, name);
     const { id, version } = imported.chain;
-    return answer({ headers: { location: `/chains/${id}`, etag: `"${version}"` }, body: imported });
+    return answer({ headers: { location: `/chains/${id}`, etag: entityTagOf(version) }, body: imported });
   });
 
   /** A file's value: YAML is read apart, where it can be interrupted, and then checked as JSON is. */
@@ -45,6 +48,16 @@ export function mountExports<Caller>(mount: Mount<Caller, FallbackRoute>, export
 }
 
 const wrapped = bodyValidator(ImportRequest);
+const chainRequest = bodyValidator(ChainRequest, { name: 'The chain', faultsOf });
+
+/** What an import amounts to, checked like the body of a create request; throws 400 with every fault. */
+export const checkChainRequest = (value: unknown): ChainRequest => chainRequest(value) as ChainRequest;
+
+/** What is wrong with the chain of a template request beyond its schema. */
+function templateFaults(body: unknown): Fault[] {
+  const { chain } = typeof body === 'object' && body !== null ? (body as { chain?: unknown }) : {};
+  return faultsOf(chain).map(({ field, detail }) => ({ field: `chain.${field}`, detail: `chain.${detail}` }));
+}
 
 /** The file that is to be imported: the body itself, or what stands in its `content`. */
 function fileOf(body: unknown): { content: unknown; name?: string | undefined } {

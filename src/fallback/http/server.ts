@@ -15,9 +15,11 @@ import type { FallbackRoute } from '../model/route.ts';
 import type { RateLimit } from '../rules/rate-limit.ts';
 import type { Access, Caller } from '../service/access.ts';
 import type { ChainService } from '../service/chains.ts';
+import type { ExportService } from '../service/exports.ts';
 import type { Store } from '../store/store.ts';
 import { createAdmission, keyParameter } from './admission.ts';
 import { mountChains } from './chains.ts';
+import { mountExports } from './exports.ts';
 
 export interface ServerParts {
   version: string;
@@ -25,6 +27,7 @@ export interface ServerParts {
   clock: Clock;
   store: Store;
   chains: ChainService;
+  exports: ExportService;
   access: Access;
   rateLimit: RateLimit | undefined;
   allowLive: boolean;
@@ -45,6 +48,7 @@ export function createServer({
   clock,
   store,
   chains,
+  exports,
   access,
   rateLimit,
   allowLive,
@@ -71,6 +75,7 @@ export function createServer({
   });
 
   mountChains(mount, chains);
+  mountExports(mount, exports);
   mount(routes.getAccess, (_, { caller }) => ({
     label: caller.label,
     may_write: caller.mayWrite,

@@ -1,0 +1,114 @@
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import fc from 'fast-check';
+
+import { exportFormats, importFormats } from '../../../src/fallback/model/export.ts';
+import { anyChain, plainChain, threeProviders } from '../../support/chains.ts';
+import { createChain, startFallback } from '../../support/fallback.ts';
+import { stores } from '../../support/stores.ts';
+
+for (const store of stores) {
+  describe(`POST /chains/{id}/export on ${store.name}`, () => {
+    test('200: every format, with what it is called, its text, and what it loses', async (t) => {
+      const service = await startFallback(t, { store });
+      const { id } = await createChain(service, { ...threeProviders });
+      for (const format of exportFormats) {
+        const { status, body } = await service.call('POST', `/chains/${id}/export?format=${format}`);
+        assert.equal(status, 200, format);
+        assert.deepEqual(Object.keys(body), ['format', 'filename', 'content_type', 'config', 'content', 'lossless', 'warnings']);
+        assert.equal(body.format, format);
+        assert.equal(body.lossless, format === 'json' || format === 'yaml');
+        for (const warning of body.warnings) assert.deepEqual(Object.keys(warning), ['code', 'field', 'detail']);
+      }
+    });
+
+    test('the least chain of the specification is exported to LiteLLM', async (t) => {
+      const service = await startFallback(t, { store });
+      const { id } = await createChain(service);
+      const { status, body } = await service.call('POST', `/chains/${id}/export?format=litellm`);
+      assert.equal(status, 200);
+      assert.equal(body.config.model_list[0].litellm_params.api_key, 'os.environ/OPENAI_API_KEY');
+      assert.equal(body.config.router_settings.retry_policy.RateLimitErrorRetries, 3);
+    });
+
+    test('without a format it is json: the body that creates the chain', async (t) => {
+      const service = await startFallback(t, { store });
+      const { id, name, providers } = await createChain(service, { ...threeProviders });
+      const { status, body } = await service.call('POST', `/chains/${id}/export`);
+      assert.equal(status, 200);
+      assert.deepEqual([body.format, body.config.name, body.config.providers.length], ['json', name, providers.length]);
+      assert.deepEqual(JSON.parse(body.content), body.config);
+      const again = await service.call('POST', '/chains', { raw: body.content });
+      assert.equal(again.status, 201);
+      assert.deepEqual(again.body.providers, providers);
+    });
+
+    test('raw=true gives the text alone, as a download', async (t) => {
+      const service = await startFallback(t, { store });
+      const { id } = await createChain(service, { name: 'Ünï: "chain"/..', providers: threeProviders.providers });
+      for (const format of exportFormats) {
+        const path = `/chains/${id}/export?format=${format}`;
+        const { body } = await service.call('POST', path);
+        const { status, text, headers } = await service.call('POST', `${path}&raw=true`);
+        assert.equal(status, 200);
+        assert.equal(text, body.content);
+        assert.equal(headers['content-type'], `${body.content_type}; charset=utf-8`);
+        assert.equal(headers['content-disposition'], `attachment; filename="${body.filename}"`);
+        assert.match(body.filename, /^n-chain\./);
+      }
+    });
+
+    test('prefer=retry retries where a target has one number of retries for all failures', async (t) => {
+      const service = await startFallback(t, { store });
+      const { id } = await createChain(service, { ...threeProviders });
+      const retries = async (query: string) => {
+        const { body } = await service.call('POST', `/chains/${id}/export?format=bifrost${query}`);
+        return body.config.providers.openai.network_config.max_retries;
+      };
+      assert.deepEqual([await retries(''), await retries('&prefer=retry')], [0, 3]);
+    });
+
+    test('400: an unknown format is refused with the list; 404: an unknown chain', async (t) => {
+      const service = await startFallback(t, { store });
+      const { id } = await createChain(service);
+      const { status, body } = await service.call('POST', `/chains/${id}/export?format=nginx`);
+      assert.deepEqual([status, body.field, body.detail], [400, 'format', `format must be one of ${exportFormats.join(', ')}.`]);
+      const unknown = await service.call('POST', '/chains/0197b5a6-8c3e-7f01-9a2b-3c4d5e6f7a8b/export');
+      assert.deepEqual([unknown.status, unknown.body.code], [404, 'NOT_FOUND']);
+    });
+
+    test('an import of a lossless export gives the same chain', async (t) => {
+      const service = await startFallback(t, { store });
+      await fc.assert(
+        fc.asyncProperty(fc.oneof(anyChain, plainChain), fc.constantFrom(...importFormats), async (request, format) => {
+          const created = await service.call('POST', '/chains', { body: request });
+          assert.equal(created.status, 201, created.text);
+          const { body } = await service.call('POST', `/chains/${created.body.id}/export?format=${format}`);
+          if (!body.lossless) return;
+          // A Portkey configuration has no name of its own.
+          const named = format === 'portkey' ? { name: request.name } : {};
+          const imported = await service.call('POST', `/import?format=${format}`, { body: { content: body.content, ...named } });
+          assert.equal(imported.status, 201, imported.text);
+          const { id, created_at, updated_at, ...chain } = imported.body.chain;
+          const { id: _id, created_at: _created, updated_at: _updated, ...before } = created.body;
+          assert.deepEqual(chain, before);
+          assert.notEqual(id, created.body.id);
+          assert.equal(created_at, updated_at);
+        }),
+        { numRuns: 40 },
+      );
+    });
+  });
+}
+
+test('a label that may only read may export and render, and not import', async (t) => {
+  const service = await startFallback(t, { environment: { SERVICE_API_KEYS: 'reader:look-only-key,team:all-of-it-key' } });
+  const write = { 'x-api-key': 'all-of-it-key' };
+  const read = { 'x-api-key': 'look-only-key' };
+  const created = await service.call('POST', '/chains', { body: threeProviders, headers: write });
+  const { id } = created.body;
+  assert.equal((await service.call('POST', `/chains/${id}/export`, { headers: read })).status, 200);
+  const rendered = await service.call('POST', '/export-template', { body: { chain_id: id, template: 'x' }, headers: read });
+  assert.equal(rendered.status, 200);
+  assert.equal((await service.call('POST', '/import', { body: { content: threeProviders }, headers: read })).status, 403);
+});

@@ -1,0 +1,134 @@
+import assert from 'node:assert/strict';
+import { spawnSync } from 'node:child_process';
+import { describe, test } from 'node:test';
+
+import { threeProviders } from '../../support/chains.ts';
+import { createChain, startFallback, type TestFallback } from '../../support/fallback.ts';
+import { stores } from '../../support/stores.ts';
+
+const render = (service: TestFallback, body: Record<string, unknown>) => service.call('POST', '/export-template', { body });
+
+for (const store of stores) {
+  describe(`POST /export-template on ${store.name}`, () => {
+    test('200: a template sees the chain by its name, and each of the variables by theirs', async (t) => {
+      const service = await startFallback(t, { store });
+      const { id } = await createChain(service, { ...threeProviders });
+      const template =
+        '{{ chain.name }} {{ chain.version }} for {{ team }}: {% for p in chain.providers %}{{ p.name }}={{ p.api_base | default: "-" }} {% endfor %}';
+      const { status, body } = await render(service, { chain_id: id, template, variables: { team: 'desk' } });
+      assert.equal(status, 200);
+      assert.deepEqual(body, {
+        output: 'production-chain 1 for desk: gpt-4o=- claude=- llama=https://llm.example.com/v1 ',
+        content_type: 'text/plain; charset=utf-8',
+        warnings: [],
+      });
+    });
+
+    test('200: a chain that is not kept can be sent along', async (t) => {
+      const service = await startFallback(t, { store });
+      const { status, body } = await render(service, {
+        chain: threeProviders,
+        template: '{{ chain.providers | map: "model_id" | join: "," }}',
+      });
+      assert.deepEqual([status, body.output], [200, 'openai/gpt-4o,anthropic/claude-sonnet-4-5,llama-3.3-70b']);
+      assert.equal((await service.call('GET', '/chains')).headers['x-total-count'], '0');
+    });
+
+    test('404: an unknown chain', async (t) => {
+      const service = await startFallback(t, { store });
+      const { status, body } = await render(service, { chain_id: '0197b5a6-8c3e-7f01-9a2b-3c4d5e6f7a8b', template: 'x' });
+      assert.deepEqual([status, body.code], [404, 'NOT_FOUND']);
+    });
+  });
+}
+
+describe('Named templates', () => {
+  test('env has each variable once, without a value', async (t) => {
+    const service = await startFallback(t);
+    const { body } = await render(service, { chain: threeProviders, template_name: 'env' });
+    assert.deepEqual(body.output.split('\n').slice(1), ['OPENAI_API_KEY=', 'ANTHROPIC_API_KEY=', 'LLAMA_API_KEY=', '']);
+  });
+
+  test('runbook is Markdown that tells who is asked after whom', async (t) => {
+    const service = await startFallback(t);
+    const { body } = await render(service, { chain: threeProviders, template_name: 'runbook' });
+    assert.equal(body.content_type, 'text/markdown; charset=utf-8');
+    assert.match(body.output, /^# production-chain\n/);
+    assert.match(body.output, /\| rate_limit \| up to 3 times \| claude is asked \|/);
+    assert.match(body.output, /\| invalid_request \| no \| the caller gets the error \|/);
+  });
+
+  test('curl is a shell script that names the variables, whatever the chain is called', async (t) => {
+    const service = await startFallback(t);
+    const providers = [{ name: "it's $(id)", model_id: "openai/m'o`id`del", api_key_env: 'OPENAI_API_KEY' }];
+    const { body } = await render(service, { chain: { name: '$(id)', providers }, template_name: 'curl' });
+    assert.match(body.output, /-H "Authorization: Bearer \$OPENAI_API_KEY"/);
+    // What curl would be given: its arguments, one a line, by a shell that knows it as printf.
+    const script = `curl() { printf '%s\\n' "$@"; }\n${body.output}`;
+    const ran = spawnSync('sh', ['-c', script], {
+      encoding: 'utf8',
+      env: { PATH: process.env.PATH, OPENAI_API_KEY: 'from-the-environment' },
+    });
+    assert.equal(ran.status, 0, ran.stderr);
+    const given = ran.stdout.split('\n');
+    assert.ok(given.includes('Authorization: Bearer from-the-environment'));
+    const { model } = JSON.parse(given.find((line) => line.startsWith('{'))!) as { model: string };
+    assert.equal(model, "m'o`id`del");
+  });
+
+  test('a provider without a variable is a warning', async (t) => {
+    const service = await startFallback(t);
+    const chain = { name: 'c', providers: [{ name: 'one', model_id: 'openai/m' }] };
+    for (const template_name of ['env', 'runbook', 'curl']) {
+      const { body } = await render(service, { chain, template_name });
+      assert.deepEqual(body.warnings[0].code, 'no_key');
+    }
+  });
+});
+
+describe('400 with a sentence', () => {
+  const chain = threeProviders;
+  const faults: [string, Record<string, unknown>, string, RegExp][] = [
+    ['no chain', { template: 'x' }, 'chain_id', /chain_id or chain is required/],
+    ['two chains', { chain_id: 'a', chain, template: 'x' }, 'chain', /Only one of/],
+    ['no template', { chain }, 'template', /template or template_name is required/],
+    ['two templates', { chain, template: 'x', template_name: 'env' }, 'template_name', /Only one of/],
+    ['an unknown name of a template', { chain, template_name: 'helm' }, 'template_name', /must be one of env, runbook, curl/],
+    ['an unknown variable', { chain, template: 'a\n{{ team }}' }, 'template', /^Line 2, column 4: Undefined variable: team\.$/],
+    ['a variable that would hide the chain', { chain, template: 'x', variables: { chain: 1 } }, 'variables.chain', /would hide/],
+    ['a template beyond 64 KiB', { chain, template: 'x'.repeat(65_537) }, 'template', /65536/],
+    ['a template beyond 64 KiB in bytes', { chain, template: 'ü'.repeat(40_000) }, 'template', /at most 65536 bytes/],
+    ['an output beyond 1 MiB', { chain, template: `{% for i in (1..5000) %}${'x'.repeat(1000)}{% endfor %}` }, 'template', /1048576 bytes/],
+    ['a file', { chain, template: "{% include '/etc/passwd' %}" }, 'template', /Tag "include" not found/],
+    [
+      'a chain with a fault',
+      { chain: { ...chain, fallback_rules: [{ condition: 'any', action: 'fail', providers: ['x'] }] }, template: 'x' },
+      'chain.fallback_rules.0.providers.0',
+      /names no provider/,
+    ],
+  ];
+  for (const [what, body, field, detail] of faults) {
+    test(what, async (t) => {
+      const service = await startFallback(t);
+      const answer = await render(service, body);
+      assert.equal(answer.status, 400);
+      assert.equal(answer.body.field, field);
+      assert.match(answer.body.detail, detail);
+    });
+  }
+
+  test('ten megabytes are 413', async (t) => {
+    const service = await startFallback(t);
+    const answer = await render(service, { chain, template: 'x'.repeat(10_000_000) });
+    assert.deepEqual([answer.status, answer.body.code], [413, 'PAYLOAD_TOO_LARGE']);
+  });
+
+  test('a loop without end, while others are answered', async (t) => {
+    const service = await startFallback(t);
+    const loop = '{% for a in (1..9999) %}{% for b in (1..9999) %}{% for c in (1..9999) %}{% endfor %}{% endfor %}{% endfor %}';
+    const rendering = render(service, { chain, template: loop });
+    assert.equal((await service.call('GET', '/health')).status, 200);
+    const { status, body } = await rendering;
+    assert.deepEqual([status, body.field, body.line], [400, 'template', 1]);
+  });
+});

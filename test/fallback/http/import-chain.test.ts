@@ -1,0 +1,238 @@
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import { stringify } from 'yaml';
+
+import { threeProviders } from '../../support/chains.ts';
+import { startFallback, type TestFallback } from '../../support/fallback.ts';
+import { stores } from '../../support/stores.ts';
+
+const send = (service: TestFallback, format: string, content: unknown, more: Record<string, unknown> = {}) =>
+  service.call('POST', `/import?format=${format}`, { body: { content, ...more } });
+
+const litellm = {
+  model_list: [
+    { model_name: 'main', litellm_params: { model: 'openai/gpt-4o', api_key: 'os.environ/OPENAI_API_KEY', timeout: 12.5 } },
+    { model_name: 'unused', litellm_params: { model: 'openai/gpt-4.1' } },
+    { model_name: 'last', litellm_params: { model: 'groq/llama', api_key: 'os.environ/GROQ_API_KEY', rpm: 10 } },
+    { model_name: 'second', litellm_params: { model: 'anthropic/claude-sonnet-4-5', api_key: 'sk-ant-secret-of-somebody' } },
+  ],
+  litellm_settings: { num_retries: 0, fallbacks: [{ main: ['second', 'last'] }] },
+  router_settings: { retry_policy: { RateLimitErrorRetries: 2 }, routing_strategy: 'simple-shuffle' },
+  general_settings: { master_key: 'sk-master' },
+};
+
+const portkey = {
+  strategy: { mode: 'fallback', on_status_codes: [429, 500, 503] },
+  targets: [
+    {
+      provider: 'openai',
+      // biome-ignore lint/suspicious/noTemplateCurlyInString: as Portkey's files refer to variables
+      api_key: '${OPENAI_API_KEY}',
+      override_params: { model: 'gpt-4o' },
+      request_timeout: 5000,
+      retry: { attempts: 2, on_status_codes: [429] },
+    },
+    { provider: 'mistral-ai', virtual_key: 'abc', override_params: { model: 'mistral-large' } },
+  ],
+};
+
+for (const store of stores) {
+  describe(`POST /import on ${store.name}`, () => {
+    test('201: json and yaml, in content or as the body itself, give the chain and where it is', async (t) => {
+      const service = await startFallback(t, { store });
+      const { name } = threeProviders;
+      const yaml = stringify(threeProviders);
+      const answers = [
+        await send(service, 'json', threeProviders),
+        await send(service, 'json', JSON.stringify(threeProviders)),
+        await send(service, 'yaml', yaml),
+        await service.call('POST', '/import', { body: threeProviders }),
+        await service.call('POST', '/import?format=yaml', { raw: yaml, headers: { 'content-type': 'application/yaml' } }),
+        await service.call('POST', '/import?format=yaml', { raw: yaml, headers: { 'content-type': 'text/plain; charset=utf-8' } }),
+      ];
+      for (const { status, body, headers, text } of answers) {
+        assert.equal(status, 201, text);
+        assert.deepEqual([body.chain.name, body.chain.providers.length, body.findings], [name, 3, []]);
+        const found = await service.call('GET', String(headers.location));
+        assert.deepEqual([found.status, found.body, found.headers.etag], [200, body.chain, headers.etag]);
+      }
+    });
+
+    test('201: a chain as the service shows it can be imported as it came', async (t) => {
+      const service = await startFallback(t, { store });
+      const { body: chain } = await service.call('POST', '/chains', { body: threeProviders });
+      const { status, body } = await send(service, 'json', chain);
+      assert.equal(status, 201);
+      assert.notEqual(body.chain.id, chain.id);
+      assert.deepEqual(body.chain.providers, chain.providers);
+      assert.deepEqual(
+        body.findings.map(({ field }: { field: string }) => field),
+        ['id', 'version', 'created_at', 'updated_at', 'warnings'],
+      );
+    });
+
+    test('201: LiteLLM: the first group names the chain, fallbacks its order; what is left out is told, and no key is kept', async (t) => {
+      const service = await startFallback(t, { store });
+      const { status, body, text } = await send(service, 'litellm', stringify(litellm));
+      assert.equal(status, 201, text);
+      const { chain, findings } = body;
+      assert.equal(chain.name, 'main');
+      assert.deepEqual(
+        chain.providers.map(({ name, model_id, provider, api_key_env, timeout_ms }: Record<string, unknown>) => [
+          name,
+          model_id,
+          provider,
+          api_key_env,
+          timeout_ms,
+        ]),
+        [
+          ['main', 'gpt-4o', 'openai', 'OPENAI_API_KEY', 12_500],
+          ['second', 'claude-sonnet-4-5', 'anthropic', null, 30_000],
+          ['last', 'llama', 'groq', 'GROQ_API_KEY', 30_000],
+        ],
+      );
+      assert.deepEqual(
+        chain.fallback_rules.map(({ condition, action, max_retries }: Record<string, unknown>) => [condition, action, max_retries]),
+        [
+          ['rate_limit', 'retry', 2],
+          ['any', 'failover', null],
+        ],
+      );
+      const fields = findings.map(({ code, field }: Record<string, unknown>) => `${code} ${field}`);
+      for (const finding of [
+        'left_out general_settings',
+        'left_out model_list.1',
+        'left_out model_list.2.litellm_params.rpm',
+        'key_left_out model_list.3.litellm_params.api_key',
+        'left_out router_settings.routing_strategy',
+      ])
+        assert.ok(fields.includes(finding), `${finding}: ${fields.join(', ')}`);
+      assert.ok(!text.includes('sk-ant') && !text.includes('sk-master'));
+      assert.ok(!service.logs.join('').includes('sk-ant'));
+    });
+
+    test('201: Portkey: targets in their order, statuses as rules, and the name that was given', async (t) => {
+      const service = await startFallback(t, { store });
+      const { status, body, text } = await send(service, 'portkey', portkey, { name: 'mine' });
+      assert.equal(status, 201, text);
+      assert.equal(body.chain.name, 'mine');
+      assert.deepEqual(
+        body.chain.providers.map(({ provider, timeout_ms }: Record<string, unknown>) => [provider, timeout_ms]),
+        [
+          ['openai', 5000],
+          ['mistral', 30_000],
+        ],
+      );
+      assert.ok(body.findings.some(({ field }: { field: string }) => field === 'targets.1.virtual_key'));
+      const { body: routing } = await service.call('GET', `/chains/${body.chain.id}/routing`);
+      const [first] = routing.providers;
+      const decision = (condition: string) => first.decisions.find((known: { condition: string }) => known.condition === condition);
+      assert.deepEqual([decision('rate_limit').max_retries, decision('rate_limit').next_provider], [2, 'mistral-large']);
+      assert.equal(decision('server_error').next_provider, 'mistral-large');
+      assert.equal(decision('auth_error').next_provider, null);
+      const unnamed = await send(service, 'portkey', portkey);
+      assert.equal(unnamed.body.chain.name, 'imported-portkey');
+    });
+  });
+}
+
+describe('400 with the place, and nothing is kept', () => {
+  const target = portkey.targets[0]!;
+  const faults: [string, string, unknown, string, RegExp][] = [
+    ['broken JSON', 'json', '{"name": "a",', 'content', /^content is not valid JSON/],
+    ['broken YAML', 'yaml', 'name: a\nproviders: [', 'content', /^Line 2, column \d+: /],
+    ['a misspelt field', 'json', { ...threeProviders, provider: [] }, 'provider', /provider is not a field/],
+    ['a chain without providers', 'yaml', 'name: a', 'providers', /providers is required/],
+    [
+      'a key in place of a variable',
+      'json',
+      { ...threeProviders, providers: [{ name: 'a', model_id: 'm', api_key_env: 'sk-abcdefghijklmnop1234' }] },
+      'providers.0.api_key_env',
+      /looks like a key/,
+    ],
+    ['a list', 'json', [1], 'content', /content must be an object, not a list/],
+    ['nothing', 'yaml', '', 'content', /must not be empty/],
+    ['a number', 'portkey', 7, 'content', /must be an object, not a number/],
+    ['a YAML file for JSON', 'json', 'name: a', 'content', /not valid JSON/],
+    ['LiteLLM without models', 'litellm', {}, 'model_list', /model_list must be a list, not left out/],
+    [
+      'LiteLLM with a model without a name',
+      'litellm',
+      { model_list: [{ litellm_params: { model: 'm' } }] },
+      'model_list.0.model_name',
+      /must be a text, not left out/,
+    ],
+    [
+      'LiteLLM with fallbacks that are no list',
+      'litellm',
+      { ...litellm, litellm_settings: { fallbacks: { a: ['b'] } } },
+      'fallbacks',
+      /must be a list, not an object/,
+    ],
+    [
+      'LiteLLM with more retries than a rule may have',
+      'litellm',
+      { ...litellm, router_settings: { retry_policy: { RateLimitErrorRetries: 99 } } },
+      'fallback_rules.0.max_retries',
+      /10/,
+    ],
+    ['Portkey that balances', 'portkey', { ...portkey, strategy: { mode: 'loadbalance' } }, 'strategy.mode', /must be fallback or single/],
+    [
+      'Portkey without a model',
+      'portkey',
+      { ...portkey, targets: [{ ...target, override_params: {} }] },
+      'targets.0.override_params.model',
+      /must be a text, not left out/,
+    ],
+    [
+      'Portkey with statuses that are none',
+      'portkey',
+      { ...portkey, strategy: { mode: 'fallback', on_status_codes: ['429'] } },
+      'strategy.on_status_codes',
+      /list of HTTP statuses/,
+    ],
+    ['an unknown member beside content', 'json', undefined, 'content', /content is required/],
+  ];
+  for (const [what, format, content, field, detail] of faults) {
+    test(what, async (t) => {
+      const service = await startFallback(t);
+      const body = content === undefined ? { content: null, extra: 1 } : { content };
+      const answer = await service.call('POST', `/import?format=${format}`, { body });
+      assert.equal(answer.status, 400, answer.text);
+      if (content !== undefined) {
+        assert.equal(answer.body.field, field);
+        assert.match(answer.body.detail, detail);
+      } else assert.match(answer.text, /extra is not a field/);
+      assert.equal((await service.call('GET', '/chains')).headers['x-total-count'], '0');
+    });
+  }
+
+  test('an unknown format is refused with the list', async (t) => {
+    const service = await startFallback(t);
+    const { status, body } = await send(service, 'helm', {});
+    assert.deepEqual([status, body.detail], [400, 'format must be one of litellm, portkey, json, yaml.']);
+  });
+
+  test('aliases that stand for ever more, and a file that takes the parser for ever', { timeout: 60_000 }, async (t) => {
+    const service = await startFallback(t, { world: { sandbox: { deadlineMs: 1_000 } } });
+    const levels = Array.from({ length: 9 }, (_, level) => `l${level + 1}: &l${level + 1} [${Array(9).fill(`*l${level}`).join(', ')}]`);
+    const bomb = await send(service, 'yaml', ['l0: &l0 [x]', ...levels].join('\n'));
+    assert.deepEqual(
+      [bomb.status, bomb.body.field, bomb.body.detail],
+      [400, 'content', 'The aliases stand for more than a document may grow to.'],
+    );
+    const slow = await send(service, 'yaml', Array.from({ length: 60_000 }, (_, index) => `k${index}: 1`).join('\n'));
+    assert.deepEqual([slow.status, slow.body.detail], [400, 'The document takes longer than 1000 ms.']);
+    const deep = await send(service, 'yaml', `${'['.repeat(60)}${']'.repeat(60)}`);
+    assert.match(deep.body.detail, /more than 50 deep/);
+  });
+
+  test('what is no text in UTF-8, what has a type of its own, and what is too large', async (t) => {
+    const service = await startFallback(t);
+    const raw = (type: string, payload: string | Buffer) =>
+      service.call('POST', '/import?format=yaml', { raw: payload, headers: { 'content-type': type } });
+    assert.equal((await raw('application/yaml', Buffer.from([0xff, 0xfe, 0x00]))).status, 400);
+    assert.equal((await raw('application/xml', '<a/>')).status, 415);
+    assert.equal((await raw('text/plain', 'x'.repeat(2_000_000))).status, 413);
+  });
+});
