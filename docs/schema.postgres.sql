@@ -123,3 +123,11 @@ create index deliveries_by_packet on deliveries (tenant, packet_id);
 create index deliveries_due on deliveries (webhook, due_at) where due_at is not null;
 
 create index deliveries_failed on deliveries (tenant, status, seq) where next_retry_at is not null;
+
+-- 0004-keys
+
+alter table api_keys add column expires_at text collate "C";
+
+alter table tenants add column max_api_keys_set integer not null default 0;
+
+update tenants set max_api_keys_set = 1 where max_api_keys <> case tier when 'free' then 1 when 'pro' then 5 else 25 end;

@@ -5,12 +5,12 @@ CREATE TABLE "migrations" (name text primary key, applied_at text not null);
 CREATE TABLE tenants (
   number integer primary key autoincrement, id text not null unique, name text not null, tier text not null,
   handoffs_per_day integer, max_api_keys integer not null,
-  created_at text not null, updated_at text not null, deleted_at text);
+  created_at text not null, updated_at text not null, deleted_at text, max_api_keys_set integer not null default 0);
 
 CREATE TABLE api_keys (
   id text primary key, tenant_id text not null references tenants (id), name text not null, tier text not null,
   admin integer not null, prefix text not null, hash text not null unique,
-  created_at text not null, revoked_at text);
+  created_at text not null, revoked_at text, expires_at text);
 
 CREATE INDEX api_keys_by_tenant on api_keys (tenant_id, id);
 

@@ -371,7 +371,9 @@ describe('the answers of the service', () => {
 
     const key = (await answer('createKey', 201, { body: { name: 'ci' } })).body;
     await answer('listKeys', 200);
+    const rotated = await answer('rotateKey', 201, { id: key.id, body: { overlap_seconds: 60 } });
     await answer('deleteKey', 204, { id: key.id });
+    await answer('deleteKey', 204, { id: rotated.body.id });
     const tenant = (await answer('createTenant', 201, { body: { name: 'Acme', tier: 'pro', handoffs_per_day: 3 } })).body;
     await answer('getTenant', 200, { id: tenant.id });
     await answer('patchTenant', 200, { id: tenant.id, body: { handoffs_per_day: null } });

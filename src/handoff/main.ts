@@ -43,12 +43,35 @@ export interface Handoff {
   readonly logger: Logger;
   /** The first admin key, when this start made one: shown once, never again. */
   readonly adminKey: string | undefined;
+  /** What its operator should know, a sentence each. */
+  readonly warnings: readonly string[];
   /** Starts listening and the jobs; gives the address. */
   start(): Promise<string>;
   /** Finishes what is in hand, then closes everything. */
   stop(): Promise<void>;
   /** One round of each job, for tests: the clock they see is the one handed in. */
   runOnce: { sweep(): Promise<number>; index(): Promise<number>; prune(): Promise<number>; deliver(): Promise<number> };
+}
+
+const unusedAdminKey =
+  'SERVICE_ADMIN_KEY was not used: the database has an admin key already, and this is none of its keys. `service-cli admin-key` makes a new one.';
+
+/**
+ * Makes an admin key at the database itself, also while a service runs on it; gives the key.
+ * @throws where the database can't be opened, or is in memory
+ */
+export async function makeAdminKey(settings: Settings): Promise<string> {
+  if (settings.databaseUrl === 'sqlite::memory:')
+    throw new Error("A database in memory is its own program's alone; no key can be made for it from here.");
+  const newId = createIds((bytes) => void randomFillSync(bytes));
+  const store = await openStore({ databaseUrl: settings.databaseUrl, clock: systemClock, newId });
+  try {
+    const access = createAccessService({ store, clock: systemClock, newId, random: (bytes) => void randomFillSync(bytes) });
+    // An empty database has nobody's tenant yet; the key that this makes is the one wanted.
+    return (await access.begin(undefined)).made ?? (await access.makeAdminKey());
+  } finally {
+    await store.close();
+  }
 }
 
 /** Wires a handoff service: settings, database, services, jobs, HTTP. The only file that knows every room. */
@@ -75,7 +98,8 @@ export async function createHandoff(settings: Settings, world: World = {}): Prom
     urlProblem: guard.problem,
     overlapSeconds: settings.webhookSecretOverlapSeconds,
   });
-  const adminKey = await access.begin(settings.adminKey);
+  const { made: adminKey, unusedKey = false } = await access.begin(settings.adminKey);
+  const warnings = unusedKey ? [unusedAdminKey] : [];
 
   const runOnce = {
     sweep: createSweeper({ store, packets, clock, unclaimedTtlSeconds: settings.unclaimedTtlSeconds }),
@@ -124,6 +148,7 @@ export async function createHandoff(settings: Settings, world: World = {}): Prom
     app,
     logger,
     adminKey,
+    warnings,
     async start() {
       await redis?.start();
       const address = await listen(app, settings.host, settings.port);

@@ -1,5 +1,5 @@
 import { runService } from '../kit/serve.ts';
-import { createHandoff } from './main.ts';
+import { createHandoff, makeAdminKey } from './main.ts';
 import { readHandoffSettings } from './settings.ts';
 
 /** What the command line may say. */
@@ -13,7 +13,18 @@ export interface ServeFlags {
 export async function serveHandoff({ config, ...flags }: ServeFlags, environment: NodeJS.ProcessEnv): Promise<void> {
   await runService('handoff', async () => {
     const service = await createHandoff(readHandoffSettings({ flags, environment, file: config ?? environment.SERVICE_CONFIG }));
-    const { adminKey, logger, start, stop } = service;
-    return { logger, start, stop, notices: adminKey === undefined ? [] : [`admin key (shown only now): ${adminKey}`] };
+    const { adminKey, logger, start, stop, warnings } = service;
+    return { logger, start, stop, warnings, notices: adminKey === undefined ? [] : [`admin key (shown only now): ${adminKey}`] };
   });
+}
+
+/** Makes an admin key at the database itself and prints it; a fault ends the program with 1 and a line for each problem. */
+export async function printAdminKey({ config }: Pick<ServeFlags, 'config'>, environment: NodeJS.ProcessEnv): Promise<void> {
+  try {
+    const key = await makeAdminKey(readHandoffSettings({ environment, file: config ?? environment.SERVICE_CONFIG }));
+    console.log(`handoff admin key (shown only now): ${key}`);
+  } catch (error) {
+    for (const line of (error as Error).message.split('\n')) console.error(`handoff: ${line}`);
+    process.exitCode = 1;
+  }
 }

@@ -1,7 +1,9 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 
-import { adminKey, startService } from '../support/service.ts';
+import { makeAdminKey } from '../../src/handoff/main.ts';
+import { readHandoffSettings } from '../../src/handoff/settings.ts';
+import { adminKey, newTenant, startService } from '../support/service.ts';
 import { stores } from '../support/stores.ts';
 
 for (const store of stores.filter(({ name }) => name !== 'SQLite in memory')) {
@@ -20,6 +22,8 @@ for (const store of stores.filter(({ name }) => name !== 'SQLite in memory')) {
 
       const third = await startService(t, { databaseUrl: service.databaseUrl });
       assert.equal(third.handoff.adminKey, undefined);
+      // Its SERVICE_ADMIN_KEY is the revoked one.
+      assert.equal(third.handoff.warnings.length, 1);
     });
 
     test('an admin key of a deleted tenant manages nothing any more, so the next start makes a new one', async (t) => {
@@ -37,6 +41,52 @@ for (const store of stores.filter(({ name }) => name !== 'SQLite in memory')) {
       assert.match(shown ?? '', /^svc_/);
       assert.equal((await next.call('GET', '/tenants', { key })).status, 401);
       assert.equal((await next.call('GET', '/tenants', { key: shown ?? null })).status, 200);
+    });
+  });
+
+  describe(`SERVICE_ADMIN_KEY for a database that has keys, on ${store.name}`, () => {
+    test('is warned of at the start, unless it is one of the admin keys', async (t) => {
+      const service = await startService(t, { store });
+      assert.deepEqual(service.handoff.warnings, []);
+      const again = await startService(t, { databaseUrl: service.databaseUrl });
+      assert.deepEqual(again.handoff.warnings, []);
+      const { key } = await newTenant(service);
+      for (const other of ['another-admin-key-0123456789', key]) {
+        const next = await startService(t, { databaseUrl: service.databaseUrl, settings: { SERVICE_ADMIN_KEY: other } });
+        assert.equal(next.handoff.adminKey, undefined);
+        assert.equal(next.handoff.warnings.length, 1);
+        assert.match(next.handoff.warnings[0]!, /^SERVICE_ADMIN_KEY was not used: .*service-cli admin-key/);
+        assert.ok(!next.handoff.warnings[0]!.includes(other));
+      }
+    });
+  });
+
+  describe(`An admin key made at the database itself, on ${store.name}`, () => {
+    test('works at once in a service that runs on it, and is in the audit log', async (t) => {
+      const service = await startService(t, { store });
+      const key = await makeAdminKey(readHandoffSettings({ environment: { SERVICE_DATABASE_URL: service.databaseUrl } }));
+      assert.equal((await service.call('GET', '/tenants', { key })).status, 200);
+      const { body: keys } = await service.call('GET', '/keys', { key });
+      assert.deepEqual(
+        keys.map(({ name, admin }: { name: string; admin: boolean }) => [name, admin]),
+        [
+          ['first admin key', true],
+          ['admin key made at the database', true],
+        ],
+      );
+      const [entry] = (await service.call('GET', '/audit', { key })).body.entries;
+      assert.deepEqual([entry.action, entry.resource, entry.actor], ['created', 'api_key', 'system:admin-key']);
+      assert.ok(!JSON.stringify(entry).includes(key));
+    });
+
+    test('in an empty one it is the first, and a start after it makes none', async (t) => {
+      const { url, drop } = await store.open();
+      t.after(() => drop());
+      const key = await makeAdminKey(readHandoffSettings({ environment: { SERVICE_DATABASE_URL: url } }));
+      const service = await startService(t, { databaseUrl: url, settings: { SERVICE_ADMIN_KEY: '' } });
+      assert.equal(service.handoff.adminKey, undefined);
+      const { body } = await service.call('GET', '/keys', { key });
+      assert.equal(body.length, 1);
     });
   });
 }

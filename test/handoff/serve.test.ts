@@ -142,7 +142,7 @@ describe('service-cli serve', { concurrency: 3 }, () => {
     const written = [...running.stdout(), ...running.stderr()].join('\n');
     assert.ok(!written.includes(adminKey) && !written.includes('admin key'));
 
-    // Once there is a key, the setting is looked at no more.
+    // Once there is a key, the setting is not used; a warning says so.
     const other = await serve(t, folder, { SERVICE_ADMIN_KEY: 'another-admin-key-0123456789' });
     assert.equal((await call(other.address, 'GET', '/tenants', 'another-admin-key-0123456789')).status, 401);
     assert.equal((await call(other.address, 'GET', '/tenants', adminKey)).status, 200);
@@ -430,6 +430,24 @@ describe('service-cli', () => {
     for (let lines = 2; starts() < 2; lines += 1) await running.lines(lines);
     running.child.kill('SIGTERM');
     await running.ended;
+  });
+
+  test('admin-key prints an admin key made at the database of a service that runs', async (t) => {
+    const folder = newFolder(t);
+    const { running, address } = await serve(t, folder, { SERVICE_ADMIN_KEY: adminKey });
+    const made = run(t, folder, ['admin-key']);
+    assert.equal((await made.ended).code, 0);
+    const [line, ...others] = made.stdout();
+    assert.deepEqual([...others, ...made.stderr()], []);
+    const [, key] = /^handoff admin key \(shown only now\): (\S+)$/.exec(line!) ?? assert.fail(line);
+    assert.equal((await call(address, 'GET', '/tenants', key!)).status, 200);
+    assert.equal(await stop(running), 0);
+  });
+
+  test('admin-key for a database in memory is refused with a sentence', async (t) => {
+    const { ended, stderr } = run(t, newFolder(t), ['admin-key'], { SERVICE_DATABASE_URL: 'sqlite::memory:' });
+    assert.equal((await ended).code, 1);
+    assert.deepEqual(stderr(), ["handoff: A database in memory is its own program's alone; no key can be made for it from here."]);
   });
 
   test('--version tells the version, --help names the commands', async (t) => {

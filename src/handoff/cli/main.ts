@@ -23,5 +23,13 @@ export function createProgram(): Command {
       const { serveHandoff } = await import('../serve.ts');
       await serveHandoff(flags, process.env);
     });
+  program
+    .command('admin-key')
+    .description('make an admin key at the database itself, also while the service runs')
+    .option('--config <file>', 'a TOML file of settings')
+    .action(async (flags: { config?: string }) => {
+      const { printAdminKey } = await import('../serve.ts');
+      await printAdminKey(flags, process.env);
+    });
   return program;
 }

@@ -27,6 +27,7 @@ export const operations = {
   retryAll: { method: 'POST', path: '/api/v1/hooks/dlq/retry-all', body: true },
   listAudit: { method: 'GET', path: '/api/v1/audit' },
   createKey: { method: 'POST', path: '/api/v1/keys', body: true, idempotent: true },
+  rotateKey: { method: 'POST', path: '/api/v1/keys/{id}/rotate', body: true, idempotent: true },
   listKeys: { method: 'GET', path: '/api/v1/keys' },
   deleteKey: { method: 'DELETE', path: '/api/v1/keys/{id}' },
   createTenant: { method: 'POST', path: '/api/v1/tenants', body: true },

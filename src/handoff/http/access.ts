@@ -4,12 +4,23 @@ import type { AccessService, Caller } from '../service/access.ts';
 import type { Store } from '../store/store.ts';
 import { idempotencyOf } from './packets.ts';
 
+/** How long a key that is rotated goes on, where the request does not say. */
+const defaultOverlapSeconds = 3600;
+
 /** Keys and tenants over HTTP. */
 export function mountAccess(mount: Mount<Caller>, access: AccessService, store: Store): void {
   mount(routes.createKey, ({ body }, { caller, headers, rawBody }) =>
     access.createKey(caller, body, idempotencyOf(headers, 'POST /keys', rawBody)),
   );
-  mount(routes.listKeys, (_, { caller }) => store.access.keysOf(caller.tenant_id));
+  mount(routes.rotateKey, ({ params, body }, { caller, headers, rawBody }) =>
+    access.rotateKey(
+      caller,
+      params.id,
+      body?.overlap_seconds ?? defaultOverlapSeconds,
+      idempotencyOf(headers, `POST /keys/${params.id}/rotate`, rawBody),
+    ),
+  );
+  mount(routes.listKeys, (_, { caller }) => access.keysOf(caller));
   mount(routes.deleteKey, async ({ params }, { caller }) => {
     await access.revokeKey(caller, params.id);
     return answer({});

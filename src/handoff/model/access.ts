@@ -17,6 +17,7 @@ export const ApiKey = Type.Object(
     prefix: Type.String({ description: 'The first eight characters of the key.' }),
     admin: Type.Boolean({ description: 'Whether it may manage tenants.' }),
     created_at: timestamp('When it was made.'),
+    expires_at: orNull(timestamp('When it ends.'), 'When it ends, since another key has taken its place; null: never.'),
   },
   closed,
 );
@@ -34,6 +35,15 @@ export const KeyRequest = Type.Object(
   closed,
 );
 
+export const RotateRequest = Type.Object(
+  {
+    overlap_seconds: Type.Optional(
+      Type.Integer({ minimum: 0, maximum: 604_800, description: 'How long the old key goes on beside the new one; an hour if left out.' }),
+    ),
+  },
+  closed,
+);
+
 /** A tenant. `handoffs_per_day` null means what its tier allows. */
 export const Tenant = Type.Object(
   {
@@ -41,7 +51,7 @@ export const Tenant = Type.Object(
     name: Type.String(),
     tier,
     handoffs_per_day: orNull(Type.Integer({ minimum: 0 }), 'The most packets a UTC day; null for what the tier allows.'),
-    max_api_keys: Type.Integer({ minimum: 0, description: 'The most keys it may have.' }),
+    max_api_keys: Type.Integer({ minimum: 0, description: 'The most keys it may have; 1, 5 or 25, by tier, until it is set.' }),
     created_at: timestamp('When it was made.'),
     updated_at: timestamp('When it last changed.'),
     deleted_at: orNull(timestamp('When it was deleted.')),
@@ -64,7 +74,7 @@ export const TenantPatch = Type.Object(
     name: Type.Optional(name('What it is called.')),
     tier: Type.Optional(tier),
     handoffs_per_day: Type.Optional(cap),
-    max_api_keys: Type.Optional(maxKeys('The most keys it may have.')),
+    max_api_keys: Type.Optional(maxKeys('The most keys it may have. Until it is set it follows the tier.')),
   },
   closed,
 );
@@ -76,7 +86,7 @@ export type Tenant = Static<typeof Tenant>;
 export type TenantRequest = Static<typeof TenantRequest>;
 export type TenantPatch = Static<typeof TenantPatch>;
 
-const keyExample = { id, name: 'ci', tier: 'pro', prefix: 'svc_9Zk3', admin: false, created_at };
+const keyExample = { id, name: 'ci', tier: 'pro', prefix: 'svc_9Zk3', admin: false, created_at, expires_at: null };
 const tenantExample = {
   id,
   name: 'Acme',
@@ -106,6 +116,27 @@ export const createKey = defineRoute({
     ...failing(401, 403, 404, 409, 413, 415, 429),
   },
 });
+export const rotateKey = defineRoute({
+  id: 'rotateKey',
+  method: 'POST',
+  path: '/keys/{id}/rotate',
+  tag: 'keys',
+  access: 'key',
+  summary: 'Rotate an API key',
+  description:
+    'Makes a key of the same name, tier and rights that takes the place of this one, which goes on for the overlap and then ends. ' +
+    "The two count as one of the tenant's keys. A key may rotate itself; an admin key is rotated by an admin key.",
+  params: IdParams,
+  body: RotateRequest,
+  bodyOptional: true,
+  bodyExample: { overlap_seconds: 3600 },
+  nullIsAbsent: true,
+  headers: IdempotencyKey,
+  responses: {
+    201: { schema: NewApiKey, description: 'The new key; its value is shown only here.', example: { ...keyExample, key: 'svc_...' } },
+    ...failing(401, 403, 404, 409, 413, 415, 429),
+  },
+});
 export const listKeys = defineRoute({
   id: 'listKeys',
   method: 'GET',
@@ -113,7 +144,7 @@ export const listKeys = defineRoute({
   tag: 'keys',
   access: 'key',
   summary: "List the tenant's API keys",
-  description: "The keys that are not revoked. Their values are not kept, so they can't be shown.",
+  description: "The keys that are neither revoked nor ended. Their values are not kept, so they can't be shown.",
   responses: {
     200: { schema: Type.Array(ApiKey), description: 'The keys, oldest first, without their values.', example: [keyExample] },
     ...failing(401, 429),

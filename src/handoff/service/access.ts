@@ -9,7 +9,7 @@ import { hashOf, keyBytes, keyFrom, looksLikeKey, prefixOf } from '../rules/keys
 import { defaultMaxKeys, isAbove } from '../rules/tiers.ts';
 import type { KeyAccess } from '../store/access.ts';
 import type { Store } from '../store/store.ts';
-import type { KeyToStore } from '../store/units/access.ts';
+import type { KeyToStore, StoredKey } from '../store/units/access.ts';
 import type { Idempotency } from '../store/units/answers.ts';
 import type { AuditNote } from '../store/units/events.ts';
 
@@ -24,6 +24,16 @@ export interface Caller {
   readonly tenant_tier: Tier;
   /** The tenant's own daily cap; null: its tier's. */
   readonly handoffs_per_day: number | null;
+  /** When the key ends, in milliseconds since 1970; left out: never. */
+  readonly key_ends?: number;
+}
+
+/** What a start found or made. */
+export interface Beginning {
+  /** The admin key that was made, to be shown. */
+  readonly made?: string;
+  /** Whether the settings name an admin key that is none of the database's. */
+  readonly unusedKey?: boolean;
 }
 
 /** The tenant that an empty database is given. Its id is fixed, so that instances that start together agree. */
@@ -52,7 +62,8 @@ export function createAccessService({ store, clock, newId, random }: AccessParts
       known.clear();
       knownVersion = version;
     }
-    return known.get(hash) ?? lookUp(hash, version);
+    const caller = known.get(hash);
+    return caller === undefined ? lookUp(hash, version) : stillValid(caller);
   }
 
   async function lookUp(hash: string, version: number): Promise<Caller | undefined> {
@@ -61,10 +72,14 @@ export function createAccessService({ store, clock, newId, random }: AccessParts
     const caller = callerOf(row);
     // What was read is as new as the version at least. If the map has been emptied for a later one meanwhile, this may be
     // what that one took back, so it is not remembered.
-    if (version !== knownVersion) return caller;
+    if (version !== knownVersion) return stillValid(caller);
     if (known.size >= maxKnownKeys) known.delete(known.keys().next().value!);
     known.set(hash, caller);
-    return caller;
+    return stillValid(caller);
+  }
+
+  function stillValid(caller: Caller): Caller | undefined {
+    return caller.key_ends === undefined || caller.key_ends > clock().getTime() ? caller : undefined;
   }
 
   function newKey(): string {
@@ -84,9 +99,9 @@ export function createAccessService({ store, clock, newId, random }: AccessParts
 
     /**
      * Sees to it that there is a tenant `default` and that somebody can manage it: an empty database gets both, one whose
-     * admin keys are all revoked gets a new key. Gives the key when it was made here and must be shown.
+     * admin keys are all revoked gets a new key.
      */
-    async begin(adminKey: string | undefined): Promise<string | undefined> {
+    async begin(adminKey: string | undefined): Promise<Beginning> {
       const now = clock();
       const at = now.toISOString();
       const tenant: Tenant = {
@@ -100,26 +115,53 @@ export function createAccessService({ store, clock, newId, random }: AccessParts
         deleted_at: null,
       };
       const beginWith = (key: string) =>
-        access.begin(tenant, {
-          id: newId(now),
-          tenant_id: tenant.id,
-          name: 'first admin key',
-          tier: 'business',
-          admin: true,
-          prefix: prefixOf(key),
-          hash: hashOf(key),
-          created_at: at,
-        });
+        access.begin(
+          tenant,
+          {
+            id: newId(now),
+            tenant_id: tenant.id,
+            name: 'first admin key',
+            tier: 'business',
+            admin: true,
+            prefix: prefixOf(key),
+            hash: hashOf(key),
+            created_at: at,
+            expires_at: null,
+          },
+          now,
+        );
       const made = newKey();
-      if (adminKey === undefined) return (await beginWith(made)) ? made : undefined;
+      if (adminKey === undefined) return (await beginWith(made)) ? { made } : {};
       try {
-        await beginWith(adminKey);
-        return undefined;
+        if (await beginWith(adminKey)) return {};
       } catch (error) {
         if (!access.isDuplicate(error)) throw error;
         // The key that the settings name was revoked: it does not come back to life, a new one takes its place.
-        return (await beginWith(made)) ? made : undefined;
+        if (await beginWith(made)) return { made };
       }
+      const found = await access.keyByHash(hashOf(adminKey));
+      return { unusedKey: found?.admin !== 1 || stillValid(callerOf(found)) === undefined };
+    },
+
+    /** Makes an admin key of the tenant `default`, whatever keys there are; gives it. The service itself did it, in its trail. */
+    async makeAdminKey(): Promise<string> {
+      const key = newKey();
+      const at = { now: clock(), keyId: null };
+      const { number } = await access.numbered(defaultTenantId);
+      await store.of(number).commit({
+        access: { tenantId: defaultTenantId },
+        work({ access: keys, events }) {
+          const { tenant } = keys.tenant(defaultTenantId)!;
+          const stored = keyOf({ name: 'admin key made at the database', admin: true }, tenant, { id: newId(at.now), key, now: at.now });
+          const { id, name, tier, admin } = stored;
+          keys.addKey(stored);
+          events.note(
+            { event_type: 'created', resource: 'api_key', actor: 'system:admin-key', details: { key_id: id, name, tier, admin } },
+            at,
+          );
+        },
+      });
+      return key;
     },
 
     async createKey(caller: Caller, request: KeyRequest, idempotency?: Idempotency): Promise<NewApiKey> {
@@ -138,13 +180,43 @@ export function createAccessService({ store, clock, newId, random }: AccessParts
           const found = keys.tenant(tenantId);
           if (found === undefined) throw notFound('tenant');
           const stored = keyOf(request, found.tenant, { id: newId(at.now), key, now: at.now });
-          requireRoom(keys.keysOf(tenantId).length, found.tenant);
-          const { id, name, tier, admin, prefix, created_at } = stored;
+          // A key that ends counts as one with the key that took its place.
+          requireRoom(keys.keysOf(tenantId).filter(({ expires_at }) => expires_at === null).length, found.tenant);
+          const { id, name, tier, admin } = stored;
           keys.addKey(stored);
           keys.trailOf(found.number).note(noteOf(caller, 'api_key', 'created', { key_id: id, name, tier, admin }), at);
           // The answer shows the key, so it is never repeated.
           if (idempotency !== undefined) answers.remember(idempotency, { status: 201, body: null, etag: null }, at.now);
-          return { id, key, name, tier, prefix, admin, created_at };
+          return shownOnce(stored, key);
+        },
+      });
+    },
+
+    /** Makes a key that takes the place of another one, which ends after the overlap. */
+    async rotateKey(caller: Caller, id: string, overlapSeconds: number, idempotency?: Idempotency): Promise<NewApiKey> {
+      if (!isId(id)) throw notFound('API key');
+      const at = { now: clock(), keyId: caller.key_id };
+      const key = newKey();
+      return store.of(caller.tenant_number).commit({
+        access: { tenantId: caller.tenant_id, keyId: id },
+        idempotencyKey: idempotency?.key,
+        work({ access: keys, answers, events }) {
+          if (answers.repeated(idempotency) !== undefined) throw new Error('A key in clear was kept.');
+          const tenant = keys.tenant(caller.tenant_id)?.tenant;
+          const old = keys.key(id);
+          if (tenant === undefined || old === undefined || old.tenant_id !== caller.tenant_id || hasEnded(old, at.now))
+            throw notFound('API key');
+          if (old.admin && !caller.admin) throw new ServiceError('FORBIDDEN', 'Only an admin key may rotate an admin key.');
+          if (old.expires_at !== null)
+            throw conflict(`The key has been rotated already; it ends at ${old.expires_at}. Rotate the key that took its place.`);
+          const { name, admin } = old;
+          const stored: KeyToStore = { ...keyOf({ name, admin }, tenant, { id: newId(at.now), key, now: at.now }), tier: old.tier };
+          const expires_at = new Date(at.now.getTime() + overlapSeconds * 1000).toISOString();
+          keys.addKey(stored);
+          keys.endKey(id, expires_at);
+          events.note(noteOf(caller, 'api_key', 'rotated', { key_id: id, name, new_key_id: stored.id, expires_at }), at);
+          if (idempotency !== undefined) answers.remember(idempotency, { status: 201, body: null, etag: null }, at.now);
+          return shownOnce(stored, key);
         },
       });
     },
@@ -158,7 +230,7 @@ export function createAccessService({ store, clock, newId, random }: AccessParts
         access: { keyId: id },
         work({ access: keys, events }) {
           const key = keys.key(id);
-          if (key === undefined) throw notFound('API key');
+          if (key === undefined || hasEnded(key, at.now)) throw notFound('API key');
           keys.revokeKey(id, at.now);
           events.note(noteOf(caller, 'api_key', 'deleted', { key_id: id, name: key.name }), at);
         },
@@ -174,7 +246,7 @@ export function createAccessService({ store, clock, newId, random }: AccessParts
       return store.of(caller.tenant_number).commit({
         access: { newTenant: true },
         work({ access: tenants }) {
-          const number = tenants.addTenant(tenant);
+          const number = tenants.addTenant(tenant, max_api_keys !== undefined);
           tenants.trailOf(number).note(noteOf(caller, 'tenant', 'created', { name, tier }), { now, keyId: caller.key_id });
           return tenant;
         },
@@ -189,8 +261,10 @@ export function createAccessService({ store, clock, newId, random }: AccessParts
         work({ access: tenants }) {
           const found = tenants.tenant(id);
           if (found === undefined) throw notFound('tenant');
-          const tenant = { ...found.tenant, ...patch, updated_at: at.now.toISOString() };
-          tenants.saveTenant(tenant);
+          const maxKeysSet = found.maxKeysSet || patch.max_api_keys !== undefined;
+          const changed = { ...found.tenant, ...patch, updated_at: at.now.toISOString() };
+          const tenant = maxKeysSet ? changed : { ...changed, max_api_keys: defaultMaxKeys[changed.tier] };
+          tenants.saveTenant(tenant, maxKeysSet);
           tenants.trailOf(found.number).note(noteOf(caller, 'tenant', 'updated', { fields: Object.keys(patch) }), at);
           return tenant;
         },
@@ -222,8 +296,11 @@ export function createAccessService({ store, clock, newId, random }: AccessParts
     async keysOfTenant(id: string): Promise<ApiKey[]> {
       if (!isId(id)) throw notFound('tenant');
       await access.tenant(id);
-      return access.keysOf(id);
+      return access.keysOf(id, clock());
     },
+
+    /** The keys of the caller's tenant. */
+    keysOf: (caller: Caller): Promise<ApiKey[]> => access.keysOf(caller.tenant_id, clock()),
   };
 }
 
@@ -237,15 +314,35 @@ function noteOf(caller: Caller, resource: AuditNote['resource'], event_type: str
 function keyOf(request: KeyRequest, tenant: Tenant, { id, key, now }: { id: string; key: string; now: Date }): KeyToStore {
   const { name, tier = tenant.tier, admin = false } = request;
   if (isAbove(tier, tenant.tier)) throw invalid('tier', `tier can't be above the tenant's, which is ${tenant.tier}.`);
-  return { id, tenant_id: tenant.id, name, tier, admin, prefix: prefixOf(key), hash: hashOf(key), created_at: now.toISOString() };
+  return {
+    id,
+    tenant_id: tenant.id,
+    name,
+    tier,
+    admin,
+    prefix: prefixOf(key),
+    hash: hashOf(key),
+    created_at: now.toISOString(),
+    expires_at: null,
+  };
+}
+
+/** What is answered about a new key, with its value. */
+function shownOnce({ id, name, tier, prefix, admin, created_at, expires_at }: KeyToStore, key: string): NewApiKey {
+  return { id, key, name, tier, prefix, admin, created_at, expires_at };
+}
+
+/** Whether a key has ended, since another took its place. */
+function hasEnded({ expires_at }: StoredKey, now: Date): boolean {
+  return expires_at !== null && Date.parse(expires_at) <= now.getTime();
 }
 
 function requireRoom(count: number, { max_api_keys }: Tenant): void {
   if (count >= max_api_keys) throw conflict(`The tenant has ${count} of at most ${max_api_keys} API keys; delete one first.`);
 }
 
-function callerOf({ key_id, key_tier, admin, tenant_id, tenant_number, tenant_tier, handoffs_per_day }: KeyAccess): Caller {
-  return { key_id, key_tier, admin: admin === 1, tenant_id, tenant_number, tenant_tier, handoffs_per_day };
+function callerOf({ admin, hash: _, expires_at, ...caller }: KeyAccess): Caller {
+  return { ...caller, admin: admin === 1, ...(expires_at === null ? {} : { key_ends: Date.parse(expires_at) }) };
 }
 
 /**

@@ -1,4 +1,4 @@
-import type { Kysely } from 'kysely';
+import type { ExpressionBuilder, Kysely } from 'kysely';
 import type { Awaitable } from '../../kit/awaitable.ts';
 import { notFound } from '../../kit/errors.ts';
 import type { Database } from '../../kit/sql/dialect.ts';
@@ -17,14 +17,20 @@ export interface KeyAccess {
   tenant_number: number;
   tenant_tier: Tier;
   handoffs_per_day: number | null;
+  /** When it ends, since another has taken its place; null: never. */
+  expires_at: string | null;
 }
 
 const tenantColumns = ['id', 'name', 'tier', 'handoffs_per_day', 'max_api_keys', 'created_at', 'updated_at', 'deleted_at'] as const;
-const keyColumns = ['id', 'name', 'tier', 'prefix', 'admin', 'created_at'] as const;
+const keyColumns = ['id', 'name', 'tier', 'prefix', 'admin', 'created_at', 'expires_at'] as const;
 
 type Tx = Kysely<Tables>;
 
 const shown = (row: Omit<ApiKey, 'admin'> & { admin: number }): ApiKey => ({ ...row, admin: row.admin === 1 });
+
+/** Whether a key has not ended at the moment. */
+const stillValid = (now: Date) => (eb: ExpressionBuilder<Tables, 'api_keys'>) =>
+  eb.or([eb('expires_at', 'is', null), eb('expires_at', '>', now.toISOString())]);
 
 /** Reading tenants and their keys, and how an empty database begins. */
 export function createAccessStore(database: Database<Tables>) {
@@ -49,6 +55,7 @@ export function createAccessStore(database: Database<Tables>) {
         'tenants.number as tenant_number',
         'tenants.tier as tenant_tier',
         'handoffs_per_day',
+        'expires_at',
       ])
       .where('hash', '=', hash)
       .where('revoked_at', 'is', null)
@@ -70,6 +77,9 @@ export function createAccessStore(database: Database<Tables>) {
     },
     keyByHash: (hash: string) => byHash.first({ hash }),
 
+    /** The number of a tenant that is there for certain. */
+    numbered: (id: string) => database.reads.selectFrom('tenants').select('number').where('id', '=', id).executeTakeFirstOrThrow(),
+
     /** Whose key it is; undefined when there is none. */
     tenantOfKey: (id: string) =>
       database.reads
@@ -79,12 +89,14 @@ export function createAccessStore(database: Database<Tables>) {
         .where('api_keys.id', '=', id)
         .executeTakeFirst(),
 
-    async keysOf(tenantId: string): Promise<ApiKey[]> {
+    /** The keys of a tenant that are neither revoked nor ended at the moment. */
+    async keysOf(tenantId: string, now: Date): Promise<ApiKey[]> {
       const rows = await database.reads
         .selectFrom('api_keys')
         .select(keyColumns)
         .where('tenant_id', '=', tenantId)
         .where('revoked_at', 'is', null)
+        .where(stillValid(now))
         .orderBy('id')
         .execute();
       return rows.map(shown);
@@ -110,7 +122,7 @@ export function createAccessStore(database: Database<Tables>) {
      * Makes the first tenant where there is none, and an admin key where no admin key is left; whether this call made the
      * key. Rejects with a duplicate where the key was in use before.
      */
-    async begin(tenant: Tenant, key: KeyToStore): Promise<boolean> {
+    async begin(tenant: Tenant, key: KeyToStore, now: Date): Promise<boolean> {
       return database.transaction(async (tx) => {
         await tx
           .insertInto('tenants')
@@ -125,6 +137,7 @@ export function createAccessStore(database: Database<Tables>) {
           .where('admin', '=', 1)
           .where('revoked_at', 'is', null)
           .where('deleted_at', 'is', null)
+          .where(stillValid(now))
           .executeTakeFirst();
         if (admin !== undefined) return false;
         await tx

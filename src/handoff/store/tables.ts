@@ -48,6 +48,8 @@ interface TenantTable {
   tier: Tier;
   handoffs_per_day: number | null;
   max_api_keys: number;
+  /** Whether somebody has set `max_api_keys`, 1 or 0: until then it follows the tier. */
+  max_api_keys_set: Generated<number>;
   created_at: string;
   updated_at: string;
   deleted_at: string | null;
@@ -62,6 +64,8 @@ interface ApiKeyTable {
   prefix: string;
   hash: string;
   created_at: string;
+  /** When it ends, since another has taken its place; null: never. */
+  expires_at: string | null;
   revoked_at: string | null;
 }
 

@@ -7,7 +7,7 @@ import { keyFrom, looksLikeKey } from '../../../src/handoff/rules/keys.ts';
 import { adminKey, newTenant, packetRequest, startService, type TestAnswer, type TestService } from '../../support/service.ts';
 import { stores } from '../../support/stores.ts';
 
-const shownInLists = ['id', 'name', 'tier', 'prefix', 'admin', 'created_at'];
+const shownInLists = ['id', 'name', 'tier', 'prefix', 'admin', 'created_at', 'expires_at'];
 
 /** Makes a key; the admin's tenant when no other key is given. */
 const createKey = (service: TestService, body: Record<string, unknown>, key?: string): Promise<TestAnswer> =>
@@ -45,7 +45,14 @@ for (const store of stores) {
       const { id, key, ...rest } = made.body;
       assert.match(key, /^svc_[0-9A-Za-z]{49}$/);
       assert.ok(looksLikeKey(key));
-      assert.deepEqual(rest, { name: 'ci', tier: 'free', prefix: key.slice(0, 8), admin: false, created_at: '2026-03-01T09:30:00.000Z' });
+      assert.deepEqual(rest, {
+        name: 'ci',
+        tier: 'free',
+        prefix: key.slice(0, 8),
+        admin: false,
+        created_at: '2026-03-01T09:30:00.000Z',
+        expires_at: null,
+      });
       const listed = await service.call('GET', '/keys', { key });
       assert.equal(listed.status, 200);
       assert.deepEqual(

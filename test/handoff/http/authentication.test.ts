@@ -46,8 +46,8 @@ async function openAccess(t: Pick<TestContext, 'after'>, testStore: TestStore) {
     newId,
     random: (bytes) => void randomFillSync(bytes),
   });
-  const key = (await access.begin(undefined))!;
-  const [first] = await store.access.keysOf(defaultTenantId);
+  const key = (await access.begin(undefined)).made!;
+  const [first] = await store.access.keysOf(defaultTenantId, clock());
   const caller: Caller = {
     key_id: first!.id,
     key_tier: 'business',

@@ -2,6 +2,7 @@ import type { Migration } from '../../../kit/sql/migrate.ts';
 import { packets } from './0001-packets.ts';
 import { events } from './0002-events.ts';
 import { webhooks } from './0003-webhooks.ts';
+import { keys } from './0004-keys.ts';
 
 /** Every step of the schema, in order. */
-export const migrations: readonly Migration[] = [packets, events, webhooks];
+export const migrations: readonly Migration[] = [packets, events, webhooks, keys];

@@ -24,6 +24,7 @@ export interface KeyToStore {
   prefix: string;
   hash: string;
   created_at: string;
+  expires_at: string | null;
 }
 
 /** A key that is stored and not revoked. */
@@ -31,16 +32,22 @@ export interface StoredKey {
   readonly id: string;
   readonly tenant_id: string;
   readonly name: string;
+  readonly tier: Tier;
+  readonly admin: boolean;
+  /** When it ends or has ended, since another has taken its place; null: never. */
+  readonly expires_at: string | null;
 }
 
 /** A tenant that is not deleted, and its number. */
 export interface StoredTenant {
   readonly number: number;
   readonly tenant: Tenant;
+  /** Whether somebody has set `max_api_keys`; until then it follows the tier. */
+  readonly maxKeysSet: boolean;
 }
 
 const tenantColumns = ['id', 'name', 'tier', 'handoffs_per_day', 'max_api_keys', 'created_at', 'updated_at', 'deleted_at'] as const;
-const keyColumns = ['id', 'tenant_id', 'name'] as const;
+const keyColumns = ['id', 'tenant_id', 'name', 'tier', 'admin', 'expires_at'] as const;
 
 /** Tenants and keys as the units of a group find and change them. Theirs is no one tenant: an admin works on any. */
 export class AccessTransaction {
@@ -51,6 +58,7 @@ export class AccessTransaction {
   readonly changedTenants = new Map<string, Row>();
   readonly addedKeys: Row[] = [];
   readonly revokedKeys: Row[] = [];
+  readonly endingKeys: Row[] = [];
   readonly #group: Group;
 
   constructor(group: Group) {
@@ -78,22 +86,28 @@ export class AccessTransaction {
   }
 
   /** Adds a tenant; gives its number. */
-  addTenant(tenant: Tenant): number {
+  addTenant(tenant: Tenant, maxKeysSet: boolean): number {
     const number = this.numbers[this.addedTenants.length]!;
-    this.#group.journal.push(this.addedTenants, { number, ...tenant });
+    this.#group.journal.push(this.addedTenants, { number, ...tenant, max_api_keys_set: maxKeysSet ? 1 : 0 });
     return number;
   }
 
-  saveTenant(tenant: Tenant): void {
+  saveTenant(tenant: Tenant, maxKeysSet = this.tenants.get(tenant.id)!.maxKeysSet): void {
     const { number } = this.tenants.get(tenant.id)!;
-    this.#group.journal.set(this.changedTenants, tenant.id, { ...tenant });
-    if (tenant.deleted_at === null) this.#group.journal.set(this.tenants, tenant.id, { number, tenant });
+    this.#group.journal.set(this.changedTenants, tenant.id, { ...tenant, max_api_keys_set: maxKeysSet ? 1 : 0 });
+    if (tenant.deleted_at === null) this.#group.journal.set(this.tenants, tenant.id, { number, tenant, maxKeysSet });
     else this.#group.journal.delete(this.tenants, tenant.id);
   }
 
   addKey(key: KeyToStore): void {
     this.#group.journal.push(this.addedKeys, { ...key, admin: key.admin ? 1 : 0, revoked_at: null });
     this.#group.journal.set(this.keys, key.id, key);
+  }
+
+  /** Lets a key end at the moment. */
+  endKey(id: string, expires_at: string): void {
+    this.#group.journal.push(this.endingKeys, { id, expires_at });
+    this.#group.journal.set(this.keys, id, { ...this.keys.get(id)!, expires_at });
   }
 
   revokeKey(id: string, now: Date): void {
@@ -114,7 +128,7 @@ export const access: Kind = {
     const [tenants, named, theirs, numbers] = await Promise.all([
       session.find(
         'tenants',
-        ['number', ...tenantColumns],
+        ['number', 'max_api_keys_set', ...tenantColumns],
         tenantIds.map((id) => ({ id })),
       ),
       session.find(
@@ -129,12 +143,15 @@ export const access: Kind = {
       ),
       session.reserve('tenants', 'number', count),
     ]);
-    for (const [number, ...values] of tenants) {
+    for (const [number, maxKeysSet, ...values] of tenants) {
       const tenant = Object.fromEntries(tenantColumns.map((column, index) => [column, values[index]])) as unknown as Tenant;
-      if (tenant.deleted_at === null) own.tenants.set(tenant.id, { number: number as number, tenant });
+      if (tenant.deleted_at === null) own.tenants.set(tenant.id, { number: number as number, tenant, maxKeysSet: maxKeysSet === 1 });
     }
-    for (const [id, tenant_id, name, revoked_at] of [...named, ...theirs] as string[][])
-      if (revoked_at === null) own.keys.set(id!, { id: id!, tenant_id: tenant_id!, name: name! });
+    for (const [id, tenant_id, name, tier, admin, expires_at, revoked_at] of [...named, ...theirs]) {
+      if (revoked_at !== null) continue;
+      const key = { id, tenant_id, name, tier, admin: admin === 1, expires_at } as StoredKey;
+      own.keys.set(key.id, key);
+    }
     own.numbers.push(...numbers);
   },
 
@@ -143,7 +160,8 @@ export const access: Kind = {
     await session.update('tenants', ['id'], [...own.changedTenants.values()]);
     await session.insert('api_keys', own.addedKeys);
     await session.update('api_keys', ['id'], own.revokedKeys);
-    const forgets = own.changedTenants.size + own.revokedKeys.length > 0;
+    await session.update('api_keys', ['id'], own.endingKeys);
+    const forgets = own.changedTenants.size + own.revokedKeys.length + own.endingKeys.length > 0;
     if (forgets) await session.add('versions', ['name'], 'value', [{ name: 'access', value: 1 }]);
   },
 };

@@ -1,0 +1,14 @@
+import type { Migration } from '../../../kit/sql/migrate.ts';
+
+/** Keys that end at a moment, since another has taken their place; and whether somebody has set how many keys a tenant may have. */
+export const keys: Migration = {
+  name: '0004-keys',
+  up(database) {
+    const text = database === 'sqlite' ? 'text' : 'text collate "C"';
+    return [
+      `alter table api_keys add column expires_at ${text}`,
+      `alter table tenants add column max_api_keys_set integer not null default 0`,
+      `update tenants set max_api_keys_set = 1 where max_api_keys <> case tier when 'free' then 1 when 'pro' then 5 else 25 end`,
+    ];
+  },
+};
