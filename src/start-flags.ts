@@ -5,6 +5,9 @@ export interface StartFlags {
   host?: string;
   handoffPort?: string;
   fallbackPort?: string;
+  fallbackStorage?: string;
+  allowOpen?: true;
+  allowLive?: true;
 }
 
 /**
@@ -21,6 +24,9 @@ export function readStartFlags(args: readonly string[]): StartFlags {
     .option('--handoff-port <port>', 'the port of the handoff packet service; 0 picks a free one', portOf)
     .option('--fallback-port <port>', 'the port of the fallback chain service; 0 picks a free one', portOf)
     .option('--port <port>', 'the same as --handoff-port', portOf)
+    .option('--fallback-storage <url>', 'where chains are kept; sqlite://./data/fallback.db if not given')
+    .option('--allow-open', 'let the fallback chain service listen beyond this machine although no API key is configured')
+    .option('--allow-live', 'let tests of chains call the real providers')
     .allowExcessArguments(false)
     .parse(args, { from: 'user' });
   const { port, ...flags } = program.opts<StartFlags & { port?: string }>();

@@ -100,7 +100,7 @@ describe('The README', () => {
     assert.doesNotMatch('{"id":"7","version":"1.0.0","status":"created","revision":1}', pattern);
   });
 
-  test('the first start prints the address and then the admin key, as shown', async (t) => {
+  test('the first start prints both addresses and the admin key, as shown', async (t) => {
     const inherited = Object.entries(process.env).filter(([name]) => !name.startsWith('SERVICE_'));
     const environment = {
       ...Object.fromEntries(inherited),
@@ -108,12 +108,16 @@ describe('The README', () => {
       SERVICE_PORT: '0',
       SERVICE_DATABASE_URL: 'sqlite::memory:',
     };
-    const child = spawn(process.execPath, ['src/start.ts'], { cwd: root, env: environment, stdio: ['ignore', 'pipe', 'inherit'] });
+    const child = spawn(process.execPath, ['src/start.ts', '--fallback-port', '0', '--fallback-storage', 'memory'], {
+      cwd: root,
+      env: environment,
+      stdio: ['ignore', 'pipe', 'ignore'],
+    });
     t.after(() => child.kill());
     const lines: string[] = [];
-    for await (const line of createInterface({ input: child.stdout })) if (lines.push(line) === 2) break;
+    for await (const line of createInterface({ input: child.stdout })) if (lines.push(line) === 3) break;
     const shown = blocksOf('Two commands').find(({ kind }) => kind === 'text')!;
-    assert.match(lines.join('\n').replace(/:\d+$/m, ':8080'), patternOf(shown.text));
+    assert.match(lines.join('\n').replace(/:\d+$/m, ':8080').replace(/:\d+$/, ':8000'), patternOf(shown.text));
   });
 
   test('every command of npm that it names exists', () => {

@@ -12,15 +12,27 @@ const root = fileURLToPath(new URL('..', import.meta.url));
 
 interface Running {
   readonly child: ChildProcess;
-  /** The address of the handoff service, once it has told it. */
-  readonly address: Promise<string>;
+  /** The addresses of the services, once they have told them. */
+  readonly handoff: Promise<string>;
+  readonly fallback: Promise<string>;
+  /** The process of the handoff service, from its log. */
+  readonly handoffPid: Promise<string>;
+  /** Resolves once a line on standard error has the text. */
+  told(text: string): Promise<void>;
   readonly ended: Promise<{ code: number | null; stderr: string }>;
 }
 
-/** Runs `npm start -- <flags>` as a user does: npm, a shell, and the program below it. */
-function npmStart(t: TestContext, flags: readonly string[], environment: Record<string, string> = {}): Running {
+/** Runs `npm start -- <flags>` as a user does: npm, a shell, and the programs below it. */
+const npmStart = (t: TestContext, flags: readonly string[], environment: Record<string, string> = {}) =>
+  run(t, ['npm', 'start', '--silent', '--', ...flags], environment);
+
+/** Runs what npm runs, without npm around it. */
+const start = (t: TestContext, flags: readonly string[], environment: Record<string, string> = {}) =>
+  run(t, [process.execPath, 'src/start.ts', ...flags], environment);
+
+function run(t: TestContext, [command = '', ...args]: readonly string[], environment: Record<string, string>): Running {
   const inherited = Object.entries(process.env).filter(([name]) => !/^(SERVICE_|npm_)/.test(name));
-  const child = spawn('npm', ['start', '--silent', '--', ...flags], {
+  const child = spawn(command, args, {
     cwd: root,
     // A group of its own, so that whatever is left of it can be ended.
     detached: true,
@@ -28,24 +40,35 @@ function npmStart(t: TestContext, flags: readonly string[], environment: Record<
       ...Object.fromEntries(inherited),
       SERVICE_DATABASE_URL: 'sqlite::memory:',
       SERVICE_ADMIN_KEY: adminKey,
+      SERVICE_API_KEYS: adminKey,
       SERVICE_LOG_LEVEL: 'error',
       ...environment,
     },
     stdio: ['ignore', 'pipe', 'pipe'],
   });
-  let stderr = '';
-  child.stderr.setEncoding('utf8').on('data', (chunk) => {
-    stderr += chunk;
+  const errors: string[] = [];
+  const onError = new Set<() => void>();
+  createInterface({ input: child.stderr }).on('line', (line) => {
+    errors.push(line);
+    for (const look of onError) look();
   });
-  const ended = once(child, 'close').then(([code]) => ({ code: code as number | null, stderr }));
-  const address = new Promise<string>((resolve, reject) => {
-    createInterface({ input: child.stdout }).on('line', (line) => {
-      const [, found] = /^handoff listening on (\S+)$/.exec(line) ?? [];
-      if (found !== undefined) resolve(found);
+  const ended = once(child, 'close').then(([code]) => ({
+    code: code as number | null,
+    stderr: errors.map((line) => `${line}\n`).join(''),
+  }));
+  const lines = createInterface({ input: child.stdout });
+  /** What the pattern finds in the first line of standard output that it fits. */
+  const found = (pattern: RegExp) => {
+    const finding = new Promise<string>((resolve, reject) => {
+      lines.on('line', (line) => {
+        const [, text] = pattern.exec(line) ?? [];
+        if (text !== undefined) resolve(text);
+      });
+      void ended.then(({ stderr }) => reject(new Error(`It ended before it said ${pattern}: ${stderr}`)));
     });
-    void ended.then(() => reject(new Error(`It ended before it listened: ${stderr}`)));
-  });
-  address.catch(() => undefined);
+    finding.catch(() => undefined);
+    return finding;
+  };
   t.after(async () => {
     try {
       process.kill(-child.pid!, 'SIGKILL');
@@ -54,8 +77,36 @@ function npmStart(t: TestContext, flags: readonly string[], environment: Record<
     }
     await ended;
   });
-  return { child, address, ended };
+  const told = (text: string) =>
+    new Promise<void>((resolve) => {
+      const look = () => {
+        if (errors.some((line) => line.includes(text))) resolve();
+      };
+      onError.add(look);
+      look();
+    });
+  return {
+    child,
+    handoff: found(/^handoff listening on (\S+)$/),
+    fallback: found(/^fallback listening on (\S+)$/),
+    handoffPid: found(/"service":"handoff".*"pid":(\d+).*"msg":"started"/),
+    told,
+    ended,
+  };
 }
+
+/** A port that somebody else listens on. */
+async function takenPort(t: TestContext): Promise<string> {
+  const other = createServer();
+  await new Promise<void>((resolve) => {
+    other.listen(0, '127.0.0.1', resolve);
+  });
+  t.after(() => other.close());
+  return String((other.address() as { port: number }).port);
+}
+
+/** Flags for free ports of the loopback. */
+const anywhere = ['--host', '127.0.0.1', '--port', '0', '--fallback-port', '0', '--fallback-storage', 'memory'];
 
 const isUp = (address: string) =>
   fetch(`${address}/health`).then(
@@ -65,33 +116,59 @@ const isUp = (address: string) =>
 
 describe('npm start', { concurrency: 2 }, () => {
   for (const signal of ['SIGTERM', 'SIGINT'] as const) {
-    test(`ends the services and exits 0 at ${signal} to npm alone`, { timeout: 60_000 }, async (t) => {
-      const { child, address, ended } = npmStart(t, ['--host', '127.0.0.1', '--port', '0', '--fallback-port', '0']);
-      const base = await address;
-      assert.ok(await isUp(base));
+    test(`ends both services and exits 0 at ${signal} to npm alone`, { timeout: 60_000 }, async (t) => {
+      const { child, handoff, fallback, ended } = npmStart(t, anywhere);
+      const bases = [await handoff, await fallback];
+      for (const base of bases) assert.ok(await isUp(base));
       child.kill(signal);
       const { code, stderr } = await ended;
       assert.equal(stderr, '');
       assert.equal(code, 0);
-      assert.equal(await isUp(base), false);
+      for (const base of bases) assert.equal(await isUp(base), false);
     });
   }
 
   test('listens where its flags say, and flags beat variables', { timeout: 60_000 }, async (t) => {
-    const { address } = npmStart(t, ['--host', '127.0.0.1', '--handoff-port', '0', '--fallback-port', '0'], { SERVICE_PORT: 'x' });
-    assert.match(await address, /^http:\/\/127\.0\.0\.1:\d+$/);
+    const { handoff, fallback } = npmStart(
+      t,
+      ['--host', '127.0.0.1', '--handoff-port', '0', '--fallback-port', '0', '--fallback-storage', 'memory'],
+      {
+        SERVICE_PORT: 'x',
+      },
+    );
+    for (const address of [handoff, fallback]) assert.match(await address, /^http:\/\/127\.0\.0\.1:\d+$/);
   });
 
-  test('a port in use stops the start with a sentence that names the port and the flag', { timeout: 60_000 }, async (t) => {
-    const other = createServer();
-    await new Promise<void>((resolve) => {
-      other.listen(0, '127.0.0.1', resolve);
-    });
-    t.after(() => other.close());
-    const { port } = other.address() as { port: number };
-    const { code, stderr } = await npmStart(t, ['--host', '127.0.0.1', '--port', String(port), '--fallback-port', '0']).ended;
-    assert.equal(code, 1);
-    assert.match(stderr, new RegExp(`^handoff: Port ${port} is in use by another program; choose another one with --port\\.`));
+  test("a port in use is told in a sentence that names the port and the flag, and doesn't end the other service", {
+    timeout: 60_000,
+  }, async (t) => {
+    const port = await takenPort(t);
+    const cases = [
+      { flags: ['--port', port, '--fallback-port', '0'], failing: 'handoff', other: 'fallback', flag: '--port' },
+      { flags: ['--port', '0', '--fallback-port', port], failing: 'fallback', other: 'handoff', flag: '--fallback-port' },
+    ] as const;
+    for (const { flags, failing, other, flag } of cases) {
+      const running = npmStart(t, ['--host', '127.0.0.1', '--fallback-storage', 'memory', ...flags]);
+      const base = await running[other];
+      await running.told(`The ${failing} service has ended (exit code 1). The ${other} service goes on.`);
+      assert.ok(await isUp(base));
+      running.child.kill('SIGTERM');
+      const { code, stderr } = await running.ended;
+      assert.equal(code, 1);
+      assert.match(stderr, new RegExp(`^${failing}: Port ${port} is in use by another program; choose another one with ${flag}\\.`));
+    }
+  });
+
+  test('a service that is killed does not end the other, and a start that is killed leaves none behind', { timeout: 60_000 }, async (t) => {
+    const { child, handoffPid, fallback, told, ended } = start(t, anywhere, { SERVICE_LOG_LEVEL: 'info', SERVICE_LOG_FORMAT: 'json' });
+    const [pid, base] = [await handoffPid, await fallback];
+    process.kill(Number(pid), 'SIGKILL');
+    await told('The handoff service has ended (signal SIGKILL). The fallback service goes on.');
+    assert.ok(await isUp(base));
+    child.kill('SIGKILL');
+    // The standard output that all share is closed once the last of them has ended.
+    await ended;
+    assert.equal(await isUp(base), false);
   });
 
   test('a flag that is unknown or can not be used stops the start with a sentence', { timeout: 60_000 }, async (t) => {
@@ -114,15 +191,24 @@ describe('npm start', { concurrency: 2 }, () => {
       out += chunk;
     });
     assert.equal((await ended).code, 0);
-    for (const flag of ['--host', '--handoff-port', '--fallback-port', '--port', '--help'])
+    for (const flag of [
+      '--host',
+      '--handoff-port',
+      '--fallback-port',
+      '--port',
+      '--fallback-storage',
+      '--allow-open',
+      '--allow-live',
+      '--help',
+    ])
       assert.ok(out.includes(`  ${flag}`) || out.includes(flag));
     assert.ok(!out.includes('listening'));
   });
 
   test('names unknown SERVICE_* variables in one warning', { timeout: 60_000 }, async (t) => {
     const settings = { SERVICE_RATE_LIMT_PER_MINUTE: '5', SERVICE_DATABASE: 'x' };
-    const { child, address, ended } = npmStart(t, ['--host', '127.0.0.1', '--port', '0', '--fallback-port', '0'], settings);
-    await address;
+    const { child, fallback, ended } = npmStart(t, anywhere, settings);
+    await fallback;
     child.kill('SIGTERM');
     const { stderr } = await ended;
     assert.equal(

@@ -32,6 +32,7 @@ export interface World {
 /** A fallback service, wired and not yet listening. */
 export interface Fallback {
   readonly app: FastifyInstance;
+  readonly logger: Logger;
   /** What its operator should know, a line each. */
   readonly warnings: readonly string[];
   /** Starts listening; gives the address. */
@@ -69,6 +70,7 @@ export async function createFallback(settings: Settings, world: World = {}): Pro
 
   return {
     app,
+    logger,
     warnings: [
       ...settings.apiKeys.warnings,
       ...(access.isOpen

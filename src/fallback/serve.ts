@@ -13,7 +13,10 @@ export interface ServeFlags {
   config?: string;
 }
 
-/** Runs the fallback service until it is told to stop. */
-export async function serveFallback({ config, ...flags }: ServeFlags, environment: NodeJS.ProcessEnv): Promise<void> {
-  await runService('fallback', () => createFallback(readFallbackSettings({ flags, environment, file: config })));
+/**
+ * Runs the fallback service until it is told to stop.
+ * @param portFlag the flag that chooses another port, where the port is in use
+ */
+export async function serveFallback({ config, ...flags }: ServeFlags, environment: NodeJS.ProcessEnv, portFlag?: string): Promise<void> {
+  await runService('fallback', () => createFallback(readFallbackSettings({ flags, environment, file: config })), portFlag);
 }

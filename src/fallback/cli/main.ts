@@ -29,6 +29,9 @@ export function createProgram(): Command {
     .option('--allow-live', 'let tests call the real providers')
     .option('--allow-open', 'listen beyond this machine although no API key is configured')
     .action(async ({ allowLive, allowOpen, ...flags }: ServeOptions) => {
+      const { unknownVariables } = await import('../../variables.ts');
+      const warning = unknownVariables(process.env);
+      if (warning !== undefined) console.error(`warning: ${warning}`);
       const { serveFallback } = await import('../serve.ts');
       await serveFallback(
         { ...flags, ...(allowLive ? { allowLive: 'true' } : {}), ...(allowOpen ? { allowOpen: 'true' } : {}) },
