@@ -106,6 +106,7 @@ describe('The README', () => {
       ...Object.fromEntries(inherited),
       SERVICE_HOST: '127.0.0.1',
       SERVICE_PORT: '0',
+      SERVICE_LOG_LEVEL: 'error',
       SERVICE_DATABASE_URL: 'sqlite::memory:',
     };
     const child = spawn(process.execPath, ['src/start.ts', '--fallback-port', '0', '--fallback-storage', 'memory'], {
