@@ -1,13 +1,14 @@
 import assert from 'node:assert/strict';
 import { mkdirSync, rmSync, writeFileSync } from 'node:fs';
 import { after, describe, test } from 'node:test';
-import { generateText } from 'ai';
+import { generateText, streamText } from 'ai';
 
 import type { ChainDefinition } from '../src/fallback/model/chain.ts';
 import { chainOf, exported, hangs, ruleSets, told } from './chains.ts';
 import { type Behaviour, type Fakes, startFakes, type WayName, ways } from './fakes.ts';
 import { simulate } from './simulation.ts';
 
+let files = 0;
 const folder = new URL('./generated/', import.meta.url);
 mkdirSync(folder, { recursive: true });
 const fakes = { langchain: await startFakes(3), 'ai-sdk': await startFakes(3) };
@@ -66,7 +67,22 @@ for (const format of ['langchain', 'ai-sdk'] as const) {
   });
 }
 
-let files = 0;
+test('A stream of the AI SDK begins at the provider that the simulation says', async () => {
+  const chain = chainOf(fakes['ai-sdk'], ruleSets['retry rate limits, hand over time-outs']!);
+  const { chainModel } = (await load(exported(chain, 'ai-sdk').content)) as { chainModel: () => Parameters<typeof streamText>[0]['model'] };
+  const streamed: Behaviour[][] = [
+    [undefined, undefined, undefined],
+    [{ way: 'rate_limit', times: 2 }, undefined, undefined],
+    [{ way: 'rate_limit' }, { way: 'overloaded' }, undefined],
+  ];
+  for (const behaviours of streamed) {
+    await compare(chain, behaviours, fakes['ai-sdk'], async () => {
+      let text = '';
+      for await (const piece of streamText({ model: chainModel(), prompt: 'Say OK.', maxRetries: 0 }).textStream) text += piece;
+      return text;
+    });
+  }
+});
 
 /** Loads a module's text. Each module is loaded once, so each has a file of its own. */
 async function load(content: string): Promise<Record<string, unknown>> {

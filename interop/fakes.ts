@@ -84,7 +84,8 @@ export async function startFakes(count: number): Promise<Fakes> {
       ways[behaviour.way].answer(response);
       return;
     }
-    say(JSON.stringify(request.url!.endsWith('/messages') ? message(`p${index}`) : completion(`p${index}`)))(response);
+    if ((body as { stream?: boolean } | null)?.stream === true) stream(response, `p${index}`);
+    else say(JSON.stringify(request.url!.endsWith('/messages') ? message(`p${index}`) : completion(`p${index}`)))(response);
   });
   server.listen(0, '127.0.0.1');
   await new Promise((resolve) => server.once('listening', resolve));
@@ -103,6 +104,14 @@ export async function startFakes(count: number): Promise<Fakes> {
       return new Promise((resolve) => server.close(() => resolve()));
     },
   };
+}
+
+/** Streams an answer as OpenAI's chat completions do. */
+function stream(response: ServerResponse, text: string): void {
+  const chunk = (delta: object, finish_reason: string | null) =>
+    `data: ${JSON.stringify({ id: 'c1', object: 'chat.completion.chunk', created: 1, model: 'm', choices: [{ index: 0, delta, finish_reason }] })}\n\n`;
+  response.writeHead(200, { 'content-type': 'text/event-stream' });
+  response.end(`${chunk({ role: 'assistant', content: text }, null)}${chunk({}, 'stop')}data: [DONE]\n\n`);
 }
 
 const message = (text: string) => ({

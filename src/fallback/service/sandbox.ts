@@ -32,10 +32,11 @@ export function createSandbox({ deadlineMs = 3_000, maxWaiting = 64, heapMib = 1
     if (waiting >= maxWaiting) throw tooMany();
     waiting += 1;
     const done = last.then(async () => {
-      await thread.call('ready', {});
-      const late = invalid(field, `${what} takes longer than ${deadlineMs} ms.`);
-      const timer = setTimeout(() => thread.interrupt(late), deadlineMs);
+      let timer: NodeJS.Timeout | undefined;
       try {
+        await thread.call('ready', {});
+        const late = invalid(field, `${what} takes longer than ${deadlineMs} ms.`);
+        timer = setTimeout(() => thread.interrupt(late), deadlineMs);
         return await task();
       } catch (error) {
         if ((error as { code?: unknown }).code === 'ERR_WORKER_OUT_OF_MEMORY') throw invalid(field, `${what} needs too much memory.`);

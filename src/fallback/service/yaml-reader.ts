@@ -10,7 +10,10 @@ const maxDepth = 50;
 /** A document's value as JSON text, or the fault in it with its position (both counted from 1), where there is one. */
 export type ReadYaml = { json: string } | { fault: string; line: number | null; column: number | null };
 
-/** Reads a YAML 1.2 document, which every JSON text is too, as plain data: no tags of anybody's own, no dates, no binaries. */
+/**
+ * Reads a YAML 1.2 document, which every JSON text is too, as plain data: no tags of anybody's own, no dates, no binaries.
+ * The merge key `<<` of YAML 1.1, which files of other programs use, is understood.
+ */
 export function readYaml(source: string): ReadYaml {
   const lines = new LineCounter();
   const fault = (sentence: string, offset?: number): ReadYaml => {
@@ -18,7 +21,7 @@ export function readYaml(source: string): ReadYaml {
     return { fault: sentence, line, column: col };
   };
   try {
-    const document = parseDocument(source, { lineCounter: lines, prettyErrors: false, schema: 'core' });
+    const document = parseDocument(source, { lineCounter: lines, prettyErrors: false, schema: 'core', merge: true });
     const [error] = document.errors;
     if (error !== undefined) return fault(sentenceOf(error), error.pos[0]);
     const [warning] = document.warnings;

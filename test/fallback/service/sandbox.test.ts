@@ -87,6 +87,7 @@ describe('A YAML document', () => {
 
   test('is read as plain data, with its anchors', async () => {
     assert.deepEqual(await read('a: &x [1, 2020-01-01]\nb: *x'), { a: [1, '2020-01-01'], b: [1, '2020-01-01'] });
+    assert.deepEqual(await read('a: &x {k: 1, l: 2}\nb:\n  <<: *x\n  l: 3'), { a: { k: 1, l: 2 }, b: { k: 1, l: 3 } });
   });
 
   test('that is broken is refused with line and column', async () => {

@@ -82,7 +82,7 @@ function readDeployment(entry: unknown, place: number, taken: Set<string>, findi
     name: uniqueName(name, taken),
     ...readModel(textAt(parameters.model, `${at}.model`), info.model_id, `${at}.model`, findings),
     api_base: parameters.api_base,
-    api_key_env: readKey(parameters.api_key, /^os\.environ\/(.+)$/, `${at}.api_key`, findings),
+    api_key_env: readKey(parameters.api_key, /^os\.environ\/([A-Za-z_]\w*)$/, `${at}.api_key`, findings),
     timeout_ms: timeout === undefined ? undefined : Math.round(timeout * 1000),
     max_tokens: numberAt(parameters.max_tokens, `${at}.max_tokens`),
     input_cost_per_1m: per1m(numberAt(parameters.input_cost_per_token, `${at}.input_cost_per_token`)),

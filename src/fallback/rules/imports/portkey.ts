@@ -78,7 +78,7 @@ function readTarget(shape: Shape, path: string, priority: number, taken: Set<str
     priority,
     provider: kind ?? undefined,
     api_base: shape.custom_host,
-    api_key_env: readKey(shape.api_key, /^\$\{(.+)\}$/, at('api_key'), findings),
+    api_key_env: readKey(shape.api_key, /^\$\{([A-Za-z_]\w*)\}$/, at('api_key'), findings),
     timeout_ms: numberAt(shape.request_timeout, at('request_timeout')),
     max_tokens: numberAt(parameters.max_tokens, at('override_params.max_tokens')),
   };
