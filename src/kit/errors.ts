@@ -11,7 +11,10 @@ export const errorCodes = {
   CONFLICT: { status: 409, meaning: 'The state of the resource does not allow this.' },
   GONE: { status: 410, meaning: 'The resource has expired.' },
   PRECONDITION_FAILED: { status: 412, meaning: 'The resource changed since the version named in `If-Match`.' },
-  PAYLOAD_TOO_LARGE: { status: 413, meaning: 'The body is larger than this caller may send.' },
+  PAYLOAD_TOO_LARGE: {
+    status: 413,
+    meaning: 'The body is larger than this caller may send, or the page that is asked for than a page may be.',
+  },
   UNSUPPORTED_MEDIA_TYPE: { status: 415, meaning: 'The body is not `application/json` in UTF-8.' },
   RATE_LIMITED: {
     status: 429,
@@ -128,6 +131,18 @@ export function unavailable(cause?: unknown): ServiceError {
 /** As much is in hand as may be: 503 `SERVICE_UNAVAILABLE`, worth another try in a second. `what` is in the plural. */
 export function tooMuchInHand(what: string): ServiceError {
   return new ServiceError('SERVICE_UNAVAILABLE', `The service has as many ${what} in hand as it can hold. Try again in a moment.`, {
+    headers: { 'Retry-After': '1' },
+  });
+}
+
+/** The one who asked has gone: work is not begun, or not ended. Nobody reads this answer. */
+export function abandoned(): ServiceError {
+  return new ServiceError('VALIDATION_ERROR', 'The connection closed before the answer.');
+}
+
+/** The request took longer than any may: 503 `SERVICE_UNAVAILABLE`. */
+export function tookTooLong(): ServiceError {
+  return new ServiceError('SERVICE_UNAVAILABLE', 'This took too long. Ask for less at once, or try again in a moment.', {
     headers: { 'Retry-After': '1' },
   });
 }

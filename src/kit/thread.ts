@@ -1,8 +1,13 @@
 import { constants, setPriority } from 'node:os';
 import { parentPort, Worker, workerData } from 'node:worker_threads';
 
+import { abandoned } from './errors.ts';
+
 /** Work that another thread does: by name, with one argument and one result that can be copied between threads. */
-export type Tasks = Record<string, (argument: never) => Promise<unknown>>;
+export type Tasks = Record<string, (argument: never, signal: AbortSignal) => Promise<unknown>>;
+
+/** `task` is missing where the call with this number is abandoned. */
+type Message = Call | { id: number; task?: undefined };
 
 interface Call {
   id: number;
@@ -13,9 +18,10 @@ interface Call {
 /** A copy of an error keeps its message and stack alone, so the codes by which it is known travel beside it. */
 type Reply = { id: number; result: unknown } | { id: number; error: unknown; codes: { code?: unknown; errcode?: unknown } };
 
-/** Another thread that carries out tasks, one at a time, in the order they were asked for. */
+/** Another thread that carries out tasks, begun in the order they were asked for. One that waits gives the others their turn. */
 export interface Thread<T extends Tasks> {
-  call<Name extends keyof T & string>(task: Name, argument: Parameters<T[Name]>[0]): ReturnType<T[Name]>;
+  /** `signal`: nobody waits for the result any more; the task is told, and the call rejects. */
+  call<Name extends keyof T & string>(task: Name, argument: Parameters<T[Name]>[0], signal?: AbortSignal): ReturnType<T[Name]>;
   /** Ends the thread in the middle of its work, with `reason` for every open call; the next call starts a new one. */
   interrupt(reason: Error): void;
   stop(): Promise<void>;
@@ -66,14 +72,20 @@ export function startThread<T extends Tasks>(entry: URL, data: unknown, { patien
   }
 
   return {
-    call(task, argument) {
+    call(task, argument, signal) {
       const answered = new Promise((resolve, reject) => {
         if (stopped) return reject(new Error('The thread has stopped.'));
         const thread = running();
         lastId += 1;
-        open.set(lastId, { resolve, reject });
+        const id = lastId;
+        open.set(id, { resolve, reject });
         thread.ref();
-        thread.postMessage({ id: lastId, task, argument } satisfies Call);
+        thread.postMessage({ id, task, argument } satisfies Message);
+        signal?.addEventListener('abort', () => {
+          if (!open.has(id)) return;
+          thread.postMessage({ id } satisfies Message);
+          reject(abandoned());
+        });
       });
       return answered as ReturnType<T[typeof task]>;
     },
@@ -105,16 +117,21 @@ export function threadData<T>(): T {
 /** Answers the calls of the thread that started this one. An error's own `errcode` and `code` travel with it. */
 export function serveTasks(tasks: Tasks): void {
   if ((workerData as Start).patient && process.platform === 'linux') setPriority(constants.priority.PRIORITY_BELOW_NORMAL);
-  let last: Promise<unknown> = Promise.resolve();
-  parentPort!.on('message', ({ id, task, argument }: Call) => {
-    last = last.then(async () => {
-      try {
-        const result = await tasks[task]!(argument as never);
-        parentPort!.postMessage({ id, result } satisfies Reply);
-      } catch (error) {
-        const { code, errcode } = error as { code?: unknown; errcode?: unknown };
-        parentPort!.postMessage({ id, error, codes: { code, errcode } } satisfies Reply);
-      }
-    });
+  const inHand = new Map<number, AbortController>();
+  parentPort!.on('message', async (message: Message) => {
+    const { id } = message;
+    if (message.task === undefined) return inHand.get(id)?.abort();
+    const { task, argument } = message;
+    const controller = new AbortController();
+    inHand.set(id, controller);
+    try {
+      const result = await tasks[task]!(argument as never, controller.signal);
+      parentPort!.postMessage({ id, result } satisfies Reply);
+    } catch (error) {
+      const { code, errcode } = error as { code?: unknown; errcode?: unknown };
+      parentPort!.postMessage({ id, error, codes: { code, errcode } } satisfies Reply);
+    } finally {
+      inHand.delete(id);
+    }
   });
 }

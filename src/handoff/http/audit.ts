@@ -7,7 +7,7 @@ import { momentOf } from './query.ts';
 
 /** The audit log over HTTP. */
 export function mountAudit(mount: Mount<Caller>, store: Store): void {
-  mount(routes.listAudit, async ({ query }, { caller }) => {
+  mount(routes.listAudit, async ({ query }, { caller, signal }) => {
     const { actor, action, packet_id, created_after, created_before, limit, offset } = query;
     const filter: AuditFilter = {
       ...(actor === undefined ? {} : { actor }),
@@ -16,7 +16,7 @@ export function mountAudit(mount: Mount<Caller>, store: Store): void {
       ...(created_after === undefined ? {} : { created_after: momentOf(created_after) }),
       ...(created_before === undefined ? {} : { created_before: momentOf(created_before) }),
     };
-    const { rows, total } = await store.of(caller.tenant_number).events.audit(filter, { limit, offset });
+    const { rows, total } = await store.of(caller.tenant_number, signal).events.audit(filter, { limit, offset });
     return {
       entries: rows.map(({ id, packet_id: packet, actor: by, event_type, resource, details, timestamp }) => ({
         id,

@@ -5,22 +5,20 @@ import type { Awaitable } from '../../kit/awaitable.ts';
 import { readCursor, writeCursor } from '../../kit/cursor.ts';
 import { invalid, notFound, ServiceError } from '../../kit/errors.ts';
 import { isKnown } from '../../kit/etag.ts';
-import { type Answer, answer, JsonText, type Mount } from '../../kit/http/mount.ts';
+import { type Answer, answer, type HandlerContext, JsonText, type Mount } from '../../kit/http/mount.ts';
 import { bodyValidator } from '../../kit/http/validate.ts';
 import { isId } from '../../kit/id.ts';
-import { maxOffset } from '../../kit/schemas.ts';
 import { routes } from '../model/api.ts';
 import { type Claimant, CreateRequest } from '../model/packet.ts';
 import type { PacketQuery } from '../model/packet-routes.ts';
 import { entityTag } from '../rules/packet.ts';
-import { phrasesOf } from '../rules/words.ts';
 import type { Caller } from '../service/access.ts';
 import type { BatchItem, CreateOptions, Made, PacketService } from '../service/packets.ts';
 import type { PacketFilter, PacketText } from '../store/packets.ts';
-import type { PacketTexts } from '../store/pages.ts';
+import { isShort, type PacketTexts } from '../store/pages.ts';
 import type { Store } from '../store/store.ts';
 import type { Idempotency } from '../store/units/answers.ts';
-import { filterOf, statusesOf } from './query.ts';
+import { filterOf, requireOneWay } from './query.ts';
 
 export interface PacketRoutesParts {
   mount: Mount<Caller>;
@@ -65,29 +63,8 @@ export function mountPackets({ mount, store, packets, batchMax, itemLimit }: Pac
     return made(packets.createBatch(caller, items, createOptions(headers, 'POST /packets/batch', rawBody)));
   });
 
-  mount(routes.listPackets, ({ query }, { caller }) => listPage(store, caller, query, filterOf(query)));
-  mount(routes.listAwaiting, ({ query }, { caller }) => listPage(store, caller, query, { statuses: ['awaiting_human'] }));
-  mount(routes.searchPackets, async ({ query }, { caller }) => {
-    const { q, priority, limit, cursor } = query;
-    const phrases = phrasesOf(q);
-    if (q.trim() === '') throw invalid('q', 'q must not be empty.');
-    requireOneWay(query);
-    const statuses = statusesOf(query.status);
-    const filter: PacketFilter = { ...(statuses === undefined ? {} : { statuses }), ...(priority === undefined ? {} : { priority }) };
-    // Matches have no order of their own to go on from, so the cursor holds how many were shown.
-    const scope = `search ${caller.tenant_id} ${JSON.stringify([phrases, filter])}`;
-    const offset = cursor === undefined ? query.offset : shownBefore(readCursor(scope, cursor));
-    // A text without a word in it (only punctuation, say) is in no packet.
-    const { rows, total } =
-      phrases.length === 0
-        ? { rows: [], total: 0 }
-        : await store.of(caller.tenant_number).packets.search({ phrases, filter, limit, offset });
-    const found = rows.map(({ summary, snippet }) => `${summary.slice(0, -1)},"snippet":${JSON.stringify(snippet)}}`);
-    const shown = offset + rows.length;
-    const next_cursor = rows.length > 0 && shown < total ? writeCursor(scope, String(shown)) : null;
-    return page(found.join(','), undefined, { total, limit, offset, next_cursor });
-  });
-
+  mount(routes.listPackets, ({ query }, context) => listPage(store, context, query, filterOf(query)));
+  mount(routes.listAwaiting, ({ query }, context) => listPage(store, context, query, { statuses: ['awaiting_human'] }));
   mount(routes.getPacket, ({ params }, { caller, headers }) => {
     if (!isId(params.id)) throw notFound('packet');
     // The commonest read: where the store has the packet at hand, the answer waits for no promise either.
@@ -136,11 +113,12 @@ export function mountPackets({ mount, store, packets, batchMax, itemLimit }: Pac
 
 function listPage(
   store: Store,
-  caller: Caller,
+  context: HandlerContext<Caller>,
   { limit, offset, cursor, view }: Pick<PacketQuery, 'limit' | 'offset' | 'cursor' | 'view'>,
   filter: PacketFilter,
 ): Awaitable<JsonText> {
   requireOneWay({ cursor, offset });
+  const { caller } = context;
   const scope = `${caller.tenant_id} ${JSON.stringify(filter)}`;
   const after = cursor === undefined ? undefined : readCursor(scope, cursor);
   if (after !== undefined && !isId(after)) throw invalid('cursor', 'This cursor does not belong to this list.');
@@ -148,20 +126,11 @@ function listPage(
     page(text, octets, { total, limit, offset, next_cursor: more && last !== undefined ? writeCursor(scope, last) : null });
   // Many who watch the same list come together: they get one page, read once.
   return store.inView(JSON.stringify(['packets', scope, limit, offset, view, after]), () => {
-    const found = store.of(caller.tenant_number).packets.page({ filter, limit, offset, full: view === 'full', after });
+    // A list that one index answers waits for nothing, so nobody can go meanwhile.
+    const signal = isShort(filter, offset) ? undefined : context.signal;
+    const found = store.of(caller.tenant_number, signal).packets.page({ filter, limit, offset, full: view === 'full', after });
     return found instanceof Promise ? found.then(answer) : answer(found);
   });
-}
-
-function requireOneWay({ cursor, offset }: { cursor?: string | undefined; offset: number }): void {
-  if (cursor !== undefined && offset > 0) throw invalid('cursor', 'cursor and offset exclude one another.');
-}
-
-/** The number that a search's cursor holds. */
-function shownBefore(position: string): number {
-  const number = /^\d{1,10}$/.test(position) ? Number(position) : Number.POSITIVE_INFINITY;
-  if (number > maxOffset) throw invalid('cursor', 'This cursor does not belong to this list.');
-  return number;
 }
 
 /** A page of packets that are JSON text already, joined by commas, and their length in UTF-8 where it is known. */

@@ -61,3 +61,8 @@ export function filterOf({
     ...(created_before === undefined ? {} : { created_before: momentOf(created_before) }),
   };
 }
+
+/** Refuses a page that is asked for by cursor and by offset. */
+export function requireOneWay({ cursor, offset }: { cursor?: string | undefined; offset: number }): void {
+  if (cursor !== undefined && offset > 0) throw invalid('cursor', 'cursor and offset exclude one another.');
+}

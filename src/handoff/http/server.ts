@@ -23,6 +23,7 @@ import type { Counters } from './counters.ts';
 import { Limits } from './limits.ts';
 import type { HandoffMetrics } from './metrics.ts';
 import { mountPackets } from './packets.ts';
+import { mountSearch } from './search.ts';
 import { mountWebhooks } from './webhooks.ts';
 
 export interface ServerParts {
@@ -142,6 +143,7 @@ export function createServer({
   });
 
   mountPackets({ mount, store, packets, batchMax, itemLimit });
+  mountSearch(mount, store);
   mountAccess(mount, access, store);
   mountAudit(mount, store);
   mountWebhooks(mount, webhooks);

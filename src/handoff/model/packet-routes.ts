@@ -60,9 +60,17 @@ export type PacketQuery = Static<typeof PacketQuery>;
 
 export const SearchQuery = Type.Object(
   {
-    q: Type.String({ description: 'Words, and "phrases in quotes"; all of them must occur.', example: 'refund "gold member"' }),
+    q: Type.String({
+      description:
+        'Words, and "phrases in quotes"; all of them must occur. A star directly behind a word of two characters or more finds all words that begin so. Sixteen words count.',
+      example: 'refund "gold member"',
+    }),
     status: listFilters.status,
+    target_agent: listFilters.target_agent,
+    tags: listFilters.tags,
     priority: listFilters.priority,
+    created_after: listFilters.created_after,
+    created_before: listFilters.created_before,
     ...paging(),
     cursor,
   },
@@ -78,7 +86,14 @@ const pageExample = { packets: [summaryExample], total: 1, limit: 50, offset: 0,
 export const PacketHit = Type.Interface([PacketSummary], {
   snippet: Type.String({ description: 'The words found, in their surroundings.' }),
 });
-export const SearchList = Type.Object({ packets: Type.Array(PacketHit), ...page });
+export const SearchList = Type.Object({
+  packets: Type.Array(PacketHit),
+  order: choice(['rank', 'newest'], {
+    description: '`rank`: the best match first; `newest`: too many match to be ranked, and the newest comes first.',
+  }),
+  ...page,
+  total_is: choice(['exact', 'at_least'], { description: 'Whether there are `total` matches, or that many and perhaps more.' }),
+});
 
 const capReached = 'The tenant may create 5 packets a day and has; the next UTC day begins in 3600 seconds.';
 const ItemFault = { error: Type.String(), code: Type.String(), limit: Type.Optional(UsedUp) };
@@ -136,7 +151,7 @@ export const listPackets = defineRoute({
   summary: 'List packets',
   description: 'Newest first. Every filter narrows; `next_cursor` leads to the next page and is null on the last.',
   query: PacketQuery,
-  responses: { 200: { schema: PacketList, description: 'A page of packets.', example: pageExample }, ...failing(401, 429) },
+  responses: { 200: { schema: PacketList, description: 'A page of packets.', example: pageExample }, ...failing(401, 413, 429) },
 });
 
 export const listAwaiting = defineRoute({
@@ -150,7 +165,7 @@ export const listAwaiting = defineRoute({
   query: AwaitingQuery,
   responses: {
     200: { schema: PacketList, description: 'A page of packets in `awaiting_human`.', example: pageExample },
-    ...failing(401, 429),
+    ...failing(401, 413, 429),
   },
 });
 
@@ -162,15 +177,20 @@ export const searchPackets = defineRoute({
   access: 'key',
   summary: 'Search packets',
   description:
-    'Full text over summary, conversation, artifacts, decisions and actions; best match first. What was just created is found at once.',
+    'Full text over summary, conversation, artifacts, decisions, actions and the question and reason of a checkpoint. What was just created is found at once. Up to 50,000 matches are ranked; of more the newest come first. Then, with a filter, a page may end early: `next_cursor` goes on.',
   query: SearchQuery,
   responses: {
     200: {
       schema: SearchList,
-      description: 'The best matches.',
-      example: { ...pageExample, packets: [{ ...summaryExample, snippet: 'Refund approved for order 4711' }] },
+      description: 'The best matches, or the newest.',
+      example: {
+        ...pageExample,
+        packets: [{ ...summaryExample, snippet: 'Refund approved for order 4711' }],
+        order: 'rank',
+        total_is: 'exact',
+      },
     },
-    ...failing(401, 429),
+    ...failing(401, 413, 429),
   },
 });
 

@@ -21,11 +21,57 @@ const accents = /[[\p{M}&&[\p{sc=Zinh}\p{sc=Arab}\p{sc=Hebr}\p{sc=Cyrl}\p{sc=Gre
 /** More marks on one letter than any language has, as in Unicode's stream-safe format: they would be sorted for minutes. */
 const marksBeyond = /(\p{M}{30})\p{M}+/gu;
 
-/** The text as it is cut into words: composed characters taken apart, lower case, without accents, sigma one letter. */
+/** Letters that many write as two, or without their stroke; sigma at the end of a word is a sigma. */
+const spellings: Record<string, string> = { ß: 'ss', œ: 'oe', æ: 'ae', ø: 'o', '\u03c2': '\u03c3' };
+const respelled = /[ßœæø\u03c2]/g;
+
+/** The text as it is cut into words: composed characters taken apart, lower case, without accents, one spelling. */
 function fold(text: string): string {
   const kept = text.replace(symbols, ' ').replace(marksBeyond, '$1');
-  return kept.normalize('NFKD').replace(accents, '').toLowerCase().replaceAll('\u03c2', '\u03c3');
+  return kept
+    .normalize('NFKD')
+    .replace(accents, '')
+    .toLowerCase()
+    .replace(respelled, (letter) => spellings[letter]!);
 }
+
+/** Particles that stand behind Korean words, the longest first, as `fold` leaves them. */
+const particles = [
+  ...[
+    '에게서',
+    '으로서',
+    '으로써',
+    '이라고',
+    '한테서',
+    '에서',
+    '에게',
+    '한테',
+    '으로',
+    '까지',
+    '부터',
+    '처럼',
+    '보다',
+    '이나',
+    '라고',
+    '께서',
+    '마다',
+    '조차',
+    '밖에',
+  ],
+  ...['은', '는', '이', '가', '을', '를', '의', '에', '와', '과', '로', '도', '만'],
+].map((particle) => ({ folded: particle.normalize('NFKD'), stem: particle.length > 1 ? 1 : 2 }));
+
+/** How many syllables a word of Korean has: each begins with one of these letters. */
+const syllables = /[\u1100-\u1112]/g;
+const isKorean = /[\u1100-\u1112]/;
+
+/** A Korean word without its particle, so that the word is found with any; behind a short one a syllable may be its own. */
+function withoutParticle(word: string): string {
+  const particle = particles.find(({ folded, stem }) => word.endsWith(folded) && countSyllables(word) - countSyllables(folded) >= stem);
+  return particle === undefined ? word : word.slice(0, -particle.folded.length);
+}
+
+const countSyllables = (word: string): number => word.match(syllables)?.length ?? 0;
 
 /** Plain text: ASCII, and the spaces, dashes, quotation marks and dots that prose has beside it. Its words are ASCII. */
 // biome-ignore lint/suspicious/noControlCharactersInRegex: the range of ASCII is what is asked.
@@ -37,11 +83,12 @@ const plainMarks = /[\xa0\u2010-\u2027]/g;
 /** The longest word kept; what is longer (a key, a digest) is cut. */
 const maxWordLength = 64;
 
-/** The words of a text, in order: lower case, without accents. */
+/** The words of a text, in order: lower case, without accents and Korean particles. */
 export function wordsOf(text: string): string[] {
   const found = plain.test(text) ? text.toLowerCase().match(asciiWord) : fold(text).match(word);
   if (found === null) return [];
   for (let index = 0; index < found.length; index += 1) {
+    if (isKorean.test(found[index]!)) found[index] = withoutParticle(found[index]!);
     // The cut may fall into a character of two halves; half of one has no UTF-8.
     if (found[index]!.length > maxWordLength) found[index] = found[index]!.slice(0, maxWordLength).toWellFormed();
   }
@@ -56,10 +103,10 @@ const maxWordBytes = 1_000_000;
 const bytesAWord = 16;
 
 /** The parts of a packet that hold what is searched. */
-export type Searched = Pick<Packet, 'context' | 'decisions' | 'actions'>;
+export type Searched = Pick<Packet, 'context' | 'decisions' | 'actions' | 'hitl'>;
 
-/** What of a packet is searched: summary, conversation, artifacts, decisions and actions, part by part. */
-export function searchableTexts({ context, decisions, actions }: Searched): string[] {
+/** What of a packet is searched: summary, conversation, artifacts, decisions, actions and checkpoint, part by part. */
+export function searchableTexts({ context, decisions, actions, hitl }: Searched): string[] {
   const texts = [context.summary];
   for (const { content } of context.conversation_state) texts.push(content);
   for (const { key, value } of context.artifacts) texts.push(`${key} ${plainText(value)}`);
@@ -69,6 +116,7 @@ export function searchableTexts({ context, decisions, actions }: Searched): stri
   for (const { description } of actions.pending) texts.push(description);
   for (const { description, result } of actions.completed) texts.push(`${description} ${result}`);
   for (const { description, error } of actions.failed) texts.push(`${description} ${error}`);
+  if (hitl !== null) texts.push(hitl.question, hitl.reason);
   return texts;
 }
 
@@ -179,33 +227,54 @@ function writeWords(text: string, lead: Uint8Array, start: number): number | und
 }
 
 /** The most words of a query that count. */
-const maxQueryWords = 32;
+const maxQueryWords = 16;
 
-/** A query as phrases, all of which must occur: a word alone is a phrase of one; "quoted words" must follow one another. */
+/** Stands behind a word of a query that is the beginning of the words meant. */
+const beginning = '*';
+
+/** A query's piece that ends in a beginning: of two characters or more, with the star directly behind it. */
+const endsInBeginning = /[\p{L}\p{N}\p{M}]\*$/u;
+
+/**
+ * A query as phrases, all of which must occur: a word alone is a phrase of one; "quoted words" must follow one another.
+ * The last word of a phrase may end in `*`: then it is the beginning of a word. None is there twice, and 16 words count.
+ */
 export function phrasesOf(query: string): string[][] {
-  const phrases: string[][] = [];
+  const phrases = new Map<string, string[]>();
   for (const [index, part] of query.split('"').entries()) {
     // Between an odd number of quotes stands a phrase; outside, each word (or run of characters) stands for itself.
-    const pieces = index % 2 === 1 ? [part] : part.split(/\s+/);
+    const pieces = index % 2 === 1 ? [part.trim()] : part.split(/\s+/);
     for (const piece of pieces) {
       const words = wordsOf(piece);
-      if (words.length > 0) phrases.push(words);
+      const last = words.at(-1);
+      if (last === undefined) continue;
+      if (endsInBeginning.test(piece) && last.length > 1) words[words.length - 1] = last + beginning;
+      phrases.set(words.join(' '), words);
     }
   }
   let left = maxQueryWords;
-  return phrases.flatMap((phrase) => {
+  return [...phrases.values()].flatMap((phrase) => {
     const kept = phrase.slice(0, left);
     left -= kept.length;
     return kept.length > 0 ? [kept] : [];
   });
 }
 
+/** The characters that a query's word begins with, where it is a beginning. */
+export const beginningOf = (word: string): string | undefined => (word.endsWith(beginning) ? word.slice(0, -1) : undefined);
+
+/** Whether a word of a text is the one that a query names. */
+function isMeant(word: string | undefined, named: string): boolean {
+  const begins = beginningOf(named);
+  return begins === undefined ? word === named : word?.startsWith(begins) === true;
+}
+
 /** How much of a text a snippet shows, in characters before and in all. */
 const before = 40;
 const length = 160;
 
-/** How much of one text is looked through for a snippet, in characters: about what of it is indexed. */
-const maxSeen = 256 * 1024;
+/** How much of one text is looked through for a snippet, in characters. */
+const maxSeen = 32 * 1024;
 
 /** The snippet of the first of the texts in which a phrase stands; the beginning of the summary when none does. */
 export function snippetOf(texts: readonly string[], phrases: readonly (readonly string[])[]): string {
@@ -238,7 +307,8 @@ function cut(text: string, start: number): string {
 function placeInPlain(text: string, phrases: readonly (readonly string[])[]): number | undefined {
   const lower = text.toLowerCase();
   for (const phrase of phrases) {
-    const [first = ''] = phrase;
+    const [named = ''] = phrase;
+    const first = beginningOf(named) ?? named;
     for (let at = lower.indexOf(first); at !== -1; at = lower.indexOf(first, at + 1))
       if (!folded[lower.charCodeAt(at - 1)] && beginsWith(lower, at, phrase)) return at;
   }
@@ -248,7 +318,7 @@ function placeInPlain(text: string, phrases: readonly (readonly string[])[]): nu
 /** Whether the words of a plain text in lower case, from a place on, are those of the phrase. */
 function beginsWith(lower: string, at: number, phrase: readonly string[]): boolean {
   asciiWord.lastIndex = at;
-  return phrase.every((one) => asciiWord.exec(lower)?.[0].slice(0, maxWordLength) === one);
+  return phrase.every((one) => isMeant(asciiWord.exec(lower)?.[0].slice(0, maxWordLength), one));
 }
 
 /** The pieces of a text, as it was written, of which words are made. */
@@ -258,7 +328,7 @@ const pieces =
 /** Where the first of the phrases that is in any text begins. */
 function placeIn(text: string, phrases: readonly (readonly string[])[]): number | undefined {
   const whole = fold(text);
-  const likely = phrases.filter(([first = '']) => whole.includes(first));
+  const likely = phrases.filter(([first = '']) => whole.includes(beginningOf(first) ?? first));
   if (likely.length === 0) return undefined;
   const words: string[] = [];
   const places: number[] = [];
@@ -269,7 +339,7 @@ function placeIn(text: string, phrases: readonly (readonly string[])[]): number 
     }
   }
   for (const phrase of likely) {
-    const first = words.findIndex((_, at) => phrase.every((one, offset) => words[at + offset] === one));
+    const first = words.findIndex((_, at) => phrase.every((one, offset) => isMeant(words[at + offset], one)));
     if (first !== -1) return places[first];
   }
   return undefined;

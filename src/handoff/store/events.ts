@@ -1,6 +1,7 @@
 import { type ExpressionBuilder, sql } from 'kysely';
 
 import { bound, type Database } from '../../kit/sql/dialect.ts';
+import type { InTurn } from './in-turn.ts';
 import type { Tables } from './tables.ts';
 import { positionCounter, removedCounter, type StreamEvent } from './units/events.ts';
 
@@ -90,14 +91,10 @@ export function createEventReads(database: Database<Tables>) {
       .where('name', 'in', [sql.lit(positionCounter), sql.lit(removedCounter)]),
   );
 
-  async function total(tenant: number, filter: AuditFilter): Promise<number> {
+  async function total(tenant: number, filter: AuditFilter, inTurn: InTurn): Promise<number> {
     if (Object.keys(filter).length === 0) return (await count.first({ tenant }))?.value ?? 0;
-    const row = await database.longReads
-      .selectFrom('events')
-      .select(sql<number>`count(*)`.as('count'))
-      .where(matches(tenant, filter))
-      .executeTakeFirstOrThrow();
-    return Number(row.count);
+    const counting = database.longReads.selectFrom('events').select(sql<number>`count(*)`.as('count')).where(matches(tenant, filter));
+    return Number((await inTurn(() => counting.executeTakeFirstOrThrow())).count);
   }
 
   return {
@@ -119,6 +116,7 @@ export function createEventReads(database: Database<Tables>) {
       tenant: number,
       filter: AuditFilter,
       { limit, offset }: { limit: number; offset: number },
+      inTurn: InTurn,
     ): Promise<{ rows: EventRow[]; total: number }> {
       const page = database.longReads
         .selectFrom('events')
@@ -126,9 +124,8 @@ export function createEventReads(database: Database<Tables>) {
         .where(matches(tenant, filter))
         .orderBy('position', 'desc')
         .limit(limit)
-        .offset(offset)
-        .execute();
-      const [rows, all] = await Promise.all([page, total(tenant, filter)]);
+        .offset(offset);
+      const [rows, all] = await Promise.all([inTurn(() => page.execute()), total(tenant, filter, inTurn)]);
       return { rows, total: all };
     },
   };

@@ -2,7 +2,9 @@ import { type Kysely, type SelectQueryBuilder, sql } from 'kysely';
 
 import type { Awaitable } from '../../kit/awaitable.ts';
 import { bound, type Database } from '../../kit/sql/dialect.ts';
+import type { InTurn } from './in-turn.ts';
 import { matches, type PacketFilter, shortText, wholeText } from './packets.ts';
+import { maxPageBytes, pageTooLarge } from './page-size.ts';
 import type { Tables } from './tables.ts';
 import { createTotals, oneRange, sumOf } from './totals.ts';
 
@@ -56,9 +58,6 @@ const partLimit = 50;
 /** Packets of more bytes than this are read a few at once: a text of fifty of the largest could not be held. */
 const largeBytes = 65_536;
 const few = 4;
-
-/** The most characters of one page, unless its first packet alone has more. */
-const maxPageLength = 16 * 1024 * 1024;
 
 const indexed = { status: 'status', source_agent: 'source_agent', target_agent: 'target_agent', priority: 'priority' } as const;
 type IndexedColumn = keyof typeof indexed;
@@ -133,11 +132,11 @@ export function createPageReads(database: Database<Tables>) {
     });
   }
 
-  function part(tenant: number, { filter, limit, offset, after, full }: PacketPage): Awaitable<Part> {
+  function part(tenant: number, { filter, limit, offset, after, full }: PacketPage, inTurn: InTurn): Awaitable<Part> {
     const short = shortFilter(filter);
     const shape = { full, fewer: limit <= few };
     const counters = { tenant, ...(oneRange(filter) ?? noCounters) };
-    if (short !== undefined && offset <= shallowOffset) {
+    if (short !== undefined && isShort(filter, offset)) {
       const key = `${short.column} ${after !== undefined} ${full} ${shape.fewer}`;
       const query = shortPages.get(key) ?? shortPage(short.column, after !== undefined, shape);
       shortPages.set(key, query);
@@ -147,11 +146,15 @@ export function createPageReads(database: Database<Tables>) {
     const listed = (): Query => longReads.selectFrom('packets').where(matches(tenant, filter));
     const rest = after === undefined ? listed() : listed().where('packets.id', '<', after);
     const rows = rest.orderBy('packets.id', 'desc').limit(limit).offset(offset);
-    return partOf(longReads, textsOf(rows, shape), listed(), { ...counters, limit }).executeTakeFirstOrThrow();
+    return inTurn(() => partOf(longReads, textsOf(rows, shape), listed(), { ...counters, limit }).executeTakeFirstOrThrow());
   }
 
   /** The rest of a page whose first part is read, part by part, until there are enough packets or they are too large together. */
-  async function goOn(tenant: number, page: PacketPage, first: Part, firstLimit: number): Promise<Omit<PacketTexts, 'total'>> {
+  async function goOn(
+    tenant: number,
+    page: PacketPage,
+    { first, limit: firstLimit, inTurn }: { first: Part; limit: number; inTurn: InTurn },
+  ): Promise<Omit<PacketTexts, 'total'>> {
     const texts: string[] = [];
     let size = 0;
     let octets = -1;
@@ -161,47 +164,56 @@ export function createPageReads(database: Database<Tables>) {
     let found = first;
     let limit = firstLimit;
     for (;;) {
-      const length = found.text?.length ?? 0;
-      const tooLarge = size + length > maxPageLength;
+      const bytes = Number(found.octets ?? 0);
+      const tooLarge = size + bytes > maxPageBytes;
       if (limit > 1 && (tooLarge || Number(found.told) < Number(found.count))) {
         limit = limit > few ? few : 1;
       } else if (tooLarge && texts.length > 0) {
+        // Who asked by offset would go on behind packets that were not shown.
+        if (page.after === undefined) throw pageTooLarge(page.limit - left);
         return answer(true);
       } else {
         if (found.text !== null) {
           texts.push(found.text);
           octets += Number(found.octets) + ','.length;
         }
-        size += length;
+        size += bytes;
         left -= Number(found.count);
         rest = { ...page, offset: 0, after: found.last ?? rest.after };
         limit = Math.min(limit, left);
         if (limit === 0 || found.more === 0) return answer(found.more === 1);
       }
-      found = await part(tenant, { ...rest, limit });
+      found = await part(tenant, { ...rest, limit }, inTurn);
     }
   }
 
-  /** A page; it ends early, and `more` leads to the rest, when its packets are too large together. */
-  function page(tenant: number, page: PacketPage): Awaitable<PacketTexts> {
+  /**
+   * A page. When its packets are too large together, one behind another ends early, and `more` leads to the rest.
+   * @throws ServiceError 413 when the packets of one that begins at an offset are too large together
+   */
+  function page(tenant: number, page: PacketPage, inTurn: InTurn): Awaitable<PacketTexts> {
     const limit = Math.min(partLimit, page.limit);
     const counted = oneRange(page.filter) !== undefined;
     const finish = (first: Part): Awaitable<PacketTexts> => {
       const { text, octets, count, told, last, more, total } = first;
-      const whole = Number(told) === Number(count) && (text?.length ?? 0) <= maxPageLength && (limit === page.limit || more === 0);
+      const whole = Number(told) === Number(count) && Number(octets ?? 0) <= maxPageBytes && (limit === page.limit || more === 0);
       // Most pages are one part, and wait for nothing.
       if (whole && counted)
         return { text: text ?? '', octets: Number(octets), last: last ?? page.after, more: more === 1, total: Number(total) };
-      return Promise.all([goOn(tenant, page, first, limit), counted ? Number(total) : totals.total(tenant, page.filter)]).then(
-        ([texts, total]) => ({ ...texts, total }),
-      );
+      return Promise.all([
+        goOn(tenant, page, { first, limit, inTurn }),
+        counted ? Number(total) : totals.total(tenant, page.filter, inTurn),
+      ]).then(([texts, total]) => ({ ...texts, total }));
     };
-    const first = part(tenant, { ...page, limit });
+    const first = part(tenant, { ...page, limit }, inTurn);
     return first instanceof Promise ? first.then(finish) : finish(first);
   }
 
   return { page };
 }
+
+/** Whether one index answers a page of the list, from the right place. */
+export const isShort = (filter: PacketFilter, offset: number): boolean => offset <= shallowOffset && shortFilter(filter) !== undefined;
 
 /** The one indexed column a filter names, or none; undefined when the filter asks for more. */
 function shortFilter(filter: PacketFilter): { column?: IndexedColumn; value?: string } | undefined {

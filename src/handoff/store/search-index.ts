@@ -3,6 +3,7 @@ import { sql } from 'kysely';
 import { readJson } from '../../kit/json.ts';
 import { bound, type Database, type Session } from '../../kit/sql/dialect.ts';
 import { type Searched, searchableText, searchableWords } from '../rules/words.ts';
+import { wholeText } from './packets.ts';
 import type { Tables } from './tables.ts';
 
 /**
@@ -95,10 +96,10 @@ export function createIndexer(database: Database<Tables>) {
         const fitting = prepared.length === 0 ? firstRead : Math.floor((maxStepLength - length) / (length / prepared.length));
         const size = Math.min(readSize, limit - prepared.length, Math.max(1, fitting));
         const rows = await queued(place, upTo, size);
-        for (const { tenant, packet, revision, id, content } of rows) {
-          const text = content === null ? '' : indexText(database.name, tenant, readJson(`{${content}`) as Searched);
+        for (const { tenant, packet, revision, id, text: whole } of rows) {
+          const text = whole === null ? '' : indexText(database.name, tenant, readJson(whole) as Searched);
           prepared.push({ key: { tenant, packet }, revision, id, text });
-          length += content?.length ?? 0;
+          length += whole?.length ?? 0;
         }
         if (rows.length < size) return { taken: prepared.length, more: false };
         place = prepared.at(-1)!.key;
@@ -140,7 +141,7 @@ function createQueueRead(database: Database<Tables>) {
       .selectFrom('search_queue')
       .leftJoin('packets', 'packets.seq', 'search_queue.packet')
       .leftJoin('contents', 'contents.packet', 'packets.seq')
-      .select(['search_queue.tenant', 'search_queue.packet', 'search_queue.revision', 'packets.id', 'contents.content'])
+      .select(['search_queue.tenant', 'search_queue.packet', 'search_queue.revision', 'packets.id', wholeText.as('text')])
       .where(sql<boolean>`${place} > (${params.after_tenant}, ${params.after_packet})`)
       .where(sql<boolean>`${place} <= (${params.last_tenant}, ${params.last_packet})`)
       .orderBy('search_queue.tenant')
@@ -164,7 +165,8 @@ interface QueueRow {
   packet: number;
   revision: number;
   id: string | null;
-  content: string | null;
+  /** The whole packet; null when it is gone. */
+  text: string | null;
 }
 
 /** Takes the rows into the index, if asked, and off the queue, where they have not changed; gives those it took off. */

@@ -12,7 +12,8 @@ import type { Tables } from './tables.ts';
  * the reads that would hold up everybody else (ranking a common word, counting, deep offsets).
  */
 const { databaseUrl } = threadData<{ databaseUrl: string }>();
-const database = openDatabase<Tables>(databaseUrl);
+// A search that takes longer than a second on PostgreSQL is answered by walking the newest packets instead.
+const database = openDatabase<Tables>(databaseUrl, { longTimeoutMs: 1_000, byIndex: true });
 // What is read here is walked once and not soon again: a large cache would only fill.
 if (database.name === 'sqlite') await sql`pragma cache_size = -4096`.execute(database.reads);
 const indexer = createIndexer(database);
@@ -21,7 +22,7 @@ const searcher = createSearcher(database);
 const tasks = {
   prepare: (stretch: Stretch) => indexer.prepare(stretch),
   write: (_: Record<string, never>) => indexer.write(),
-  search: (search: Search) => searcher.search(search),
+  search: (search: Search, signal: AbortSignal) => searcher.search(search, signal),
   read: ({ sql, parameters }: { sql: string; parameters: readonly unknown[] }) =>
     database.reads.executeQuery(CompiledQuery.raw(sql, [...parameters])) as Promise<QueryResult<Row>>,
 };

@@ -1,23 +1,29 @@
-import { type Kysely, type SelectQueryBuilder, sql } from 'kysely';
+import { sql } from 'kysely';
 
 import { nextTurn } from '../../kit/awaitable.ts';
 import { readJson } from '../../kit/json.ts';
-import { bound, type Database } from '../../kit/sql/dialect.ts';
+import type { Database } from '../../kit/sql/dialect.ts';
 import type { PacketSummary } from '../model/packet.ts';
 import { type Searched, searchableTexts, snippetIn, snippetOf } from '../rules/words.ts';
-import { matches, type PacketFilter } from './packets.ts';
-import { prefixOf } from './search-index.ts';
+import { shortText, wholeText } from './packets.ts';
+import { maxPageBytes } from './page-size.ts';
+import { createMatches, type Matches, type SearchFor, searchBounds, TooWide } from './search-matches.ts';
 import type { Tables } from './tables.ts';
 
+/** Where a page of matches begins, and in which order they come. */
+export type SearchPlace =
+  | { readonly order: 'rank'; readonly shown: number }
+  /** `after`: the last match passed, as the database knows it; `skip`: how many behind it belong to no page. */
+  | { readonly order: 'newest'; readonly shown: number; readonly after: string; readonly skip: number };
+
 /** What is searched for. */
-export interface Search {
-  /** The tenant's number. */
-  readonly tenant: number;
-  /** Runs of words, all of which must occur. */
-  readonly phrases: readonly (readonly string[])[];
-  readonly filter: PacketFilter;
+export interface Search extends SearchFor {
   readonly limit: number;
   readonly offset: number;
+  /** Where the page before has ended; instead of `offset`. */
+  readonly from?: SearchPlace | undefined;
+  /** Whether a beginning may stand for very many words. */
+  readonly wide?: boolean;
 }
 
 /** A packet that a search found. */
@@ -28,144 +34,174 @@ export interface Found {
   readonly snippet: string;
 }
 
-/** What a search found, best match first, and how many packets match in all. */
-export interface SearchResult {
-  readonly rows: Found[];
+/** A page of what a search found. */
+export interface SearchPage {
+  readonly rows: readonly Found[];
+  readonly order: 'rank' | 'newest';
   readonly total: number;
+  /** Whether there are `total` matches, or that many and perhaps more. */
+  readonly total_is: 'exact' | 'at_least';
+  /** Where the next page begins; undefined when there is none. */
+  readonly next: SearchPlace | undefined;
 }
 
-/** A packet among the best matches. */
-interface Match {
-  seq: number;
-  state: string;
-  digest: string;
-  /** How many match in all. */
-  matches: number;
+/** Why there is no page: `fitting`: its packets are too large together, and so many would do; `outgrown`: too many match by now; `wide`: to be asked
+ * again with `wide`, where it may take long. */
+export type SearchResult = SearchPage | { readonly fitting: number } | { readonly outgrown: true } | { readonly wide: true };
+
+/** How many bytes of packets a page's snippets are looked for in. A packet beyond shows the beginning of its summary. */
+const snippetBytes = 2 * 1024 * 1024;
+
+/** How many of them are looked through in one go. */
+const snippetBytesAtOnce = 256 * 1024;
+
+type SpelledSearch = Search & { readonly spelled: readonly string[] };
+
+/** A page's matches, before their texts are read. */
+interface Listed {
+  readonly seqs: readonly number[];
+  readonly order: 'rank' | 'newest';
+  readonly total: number;
+  readonly total_is: 'exact' | 'at_least';
+  /** Where the page ends whose first so many matches are shown; undefined when nothing is behind them. */
+  endAfter(count: number): SearchPlace | undefined;
 }
 
-type Params = { tenant: number; query: string; limit: number; offset: number };
+/** Searching the index. It may take long, so it runs where that holds up nobody, and gives others a turn between its steps. */
+export function createSearcher(database: Database<Tables>, bounds = searchBounds(database.name)) {
+  const matches = createMatches(database, bounds);
 
-/** How many contents are in memory at once. */
-const contentsAtOnce = 4;
+  const sizesOf = (tenant: number, seqs: readonly number[]) =>
+    database.longReads
+      .selectFrom('packets')
+      .innerJoin('contents', 'contents.packet', 'packets.seq')
+      .select('packets.seq')
+      .select(sql<number>`octet_length(packets.state) + octet_length(packets.digest)`.as('bytes'))
+      .select(sql<number>`octet_length(packets.state) + octet_length(contents.content)`.as('whole'))
+      .where(matches.among(tenant, seqs))
+      .execute();
 
-/** How many characters of packets are looked through for snippets in one go. */
-const snippetCharacters = 256 * 1024;
-
-/** All the phrases as a full-text query of the database's. Words are the tenant's own; every word is quoted. */
-function queryOf(database: Database<Tables>['name'], tenant: number, phrases: Search['phrases']): string {
-  const prefix = prefixOf(tenant);
-  const own = phrases.map((phrase) => phrase.map((word) => prefix + word));
-  return database === 'sqlite'
-    ? own.map((phrase) => `"${phrase.join(' ')}"`).join(' AND ')
-    : own.map((phrase) => `(${phrase.map((word) => `'${word}'`).join(' <-> ')})`).join(' & ');
-}
-
-/** A search in the database's own spelling: the condition, and the order of what meets it. */
-function spelled(database: Database<Tables>['name'], query: string) {
-  if (database === 'sqlite') {
-    // FTS5 sorts by rank alone, and equals by row.
-    return { condition: sql<boolean>`search_index match ${query}`, place: sql<number>`rank`, sorted: sql`rank` };
-  }
-  const place = sql<number>`-ts_rank(search_index.words, ${query}::tsquery)`;
-  return {
-    condition: sql<boolean>`search_index.words @@ ${query}::tsquery`,
-    place,
-    sorted: sql`${place}, search_index.rowid`,
+  const textsOf = (tenant: number, seqs: readonly number[], { whole }: { whole: boolean }) => {
+    const packets = database.longReads.selectFrom('packets').where(matches.among(tenant, seqs));
+    return whole
+      ? packets
+          .innerJoin('contents', 'contents.packet', 'packets.seq')
+          .select(['packets.seq', wholeText.as('text')])
+          .execute()
+      : packets.select(['packets.seq', shortText.as('text')]).execute();
   };
-}
 
-/** Searching the index. It may take long, so it runs where that holds up nobody. */
-export function createSearcher(database: Database<Tables>) {
-  const contentOf = database.query<{ tenant: number; seq: number }, { content: string }>(
-    (db, { tenant, seq }) =>
-      db
-        .selectFrom('packets')
-        .innerJoin('contents', 'contents.packet', 'packets.seq')
-        .select('content')
-        .where('packets.seq', '=', seq)
-        .where('packets.tenant', '=', tenant),
-    { long: true },
-  );
-
-  /** What matches. Words are the tenant's own, so without a filter the index alone can rank and count. */
-  function matching(db: Kysely<Tables>, { tenant, query }: Pick<Params, 'tenant' | 'query'>, filter: PacketFilter) {
-    const found = db.selectFrom('search_index').where(spelled(database.name, query).condition);
-    if (Object.keys(filter).length === 0) return found;
-    return found
-      .innerJoin('packets', 'packets.seq', 'search_index.rowid')
-      .where(matches(tenant, filter) as never) as unknown as typeof found;
+  /** The matches in the order of their rank; undefined when they can't be ranked. */
+  async function ranked(search: SpelledSearch, counted: number): Promise<Listed | undefined> {
+    const { from, offset, limit, filter } = search;
+    const shown = from?.shown ?? offset;
+    const seqs = counted === 0 ? [] : await matches.ranked(search, { limit, offset: shown });
+    if (seqs === undefined) return undefined;
+    const total = Object.keys(filter).length === 0 ? counted : await matches.count(search, filter);
+    return {
+      seqs,
+      order: 'rank',
+      total,
+      total_is: 'exact',
+      endAfter: (count) => (count > 0 && shown + count < total ? { order: 'rank', shown: shown + count } : undefined),
+    };
   }
 
-  const countOf = (found: SelectQueryBuilder<Tables, 'search_index', unknown>) => found.select(sql<number>`count(*)`.as('count'));
-
-  /** The packets of the best matches, in their order. */
-  function best(db: Kysely<Tables>, params: Params, filter: PacketFilter, isPhrase: boolean) {
-    const { place, sorted } = spelled(database.name, params.query);
-    // A phrase is dear to look for, so it is counted where it is found; words are counted faster by themselves.
-    const rows = matching(db, params, filter)
-      .select(['search_index.rowid', place.as('place'), (isPhrase ? sql<number>`count(*) over ()` : sql<number>`0`).as('matches')])
-      .orderBy(sorted)
-      .limit(bound(params.limit))
-      .offset(bound(params.offset));
-    return (
-      db
-        // Crossed, so that SQLite goes from the few best to their packets and not the other way round.
-        .selectFrom(rows.as('best'))
-        .crossJoin('packets')
-        .select(['packets.seq', 'packets.state', 'packets.digest'])
-        .select(isPhrase ? 'best.matches' : countOf(matching(db, params, filter)).as('matches'))
-        .where('packets.tenant', '=', params.tenant)
-        .whereRef('packets.seq', '=', 'best.rowid')
-        .orderBy('best.place')
-        .orderBy('best.rowid')
-    );
+  /** The matches that were created last. They are looked through a stretch at a time: a page may end early, and `next` goes on. */
+  async function newest(search: SpelledSearch, counted: number): Promise<Listed> {
+    const { from, offset, limit, filter } = search;
+    const place = from?.order === 'newest' ? from : { shown: offset, after: '', skip: offset };
+    const { found, end } = await matches.newest(search, place.after, place.skip + limit + 1);
+    const rows = found.slice(place.skip, place.skip + limit);
+    const isWhole = end === undefined && found.length <= place.skip + limit;
+    const unfiltered = Object.keys(filter).length === 0;
+    const seen = place.shown - place.skip + found.length;
+    const total = unfiltered ? Math.min(counted, bounds.counted) : seen;
+    const endAfter = (count: number): SearchPlace | undefined => {
+      const shown = place.shown + count;
+      if (count < rows.length) return { order: 'newest', shown, after: rows[count - 1]!.place, skip: 0 };
+      if (isWhole) return undefined;
+      const beyond = found.length > place.skip + count;
+      if (beyond && count > 0) return { order: 'newest', shown, after: rows[count - 1]!.place, skip: 0 };
+      return end === undefined ? undefined : { order: 'newest', shown, after: end, skip: Math.max(0, place.skip - found.length) };
+    };
+    return {
+      seqs: rows.map(({ seq }) => seq),
+      order: 'newest',
+      total,
+      total_is: (unfiltered ? counted <= bounds.counted : isWhole) ? 'exact' : 'at_least',
+      endAfter,
+    };
   }
 
-  const bestWords = database.query<Params, Match>((db, params) => best(db, params, {}, false) as never, { long: true });
-  const bestPhrases = database.query<Params, Match>((db, params) => best(db, params, {}, true) as never, { long: true });
+  async function list(wanted: Search): Promise<Listed | { outgrown: true }> {
+    const { from } = wanted;
+    const search = { ...wanted, spelled: await matches.spell(wanted, wanted.wide === true) };
+    const counted = await matches.count(search, {});
+    await nextTurn();
+    // Who pages through ranked matches goes on so, although there may be a few more by now.
+    if (from?.order === 'rank' && counted > bounds.counted) return { outgrown: true };
+    const isRanked = from === undefined ? counted <= bounds.ranked : from.order === 'rank';
+    return (isRanked ? await ranked(search, counted) : undefined) ?? (await newest(search, counted));
+  }
 
   /** The packets with their snippets. What a summary tells already needs no content. */
-  async function shown(tenant: number, found: readonly Match[], phrases: Search['phrases']): Promise<Found[]> {
-    const snippets: (string | undefined)[] = [];
+  async function shown(tenant: number, sizes: readonly { seq: number; whole: number }[], phrases: Matches['phrases'], signal?: Stop) {
+    const seqs = sizes.map(({ seq }) => seq);
+    const summaries = new Map((await textsOf(tenant, seqs, { whole: false })).map(({ seq, text }) => [Number(seq), text]));
+    const rows: Found[] = [];
+    let left = snippetBytes;
     let read = 0;
-    // Large packets take a while to look through: others get their turn in between.
-    const rest = async (length: number) => {
-      read += length;
-      if (read < snippetCharacters) return;
+    for (const { seq, whole } of sizes) {
+      const summary = summaries.get(seq);
+      // Without a summary it was removed since it was found.
+      if (summary === undefined) continue;
+      const { context } = readJson(summary) as PacketSummary;
+      let snippet = snippetIn(context.summary, phrases);
+      read += summary.length;
+      if (snippet === undefined && whole <= left) {
+        const [packet] = await textsOf(tenant, [seq], { whole: true });
+        left -= whole;
+        read += whole;
+        snippet = packet === undefined ? undefined : snippetOf(searchableTexts(readJson(packet.text) as Searched), phrases);
+      }
+      rows.push({ summary, snippet: snippet ?? snippetOf([context.summary], []) });
+      // Large packets take a while to look through: others get their turn in between.
+      if (read < snippetBytesAtOnce) continue;
       read = 0;
       await nextTurn();
-    };
-    for (const { digest } of found) {
-      snippets.push(snippetIn((readJson(`{${digest}`) as PacketSummary).context.summary, phrases));
-      await rest(digest.length);
+      signal?.throwIfAborted();
     }
-    const without = [...found.keys()].filter((index) => snippets[index] === undefined);
-    for (let first = 0; first < without.length; first += contentsAtOnce) {
-      const some = without.slice(first, first + contentsAtOnce);
-      const contents = await Promise.all(some.map((index) => contentOf.first({ tenant, seq: found[index]!.seq })));
-      for (const [place, index] of some.entries()) {
-        // Without its content it was removed since it was found.
-        const content = contents[place]?.content;
-        snippets[index] = content === undefined ? '' : snippetOf(searchableTexts(readJson(`{${content}`) as Searched), phrases);
-        await rest(content?.length ?? 0);
-      }
-    }
-    return found.map(({ state, digest }, index) => ({ summary: state + digest, snippet: snippets[index]! }));
+    return rows;
   }
 
   return {
-    async search({ tenant, phrases, filter, limit, offset }: Search): Promise<SearchResult> {
-      const params = { tenant, query: queryOf(database.name, tenant, phrases), limit, offset };
-      const isPhrase = phrases.some(({ length }) => length > 1);
-      const found =
-        Object.keys(filter).length === 0
-          ? await (isPhrase ? bestPhrases : bestWords).all(params)
-          : ((await best(database.longReads, params, filter, isPhrase).execute()) as Match[]);
-      const [first] = found;
-      if (first !== undefined) return { rows: await shown(tenant, found, phrases), total: Number(first.matches) };
-      // Behind the last page no row tells how many there are.
-      const { count } = await countOf(matching(database.longReads, params, filter)).executeTakeFirstOrThrow();
-      return { rows: [], total: Number(count) };
+    /** `signal`: nobody waits for the result any more. */
+    async search(search: Search, signal?: Stop): Promise<SearchResult> {
+      const listed = await list(search).catch((error: unknown) => {
+        if (error instanceof TooWide) return { wide: true as const };
+        throw error;
+      });
+      if ('outgrown' in listed || 'wide' in listed) return listed;
+      signal?.throwIfAborted();
+      const found = new Map((await sizesOf(search.tenant, listed.seqs)).map((row) => [Number(row.seq), row]));
+      const fitting: { seq: number; whole: number }[] = [];
+      let bytes = 0;
+      let count = 0;
+      for (const seq of listed.seqs) {
+        const row = found.get(seq);
+        bytes += Number(row?.bytes ?? 0);
+        if (bytes > maxPageBytes && fitting.length > 0) break;
+        count += 1;
+        if (row !== undefined) fitting.push({ seq, whole: Number(row.whole) });
+      }
+      if (count < listed.seqs.length && search.from === undefined) return { fitting: count };
+      await nextTurn();
+      const { order, total, total_is } = listed;
+      return { rows: await shown(search.tenant, fitting, search.phrases, signal), order, total, total_is, next: listed.endAfter(count) };
     },
   };
 }
+
+/** Tells that nobody waits any more. */
+type Stop = Pick<AbortSignal, 'throwIfAborted'>;

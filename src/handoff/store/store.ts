@@ -1,4 +1,6 @@
 import type { Clock } from '../../kit/clock.ts';
+import { invalid, tookTooLong } from '../../kit/errors.ts';
+import { FairQueue } from '../../kit/fair-queue.ts';
 import type { NewId } from '../../kit/id.ts';
 import { isShared, openDatabase } from '../../kit/sql/database.ts';
 import { migrate } from '../../kit/sql/migrate.ts';
@@ -7,11 +9,13 @@ import type { DeliveryStatus } from '../model/webhook.ts';
 import { createAccessStore } from './access.ts';
 import { createDeliveryStore, type RetryFilter } from './deliveries.ts';
 import { createEventReads } from './events.ts';
+import type { InTurn } from './in-turn.ts';
 import { createIndexing } from './indexing.ts';
 import { migrations } from './migrations/index.ts';
 import { createPacketReads } from './packets.ts';
+import { pageTooLarge } from './page-size.ts';
 import { createPageReads, type PacketPage } from './pages.ts';
-import { createSearcher, type Search, type SearchResult } from './search.ts';
+import { createSearcher, type Search, type SearchPage } from './search.ts';
 import { createQueueReads } from './search-index.ts';
 import type { SearchTasks } from './search-thread.ts';
 import type { Tables } from './tables.ts';
@@ -40,12 +44,15 @@ export async function openStore({ databaseUrl, clock, newId }: StoreParts) {
 
   const entry = new URL(import.meta.url.endsWith('.ts') ? './search-thread.ts' : './search-thread.js', import.meta.url);
   const thread = shared ? startThread<SearchTasks>(entry, { databaseUrl }) : undefined;
-  // Long reads have a thread of their own: the index is written in a turn of ours, which must not wait behind them.
-  const reader =
-    shared && databaseUrl.startsWith('sqlite') ? startThread<SearchTasks>(entry, { databaseUrl }, { patient: true }) : undefined;
-  if (reader !== undefined) await migrating.close();
-  const database =
-    reader === undefined ? migrating : openDatabase<Tables>(databaseUrl, (sql, parameters) => reader.call('read', { sql, parameters }));
+  // Searches have a thread of their own, and on SQLite other long reads too: the index is written in a turn of ours, which
+  // must not wait behind them.
+  const reader = shared ? startThread<SearchTasks>(entry, { databaseUrl }, { patient: true }) : undefined;
+  const readsElsewhere = reader !== undefined && databaseUrl.startsWith('sqlite');
+  if (readsElsewhere) await migrating.close();
+  const database = readsElsewhere
+    ? openDatabase<Tables>(databaseUrl, { executeElsewhere: (sql, parameters) => reader.call('read', { sql, parameters }) })
+    : migrating;
+  const longReads = new FairQueue({ concurrency: 4, perOwner: readsElsewhere ? 1 : 2 });
 
   const packets = createPacketReads(database);
   const pages = createPageReads(database);
@@ -53,52 +60,73 @@ export async function openStore({ databaseUrl, clock, newId }: StoreParts) {
   const webhooks = createWebhookReads(database);
   const { ofWebhook, deadLetters, failed, ...deliveries } = createDeliveryStore(database);
   const queue = createQueueReads(database);
-  const searcher = reader === undefined ? createSearcher(database) : { search: (search: Search) => reader.call('search', search) };
+  const here = createSearcher(database);
+  const searchOn = (on: typeof reader) => (wanted: Search, signal?: AbortSignal) =>
+    on === undefined ? here.search(wanted, signal) : on.call('search', wanted, signal);
+  const search = searchOn(reader);
+  // A beginning of very many words takes SQLite long, in one go: such searches wait for one another alone.
+  const wide = readsElsewhere ? startThread<SearchTasks>(entry, { databaseUrl }, { patient: true }) : undefined;
+  const wideSearches = new FairQueue({ concurrency: 1, perOwner: 1 });
+  const searchWide = searchOn(wide);
   const units = createUnits(database, newId);
   const indexing = createIndexing(database, thread);
 
   return {
-    /** What belongs to the tenant with this number. */
-    of: (tenant: number) => ({
-      packets: {
-        find: (id: string) => packets.find(tenant, id),
-        /** A page, and how many packets there are in all. */
-        page: (page: PacketPage) => pages.page(tenant, page),
-        /** Everything committed before the call is found. */
-        async search(search: Omit<Search, 'tenant'>): Promise<SearchResult> {
-          await indexing.all(tenant);
-          return searcher.search({ ...search, tenant });
+    /** What belongs to the tenant with this number. `signal`: who asks has gone; long reads are not begun then. */
+    of: (tenant: number, signal?: AbortSignal) => {
+      const inTurn: InTurn = (read) =>
+        longReads.run(tenant, read, signal).catch((error: unknown) => {
+          throw database.isTooLong(error) ? tookTooLong() : error;
+        });
+      return {
+        packets: {
+          find: (id: string) => packets.find(tenant, id),
+          /** A page, and how many packets there are in all. */
+          page: (page: PacketPage) => pages.page(tenant, page, inTurn),
+          /** Everything committed before the call is found. */
+          async search(wanted: Omit<Search, 'tenant'>): Promise<SearchPage> {
+            await indexing.all(tenant);
+            const whole = { ...wanted, tenant };
+            let result = await inTurn(() => search(whole, signal));
+            if ('wide' in result) result = await wideSearches.run(tenant, () => searchWide({ ...whole, wide: true }, signal), signal);
+            if ('wide' in result) throw new Error('A wide search was refused as too wide.');
+            if ('outgrown' in result)
+              throw invalid('cursor', 'Too many packets match by now to be ranked; search again without the cursor.');
+            if ('fitting' in result) throw pageTooLarge(result.fitting);
+            return result;
+          },
         },
-      },
-      events: {
-        history: (packetId: string) => events.history(tenant, packetId),
-        after: (position: number, limit: number) => events.after(tenant, position, limit),
-        bounds: () => events.bounds(tenant),
-        audit: (filter: Parameters<typeof events.audit>[1], page: { limit: number; offset: number }) => events.audit(tenant, filter, page),
-      },
-      webhooks: {
-        list: () => webhooks.list(tenant),
-        number: (id: string) => webhooks.number(tenant, id),
-      },
-      deliveries: {
-        ofWebhook: (webhook: number, status: DeliveryStatus | undefined, page: { limit: number; offset: number }) =>
-          ofWebhook(tenant, webhook, status, page),
-        deadLetters: (webhook: number | undefined, page: { limit: number; offset: number }) => deadLetters(tenant, webhook, page),
-        failed: (filter: RetryFilter, limit: number) => failed(tenant, filter, limit),
-      },
-      /** How many packets were created on the day. */
-      async usedOn(day: string): Promise<number> {
-        const row = await database.reads
-          .selectFrom('counters')
-          .select('value')
-          .where('tenant', '=', tenant)
-          .where('name', '=', `created:${day}`)
-          .executeTakeFirst();
-        return row?.value ?? 0;
-      },
-      /** Carries out a unit of work; resolves when it is committed. */
-      commit: <T>(unit: Unit<T>): Promise<T> => units.commit(tenant, unit),
-    }),
+        events: {
+          history: (packetId: string) => events.history(tenant, packetId),
+          after: (position: number, limit: number) => events.after(tenant, position, limit),
+          bounds: () => events.bounds(tenant),
+          audit: (filter: Parameters<typeof events.audit>[1], page: { limit: number; offset: number }) =>
+            events.audit(tenant, filter, page, inTurn),
+        },
+        webhooks: {
+          list: () => webhooks.list(tenant),
+          number: (id: string) => webhooks.number(tenant, id),
+        },
+        deliveries: {
+          ofWebhook: (webhook: number, status: DeliveryStatus | undefined, page: { limit: number; offset: number }) =>
+            ofWebhook(tenant, webhook, status, page),
+          deadLetters: (webhook: number | undefined, page: { limit: number; offset: number }) => deadLetters(tenant, webhook, page),
+          failed: (filter: RetryFilter, limit: number) => failed(tenant, filter, limit),
+        },
+        /** How many packets were created on the day. */
+        async usedOn(day: string): Promise<number> {
+          const row = await database.reads
+            .selectFrom('counters')
+            .select('value')
+            .where('tenant', '=', tenant)
+            .where('name', '=', `created:${day}`)
+            .executeTakeFirst();
+          return row?.value ?? 0;
+        },
+        /** Carries out a unit of work; resolves when it is committed. */
+        commit: <T>(unit: Unit<T>): Promise<T> => units.commit(tenant, unit),
+      };
+    },
     access: createAccessStore(database),
     /** What waits to be sent to webhooks, of all tenants. */
     deliveries: { ...deliveries, onWaiting: units.onDeliveries },
@@ -149,7 +177,7 @@ export async function openStore({ databaseUrl, clock, newId }: StoreParts) {
     isUnavailable: database.isUnavailable,
     async close() {
       await indexing.idle();
-      await Promise.all([thread?.stop(), reader?.stop()]);
+      await Promise.all([thread?.stop(), reader?.stop(), wide?.stop()]);
       await database.close();
     },
   };

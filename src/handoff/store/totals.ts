@@ -1,6 +1,7 @@
 import { type Kysely, sql } from 'kysely';
 
 import type { Database } from '../../kit/sql/dialect.ts';
+import type { InTurn } from './in-turn.ts';
 import { matches, type PacketFilter } from './packets.ts';
 import type { Tables } from './tables.ts';
 
@@ -32,9 +33,9 @@ export function createTotals(database: Database<Tables>) {
   );
 
   /** Exact: from the counters kept with every change where they know, else counted. */
-  async function total(tenant: number, filter: PacketFilter): Promise<number> {
+  async function total(tenant: number, filter: PacketFilter, inTurn: InTurn): Promise<number> {
     const kept = countedBy(filter);
-    if (kept === undefined) return counted(tenant, filter);
+    if (kept === undefined) return inTurn(() => counted(tenant, filter));
     // Read together: between two reads, a packet could pass from one counter into another.
     const counters = await all.all({ tenant });
     let total = 0;

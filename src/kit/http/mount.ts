@@ -78,6 +78,8 @@ export interface HandlerContext<Context> {
   headers: FastifyRequest['headers'];
   /** The body's bytes as they came, where there was one. */
   rawBody: Buffer | undefined;
+  /** Aborts when the connection is gone before the answer. Who only ends the sending half still waits. Made when it is asked for. */
+  readonly signal: AbortSignal;
 }
 
 type Handled<T> = T | JsonText | Answer<T>;
@@ -202,7 +204,14 @@ export function createMount<Context, Traits extends object = object>({
       const respond = (found: unknown) => answerWith(found, { route, request, reply, successStatus, answers });
       const result = handler(
         { params: readParams(request.params as Record<string, string>), query: request.query, body: request.body } as never,
-        { caller: context as Context, headers: request.headers, rawBody },
+        {
+          caller: context as Context,
+          headers: request.headers,
+          rawBody,
+          get signal() {
+            return signalOf(reply);
+          },
+        },
       );
       // The framework goes on waiting for an answer that goes out piece by piece when it is given the reply.
       if (result instanceof Promise) {
@@ -265,6 +274,14 @@ export function createMount<Context, Traits extends object = object>({
       });
     }
   };
+}
+
+/** Aborts when the connection closes; behind the answer nobody listens any more. */
+function signalOf({ raw }: FastifyReply): AbortSignal {
+  const controller = new AbortController();
+  if (raw.destroyed) controller.abort();
+  else raw.once('close', () => controller.abort());
+  return controller.signal;
 }
 
 /** Refuses every parameter where none is known. */

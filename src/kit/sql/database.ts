@@ -1,6 +1,6 @@
-import type { Database } from './dialect.ts';
+import type { Database, DatabaseOptions } from './dialect.ts';
 import { openPostgres } from './postgres.ts';
-import { type Execute, openSqlite } from './sqlite.ts';
+import { openSqlite } from './sqlite.ts';
 
 /**
  * Why the text is no database address, as the end of the sentence "NAME must be ..."; undefined when it is one.
@@ -15,9 +15,9 @@ export function databaseUrlProblem(url: string): string | undefined {
   return `sqlite://PATH, sqlite::memory: or postgres://user:password@host:port/database, not ${JSON.stringify(url.replace(/^(\w+:\/*).*@/, '$1...@'))}`;
 }
 
-/** Opens the database that the address names. `executeElsewhere` runs SQLite's long reads on another thread. */
-export function openDatabase<Tables>(url: string, executeElsewhere?: Execute): Database<Tables> {
-  return url.startsWith('postgres') ? openPostgres<Tables>(url) : openSqlite<Tables>(url, { executeElsewhere });
+/** Opens the database that the address names. */
+export function openDatabase<Tables>(url: string, options: DatabaseOptions = {}): Database<Tables> {
+  return url.startsWith('postgres') ? openPostgres<Tables>(url, options) : openSqlite<Tables>(url, options);
 }
 
 /** Whether another connection (and so another thread) can open the same data. */

@@ -1,4 +1,4 @@
-import { type Kysely, sql } from 'kysely';
+import { type Kysely, type QueryResult, sql } from 'kysely';
 
 import type { Awaitable } from '../awaitable.ts';
 
@@ -70,6 +70,19 @@ export interface Session {
   remove(table: string, keys: readonly Row[]): Awaitable<void>;
 }
 
+/** How a database is opened. */
+export interface DatabaseOptions {
+  /** Runs SQLite's long reads elsewhere: on another thread. */
+  readonly executeElsewhere?: Execute | undefined;
+  /** How long a long read may take on PostgreSQL, in milliseconds (5,000). */
+  readonly longTimeoutMs?: number;
+  /** Whether PostgreSQL reads no whole table for a long read while an index could lead it: what it knows of words is of all tenants. */
+  readonly byIndex?: boolean;
+}
+
+/** Runs one statement somewhere: on a connection of this thread, or on another thread. */
+export type Execute = (sql: string, parameters: readonly unknown[]) => Promise<QueryResult<Row>>;
+
 /** A query built once and run with parameters by name. */
 export interface Query<Params extends Row, Result> {
   all(params: Params): Awaitable<Result[]>;
@@ -134,6 +147,8 @@ export interface Database<Tables> {
   isDuplicate(error: unknown): boolean;
   /** Whether another program's transaction got in between, so that the same work may succeed at once. */
   isOvertaken(error: unknown): boolean;
+  /** Whether the database ended a read since it took too long. */
+  isTooLong(error: unknown): boolean;
   /** Whether the database is out of reach, so that the same request may succeed later. */
   isUnavailable(error: unknown): boolean;
   close(): Promise<void>;

@@ -1,7 +1,7 @@
 import { Kysely, PostgresDialect } from 'kysely';
 import pg from 'pg';
 
-import { compileOnce, type Database, type Row, type Session, Turns, type Values } from './dialect.ts';
+import { compileOnce, type Database, type DatabaseOptions, type Row, type Session, Turns, type Values } from './dialect.ts';
 
 /** Connections of one instance for reads and for transactions of single statements; one more writes groups. */
 const poolSize = 10;
@@ -21,7 +21,7 @@ const types = {
 } as pg.CustomTypesConfig;
 
 /** A PostgreSQL database: a pool, and one pipelined connection for the groups of units of work. */
-export function openPostgres<Tables>(url: string): Database<Tables> {
+export function openPostgres<Tables>(url: string, { longTimeoutMs = 5_000, byIndex = false }: DatabaseOptions = {}): Database<Tables> {
   const config: pg.PoolConfig = {
     connectionString: url,
     types,
@@ -32,7 +32,10 @@ export function openPostgres<Tables>(url: string): Database<Tables> {
     application_name: 'baton',
   };
   const pool = openPool(config, poolSize);
-  const longPool = openPool(config, longPoolSize);
+  const longPool = openPool(
+    { ...config, statement_timeout: longTimeoutMs, ...(byIndex ? { options: '-c enable_seqscan=off' } : {}) },
+    longPoolSize,
+  );
   const kysely = new Kysely<Tables>({ dialect: new PostgresDialect({ pool }) });
   const longReads = new Kysely<Tables>({ dialect: new PostgresDialect({ pool: longPool }) });
   const writer = createWriter(config);
@@ -66,6 +69,7 @@ export function openPostgres<Tables>(url: string): Database<Tables> {
     isDuplicate: (error) => sqlState(error) === '23505',
     // A row that was not there when we looked, a serialization failure, a deadlock.
     isOvertaken: (error) => ['23505', '40001', '40P01'].includes(sqlState(error)),
+    isTooLong: (error) => sqlState(error) === '57014',
     isUnavailable,
     async close() {
       await writer.close();

@@ -14,7 +14,7 @@ import {
 } from 'kysely';
 
 import { type Awaitable, nextTurn, pauseFor } from '../awaitable.ts';
-import { compileOnce, type Database, type Row, type Session, Turns, type Values } from './dialect.ts';
+import { compileOnce, type Database, type DatabaseOptions, type Execute, type Row, type Session, Turns, type Values } from './dialect.ts';
 
 /** SQLite's code for a file that another connection is writing to. */
 const busy = 5;
@@ -92,9 +92,6 @@ export class SqliteConnection {
   }
 }
 
-/** Runs one statement somewhere: on a connection of this thread, or on another thread. */
-export type Execute = (sql: string, parameters: readonly unknown[]) => Promise<QueryResult<Row>>;
-
 /** Runs a statement on the connection, whatever it is. */
 export function executeOn(connection: SqliteConnection): Execute {
   return async (sql, parameters) => {
@@ -139,16 +136,11 @@ function sqlitePath(url: string): string {
   return url === 'sqlite::memory:' ? ':memory:' : url.slice('sqlite://'.length);
 }
 
-interface SqliteParts {
-  /** Runs long reads on another thread; without it they run on this one. */
-  executeElsewhere?: Execute | undefined;
-}
-
 /**
  * A SQLite database. A file has a connection that writes and one that reads, so that a read never sees a transaction
  * in hand; in memory there is one connection, and reads wait for the transaction in hand to end.
  */
-export function openSqlite<Tables>(url: string, { executeElsewhere }: SqliteParts = {}): Database<Tables> {
+export function openSqlite<Tables>(url: string, { executeElsewhere }: DatabaseOptions = {}): Database<Tables> {
   const path = sqlitePath(url);
   const inMemory = path === ':memory:';
   if (!inMemory) mkdirSync(dirname(path), { recursive: true });
@@ -230,6 +222,8 @@ export function openSqlite<Tables>(url: string, { executeElsewhere }: SqlitePart
     // Whoever writes holds the whole database from the beginning of its transaction.
     isOvertaken: () => false,
     isDuplicate: (error) => [1555, 2067].includes(errorNumber(error)),
+    // Nothing ends a read here; those that take long are bounded in what they read.
+    isTooLong: () => false,
     // Busy, locked, read-only, I/O error, full disk, cannot open: the low byte of SQLite's extended codes.
     isUnavailable: (error) => [5, 6, 8, 10, 13, 14].includes(errorNumber(error) & 0xff),
     async close() {

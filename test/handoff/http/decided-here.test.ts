@@ -225,11 +225,11 @@ for (const store of stores) {
       assert.equal(await searchTotal(service, stem), 1);
     });
 
-    test('of a query the first 32 words count', async (t) => {
+    test('of a query the first 16 words count', async (t) => {
       const service = await startService(t, { store });
-      await createPacket(service, { context: { summary: words(0, 32) } });
-      assert.equal(await searchTotal(service, `${words(0, 32)} absent`), 1);
-      assert.equal(await searchTotal(service, `${words(0, 31)} absent`), 0);
+      await createPacket(service, { context: { summary: words(0, 16) } });
+      assert.equal(await searchTotal(service, `${words(0, 16)} absent`), 1);
+      assert.equal(await searchTotal(service, `${words(0, 15)} absent`), 0);
     });
 
     test('of a packet the first 20,000 words are searched', async (t) => {

@@ -100,15 +100,18 @@ for (const store of stores) {
       }
     });
 
-    test('a page of very large packets ends early and leads to the rest', async (t) => {
+    test('a page of more than 16 MiB is 413 with the limit that fits; by cursor it ends early and leads to the rest', async (t) => {
       const service = await startService(t, { store, settings: { SERVICE_PACKET_BYTES_BUSINESS: '16777216' } });
       const summary = 'word '.repeat(1_500_000);
       const ids: string[] = [];
       for (let index = 0; index < 4; index += 1) ids.unshift((await createPacket(service, { context: { summary } })).id);
+      const refused = await service.call('GET', '/packets?view=full&limit=200&offset=0');
+      assert.equal(refused.status, 413, refused.text.slice(0, 200));
+      assert.match(refused.body.detail, /limit=2, .*next_cursor/);
       const seen: string[] = [];
       let cursor = '';
       do {
-        const page = await service.call('GET', `/packets?view=full&limit=200${cursor === '' ? '' : `&cursor=${cursor}`}`);
+        const page = await service.call('GET', `/packets?view=full&${cursor === '' ? 'limit=1' : `limit=200&cursor=${cursor}`}`);
         assert.equal(page.status, 200);
         assert.equal(page.body.total, 4);
         assert.ok(page.body.packets.length < 4);

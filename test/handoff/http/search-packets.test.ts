@@ -130,7 +130,7 @@ for (const store of stores) {
       const answer = await ask(service, 'charged');
       assert.equal(answer.status, 200);
       const { packets, ...rest } = answer.body;
-      assert.deepEqual(rest, { total: 1, limit: 50, offset: 0, next_cursor: null });
+      assert.deepEqual(rest, { order: 'rank', total: 1, total_is: 'exact', limit: 50, offset: 0, next_cursor: null });
       const [summary] = (await service.call('GET', '/packets')).body.packets;
       const { snippet, ...shown } = packets[0];
       assert.deepEqual(shown, summary);
@@ -155,6 +155,95 @@ for (const store of stores) {
       assert.equal(await found(service, 'Αθήνα'), 'ΑΘΗΝΑ');
       assert.equal(await found(service, 'привет'), 'Привет Мир');
       assert.equal(await found(service, 'straße 12B'), 'Straße 12b');
+    });
+
+    test('the answer says that matches are ranked, and that the total is exact', async (t) => {
+      const service = await startService(t, { store });
+      await create(service, request('charged twice'));
+      for (const q of ['charged', 'nothing', '...']) {
+        const { order, total_is } = await search(service, q);
+        assert.deepEqual([order, total_is], ['rank', 'exact']);
+      }
+    });
+
+    test('a star behind a word finds all words that begin so, alone, at the end of a phrase and in the snippet', async (t) => {
+      const service = await startService(t, { store });
+      for (const summary of ['refund paid', 'refunds due', 'Refundación', 'prefund', 'gold member', 'gold membership', 'r'])
+        await create(service, request(summary));
+      assert.equal(await found(service, 'refund*'), 'Refundación | refund paid | refunds due');
+      assert.equal(await found(service, 'refund* d*'), '');
+      assert.equal(await found(service, 'refund* du*'), 'refunds due');
+      assert.equal(await found(service, '"gold mem*"'), 'gold member | gold membership');
+      assert.equal(await found(service, 'nothing*'), '');
+      assert.equal(await found(service, 'r*'), 'r');
+      assert.equal(await found(service, 'refund'), 'refund paid');
+      const { packets } = await search(service, 'membersh*');
+      assert.deepEqual(
+        packets.map(({ snippet }: { snippet: string }) => snippet),
+        ['gold membership'],
+      );
+    });
+
+    test('questions and reasons of checkpoints are searched, also once they were changed', async (t) => {
+      const service = await startService(t, { store });
+      const id = await create(
+        service,
+        request('order', { hitl: { required: true, reason: 'above the limit', question: 'Refund in full?' } }),
+      );
+      assert.equal(await found(service, 'full limit'), 'order');
+      const patched = await service.call('PATCH', `/packets/${id}`, { body: { hitl: { question: 'Or in part?' } } });
+      assert.equal(patched.status, 200, patched.text);
+      assert.equal(await found(service, 'part'), 'order');
+      assert.equal(await found(service, 'full'), '');
+    });
+
+    test('every filter of lists that a search takes narrows it', async (t) => {
+      const service = await startService(t, { store });
+      const agent = (id: string) => ({ id, name: 'Agent', framework: 'langgraph' });
+      const made = (target: string, tags: string[], summary: string) =>
+        create(service, { metadata: { source_agent: agent('a'), target_agent: agent(target), tags }, context: { summary } });
+      await made('one', ['x', 'y'], 'word first');
+      const between = service.clock.read().toISOString();
+      await made('two', ['x'], 'word second');
+      assert.equal(await found(service, 'word', '&target_agent=one'), 'word first');
+      assert.equal(await found(service, 'word', '&tags=x'), 'word first | word second');
+      assert.equal(await found(service, 'word', '&tags=x,y'), 'word first');
+      assert.equal(await found(service, 'word', `&created_after=${between}`), 'word second');
+      assert.equal(await found(service, 'word', `&created_before=${new Date(Date.parse(between) - 1).toISOString()}`), 'word first');
+      assert.equal((await ask(service, 'word', '&created_after=yesterday')).status, 400);
+    });
+
+    test('letters that are written in two ways, and Korean words with their particles, are found either way', async (t) => {
+      const service = await startService(t, { store });
+      for (const summary of ['Straße', 'Œuvre', 'Smørrebrød', '서울에서 출발']) await create(service, request(summary));
+      for (const [q, summary] of [
+        ['strasse', 'Straße'],
+        ['STRAßE', 'Straße'],
+        ['oeuvre', 'Œuvre'],
+        ['smorrebrod', 'Smørrebrød'],
+        ['서울', '서울에서 출발'],
+        ['서울은', '서울에서 출발'],
+        ['출발을', '서울에서 출발'],
+      ] as const)
+        assert.equal(await found(service, q), summary, q);
+    });
+
+    test('413: a page of more than 16 MiB names the limit that fits; by cursor it ends early, and nothing is skipped', async (t) => {
+      const service = await startService(t, { store, settings: { SERVICE_PACKET_BYTES_BUSINESS: '16777216' } });
+      for (let index = 0; index < 5; index += 1) await create(service, request(`word ${'x'.repeat(6_000_000)}`));
+      const refused = await ask(service, 'word', '&limit=5');
+      assert.equal(refused.status, 413, refused.text.slice(0, 200));
+      assert.deepEqual([refused.body.code, refused.body.field], ['PAYLOAD_TOO_LARGE', 'limit']);
+      assert.match(refused.body.detail, /limit=2, .*next_cursor/);
+      const first = await search(service, 'word', '&limit=1');
+      const second = await search(service, 'word', `&limit=5&cursor=${first.next_cursor}`);
+      const third = await search(service, 'word', `&limit=5&cursor=${second.next_cursor}`);
+      assert.deepEqual(
+        [first, second, third].map(({ packets }) => packets.length),
+        [1, 2, 2],
+      );
+      assert.equal(third.next_cursor, null);
+      assert.equal(new Set([first, second, third].flatMap(({ packets }) => idsOf(packets))).size, 5);
     });
 
     test('of several words all must occur, in any order and any part', async (t) => {
@@ -498,7 +587,8 @@ for (const store of stores) {
         ['q=a&limit=201', 'limit'],
         ['q=a&limit=x', 'limit'],
         ['q=a&offset=-1', 'offset'],
-        ['q=a&tags=red', 'tags'],
+        ['q=a&source_agent=red', 'source_agent'],
+        ['q=a&created_after=red', 'created_after'],
       ]) {
         const answer = await service.call('GET', `/packets/search?${query}`);
         assert.equal(answer.status, 400, query);

@@ -24,7 +24,10 @@ describe('the words of a text', () => {
     ["don't", 'don t'],
     ['Café CAFÉ café cafe\u0301', 'cafe cafe cafe cafe'],
     ['naïve_Ångström', 'naive angstrom'],
-    ['Straße', 'straße'],
+    ['Straße STRASSE', 'strasse strasse'],
+    ['Œuvre Ærø Smørrebrød', 'oeuvre aero smorrebrod'],
+    ['서울 서울에서 서울은 집 집에서', '서울 서울 서울 집 집'.normalize('NFKD')],
+    ['제주도 제주 나이 온도', '제주 제주 나이 온도'.normalize('NFKD')],
     ['İstanbul', 'istanbul'],
     ['ПРИВЕТ мир', 'привет мир'],
     ['ΑΘΗΝΑ Αθήνα', 'αθηνα αθηνα'],
@@ -103,10 +106,31 @@ describe('a query', () => {
     test(`${JSON.stringify(query)} asks for ${JSON.stringify(phrases)}`, () => assert.deepEqual(phrasesOf(query), phrases));
   }
 
-  test('counts 32 words and no more, so that no query costs more than another', () => {
+  test('counts a word once, however often it is there', () => {
+    assert.deepEqual(phrasesOf('a '.repeat(32)), [['a']]);
+    assert.deepEqual(phrasesOf('(a+)+$ .*'.repeat(200)), [['a']]);
+    assert.deepEqual(phrasesOf('gold "gold member" GOLD "Gold, member"'), [['gold'], ['gold', 'member']]);
+  });
+
+  test('a star directly behind a word of two characters or more makes it a beginning, at the end of a phrase', () => {
+    assert.deepEqual(phrasesOf('refu* re* r* * ** a*b ab*cd xy** "gold mem*" "go* member" 日* 서울*'), [
+      ['refu*'],
+      ['re*'],
+      ['r'],
+      ['a', 'b'],
+      ['ab', 'cd'],
+      ['xy'],
+      ['gold', 'mem*'],
+      ['go', 'member'],
+      ['日'],
+      [`${'서울'.normalize('NFKD')}*`],
+    ]);
+  });
+
+  test('counts 16 words and no more, so that no query costs more than another', () => {
     const words = Array.from({ length: 50 }, (_, index) => `w${index}`);
-    assert.deepEqual(phrasesOf(words.join(' ')).flat(), words.slice(0, 32));
-    assert.deepEqual(phrasesOf(`"${words.join(' ')}"`), [words.slice(0, 32)]);
+    assert.deepEqual(phrasesOf(words.join(' ')).flat(), words.slice(0, 16));
+    assert.deepEqual(phrasesOf(`"${words.join(' ')}"`), [words.slice(0, 16)]);
     assert.deepEqual(phrasesOf('a'.repeat(10_000)), [['a'.repeat(64)]]);
   });
 });
@@ -289,11 +313,11 @@ describe('a snippet', () => {
     assert.equal(snippetOf([], [['absent']]), '');
   });
 
-  test('is looked for in the first 262,144 characters of a text', () => {
+  test('is looked for in the first 32,768 characters of a text', () => {
     for (const accent of ['', ' é ']) {
       const late = (length: number) => `${'x'.repeat(length - accent.length - 5)}${accent} word`;
-      assert.match(snippetOf(['Summary', late(262_144)], [['word']]), /word$/);
-      assert.equal(snippetOf(['Summary', late(262_145)], [['word']]), 'Summary');
+      assert.match(snippetOf(['Summary', late(32_768)], [['word']]), /word$/);
+      assert.equal(snippetOf(['Summary', late(32_769)], [['word']]), 'Summary');
     }
   });
 

@@ -1,0 +1,140 @@
+import assert from 'node:assert/strict';
+import { describe, type TestContext, test } from 'node:test';
+
+import type { CreateRequest } from '../../../src/handoff/model/packet.ts';
+import { newPacket } from '../../../src/handoff/rules/packet.ts';
+import { phrasesOf } from '../../../src/handoff/rules/words.ts';
+import type { PacketFilter } from '../../../src/handoff/store/packets.ts';
+import { createSearcher, type SearchPage, type SearchPlace, type SearchResult } from '../../../src/handoff/store/search.ts';
+import { openStore } from '../../../src/handoff/store/store.ts';
+import type { Tables } from '../../../src/handoff/store/tables.ts';
+import { systemClock } from '../../../src/kit/clock.ts';
+import { openDatabase } from '../../../src/kit/sql/database.ts';
+import { stores, type TestStore } from '../../support/stores.ts';
+
+const tenant = 7;
+const agent = { id: 'a', name: 'A', framework: 'f' };
+
+/** Small bounds, so that a few packets are many. */
+const bounds = { ranked: 10, counted: 20, lookedThrough: 15 };
+
+interface Asked {
+  q: string;
+  filter?: PacketFilter;
+  limit?: number;
+  offset?: number;
+  from?: SearchPlace | undefined;
+}
+
+/** A search with small bounds over indexed packets with these summaries, the first the oldest; every tenth is critical. */
+async function searching(t: TestContext, testStore: TestStore, summaries: readonly string[]) {
+  const { url, drop } = await testStore.open();
+  const store = await openStore({ databaseUrl: url, clock: systemClock, newId: () => '' });
+  const database = openDatabase<Tables>(url);
+  t.after(async () => {
+    await store.close();
+    await database.close();
+    await drop();
+  });
+  await store.of(tenant).commit({
+    work({ packets }) {
+      for (const [index, summary] of summaries.entries()) {
+        const priority = index % 10 === 0 ? 'critical' : 'normal';
+        const request: CreateRequest = { metadata: { source_agent: agent, target_agent: agent, priority }, context: { summary } };
+        const id = `0197b5a6-8c3e-7f01-9a2b-${String(index).padStart(12, '0')}`;
+        packets.insert(newPacket(request, { id, now: new Date(), agentId: undefined }).packet);
+      }
+    },
+  });
+  await store.index.step();
+  const searcher = createSearcher(database, bounds);
+  const ask = ({ q, filter = {}, limit = 5, offset = 0, from }: Asked): Promise<SearchResult> =>
+    searcher.search({ tenant, phrases: phrasesOf(q), filter, limit, offset, from });
+  const page = async (asked: Asked): Promise<SearchPage> => {
+    const result = await ask(asked);
+    assert.ok('rows' in result, JSON.stringify(result));
+    return result;
+  };
+  /** Every summary from page to page, and how many pages there were. */
+  async function all(asked: Asked): Promise<{ found: string[]; pages: number }> {
+    const found: string[] = [];
+    let pages = 0;
+    for (let from: SearchPlace | undefined; pages === 0 || from !== undefined; pages += 1) {
+      const { rows, next }: SearchPage = await page({ ...asked, from });
+      found.push(...summariesOf(rows));
+      from = next;
+    }
+    return { found, pages };
+  }
+  return { ask, page, all, store };
+}
+
+const summariesOf = (rows: SearchPage['rows']): string[] => rows.map(({ summary }) => JSON.parse(summary).context.summary);
+const numbered = (count: number, text = 'word') => Array.from({ length: count }, (_, index) => `${text} ${index}`);
+
+// A store in memory has no connection but its own.
+for (const testStore of stores.filter(({ name }) => name !== 'SQLite in memory')) {
+  describe(`The bounds of a search on ${testStore.name}`, () => {
+    test('up to a bound matches are ranked, and the answer says so; beyond it the newest come first', async (t) => {
+      const { page } = await searching(t, testStore, [
+        ...numbered(10, 'few word'),
+        ...numbered(10, 'many'),
+        'many many many many',
+        'lone many',
+      ]);
+      const few = await page({ q: 'few' });
+      assert.deepEqual([few.order, few.total, few.total_is], ['rank', 10, 'exact']);
+      const many = await page({ q: 'many', limit: 3 });
+      assert.deepEqual([many.order, many.total, many.total_is], ['newest', 12, 'exact']);
+      assert.deepEqual(summariesOf(many.rows), ['lone many', 'many many many many', 'many 9']);
+      // A common word beside a rare one is not ranked by, and still must occur.
+      const both = await page({ q: 'many lone' });
+      assert.deepEqual([both.order, summariesOf(both.rows)], ['rank', ['lone many']]);
+    });
+
+    test('beyond a second bound the total is a lower one that says so', async (t) => {
+      const { page } = await searching(t, testStore, numbered(25));
+      const { order, total, total_is } = await page({ q: 'word' });
+      assert.deepEqual([order, total, total_is], ['newest', 20, 'at_least']);
+    });
+
+    test('every match is shown once from page to page, newest first, however many there are', async (t) => {
+      const { page, all } = await searching(t, testStore, numbered(40));
+      const newest = numbered(40).reverse();
+      const { found, pages } = await all({ q: 'word', limit: 7 });
+      assert.deepEqual([found, pages], [newest, 6]);
+      assert.deepEqual((await all({ q: 'word', limit: 7, offset: 38 })).found, newest.slice(38));
+      // So far behind that nothing is reached in one go: the next page goes on.
+      const far = await all({ q: 'word', limit: 7, offset: 33 });
+      assert.deepEqual(far.found, newest.slice(33));
+      assert.deepEqual((await page({ q: 'word', limit: 40 })).rows.length <= bounds.lookedThrough, true);
+    });
+
+    test('with a filter a bounded number is looked through for a page: it may end early, and its next place goes on', async (t) => {
+      const { page, all } = await searching(t, testStore, numbered(40));
+      const filter = { priority: 'critical' };
+      const first = await page({ q: 'word', filter, limit: 5 });
+      assert.equal(first.order, 'newest');
+      assert.equal(first.total_is, testStore.name === 'PostgreSQL' ? 'exact' : 'at_least');
+      const { found } = await all({ q: 'word', filter, limit: 5 });
+      assert.deepEqual(found, ['word 30', 'word 20', 'word 10', 'word 0']);
+      assert.deepEqual((await all({ q: 'word', filter, limit: 2, offset: 1 })).found, ['word 20', 'word 10', 'word 0']);
+    });
+
+    test('ranked pages go on although there are a few more matches by now, but not when there are too many', async (t) => {
+      const { page, ask } = await searching(t, testStore, numbered(15));
+      const on = await page({ q: 'word', limit: 5, from: { order: 'rank', shown: 5 } });
+      assert.deepEqual([on.order, on.rows.length, on.next], ['rank', 5, { order: 'rank', shown: 10 }]);
+      const more = await searching(t, testStore, numbered(25));
+      assert.deepEqual(await more.ask({ q: 'word', limit: 5, from: { order: 'rank', shown: 5 } }), { outgrown: true });
+      assert.ok('rows' in (await ask({ q: 'word' })));
+    });
+
+    test('a beginning of more than a thousand words is found too', async (t) => {
+      const words = Array.from({ length: 1200 }, (_, index) => `re${index}`);
+      const { store } = await searching(t, testStore, [words.join(' '), 'refund', 'other']);
+      const search = { phrases: phrasesOf('re*'), filter: {}, limit: 5, offset: 0 };
+      assert.equal((await store.of(tenant).packets.search(search)).total, 2);
+    });
+  });
+}

@@ -1,0 +1,81 @@
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+
+import { FairQueue } from '../../src/kit/fair-queue.ts';
+
+/** Work that is noted when it begins, and ends when it is told. */
+function noted() {
+  const begun: string[] = [];
+  const ends = new Map<string, () => void>();
+  const work = (name: string) => () => {
+    begun.push(name);
+    return new Promise<string>((resolve) => void ends.set(name, () => resolve(name)));
+  };
+  const end = async (name: string) => {
+    ends.get(name)!();
+    await new Promise(setImmediate);
+  };
+  return { begun, work, end };
+}
+
+describe('A fair queue', () => {
+  test('begins the work of its owners in turn, however much one of them asks for', async () => {
+    const { begun, work, end } = noted();
+    const queue = new FairQueue({ concurrency: 1, perOwner: 1 });
+    const results = ['a1', 'a2', 'a3', 'b1', 'a4', 'c1', 'b2'].map((name) => queue.run(name[0], work(name)));
+    for (let done = 0; done < results.length; done += 1) await end(begun.at(-1)!);
+    assert.deepEqual(begun, ['a1', 'a2', 'b1', 'c1', 'a3', 'b2', 'a4']);
+    assert.deepEqual(await Promise.all(results), ['a1', 'a2', 'a3', 'b1', 'a4', 'c1', 'b2']);
+  });
+
+  test('has so much in hand at once, and so much of one owner', async () => {
+    const { begun, work, end } = noted();
+    const queue = new FairQueue({ concurrency: 3, perOwner: 2 });
+    const results = ['a1', 'a2', 'a3', 'b1', 'c1'].map((name) => queue.run(name[0], work(name)));
+    assert.deepEqual(begun, ['a1', 'a2', 'b1']);
+    await end('b1');
+    assert.deepEqual(begun, ['a1', 'a2', 'b1', 'c1']);
+    await end('a1');
+    assert.deepEqual(begun, ['a1', 'a2', 'b1', 'c1', 'a3']);
+    for (const name of ['a2', 'a3', 'c1']) await end(name);
+    assert.equal((await Promise.all(results)).length, 5);
+  });
+
+  test('never begins work for who has gone, and work that fails makes room', async () => {
+    const { begun, work, end } = noted();
+    const queue = new FairQueue({ concurrency: 1, perOwner: 1 });
+    const gone = new AbortController();
+    const first = queue.run('a', work('a1'));
+    const abandoned = queue.run('a', work('a2'), gone.signal);
+    const failing = assert.rejects(
+      queue.run('a', () => Promise.reject(new Error('It failed.'))),
+      /It failed/,
+    );
+    const last = queue.run('a', work('a3'));
+    gone.abort();
+    await assert.rejects(abandoned, /The connection closed before the answer/);
+    await assert.rejects(queue.run('a', work('a4'), gone.signal), /The connection closed/);
+    await end('a1');
+    await failing;
+    await new Promise(setImmediate);
+    await end('a3');
+    assert.deepEqual([await first, await last, begun], ['a1', 'a3', ['a1', 'a3']]);
+  });
+
+  test('refuses what is too much of one owner or waits too long: 503', async (t) => {
+    t.mock.timers.enable({ apis: ['setTimeout'] });
+    const { begun, work, end } = noted();
+    const queue = new FairQueue({ concurrency: 1, perOwner: 1, maxWaiting: 2, maxWaitMs: 10_000 });
+    const first = queue.run('a', work('a1'));
+    const waiting = [queue.run('a', work('a2')), queue.run('a', work('a3'))];
+    await assert.rejects(queue.run('a', work('a4')), { status: 503, message: /as many searches and long lists in hand/ });
+    const other = queue.run('b', work('b1'));
+    t.mock.timers.tick(10_000);
+    for (const refused of [...waiting, other]) await assert.rejects(refused, { status: 503, message: /took too long/ });
+    await end('a1');
+    assert.equal(await first, 'a1');
+    const next = queue.run('b', work('b2'));
+    await end('b2');
+    assert.deepEqual([await next, begun], ['b2', ['a1', 'b2']]);
+  });
+});
