@@ -27,6 +27,8 @@ export interface ConnectionOptions {
   readonly timeoutSeconds?: number;
   /** How often a request that failed is sent again; 2 by default. */
   readonly retries?: number;
+  /** Whether that goes for a service that nobody can connect to as well; true by default. */
+  readonly retryUnreachable?: boolean;
   /** The longest `Retry-After` that is waited for; a longer one fails at once. 60 by default. */
   readonly maxWaitSeconds?: number;
   readonly transport?: Transport;
@@ -89,7 +91,8 @@ const maxBackOffMs = 30_000;
 
 /** Opens nothing: a connection is made when something is sent. */
 export function createConnection(options: ConnectionOptions): Connection {
-  const { headers: common = {}, timeoutSeconds: usualTimeout = 30, retries = 2, maxWaitSeconds = 60, transport = fetchTransport } = options;
+  const { headers: common = {}, timeoutSeconds: usualTimeout = 30, retries = 2, maxWaitSeconds = 60 } = options;
+  const { transport = fetchTransport, retryUnreachable = true } = options;
   const baseUrl = options.baseUrl.replace(/\/+$/, '');
   const world = options.world ?? systemWorld;
   const note = options.onNote ?? (() => undefined);
@@ -110,6 +113,7 @@ export function createConnection(options: ConnectionOptions): Connection {
 
   /** How long to wait before the next try, in milliseconds; undefined when there should be none. */
   function waitMs(error: unknown, attempt: number): number | undefined {
+    if (!retryUnreachable && error instanceof NetworkError && error.unsent) return undefined;
     const asked = error instanceof ApiError ? error.retryAfterSeconds : undefined;
     if (asked !== undefined) return asked <= maxWaitSeconds ? asked * 1000 : undefined;
     return Math.min(maxBackOffMs, 500 * 2 ** attempt) * (0.5 + world.random() / 2);

@@ -1,35 +1,31 @@
-import { Command } from 'commander';
+import { userInfo } from 'node:os';
 
-import packageJson from '../../../package.json' with { type: 'json' };
+import { runCli } from './program.ts';
 
-/** The command line of the handoff service. */
-export function createProgram(): Command {
-  const program = new Command('service-cli').description('The handoff packet service, from a terminal.').version(packageJson.version);
-  program
-    .command('serve')
-    .description('run the service')
-    .option('--host <host>', 'the address to listen on (default 0.0.0.0)')
-    .option('--port <port>', 'the port to listen on; 0 picks a free one (default 8080)')
-    .option('--config <file>', 'a TOML file of settings')
-    .option('--reload', 'start anew whenever a source file changes; for development')
-    .action(async ({ reload, ...flags }: { host?: string; port?: string; config?: string; reload?: true }) => {
-      if (reload) {
-        const { runReloading } = await import('./reload.ts');
-        return runReloading(['serve', ...Object.entries(flags).flatMap(([name, value]) => [`--${name}`, value])]);
-      }
-      const { unknownVariables } = await import('../../variables.ts');
-      const warning = unknownVariables(process.env);
-      if (warning !== undefined) console.error(`warning: ${warning}`);
-      const { serveHandoff } = await import('../serve.ts');
-      await serveHandoff(flags, process.env);
-    });
-  program
-    .command('admin-key')
-    .description('make an admin key at the database itself, also while the service runs')
-    .option('--config <file>', 'a TOML file of settings')
-    .action(async (flags: { config?: string }) => {
-      const { printAdminKey } = await import('../serve.ts');
-      await printAdminKey(flags, process.env);
-    });
-  return program;
+/** The program `service-cli`: the process's arguments, environment and streams in, its exit code out. */
+export async function main(): Promise<void> {
+  // Who reads the answer may stop reading it, as `head` does.
+  process.stdout.on('error', (error: NodeJS.ErrnoException) => process.exit(error.code === 'EPIPE' ? 0 : 1));
+  process.exitCode = await runCli({
+    args: process.argv.slice(2),
+    environment: process.env,
+    get stdin() {
+      return process.stdin;
+    },
+    get stdout() {
+      return process.stdout;
+    },
+    get stderr() {
+      return process.stderr;
+    },
+    userName,
+  });
+}
+
+function userName(): string | undefined {
+  try {
+    return userInfo().username;
+  } catch {
+    return undefined;
+  }
 }

@@ -1,11 +1,10 @@
 import { failureShapes, name } from '../../kit/schemas.ts';
+import * as words from './words.ts';
 
 /** A name that lists are filtered by: PostgreSQL's index takes no entry of more than 2,704 bytes. */
 export const indexedName = (description: string) => name(description, { maxLength: 512 });
 
-export const priorities = ['low', 'normal', 'high', 'critical'] as const;
-export const statuses = ['created', 'claimed', 'in_progress', 'awaiting_human', 'completed', 'failed', 'expired'] as const;
-export const tiers = ['free', 'pro', 'business'] as const;
+export const { priorities, statuses, tiers } = words;
 
 export type Status = (typeof statuses)[number];
 export type Tier = (typeof tiers)[number];

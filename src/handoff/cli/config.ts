@@ -1,0 +1,80 @@
+import { existsSync, readFileSync } from 'node:fs';
+
+import { CliError, type Terminal } from './terminal.ts';
+
+/** Where the server is and which key to use, and where each was found. */
+export interface CliConfig {
+  readonly serverUrl: string;
+  readonly apiKey: string | undefined;
+  /** The user's configuration file, whether it is there or not. */
+  readonly file: string;
+  readonly sources: { readonly serverUrl: string; readonly apiKey: string };
+}
+
+const defaultServerUrl = 'http://localhost:8080/api/v1';
+const fileKeys = ['server_url', 'api_key'] as const;
+
+/** The user's configuration: a flag beats the environment, that the TOML file, that the default. */
+export async function readConfig(
+  flags: { serverUrl?: string | undefined; apiKey?: string | undefined },
+  { environment }: Terminal,
+): Promise<CliConfig> {
+  const file = `${environment.XDG_CONFIG_HOME || `${environment.HOME ?? ''}/.config`}/service/config.toml`;
+  const inFile = existsSync(file) ? await readToml(file) : {};
+  const url = firstOf([
+    [flags.serverUrl, '--server-url'],
+    [environment.SERVICE_URL, 'SERVICE_URL'],
+    [inFile.server_url, file],
+    [defaultServerUrl, 'the default'],
+  ]);
+  const key = firstOf([
+    [flags.apiKey, '--api-key'],
+    [environment.SERVICE_API_KEY, 'SERVICE_API_KEY'],
+    [inFile.api_key, file],
+  ]);
+  return {
+    serverUrl: checkUrl(url.value!, url.source),
+    apiKey: checkKey(key.value, key.source),
+    file,
+    sources: { serverUrl: url.source, apiKey: key.source },
+  };
+}
+
+/** An empty text is how shells spell "not set". */
+function firstOf(candidates: readonly (readonly [string | undefined, string])[]): { value: string | undefined; source: string } {
+  const [value, source = 'nowhere'] = candidates.find(([text]) => (text ?? '') !== '') ?? [];
+  return { value, source };
+}
+
+function checkUrl(text: string, source: string): string {
+  const url = URL.canParse(text) ? new URL(text) : undefined;
+  if (url === undefined || !['http:', 'https:'].includes(url.protocol)) {
+    throw new CliError(`The server's address ${JSON.stringify(text)} (${source}) is no http or https address, like ${defaultServerUrl}.`);
+  }
+  return text.replace(/\/+$/, '');
+}
+
+function checkKey(text: string | undefined, source: string): string | undefined {
+  const key = text?.trim();
+  if (key !== undefined && !/^[\x21-\x7e]+$/.test(key)) {
+    throw new CliError(`The API key (${source}) must be visible ASCII characters without spaces.`);
+  }
+  return key;
+}
+
+async function readToml(file: string): Promise<Partial<Record<(typeof fileKeys)[number], string>>> {
+  const { parse } = await import('smol-toml');
+  let document: Record<string, unknown>;
+  try {
+    document = parse(readFileSync(file, 'utf8'));
+  } catch (error) {
+    // The message goes on with the lines around the fault, which may hold the key.
+    throw new CliError(`The configuration file ${file} can't be read: ${(error as Error).message.split('\n')[0]}`);
+  }
+  for (const [name, value] of Object.entries(document)) {
+    if (!fileKeys.includes(name as 'api_key'))
+      throw new CliError(`${file} has a key that does not exist: ${name}. There are ${fileKeys.join(', ')}.`);
+    if (typeof value !== 'string') throw new CliError(`${name} in ${file} must be a text.`);
+  }
+  return document;
+}

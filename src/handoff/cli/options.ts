@@ -1,0 +1,47 @@
+import { type Command, InvalidArgumentError, Option } from 'commander';
+
+import { priorities, statuses } from '../model/words.ts';
+
+/** What a value may be completed with: words that are known, ids of recent packets, or files. */
+export type Completion = readonly string[] | 'packet' | 'file';
+
+/** What options and arguments are completed with, by their attribute's or argument's name. */
+export const completions: Readonly<Record<string, Completion>> = {
+  status: statuses,
+  priority: priorities,
+  packet_id: 'packet',
+  packet: 'packet',
+  file: 'file',
+};
+
+/** A whole number from `least` to `most`; anything else is wrong usage. */
+export const whole =
+  (least: number, most: number) =>
+  (text: string): number => {
+    const value = Number(text);
+    if (!/^\d+$/.test(text) || value < least || value > most)
+      throw new InvalidArgumentError(`It must be a whole number from ${least} to ${most}.`);
+    return value;
+  };
+
+/** An option that may be given several times. */
+export const several = (text: string, before: readonly string[] = []): string[] => [...before, text];
+
+/** The options of a list that is read page by page. */
+export function paged(command: Command, limit = 20): Command {
+  return command
+    .addOption(new Option('--limit <n>', 'the most items to show, 1 to 200').argParser(whole(1, 200)).default(limit))
+    .addOption(new Option('--offset <n>', 'how many items to pass over').argParser(whole(0, 1_000_000_000)).default(0));
+}
+
+/** One of the priorities. */
+export const priorityOption = () => new Option('--priority <priority>', 'how urgent it is').choices(priorities);
+
+/** Who claims. */
+export function agentOptions(command: Command): Command {
+  return command
+    .option('--agent <agent>', "the agent's id and name in one")
+    .option('--agent-id <id>', "the agent's id; this or --agent is required")
+    .option('--agent-name <name>', "the agent's name (default: the id)")
+    .option('--framework <framework>', 'what the agent runs on');
+}

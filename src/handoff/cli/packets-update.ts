@@ -1,0 +1,57 @@
+import { type Command, Option } from 'commander';
+
+import type { PatchRequest } from '../model/packet.ts';
+import { statuses } from '../model/words.ts';
+import { act, type Context } from './context.ts';
+import { priorityOption, several } from './options.ts';
+import { packetLines } from './output/packets.ts';
+import { showOne } from './output/show.ts';
+import { CliError, type Terminal } from './terminal.ts';
+
+/** Commands that change one packet. */
+export function addUpdateCommands(packets: Command, terminal: Terminal): void {
+  const update = packets
+    .command('update')
+    .description('change a packet: its status, or anything by a file')
+    .argument('<packet_id>', 'its id')
+    .option('-f, --file <file>', 'what to merge into it, as JSON or YAML; - reads standard input')
+    .addOption(new Option('--status <status>', 'the status to move to').choices(statuses))
+    .option('--summary <text>', 'the new summary')
+    .addOption(priorityOption())
+    .option('--tag <tag>', 'the new tags (repeatable)', several)
+    .option('--if-match <etag>', 'only when the packet is still at this revision, as its ETag');
+  act<UpdateOptions>(update, terminal, change);
+  const complete = packets.command('complete').description('complete a packet').argument('<packet_id>', 'its id');
+  act(complete, terminal, (context, _, id) => patch(context, id, { status: 'completed' }));
+  const fail = packets.command('fail').description('say that the work on a packet has failed').argument('<packet_id>', 'its id');
+  act(fail, terminal, (context, _, id) => patch(context, id, { status: 'failed' }));
+}
+
+interface UpdateOptions {
+  file?: string;
+  status?: NonNullable<PatchRequest['status']>;
+  summary?: string;
+  priority?: 'low';
+  tag?: string[];
+  ifMatch?: string;
+}
+
+async function change(context: Context, { file, status, summary, priority, tag, ifMatch }: UpdateOptions, id: string): Promise<void> {
+  const { readDocument } = await import('./input.ts');
+  const found = file === undefined ? undefined : await readDocument(file, context.terminal);
+  const body: PatchRequest = { ...(found?.value as PatchRequest | undefined) };
+  if (status !== undefined) body.status = status;
+  if (summary !== undefined) body.context = { ...body.context, summary };
+  if (priority !== undefined) body.metadata = { ...body.metadata, priority };
+  if (tag !== undefined) body.metadata = { ...body.metadata, tags: tag };
+  if (Object.keys(body).length === 0) throw new CliError('Say what to change: --status, --summary, --priority, --tag or --file.');
+  try {
+    await patch(context, id, body, ifMatch === undefined ? {} : { 'if-match': ifMatch });
+  } catch (error) {
+    throw found === undefined ? error : await found.located(error);
+  }
+}
+
+async function patch(context: Context, id: string, body: PatchRequest, headers: Record<string, string> = {}): Promise<void> {
+  showOne(context, await (await context.client()).patchPacket.withResponse({ params: { id }, body, headers }), packetLines);
+}

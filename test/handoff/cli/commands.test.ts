@@ -1,0 +1,355 @@
+import assert from 'node:assert/strict';
+import { mkdirSync, writeFileSync } from 'node:fs';
+import { createServer } from 'node:net';
+import { join } from 'node:path';
+import { describe, test } from 'node:test';
+
+import packageJson from '../../../package.json' with { type: 'json' };
+import { type CliBench, type CliResult, runCli, startCliBench } from '../../support/cli.ts';
+import { adminKey, createPacket, newTenant, packetRequest } from '../../support/service.ts';
+
+const uuid = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
+
+/** What the program wrote, which must have succeeded. */
+async function output(bench: CliBench, ...args: string[]): Promise<string> {
+  const { exitCode, stdout, stderr } = await bench.run(args);
+  assert.equal(exitCode, 0, stderr);
+  return stdout;
+}
+
+const refused = ({ exitCode, stderr }: CliResult, code: number, pattern: RegExp) => {
+  assert.equal(exitCode, code, stderr);
+  assert.match(stderr, pattern);
+  assert.doesNotMatch(stderr, /\n\s+at /, 'no stack');
+};
+
+/** The address of a port that nobody listens on. */
+async function nowhere(): Promise<string> {
+  const server = createServer();
+  await new Promise<void>((resolve) => {
+    server.listen(0, '127.0.0.1', resolve);
+  });
+  const { port } = server.address() as { port: number };
+  await new Promise((resolve) => {
+    server.close(resolve);
+  });
+  return `http://127.0.0.1:${port}/api/v1`;
+}
+
+describe('service-cli', () => {
+  test('takes a packet from its creation to its completion, by the names of the specification and by their aliases', async (t) => {
+    const bench = await startCliBench(t);
+    const flags = [
+      '--source-id',
+      'front',
+      '--source-name',
+      'Front',
+      '--target-id',
+      'back',
+      '--summary',
+      'Refund 4711',
+      '--priority',
+      'high',
+    ];
+    const id = (await output(bench, 'packets', 'create', ...flags, '--tag', 'a', '--tag', 'b', '-q')).trim();
+    assert.match(id, uuid);
+    const { body: packet } = await bench.service.call('GET', `/packets/${id}`);
+    assert.deepEqual(packet.metadata.source_agent, { id: 'front', name: 'Front', framework: 'cli' });
+    assert.deepEqual(packet.metadata.target_agent, { id: 'back', name: 'back' });
+    assert.deepEqual([packet.metadata.tags, packet.metadata.priority], [['a', 'b'], 'high']);
+
+    assert.match(await output(bench, 'get', id), /^Summary +Refund 4711$/m);
+    assert.match(await output(bench, 'claim', id, '--agent', 'back', '--framework', 'cli'), /^Claimed by +back \(back\) at /m);
+    const { body: claimed } = await bench.service.call('GET', `/packets/${id}`);
+    assert.deepEqual(claimed.claimed_by, { agent_id: 'back', agent_name: 'back', framework: 'cli' });
+    assert.match(await output(bench, 'packets', 'update', id, '--status', 'in_progress'), /^Status +in_progress$/m);
+    assert.match(await output(bench, 'packets', 'complete', id), /^Status +completed$/m);
+    const history = await output(bench, 'history', id);
+    assert.deepEqual(
+      [...history.matchAll(/ (created|claimed|in_progress|completed) /g)].map(([, event]) => event),
+      ['created', 'claimed', 'in_progress', 'completed'],
+    );
+    assert.match(await output(bench, 'audit', '--packet', id, '--action', 'claimed'), /agent:back/);
+
+    const child = (await output(bench, 'packets', 'chain', id, '--source-id', 'b', '--target-id', 'c', '--summary', 'Tell', '-q')).trim();
+    assert.match(await output(bench, 'packets', 'get', child), new RegExp(`^Parent +${id}$`, 'm'));
+    assert.match(await output(bench, 'packets', 'fail', child, '--quiet').catch(String), /created|AssertionError|^[0-9a-f-]+\n$/);
+    for (const command of [['list'], ['packets', 'list'], ['search', 'refund'], ['packets', 'search', 'refund']])
+      assert.match(await output(bench, ...command), new RegExp(id), command.join(' '));
+  });
+
+  test('filters a list by every option, and says how to get the next page', async (t) => {
+    const bench = await startCliBench(t);
+    const agent = (id: string) => ({ id, name: id, framework: 'x' });
+    for (const [source, target, priority] of [
+      ['a', 'b', 'low'],
+      ['a', 'c', 'high'],
+      ['d', 'c', 'high'],
+    ])
+      await createPacket(bench.service, {
+        metadata: { source_agent: agent(source!), target_agent: agent(target!), priority, tags: [source] },
+      });
+    const count = async (...args: string[]) => (await output(bench, 'list', '-q', ...args)).split('\n').filter(Boolean).length;
+    assert.equal(await count(), 3);
+    assert.equal(await count('--source-agent', 'a'), 2);
+    assert.equal(await count('--target-agent', 'c', '--priority', 'high', '--tags', 'd'), 1);
+    assert.equal(await count('--status', 'claimed,completed'), 0);
+    assert.equal(await count('--created-after', '2026-03-02'), 0);
+    assert.equal(await count('--created-before', '2026-03-02'), 3);
+    assert.equal(await count('--limit', '2'), 2);
+    assert.equal(await count('--limit', '2', '--offset', '2'), 1);
+    const { stderr } = await bench.run(['list', '--limit', '2']);
+    assert.match(stderr, /1 to 2 of 3 packets; .*--offset 2/);
+    assert.equal((await bench.run(['list', '--limit', '2', '--quiet'])).stderr, '');
+  });
+
+  test('shows the JSON of the server and nothing else, byte for byte', async (t) => {
+    const bench = await startCliBench(t);
+    const { id } = await createPacket(bench.service);
+    for (const [args, path] of [
+      [['list', '--limit', '50'], '/packets'],
+      [['get', id], `/packets/${id}`],
+      [['history', id], `/packets/${id}/history`],
+      [['keys', 'list'], '/keys'],
+      [['audit', '--limit', '50'], '/audit'],
+      [['tenants', 'list'], '/tenants'],
+    ] as const) {
+      const { stdout, stderr } = await bench.run([...args, '--format', 'json']);
+      assert.deepEqual([stdout.trimEnd(), stderr], [(await bench.service.call('GET', path)).text, '']);
+    }
+  });
+
+  test('makes, lists and revokes keys; a key is shown only when it is made, and is all that --quiet prints', async (t) => {
+    const bench = await startCliBench(t);
+    const key = (await output(bench, 'keys', 'create', '--name', 'ci', '--tier', 'pro', '-q')).trim();
+    assert.match(key, /^svc_/);
+    assert.match(await output(bench, '--api-key', key, 'list', '--format', 'json'), /"total":0/);
+    const listed = await output(bench, 'keys', 'list');
+    assert.ok(!listed.includes(key));
+    const id = listed
+      .split('\n')
+      .find((line) => line.includes(' ci '))!
+      .slice(0, 36);
+    await output(bench, 'keys', 'delete', id);
+    refused(await bench.run(['list', '--api-key', key]), 1, /came from --api-key/);
+    const tenant = (await output(bench, 'tenants', 'create', '--name', 'Acme', '--tier', 'business', '-q')).trim();
+    await output(bench, 'keys', 'create', '--name', 'theirs', '--tenant-id', tenant);
+    assert.match(await output(bench, 'tenants', 'keys', tenant), / theirs /);
+    assert.match(await output(bench, 'tenants', 'update', tenant, '--handoffs-per-day', '7'), /Packets a day +7/);
+    assert.match(await output(bench, 'tenants', 'update', tenant, '--handoffs-per-day', 'tier'), /by tier/);
+    assert.match(await output(bench, 'tenants', 'get', tenant), /Acme/);
+    await output(bench, 'tenants', 'delete', tenant);
+    refused(await bench.run(['tenants', 'get', tenant]), 1, /No such tenant/);
+  });
+
+  test('a flag beats the environment, that the file, that the default', async (t) => {
+    const bench = await startCliBench(t);
+    const { key } = await newTenant(bench.service);
+    mkdirSync(join(bench.home, '.config/service'), { recursive: true });
+    const file = join(bench.home, '.config/service/config.toml');
+    writeFileSync(file, `server_url = "${bench.address}/api/v1"\napi_key = "${key}"\n`);
+    const from = async (environment: Record<string, string>, ...args: string[]) =>
+      (await runCli(['list', '-v', ...args], { environment: { HOME: bench.home, ...environment } })).stderr.split('\n')[0];
+    assert.equal(await from({}), `server ${bench.address}/api/v1 (${file}), API key hidden (${file})`);
+    assert.match((await from({ SERVICE_API_KEY: adminKey }))!, /hidden \(SERVICE_API_KEY\)$/);
+    assert.match((await from({ SERVICE_API_KEY: adminKey }, '--api-key', key))!, /hidden \(--api-key\)$/);
+    assert.match((await from({ SERVICE_URL: `${bench.address}/` }))!, /\(SERVICE_URL\)/);
+    assert.match((await from({ SERVICE_URL: '' }, '--server-url', bench.address))!, /\(--server-url\)/);
+    const xdg = join(bench.home, 'xdg');
+    assert.match((await from({ XDG_CONFIG_HOME: xdg }))!, /^server http:\/\/localhost:8080\/api\/v1 \(the default\), API key none/);
+
+    writeFileSync(file, 'server_url = "http://x"\nkey = "secret-text"\n');
+    refused(
+      await runCli(['list'], { environment: { HOME: bench.home } }),
+      2,
+      /has a key that does not exist: key\. There are server_url, api_key/,
+    );
+    writeFileSync(file, 'api_key = "secret-text\n');
+    const broken = await runCli(['list'], { environment: { HOME: bench.home } });
+    refused(broken, 2, /config\.toml can't be read/);
+    assert.ok(!broken.stderr.includes('secret-text'));
+  });
+
+  test('--verbose tells on standard error what is sent and answered, and never the key', async (t) => {
+    const bench = await startCliBench(t);
+    const { stdout, stderr } = await bench.run(['list', '--verbose', '--format', 'json']);
+    assert.match(stdout, /^\{"packets":\[\]/);
+    assert.match(stderr, /^> GET http:\/\/127\.0\.0\.1:\d+\/api\/v1\/packets\?limit=20&offset=0$/m);
+    assert.match(stderr, /^< 200 request \S+$/m);
+    assert.ok(!stderr.includes(adminKey));
+  });
+});
+
+describe('service-cli ends with', () => {
+  test("1 when the server refuses, with the server's sentence", async (t) => {
+    const bench = await startCliBench(t);
+    const { id } = await createPacket(bench.service);
+    await output(bench, 'claim', id, '--agent', 'a');
+    refused(
+      await bench.run(['claim', id, '--agent', 'b']),
+      1,
+      /^service-cli: The packet is claimed; a holds it\.\nservice-cli: Held by a since /,
+    );
+    refused(await bench.run(['get', 'unknown']), 1, /No such packet\./);
+    refused(
+      await runCli(['list'], { environment: { HOME: bench.home, SERVICE_URL: bench.address } }),
+      1,
+      /No API key was given; --api-key, SERVICE_API_KEY or api_key in/,
+    );
+    refused(await bench.run(['list', '--created-after', 'yesterday']), 1, /created_after/);
+    refused(await bench.run(['respond', id, '--response', 'x']), 1, /awaiting_human|waits|claimed/);
+  });
+
+  test('2 for wrong usage, and a misspelt command is told the nearest', async (t) => {
+    const bench = await startCliBench(t);
+    refused(await bench.run(['packet']), 2, /unknown command 'packet'\n\(Did you mean packets\?\)/);
+    refused(await bench.run(['packets', 'lst']), 2, /Did you mean list/);
+    refused(await bench.run(['list', '--statsu', 'x']), 2, /Did you mean --status/);
+    refused(await bench.run(['list', '--limit', '201']), 2, /from 1 to 200/);
+    refused(await bench.run(['list', '--priority', 'urgent']), 2, /Allowed choices are low, normal, high, critical/);
+    refused(await bench.run(['claim', 'x']), 2, /--agent, or --agent-id/);
+    refused(await bench.run(['create', '--summary', 'x']), 2, /needs --source-id, --target-id, or a file/);
+    refused(await bench.run(['keys', 'create']), 2, /--name/);
+    refused(await bench.run(['list', '--server-url', 'localhost:8080']), 2, /is no http or https address/);
+    refused(await bench.run(['list', '--api-key', 'two words']), 2, /visible ASCII/);
+    refused(await bench.run(['create', '-f', '/no/such/file.yaml']), 2, /file\.yaml can't be read \(ENOENT\)/);
+    assert.equal((await bench.run([])).exitCode, 2);
+  });
+
+  test('3 when no server answers, with its address and how to name another', async () => {
+    const url = await nowhere();
+    const result = await runCli(['list'], { environment: { HOME: '/nonexistent', SERVICE_URL: url, SERVICE_API_KEY: 'k' } });
+    refused(
+      result,
+      3,
+      new RegExp(`No handoff service answers at ${url} \\(from SERVICE_URL\\)[\\s\\S]*--server-url, SERVICE_URL or server_url in`),
+    );
+    assert.equal(result.stdout, '');
+  });
+
+  test('0 for help and version', async () => {
+    for (const args of [['--help'], ['packets', 'list', '--help'], ['help', 'claim']]) {
+      const { exitCode, stdout, stderr } = await runCli(args, {});
+      assert.deepEqual([exitCode, stderr], [0, '']);
+      assert.match(stdout, /^Usage: service-cli/);
+    }
+    assert.deepEqual(await runCli(['--version'], {}), { exitCode: 0, stdout: `${packageJson.version}\n`, stderr: '' });
+  });
+});
+
+describe('service-cli reads', () => {
+  const yaml = `metadata:
+  source_agent: {id: a, name: A, framework: f}
+  target_agent: {id: b, name: B}
+context:
+  summary: From YAML
+`;
+
+  test('a packet as JSON or YAML from a file or standard input, changed by flags', async (t) => {
+    const bench = await startCliBench(t);
+    const file = join(bench.home, 'packet.yaml');
+    writeFileSync(file, yaml);
+    assert.match(await output(bench, 'create', '-f', file), /^Summary +From YAML$/m);
+    const json = JSON.stringify(packetRequest());
+    for (const [input, args] of [
+      [yaml, []],
+      [json, []],
+      [json, ['--summary', 'Changed', '--priority', 'low', '--tag', 't']],
+    ] as const) {
+      const { exitCode, stdout, stderr } = await bench.run(['create', '--file', '-', '--format', 'json', ...args], { input });
+      assert.equal(exitCode, 0, stderr);
+      if (args.length > 0) {
+        const { context, metadata } = JSON.parse(stdout);
+        assert.deepEqual(
+          [context.summary, metadata.priority, metadata.tags, metadata.source_agent.id],
+          ['Changed', 'low', ['t'], 'frontline'],
+        );
+      }
+    }
+  });
+
+  test('many packets as JSON Lines, as a list, or as documents of YAML, and sends them in batches', async (t) => {
+    const bench = await startCliBench(t);
+    const lines = Array.from({ length: 250 }, (_, index) => JSON.stringify(packetRequest({ context: { summary: `Packet ${index}` } })));
+    const file = join(bench.home, 'packets.jsonl');
+    writeFileSync(file, `${lines.join('\n')}\n`);
+    const { exitCode, stdout, stderr } = await bench.run(['create', '-f', file]);
+    assert.equal(exitCode, 0, stderr);
+    assert.equal(stdout.trim().split('\n').length, 250);
+    assert.equal(stderr, '250 created, 0 refused.\n');
+    assert.equal((await bench.service.call('GET', '/packets')).body.total, 250);
+    for (const input of [`${lines[0]}\n${lines[1]}`, `[${lines[0]},${lines[1]}]`, `${yaml}---\n${yaml}`]) {
+      const result = await bench.run(['create', '-f', '-', '-q'], { input });
+      assert.equal(result.exitCode, 0, result.stderr);
+      assert.equal(result.stdout.trim().split('\n').length, 2);
+    }
+    const answers = await bench.run(['create', '-f', file, '--format', 'json']);
+    assert.deepEqual(
+      answers.stdout
+        .trim()
+        .split('\n')
+        .map((line) => JSON.parse(line).created.length),
+      [100, 100, 50],
+    );
+  });
+
+  test('fewer at once where the server takes fewer', async (t) => {
+    const bench = await startCliBench(t, { settings: { SERVICE_BATCH_MAX: '7' } });
+    const input = Array.from({ length: 20 }, () => JSON.stringify(packetRequest())).join('\n');
+    const { exitCode, stderr } = await bench.run(['create', '-f', '-'], { input });
+    assert.deepEqual([exitCode, stderr], [0, '20 created, 0 refused.\n']);
+  });
+
+  test('and tells a mistake with its line and field', async (t) => {
+    const bench = await startCliBench(t);
+    const create = (input: string, name: string) => {
+      writeFileSync(join(bench.home, name), input);
+      return bench.run(['create', '-f', join(bench.home, name)]);
+    };
+    refused(await create('a: [1\nb: 2', 'p.yaml'), 2, /p\.yaml:2:1: This is not YAML: /);
+    refused(await create('{"a": 1,\n "b": }', 'p.json'), 2, /p\.json:2:7: This is not JSON: a value is expected here/);
+    refused(await create(`{"a": 1}\n{"b": }\n`, 'p.jsonl'), 2, /p\.jsonl:2:\d+: This is not JSON/);
+    refused(await create('', 'empty.yaml'), 2, /empty\.yaml is empty/);
+    refused(await create(yaml.replace('From YAML', '""'), 'p.yaml'), 1, /p\.yaml:5: context\.summary /);
+    refused(await create(yaml.replace(', framework: f', ''), 'p.yaml'), 1, /p\.yaml:2: metadata\.source_agent\.framework is required/);
+    refused(
+      await create(`${yaml}---\n${yaml.replace('name: B', 'nam: B')}`, 'p.yaml'),
+      1,
+      /p\.yaml:\d: metadata\.target_agent\.name[\s\S]*1 of 2 packets were refused/,
+    );
+    const lines = `${JSON.stringify(packetRequest())}\n\n${JSON.stringify(packetRequest({ context: {} }))}\n`;
+    refused(await create(lines, 'p.jsonl'), 1, /p\.jsonl:3: context\.summary is required\.\n1 created, 1 refused\./);
+  });
+
+  test('the answer to a question, an option by its number or any text, where none is in the flags', async (t) => {
+    const bench = await startCliBench(t);
+    const ask = async () => {
+      const { id } = await createPacket(bench.service);
+      const hitl = { required: true, reason: 'Over 50', question: 'Refund?', options: ['Approve', 'Refuse'] };
+      await bench.service.call('PATCH', `/packets/${id}`, { body: { status: 'awaiting_human', hitl } });
+      return id as string;
+    };
+    const first = await ask();
+    assert.match(await output(bench, 'packets', 'awaiting'), /Refund\?/);
+    const { exitCode, stdout, stderr } = await bench.run(['respond', first, '--responded-by', 'dana'], { input: '\n2\n' });
+    assert.equal(exitCode, 0, stderr);
+    assert.match(stderr, /^Refund\?\nWhy: Over 50\n {2}1 {2}Approve\n {2}2 {2}Refuse\nAnswer \(1 to 2, or any text\): /);
+    assert.match(stdout, /^Answer +Refuse \(dana\)$/m);
+    const second = await ask();
+    assert.match((await bench.run(['respond', second], { input: 'Half of it\n' })).stdout, /^Answer +Half of it \(/m);
+    refused(await bench.run(['respond', await ask()], { input: '' }), 2, /There was no answer/);
+    const { stdout: given } = await bench.run([
+      'respond',
+      await ask(),
+      '--response',
+      'Yes',
+      '--responded-by',
+      'eve',
+      '--notes',
+      'N',
+      '--format',
+      'json',
+    ]);
+    assert.deepEqual([JSON.parse(given).hitl.response, JSON.parse(given).hitl.notes], ['Yes', 'N']);
+  });
+});

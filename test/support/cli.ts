@@ -1,0 +1,68 @@
+import { spawn } from 'node:child_process';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import type { TestContext } from 'node:test';
+import { fileURLToPath } from 'node:url';
+
+import { adminKey, type ServiceOptions, startService, type TestService } from './service.ts';
+
+/** The program as its users start it. */
+export const cliProgram = fileURLToPath(new URL('../../bin/service-cli.js', import.meta.url));
+
+/** What the program did. */
+export interface CliResult {
+  readonly exitCode: number | null;
+  readonly stdout: string;
+  readonly stderr: string;
+}
+
+export interface CliOptions {
+  /** What comes on standard input. */
+  readonly input?: string;
+  readonly environment?: Readonly<Record<string, string>>;
+}
+
+/** A service, a home folder of its own, and a way to run `service-cli` against the one in the other. */
+export interface CliBench {
+  readonly service: TestService;
+  readonly address: string;
+  readonly home: string;
+  run(args: readonly string[], options?: CliOptions): Promise<CliResult>;
+}
+
+/** Starts a service and gives the program its address and the admin key. */
+export async function startCliBench(t: TestContext, options: ServiceOptions = {}): Promise<CliBench> {
+  const service = await startService(t, options);
+  const address = await service.handoff.start();
+  const home = mkdtempSync(join(tmpdir(), 'baton-cli-'));
+  t.after(() => rmSync(home, { recursive: true, force: true }));
+  const own = { HOME: home, SERVICE_URL: `${address}/api/v1`, SERVICE_API_KEY: adminKey };
+  return {
+    service,
+    address,
+    home,
+    run: (args, { input, environment = {} } = {}) => runCli(args, { input: input ?? '', environment: { ...own, ...environment } }),
+  };
+}
+
+/** Runs the program to its end, with the given environment and the PATH. */
+export function runCli(args: readonly string[], { input = '', environment = {} }: CliOptions): Promise<CliResult> {
+  const env = { PATH: process.env.PATH ?? '', ...environment };
+  const child = spawn(process.execPath, [cliProgram, ...args], { env, stdio: 'pipe' });
+  let stdout = '';
+  let stderr = '';
+  child.stdout.setEncoding('utf8').on('data', (text) => {
+    stdout += text;
+  });
+  child.stderr.setEncoding('utf8').on('data', (text) => {
+    stderr += text;
+  });
+  // A program that ends without reading its input closes the pipe.
+  child.stdin.on('error', () => undefined);
+  child.stdin.end(input);
+  return new Promise((resolve, reject) => {
+    child.once('error', reject);
+    child.once('close', (exitCode) => resolve({ exitCode, stdout, stderr }));
+  });
+}
