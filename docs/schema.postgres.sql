@@ -131,3 +131,31 @@ alter table api_keys add column expires_at text collate "C";
 alter table tenants add column max_api_keys_set integer not null default 0;
 
 update tenants set max_api_keys_set = 1 where max_api_keys <> case tier when 'free' then 1 when 'pro' then 5 else 25 end;
+
+-- 0005-work
+
+alter table packets add column lease text;
+
+alter table packets add column parent text collate "C";
+
+alter table packets add column depth integer not null default 1;
+
+alter table packets add column claimed_by text collate "C";
+
+alter table packets add column updated_at text collate "C" not null default '';
+
+update packets set parent = (state || '"end":0}')::json #>> '{parent_packet_id}', claimed_by = (state || '"end":0}')::json #>> '{claimed_by,agent_id}',
+  updated_at = (state || '"end":0}')::json #>> '{updated_at}', state = '{"lease":null,' || substr(state, 2);
+
+create index packets_by_claimant on packets (tenant, claimed_by, id) where claimed_by is not null;
+
+create index packets_by_parent on packets (tenant, parent, id) where parent is not null;
+
+create index packets_waiting_for on packets (tenant, target_agent, priority, id) where status = 'created';
+
+create index packets_waiting on packets (tenant, priority, id) where status = 'created';
+
+create table agents (tenant bigint not null, agent_id text collate "C" not null, last_seen_at text collate "C" not null,
+  primary key (tenant, agent_id));
+
+create index agents_by_sight on agents (tenant, last_seen_at, agent_id);

@@ -19,7 +19,7 @@ CREATE TABLE versions (name text primary key, value bigint not null);
 CREATE TABLE packets (
   seq integer primary key autoincrement, tenant integer not null, id text not null, status text not null, revision integer not null,
   source_agent text not null, target_agent text not null, priority text not null, hitl_required integer not null,
-  due_at text, state text not null, digest text not null);
+  due_at text, state text not null, digest text not null, lease text, parent text, depth integer not null default 1, claimed_by text, updated_at text not null default '');
 
 CREATE UNIQUE INDEX packets_by_id on packets (tenant, id);
 
@@ -88,3 +88,16 @@ CREATE INDEX deliveries_by_packet on deliveries (tenant, packet_id);
 CREATE INDEX deliveries_due on deliveries (webhook, due_at) where due_at is not null;
 
 CREATE INDEX deliveries_failed on deliveries (tenant, status) where next_retry_at is not null;
+
+CREATE INDEX packets_by_claimant on packets (tenant, claimed_by, id) where claimed_by is not null;
+
+CREATE INDEX packets_by_parent on packets (tenant, parent, id) where parent is not null;
+
+CREATE INDEX packets_waiting_for on packets (tenant, target_agent, priority, id) where status = 'created';
+
+CREATE INDEX packets_waiting on packets (tenant, priority, id) where status = 'created';
+
+CREATE TABLE agents (tenant integer not null, agent_id text not null, last_seen_at text not null,
+  primary key (tenant, agent_id)) without rowid;
+
+CREATE INDEX agents_by_sight on agents (tenant, last_seen_at, agent_id);

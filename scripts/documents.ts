@@ -113,6 +113,7 @@ const verbs: Record<Verb, string> = {
   respond: '`POST /packets/{id}/respond`',
   complete: '`PATCH` with status `completed`, or a batch complete; refused while a required answer is missing',
   fail: "`PATCH` with status `failed`, or the end of a question's time where `on_timeout` says `fail`",
+  release: '`POST /packets/{id}/release`, `DELETE /packets/{id}/lease`, or the end of a lease',
   expire:
     "`PATCH` with status `expired`, the end of a question's time where `on_timeout` says `expire`, or the expiry of unclaimed packets",
 };

@@ -367,6 +367,16 @@ describe('the answers of the service', () => {
     assert.equal((await answer('batchClaim', 200, { body: { packet_ids: [made, id, 'x'], agent_id: 'b' } })).body.errors.length, 2);
     assert.equal((await answer('batchComplete', 200, { body: { packet_ids: [made, 'x'] } })).body.errors.length, 1);
     await answer('deletePacket', 204, { id });
+
+    const lease = { agent_id: 'resolver', lease_seconds: 60 };
+    const taken = (await answer('createPacket', 201, { body })).body.id;
+    const token = async () => ({ 'x-lease-token': (await answer('claimPacket', 200, { id: taken, body: lease })).body.lease.token });
+    const first = await token();
+    await answer('renewLease', 200, { id: taken, headers: first });
+    await answer('renewLease', 409, { id: taken });
+    await answer('endLease', 204, { id: taken, headers: first });
+    await answer('releasePacket', 200, { id: taken, headers: await token() });
+    assert.ok((await answer('listAgents', 200)).body.total > 0);
     await answer('listAudit', 200);
 
     const key = (await answer('createKey', 201, { body: { name: 'ci' } })).body;

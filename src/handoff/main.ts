@@ -14,6 +14,7 @@ import { createOutgoing } from '../kit/outgoing/outgoing.ts';
 import { createLocalCounters, createSharedCounters } from './http/counters.ts';
 import { createHandoffMetrics } from './http/metrics.ts';
 import { createServer } from './http/server.ts';
+import { createAgentWriter } from './jobs/agents.ts';
 import { createDeliverer } from './jobs/deliverer.ts';
 import { createIndexingJob } from './jobs/indexer.ts';
 import { createPruner } from './jobs/pruner.ts';
@@ -21,6 +22,7 @@ import { manyAttempts } from './jobs/receivers.ts';
 import { createSweeper } from './jobs/sweeper.ts';
 import { createRedisLink } from './live/redis.ts';
 import { createAccessService } from './service/access.ts';
+import { createAgentService } from './service/agents.ts';
 import { createDeliveryService } from './service/deliveries.ts';
 import { createPacketService } from './service/packets.ts';
 import { createWebhookService } from './service/webhooks.ts';
@@ -88,7 +90,17 @@ export async function createHandoff(settings: Settings, world: World = {}): Prom
   const counters = redis === undefined ? local : createSharedCounters(redis, local, () => newId(clock()));
   const metrics = createHandoffMetrics({ store, clock, isPrivate: settings.metricsToken !== undefined });
   const access = createAccessService({ store, clock, newId, random });
-  const packets = createPacketService({ store, clock, newId, limits: tiers, onCreated: metrics.handedOver });
+  const agents = createAgentService(store.agents, clock);
+  const packets = createPacketService({
+    store,
+    clock,
+    newId,
+    random,
+    limits: tiers,
+    guards: { chainDepthMax: settings.chainDepthMax, openPacketsPerAgent: settings.openPacketsPerAgent },
+    onSeen: agents.saw,
+    onCreated: metrics.handedOver,
+  });
   const guard = createGuard({ allow: parseAllowList(settings.webhookAllow), setting: 'SERVICE_WEBHOOK_ALLOW', ...world.outgoing });
   const outgoing = createOutgoing({ guard, connectionsPerOrigin: manyAttempts, ...world.outgoing });
   const webhooks = createWebhookService({
@@ -105,6 +117,7 @@ export async function createHandoff(settings: Settings, world: World = {}): Prom
     sweep: createSweeper({ store, packets, clock, unclaimedTtlSeconds: settings.unclaimedTtlSeconds }),
     index: createIndexingJob(store, clock),
     prune: createPruner(store, clock),
+    agents: createAgentWriter(agents),
   };
   const onError = (name: string) => (error: unknown) => logger.error({ job: name, err: describeCause(error) }, 'job failed');
   const deliverer = createDeliverer({
@@ -133,6 +146,7 @@ export async function createHandoff(settings: Settings, world: World = {}): Prom
     clock,
     store,
     packets,
+    agents,
     access,
     webhooks,
     metrics,
@@ -160,6 +174,7 @@ export async function createHandoff(settings: Settings, world: World = {}): Prom
       await app.close();
       await Promise.all(loops.map((loop) => loop.stop()));
       await deliverer.stop(finishMs);
+      await agents.write().catch(onError('agents'));
       metrics.stop();
       await redis?.stop();
       await store.close();

@@ -100,6 +100,20 @@ export const settingsTable = {
   packetBytesFree: bytes('FREE', '65536'),
   packetBytesPro: bytes('PRO', '262144'),
   packetBytesBusiness: bytes('BUSINESS', '1048576'),
+  chainDepthMax: whole(
+    { variable: 'SERVICE_CHAIN_DEPTH_MAX', fallback: '1000', help: 'The most packets from the root of a chain to its end; 0 = off.' },
+    0,
+    1_000_000,
+  ),
+  openPacketsPerAgent: whole(
+    {
+      variable: 'SERVICE_OPEN_PACKETS_PER_AGENT',
+      fallback: '0',
+      help: 'The most packets of one source agent that are not completed, failed or expired; 0 = off.',
+    },
+    0,
+    1_000_000,
+  ),
   batchMax: whole({ variable: 'SERVICE_BATCH_MAX', fallback: '100', help: 'The most items of a batch.' }, 1, 10_000),
   connectionsFree: connections('FREE', '10'),
   connectionsPro: connections('PRO', '100'),

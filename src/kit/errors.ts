@@ -9,6 +9,8 @@ export const errorCodes = {
   NOT_FOUND: { status: 404, meaning: 'Nothing of that id exists for this caller, or the path is unknown.' },
   METHOD_NOT_ALLOWED: { status: 405, meaning: 'The path exists, but not with this method; `Allow` lists the methods it has.' },
   CONFLICT: { status: 409, meaning: 'The state of the resource does not allow this.' },
+  LEASE_LOST: { status: 409, meaning: 'The packet is leased and the token is missing, stale or ended; nothing was changed.' },
+  LOOP_GUARD: { status: 409, meaning: 'A guard against runaway agents refused another packet; the sentence has the figure.' },
   GONE: { status: 410, meaning: 'The resource has expired.' },
   PRECONDITION_FAILED: { status: 412, meaning: 'The resource changed since the version named in `If-Match`.' },
   PAYLOAD_TOO_LARGE: {

@@ -392,7 +392,7 @@ for (const store of stores) {
       assert.deepEqual(await other.events.history(id), []);
       assert.deepEqual(await other.events.audit({ packet_id: id }, { limit: 1, offset: 0 }), { rows: [], total: 0 });
       const stranger = { ...caller, tenant_number: caller.tenant_number + 1 };
-      await assert.rejects(packets.claim(stranger, id, claimant), { code: 'NOT_FOUND' });
+      await assert.rejects(packets.claim(stranger, id, { claimant }), { code: 'NOT_FOUND' });
       assert.equal((await tenant.events.history(id)).length, 1);
     });
 
@@ -400,8 +400,8 @@ for (const store of stores) {
       const { packets, tenant, newPacket } = await openPackets(t, store);
       const id = await newPacket();
       const answers = await Promise.allSettled([
-        packets.claim(caller, id, claimant, '"1"'),
-        packets.claim(caller, id, claimant),
+        packets.claim(caller, id, { claimant }, { ifMatch: '"1"' }),
+        packets.claim(caller, id, { claimant }),
         packets.patch(caller, id, { status: 'in_progress' }, { ifMatch: '"2"' }),
         packets.patch(caller, id, { metadata: { tags: ['one'] } }, { ifMatch: '"2"' }),
         packets.patch(caller, id, { metadata: { tags: ['two', 'three'] } }),
@@ -432,7 +432,7 @@ for (const store of stores) {
       const total = async (word: string) => (await tenant.packets.search({ phrases: [[word]], filter: {}, limit: 1, offset: 0 })).total;
       assert.equal(await total('marmalade'), 0);
       const patching = packets.patch(caller, id, { context: { summary: 'Marmalade' } });
-      await Promise.all([patching, packets.claim(caller, id, claimant)]);
+      await Promise.all([patching, packets.claim(caller, id, { claimant })]);
       assert.equal(await total('marmalade'), 1);
     });
 
@@ -467,7 +467,16 @@ async function openPackets(t: TestContext, testStore: TestStore) {
     await drop();
   });
   await createAccessService({ store, clock, newId, random: (bytes) => void bytes.fill(7) }).begin('a-key-of-sixteen-characters');
-  const packets = createPacketService({ store, clock, newId, limits: tierLimits(readHandoffSettings({})), onCreated: () => undefined });
+  const packets = createPacketService({
+    store,
+    clock,
+    newId,
+    random: (bytes) => void bytes.fill(7),
+    guards: { chainDepthMax: 0, openPacketsPerAgent: 0 },
+    onSeen: () => undefined,
+    limits: tierLimits(readHandoffSettings({})),
+    onCreated: () => undefined,
+  });
   const newPacket = async (): Promise<string> => JSON.parse((await packets.create(caller, packetRequest() as CreateRequest)).text).id;
   return { url, store, packets, tenant: store.of(caller.tenant_number), newPacket };
 }

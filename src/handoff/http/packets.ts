@@ -9,11 +9,12 @@ import { type Answer, answer, type HandlerContext, JsonText, type Mount } from '
 import { bodyValidator } from '../../kit/http/validate.ts';
 import { isId } from '../../kit/id.ts';
 import { routes } from '../model/api.ts';
-import { type Claimant, CreateRequest } from '../model/packet.ts';
+import { type ClaimRequest, CreateRequest, type Packet } from '../model/packet.ts';
 import type { PacketQuery } from '../model/packet-routes.ts';
 import { entityTag } from '../rules/packet.ts';
 import type { Caller } from '../service/access.ts';
-import type { BatchItem, CreateOptions, Made, PacketService } from '../service/packets.ts';
+import type { Changed, ChangeOptions } from '../service/change.ts';
+import type { BatchItem, ClaimWish, CreateOptions, Made, PacketService } from '../service/packets.ts';
 import type { PacketFilter, PacketText } from '../store/packets.ts';
 import { isShort, type PacketTexts } from '../store/pages.ts';
 import type { Store } from '../store/store.ts';
@@ -83,30 +84,48 @@ export function mountPackets({ mount, store, packets, batchMax, itemLimit }: Pac
     };
   });
 
-  mount(routes.claimPacket, async ({ params, body }, { caller, headers }) =>
-    changed(await packets.claim(caller, params.id, claimantOf(body), ifMatch(headers))),
+  const changing = (headers: IncomingHttpHeaders, operation?: string, body?: Buffer): ChangeOptions => ({
+    agentId: agentId(headers),
+    ifMatch: ifMatch(headers),
+    token: shortHeader(headers, 'X-Lease-Token'),
+    ...(operation === undefined ? {} : { idempotency: idempotencyOf(headers, operation, body) }),
+  });
+
+  mount(routes.claimPacket, async ({ params, body }, { caller, headers, rawBody }) =>
+    changed(await packets.claim(caller, params.id, wishOf(body), changing(headers, `POST /packets/${params.id}/claim`, rawBody))),
   );
-  mount(routes.respondPacket, async ({ params, body }, { caller, headers }) =>
-    changed(await packets.respond(caller, params.id, body, ifMatch(headers))),
+  mount(routes.respondPacket, async ({ params, body }, { caller, headers, rawBody }) =>
+    changed(await packets.respond(caller, params.id, body, changing(headers, `POST /packets/${params.id}/respond`, rawBody))),
   );
   mount(routes.patchPacket, async ({ params, body }, { caller, headers }) =>
-    changed(await packets.patch(caller, params.id, body, { agentId: agentId(headers), ifMatch: ifMatch(headers) })),
+    changed(await packets.patch(caller, params.id, body, changing(headers))),
   );
   mount(routes.deletePacket, async ({ params, query }, { caller, headers }) => {
-    const options = { agentId: agentId(headers), ifMatch: ifMatch(headers) };
-    if (query.hard === true) await packets.remove(caller, params.id, options);
-    else await packets.expire(caller, params.id, options);
+    if (query.hard === true) await packets.remove(caller, params.id, changing(headers));
+    else await packets.expire(caller, params.id, changing(headers));
+    return answer({});
+  });
+  mount(routes.releasePacket, async ({ params }, { caller, headers }) =>
+    changed(await packets.release(caller, params.id, changing(headers))),
+  );
+  mount(routes.renewLease, async ({ params, body }, { caller, headers }) => {
+    const { packet } = await packets.renew(caller, params.id, body?.lease_seconds, changing(headers));
+    return { lease: (JSON.parse(packet) as Packet).lease! };
+  });
+  mount(routes.endLease, async ({ params }, { caller, headers }) => {
+    await packets.giveBack(caller, params.id, changing(headers));
     return answer({});
   });
 
   mount(routes.batchClaim, async ({ body }, { caller }) => {
     requireBatch('packet_ids', body.packet_ids);
-    const { changed: claimed, errors } = await packets.claimEach(caller, body.packet_ids, claimantOf(body));
+    const { changed: claimed, errors } = await packets.claimEach(caller, body.packet_ids, wishOf(body));
     return outcome('claimed', claimed, errors);
   });
   mount(routes.batchComplete, async ({ body }, { caller, headers }) => {
     requireBatch('packet_ids', body.packet_ids);
-    const { changed: completed, errors } = await packets.completeEach(caller, body.packet_ids, body.agent_id ?? agentId(headers));
+    const { packet_ids, agent_id = agentId(headers), lease_tokens } = body;
+    const { changed: completed, errors } = await packets.completeEach(caller, packet_ids, agent_id, lease_tokens);
     return outcome('completed', completed, errors);
   });
 }
@@ -114,12 +133,13 @@ export function mountPackets({ mount, store, packets, batchMax, itemLimit }: Pac
 function listPage(
   store: Store,
   context: HandlerContext<Caller>,
-  { limit, offset, cursor, view }: Pick<PacketQuery, 'limit' | 'offset' | 'cursor' | 'view'>,
+  { limit, offset, cursor, view, order }: Pick<PacketQuery, 'limit' | 'offset' | 'cursor' | 'view'> & { order?: PacketQuery['order'] },
   filter: PacketFilter,
 ): Awaitable<JsonText> {
   requireOneWay({ cursor, offset });
   const { caller } = context;
-  const scope = `${caller.tenant_id} ${JSON.stringify(filter)}`;
+  const ascending = order === 'asc';
+  const scope = `${caller.tenant_id} ${ascending ? 'asc ' : ''}${JSON.stringify(filter)}`;
   const after = cursor === undefined ? undefined : readCursor(scope, cursor);
   if (after !== undefined && !isId(after)) throw invalid('cursor', 'This cursor does not belong to this list.');
   const answer = ({ text, octets, last, more, total }: PacketTexts) =>
@@ -128,7 +148,7 @@ function listPage(
   return store.inView(JSON.stringify(['packets', scope, limit, offset, view, after]), () => {
     // A list that one index answers waits for nothing, so nobody can go meanwhile.
     const signal = isShort(filter, offset) ? undefined : context.signal;
-    const found = store.of(caller.tenant_number, signal).packets.page({ filter, limit, offset, full: view === 'full', after });
+    const found = store.of(caller.tenant_number, signal).packets.page({ filter, limit, offset, full: view === 'full', after, ascending });
     return found instanceof Promise ? found.then(answer) : answer(found);
   });
 }
@@ -161,23 +181,26 @@ async function made(making: Promise<Made>): Promise<Answer<never>> {
   });
 }
 
-function changed({ packet, revision }: PacketText): Answer<never> {
-  return answer<never>({ headers: { etag: entityTag({ revision }) }, body: new JsonText(packet) });
+function changed({ packet, revision, replayed }: Changed): Answer<never> {
+  const headers = { etag: entityTag({ revision }), ...(replayed ? { 'idempotency-replayed': 'true' } : {}) };
+  return answer<never>({ headers, body: new JsonText(packet) });
 }
 
 function outcome(name: 'claimed' | 'completed', packets: readonly string[], errors: readonly unknown[]): JsonText {
   return new JsonText(`{"${name}":[${packets.join(',')}],"errors":${JSON.stringify(errors)}}`);
 }
 
-function claimantOf({ agent_id, agent_name, framework }: { agent_id: string; agent_name?: string; framework?: string }): Claimant {
-  return { agent_id, agent_name: agent_name ?? agent_id, framework: framework ?? null };
+/** The claim that a request asks for. */
+export function wishOf({ agent_id, agent_name, framework, lease_seconds }: ClaimRequest): ClaimWish {
+  return { claimant: { agent_id, agent_name: agent_name ?? agent_id, framework: framework ?? null }, leaseSeconds: lease_seconds };
 }
 
 function ifMatch(headers: IncomingHttpHeaders): string | undefined {
   return headers['if-match'];
 }
 
-const maxHeaderLength = 255;
+/** The longest header that names something. */
+export const maxHeaderLength = 255;
 
 /** A header that may be left out but not be empty or long; 400 named after it. */
 function shortHeader(headers: IncomingHttpHeaders, name: string): string | undefined {
@@ -189,10 +212,14 @@ function shortHeader(headers: IncomingHttpHeaders, name: string): string | undef
   return value;
 }
 
-/** Node reads headers as Latin-1; who writes a name beyond ASCII mostly sends UTF-8. */
+/** The agent that a request names as the one who acts. */
 function agentId(headers: IncomingHttpHeaders): string | undefined {
   const value = shortHeader(headers, 'X-Agent-Id');
-  if (value === undefined) return undefined;
+  return value === undefined ? undefined : headerText(value);
+}
+
+/** Node reads headers as Latin-1; who writes a name beyond ASCII mostly sends UTF-8. */
+export function headerText(value: string): string {
   const text = Buffer.from(value, 'latin1').toString();
   return text.includes('\ufffd') ? value : text;
 }

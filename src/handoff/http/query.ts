@@ -46,6 +46,10 @@ export function filterOf({
   hitl_required,
   created_after,
   created_before,
+  claimed_by,
+  parent_packet_id,
+  updated_after,
+  updated_before,
 }: Partial<PacketQuery>): PacketFilter {
   const wantedStatuses = statusesOf(status);
   const wantedTags = listOf(tags);
@@ -59,6 +63,10 @@ export function filterOf({
     ...(hitl_required === undefined ? {} : { hitl_required }),
     ...(created_after === undefined ? {} : { created_after: momentOf(created_after) }),
     ...(created_before === undefined ? {} : { created_before: momentOf(created_before) }),
+    ...(claimed_by === undefined ? {} : { claimed_by }),
+    ...(parent_packet_id === undefined ? {} : { parent_packet_id: parent_packet_id.toLowerCase() }),
+    ...(updated_after === undefined ? {} : { updated_after: momentOf(updated_after) }),
+    ...(updated_before === undefined ? {} : { updated_before: momentOf(updated_before) }),
   };
 }
 

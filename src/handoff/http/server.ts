@@ -14,6 +14,7 @@ import type { Tier } from '../model/common.ts';
 import type { HandoffRoute } from '../model/route.ts';
 import type { TierLimits } from '../rules/tiers.ts';
 import type { AccessService, Caller } from '../service/access.ts';
+import type { AgentService } from '../service/agents.ts';
 import type { PacketService } from '../service/packets.ts';
 import type { WebhookService } from '../service/webhooks.ts';
 import type { Store } from '../store/store.ts';
@@ -22,9 +23,10 @@ import { mountAudit } from './audit.ts';
 import type { Counters } from './counters.ts';
 import { Limits } from './limits.ts';
 import type { HandoffMetrics } from './metrics.ts';
-import { mountPackets } from './packets.ts';
+import { headerText, maxHeaderLength, mountPackets } from './packets.ts';
 import { mountSearch } from './search.ts';
 import { mountWebhooks } from './webhooks.ts';
+import { mountWork } from './work.ts';
 
 export interface ServerParts {
   version: string;
@@ -32,6 +34,7 @@ export interface ServerParts {
   clock: Clock;
   store: Store;
   packets: PacketService;
+  agents: AgentService;
   access: AccessService;
   webhooks: WebhookService;
   metrics: HandoffMetrics;
@@ -68,6 +71,7 @@ export function createServer({
   clock,
   store,
   packets,
+  agents,
   access,
   webhooks,
   metrics,
@@ -122,6 +126,9 @@ export function createServer({
     if (state.refusal !== undefined) return refuse(route, caller, state.refusal);
     request.notes.counted = state;
     if (route.access === 'admin' && !caller.admin) throw new ServiceError('FORBIDDEN', 'This needs an admin key.');
+    const agent = request.headers['x-agent-id'];
+    if (typeof agent === 'string' && agent.trim() !== '' && agent.length <= maxHeaderLength)
+      agents.saw(caller.tenant_number, headerText(agent));
     return caller;
   }
 
@@ -145,6 +152,7 @@ export function createServer({
   mountPackets({ mount, store, packets, batchMax, itemLimit });
   mountSearch(mount, store);
   mountAccess(mount, access, store);
+  mountWork(mount, agents);
   mountAudit(mount, store);
   mountWebhooks(mount, webhooks);
   mountSystem(mount, { ping: store.ping, metrics, metricsToken });

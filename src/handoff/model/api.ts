@@ -8,6 +8,7 @@ import * as packetSchemas from './packet.ts';
 import * as packets from './packet-routes.ts';
 import * as webhookSchemas from './webhook.ts';
 import * as webhooks from './webhook-routes.ts';
+import * as work from './work-routes.ts';
 
 /** What descriptions and pages call the service. */
 export const serviceTitle = 'Baton handoff packet service';
@@ -40,6 +41,10 @@ export const routes = {
   listDeadLetters: webhooks.listDeadLetters,
   replayDeadLetter: webhooks.replayDeadLetter,
   retryAll: webhooks.retryAll,
+  releasePacket: work.releasePacket,
+  renewLease: work.renewLease,
+  endLease: work.endLease,
+  listAgents: work.listAgents,
   listAudit: audit.listAudit,
   createKey: access.createKey,
   rotateKey: access.rotateKey,
@@ -135,6 +140,7 @@ export function describeHandoff(version: string): Record<string, unknown> {
     tags: [
       { name: 'packets', description: 'Units of work that agents hand over.' },
       { name: 'webhooks', description: 'Signed callbacks, their deliveries, and those that failed for good.' },
+      { name: 'agents', description: 'Who hands over and takes work.' },
       { name: 'audit', description: 'What happened, tenant by tenant.' },
       { name: 'keys', description: "A tenant's API keys." },
       { name: 'tenants', description: 'Tenants; for admin keys.' },

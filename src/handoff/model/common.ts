@@ -33,3 +33,7 @@ export const Replayed = {
   'Idempotency-Replayed': '`true` when this repeats the answer to an earlier request with the same `Idempotency-Key`.',
 };
 export const AgentId = { 'X-Agent-Id': 'The agent to name in the trail as the one who did this. 1 to 255 characters. Optional.' };
+export const LeaseToken = {
+  'X-Lease-Token':
+    "The token of the packet's lease, from the answer to its claim. A leased packet needs it; without a lease there must be none.",
+};

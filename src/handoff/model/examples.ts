@@ -25,7 +25,7 @@ export const createExample = {
 const id = '0197b5a6-8c3e-7f01-9a2b-3c4d5e6f7a8b';
 const created = '2026-03-01T09:30:00.000Z';
 
-const head = { id, version: '1.0.0', parent_packet_id: null, status: 'created', revision: 1 };
+const head = { id, version: '1.0.0', parent_packet_id: null, status: 'created', revision: 1, lease: null };
 const metadata = { ...createExample.metadata, created_at: created };
 const hitl = {
   ...createExample.hitl,

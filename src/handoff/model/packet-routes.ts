@@ -48,13 +48,20 @@ const listFilters = {
   created_after: Type.Optional(givenTimestamp('Created at or after this moment.')),
   created_before: Type.Optional(givenTimestamp('Created at or before this moment.')),
 };
+const holderFilters = {
+  claimed_by: Type.Optional(Type.String({ description: 'The id of the agent that holds it, or held it last.' })),
+  parent_packet_id: Type.Optional(Id),
+  updated_after: Type.Optional(givenTimestamp('Last changed at or after this moment.')),
+  updated_before: Type.Optional(givenTimestamp('Last changed at or before this moment.')),
+  order: Type.Optional(choice(['desc', 'asc'], { default: 'desc', description: '`asc`: oldest first.' })),
+};
 
 const cursor = Type.Optional(
   Type.String({ maxLength: 1024, description: 'The `next_cursor` of the page before; not together with `offset`.' }),
 );
 const view = Type.Optional(choice(['summary', 'full'], { default: 'summary', description: '`full`: whole packets instead of summaries.' }));
 
-export const PacketQuery = Type.Object({ ...listFilters, ...paging(), cursor, view }, { additionalProperties: false });
+export const PacketQuery = Type.Object({ ...listFilters, ...holderFilters, ...paging(), cursor, view }, { additionalProperties: false });
 const AwaitingQuery = Type.Object({ ...paging(), cursor, view }, { additionalProperties: false });
 export type PacketQuery = Static<typeof PacketQuery>;
 
@@ -257,9 +264,9 @@ export const claimPacket = defineRoute({
   body: ClaimRequest,
   bodyExample: { agent_id: 'resolver', agent_name: 'Resolver', framework: 'langgraph' },
   nullIsAbsent: true,
-  headers: IfMatch,
+  headers: { ...IfMatch, ...IdempotencyKey },
   responses: {
-    200: packet('The packet, claimed.', claimedExample),
+    200: packet('The packet, claimed.', claimedExample, Replayed),
     ...failing(401, 404, 410, 412, 413, 415, 429),
     409: { schema: ClaimConflict, description: 'The packet is not free; `claimed_by` is who holds it.', example: conflictExample },
   },

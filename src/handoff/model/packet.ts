@@ -164,12 +164,46 @@ export const PatchRequest = Type.Object(
   closed,
 );
 
+/** The longest lease: a day. */
+const maxLeaseSeconds = 86_400;
+const leaseSeconds = (description: string) => Type.Optional(Type.Integer({ minimum: 1, maximum: maxLeaseSeconds, description }));
+
 export const ClaimRequest = Type.Object(
   {
     agent_id: name('The id of the agent that takes the packet.'),
     agent_name: Type.Optional(name('Its name; the id if left out.')),
     framework: Type.Optional(remark('What it runs on.')),
+    lease_seconds: leaseSeconds('How long the claim holds unless it is renewed. Without it the claim has no end.'),
   },
+  closed,
+);
+
+/** The most tags that a request for the next packet can name, and the longest that it may wait. */
+const maxNextTags = 20;
+const maxWaitSeconds = 60;
+
+/** A request for the next packet that waits for an agent. */
+export const ClaimNextRequest = Type.Object(
+  {
+    ...ClaimRequest.properties,
+    target_agent: Type.Optional(name('Whose packets: `agent_id` if left out; `*` is any.')),
+    tags: Type.Optional(Type.Array(indexedName('A tag.'), { maxItems: maxNextTags, description: 'All of these tags.' })),
+    priorities: Type.Optional(
+      Type.Array(choice(priorities), {
+        minItems: 1,
+        maxItems: priorities.length,
+        description: 'Any of these priorities; all if left out.',
+      }),
+    ),
+    wait_seconds: Type.Optional(
+      Type.Integer({ minimum: 0, maximum: maxWaitSeconds, default: 0, description: 'How long to wait for a packet when there is none.' }),
+    ),
+  },
+  closed,
+);
+
+export const RenewRequest = Type.Object(
+  { lease_seconds: leaseSeconds('How long it holds from now; as long as before if left out.') },
   closed,
 );
 
@@ -192,7 +226,13 @@ export const BatchCreateShape = Type.Object({ packets: Type.Array(CreateRequest,
 const packetIds = Type.Array(Type.String(), { minItems: 1, description: 'Ids of packets.' });
 export const BatchClaimRequest = Type.Object({ packet_ids: packetIds, ...ClaimRequest.properties }, closed);
 export const BatchCompleteRequest = Type.Object(
-  { packet_ids: packetIds, agent_id: Type.Optional(name('The agent to name in the trail.')) },
+  {
+    packet_ids: packetIds,
+    agent_id: Type.Optional(name('The agent to name in the trail.')),
+    lease_tokens: Type.Optional(
+      Type.Record(Type.String(), Type.String(), { description: 'The lease token of each packet that is leased, by its id.' }),
+    ),
+  },
   closed,
 );
 
@@ -216,12 +256,20 @@ const Metadata = Type.Object({
 
 const Links = Type.Object({ self: Type.String(), claim: Type.String(), history: Type.String() });
 
+/** A claim that ends unless it is renewed. */
+export const Lease = Type.Object({
+  token: Type.Optional(Type.String({ description: 'What the holder shows to change the packet. Only in the answer to the claim.' })),
+  generation: Type.Integer({ minimum: 1, description: 'Which lease of the packet it is, from 1.' }),
+  expires_at: orNull(timestamp('When it ends; null while the packet awaits a person.')),
+});
+
 const state = {
   id: Id,
   version: Type.String({ description: 'The version of the packet schema.' }),
   parent_packet_id: orNull(Id),
   status: choice(statuses, { description: 'Where the packet stands.' }),
   revision: Type.Integer({ description: 'Rises by one with each change.' }),
+  lease: Type.Union([Lease, Type.Null()], { description: 'How long the claim holds; null: without end, or there is none.' }),
 };
 const trail = {
   claimed_by: orNull(Claimant),
@@ -266,6 +314,8 @@ export const HistoryEvent = Type.Object({
 export type Packet = Static<typeof Packet>;
 export type PacketSummary = Static<typeof PacketSummary>;
 export type Hitl = Static<typeof Hitl>;
+export type Lease = Static<typeof Lease>;
+export type ClaimNextRequest = Static<typeof ClaimNextRequest>;
 export type CreateRequest = Static<typeof CreateRequest>;
 export type ChainRequest = Static<typeof ChainRequest>;
 export type PatchRequest = Static<typeof PatchRequest>;

@@ -10,6 +10,7 @@ import {
   packetVersion,
   type RespondRequest,
 } from '../model/packet.ts';
+import { carriedOn, isLeaseOver, type LeaseTerms, leased, renewed, requireToken, type StoredLease } from './lease.ts';
 import { mergeContent } from './merge.ts';
 
 /**
@@ -18,8 +19,8 @@ import { mergeContent } from './merge.ts';
  */
 export const transitions = {
   created: { claim: 'claimed', ask: 'awaiting_human', fail: 'failed', expire: 'expired' },
-  claimed: { start: 'in_progress', ask: 'awaiting_human', complete: 'completed', fail: 'failed', expire: 'expired' },
-  in_progress: { ask: 'awaiting_human', complete: 'completed', fail: 'failed', expire: 'expired' },
+  claimed: { start: 'in_progress', ask: 'awaiting_human', complete: 'completed', fail: 'failed', expire: 'expired', release: 'created' },
+  in_progress: { release: 'created', ask: 'awaiting_human', complete: 'completed', fail: 'failed', expire: 'expired' },
   awaiting_human: { respond: 'claimed', fail: 'failed', expire: 'expired' },
   failed: { expire: 'expired' },
   // DELETE alone leads on from here, to expired.
@@ -27,7 +28,7 @@ export const transitions = {
   expired: {},
 } as const satisfies Record<Status, Partial<Record<string, Status>>>;
 
-type Verb = 'claim' | 'start' | 'ask' | 'respond' | 'complete' | 'fail' | 'expire';
+type Verb = 'claim' | 'release' | 'start' | 'ask' | 'respond' | 'complete' | 'fail' | 'expire';
 
 /** The verb a PATCH to a status stands for; `created` and `claimed` can't be patched to. */
 const verbTo: Partial<Record<Status, Verb>> = {
@@ -48,11 +49,14 @@ export interface PacketEvent {
 
 /** What a caller, or time alone, wants of a packet that exists. */
 export type Command =
-  | { readonly kind: 'claim'; readonly claimant: Claimant }
-  | { readonly kind: 'patch'; readonly patch: PatchRequest; readonly agentId: string | undefined }
+  | { readonly kind: 'claim'; readonly claimant: Claimant; readonly terms?: LeaseTerms | undefined }
+  | { readonly kind: 'patch'; readonly patch: PatchRequest; readonly agentId: string | undefined; readonly token?: string | undefined }
   | { readonly kind: 'respond'; readonly answer: RespondRequest }
-  | { readonly kind: 'complete'; readonly agentId: string | undefined }
-  | { readonly kind: 'delete'; readonly agentId: string | undefined }
+  | { readonly kind: 'complete'; readonly agentId: string | undefined; readonly token?: string | undefined }
+  | { readonly kind: 'delete'; readonly agentId: string | undefined; readonly token?: string | undefined; readonly byAdmin?: boolean }
+  | { readonly kind: 'release'; readonly agentId: string | undefined; readonly token?: string | undefined; readonly byAdmin: boolean }
+  | { readonly kind: 'renew'; readonly token: string | undefined; readonly seconds: number | undefined }
+  | { readonly kind: 'give_back'; readonly agentId: string | undefined; readonly token: string | undefined }
   | { readonly kind: 'remove'; readonly actor: string }
   | { readonly kind: 'time_out' }
   | { readonly kind: 'expire_unclaimed' };
@@ -72,6 +76,8 @@ export interface Decision<P extends AnyPacket = Packet> {
   readonly searchable: boolean;
   /** Whether the packet is removed for good, with its content and its trail. */
   readonly isRemoved?: true;
+  /** What is stored of its lease from now on; left out where that stays as it was. */
+  readonly lease?: StoredLease | null;
 }
 
 /** The entity tag of a packet (RFC 9110, 8.8.3): its revision. */
@@ -92,6 +98,7 @@ export function newPacket(
     parent_packet_id: request.parent_packet_id ?? null,
     status: 'created',
     revision: 1,
+    lease: null,
     metadata: { ...metadata, priority: metadata.priority ?? 'normal', tags: metadata.tags ?? [], created_at: at },
     hitl: hitl === undefined ? null : { ...hitl, ...unanswered, requested_at: null, expires_at: null },
     claimed_by: null,
@@ -120,11 +127,26 @@ export function chained(child: Packet, agentId: string | undefined): PacketEvent
   return { event_type: 'chained', type: null, actor, details: { child_packet_id: child.id } };
 }
 
-/** The packet as `command` leaves it and the events that tell of it, or a ServiceError. Pure. */
-export function decide<P extends AnyPacket>(packet: P, command: Command, now: Date): Decision<P> {
+/**
+ * The packet as `command` leaves it and the events that tell of it, or a ServiceError. Pure.
+ * @param stored what is stored of the packet's leases
+ */
+export function decide<P extends AnyPacket>(packet: P, command: Command, now: Date, stored: StoredLease | null = null): Decision<P> {
+  if ('token' in command && !mayOverride(command, packet)) requireToken(packet, stored, command.token, now);
+  const decision = decideOn(packet, command, now, stored);
+  if (decision.lease !== undefined || decision.events.length === 0 || decision.packet.lease === null) return decision;
+  return { ...decision, ...carriedOn(decision.packet, stored, now) };
+}
+
+/** An admin may delete a leased packet; a token that is shown must be right all the same. */
+function mayOverride(command: Command & { token?: string | undefined }, packet: AnyPacket): boolean {
+  return command.kind === 'delete' && command.byAdmin === true && command.token === undefined && packet.lease !== null;
+}
+
+function decideOn<P extends AnyPacket>(packet: P, command: Command, now: Date, stored: StoredLease | null): Decision<P> {
   switch (command.kind) {
     case 'claim':
-      return claim(packet, command.claimant, now);
+      return claim(packet, command, now, stored);
     case 'patch':
       return patch(packet, command.patch, command.agentId, now);
     case 'respond':
@@ -136,6 +158,15 @@ export function decide<P extends AnyPacket>(packet: P, command: Command, now: Da
     case 'delete':
       if (packet.status === 'expired') throw conflict('The packet is expired already.');
       return enter(packet, 'expired', actorOf(packet, command.agentId), now, { reason: 'deleted' });
+    case 'release':
+      return release(packet, command, now);
+    case 'renew':
+      requireLeased(packet, stored, 'renewed');
+      return { ...unchanged(packet), ...renewed(packet, stored, command.seconds, now) };
+    case 'give_back':
+      requireLeased(packet, stored, 'given back');
+      if (waysFrom(packet).release === undefined) throw conflict(`The packet is ${packet.status} and can't be given back now.`);
+      return toCreated(packet, 'released', actorOf(packet, command.agentId), now);
     case 'remove':
       return {
         ...unchanged(packet),
@@ -143,10 +174,17 @@ export function decide<P extends AnyPacket>(packet: P, command: Command, now: Da
         isRemoved: true,
       };
     case 'time_out':
-      return timeOut(packet, now);
+      return isLeaseOver(packet, now) ? toCreated(packet, 'lease_expired', 'system:sweeper', now) : timeOut(packet, now);
     case 'expire_unclaimed':
       if (packet.status !== 'created') return unchanged(packet);
       return enter(packet, 'expired', 'system:sweeper', now, { reason: 'unclaimed' });
+  }
+}
+
+/** Narrows to a packet that is leased. A packet without a lease was refused by its token, unless none was shown either. */
+function requireLeased(packet: AnyPacket, stored: StoredLease | null, done: string): asserts stored is StoredLease {
+  if (packet.lease === null || stored === null) {
+    throw new ServiceError('LEASE_LOST', `The packet has no lease that could be ${done}.`);
   }
 }
 
@@ -187,7 +225,12 @@ function actorOf(packet: AnyPacket, agentId: string | undefined): string {
   return `agent:${agentId ?? packet.claimed_by?.agent_id ?? packet.metadata.source_agent.id}`;
 }
 
-function claim<P extends AnyPacket>(packet: P, claimant: Claimant, now: Date): Decision<P> {
+function claim<P extends AnyPacket>(
+  packet: P,
+  { claimant, terms }: Command & { kind: 'claim' },
+  now: Date,
+  stored: StoredLease | null,
+): Decision<P> {
   if (packet.status === 'expired') throw new ServiceError('GONE', 'The packet has expired.');
   if (waysFrom(packet).claim === undefined) {
     const holder = packet.claimed_by === null ? null : { ...packet.claimed_by, claimed_at: packet.claimed_at };
@@ -197,8 +240,27 @@ function claim<P extends AnyPacket>(packet: P, claimant: Claimant, now: Date): D
         : `The packet is ${packet.status}; ${holder.agent_name} holds it.`;
     throw conflict(detail, { claimed_by: holder });
   }
-  const claimed = { ...packet, claimed_by: claimant, claimed_at: now.toISOString() };
-  return enter(claimed, 'claimed', `agent:${claimant.agent_id}`, now, { ...claimant });
+  const { packet: held, lease } = leased({ ...packet, claimed_by: claimant, claimed_at: now.toISOString() }, stored, terms, now);
+  const details = terms === undefined ? { ...claimant } : { ...claimant, lease_seconds: terms.seconds };
+  const claimed = enter(held, 'claimed', `agent:${claimant.agent_id}`, now, details);
+  return lease === null ? claimed : { ...claimed, lease };
+}
+
+/** Gives a packet back that its holder will not finish: the holder itself, whoever shows its lease's token, or an admin. */
+function release<P extends AnyPacket>(packet: P, { agentId, token, byAdmin }: Command & { kind: 'release' }, now: Date): Decision<P> {
+  if (waysFrom(packet).release === undefined) throw conflict(`The packet is ${packet.status}; only a packet in work can be released.`);
+  const isHolder = token !== undefined || (agentId !== undefined && agentId === packet.claimed_by?.agent_id);
+  if (!isHolder && !byAdmin) {
+    throw new ServiceError('FORBIDDEN', 'Only its holder, named in X-Agent-Id, or an admin key may release the packet.');
+  }
+  return toCreated(packet, 'released', actorOf(packet, agentId), now);
+}
+
+/** The packet as free as it was before it was claimed. */
+function toCreated<P extends AnyPacket>(packet: P, event_type: 'released' | 'lease_expired', actor: string, now: Date): Decision<P> {
+  const details = { claimed_by: packet.claimed_by, ...(packet.lease === null ? {} : { generation: packet.lease.generation }) };
+  const freed: P = { ...touched(packet, now), status: 'created', claimed_by: null, claimed_at: null };
+  return { packet: freed, events: [{ event_type, type: 'packet.updated', actor, details }], searchable: false };
 }
 
 function respond<P extends AnyPacket>(packet: P, answer: RespondRequest, now: Date): Decision<P> {
@@ -248,9 +310,10 @@ function timeOut<P extends AnyPacket>(packet: P, now: Date): Decision<P> {
   return { ...ended, events: [timedOut, ...ended.events] };
 }
 
-/** When a sweeper must look at the packet: the end of a question that does something then; null: never. */
+/** When a sweeper must look at the packet: the end of its lease, or of a question that does something then; null: never. */
 export function dueAt(packet: AnyPacket): string | null {
-  const { status, hitl } = packet;
+  const { status, hitl, lease } = packet;
+  if (lease !== null && lease.expires_at !== null) return lease.expires_at;
   if (status !== 'awaiting_human' || hitl === null || (hitl.on_timeout ?? 'keep') === 'keep') return null;
   return hitl.expires_at;
 }
@@ -306,7 +369,7 @@ function whole(packet: AnyPacket): Packet {
 }
 
 function allowedFrom(packet: AnyPacket): string {
-  const ways = Object.entries(waysFrom(packet)).filter(([way]) => way !== 'claim' && way !== 'respond');
+  const ways = Object.entries(waysFrom(packet)).filter(([way]) => way !== 'claim' && way !== 'respond' && way !== 'release');
   return `From ${packet.status} it can be moved to ${ways.length === 0 ? 'nothing' : ways.map(([, status]) => status).join(', ')}.`;
 }
 

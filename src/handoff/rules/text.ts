@@ -35,7 +35,7 @@ export function partsOf(packet: Packet): PacketParts {
 
 /** The part of a packet that its life changes. */
 export function stateOf(packet: AnyPacket): string {
-  const { id, version, parent_packet_id, status, revision, metadata, hitl, claimed_by, claimed_at, created_at, updated_at, _links } =
+  const { id, version, parent_packet_id, status, revision, lease, metadata, hitl, claimed_by, claimed_at, created_at, updated_at, _links } =
     packet;
   const moving = {
     id,
@@ -43,6 +43,7 @@ export function stateOf(packet: AnyPacket): string {
     parent_packet_id,
     status,
     revision,
+    lease,
     metadata,
     hitl,
     claimed_by,
@@ -66,4 +67,12 @@ export function packetText({ state, content }: Pick<PacketParts, 'state' | 'cont
 /** The packet as lists show it, as JSON text. */
 export function summaryText({ state, digest }: Pick<PacketParts, 'state' | 'digest'>): string {
   return state + digest;
+}
+
+/**
+ * The text of a packet that was just leased, with the lease's token: it is in the answer to the claim alone. What stands
+ * before the lease in the text is the service's own, so the first place that looks like a lease is the lease.
+ */
+export function withToken(text: string, token: string): string {
+  return text.replace('"lease":{', () => `"lease":{"token":${JSON.stringify(token)},`);
 }

@@ -1,25 +1,45 @@
 import type { Clock } from '../../kit/clock.ts';
 import { invalid, LimitReached, notFound, ServiceError } from '../../kit/errors.ts';
-import { requireMatch } from '../../kit/etag.ts';
-import { isId, type NewId } from '../../kit/id.ts';
+import { isId, type NewId, type RandomSource } from '../../kit/id.ts';
 import type { Tier } from '../model/common.ts';
 import type { ChainRequest, Claimant, CreateRequest, Packet, PatchRequest, RespondRequest } from '../model/packet.ts';
-import { type Command, chained, decide, entityTag, needsWhole, newPacket } from '../rules/packet.ts';
+import type { LeaseTerms } from '../rules/lease.ts';
+import { type Command, chained, entityTag, needsWhole, newPacket } from '../rules/packet.ts';
 import { dailyCap, dayOf, secondsToMidnight, type TierLimits } from '../rules/tiers.ts';
-import type { PacketText } from '../store/packets.ts';
 import type { Store } from '../store/store.ts';
 import type { Idempotency } from '../store/units/answers.ts';
 import type { Circumstances } from '../store/units/events.ts';
+import type { NextFilter } from '../store/units/next.ts';
+import type { OpenTransaction } from '../store/units/open.ts';
 import type { Transaction } from '../store/units/transaction.ts';
 import type { Caller } from './access.ts';
+import { type Changed, type ChangeOptions, changeIn, once } from './change.ts';
 
 export interface PacketServiceParts {
   store: Store;
   clock: Clock;
   newId: NewId;
+  random: RandomSource;
   limits: Record<Tier, TierLimits>;
+  guards: Guards;
+  /** Told, after the commit, of an agent that a request of the tenant named. */
+  onSeen(tenant: number, agentId: string): void;
   /** Told, after the commit, how many packets a tenant created. */
   onCreated(tenantId: string, count: number): void;
+}
+
+/** Guards against runaway agents; 0: off. */
+export interface Guards {
+  /** The most packets from the root of a chain to its end. */
+  readonly chainDepthMax: number;
+  /** The most packets of one source agent that are not completed, failed or expired. */
+  readonly openPacketsPerAgent: number;
+}
+
+/** A claim that is asked for. */
+export interface ClaimWish {
+  readonly claimant: Claimant;
+  readonly leaseSeconds?: number | undefined;
 }
 
 /** What a creating request may say besides its body. */
@@ -44,21 +64,21 @@ export type BatchItem = { request: CreateRequest } | { error: ServiceError };
 /** An item of a batch that was refused. */
 type ItemFault = Record<string, unknown> & { error: string; code: string };
 
-/** How far a packet may outgrow its tier's body size by what the service itself adds to it, in bytes. */
-const ownBytes = 4096;
+/** How many random bytes the token of a lease is made from. */
+const tokenBytes = 32;
 
 /** Once an answer to a batch has so many characters, no more packets are taken into it: they would all be in memory. */
 const maxAnswerLength = 16 * 1024 * 1024;
 
 /** What a caller may ask for of packets: one unit of work each. */
-export function createPacketService({ store, clock, newId, limits, onCreated }: PacketServiceParts) {
+export function createPacketService({ store, clock, newId, random, limits, guards, onSeen, onCreated }: PacketServiceParts) {
   const capOf = (caller: Caller) => dailyCap(caller.handoffs_per_day, limits[caller.tenant_tier]);
 
   /** Creates packets and says what to answer, or repeats what was answered under the same idempotency key. */
   async function createUnder(
     caller: Caller,
     { idempotency, size = 0 }: CreateOptions,
-    parents: readonly string[],
+    requests: readonly CreateRequest[],
     count: number,
     make: (transaction: Transaction, take: () => void, now: Date) => Created,
   ): Promise<Made> {
@@ -68,8 +88,9 @@ export function createPacketService({ store, clock, newId, limits, onCreated }: 
     const capped = Number.isFinite(cap);
     let taken = 0;
     const made = await store.of(caller.tenant_number).commit<Made>({
-      packets: parents,
+      packets: requests.flatMap(({ parent_packet_id }) => parent_packet_id?.toLowerCase() ?? []),
       creates: count,
+      ...(guards.openPacketsPerAgent === 0 ? {} : { openOf: requests.map(({ metadata }) => metadata.source_agent.id) }),
       size,
       idempotencyKey: idempotency?.key,
       ...(capped ? { counters: [today] } : {}),
@@ -89,12 +110,13 @@ export function createPacketService({ store, clock, newId, limits, onCreated }: 
       },
     });
     onCreated(caller.tenant_id, taken);
+    if (taken > 0) for (const { metadata } of requests) onSeen(caller.tenant_number, metadata.source_agent.id);
     return made;
   }
 
   /** Creates one packet. `refuseParent` is thrown when the named parent is unknown to the tenant. */
   function createIn(
-    { packets, events: trail }: Transaction,
+    { packets, open, events: trail }: Transaction,
     take: () => void,
     request: CreateRequest,
     agentId: string | undefined,
@@ -104,37 +126,59 @@ export function createPacketService({ store, clock, newId, limits, onCreated }: 
     const parentId = request.parent_packet_id?.toLowerCase();
     const parent = parentId === undefined ? undefined : packets.get(parentId);
     if (parentId !== undefined && parent === undefined) throw refuseParent();
+    const depth = parent === undefined ? 1 : packets.depth(parent.id) + 1;
+    requireShallow(depth, guards.chainDepthMax);
+    requireFew(open, request.metadata.source_agent.id, guards.openPacketsPerAgent);
     take();
     const { packet, events } = newPacket({ ...request, parent_packet_id: parentId }, { id: newId(at.now), now: at.now, agentId });
-    packets.insert(packet);
+    packets.insert(packet, depth);
     trail.append(packet, events, at);
     if (parent !== undefined) trail.append(parent, [chained(packet, agentId)], at);
     return packet;
   }
 
   function createOne(caller: Caller, request: CreateRequest, options: CreateOptions, refuseParent: () => ServiceError): Promise<Made> {
-    const parents = request.parent_packet_id === undefined ? [] : [request.parent_packet_id.toLowerCase()];
-    return createUnder(caller, options, parents, 1, (transaction, take, now) => {
+    return createUnder(caller, options, [request], 1, (transaction, take, now) => {
       const packet = createIn(transaction, take, request, options.agentId, { now, keyId: caller.key_id }, refuseParent);
       return { status: 201, body: transaction.packets.text(packet.id), etag: entityTag(packet), packetIds: [packet.id] };
     });
   }
 
-  async function change(caller: Caller, id: string, command: Command, ifMatch?: string): Promise<PacketText> {
+  /** The terms of a lease with a new token; none where no lease is asked for. */
+  function termsOf(seconds: number | undefined): LeaseTerms | undefined {
+    if (seconds === undefined) return undefined;
+    const bytes = Buffer.alloc(tokenBytes);
+    random(bytes);
+    return { seconds, token: `lease_${bytes.toString('base64url')}` };
+  }
+
+  async function change(
+    caller: Caller,
+    id: string,
+    command: Command,
+    { ifMatch, idempotency }: Pick<ChangeOptions, 'ifMatch' | 'idempotency'> = {},
+  ): Promise<Changed> {
     if (!isId(id)) throw notFound('packet');
     const at = { now: clock(), keyId: caller.key_id };
     // Only content that is brought can be too much: a packet of any size can be claimed, answered and moved on.
     const whole = needsWhole(command);
     const maxBytes = whole ? limits[caller.tenant_tier].packetBytes : Number.POSITIVE_INFINITY;
+    if (command.kind === 'claim') onSeen(caller.tenant_number, command.claimant.agent_id);
     return store.of(caller.tenant_number).commit({
       packets: [id],
       whole,
-      work: (transaction) => changeIn(transaction, id, command, at, { ifMatch, maxBytes }),
+      idempotencyKey: idempotency?.key,
+      work: (transaction) =>
+        once<never>(transaction, idempotency, at, () => ({ id, changed: changeIn(transaction, id, command, at, { ifMatch, maxBytes }) })),
     });
   }
 
   /** Changes many packets in one unit; each that is refused is reported and leaves the others alone. */
-  async function changeEach(caller: Caller, ids: readonly string[], command: Command): Promise<{ changed: string[]; errors: ItemFault[] }> {
+  async function changeEach(
+    caller: Caller,
+    ids: readonly string[],
+    commandFor: (id: string) => Command,
+  ): Promise<{ changed: string[]; errors: ItemFault[] }> {
     const at = { now: clock(), keyId: caller.key_id };
     const known = ids.map((id) => id.toLowerCase()).filter(isId);
     return store.of(caller.tenant_number).commit({
@@ -147,7 +191,7 @@ export function createPacketService({ store, clock, newId, limits, onCreated }: 
           try {
             if (length > maxAnswerLength) throw answerFull();
             // An id that is none was not looked up, and is not found.
-            const { packet } = changeIn(transaction, id.toLowerCase(), command, at);
+            const { packet } = changeIn(transaction, id.toLowerCase(), commandFor(id.toLowerCase()), at);
             changed.push(packet);
             length += packet.length;
           } catch (error) {
@@ -169,10 +213,8 @@ export function createPacketService({ store, clock, newId, limits, onCreated }: 
 
     /** Creates what can be created. When nothing can, the whole batch is refused with the items' faults beside it. */
     createBatch(caller: Caller, items: readonly BatchItem[], options: CreateOptions = {}): Promise<Made> {
-      const parents = items.flatMap((item) =>
-        'request' in item && item.request.parent_packet_id !== undefined ? [item.request.parent_packet_id.toLowerCase()] : [],
-      );
-      return createUnder(caller, options, parents, items.length, (transaction, take, now) => {
+      const requests = items.flatMap((item) => ('request' in item ? [item.request] : []));
+      return createUnder(caller, options, requests, items.length, (transaction, take, now) => {
         const at = { now, keyId: caller.key_id };
         const created: Packet[] = [];
         const errors: ItemFault[] = [];
@@ -194,20 +236,59 @@ export function createPacketService({ store, clock, newId, limits, onCreated }: 
       });
     },
 
-    claim: (caller: Caller, id: string, claimant: Claimant, ifMatch?: string) => change(caller, id, { kind: 'claim', claimant }, ifMatch),
-    respond: (caller: Caller, id: string, answer: RespondRequest, ifMatch?: string) =>
-      change(caller, id, { kind: 'respond', answer }, ifMatch),
-    patch: (
+    claim: (caller: Caller, id: string, { claimant, leaseSeconds }: ClaimWish, options: ChangeOptions = {}) =>
+      change(caller, id, { kind: 'claim', claimant, terms: termsOf(leaseSeconds) }, options),
+    respond: (caller: Caller, id: string, answer: RespondRequest, options: ChangeOptions = {}) =>
+      change(caller, id, { kind: 'respond', answer }, options),
+    patch: (caller: Caller, id: string, patch: PatchRequest, { agentId, token, ...options }: ChangeOptions = {}) =>
+      change(caller, id, { kind: 'patch', patch, agentId, token }, options),
+    expire: (caller: Caller, id: string, { agentId, token, ...options }: ChangeOptions = {}) =>
+      change(caller, id, { kind: 'delete', agentId, token, byAdmin: caller.admin }, options),
+    /** Gives a packet back that its holder will not finish. */
+    release: (caller: Caller, id: string, { agentId, token, ...options }: ChangeOptions = {}) =>
+      change(caller, id, { kind: 'release', agentId, token, byAdmin: caller.admin }, options),
+    /** Renews the lease of a packet: no event, the same revision. */
+    renew: (caller: Caller, id: string, seconds: number | undefined, { token }: ChangeOptions = {}) =>
+      change(caller, id, { kind: 'renew', token, seconds }),
+    /** Ends the lease of a packet, which is free again. */
+    giveBack: (caller: Caller, id: string, { agentId, token }: ChangeOptions = {}) =>
+      change(caller, id, { kind: 'give_back', agentId, token }),
+    claimEach(caller: Caller, ids: readonly string[], { claimant, leaseSeconds }: ClaimWish) {
+      onSeen(caller.tenant_number, claimant.agent_id);
+      return changeEach(caller, ids, () => ({ kind: 'claim', claimant, terms: termsOf(leaseSeconds) }));
+    },
+    completeEach: (caller: Caller, ids: readonly string[], agentId: string | undefined, tokens: Readonly<Record<string, string>> = {}) => {
+      const tokenOf = new Map(Object.entries(tokens).map(([id, token]) => [id.toLowerCase(), token]));
+      return changeEach(caller, ids, (id) => ({ kind: 'complete', agentId, token: tokenOf.get(id) }));
+    },
+
+    /**
+     * Claims the next packet that waits, by priority, then the oldest. Null: none waits. Undefined: others took what was
+     * looked for, so that asking again may help.
+     */
+    claimNext(
       caller: Caller,
-      id: string,
-      patch: PatchRequest,
-      { agentId, ifMatch }: { agentId?: string | undefined; ifMatch?: string | undefined } = {},
-    ) => change(caller, id, { kind: 'patch', patch, agentId }, ifMatch),
-    expire: (caller: Caller, id: string, { agentId, ifMatch }: { agentId?: string | undefined; ifMatch?: string | undefined } = {}) =>
-      change(caller, id, { kind: 'delete', agentId }, ifMatch),
-    claimEach: (caller: Caller, ids: readonly string[], claimant: Claimant) => changeEach(caller, ids, { kind: 'claim', claimant }),
-    completeEach: (caller: Caller, ids: readonly string[], agentId: string | undefined) =>
-      changeEach(caller, ids, { kind: 'complete', agentId }),
+      filter: NextFilter,
+      { claimant, leaseSeconds }: ClaimWish,
+      { idempotency, isOpen = () => true }: { idempotency?: Idempotency | undefined; isOpen?: () => boolean } = {},
+    ): Promise<Changed | null | undefined> {
+      const at = { now: clock(), keyId: caller.key_id };
+      const terms = termsOf(leaseSeconds);
+      onSeen(caller.tenant_number, claimant.agent_id);
+      return store.of(caller.tenant_number).commit<Changed | null | undefined>({
+        packets: [],
+        next: filter,
+        idempotencyKey: idempotency?.key,
+        work: (transaction) =>
+          once<null | undefined>(transaction, idempotency, at, () => {
+            // Nobody would get the answer.
+            if (!isOpen()) return null;
+            const id = transaction.next.take(filter);
+            if (id === null || id === undefined) return id;
+            return { id, changed: changeIn(transaction, id, { kind: 'claim', claimant, terms }, at) };
+          }),
+      });
+    },
 
     /** Removes a packet for good: its content and its trail go, one entry that says so stays. */
     async remove(
@@ -217,7 +298,7 @@ export function createPacketService({ store, clock, newId, limits, onCreated }: 
     ): Promise<void> {
       if (!caller.admin) throw new ServiceError('FORBIDDEN', 'Removing a packet for good needs an admin key.');
       const actor = agentId === undefined ? `key:${caller.key_id}` : `agent:${agentId}`;
-      await change(caller, id, { kind: 'remove', actor }, ifMatch);
+      await change(caller, id, { kind: 'remove', actor }, { ifMatch });
     },
 
     /** What time alone does to a packet of any tenant; nothing where it is not due any more. */
@@ -252,26 +333,18 @@ interface Created {
 /** The counter of a day's new packets. */
 const createdOn = (day: string) => `created:${day}`;
 
-/** The one way a stored packet changes: found locked, decided, saved or removed, told of. Gives it as it is afterwards. */
-function changeIn(
-  { packets, events: trail }: Transaction,
-  id: string,
-  command: Command,
-  at: Circumstances,
-  { ifMatch, maxBytes = Number.POSITIVE_INFINITY }: { ifMatch?: string | undefined; maxBytes?: number } = {},
-): PacketText {
-  const before = needsWhole(command) ? packets.whole(id) : packets.get(id);
-  if (before === undefined) throw notFound('packet');
-  requireMatch(ifMatch, entityTag(before), 'packet');
-  const { packet, events, searchable, isRemoved } = decide(before, command, at.now);
-  const text = packets.text(id);
-  if (events.length === 0) return { packet: text, revision: before.revision };
-  if (isRemoved) packets.remove(id);
-  else packets.save(packet, { searchable });
-  const changed = isRemoved ? '' : packets.text(id);
-  requireSize(text, changed, maxBytes);
-  trail.append(packet, events, at);
-  return { packet: changed, revision: packet.revision };
+/** @throws ServiceError 409 LOOP_GUARD when the chain would be too deep */
+function requireShallow(depth: number, max: number): void {
+  if (max === 0 || depth <= max) return;
+  throw new ServiceError('LOOP_GUARD', `The chain would have ${depth} packets from its root on; at most ${max} are allowed.`);
+}
+
+/** @throws ServiceError 409 LOOP_GUARD when the source agent has too many open packets */
+function requireFew(open: OpenTransaction, sourceAgent: string, max: number): void {
+  if (max === 0) return;
+  const count = open.count(sourceAgent);
+  if (count < max) return;
+  throw new ServiceError('LOOP_GUARD', `${sourceAgent} has ${count} open packets; at most ${max} of one source agent are allowed.`);
 }
 
 const unknownParent = () => invalid('parent_packet_id', 'parent_packet_id names no packet of this tenant.');
@@ -285,14 +358,6 @@ function capReached(cap: number, now: Date): LimitReached {
       ? "The tenant's daily cap is 0 packets; an admin can raise it."
       : `The tenant may create ${cap} packets a day and has; the next UTC day begins in ${seconds} seconds.`;
   return new LimitReached(sentence, { name: 'day', max: cap }, seconds);
-}
-
-function requireSize(before: string, after: string, limit: number): void {
-  if (limit === Number.POSITIVE_INFINITY) return;
-  const size = Buffer.byteLength(after);
-  if (size > limit + ownBytes && size > Buffer.byteLength(before)) {
-    throw new ServiceError('PAYLOAD_TOO_LARGE', `The packet would grow over the ${limit} bytes that this tenant's tier allows.`);
-  }
 }
 
 function itemFault(error: unknown): ItemFault {

@@ -15,6 +15,11 @@ export interface PacketFilter {
   readonly hitl_required?: boolean;
   readonly created_after?: Date;
   readonly created_before?: Date;
+  /** Who holds it or held it last. */
+  readonly claimed_by?: string;
+  readonly parent_packet_id?: string;
+  readonly updated_after?: Date;
+  readonly updated_before?: Date;
 }
 
 /** A packet as text, and what an answer needs beside it. */
@@ -109,6 +114,7 @@ export function createPacketReads(database: Database<Tables>) {
 export function matches(tenant: number, filter: PacketFilter) {
   return (eb: ExpressionBuilder<Tables, 'packets'>): Expression<SqlBool> => {
     const { statuses, source_agent, target_agent, tags = [], priority, hitl_required, created_after, created_before } = filter;
+    const { claimed_by, parent_packet_id, updated_after, updated_before } = filter;
     const conditions = [eb('packets.tenant', '=', tenant)];
     if (statuses !== undefined) conditions.push(eb('packets.status', 'in', [...statuses]));
     if (source_agent !== undefined) conditions.push(eb('packets.source_agent', '=', source_agent));
@@ -118,6 +124,14 @@ export function matches(tenant: number, filter: PacketFilter) {
     if (created_after !== undefined) conditions.push(eb('packets.id', '>=', lowestIdAt(created_after)));
     // At or before: everything below the next millisecond.
     if (created_before !== undefined) conditions.push(eb('packets.id', '<', lowestIdAt(new Date(created_before.getTime() + 1))));
+    if (claimed_by !== undefined) conditions.push(eb('packets.claimed_by', '=', claimed_by));
+    if (parent_packet_id !== undefined) conditions.push(eb('packets.parent', '=', parent_packet_id));
+    if (updated_after !== undefined) conditions.push(eb('packets.updated_at', '>=', updated_after.toISOString()));
+    if (updated_before !== undefined) {
+      conditions.push(eb('packets.updated_at', '<=', updated_before.toISOString()));
+      // What has not changed since was made before, which the index knows.
+      conditions.push(eb('packets.id', '<', lowestIdAt(new Date(updated_before.getTime() + 1))));
+    }
     for (const tag of tags) {
       const tagged = eb
         .selectFrom('packet_tags')

@@ -17,6 +17,8 @@ export interface PacketPage {
   readonly after?: string | undefined;
   /** Whole packets instead of summaries. */
   readonly full: boolean;
+  /** Oldest first. */
+  readonly ascending?: boolean;
 }
 
 /** A run of packets in a list's order, and what stands behind it. */
@@ -59,8 +61,16 @@ const partLimit = 50;
 const largeBytes = 65_536;
 const few = 4;
 
-const indexed = { status: 'status', source_agent: 'source_agent', target_agent: 'target_agent', priority: 'priority' } as const;
-type IndexedColumn = keyof typeof indexed;
+/** Filters that an index answers, and their columns. */
+const indexed = {
+  status: 'status',
+  source_agent: 'source_agent',
+  target_agent: 'target_agent',
+  priority: 'priority',
+  claimed_by: 'claimed_by',
+  parent_packet_id: 'parent',
+} as const;
+type IndexedColumn = (typeof indexed)[keyof typeof indexed];
 type Query = SelectQueryBuilder<Tables, 'packets', unknown>;
 
 type PageParams = { tenant: number; value: string; after: string; limit: number; offset: number; from: string; to: string };
@@ -79,7 +89,11 @@ function textsOf(query: Query, { full, fewer }: { full: boolean; fewer: boolean 
 /** Counters that give nothing: the total is counted otherwise. */
 const noCounters = { from: '~', to: '' };
 
-/** Reading lists, newest first: the order of ids, downwards, in every index. */
+/** How a list goes on behind a packet, in either order. */
+const directions = { desc: '<', asc: '>' } as const;
+type Order = keyof typeof directions;
+
+/** Reading lists, newest first unless asked otherwise: the order of ids in every index. */
 export function createPageReads(database: Database<Tables>) {
   const totals = createTotals(database);
 
@@ -89,6 +103,7 @@ export function createPageReads(database: Database<Tables>) {
     rows: ReturnType<typeof textsOf>,
     behind: Query,
     params: Pick<PageParams, 'tenant' | 'limit' | 'from' | 'to'>,
+    order: Order,
   ) {
     const joined = db
       .selectFrom(rows.as('rows'))
@@ -96,9 +111,9 @@ export function createPageReads(database: Database<Tables>) {
         sql<string | null>`string_agg(text, ',')`.as('text'),
         sql<number>`count(*)`.as('count'),
         sql<number>`count(text)`.as('told'),
-        sql<string | null>`min(id)`.as('last'),
+        (order === 'desc' ? sql<string | null>`min(id)` : sql<string | null>`max(id)`).as('last'),
       ]);
-    const next = behind.select(sql`1`.as('one')).where('packets.id', '<', sql.ref<string>('part.last'));
+    const next = behind.select(sql`1`.as('one')).where('packets.id', directions[order], sql.ref<string>('part.last'));
     return db
       .selectFrom(joined.as('part'))
       .selectAll('part')
@@ -120,33 +135,34 @@ export function createPageReads(database: Database<Tables>) {
 
   // The pages people mostly ask for: one index answers them, from the right place, so they are compiled once.
   const shortPages = new Map<string, ReturnType<typeof shortPage>>();
-  function shortPage(column: IndexedColumn | undefined, paged: boolean, shape: { full: boolean; fewer: boolean }) {
+  function shortPage(column: IndexedColumn | undefined, paged: boolean, order: Order, shape: { full: boolean; fewer: boolean }) {
     return database.query<PageParams, Part>((db, params) => {
       const listed = () => {
         const query: Query = db.selectFrom('packets').where('packets.tenant', '=', params.tenant);
         return column === undefined ? query : query.where(`packets.${column}`, '=', params.value);
       };
-      const rest = paged ? listed().where('packets.id', '<', params.after) : listed();
-      const rows = rest.orderBy('packets.id', 'desc').limit(bound(params.limit)).offset(bound(params.offset));
-      return partOf(db, textsOf(rows, shape), listed(), params);
+      const rest = paged ? listed().where('packets.id', directions[order], params.after) : listed();
+      const rows = rest.orderBy('packets.id', order).limit(bound(params.limit)).offset(bound(params.offset));
+      return partOf(db, textsOf(rows, shape), listed(), params, order);
     });
   }
 
-  function part(tenant: number, { filter, limit, offset, after, full }: PacketPage, inTurn: InTurn): Awaitable<Part> {
+  function part(tenant: number, { filter, limit, offset, after, full, ascending }: PacketPage, inTurn: InTurn): Awaitable<Part> {
+    const order: Order = ascending ? 'asc' : 'desc';
     const short = shortFilter(filter);
     const shape = { full, fewer: limit <= few };
     const counters = { tenant, ...(oneRange(filter) ?? noCounters) };
     if (short !== undefined && isShort(filter, offset)) {
-      const key = `${short.column} ${after !== undefined} ${full} ${shape.fewer}`;
-      const query = shortPages.get(key) ?? shortPage(short.column, after !== undefined, shape);
+      const key = `${short.column} ${after !== undefined} ${order} ${full} ${shape.fewer}`;
+      const query = shortPages.get(key) ?? shortPage(short.column, after !== undefined, order, shape);
       shortPages.set(key, query);
       return query.first({ ...counters, value: short.value ?? '', after: after ?? '', limit, offset }) as Awaitable<Part>;
     }
     const { longReads } = database;
     const listed = (): Query => longReads.selectFrom('packets').where(matches(tenant, filter));
-    const rest = after === undefined ? listed() : listed().where('packets.id', '<', after);
-    const rows = rest.orderBy('packets.id', 'desc').limit(limit).offset(offset);
-    return inTurn(() => partOf(longReads, textsOf(rows, shape), listed(), { ...counters, limit }).executeTakeFirstOrThrow());
+    const rest = after === undefined ? listed() : listed().where('packets.id', directions[order], after);
+    const rows = rest.orderBy('packets.id', order).limit(limit).offset(offset);
+    return inTurn(() => partOf(longReads, textsOf(rows, shape), listed(), { ...counters, limit }, order).executeTakeFirstOrThrow());
   }
 
   /** The rest of a page whose first part is read, part by part, until there are enough packets or they are too large together. */
@@ -220,8 +236,8 @@ function shortFilter(filter: PacketFilter): { column?: IndexedColumn; value?: st
   const { statuses, ...others } = filter;
   const named = [...(statuses === undefined ? [] : ['status']), ...Object.keys(others)];
   if (named.length === 0) return {};
-  const [column] = named;
-  if (named.length > 1 || column === undefined || !(column in indexed)) return undefined;
-  if (column === 'status') return statuses?.length === 1 ? { column, value: statuses[0]! } : undefined;
-  return { column: column as IndexedColumn, value: filter[column as 'source_agent'] ?? '' };
+  const [name] = named;
+  if (named.length > 1 || name === undefined || !(name in indexed)) return undefined;
+  if (name === 'status') return statuses?.length === 1 ? { column: 'status', value: statuses[0]! } : undefined;
+  return { column: indexed[name as keyof typeof indexed], value: filter[name as 'source_agent'] ?? '' };
 }

@@ -7,6 +7,7 @@ import { migrate } from '../../kit/sql/migrate.ts';
 import { startThread } from '../../kit/thread.ts';
 import type { DeliveryStatus } from '../model/webhook.ts';
 import { createAccessStore } from './access.ts';
+import { createAgentStore } from './agents.ts';
 import { createDeliveryStore, type RetryFilter } from './deliveries.ts';
 import { createEventReads } from './events.ts';
 import type { InTurn } from './in-turn.ts';
@@ -128,6 +129,7 @@ export async function openStore({ databaseUrl, clock, newId }: StoreParts) {
       };
     },
     access: createAccessStore(database),
+    agents: createAgentStore(database),
     /** What waits to be sent to webhooks, of all tenants. */
     deliveries: { ...deliveries, onWaiting: units.onDeliveries },
     /** The last positions of tenants, by their numbers. */

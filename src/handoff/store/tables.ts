@@ -23,6 +23,7 @@ export interface Tables {
   /** The bodies of deliveries, by their events. */
   messages: { event_id: string; body: string };
   deliveries: DeliveryTable;
+  agents: AgentTable;
   counters: { tenant: number; name: string; value: number };
   idempotency: {
     tenant: number;
@@ -84,6 +85,22 @@ interface PacketTable {
   /** The parts of its JSON text; the third is in `contents`. */
   state: string;
   digest: string;
+  /** The packet that it continues. */
+  parent: string | null;
+  /** How many packets there are from the root of its chain to it, itself included. */
+  depth: number;
+  /** The agent that holds or held it. */
+  claimed_by: string | null;
+  updated_at: string;
+  /** What is stored of its leases, as JSON; null: it was never leased. */
+  lease: string | null;
+}
+
+/** An agent that a tenant's requests have named. */
+interface AgentTable {
+  tenant: number;
+  agent_id: string;
+  last_seen_at: string;
 }
 
 interface EventTable {

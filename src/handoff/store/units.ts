@@ -8,6 +8,8 @@ import { answers } from './units/answers.ts';
 import { counters } from './units/counters.ts';
 import { deliveries } from './units/deliveries.ts';
 import { type CommittedEvents, committedEvents, events } from './units/events.ts';
+import { next } from './units/next.ts';
+import { open } from './units/open.ts';
 import { packets, removedPackets } from './units/packets.ts';
 import { Group, type Kind, type TenantUnit, type Unit } from './units/transaction.ts';
 import { webhooks } from './units/webhooks.ts';
@@ -16,7 +18,7 @@ import { webhooks } from './units/webhooks.ts';
  * Everything that units of work read and write, in the order in which rows are locked. Events come last: a tenant's
  * positions stay locked from there to the commit.
  */
-const kinds: readonly Kind[] = [access, webhooks, packets, deliveries, answers, counters, events];
+const kinds: readonly Kind[] = [access, webhooks, packets, next, deliveries, answers, counters, open, events];
 
 /** Told, after the commit of a group, what it appended to the trails of tenants. It must neither fail nor wait. */
 export type CommitListener = (committed: readonly CommittedEvents[]) => void;

@@ -29,6 +29,35 @@ export interface Claim {
   readonly takes: readonly { readonly owner: number; readonly quota: number }[];
 }
 
+/** Which rows `findFree` looks for. */
+export interface FreeSearch {
+  /** A condition of the program's own, spelled as the partial index spells it that answers the search. */
+  readonly condition: string;
+  /** Columns and the values they have. */
+  readonly where: Row;
+  /** Other tables, each of which has a row with the column's value and these of its own. */
+  readonly among: readonly { readonly table: string; readonly column: string; readonly where: Row }[];
+}
+
+/** A search for free rows as SQL, and its parameters in order; `place` writes the n-th parameter, from 1. */
+export function freeSearchSql(
+  table: string,
+  column: string,
+  { condition, where, among }: FreeSearch,
+  place: (number: number) => string,
+): { sql: string; values: (string | number)[] } {
+  const values: (string | number)[] = [];
+  const equal = (row: Row) =>
+    Object.entries(row).map(([name, value]) => {
+      values.push(value!);
+      return `${name} = ${place(values.length)}`;
+    });
+  const conditions = [condition, ...equal(where)];
+  for (const other of among)
+    conditions.push(`${column} in (select ${other.column} from ${other.table} where ${equal(other.where).join(' and ')})`);
+  return { sql: `select ${column} from ${table} where ${conditions.join(' and ')} order by ${column}`, values };
+}
+
 /**
  * One open write transaction, as whole rows of whole tables: what a group of units of work writes goes through these
  * calls, each of them one round trip on PostgreSQL and a loop over one prepared statement on SQLite.
@@ -44,6 +73,13 @@ export interface Session {
   belonging(table: string, columns: readonly string[], by: string, owner: string, keys: readonly Row[]): Awaitable<Values[]>;
   /** The rows of the table that have these keys, without a lock: as committed when it is asked. A key of null matches null. */
   read(table: string, columns: readonly string[], keys: readonly Row[]): Awaitable<Values[]>;
+  /**
+   * The values of `column` of the first rows that match, in its order, locked until the transaction ends. Rows that another
+   * transaction has locked are passed over, so this never waits.
+   */
+  findFree(table: string, column: string, search: FreeSearch, limit: number): Awaitable<string[]>;
+  /** How many rows of the table have these values, without a lock. */
+  count(table: string, key: Row): Awaitable<number>;
   /** So many numbers that no row of the table ever had in its generated column, in rising order. */
   reserve(table: string, column: string, count: number): Awaitable<number[]>;
   insert(table: string, rows: readonly Row[]): Awaitable<void>;

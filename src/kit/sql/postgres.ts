@@ -1,7 +1,7 @@
 import { Kysely, PostgresDialect } from 'kysely';
 import pg from 'pg';
 
-import { compileOnce, type Database, type DatabaseOptions, type Row, type Session, Turns, type Values } from './dialect.ts';
+import { compileOnce, type Database, type DatabaseOptions, freeSearchSql, type Row, type Session, Turns, type Values } from './dialect.ts';
 
 /** Connections of one instance for reads and for transactions of single statements; one more writes groups. */
 const poolSize = 10;
@@ -210,6 +210,19 @@ function postgresSession(client: pg.Client, names: Map<string, string>): Session
       );
       const text = `select ${namesIn(table, columns)} from ${table} join ${given(table)} given on ${on.join(' and ')}`;
       return (await query(text, keys)).rows;
+    },
+    async findFree(table, column, search, limit) {
+      const { sql: found, values } = freeSearchSql(table, column, search, (number) => `$${number}`);
+      const text = `${found} limit $${values.length + 1} for update skip locked`;
+      const { rows } = await client.query<[string]>({ name: nameOf(names, text), text, values: [...values, limit], rowMode: 'array' });
+      return rows.map(([value]) => value);
+    },
+    async count(table, key) {
+      const text = `select count(*)::integer from ${table} where ${Object.keys(key)
+        .map((name, index) => `${name} = $${index + 1}`)
+        .join(' and ')}`;
+      const { rows } = await client.query<[number]>({ name: nameOf(names, text), text, values: Object.values(key), rowMode: 'array' });
+      return rows[0]![0];
     },
     async reserve(table, column, count) {
       if (count === 0) return [];

@@ -14,7 +14,17 @@ import {
 } from 'kysely';
 
 import { type Awaitable, nextTurn, pauseFor } from '../awaitable.ts';
-import { compileOnce, type Database, type DatabaseOptions, type Execute, type Row, type Session, Turns, type Values } from './dialect.ts';
+import {
+  compileOnce,
+  type Database,
+  type DatabaseOptions,
+  type Execute,
+  freeSearchSql,
+  type Row,
+  type Session,
+  Turns,
+  type Values,
+} from './dialect.ts';
 
 /** SQLite's code for a file that another connection is writing to. */
 const busy = 5;
@@ -359,6 +369,16 @@ function sqliteSession(connection: SqliteConnection): Session {
       const given = key.filter(([, value]) => value !== null).map(([column]) => column);
       const statement = connection.valuesStatement(`select ${columns.join(', ')} from ${table} where ${where}`);
       return keys.flatMap((row) => statement.all(...given.map((column) => row[column]!)) as unknown as Values[]);
+    },
+    findFree(table, column, search, limit) {
+      // One transaction writes at a time: nothing is locked by another.
+      const { sql: text, values } = freeSearchSql(table, column, search, () => '?');
+      const statement = connection.valuesStatement(`${text} limit cast(? as integer)`);
+      return (statement.all(...values, limit) as unknown as [string][]).map(([value]) => value);
+    },
+    count(table, key) {
+      const statement = connection.valuesStatement(`select count(*) from ${table} where ${equals(Object.keys(key))}`);
+      return (statement.get(...Object.values(key)) as unknown as [number])[0];
     },
     reserve(table, _column, count) {
       if (count === 0) return [];

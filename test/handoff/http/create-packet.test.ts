@@ -157,6 +157,7 @@ for (const store of stores) {
         parent_packet_id: null,
         status: 'created',
         revision: 1,
+        lease: null,
         metadata: { ...least().metadata, priority: 'normal', tags: [], created_at: at },
         context: { summary: 'So far.', conversation_state: [], artifacts: [], custom: {} },
         decisions: [],

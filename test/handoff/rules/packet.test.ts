@@ -146,6 +146,31 @@ const table: Record<Command['kind'], readonly Row[]> = {
     },
     { name: 'PATCH of nothing', command: patching({}), outcome: () => 'nothing' },
   ],
+  release: [
+    {
+      name: 'release',
+      command: { kind: 'release', agentId: 'resolver', byAdmin: false },
+      outcome(status) {
+        const to = byLife(status, 'release');
+        return to === undefined ? { refused: 'CONFLICT' } : { to, type: 'packet.updated', event: 'released' };
+      },
+    },
+  ],
+  // These packets are not leased: test/handoff/rules/lease.test.ts has those that are.
+  renew: [
+    {
+      name: 'renewing a lease',
+      command: { kind: 'renew', token: undefined, seconds: undefined },
+      outcome: () => ({ refused: 'LEASE_LOST' }),
+    },
+  ],
+  give_back: [
+    {
+      name: 'ending a lease',
+      command: { kind: 'give_back', agentId: undefined, token: undefined },
+      outcome: () => ({ refused: 'LEASE_LOST' }),
+    },
+  ],
   // The question of these packets has no end, so time alone does nothing to them.
   time_out: [{ name: 'time_out', command: { kind: 'time_out' }, outcome: () => 'nothing' }],
   expire_unclaimed: [

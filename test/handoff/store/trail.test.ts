@@ -26,7 +26,16 @@ async function openInstances(t: TestContext, testStore: TestStore, count = 1) {
     t.after(() => store.close());
     const told: CommittedEvents[] = [];
     store.onCommit((committed) => told.push(...committed));
-    const packets = createPacketService({ store, clock: clock.read, newId, limits, onCreated: () => undefined });
+    const packets = createPacketService({
+      store,
+      clock: clock.read,
+      newId,
+      random: (bytes) => void bytes.fill(7),
+      guards: { chainDepthMax: 0, openPacketsPerAgent: 0 },
+      onSeen: () => undefined,
+      limits,
+      onCreated: () => undefined,
+    });
     instances.push({ store, packets, told });
   }
   const caller = (tenant_number: number) => ({
@@ -52,7 +61,7 @@ for (const testStore of stores) {
       const [one, two] = [caller(1), caller(2)];
       const made = await Promise.all(range(6).map((index) => packets.create(index % 2 === 0 ? one : two, request(`Work ${index}`))));
       const parent = JSON.parse(made[0]!.text);
-      const claimed = await packets.claim(one, parent.id, claimant);
+      const claimed = await packets.claim(one, parent.id, { claimant });
       await packets.chain(one, parent.id, request('More'));
 
       const trail = await store.of(1).events.after(0, 100);
@@ -112,7 +121,7 @@ for (const testStore of stores) {
       const { instances, caller } = await openInstances(t, testStore);
       const { store, packets, told } = instances[0]!;
       const { id } = JSON.parse((await packets.create(caller(1), request())).text);
-      const answers = await Promise.allSettled(range(3).map(() => packets.claim(caller(1), id, claimant)));
+      const answers = await Promise.allSettled(range(3).map(() => packets.claim(caller(1), id, { claimant })));
       assert.deepEqual(answers.map(({ status }) => status).toSorted(), ['fulfilled', 'rejected', 'rejected']);
       assert.deepEqual(
         (await store.of(1).events.after(0, 9)).map(({ position }) => position),
@@ -132,7 +141,7 @@ for (const testStore of stores) {
       const { store, packets } = instances[0]!;
       const { id } = JSON.parse((await packets.create(caller(1), request())).text);
       await packets.create(caller(1), request('Another'));
-      await Promise.all([packets.claim(caller(1), id, claimant), packets.remove(caller(1), id)]);
+      await Promise.all([packets.claim(caller(1), id, { claimant }), packets.remove(caller(1), id)]);
       const trail = await store.of(1).events.after(0, 9);
       assert.deepEqual(
         trail.map(({ type }) => type),

@@ -3,6 +3,7 @@ import { packets } from './0001-packets.ts';
 import { events } from './0002-events.ts';
 import { webhooks } from './0003-webhooks.ts';
 import { keys } from './0004-keys.ts';
+import { work } from './0005-work.ts';
 
 /** Every step of the schema, in order. */
-export const migrations: readonly Migration[] = [packets, events, webhooks, keys];
+export const migrations: readonly Migration[] = [packets, events, webhooks, keys, work];

@@ -2,6 +2,7 @@ import { readJson } from '../../../kit/json.ts';
 import type { Row, Session, Values } from '../../../kit/sql/dialect.ts';
 import { priorities, type Status, statuses } from '../../model/common.ts';
 import type { Packet, PacketSummary } from '../../model/packet.ts';
+import type { StoredLease } from '../../rules/lease.ts';
 import { type AnyPacket, dueAt } from '../../rules/packet.ts';
 import { type PacketParts, packetText, partsOf, stateOf, summaryText } from '../../rules/text.ts';
 import { column } from './column.ts';
@@ -15,6 +16,10 @@ export interface StoredPacket {
   readonly parts: PacketParts;
   /** Its row's number; 0 while it has none. */
   readonly seq: number;
+  /** What is stored of its leases. */
+  readonly lease: StoredLease | null;
+  /** How many packets there are from the root of its chain to it, itself included. */
+  readonly depth: number;
 }
 
 /** A stored packet before and after a group; `searchable`: its search entry must follow. */
@@ -68,18 +73,28 @@ export class PacketTransaction {
     return summaryText(this.#stored(id).parts);
   }
 
-  insert(packet: Packet): void {
-    this.#journal.set(this.inserted, packet.id, { packet, parts: partsOf(packet), seq: 0 });
+  /** What is stored of a packet's leases; null where it was never leased. */
+  lease(id: string): StoredLease | null {
+    return this.#stored(id).lease;
+  }
+
+  /** How many packets there are from the root of a packet's chain to it, itself included. */
+  depth(id: string): number {
+    return this.#stored(id).depth;
+  }
+
+  insert(packet: Packet, depth = 1): void {
+    this.#journal.set(this.inserted, packet.id, { packet, parts: partsOf(packet), seq: 0, lease: null, depth });
     this.#count(packet, 1);
   }
 
-  /** Saves a packet that was found; one in short keeps its content. */
-  save(packet: AnyPacket, { searchable }: { searchable: boolean }): void {
+  /** Saves a packet that was found; one in short keeps its content. `lease`: what is stored of its leases from now on. */
+  save(packet: AnyPacket, { searchable, lease }: { searchable: boolean; lease?: StoredLease | null | undefined }): void {
     const { id } = packet;
     const stored = requireNumbered(this.#stored(id));
     const earlier = this.changed.get(id);
     const parts = 'counts' in packet ? { ...stored.parts, state: stateOf(packet) } : partsOf(packet);
-    const after = { packet, parts, seq: stored.seq };
+    const after = { ...stored, packet, parts, lease: lease === undefined ? stored.lease : lease };
     const change = { before: earlier?.before ?? stored, after, searchable: searchable || (earlier?.searchable ?? false) };
     this.#journal.set(this.changed, id, change);
     this.#journal.set(this.found, id, after);
@@ -118,17 +133,10 @@ function requireNumbered(stored: StoredPacket): StoredPacket {
 /** Packets, their content and tags, and the queue of the search index. */
 export const packets: Kind = {
   async find(session, group) {
-    const keys = group.wanted((unit) => unit.packets).map(([tenant, id]) => ({ tenant, id }));
     const creates = group.units.reduce((sum, { unit }) => sum + (unit.creates ?? 0), 0);
-    // Sent together: the contents are read once the packets are locked.
-    const [numbers, rows, contents] = await Promise.all([
-      session.reserve('packets', 'seq', creates),
-      session.find('packets', ['tenant', 'id', 'seq', 'state', 'digest'], keys),
-      session.belonging('contents', ['packet', 'content'], 'packet', 'packets', keys),
-    ]);
+    const named = group.wanted((unit) => unit.packets);
+    const [numbers] = await Promise.all([session.reserve('packets', 'seq', creates), findPackets(session, group, named)]);
     group.packetNumbers = numbers;
-    const contentOf = new Map(contents as [number, string][]);
-    for (const row of rows) group.of(row[0] as number).packets.found.set(row[1] as string, storedOf(row, contentOf));
   },
 
   async erase(session, _group, removed) {
@@ -172,17 +180,36 @@ export const packets: Kind = {
   },
 };
 
+/** Finds packets of tenants by their ids, locked. */
+export async function findPackets(session: Session, group: Group, ids: readonly [tenant: number, id: string][]): Promise<void> {
+  if (ids.length === 0) return;
+  const keys = ids.map(([tenant, id]) => ({ tenant, id }));
+  // Sent together: the contents are read once the packets are locked.
+  const [rows, contents] = await Promise.all([
+    session.find('packets', ['tenant', 'id', 'seq', 'state', 'digest', 'lease', 'depth'], keys),
+    session.belonging('contents', ['packet', 'content'], 'packet', 'packets', keys),
+  ]);
+  const contentOf = new Map(contents as [number, string][]);
+  for (const row of rows) group.of(row[0] as number).packets.found.set(row[1] as string, storedOf(row, contentOf));
+}
+
 /** The packets that a group removes for good. */
 export function removedPackets(group: Group): RemovedPacket[] {
   return group.each(({ tenant, packets: { removed } }) => removed.map((stored) => ({ tenant, stored })));
 }
 
 /** A stored packet, read in short. */
-function storedOf([, , seq, state, digest]: Values, contents: ReadonlyMap<number, string>): StoredPacket {
+function storedOf([, , seq, state, digest, lease, depth]: Values, contents: ReadonlyMap<number, string>): StoredPacket {
   const content = contents.get(seq as number);
   if (content === undefined) throw new Error('A packet has no content.');
   const parts = { state: state as string, digest: digest as string, content };
-  return { packet: readJson(summaryText(parts)) as PacketSummary, parts, seq: seq as number };
+  return {
+    packet: readJson(summaryText(parts)) as PacketSummary,
+    parts,
+    seq: seq as number,
+    lease: lease === null ? null : (JSON.parse(lease as string) as StoredLease),
+    depth: depth as number,
+  };
 }
 
 interface Inserted {
@@ -192,7 +219,9 @@ interface Inserted {
 type Changed = Inserted & Change;
 
 async function flushRows(session: Session, inserted: readonly Inserted[], changed: readonly Changed[]): Promise<void> {
-  const [sorted, moved] = [changed.filter((change) => !sameFilters(change)), changed.filter(sameFilters)];
+  const sorted = changed.filter((change) => !sameFilters(change));
+  const alike = changed.filter(sameFilters);
+  const [held, moved] = [alike.filter((change) => !sameHolder(change)), alike.filter(sameHolder)];
   const rewritten = changed.filter(({ before, after }) => before.parts.content !== after.parts.content);
   await session.insert(
     'packets',
@@ -203,6 +232,11 @@ async function flushRows(session: Session, inserted: readonly Inserted[], change
     'packets',
     ['tenant', 'id'],
     sorted.map(({ tenant, after }) => packetRow(tenant, after)),
+  );
+  await session.update(
+    'packets',
+    ['tenant', 'id'],
+    held.map(({ tenant, after }) => ({ ...movedRow(tenant, after), claimed_by: holderOf(after) })),
   );
   await session.update(
     'packets',
@@ -232,8 +266,9 @@ async function flushTags(session: Session, inserted: readonly Inserted[], change
   );
 }
 
-function packetRow(tenant: number, { packet, parts }: StoredPacket): Row {
-  const { id, status, revision, metadata, hitl } = packet;
+function packetRow(tenant: number, stored: StoredPacket): Row {
+  const { packet, parts, lease, depth } = stored;
+  const { id, status, revision, parent_packet_id, metadata, hitl, updated_at } = packet;
   return {
     tenant,
     id,
@@ -246,13 +281,28 @@ function packetRow(tenant: number, { packet, parts }: StoredPacket): Row {
     due_at: dueAt(packet),
     state: parts.state,
     digest: parts.digest,
+    parent: parent_packet_id,
+    depth,
+    claimed_by: holderOf(stored),
+    updated_at,
+    lease: lease === null ? null : JSON.stringify(lease),
   };
 }
 
 /** What of the row changes with every change of a packet. */
-function movedRow(tenant: number, { packet, parts }: StoredPacket): Row {
-  const { id, status, revision } = packet;
-  return { tenant, id, status, revision, due_at: dueAt(packet), state: parts.state, digest: parts.digest };
+function movedRow(tenant: number, { packet, parts, lease }: StoredPacket): Row {
+  const { id, status, revision, updated_at } = packet;
+  return {
+    tenant,
+    id,
+    status,
+    revision,
+    due_at: dueAt(packet),
+    state: parts.state,
+    digest: parts.digest,
+    updated_at,
+    lease: lease === null ? null : JSON.stringify(lease),
+  };
 }
 
 function contentRow({ parts, seq }: StoredPacket): Row {
@@ -267,6 +317,13 @@ function sameFilters({ before: { packet: before }, after: { packet: after } }: C
     (before.hitl?.required === true) === (after.hitl?.required === true)
   );
 }
+
+/** The id of the agent that holds the packet. */
+function holderOf({ packet: { claimed_by } }: StoredPacket): string | null {
+  return claimed_by === null ? null : column(claimed_by.agent_id);
+}
+
+const sameHolder = ({ before, after }: Change) => holderOf(before) === holderOf(after);
 
 function tagRows(tenant: number, { packet: { id, metadata } }: StoredPacket): Row[] {
   return [...new Set(metadata.tags.map(column))].map((tag) => ({ tenant, tag, packet_id: id }));

@@ -7,6 +7,8 @@ import { CounterTransaction } from './counters.ts';
 import { DeliveryTransaction } from './deliveries.ts';
 import { EventTransaction } from './events.ts';
 import { Journal } from './journal.ts';
+import { type NextFilter, NextTransaction } from './next.ts';
+import { OpenTransaction } from './open.ts';
 import { PacketTransaction, type StoredPacket } from './packets.ts';
 import { WebhookTransaction } from './webhooks.ts';
 
@@ -19,6 +21,10 @@ export interface Unit<T> {
   readonly packets?: readonly string[];
   /** About how many packets it creates, where it does. */
   readonly creates?: number;
+  /** Which packet, of those that wait, it takes. */
+  readonly next?: NextFilter;
+  /** Source agents whose open packets it needs counted, and so locks. */
+  readonly openOf?: readonly string[];
   /** Whether the packets are wanted with their content, which is then parsed. */
   readonly whole?: boolean;
   /** About how many characters it brings, where they may be many. */
@@ -51,6 +57,8 @@ export class Transaction {
   readonly packets: PacketTransaction;
   readonly webhooks: WebhookTransaction;
   readonly deliveries: DeliveryTransaction;
+  readonly next: NextTransaction;
+  readonly open: OpenTransaction;
   readonly answers: AnswerTransaction;
   readonly counters: CounterTransaction;
   readonly events: EventTransaction;
@@ -61,6 +69,8 @@ export class Transaction {
     this.access = group.access;
     this.counters = new CounterTransaction(tenant, journal);
     this.packets = new PacketTransaction(tenant, journal, this.counters);
+    this.next = new NextTransaction(this.packets);
+    this.open = new OpenTransaction(this.packets);
     this.answers = new AnswerTransaction(tenant, journal);
     this.webhooks = new WebhookTransaction(tenant, journal);
     this.deliveries = new DeliveryTransaction(tenant, journal, newId, this.webhooks);

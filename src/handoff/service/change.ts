@@ -1,0 +1,76 @@
+import { notFound, ServiceError } from '../../kit/errors.ts';
+import { requireMatch } from '../../kit/etag.ts';
+import { type Command, decide, entityTag, needsWhole } from '../rules/packet.ts';
+import { withToken } from '../rules/text.ts';
+import type { PacketText } from '../store/packets.ts';
+import type { Idempotency } from '../store/units/answers.ts';
+import type { Circumstances } from '../store/units/events.ts';
+import type { Transaction } from '../store/units/transaction.ts';
+
+/** What a request to change a packet may say besides its body. */
+export interface ChangeOptions {
+  readonly agentId?: string | undefined;
+  readonly ifMatch?: string | undefined;
+  /** The token of the packet's lease. */
+  readonly token?: string | undefined;
+  readonly idempotency?: Idempotency | undefined;
+}
+
+/** A packet as a change left it. */
+export interface Changed extends PacketText {
+  /** Whether the answer is that of an earlier request with the same idempotency key. */
+  readonly replayed: boolean;
+}
+
+/** How far a packet may outgrow its tier's body size by what the service itself adds to it, in bytes. */
+const ownBytes = 4096;
+
+/**
+ * Carries a change out, or repeats what was answered under the same idempotency key. What changed no packet is not
+ * remembered.
+ */
+export function once<Nothing extends null | undefined | never>(
+  { answers }: Transaction,
+  idempotency: Idempotency | undefined,
+  { now }: Circumstances,
+  carryOut: () => { id: string; changed: PacketText } | Nothing,
+): Changed | Nothing {
+  const again = answers.repeated(idempotency);
+  if (again !== undefined) return { packet: again.body, revision: Number(again.etag!.slice(1, -1)), replayed: true };
+  const done = carryOut();
+  if (!done) return done;
+  const { id, changed } = done;
+  if (idempotency !== undefined) answers.remember(idempotency, { status: 200, body: changed.packet, etag: entityTag(changed) }, now, [id]);
+  return { ...changed, replayed: false };
+}
+
+/** The one way a stored packet changes: found locked, decided, saved or removed, told of. Gives it as it is afterwards. */
+export function changeIn(
+  { packets, events: trail }: Transaction,
+  id: string,
+  command: Command,
+  at: Circumstances,
+  { ifMatch, maxBytes = Number.POSITIVE_INFINITY }: { ifMatch?: string | undefined; maxBytes?: number } = {},
+): PacketText {
+  const before = needsWhole(command) ? packets.whole(id) : packets.get(id);
+  if (before === undefined) throw notFound('packet');
+  requireMatch(ifMatch, entityTag(before), 'packet');
+  const { packet, events, searchable, isRemoved, lease } = decide(before, command, at.now, packets.lease(id));
+  const text = packets.text(id);
+  if (packet === before && !isRemoved) return { packet: text, revision: before.revision };
+  if (isRemoved) packets.remove(id);
+  else packets.save(packet, { searchable, lease });
+  const changed = isRemoved ? '' : packets.text(id);
+  requireSize(text, changed, maxBytes);
+  trail.append(packet, events, at);
+  const token = command.kind === 'claim' ? command.terms?.token : undefined;
+  return { packet: token === undefined ? changed : withToken(changed, token), revision: packet.revision };
+}
+
+function requireSize(before: string, after: string, limit: number): void {
+  if (limit === Number.POSITIVE_INFINITY) return;
+  const size = Buffer.byteLength(after);
+  if (size > limit + ownBytes && size > Buffer.byteLength(before)) {
+    throw new ServiceError('PAYLOAD_TOO_LARGE', `The packet would grow over the ${limit} bytes that this tenant's tier allows.`);
+  }
+}

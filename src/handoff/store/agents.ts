@@ -1,0 +1,85 @@
+import { sql } from 'kysely';
+
+import type { Database } from '../../kit/sql/dialect.ts';
+import type { Agent } from '../model/work-routes.ts';
+import type { Tables } from './tables.ts';
+
+/** An agent that a request named. */
+export interface SeenAgent {
+  readonly tenant: number;
+  readonly agent_id: string;
+  readonly last_seen_at: string;
+}
+
+const holdingStatuses = ['claimed', 'in_progress', 'awaiting_human'] as const;
+
+/** The agents that tenants' requests have named. */
+export function createAgentStore(database: Database<Tables>) {
+  const { longReads } = database;
+  return {
+    /** Notes when agents were last seen. A moment never goes back: instances may tell of them in any order. */
+    async saw(agents: readonly SeenAgent[]): Promise<void> {
+      if (agents.length === 0) return;
+      await database.transaction(async (tx) => {
+        await tx
+          .insertInto('agents')
+          .values([...agents])
+          .onConflict((conflict) =>
+            conflict
+              .columns(['tenant', 'agent_id'])
+              .doUpdateSet({ last_seen_at: (eb) => eb.ref('excluded.last_seen_at') })
+              .whereRef('agents.last_seen_at', '<', 'excluded.last_seen_at'),
+          )
+          .execute();
+      });
+    },
+
+    /** A page of a tenant's agents, the latest seen first, with what each holds and what waits for it. */
+    async page(tenant: number, { limit, offset }: { limit: number; offset: number }): Promise<{ agents: Agent[]; total: number }> {
+      const [seen, { total }] = await Promise.all([
+        longReads
+          .selectFrom('agents')
+          .select(['agent_id', 'last_seen_at'])
+          .where('tenant', '=', tenant)
+          .orderBy('last_seen_at', 'desc')
+          .orderBy('agent_id')
+          .limit(limit)
+          .offset(offset)
+          .execute(),
+        longReads.selectFrom('agents').select(sql<number>`count(*)`.as('total')).where('tenant', '=', tenant).executeTakeFirstOrThrow(),
+      ]);
+      const ids = seen.map(({ agent_id }) => agent_id);
+      const [holding, waiting] = await Promise.all([
+        countsOf('claimed_by', tenant, ids, holdingStatuses),
+        countsOf('target_agent', tenant, ids, ['created']),
+      ]);
+      const agents = seen.map((agent) => ({
+        ...agent,
+        holding: holding.get(agent.agent_id) ?? 0,
+        waiting: waiting.get(agent.agent_id) ?? 0,
+      }));
+      return { agents, total: Number(total) };
+    },
+  };
+
+  async function countsOf(
+    column: 'claimed_by' | 'target_agent',
+    tenant: number,
+    ids: readonly string[],
+    statuses: readonly string[],
+  ): Promise<Map<string, number>> {
+    if (ids.length === 0) return new Map();
+    const rows = await longReads
+      .selectFrom('packets')
+      .select([`${column} as agent_id`, sql<number>`count(*)`.as('count')])
+      .where('tenant', '=', tenant)
+      .where(column, 'in', ids)
+      // Spelled out, so that the partial index of what waits answers it.
+      .where('status', 'in', statuses.map((status) => sql.lit(status)) as never)
+      .groupBy(column)
+      .execute();
+    return new Map(rows.map(({ agent_id, count }) => [agent_id as string, Number(count)]));
+  }
+}
+
+export type AgentStore = ReturnType<typeof createAgentStore>;

@@ -1,0 +1,45 @@
+import { column } from './column.ts';
+import type { PacketTransaction } from './packets.ts';
+import type { Kind } from './transaction.ts';
+
+/** The statuses of a packet that somebody still has to do with. */
+export const openStatuses = ['created', 'claimed', 'in_progress', 'awaiting_human'] as const;
+
+/** How many open packets source agents have. */
+export class OpenTransaction {
+  readonly found = new Map<string, number>();
+  readonly #packets: PacketTransaction;
+
+  constructor(packets: PacketTransaction) {
+    this.#packets = packets;
+  }
+
+  /** How many of a source agent's packets are open, those that this group creates included. Only agents that the unit names. */
+  count(sourceAgent: string): number {
+    const created = [...this.#packets.inserted.values()].filter(({ packet }) => packet.metadata.source_agent.id === sourceAgent);
+    return (this.found.get(sourceAgent) ?? 0) + created.length;
+  }
+}
+
+/** The counter whose row is locked while an agent's open packets are counted and one more is created. */
+const lockName = (sourceAgent: string) => `open:${column(sourceAgent)}`;
+
+/** Counts for the guard on open packets. */
+export const open: Kind = {
+  async find(session, group) {
+    const wanted = group.wanted((unit) => unit.openOf);
+    if (wanted.length === 0) return;
+    const keys = wanted.map(([tenant, agent]) => ({ tenant, name: lockName(agent) }));
+    await session.insertMissing(
+      'counters',
+      keys.map((key) => ({ ...key, value: 0 })),
+    );
+    await session.find('counters', ['tenant'], keys);
+    for (const [tenant, agent] of wanted) {
+      let count = 0;
+      for (const status of openStatuses) count += await session.count('packets', { tenant, source_agent: column(agent), status });
+      group.of(tenant).open.found.set(agent, count);
+    }
+  },
+  flush: () => undefined,
+};

@@ -1,0 +1,59 @@
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+
+import { createPacket, newTenant, packetRequest, startService, type TestService } from '../../support/service.ts';
+import { stores } from '../../support/stores.ts';
+
+/** A packet for an agent. */
+const packetFor = (service: TestService, agent: string) =>
+  createPacket(service, { metadata: { ...(packetRequest().metadata as object), target_agent: { id: agent, name: agent } } });
+
+for (const store of stores) {
+  describe(`Agents, on ${store.name}`, () => {
+    test('are listed the latest seen first, with what each holds and what waits for it', async (t) => {
+      const service = await startService(t, { store });
+      const { id } = await packetFor(service, 'resolver');
+      await packetFor(service, 'resolver');
+      service.clock.turn(60);
+      await service.call('POST', `/packets/${id}/claim`, { body: { agent_id: 'resolver' } });
+      service.clock.turn(60);
+      await service.call('GET', '/packets', { headers: { 'x-agent-id': 'watcher' } });
+      const { status, body } = await service.call('GET', '/agents');
+      assert.equal(status, 200);
+      assert.deepEqual(body, {
+        agents: [
+          { agent_id: 'watcher', last_seen_at: '2026-03-01T09:32:00.000Z', holding: 0, waiting: 0 },
+          { agent_id: 'resolver', last_seen_at: '2026-03-01T09:31:00.000Z', holding: 1, waiting: 1 },
+          { agent_id: 'frontline', last_seen_at: '2026-03-01T09:30:00.000Z', holding: 0, waiting: 0 },
+        ],
+        total: 3,
+        limit: 50,
+        offset: 0,
+      });
+      const page = await service.call('GET', '/agents?limit=1&offset=1');
+      assert.deepEqual([page.body.agents[0].agent_id, page.body.total], ['resolver', 3]);
+    });
+
+    test('hold nothing once their packets have ended', async (t) => {
+      const service = await startService(t, { store });
+      const { id } = await packetFor(service, 'resolver');
+      await service.call('POST', `/packets/${id}/claim`, { body: { agent_id: 'resolver' } });
+      await service.call('PATCH', `/packets/${id}`, { body: { status: 'completed' } });
+      const { body } = await service.call('GET', '/agents');
+      assert.deepEqual(
+        body.agents.map(({ agent_id, holding }: { agent_id: string; holding: number }) => [agent_id, holding]),
+        [
+          ['frontline', 0],
+          ['resolver', 0],
+        ],
+      );
+    });
+
+    test('are those of the tenant alone', async (t) => {
+      const service = await startService(t, { store });
+      const { key } = await newTenant(service);
+      await packetFor(service, 'resolver');
+      assert.deepEqual((await service.call('GET', '/agents', { key })).body.agents, []);
+    });
+  });
+}

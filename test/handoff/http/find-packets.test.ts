@@ -1,0 +1,66 @@
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+
+import { createPacket, packetRequest, startService, type TestService } from '../../support/service.ts';
+import { stores } from '../../support/stores.ts';
+
+async function ids(service: TestService, query: string): Promise<string[]> {
+  const { status, body, text } = await service.call('GET', `/packets?${query}`);
+  assert.equal(status, 200, text);
+  assert.equal(body.total, body.packets.length);
+  return body.packets.map(({ id }: { id: string }) => id);
+}
+
+for (const store of stores) {
+  describe(`Finding packets, on ${store.name}`, () => {
+    test('claimed_by finds what an agent holds or held; a release ends that', async (t) => {
+      const service = await startService(t, { store });
+      const [one, two] = [await createPacket(service), await createPacket(service)];
+      await service.call('POST', `/packets/${one.id}/claim`, { body: { agent_id: 'resolver' } });
+      await service.call('POST', `/packets/${two.id}/claim`, { body: { agent_id: 'other' } });
+      assert.deepEqual(await ids(service, 'claimed_by=resolver'), [one.id]);
+      assert.deepEqual(await ids(service, 'claimed_by=resolver&status=claimed'), [one.id]);
+      await service.call('POST', `/packets/${one.id}/release`);
+      assert.deepEqual(await ids(service, 'claimed_by=resolver'), []);
+    });
+
+    test('parent_packet_id finds what continues a packet', async (t) => {
+      const service = await startService(t, { store });
+      const parent = await createPacket(service);
+      const child = await service.call('POST', `/packets/${parent.id}/chain`, { body: packetRequest() });
+      assert.deepEqual(await ids(service, `parent_packet_id=${parent.id.toUpperCase()}`), [child.body.id]);
+      assert.equal((await service.call('GET', '/packets?parent_packet_id=nonsense')).body.field, 'parent_packet_id');
+    });
+
+    test('updated_after and updated_before are inclusive', async (t) => {
+      const service = await startService(t, { store });
+      const [one, two] = [await createPacket(service), await createPacket(service)];
+      service.clock.turn(60);
+      const { body } = await service.call('POST', `/packets/${one.id}/claim`, { body: { agent_id: 'resolver' } });
+      assert.deepEqual(await ids(service, `updated_after=${body.updated_at}`), [one.id]);
+      assert.deepEqual(await ids(service, `updated_before=${two.updated_at}`), [two.id]);
+      assert.equal((await ids(service, `updated_after=${two.updated_at}&updated_before=${body.updated_at}`)).length, 2);
+    });
+
+    test('order=asc lists the oldest first, page by page, and its cursor is its own', async (t) => {
+      const service = await startService(t, { store });
+      const made: string[] = [];
+      for (let index = 0; index < 5; index += 1) made.push((await createPacket(service)).id);
+      const seen: string[] = [];
+      let cursor = '';
+      do {
+        const { body } = await service.call('GET', `/packets?order=asc&limit=2${cursor}`);
+        seen.push(...body.packets.map(({ id }: { id: string }) => id));
+        cursor = body.next_cursor === null ? '' : `&cursor=${encodeURIComponent(body.next_cursor)}`;
+        if (cursor !== '') assert.equal((await service.call('GET', `/packets?limit=2${cursor}`)).body.field, 'cursor');
+      } while (cursor !== '');
+      assert.deepEqual(seen, made);
+      assert.deepEqual(await ids(service, 'order=asc&source_agent=frontline&created_after=2026-01-01'), await sorted(service));
+      assert.equal((await service.call('GET', '/packets?order=up')).body.field, 'order');
+    });
+  });
+}
+
+async function sorted(service: TestService): Promise<string[]> {
+  return (await ids(service, 'source_agent=frontline')).sort();
+}

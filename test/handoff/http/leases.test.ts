@@ -1,0 +1,221 @@
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+
+import { createPacket, newTenant, startService, type TestService } from '../../support/service.ts';
+import { stores } from '../../support/stores.ts';
+
+const claim = (service: TestService, id: string, more: object = {}, headers: Record<string, string> = {}) =>
+  service.call('POST', `/packets/${id}/claim`, { body: { agent_id: 'resolver', ...more }, headers });
+
+/** A packet that is leased, and its token. */
+async function leased(service: TestService, seconds = 60): Promise<{ id: string; token: string }> {
+  const { id } = await createPacket(service);
+  const { body } = await claim(service, id, { lease_seconds: seconds });
+  return { id, token: body.lease.token };
+}
+
+const withToken = (token: string) => ({ 'x-lease-token': token });
+
+for (const store of stores) {
+  describe(`Leases, on ${store.name}`, () => {
+    test('a claim without lease_seconds has no lease, and nothing asks for a token', async (t) => {
+      const service = await startService(t, { store });
+      const { id } = await createPacket(service);
+      assert.equal((await claim(service, id)).body.lease, null);
+      const patched = await service.call('PATCH', `/packets/${id}`, { body: { status: 'in_progress' } });
+      assert.equal(patched.status, 200);
+      assert.equal(patched.body.lease, null);
+    });
+
+    test('the token is in the answer to the claim alone', async (t) => {
+      const service = await startService(t, { store });
+      const { id } = await createPacket(service);
+      const claimed = await claim(service, id, { lease_seconds: 60 });
+      assert.equal(claimed.status, 200);
+      assert.match(claimed.body.lease.token, /^lease_[\w-]{43}$/);
+      const shown = { generation: 1, expires_at: '2026-03-01T09:31:00.000Z' };
+      assert.deepEqual({ ...claimed.body.lease, token: undefined }, { ...shown, token: undefined });
+      for (const path of [`/packets/${id}`, '/packets', '/packets?view=full', `/packets/${id}/history`, '/audit'])
+        assert.ok(!(await service.call('GET', path)).text.includes(claimed.body.lease.token), path);
+      assert.deepEqual((await service.call('GET', `/packets/${id}`)).body.lease, shown);
+    });
+
+    test('a change needs the token: missing, of another packet, or too late is 409 LEASE_LOST, and nothing changes', async (t) => {
+      const service = await startService(t, { store });
+      const { id, token } = await leased(service);
+      const other = await leased(service);
+      const changes = [
+        (headers: Record<string, string>) => service.call('PATCH', `/packets/${id}`, { body: { status: 'in_progress' }, headers }),
+        (headers: Record<string, string>) => service.call('POST', `/packets/${id}/release`, { headers }),
+        (headers: Record<string, string>) => service.call('POST', `/packets/${id}/lease`, { headers }),
+        (headers: Record<string, string>) => service.call('DELETE', `/packets/${id}/lease`, { headers }),
+      ];
+      for (const change of changes) {
+        for (const headers of [{}, withToken(other.token), withToken('nonsense')]) {
+          const refused = await change(headers);
+          assert.equal(refused.status, 409);
+          assert.equal(refused.body.code, 'LEASE_LOST');
+        }
+      }
+      service.clock.turn(60);
+      for (const change of changes) assert.equal((await change(withToken(token))).body.code, 'LEASE_LOST');
+      assert.equal((await service.call('GET', `/packets/${id}`)).body.revision, 2);
+    });
+
+    test('a DELETE needs it from a key that is not an admin’s', async (t) => {
+      const service = await startService(t, { store });
+      const { key } = await newTenant(service);
+      const { id } = await createPacket(service, {}, key);
+      const claimed = await service.call('POST', `/packets/${id}/claim`, { body: { agent_id: 'r', lease_seconds: 60 }, key });
+      assert.equal((await service.call('DELETE', `/packets/${id}`, { key })).body.code, 'LEASE_LOST');
+      assert.equal((await service.call('DELETE', `/packets/${id}`, { key, headers: withToken(claimed.body.lease.token) })).status, 204);
+      const { id: second } = await leased(service);
+      assert.equal((await service.call('DELETE', `/packets/${second}`)).status, 204);
+    });
+
+    test('a batch completes leased packets by the tokens of lease_tokens', async (t) => {
+      const service = await startService(t, { store });
+      const [one, two] = [await leased(service), await leased(service)];
+      const { body } = await service.call('POST', '/packets/batch/complete', {
+        body: { packet_ids: [one.id, two.id], lease_tokens: { [one.id]: one.token } },
+      });
+      assert.deepEqual(
+        body.completed.map(({ id, lease }: { id: string; lease: unknown }) => ({ id, lease })),
+        [{ id: one.id, lease: null }],
+      );
+      assert.deepEqual(
+        body.errors.map(({ packet_id, code }: { packet_id: string; code: string }) => ({ packet_id, code })),
+        [{ packet_id: two.id, code: 'LEASE_LOST' }],
+      );
+    });
+
+    test('a batch claim gives each packet a token of its own', async (t) => {
+      const service = await startService(t, { store });
+      const ids = [(await createPacket(service)).id, (await createPacket(service)).id];
+      const { body } = await service.call('POST', '/packets/batch/claim', { body: { packet_ids: ids, agent_id: 'r', lease_seconds: 5 } });
+      const tokens = body.claimed.map(({ lease }: { lease: { token: string } }) => lease.token);
+      assert.equal(new Set(tokens).size, 2);
+    });
+
+    test('a renewal runs from now, keeps the revision and leaves no history', async (t) => {
+      const service = await startService(t, { store });
+      const { id, token } = await leased(service);
+      service.clock.turn(30);
+      const renewed = await service.call('POST', `/packets/${id}/lease`, { headers: withToken(token) });
+      assert.equal(renewed.status, 200);
+      assert.deepEqual(renewed.body, { lease: { generation: 1, expires_at: '2026-03-01T09:31:30.000Z' } });
+      const longer = await service.call('POST', `/packets/${id}/lease`, { body: { lease_seconds: 600 }, headers: withToken(token) });
+      assert.equal(longer.body.lease.expires_at, '2026-03-01T09:40:30.000Z');
+      const { body } = await service.call('GET', `/packets/${id}`);
+      assert.equal(body.revision, 2);
+      assert.deepEqual(body.lease, longer.body.lease);
+      assert.equal((await service.call('GET', `/packets/${id}/history`)).body.events.length, 2);
+    });
+
+    test('giving a lease back frees the packet', async (t) => {
+      const service = await startService(t, { store });
+      const { id, token } = await leased(service);
+      assert.equal((await service.call('DELETE', `/packets/${id}/lease`, { headers: withToken(token) })).status, 204);
+      const { body } = await service.call('GET', `/packets/${id}`);
+      assert.deepEqual([body.status, body.claimed_by, body.claimed_at, body.lease], ['created', null, null, null]);
+      const { events } = (await service.call('GET', `/packets/${id}/history`)).body;
+      assert.equal(events.at(-1).event_type, 'released');
+      const next = await claim(service, id, { lease_seconds: 60 });
+      assert.equal(next.body.lease.generation, 2);
+    });
+
+    test('a lease that ends frees the packet, by system:sweeper, and its token is stale', async (t) => {
+      const service = await startService(t, { store });
+      const { id, token } = await leased(service);
+      service.clock.turn(60);
+      await service.handoff.runOnce.sweep();
+      const { body } = await service.call('GET', `/packets/${id}`);
+      assert.deepEqual([body.status, body.lease], ['created', null]);
+      const last = (await service.call('GET', `/packets/${id}/history`)).body.events.at(-1);
+      assert.deepEqual([last.event_type, last.actor], ['lease_expired', 'system:sweeper']);
+      assert.equal((await claim(service, id, { lease_seconds: 60 })).status, 200);
+      const late = await service.call('PATCH', `/packets/${id}`, { body: { status: 'completed' }, headers: withToken(token) });
+      assert.equal(late.body.code, 'LEASE_LOST');
+    });
+
+    test('while a person is awaited the lease is suspended; after the answer its full time runs', async (t) => {
+      const service = await startService(t, { store });
+      const { id, token } = await leased(service);
+      const hitl = { required: true, reason: 'Over 50', question: 'Refund?' };
+      const asked = await service.call('PATCH', `/packets/${id}`, { body: { status: 'awaiting_human', hitl }, headers: withToken(token) });
+      assert.deepEqual(asked.body.lease, { generation: 1, expires_at: null });
+      service.clock.turn(3600);
+      await service.handoff.runOnce.sweep();
+      const answered = await service.call('POST', `/packets/${id}/respond`, { body: { response: 'Yes', responded_by: 'dana' } });
+      assert.equal(answered.status, 200);
+      assert.deepEqual(answered.body.lease, { generation: 1, expires_at: '2026-03-01T10:31:00.000Z' });
+      const done = await service.call('PATCH', `/packets/${id}`, { body: { status: 'completed' }, headers: withToken(token) });
+      assert.equal(done.status, 200);
+    });
+
+    test('lease_seconds is from 1 to 86400', async (t) => {
+      const service = await startService(t, { store });
+      const { id } = await createPacket(service);
+      for (const lease_seconds of [0, 86_401, 1.5, '60']) {
+        const refused = await claim(service, id, { lease_seconds });
+        assert.equal(refused.status, 400);
+        assert.equal(refused.body.field, 'lease_seconds');
+      }
+    });
+  });
+
+  describe(`Release without a lease, on ${store.name}`, () => {
+    test('the holder gives the packet back; others are refused', async (t) => {
+      const service = await startService(t, { store });
+      const { key } = await newTenant(service);
+      const { id } = await createPacket(service, {}, key);
+      await service.call('POST', `/packets/${id}/claim`, { body: { agent_id: 'resolver' }, key });
+      const release = (headers: Record<string, string>) => service.call('POST', `/packets/${id}/release`, { key, headers });
+      assert.equal((await release({})).status, 403);
+      assert.equal((await release({ 'x-agent-id': 'somebody' })).body.code, 'FORBIDDEN');
+      const released = await release({ 'x-agent-id': 'resolver' });
+      assert.equal(released.status, 200);
+      assert.deepEqual([released.body.status, released.body.claimed_by, released.body.revision], ['created', null, 3]);
+      assert.equal((await release({ 'x-agent-id': 'resolver' })).body.code, 'CONFLICT');
+    });
+
+    test('an admin key releases what anybody holds', async (t) => {
+      const service = await startService(t, { store });
+      const { id } = await createPacket(service);
+      await claim(service, id);
+      await service.call('PATCH', `/packets/${id}`, { body: { status: 'in_progress' } });
+      assert.equal((await service.call('POST', `/packets/${id}/release`)).status, 200);
+    });
+  });
+
+  describe(`Repeats of claim and respond, on ${store.name}`, () => {
+    test('a claim under the same Idempotency-Key gives the first answer again, token and all', async (t) => {
+      const service = await startService(t, { store });
+      const { id } = await createPacket(service);
+      const headers = { 'idempotency-key': 'once' };
+      const first = await claim(service, id, { lease_seconds: 60 }, headers);
+      const again = await claim(service, id, { lease_seconds: 60 }, headers);
+      assert.equal(again.status, 200);
+      assert.equal(again.text, first.text);
+      assert.equal(again.headers['idempotency-replayed'], 'true');
+      assert.equal(again.headers.etag, first.headers.etag);
+      assert.equal((await claim(service, id, { lease_seconds: 61 }, headers)).status, 409);
+    });
+
+    test('an answer under the same Idempotency-Key is given once', async (t) => {
+      const service = await startService(t, { store });
+      const { id } = await createPacket(service);
+      const hitl = { required: true, reason: 'Over 50', question: 'Refund?' };
+      await service.call('PATCH', `/packets/${id}`, { body: { status: 'awaiting_human', hitl } });
+      const respond = () =>
+        service.call('POST', `/packets/${id}/respond`, {
+          body: { response: 'Yes', responded_by: 'dana' },
+          headers: { 'idempotency-key': 'once' },
+        });
+      const [first, again] = [await respond(), await respond()];
+      assert.equal(first.status, 200);
+      assert.equal(again.text, first.text);
+      assert.equal((await service.call('GET', `/packets/${id}`)).body.revision, 3);
+    });
+  });
+}
