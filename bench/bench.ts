@@ -4,6 +4,7 @@ import { parseArgs } from 'node:util';
 
 import { claim } from './cases/claim.ts';
 import { create, createLarge } from './cases/create.ts';
+import { hostile } from './cases/hostile.ts';
 import { memory } from './cases/memory.ts';
 import { postgres } from './cases/postgres.ts';
 import { get, list } from './cases/read.ts';
@@ -20,6 +21,7 @@ const cases: Record<string, (run: Run) => Promise<void>> = {
   claim,
   search,
   beside,
+  hostile,
   postgres,
   memory,
 };

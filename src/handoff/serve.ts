@@ -1,4 +1,5 @@
 import { runService } from '../kit/serve.ts';
+import { holdFile } from '../kit/sql/file-lock.ts';
 import { createHandoff, makeAdminKey } from './main.ts';
 import { readHandoffSettings } from './settings.ts';
 
@@ -12,7 +13,10 @@ export interface ServeFlags {
 /** Runs the handoff service until it is told to stop. An admin key that was made is shown behind the address. */
 export async function serveHandoff({ config, ...flags }: ServeFlags, environment: NodeJS.ProcessEnv): Promise<void> {
   await runService('handoff', async () => {
-    const service = await createHandoff(readHandoffSettings({ flags, environment, file: config ?? environment.SERVICE_CONFIG }));
+    const settings = readHandoffSettings({ flags, environment, file: config ?? environment.SERVICE_CONFIG });
+    // Until this process ends: a second one on the same file would not see what this one knows.
+    await holdFile(settings.databaseUrl);
+    const service = await createHandoff(settings);
     const { adminKey, logger, start, stop, warnings } = service;
     return { logger, start, stop, warnings, notices: adminKey === undefined ? [] : [`admin key (shown only now): ${adminKey}`] };
   });

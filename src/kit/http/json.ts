@@ -1,7 +1,7 @@
 import { isUtf8 } from 'node:buffer';
 
 import { ServiceError } from '../errors.ts';
-import { endOfString, hasEscapedName, readJson } from '../json.ts';
+import { endOfString, hasEscapedName, readByHand, respellNames } from '../json.ts';
 
 /** Deeper nesting than this is refused: no agent's document is, and every later step would have to bear it. */
 export const maxDepth = 64;
@@ -9,12 +9,19 @@ export const maxDepth = 64;
 /** The most values one body may hold: millions of tiny ones would hold up everybody while they are read. */
 export const maxValues = 250_000;
 
+/** The most names one body may hold. Each is dearer to read than a value. */
+export const maxNames = 100_000;
+
+/** The most values of a body with names that JSON can't spell without an escape: it is read by hand. */
+export const maxValuesByHand = 5_000;
+
 /** Smaller bodies, in bytes, can't hold enough values to matter. */
 const countFrom = 256 * 1024;
 
 const quote = 0x22;
 const backslash = 0x5c;
 const comma = 0x2c;
+const colon = 0x3a;
 const openBracket = 0x5b;
 const openBrace = 0x7b;
 
@@ -23,11 +30,15 @@ const forbiddenKeys = new Set(['__proto__', 'constructor', 'prototype']);
 /**
  * The value of a JSON body (RFC 8259). Refused with 400 are invalid UTF-8, broken JSON, nesting beyond 64, a name that
  * appears twice in one object (which of the two is meant, no one can say), names that belong to JavaScript's prototypes,
- * numbers beyond the range of a double, which would come back as null, and more than 250,000 values.
+ * numbers beyond the range of a double, which would come back as null, and more than 250,000 values or 100,000 names.
  */
 export function parseJson(bytes: Buffer): unknown {
   if (!isUtf8(bytes)) throw refused('The body is not valid UTF-8.');
-  if (bytes.length > countFrom && countValues(bytes) > maxValues) throw refused(`The body has more than ${maxValues} values.`);
+  if (bytes.length > countFrom) {
+    const { values, names } = count(bytes);
+    if (values > maxValues) throw refused(`The body has more than ${maxValues} values.`);
+    if (names > maxNames) throw refused(`The body has more than ${maxNames} names.`);
+  }
   const text = bytes.toString();
   let value: unknown;
   try {
@@ -35,28 +46,34 @@ export function parseJson(bytes: Buffer): unknown {
   } catch (error) {
     throw refused(`The body is not valid JSON${whereIn(error)}.`);
   }
-  let members = inspect(value);
   const escaped = hasEscapedName(text);
   if (escaped) {
-    value = readJson(text);
-    members = inspect(value);
+    const respelled = respellNames(text);
+    if (!respelled.isPlain && count(bytes).values > maxValuesByHand)
+      throw refused(`A body with quotation marks, backslashes or control characters in names may have at most ${maxValuesByHand} values.`);
+    // The nesting is looked at first: by hand it is read as deep as it goes.
+    inspect(value);
+    value = respelled.isPlain ? JSON.parse(respelled.text) : readByHand(respelled.text);
   }
+  const members = inspect(value);
   // Every member has its colon, so it is only when there are more of those that one may have appeared twice.
   if ((escaped || countColons(text) !== members) && countMembers(text) !== members) throw duplicateIn(text);
   return value;
 }
 
-/** The values in the bytes of a JSON text, about: its commas and opening brackets outside strings. */
-function countValues(bytes: Buffer): number {
-  let count = 0;
+/** The values and names in the bytes of a JSON text, about: its commas, opening brackets and colons outside strings. */
+function count(bytes: Buffer): { values: number; names: number } {
+  let values = 0;
+  let names = 0;
   let inString = false;
   for (let index = 0; index < bytes.length; index += 1) {
     const byte = bytes[index];
     if (byte === quote) inString = !inString;
     else if (inString) index += byte === backslash ? 1 : 0;
-    else if (byte === comma || byte === openBrace || byte === openBracket) count += 1;
+    else if (byte === comma || byte === openBrace || byte === openBracket) values += 1;
+    else if (byte === colon) names += 1;
   }
-  return count;
+  return { values, names };
 }
 
 function refused(detail: string, field: string | null = null): ServiceError {

@@ -142,7 +142,7 @@ export function kyselyOver<Tables>(execute: Execute): Kysely<Tables> {
 }
 
 /** The file an address names: what follows `sqlite://`, or `:memory:`. */
-function sqlitePath(url: string): string {
+export function sqlitePath(url: string): string {
   return url === 'sqlite::memory:' ? ':memory:' : url.slice('sqlite://'.length);
 }
 

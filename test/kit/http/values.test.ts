@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 
-import { maxValues, parseJson } from '../../../src/kit/http/json.ts';
+import { maxNames, maxValues, maxValuesByHand, parseJson } from '../../../src/kit/http/json.ts';
 
 const arrays = (count: number) => Buffer.from(`[${Array.from({ length: count }, () => '[]').join(',')}]`);
 
@@ -12,4 +12,28 @@ test('400: a body of more values than anybody means is refused before it is read
 test('commas and brackets inside texts are no values', () => {
   const text = `,[{\\"`.repeat(200_000);
   assert.deepEqual(parseJson(Buffer.from(`{"text":"${text}"}`)), { text: text.replaceAll('\\"', '"') });
+});
+
+const named = (count: number, name: (index: number) => string) =>
+  Buffer.from(`{"packets":[{${Array.from({ length: count }, (_, index) => `"${name(index)}":1`).join(',')}}]}`);
+
+test('400: a body of more names than anybody means is refused before it is read, and so are many with escapes that JSON needs', () => {
+  assert.throws(() => parseJson(named(maxNames + 1, (index) => `a${index}`)), {
+    code: 'VALIDATION_ERROR',
+    message: /more than 100000 names/,
+  });
+  assert.throws(() => parseJson(named(maxValuesByHand + 1, (index) => `\\"${index}`)), { message: /at most 5000 values/ });
+  assert.throws(() => parseJson(named(235_000, (index) => `\\u0061${index}`)), { code: 'VALIDATION_ERROR' });
+});
+
+test('names that are spelled with an escape mean what they spell, in any number that is let in', () => {
+  const spelled = parseJson(named(20_000, (index) => `\\u00e9\\u0061${index}`));
+  assert.deepEqual(spelled, parseJson(named(20_000, (index) => `\u00e9a${index}`)));
+  const needed = parseJson(named(100, (index) => `\\"${index}`)) as { packets: Record<string, number>[] };
+  assert.equal(Object.keys(needed.packets[0]!)[7], '"7');
+  assert.deepEqual(parseJson(Buffer.from('{"a":"\\\\\\"","\\u0062" : {"c\\/d":"\\u0062"},"e":["\\"",{"\\u0066":1}]}')), {
+    a: '\\"',
+    b: { 'c/d': 'b' },
+    e: ['"', { f: 1 }],
+  });
 });

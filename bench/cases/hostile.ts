@@ -1,0 +1,106 @@
+import { copyFileSync } from 'node:fs';
+import { join } from 'node:path';
+import pg from 'pg';
+
+import { startPostgres } from '../../test/support/postgres.ts';
+import { packetOfBytes, searched } from '../bodies.ts';
+import { attack, hostileSummaries } from '../hostile.ts';
+import type { LoadRequest } from '../load.ts';
+import { requireGood } from '../rounds.ts';
+import { headers, jsonHeaders, type MeasuredService, type Run } from '../run.ts';
+import type { LoadResult } from '../times.ts';
+
+/** What others ask for in all, and what the hostile tenant asks for: the limit of the largest tier, a second. */
+const othersPerSecond = 200;
+const hostilePerSecond = 1000 / 60;
+
+const megabyte = 1024 * 1024;
+
+/** What one tenant that does its worst does to everybody else, on both databases. */
+export async function hostile(run: Run): Promise<void> {
+  const packets = run.options.quick ? 20_000 : 100_000;
+  const path = join(run.folder, 'hostile.db');
+  copyFileSync(await run.seeded(packets), path);
+  await besideHostile(run, `sqlite://${path}`, 'SQLite');
+  const server = await startPostgres();
+  try {
+    const admin = new pg.Client(`${server.url}/postgres`);
+    await admin.connect();
+    await admin.query('create database hostile');
+    await admin.end();
+    await run.fill(`${server.url}/hostile`, run.options.quick ? 5_000 : 20_000);
+    await besideHostile(run, `${server.url}/hostile`, 'PostgreSQL');
+  } finally {
+    await server.stop();
+  }
+}
+
+async function besideHostile(run: Run, databaseUrl: string, database: string): Promise<void> {
+  const service = await run.startService(databaseUrl, 'anywhere');
+  const key = await makeHostile(service);
+  const seconds = Math.max(4, run.seconds);
+  const others: Record<string, LoadRequest[]> = {
+    gets: await gets(service),
+    lists: [{ method: 'GET', path: '/api/v1/packets?tags=batch-7&source_agent=agent-7', headers }],
+    searches: [{ method: 'GET', path: `/api/v1/packets/search?q=${searched.rare}`, headers }],
+    creates: [{ method: 'POST', path: '/api/v1/packets', headers: jsonHeaders, body: packetOfBytes(2048) }],
+  };
+  let peak = 0;
+  for (const [name, requests] of Object.entries(others)) {
+    const steady = () => run.load({ url: service.url, connections: 20, requests, seconds, rate: othersPerSecond });
+    await steady();
+    const alone: LoadResult[] = [];
+    const together: LoadResult[] = [];
+    for (let round = 0; round < run.rounds; round += 1) {
+      alone.push(requireGood(await steady()));
+      const attacking = attack({ url: service.url, key }, hostilePerSecond);
+      together.push(requireGood(await steady()));
+      peak = Math.max(peak, (await service.program.call('memory', null)).rss);
+      await attacking.stop();
+    }
+    const quiet = leastP99(alone);
+    const { perSecond, p50, p99 } = leastP99(together);
+    run.report({
+      name: `${database}: p99 of ${name} beside a hostile tenant`,
+      perSecond,
+      p50,
+      p99,
+      against: `alone: p99 ${quiet.p99.toFixed(2)} ms`,
+      value: p99 / quiet.p99,
+      target: { better: 'less', asked: 2, stretch: 1.3 },
+    });
+  }
+  run.report({
+    name: `${database}: memory beside a hostile tenant, in MB`,
+    value: peak / megabyte,
+    target: { better: 'less', asked: 1000 },
+  });
+  await service.stop();
+}
+
+/** The round with the least p99: what else runs on the machine only ever adds to it. */
+const leastP99 = (rounds: readonly LoadResult[]) => rounds.reduce((best, one) => (one.p99 < best.p99 ? one : best));
+
+/** A tenant with the packets that make its requests dear; gives its key. */
+async function makeHostile({ url }: MeasuredService): Promise<string> {
+  const post = async (path: string, body: unknown, key?: string) => {
+    const answer = await fetch(`${url}/api/v1${path}`, {
+      method: 'POST',
+      headers: { ...jsonHeaders, ...(key === undefined ? {} : { 'x-api-key': key }) },
+      body: JSON.stringify(body),
+    });
+    if (answer.status !== 201) throw new Error(`${path}: ${answer.status} ${await answer.text()}`);
+    return (await answer.json()) as { id: string; key: string };
+  };
+  const tenant = await post('/tenants', { name: 'Hostile', tier: 'business' });
+  const { key } = await post('/keys', { name: 'hostile', tenant_id: tenant.id });
+  const { context: _, ...packet } = JSON.parse(packetOfBytes(2048));
+  for (const summary of hostileSummaries) await post('/packets', { ...packet, context: { summary } }, key);
+  return key;
+}
+
+async function gets({ url }: MeasuredService): Promise<LoadRequest[]> {
+  const answer = await fetch(`${url}/api/v1/packets?limit=200`, { headers });
+  const { packets } = (await answer.json()) as { packets: { id: string }[] };
+  return packets.map(({ id }) => ({ method: 'GET', path: `/api/v1/packets/${id}`, headers }));
+}

@@ -1,0 +1,88 @@
+import { connect } from 'node:net';
+
+/** A request of the hostile tenant's, and what it does with the answer. */
+export interface HostileRequest {
+  readonly name: string;
+  /** Sends it once; resolves when it is answered, refused or let go. */
+  send(target: Target): Promise<void>;
+}
+
+interface Target {
+  /** The service's address. */
+  readonly url: string;
+  /** A key of the hostile tenant. */
+  readonly key: string;
+}
+
+/** Packets that make searches and pages as dear as they can be: many words, words beyond ASCII, and a megabyte each. */
+export const hostileSummaries: readonly string[] = [
+  ...Array<string>(5).fill('a '.repeat(31_500)),
+  ...Array<string>(20).fill('x \u00e9 '.repeat(64_000)),
+  ...Array<string>(20).fill(`large ${'y'.repeat(900_000)}`),
+];
+
+const path = (text: string) => `/api/v1${text}`;
+
+async function get({ url, key }: Target, text: string, signal?: AbortSignal): Promise<void> {
+  const answer = await fetch(url + path(text), { headers: { 'x-api-key': key }, ...(signal === undefined ? {} : { signal }) });
+  await answer.arrayBuffer();
+}
+
+/** Asks, takes nothing of the answer, and goes after so many milliseconds. */
+function standStill({ url, key }: Target, text: string, milliseconds: number): Promise<void> {
+  const { hostname, port } = new URL(url);
+  return new Promise((resolve) => {
+    const socket = connect(Number(port), hostname);
+    socket.on('error', () => undefined);
+    socket.on('close', () => resolve());
+    socket.pause();
+    socket.write(`GET ${path(text)} HTTP/1.1\r\nHost: x\r\nX-API-Key: ${key}\r\n\r\n`);
+    setTimeout(() => socket.destroy(), milliseconds);
+  });
+}
+
+/** A batch with as many names spelled with an escape as fit into it. */
+const escapedNames = `{"packets":[${Array.from({ length: 100 }, (_, item) => `{${Array.from({ length: 2350 }, (_, index) => `"\\u0061${item}_${index}":1`).join(',')}}`).join(',')}]}`;
+
+/** The worst that was found a tenant can ask for, each again and again. */
+export const hostileRequests: readonly HostileRequest[] = [
+  {
+    name: 'repeated words, hanging up',
+    send: (target) =>
+      get(target, `/packets/search?q=${encodeURIComponent('a '.repeat(32))}`, AbortSignal.timeout(60)).catch(() => undefined),
+  },
+  { name: 'a pattern, 200 times', send: (target) => get(target, `/packets/search?q=${encodeURIComponent('(a+)+$ .* '.repeat(200))}`) },
+  { name: 'snippets beyond ASCII', send: (target) => get(target, '/packets/search?limit=200&q=x') },
+  { name: 'a beginning', send: (target) => get(target, '/packets/search?q=la*&limit=10') },
+  { name: 'a filter that nothing meets', send: (target) => get(target, '/packets?tags=x&source_agent=a') },
+  { name: 'large pages nobody takes', send: (target) => standStill(target, '/packets?view=full&limit=15', 2_000) },
+  { name: 'large pages by cursor and offset', send: (target) => get(target, '/packets?limit=20&offset=0') },
+  {
+    name: 'escaped names',
+    async send({ url, key }) {
+      const headers = { 'x-api-key': key, 'content-type': 'application/json' };
+      await (await fetch(url + path('/packets/batch'), { method: 'POST', headers, body: escapedNames })).arrayBuffer();
+    },
+  },
+];
+
+/** Sends the hostile requests one after the other, so many a second, until it is stopped. */
+export function attack(target: Target, perSecond: number): { stop(): Promise<number> } {
+  const open = new Set<Promise<void>>();
+  let sent = 0;
+  const timer = setInterval(() => {
+    const { send } = hostileRequests[sent % hostileRequests.length]!;
+    sent += 1;
+    const sending: Promise<void> = send(target)
+      .catch(() => undefined)
+      .finally(() => open.delete(sending));
+    open.add(sending);
+  }, 1000 / perSecond);
+  return {
+    async stop() {
+      clearInterval(timer);
+      await Promise.all(open);
+      return sent;
+    },
+  };
+}

@@ -1,0 +1,47 @@
+import assert from 'node:assert/strict';
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { type TestContext, test } from 'node:test';
+
+import { holdFile } from '../../../src/kit/sql/file-lock.ts';
+
+const module = new URL('../../../src/kit/sql/file-lock.ts', import.meta.url);
+
+function newFile(t: TestContext): string {
+  const folder = mkdtempSync(join(tmpdir(), 'baton-'));
+  t.after(() => rmSync(folder, { recursive: true, force: true }));
+  return `sqlite://${join(folder, 'test.db')}`;
+}
+
+/** A process that holds the file until it is ended. */
+async function startHolder(t: TestContext, url: string) {
+  const source = `import('${module}').then(async ({ holdFile }) => { await holdFile('${url}'); console.log('held'); setInterval(() => {}, 1000); })`;
+  const child = spawn(process.execPath, ['-e', source], { stdio: ['ignore', 'pipe', 'inherit'] });
+  t.after(() => child.kill('SIGKILL'));
+  await once(child.stdout, 'data');
+  return child;
+}
+
+test('a SQLite file has one process: a second one is refused with the number of the first', async (t) => {
+  const url = newFile(t);
+  const holder = await startHolder(t, url);
+  await assert.rejects(holdFile(url, { waitMs: 0 }), {
+    message: `The database file ${url.slice('sqlite://'.length)} is in use by process ${holder.pid}. Stop that one first, or give this one a file of its own.`,
+  });
+});
+
+test('a process that was killed holds nothing: who waits for it goes on, and so does who comes later', async (t) => {
+  const url = newFile(t);
+  const holder = await startHolder(t, url);
+  const waiting = holdFile(url, { waitMs: 60_000 });
+  holder.kill('SIGKILL');
+  await waiting;
+  await assert.rejects(holdFile(url, { waitMs: 0 }), new RegExp(`in use by process ${process.pid}\\.`));
+});
+
+test('a database in memory or on a server is held by nobody', async () => {
+  for (const url of ['sqlite::memory:', 'postgres://u:p@localhost/x']) for (let time = 0; time < 2; time += 1) await holdFile(url);
+});
