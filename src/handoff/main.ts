@@ -6,6 +6,7 @@ import packageJson from '../../package.json' with { type: 'json' };
 import { type Clock, systemClock } from '../kit/clock.ts';
 import { describeCause, listen } from '../kit/http/app.ts';
 import { logOutput } from '../kit/http/logs.ts';
+import { createStreams } from '../kit/http/streams.ts';
 import { createIds, type RandomSource } from '../kit/id.ts';
 import { createLoop } from '../kit/loop.ts';
 import { parseAllowList } from '../kit/outgoing/addresses.ts';
@@ -14,19 +15,22 @@ import { createOutgoing } from '../kit/outgoing/outgoing.ts';
 import { createLocalCounters, createSharedCounters } from './http/counters.ts';
 import { createHandoffMetrics } from './http/metrics.ts';
 import { createServer } from './http/server.ts';
+import { createListening } from './http/streams.ts';
 import { createAgentWriter } from './jobs/agents.ts';
 import { createDeliverer } from './jobs/deliverer.ts';
 import { createIndexingJob } from './jobs/indexer.ts';
 import { createPruner } from './jobs/pruner.ts';
 import { manyAttempts } from './jobs/receivers.ts';
 import { createSweeper } from './jobs/sweeper.ts';
+import { Hub } from './live/hub.ts';
 import { createRedisLink } from './live/redis.ts';
+import { createRelay } from './live/relay.ts';
 import { createAccessService } from './service/access.ts';
 import { createAgentService } from './service/agents.ts';
 import { createDeliveryService } from './service/deliveries.ts';
 import { createPacketService } from './service/packets.ts';
 import { createWebhookService } from './service/webhooks.ts';
-import { type Settings, tierLimits } from './settings.ts';
+import { maxConnections, type Settings, tierLimits } from './settings.ts';
 import { openStore } from './store/store.ts';
 
 /** What a test turns and a program leaves alone. */
@@ -52,7 +56,7 @@ export interface Handoff {
   /** Finishes what is in hand, then closes everything. */
   stop(): Promise<void>;
   /** One round of each job, for tests: the clock they see is the one handed in. */
-  runOnce: { sweep(): Promise<number>; index(): Promise<number>; prune(): Promise<number>; deliver(): Promise<number> };
+  runOnce: Record<'sweep' | 'index' | 'prune' | 'deliver' | 'look' | 'beat', () => Promise<number>>;
 }
 
 const unusedAdminKey =
@@ -76,6 +80,12 @@ export async function makeAdminKey(settings: Settings): Promise<string> {
   }
 }
 
+/** How often open streams are compared with the database, and their keys are looked at, in milliseconds. */
+const lookEveryMs = 2000;
+
+/** How often heartbeats that are due are looked for, in milliseconds. */
+const beatEveryMs = 1000;
+
 /** Wires a handoff service: settings, database, services, jobs, HTTP. The only file that knows every room. */
 export async function createHandoff(settings: Settings, world: World = {}): Promise<Handoff> {
   const { clock = systemClock, random = (bytes: Buffer) => void randomFillSync(bytes) } = world;
@@ -88,7 +98,13 @@ export async function createHandoff(settings: Settings, world: World = {}): Prom
   const redis = settings.redisUrl === undefined ? undefined : createRedisLink(settings.redisUrl, { logger, clock });
   const local = createLocalCounters();
   const counters = redis === undefined ? local : createSharedCounters(redis, local, () => newId(clock()));
-  const metrics = createHandoffMetrics({ store, clock, isPrivate: settings.metricsToken !== undefined });
+  const hub = new Hub({
+    after: async (tenant, position, limit) => store.of(tenant).events.after(position, limit),
+    bounds: (tenant) => store.of(tenant).events.bounds(),
+    positions: async (tenants) => store.positions(tenants),
+  });
+  const streams = createStreams({ clock, logger, onEnded: (method, route, status) => metrics.observe(method, route, status) });
+  const metrics = createHandoffMetrics({ store, streams, clock, isPrivate: settings.metricsToken !== undefined });
   const access = createAccessService({ store, clock, newId, random });
   const agents = createAgentService(store.agents, clock);
   const packets = createPacketService({
@@ -112,12 +128,35 @@ export async function createHandoff(settings: Settings, world: World = {}): Prom
   });
   const { made: adminKey, unusedKey = false } = await access.begin(settings.adminKey);
   const warnings = unusedKey ? [unusedAdminKey] : [];
+  const listening = createListening({ hub, streams, access, clock, newId, maxConnections: maxConnections(settings) });
+  const relay =
+    redis &&
+    createRelay({
+      redis,
+      onHint: (tenant, position) => hub.hint(tenant, position),
+      onReady: () => void hub.look().catch(() => undefined),
+      onIgnored: metrics.relayIgnored,
+    });
+  store.onCommit((committed) => {
+    for (const appended of committed) {
+      hub.take(appended);
+      relay?.tell(appended.tenant, appended.last);
+    }
+  });
 
   const runOnce = {
     sweep: createSweeper({ store, packets, clock, unclaimedTtlSeconds: settings.unclaimedTtlSeconds }),
     index: createIndexingJob(store, clock),
     prune: createPruner(store, clock),
     agents: createAgentWriter(agents),
+    async look() {
+      await Promise.all([hub.look(), listening.recheck(), redis?.check()]);
+      return lookEveryMs;
+    },
+    async beat() {
+      streams.beat();
+      return beatEveryMs;
+    },
   };
   const onError = (name: string) => (error: unknown) => logger.error({ job: name, err: describeCause(error) }, 'job failed');
   const deliverer = createDeliverer({
@@ -156,6 +195,8 @@ export async function createHandoff(settings: Settings, world: World = {}): Prom
     batchMax: settings.batchMax,
     corsOrigins: settings.corsOrigins,
     metricsToken: settings.metricsToken,
+    listening,
+    devMode: settings.devMode,
   });
 
   return {

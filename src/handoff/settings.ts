@@ -27,7 +27,7 @@ const connections = (tier: string, fallback: string) =>
   whole({
     variable: `SERVICE_CONNECTIONS_${tier}`,
     fallback,
-    help: `Open streams of a ${tier.toLowerCase()} tenant. Checked, but not used yet: streams are not built.`,
+    help: `Connections that a ${tier.toLowerCase()} tenant may have open at each instance: streams, and requests that wait for work.`,
   });
 
 /** A list of delays in seconds, at least one. */
@@ -66,7 +66,7 @@ export const settingsTable = {
     {
       variable: 'SERVICE_REDIS_URL',
       fallback: undefined,
-      help: 'redis://host:port: limit counters that instances share; while it is out of reach each counts by itself.',
+      help: 'redis://host:port: limit counters that instances share, and hints of new events. While it is out of reach each counts by itself, and streams hear of other instances within three seconds.',
     },
     (url) => (/^rediss?:\/\/.+/.test(url) ? undefined : 'redis://host:port'),
   ),
@@ -84,7 +84,7 @@ export const settingsTable = {
   devMode: yesOrNo({
     variable: 'SERVICE_DEV_MODE',
     fallback: 'false',
-    help: 'Streams without a key see the tenant default. Checked, but not used yet: streams are not built.',
+    help: 'Streams without a key see the tenant default. For development alone.',
   }),
   rateLimitPerMinute: whole({
     variable: 'SERVICE_RATE_LIMIT_PER_MINUTE',
@@ -197,6 +197,11 @@ export type Settings = SettingsOf<typeof settingsTable>;
  */
 export function readHandoffSettings(sources: Parameters<typeof readSettings>[1]): Settings {
   return readSettings(settingsTable, sources);
+}
+
+/** How many connections a tenant of each tier may have open. */
+export function maxConnections(settings: Settings): Record<Tier, number> {
+  return { free: settings.connectionsFree, pro: settings.connectionsPro, business: settings.connectionsBusiness };
 }
 
 /** What the settings allow each tier. */

@@ -18,6 +18,7 @@ export const errorCodes = {
     meaning: 'The body is larger than this caller may send, or the page that is asked for than a page may be.',
   },
   UNSUPPORTED_MEDIA_TYPE: { status: 415, meaning: 'The body is not `application/json` in UTF-8.' },
+  UPGRADE_REQUIRED: { status: 426, meaning: 'This path speaks WebSocket (version 13) and nothing else.' },
   RATE_LIMITED: {
     status: 429,
     meaning: 'A limit is used up; `limit` names it, and `Retry-After` says after how many seconds a request is let through again.',

@@ -1,7 +1,8 @@
 import { hash } from 'node:crypto';
-import { Counter, Histogram } from 'prom-client';
+import { Counter, Gauge, Histogram } from 'prom-client';
 import type { Clock } from '../../kit/clock.ts';
 import { createMetrics, databaseGauges, type Metrics } from '../../kit/http/metrics.ts';
+import type { Streams } from '../../kit/http/streams.ts';
 import { type Status, statuses } from '../model/common.ts';
 import type { Store } from '../store/store.ts';
 
@@ -13,17 +14,20 @@ export interface HandoffMetrics extends Metrics {
   handedOver(tenantId: string, count: number): void;
   /** Counts an attempt to deliver to a webhook: `delivered`, or why it failed. */
   attempted(outcome: string, seconds: number): void;
+  /** Counts a message of the broker that no instance of ours has written. */
+  relayIgnored(): void;
 }
 
 interface MetricsParts {
   store: Store;
+  streams: Pick<Streams, 'count'>;
   clock: Clock;
   /** Whether only somebody with a token reads them: then tenants are named by their ids. */
   isPrivate: boolean;
 }
 
-/** The specified metrics, and gauges of packets, the database, the writes that wait and the search index. */
-export function createHandoffMetrics({ store, clock, isPrivate }: MetricsParts): HandoffMetrics {
+/** The specified metrics, and gauges of packets, the database, the writes that wait, the search index and the open streams. */
+export function createHandoffMetrics({ store, streams, clock, isPrivate }: MetricsParts): HandoffMetrics {
   const metrics = createMetrics([
     {
       name: 'service_packets',
@@ -76,8 +80,23 @@ export function createHandoffMetrics({ store, clock, isPrivate }: MetricsParts):
     buckets: [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10],
     registers: [metrics.registry],
   });
+  new Gauge({
+    name: 'service_open_connections',
+    help: 'Streams that are open, by protocol.',
+    labelNames: ['protocol'],
+    registers: [metrics.registry],
+    collect() {
+      for (const protocol of ['sse', 'websocket'] as const) this.set({ protocol }, streams.count(protocol));
+    },
+  });
+  const ignored = new Counter({
+    name: 'service_relay_ignored_total',
+    help: 'Messages of the broker that were not understood.',
+    registers: [metrics.registry],
+  });
   return {
     ...metrics,
+    relayIgnored: () => ignored.inc(),
     handedOver: (tenantId, count) => handoffs.inc({ tenant_id: nameOf(tenantId) }, count),
     attempted(outcome, seconds) {
       attempts.inc({ outcome });

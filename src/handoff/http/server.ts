@@ -25,7 +25,10 @@ import { Limits } from './limits.ts';
 import type { HandoffMetrics } from './metrics.ts';
 import { headerText, maxHeaderLength, mountPackets } from './packets.ts';
 import { mountSearch } from './search.ts';
+import { mountSse } from './sse.ts';
+import { keyOf, type Listening } from './streams.ts';
 import { mountWebhooks } from './webhooks.ts';
+import { mountWebSocket } from './websocket.ts';
 import { mountWork } from './work.ts';
 
 export interface ServerParts {
@@ -46,6 +49,9 @@ export interface ServerParts {
   corsOrigins: readonly string[];
   /** What `/metrics` is asked for with; undefined: nothing. */
   metricsToken: string | undefined;
+  listening: Listening;
+  /** Whether streams without a key see the tenant `default`. */
+  devMode: boolean;
 }
 
 const rootLinks = {
@@ -59,7 +65,7 @@ const rootLinks = {
 };
 
 /** What of a route decides who may call it. */
-type Admission = Pick<HandoffRoute, 'access' | 'capped'>;
+type Admission = Pick<HandoffRoute, 'access' | 'capped' | 'keyInQuery'>;
 
 /** The largest body of a batch, whatever the tier. */
 const maxBatchBytes = 16 * 1024 * 1024;
@@ -81,6 +87,8 @@ export function createServer({
   batchMax,
   corsOrigins,
   metricsToken,
+  listening,
+  devMode,
 }: ServerParts): FastifyInstance {
   const limits = new Limits(rateLimitPerMinute, tiers, counters);
   const itemLimit = (caller: Caller) => tiers[caller.tenant_tier].packetBytes;
@@ -96,8 +104,11 @@ export function createServer({
   /** Who is calling, counted; the answer's limit headers are set either way. */
   function admit(route: Admission, request: FastifyRequest, reply: FastifyReply): Caller | Promise<Caller> {
     if (route.access === 'public') return undefined as never;
-    const key = request.headers['x-api-key'];
-    if (typeof key !== 'string' || key === '') throw new ServiceError('UNAUTHORIZED', 'An API key is required, in the header X-API-Key.');
+    const key = route.keyInQuery
+      ? keyOf(request.headers, (request.query as Record<string, string | undefined>).api_key)
+      : request.headers['x-api-key'];
+    if (key === undefined && route.keyInQuery && devMode) return access.defaultCaller();
+    if (typeof key !== 'string' || key === '') throw new ServiceError('UNAUTHORIZED', noKey(route));
     const caller = access.authenticate(key);
     return caller instanceof Promise ? caller.then((found) => count(route, request, reply, found)) : count(route, request, reply, caller);
   }
@@ -156,7 +167,14 @@ export function createServer({
   mountAudit(mount, store);
   mountWebhooks(mount, webhooks);
   mountSystem(mount, { ping: store.ping, metrics, metricsToken });
+  mountSse(mount, listening);
+  mountWebSocket(mount, listening, corsOrigins);
+  app.addHook('preClose', () => listening.streams.close());
   for (const prefix of ['', apiPrefix]) mountExplorers(app, prefix, serviceTitle, describeHandoff(version));
   mountRoot(app, { name: serviceTitle, version, links: rootLinks });
   return app;
+}
+
+function noKey({ keyInQuery }: Admission): string {
+  return `An API key is required, in the header X-API-Key${keyInQuery ? ' or the parameter api_key' : ''}.`;
 }

@@ -6,6 +6,7 @@ import * as access from './access.ts';
 import * as audit from './audit.ts';
 import * as packetSchemas from './packet.ts';
 import * as packets from './packet-routes.ts';
+import { streamRoutes } from './stream.ts';
 import * as webhookSchemas from './webhook.ts';
 import * as webhooks from './webhook-routes.ts';
 import * as work from './work-routes.ts';
@@ -63,6 +64,7 @@ export const routes = {
 
 /** Where a route is mounted. */
 export function prefixesOf(route: Route): readonly string[] {
+  if (route.tag === 'streams') return [''];
   return route.tag === 'system' ? ['', apiPrefix] : [apiPrefix];
 }
 
@@ -141,12 +143,13 @@ export function describeHandoff(version: string): Record<string, unknown> {
       { name: 'packets', description: 'Units of work that agents hand over.' },
       { name: 'webhooks', description: 'Signed callbacks, their deliveries, and those that failed for good.' },
       { name: 'agents', description: 'Who hands over and takes work.' },
+      { name: 'streams', description: 'Events as they happen. Found at the root.' },
       { name: 'audit', description: 'What happened, tenant by tenant.' },
       { name: 'keys', description: "A tenant's API keys." },
       { name: 'tenants', description: 'Tenants; for admin keys.' },
       { name: 'system', description: 'Liveness, readiness, metrics. Found at the root and under the API prefix.' },
     ],
-    routes,
+    routes: { ...routes, ...streamRoutes },
     schemas,
     pathOf: (route) => prefixesOf(route)[0] + route.path,
     headersOf,

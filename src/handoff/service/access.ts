@@ -97,6 +97,20 @@ export function createAccessService({ store, clock, newId, random }: AccessParts
       return version instanceof Promise ? version.then((current) => callerOfKey(hash, current)) : callerOfKey(hash, version);
     },
 
+    /** Who calls without a key in development mode: the tenant `default`, with a key that does not exist. */
+    async defaultCaller(): Promise<Caller> {
+      const { number, tier, handoffs_per_day } = await access.tenantWithNumber(defaultTenantId);
+      return {
+        key_id: defaultTenantId,
+        key_tier: tier,
+        admin: false,
+        tenant_id: defaultTenantId,
+        tenant_number: number,
+        tenant_tier: tier,
+        handoffs_per_day,
+      };
+    },
+
     /**
      * Sees to it that there is a tenant `default` and that somebody can manage it: an empty database gets both, one whose
      * admin keys are all revoked gets a new key.

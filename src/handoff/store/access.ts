@@ -89,6 +89,14 @@ export function createAccessStore(database: Database<Tables>) {
         .where('api_keys.id', '=', id)
         .executeTakeFirst(),
 
+    /** A tenant that exists, with the number that stands for it. */
+    tenantWithNumber: (id: string) =>
+      database.reads
+        .selectFrom('tenants')
+        .select(['number', 'tier', 'handoffs_per_day'])
+        .where('id', '=', id)
+        .executeTakeFirstOrThrow() as Promise<{ number: number; tier: Tier; handoffs_per_day: number | null }>,
+
     /** The keys of a tenant that are neither revoked nor ended at the moment. */
     async keysOf(tenantId: string, now: Date): Promise<ApiKey[]> {
       const rows = await database.reads

@@ -6,6 +6,7 @@ import type { Logger } from 'pino';
 import { type ErrorCode, errorCodes, ServiceError, unavailable } from '../errors.ts';
 import type { Route } from '../route.ts';
 import { type LingerLimits, lingerBehindAnswers, noteRequest } from './linger.ts';
+import { isUpgradeToWebSocket, routeUpgrades } from './upgrade.ts';
 
 /** What the service remembers of a request for its log line and its metrics. */
 export class RequestNotes {
@@ -25,6 +26,8 @@ export class RequestNotes {
   refusal: unknown;
   /** How many of the bytes that large bodies may hold are its own. */
   held = 0;
+  /** Whether the answer is a stream, which tells of itself when it ends. */
+  isStream = false;
   /** What admission counted. Data and no closure: one that held the reply would keep each request alive for long. */
   counted: unknown;
 }
@@ -64,7 +67,12 @@ export function createApp({ logger, onAnswered, onLimited, isUnavailable, caller
     logger: false,
     genReqId: () => `${instance}-${(requests++).toString(36)}`,
     // A sender that trickles headers or body is cut off; answers and streams are not touched by these.
-    http: { headersTimeout: 15_000, connectionsCheckingInterval: 5_000, requireHostHeader: false },
+    http: {
+      headersTimeout: 15_000,
+      connectionsCheckingInterval: 5_000,
+      requireHostHeader: false,
+      shouldUpgradeCallback: isUpgradeToWebSocket,
+    },
     requestTimeout: 60_000,
     keepAliveTimeout: 72_000,
     forceCloseConnections: 'idle',
@@ -95,6 +103,7 @@ export function createApp({ logger, onAnswered, onLimited, isUnavailable, caller
   app.decorate('isStopping', () => stopping);
 
   lingerBehindAnswers(app.server, linger);
+  routeUpgrades(app);
 
   // Nothing but 100-continue is expected of anybody; a server may pass over the rest (RFC 9110, 10.1.1).
   app.server.on('checkExpectation', (request, response) => void app.server.emit('request', request, response));
@@ -109,6 +118,7 @@ export function createApp({ logger, onAnswered, onLimited, isUnavailable, caller
     else done();
   });
   app.addHook('onResponse', (request, reply, done) => {
+    if (request.notes.isStream) return done();
     const ms = reply.elapsedTime;
     const { method, id } = request;
     const { statusCode } = reply;

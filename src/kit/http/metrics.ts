@@ -13,8 +13,11 @@ export interface GaugeParts {
 /** The metrics of a program. */
 export interface Metrics {
   registry: Registry;
-  /** Counts one finished request; labels are the method, the route's pattern and the status, never a raw path. */
-  observe(method: string, endpoint: string, status: number, seconds: number): void;
+  /**
+   * Counts one finished request; labels are the method, the route's pattern and the status, never a raw path.
+   * @param seconds left out for a stream, which lasts as long as its client likes
+   */
+  observe(method: string, endpoint: string, status: number, seconds?: number): void;
   stop(): void;
 }
 
@@ -79,7 +82,7 @@ export function createMetrics(gauges: readonly GaugeParts[]): Metrics {
     registry,
     observe(method, endpoint, status, seconds) {
       requests.inc({ method, endpoint, status });
-      latency.observe({ method, endpoint }, seconds);
+      if (seconds !== undefined) latency.observe({ method, endpoint }, seconds);
     },
     stop: () => lag.disable(),
   };

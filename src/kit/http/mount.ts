@@ -9,6 +9,7 @@ import type { RequestOf, ResponseShape, ResultOf, Route } from '../route.ts';
 import { type Answers, createAnswers, largeFrom } from './answers.ts';
 import { bodyKind, passOver, readBody, textOf } from './body.ts';
 import { parseJson } from './json.ts';
+import { StreamAnswer } from './streams.ts';
 import { bodyValidator, queryValidator } from './validate.ts';
 
 /** JSON that is written already, and travels as it is. */
@@ -82,7 +83,7 @@ export interface HandlerContext<Context> {
   readonly signal: AbortSignal;
 }
 
-type Handled<T> = T | JsonText | Answer<T>;
+type Handled<T> = T | JsonText | Answer<T> | StreamAnswer;
 
 export type Handler<R extends Route, Context> = (
   request: RequestOf<R>,
@@ -183,6 +184,7 @@ export function createMount<Context, Traits extends object = object>({
     const query = route.query && queryValidator(route.query);
     // Probes add what they like to the addresses of the system; elsewhere a parameter that is not known is a mistake.
     const takesAny = route.access === 'public';
+    const lists = listsOf(route.query);
     const body =
       route.body &&
       bodyValidator(route.body, {
@@ -195,13 +197,16 @@ export function createMount<Context, Traits extends object = object>({
       const { context, rawBody, refusal } = request.notes;
       if (refusal !== undefined) throw refusal;
       for (const name of admissionParameters) delete (request.query as Record<string, unknown>)[name];
-      if (query !== undefined) query(single(request.query as Record<string, unknown>));
+      if (query !== undefined) query(single(request.query as Record<string, unknown>, lists));
       else if (!takesAny) requireNone(request.query as Record<string, unknown>);
       if (body !== undefined && (request.body !== undefined || !route.bodyOptional)) {
         if (request.body === undefined) throw new ServiceError('VALIDATION_ERROR', 'A JSON body is required.');
         body(request.body, rawBody?.length);
       }
-      const respond = (found: unknown) => answerWith(found, { route, request, reply, successStatus, answers });
+      const respond = (found: unknown) =>
+        found instanceof StreamAnswer
+          ? takeOver(found, request, reply)
+          : answerWith(found, { route, request, reply, successStatus, answers });
       const result = handler(
         { params: readParams(request.params as Record<string, string>), query: request.query, body: request.body } as never,
         {
@@ -361,10 +366,31 @@ export function lowerCase(params: Record<string, string>): Record<string, string
   return params;
 }
 
-/** A query parameter given twice is refused: each of ours has one meaning. So is NUL, which no database keeps in a text. */
-function single(query: Record<string, unknown>): Record<string, unknown> {
+/** Hands the connection to a stream, unless its client is gone or asked for the head alone. */
+function takeOver(stream: StreamAnswer, request: FastifyRequest, reply: FastifyReply): void {
+  if (request.method === 'HEAD') {
+    stream.abandon();
+    reply.type(stream.contentType ?? 'text/plain').send('');
+  } else if (request.raw.socket.destroyed) {
+    stream.abandon();
+    reply.hijack();
+  } else {
+    stream.open(request, reply);
+    request.notes.isStream = true;
+  }
+}
+
+/** The query parameters that may be repeated: those whose schema is an array. */
+function listsOf(query: TSchema | undefined): ReadonlySet<string> {
+  const properties = Object.entries((query as { properties?: Record<string, { type?: string }> } | undefined)?.properties ?? {});
+  return new Set(properties.filter(([, { type }]) => type === 'array').map(([name]) => name));
+}
+
+/** A query parameter given twice is refused, unless it is a list. So is NUL, which no database keeps in a text. */
+function single(query: Record<string, unknown>, lists: ReadonlySet<string>): Record<string, unknown> {
   for (const [name, value] of Object.entries(query)) {
-    if (Array.isArray(value)) throw invalid(name, `${name} is given more than once.`);
+    if (lists.has(name)) query[name] = Array.isArray(value) ? value : [value];
+    else if (Array.isArray(value)) throw invalid(name, `${name} is given more than once.`);
     if (String(value).includes('\0')) throw invalid(name, `${name} has a character that is not allowed.`);
   }
   return query;

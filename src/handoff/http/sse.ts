@@ -1,0 +1,57 @@
+import type { Mount } from '../../kit/http/mount.ts';
+import { eventStream, eventText } from '../../kit/http/sse.ts';
+import type { StreamAnswer } from '../../kit/http/streams.ts';
+import type { HandoffRoute } from '../model/route.ts';
+import { streamRoutes } from '../model/stream.ts';
+import { eventId, parseChannels } from '../rules/channels.ts';
+import type { Caller } from '../service/access.ts';
+import { greeting, isOn, keyOf, type Listening, lastEventIdOf, listenerOf } from './streams.ts';
+
+/** How long a client should wait before it connects again, in milliseconds. */
+const retryMs = 3000;
+
+/** `GET /events`: the tenant's events as server-sent events. */
+export function mountSse(mount: Mount<Caller, HandoffRoute>, listening: Listening): void {
+  mount(streamRoutes.events, async ({ query: { api_key, subscribe = [], last_event_id } }, { caller, headers }) => {
+    const channels = new Set(parseChannels(subscribe, 'subscribe'));
+    const begun = await listening.begin(caller, lastEventIdOf(headers, last_event_id));
+    return answer(listening, caller, channels, keyOf(headers, api_key), begun);
+  });
+}
+
+function answer(
+  { hub, streams, watch }: Listening,
+  caller: Caller,
+  channels: ReadonlySet<string>,
+  key: string | undefined,
+  { start, leave, connectionId }: Awaited<ReturnType<Listening['begin']>>,
+): StreamAnswer {
+  const idAt = (position: number) => eventId(caller.tenant_id, position);
+  return eventStream({
+    streams,
+    abandon: leave,
+    feed(open) {
+      const listener = listenerOf(open, start.position, {
+        wants: (event) => channels.size === 0 || isOn(channels, event),
+        write: (event) => event.sse,
+      });
+      // Every message has the id of what was told before it, so that a client that saw no event resumes as well.
+      const id = idAt(start.position);
+      const connected = { connection_id: connectionId, message: greeting(channels.size) };
+      open.send(eventText({ event: 'connected', id, retry: retryMs, data: JSON.stringify(connected) }));
+      if (start.reset !== undefined) open.send(eventText({ event: 'reset', id, data: JSON.stringify({ reason: start.reset }) }));
+      const unwatch = watch(key, open);
+      // Whoever can't be told what was missed must connect again.
+      hub.join(caller, listener).catch(() => open.end('gone'));
+      return {
+        heartbeat: (now) =>
+          eventText({ event: 'ping', id: idAt(listener.position), data: JSON.stringify({ timestamp: now.toISOString() }) }),
+        onEnd() {
+          leave();
+          unwatch();
+          hub.leave(caller, listener);
+        },
+      };
+    },
+  });
+}

@@ -1,0 +1,86 @@
+import Type, { type Static } from 'typebox';
+
+import { choice, Failure } from '../../kit/schemas.ts';
+import { failing } from './common.ts';
+import { defineRoute } from './route.ts';
+
+const channels = Type.Optional(
+  Type.Array(Type.String(), {
+    description:
+      'A channel to listen to; may be repeated. `status:<status>`, `packet:<packet_id>` or `agent:<agent_id>`; without one, all events of the tenant.',
+    example: ['status:awaiting_human'],
+  }),
+);
+const apiKey = Type.Optional(Type.String({ description: 'An API key, for clients that cannot send the header `X-API-Key`.' }));
+const lastEventId = Type.Optional(
+  Type.String({ description: 'The id of the last event seen: what came after it is sent first, once and in order.' }),
+);
+
+const query = Type.Object({ api_key: apiKey, subscribe: channels, last_event_id: lastEventId });
+
+const eventsExample = [
+  'retry: 3000\nid: 41-9f86d081884c\nevent: connected',
+  'data: {"connection_id":"0195c2f0-6b1e-7c3a-9d2f-4e5a6b7c8d9e","message":"Connected to all of the tenant\'s events."}\n',
+  'id: 42-9f86d081884c\nevent: packet.created',
+  'data: {"type":"packet.created","packet_id":"0195c2f0-7a2b-7e4d-8c1f-2a3b4c5d6e7f","data":{},"timestamp":"2026-03-01T09:30:00.000Z"}\n\n',
+].join('\n');
+
+const events = defineRoute({
+  id: 'events',
+  method: 'GET',
+  path: '/events',
+  tag: 'streams',
+  access: 'key',
+  keyInQuery: true,
+  summary: 'Listen to events (server-sent events)',
+  description: [
+    "The tenant's events as they are committed, until the client closes. Each event is `{type, packet_id, data, timestamp}` with the packet's summary in `data`, as it was after the change.",
+    'First comes `connected` `{connection_id, message}`, then what was missed since `Last-Event-ID`, then what happens. `reset` `{reason}` says that the id is `unknown` or `too_old` and the stream begins now. `ping` `{timestamp}` comes every 30 seconds.',
+    'A reader that lets more than 1 MiB wait is closed; it resumes by id.',
+  ].join('\n\n'),
+  query,
+  headers: { 'Last-Event-ID': 'The id of the last event seen, as browsers send it when they connect again. It beats `last_event_id`.' },
+  responses: {
+    200: { schema: Type.String(), contentType: 'text/event-stream', description: 'The stream.', example: eventsExample },
+    ...failing(400, 401, 429, 503),
+  },
+});
+
+const socket = defineRoute({
+  id: 'socket',
+  method: 'GET',
+  path: '/ws',
+  tag: 'streams',
+  access: 'key',
+  keyInQuery: true,
+  summary: 'Listen to events (WebSocket)',
+  description: [
+    'The events of `/events` over WebSocket, as text messages: the envelope with `event_id`. The connection begins with all events of the tenant, or the channels of `subscribe`.',
+    'The client may send `{"action": "subscribe" | "unsubscribe" | "ping", "channel": "..."}`, or `"channels": [...]`, with an `id` that is echoed; a `subscribe` may carry `last_event_id`. The first `subscribe` narrows to its channels; after the last `unsubscribe` nothing comes until the next `subscribe`.',
+    'The service sends `connected`, `subscribed` and `unsubscribed` `{type, channel, channels}`, `reset` `{type, reason}`, `ping` `{type, timestamp}` every 30 seconds with a protocol ping, `pong`, and `error` (the HTTP error body).',
+    'Close codes: 1001 the service stops, 1003 a binary message, 1007 bad UTF-8, 1009 a message over 64 KiB, 4001 the key is not valid any more, 4100 too many messages, 4200 too slow, 4201 no pong.',
+  ].join('\n\n'),
+  query,
+  responses: {
+    101: { description: 'The connection speaks WebSocket from here on.' },
+    403: { schema: Failure, description: 'The page that asks is of an origin that may not.' },
+    426: { schema: Failure, description: 'The request does not ask for WebSocket, version 13.' },
+    ...failing(400, 401, 429, 503),
+  },
+});
+
+/** The routes whose answers are streams. They are found at the root, and no client method calls them. */
+export const streamRoutes = { events, socket } as const;
+
+/** A message of a WebSocket client. */
+export const SocketRequest = Type.Object(
+  {
+    action: choice(['subscribe', 'unsubscribe', 'ping']),
+    channel: Type.Optional(Type.String()),
+    channels: Type.Optional(Type.Array(Type.String(), { minItems: 1, maxItems: 100 })),
+    id: Type.Optional(Type.Union([Type.String({ maxLength: 255 }), Type.Number()])),
+    last_event_id: Type.Optional(Type.String()),
+  },
+  { additionalProperties: false },
+);
+export type SocketRequest = Static<typeof SocketRequest>;

@@ -1,0 +1,19 @@
+/** Counts what owners hold at once, so that each can be kept to a limit. */
+export class Holdings {
+  readonly #counts = new Map<string, number>();
+
+  /** Takes one more for an owner; gives the function that gives it back, once, or undefined where the limit is reached. */
+  take(owner: string, limit: number): (() => void) | undefined {
+    const count = this.#counts.get(owner) ?? 0;
+    if (count >= limit) return undefined;
+    this.#counts.set(owner, count + 1);
+    let isHeld = true;
+    return () => {
+      if (!isHeld) return;
+      isHeld = false;
+      const left = this.#counts.get(owner)! - 1;
+      if (left === 0) this.#counts.delete(owner);
+      else this.#counts.set(owner, left);
+    };
+  }
+}

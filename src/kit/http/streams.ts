@@ -1,0 +1,194 @@
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import type { Logger } from 'pino';
+
+import { pauseFor } from '../awaitable.ts';
+import type { Clock } from '../clock.ts';
+import { ServiceError } from '../errors.ts';
+
+/** Why a stream ended. */
+export type StreamEnd =
+  /** The client went, or its connection broke. */
+  | 'gone'
+  /** The service stops. */
+  | 'shutdown'
+  /** The key that opened it is not valid any more. */
+  | 'revoked'
+  /** More waits for the client than may wait, or nothing of it moves. */
+  | 'slow'
+  /** The client did not answer a ping. */
+  | 'no_pong'
+  /** The client sent what it may not send. */
+  | 'refused';
+
+/** The most bytes that may wait for one client; one message more may be on its way. */
+export const maxWaitingBytes = 1024 * 1024;
+
+/** How often every stream is sent a heartbeat, in milliseconds. */
+export const heartbeatMs = 30_000;
+
+/** A connection that stays open and is sent text as it comes. */
+export interface Stream {
+  readonly protocol: 'sse' | 'websocket';
+  /** Bytes that wait for the client. */
+  waitingBytes(): number;
+  /** Bytes that have left for it. */
+  sentBytes(): number;
+  /** Asks for a sign of life where the protocol has one; false when the last one was not answered. */
+  probe?(): boolean;
+  /** Sends a message that is written already; `done` is called once it has left, or never will. */
+  write(message: Buffer, done?: () => void): void;
+  /** Tells the client why and ends the connection. */
+  end(why: StreamEnd): void;
+}
+
+/** What feeds an open stream. */
+export interface StreamFeed {
+  /** The message of a heartbeat. */
+  heartbeat(now: Date): Buffer;
+  /** Told once, when the stream has ended. */
+  onEnd(why: StreamEnd): void;
+}
+
+/** An open stream: bounded in what waits, kept alive, counted, and ended with the service. */
+export class OpenStream {
+  readonly #stream: Stream;
+  readonly #finished: (why: StreamEnd) => void;
+  #end: StreamEnd | undefined;
+
+  constructor(stream: Stream, finished: (why: StreamEnd) => void) {
+    this.#stream = stream;
+    this.#finished = finished;
+  }
+
+  get isOpen(): boolean {
+    return this.#end === undefined;
+  }
+
+  /** Sends a message to a client that keeps up; one that does not is let go. */
+  send(message: Buffer, done?: () => void): void {
+    if (this.isOpen && this.#stream.waitingBytes() > maxWaitingBytes) this.end('slow');
+    if (this.isOpen) this.#stream.write(message, done);
+    else done?.();
+  }
+
+  /** Ends it, once. */
+  end(why: StreamEnd): void {
+    if (this.#end !== undefined) return;
+    this.#end = why;
+    this.#stream.end(why);
+    this.#finished(why);
+  }
+}
+
+interface Entry {
+  readonly open: OpenStream;
+  readonly stream: Stream;
+  readonly feed: StreamFeed;
+  nextBeatAt: number;
+  /** What had left at the last heartbeat. */
+  sentBytes: number;
+}
+
+/** All open streams of a program. */
+export interface Streams {
+  /** Opens a stream for a request, whose log line it writes when it ends. */
+  open(stream: Stream, request: FastifyRequest, feed: (open: OpenStream) => StreamFeed): OpenStream;
+  /** Sends the heartbeats that are due. */
+  beat(): void;
+  /** How many are open, by protocol. */
+  count(protocol: Stream['protocol']): number;
+  /** Ends all of them, spread over some seconds where they are many, and takes no more. */
+  close(): Promise<void>;
+  /** @throws ServiceError 503 when no more are taken */
+  requireOpen(): void;
+}
+
+/** Over how long many streams are ended, in milliseconds, so that their clients do not all come back at once. */
+const closeWithinMs = 2_000;
+const closeSteps = 40;
+
+export interface StreamsParts {
+  clock: Clock;
+  logger: Logger;
+  /** Told of every stream that ended: for metrics. */
+  onEnded(method: string, route: string, status: number): void;
+}
+
+/** A registry of open streams. */
+export function createStreams({ clock, logger, onEnded }: StreamsParts): Streams {
+  const entries = new Set<Entry>();
+  const counts = { sse: 0, websocket: 0 };
+  let closing = false;
+
+  return {
+    open(stream, request, feed) {
+      const { id, method, notes } = request;
+      const route = notes.route ?? 'unknown';
+      const { caller } = notes;
+      const openedAt = clock().getTime();
+      const status = stream.protocol === 'sse' ? 200 : 101;
+      const open = new OpenStream(stream, (why) => {
+        if (!entries.delete(entry)) return;
+        counts[stream.protocol] -= 1;
+        const seconds = (clock().getTime() - openedAt) / 1000;
+        logger.info({ request_id: id, caller, method, route, status, seconds, end: why }, 'stream');
+        onEnded(method, route, status);
+        entry.feed.onEnd(why);
+      });
+      const entry: Entry = { open, stream, feed: feed(open), nextBeatAt: openedAt + heartbeatMs, sentBytes: -1 };
+      entries.add(entry);
+      counts[stream.protocol] += 1;
+      if (closing) open.end('shutdown');
+      return open;
+    },
+    beat() {
+      const now = clock();
+      for (const entry of entries) {
+        if (now.getTime() < entry.nextBeatAt) continue;
+        entry.nextBeatAt += heartbeatMs * Math.ceil((now.getTime() - entry.nextBeatAt + 1) / heartbeatMs);
+        const sentBytes = entry.stream.sentBytes();
+        const standsStill = entry.stream.waitingBytes() > 0 && sentBytes === entry.sentBytes;
+        entry.sentBytes = sentBytes;
+        if (standsStill) entry.open.end('slow');
+        else if (entry.stream.probe?.() === false) entry.open.end('no_pong');
+        else entry.open.send(entry.feed.heartbeat(now));
+      }
+    },
+    count: (protocol) => counts[protocol],
+    requireOpen() {
+      if (closing) throw stopping();
+    },
+    async close() {
+      closing = true;
+      const all = [...entries];
+      const step = Math.max(100, Math.ceil(all.length / closeSteps));
+      for (let from = 0; from < all.length; from += step) {
+        if (from > 0) await pauseFor(closeWithinMs / closeSteps);
+        for (const { open } of all.slice(from, from + step)) open.end('shutdown');
+      }
+    },
+  };
+}
+
+const stopping = () =>
+  new ServiceError('SERVICE_UNAVAILABLE', 'This instance of the service is stopping. Connect again.', { headers: { 'Retry-After': '1' } });
+
+/**
+ * A handler's answer that takes the connection over. The request has been admitted and validated by then.
+ */
+export class StreamAnswer {
+  /** Opens the stream. */
+  readonly open: (request: FastifyRequest, reply: FastifyReply) => void;
+  /** Called instead, where there is nobody to open it for. */
+  readonly abandon: () => void;
+  readonly contentType: string | undefined;
+
+  constructor(
+    open: (request: FastifyRequest, reply: FastifyReply) => void,
+    { abandon, contentType }: { abandon: () => void; contentType?: string },
+  ) {
+    this.open = open;
+    this.abandon = abandon;
+    this.contentType = contentType;
+  }
+}

@@ -1,0 +1,231 @@
+import assert from 'node:assert/strict';
+import { describe, type TestContext, test } from 'node:test';
+
+import { adminKey, createPacket, newTenant, packetRequest, startService, type TestService } from '../../support/service.ts';
+import { stores } from '../../support/stores.ts';
+import { openEvents, type TestEvent, type TestEvents } from '../../support/streams.ts';
+
+const keyed = { 'x-api-key': adminKey };
+const uuid = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
+
+/** Opens a stream that ends with the test, and takes `connected`. */
+async function listen(t: TestContext, address: string, query = '', headers: Record<string, string> = keyed): Promise<TestEvents> {
+  const stream = await openEvents(address, query, headers);
+  t.after(() => stream.close());
+  assert.equal(stream.status, 200, stream.text());
+  assert.equal((await stream.events.next()).event, 'connected');
+  return stream;
+}
+
+const told = (events: readonly TestEvent[]) => events.map(({ event, data }) => [event, data.packet_id]);
+
+/** Creates so many packets; gives their ids. */
+async function createPackets(service: TestService, count: number, changes: Record<string, unknown> = {}, key?: string): Promise<string[]> {
+  const ids: string[] = [];
+  while (ids.length < count) ids.push((await createPacket(service, changes, key)).id);
+  return ids;
+}
+
+for (const store of stores) {
+  describe(`GET /events on ${store.name}`, () => {
+    test('tells every event of the tenant: its type, id, and the envelope with the summary after the change', async (t) => {
+      const service = await startService(t, { store });
+      const address = await service.handoff.start();
+      const stream = await openEvents(address, '', keyed);
+      t.after(() => stream.close());
+      assert.equal(stream.status, 200);
+      assert.equal(stream.headers['content-type'], 'text/event-stream');
+      assert.equal(stream.headers['cache-control'], 'no-store');
+      assert.equal(stream.headers['x-accel-buffering'], 'no');
+      assert.equal(stream.headers['x-ratelimit-tier'], 'business');
+      const connected = await stream.events.next();
+      assert.equal(connected.event, 'connected');
+      assert.match(connected.data.connection_id, uuid);
+      assert.equal(typeof connected.data.message, 'string');
+      assert.match(stream.text(), /^retry: 3000\n/);
+
+      const { id } = await createPacket(service);
+      await service.call('POST', `/packets/${id}/claim`, { body: { agent_id: 'resolver' } });
+      await service.call('PATCH', `/packets/${id}`, { body: { context: { summary: 'On it' } } });
+      await service.call('DELETE', `/packets/${id}?hard=true`);
+      const events = await stream.events.take(4);
+      assert.deepEqual(told(events), [
+        ['packet.created', id],
+        ['packet.claimed', id],
+        ['packet.updated', id],
+        ['packet.deleted', id],
+      ]);
+      for (const { event, data } of events) {
+        assert.deepEqual(Object.keys(data), ['type', 'packet_id', 'data', 'timestamp']);
+        assert.equal(data.type, event);
+      }
+      assert.equal(new Set(events.map((event) => event.id)).size, 4);
+      assert.deepEqual(
+        events.map(({ data }) => data.data?.status),
+        ['created', 'claimed', 'claimed', undefined],
+      );
+      assert.equal(events[2]!.data.data.context.summary, 'On it');
+      assert.equal(events[0]!.data.data.decisions, undefined);
+      assert.equal(events[3]!.data.data, null);
+    });
+
+    test('an answer of a person is hitl.response_ready', async (t) => {
+      const service = await startService(t, { store });
+      const stream = await listen(t, await service.handoff.start());
+      const hitl = { required: true, reason: 'Over the limit', question: 'May I?', timeout_seconds: 60 };
+      const { id } = await createPacket(service, { hitl });
+      await service.call('PATCH', `/packets/${id}`, { body: { status: 'awaiting_human' } });
+      await service.call('POST', `/packets/${id}/respond`, { body: { response: 'yes', responded_by: 'Ada' } });
+      assert.deepEqual(told(await stream.events.take(3)), [
+        ['packet.created', id],
+        ['packet.awaiting_human', id],
+        ['hitl.response_ready', id],
+      ]);
+    });
+
+    test('a batch is one event for each packet, in the order of the commit', async (t) => {
+      const service = await startService(t, { store });
+      const stream = await listen(t, await service.handoff.start());
+      const made = await service.call('POST', '/packets/batch', { body: { packets: Array(30).fill(packetRequest()) } });
+      assert.equal(made.status, 201);
+      const events = await stream.events.take(30);
+      assert.deepEqual(
+        events.map(({ data }) => data.packet_id),
+        made.body.created.map(({ id }: { id: string }) => id),
+      );
+    });
+
+    test('resumes behind Last-Event-ID: what was missed, once and in order, byte for byte, then what happens', async (t) => {
+      const service = await startService(t, { store });
+      const address = await service.handoff.start();
+      const first = await openEvents(address, '', keyed);
+      const ids = await createPackets(service, 3);
+      const [, seen] = await first.events.take(2);
+      const live = await first.events.take(2);
+      first.close();
+      const missed = await createPackets(service, 40);
+      for (const [query, headers] of [
+        ['', { 'last-event-id': seen!.id! }],
+        [`?last_event_id=${seen!.id}`, {}],
+        ['?last_event_id=nonsense', { 'last-event-id': seen!.id! }],
+      ] as const) {
+        const again = await listen(t, address, query, { ...keyed, ...headers });
+        const events = await again.events.take(2 + missed.length);
+        assert.deepEqual(
+          events.map(({ data }) => data.packet_id),
+          [...ids.slice(1), ...missed],
+        );
+        const block = (text: string, id: string) =>
+          text.split('\n\n').find((one) => one.startsWith(`id: ${id}\n`) && !one.includes('event: connected'));
+        assert.equal(block(again.text(), live[0]!.id!), block(first.text(), live[0]!.id!));
+        const [next] = await createPackets(service, 1);
+        assert.equal((await again.events.next()).data.packet_id, next);
+        missed.push(next!);
+      }
+    });
+
+    test('connected has the id of the last event before it, so that a client that saw none resumes as well', async (t) => {
+      const service = await startService(t, { store });
+      const address = await service.handoff.start();
+      await createPackets(service, 2);
+      const first = await openEvents(address, '', keyed);
+      const { id } = await first.events.next();
+      first.close();
+      const missed = await createPackets(service, 3);
+      const again = await listen(t, address, '', { ...keyed, 'last-event-id': id! });
+      assert.deepEqual(
+        (await again.events.take(3)).map(({ data }) => data.packet_id),
+        missed,
+      );
+    });
+
+    test('an id that is unknown, malformed or of another tenant is reset, and the stream begins now', async (t) => {
+      const service = await startService(t, { store });
+      const address = await service.handoff.start();
+      const other = await newTenant(service);
+      await createPackets(service, 3, {}, other.key);
+      const foreign = await listen(t, address, '', { 'x-api-key': other.key });
+      await createPackets(service, 1, {}, other.key);
+      const { id: foreignId } = await foreign.events.next();
+      const own = await listen(t, address);
+      await createPackets(service, 1);
+      const { id: ownId } = await own.events.next();
+      const [, suffix] = ownId!.split('-');
+      for (const id of [foreignId!, `999999-${suffix}`, 'nonsense', '-1', `01-${suffix}`, `1e3-${suffix}`, '9'.repeat(400)]) {
+        const stream = await listen(t, address, `?last_event_id=${id}`);
+        const reset = await stream.events.next();
+        assert.deepEqual([reset.event, reset.data], ['reset', { reason: 'unknown' }], id);
+        const [made] = await createPackets(service, 1);
+        assert.equal((await stream.events.next()).data.packet_id, made);
+      }
+    });
+
+    test('events that are committed while the replay is sent are neither lost nor repeated', async (t) => {
+      const service = await startService(t, { store });
+      const address = await service.handoff.start();
+      const first = await openEvents(address, '', keyed);
+      const { id } = await first.events.next();
+      first.close();
+      const batch = () => service.call('POST', '/packets/batch', { body: { packets: Array(50).fill(packetRequest()) } });
+      for (let round = 0; round < 8; round += 1) assert.equal((await batch()).status, 201);
+      const writing = Promise.all(Array.from({ length: 8 }, batch));
+      const streams = await Promise.all(Array.from({ length: 4 }, () => listen(t, address, `?last_event_id=${id}`)));
+      await writing;
+      const heard = await Promise.all(streams.map((stream) => stream.events.take(800)));
+      const positions = heard.map((events) => events.map((event) => Number(event.id!.split('-')[0])));
+      for (const one of positions)
+        assert.deepEqual(
+          one,
+          positions[0]!.toSorted((a, b) => a - b),
+        );
+      assert.equal(new Set(positions[0]).size, 800);
+    });
+
+    test('channels narrow: the status after the event, the packet, the source, target or claimant', async (t) => {
+      const service = await startService(t, { store });
+      const address = await service.handoff.start();
+      const one = await createPacket(service);
+      const channels = {
+        status: await listen(t, address, '?subscribe=status:claimed'),
+        packet: await listen(t, address, `?subscribe=packet:${one.id.toUpperCase()}`),
+        claimant: await listen(t, address, '?subscribe=agent:resolver-7'),
+        source: await listen(t, address, '?subscribe=agent:starter'),
+        several: await listen(t, address, `?subscribe=status:completed&subscribe=packet:${one.id}`),
+      };
+      const other = await createPacket(service, {
+        metadata: { ...one.metadata, source_agent: { id: 'starter', name: 'S', framework: 'x' } },
+      });
+      await service.call('POST', `/packets/${one.id}/claim`, { body: { agent_id: 'resolver-7' } });
+      await service.call('POST', `/packets/${other.id}/claim`, { body: { agent_id: 'someone' } });
+      await service.call('PATCH', `/packets/${other.id}`, { body: { status: 'completed' } });
+      await service.call('PATCH', `/packets/${one.id}`, { body: { status: 'completed' } });
+      const expected: Record<keyof typeof channels, [string, string][]> = {
+        status: [
+          ['packet.claimed', one.id],
+          ['packet.claimed', other.id],
+        ],
+        packet: [
+          ['packet.claimed', one.id],
+          ['packet.completed', one.id],
+        ],
+        claimant: [
+          ['packet.claimed', one.id],
+          ['packet.completed', one.id],
+        ],
+        source: [
+          ['packet.created', other.id],
+          ['packet.claimed', other.id],
+          ['packet.completed', other.id],
+        ],
+        several: [
+          ['packet.claimed', one.id],
+          ['packet.completed', other.id],
+          ['packet.completed', one.id],
+        ],
+      };
+      for (const [name, events] of Object.entries(expected)) {
+        assert.deepEqual(told(await channels[name as keyof typeof channels].events.take(events.length)), events, name);
+      }
+    });
+  });
+}

@@ -1,0 +1,122 @@
+import { once } from 'node:events';
+import { get, type IncomingMessage } from 'node:http';
+import { createParser, type EventSourceMessage } from 'eventsource-parser';
+import { WebSocket } from 'ws';
+
+/** A queue that gives what was put into it, in order, waiting where nothing is there yet. */
+export class Arrivals<T> {
+  readonly all: T[] = [];
+  #taken = 0;
+  #waiting: (() => void) | undefined;
+
+  put(item: T): void {
+    this.all.push(item);
+    this.#waiting?.();
+  }
+
+  /** The next item. */
+  async next(): Promise<T> {
+    while (this.all.length === this.#taken) {
+      await new Promise<void>((resolve) => {
+        this.#waiting = resolve;
+      });
+    }
+    this.#taken += 1;
+    return this.all[this.#taken - 1]!;
+  }
+
+  /** The next so many items. */
+  async take(count: number): Promise<T[]> {
+    const items: T[] = [];
+    while (items.length < count) items.push(await this.next());
+    return items;
+  }
+}
+
+/** An event of a stream. */
+export interface TestEvent {
+  readonly event: string;
+  readonly id: string | undefined;
+  // biome-ignore lint/suspicious/noExplicitAny: a test looks into data of every shape.
+  readonly data: any;
+}
+
+/** An open stream of server-sent events. */
+export interface TestEvents {
+  readonly status: number;
+  readonly headers: IncomingMessage['headers'];
+  /** The events behind `connected`, heartbeats included. */
+  readonly events: Arrivals<TestEvent>;
+  /** What came, as it came. */
+  readonly text: () => string;
+  /** Resolves when the other side has ended it. */
+  readonly ended: Promise<void>;
+  /** Stops reading, and goes on. */
+  pause(): void;
+  resume(): void;
+  close(): void;
+}
+
+/** Opens `/events`; resolves with the head. A refusal's body is its one event's data. */
+export async function openEvents(address: string, query = '', headers: Record<string, string> = {}): Promise<TestEvents> {
+  const request = get(`${address}/events${query}`, { agent: false, headers });
+  const [answer] = (await once(request, 'response')) as [IncomingMessage];
+  const events = new Arrivals<TestEvent>();
+  const chunks: Buffer[] = [];
+  const parser = createParser({
+    onEvent: ({ event, id, data }: EventSourceMessage) => events.put({ event: event ?? 'message', id, data: JSON.parse(data) }),
+  });
+  const decoder = new TextDecoder();
+  const ended = new Promise<void>((resolve) => {
+    answer.once('close', () => resolve());
+  });
+  answer.on('error', () => undefined);
+  answer.on('data', (chunk: Buffer) => {
+    chunks.push(chunk);
+    if (answer.statusCode === 200) parser.feed(decoder.decode(chunk, { stream: true }));
+  });
+  if (answer.statusCode !== 200) {
+    await ended;
+    events.put({ event: 'refused', id: undefined, data: JSON.parse(Buffer.concat(chunks).toString() || 'null') });
+  }
+  return {
+    status: answer.statusCode ?? 0,
+    headers: answer.headers,
+    events,
+    text: () => Buffer.concat(chunks).toString(),
+    ended,
+    pause: () => void answer.pause(),
+    resume: () => void answer.resume(),
+    close: () => request.destroy(),
+  };
+}
+
+/** An open WebSocket. */
+export interface TestSocket {
+  readonly socket: WebSocket;
+  // biome-ignore lint/suspicious/noExplicitAny: a test looks into messages of every shape.
+  readonly messages: Arrivals<any>;
+  /** The code and reason it was closed with. */
+  readonly closed: Promise<{ code: number; reason: string }>;
+  send(message: unknown): void;
+}
+
+/** Opens `/ws`; rejects with an Error whose message is `<status> <body>` when the upgrade is refused. */
+export async function openSocket(address: string, query = '', headers: Record<string, string> = {}): Promise<TestSocket> {
+  const socket = new WebSocket(`${address.replace('http', 'ws')}/ws${query}`, { headers });
+  // biome-ignore lint/suspicious/noExplicitAny: a test looks into messages of every shape.
+  const messages = new Arrivals<any>();
+  socket.on('message', (data) => messages.put(JSON.parse(String(data))));
+  const closed = new Promise<{ code: number; reason: string }>((resolve) => {
+    socket.on('close', (code, reason) => resolve({ code, reason: String(reason) }));
+  });
+  await new Promise<void>((resolve, reject) => {
+    socket.on('open', resolve);
+    socket.on('error', reject);
+    socket.on('unexpected-response', async (_request, answer) => {
+      const body = Buffer.concat(await answer.toArray()).toString();
+      reject(Object.assign(new Error(`${answer.statusCode} ${body}`), { status: answer.statusCode, body, headers: answer.headers }));
+    });
+  });
+  return { socket, messages, closed, send: (message) => socket.send(typeof message === 'string' ? message : JSON.stringify(message)) };
+}
