@@ -8,6 +8,7 @@ import { describe, type TestContext, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 
+import { startFallback } from './support/fallback.ts';
 import { findProgram } from './support/programs.ts';
 import { adminKey, startService } from './support/service.ts';
 import { stores } from './support/stores.ts';
@@ -89,6 +90,19 @@ for (const store of stores) {
         assert.equal(body.total, 1);
       });
     }
+  });
+}
+
+for (const { name, pathOf } of programs) {
+  test(`The README's first chain: every command works as pasted, and answers what is shown (with ${name})`, async (t) => {
+    const service = await startFallback(t);
+    const address = await service.fallback.start();
+    const blocks = blocksOf('A first chain');
+    const commands = blocks.filter(({ kind }) => kind === 'sh').map(({ text }) => text.replace('http://localhost:8000', address));
+    const written = await runInShell(commands, pathOf(t));
+    const shown = blocks.filter(({ kind }) => kind === 'text');
+    assert.deepEqual([commands.length, shown.length], [3, 3]);
+    for (const [index, { text }] of shown.entries()) assert.match(written[index]!.trim(), patternOf(text), text);
   });
 }
 

@@ -65,6 +65,7 @@ export async function createFallback(settings: Settings, world: World = {}): Pro
     rateLimit: settings.rateLimit,
     allowLive: settings.allowLive,
     metrics,
+    metricsToken: settings.metricsToken,
     ...(dashboardFolder === undefined ? {} : { dashboardFolder }),
   });
 

@@ -81,6 +81,14 @@ export const settingsTable = {
     },
     grantsOf,
   ),
+  metricsToken: text(
+    {
+      variable: 'SERVICE_METRICS_TOKEN',
+      fallback: undefined,
+      help: 'When set, `/metrics` wants `Authorization: Bearer` with it.',
+    },
+    (token) => (/^[\x21-\x7e]{1,512}$/.test(token) ? undefined : 'visible ASCII characters without spaces'),
+  ),
   logLevel: oneOf({ variable: 'SERVICE_LOG_LEVEL', fallback: 'info', help: 'What is logged.' }, [
     'trace',
     'debug',

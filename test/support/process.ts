@@ -25,7 +25,10 @@ export interface ProcessOptions {
   fileLimitKib?: number;
 }
 
-const program = fileURLToPath(new URL('../../bin/service-cli.js', import.meta.url));
+const programs = {
+  handoff: fileURLToPath(new URL('../../bin/service-cli.js', import.meta.url)),
+  fallback: fileURLToPath(new URL('../../bin/fallback-service.js', import.meta.url)),
+};
 
 const quiet = {
   SERVICE_ADMIN_KEY: adminKey,
@@ -40,11 +43,60 @@ const quiet = {
 export async function startProcess({ databaseUrl, settings = {}, fileLimitKib }: ProcessOptions): Promise<TestProcess> {
   const { BATON_TEST_POSTGRES: _, SERVICE_ADMIN_KEY: __, ...environment } = process.env;
   const env = { ...environment, ...quiet, SERVICE_DATABASE_URL: databaseUrl, ...settings };
+  return run([programs.handoff, 'serve'], env, fileLimitKib);
+}
+
+export interface FallbackProcessOptions {
+  storage: string;
+  /** Flags of `serve` besides the storage and a free port. */
+  flags?: readonly string[];
+  settings?: Record<string, string>;
+  fileLimitKib?: number;
+}
+
+/** The fallback service's program: its calls take the path as it is, and carry no key. */
+export async function startFallbackProcess({
+  storage,
+  flags = [],
+  settings = {},
+  fileLimitKib,
+}: FallbackProcessOptions): Promise<TestProcess> {
+  const env = { ...withoutSettings(), SERVICE_LOG_LEVEL: 'error', ...settings };
+  const program = await run([programs.fallback, 'serve', '--port', '0', '--storage', storage, ...flags], env, fileLimitKib);
+  return { ...program, call: (method, path, options) => program.call(method, `/${path}`, { key: null, ...options }) };
+}
+
+/** What the fallback service's program says where it does not start, and its exit code. */
+export async function fallbackRefusal(
+  args: readonly string[],
+  settings: Record<string, string> = {},
+): Promise<{ code: number | null; errors: string[] }> {
+  const child = spawn(process.execPath, [programs.fallback, 'serve', '--port', '0', ...args], {
+    env: { ...withoutSettings(), ...settings },
+  });
+  const errors: string[] = [];
+  createInterface(child.stderr).on('line', (line) => errors.push(line));
+  // One that starts after all is no refusal.
+  createInterface(child.stdout).once('line', () => child.kill());
+  const code = await new Promise<number | null>((resolve) => child.once('close', resolve));
+  return { code, errors };
+}
+
+/** This process's environment without settings of the services. */
+function withoutSettings(): Record<string, string | undefined> {
+  return Object.fromEntries(Object.entries(process.env).filter(([name]) => !/^(SERVICE_|BATON_)/.test(name)));
+}
+
+async function run(
+  args: readonly string[],
+  env: Record<string, string | undefined>,
+  fileLimitKib: number | undefined,
+): Promise<TestProcess> {
   const child =
     fileLimitKib === undefined
-      ? spawn(process.execPath, [program, 'serve'], { env })
+      ? spawn(process.execPath, args, { env })
       : // The unit of `ulimit -f` is 512 bytes for the standard's shell.
-        spawn('/bin/sh', ['-c', `ulimit -f ${fileLimitKib * 2}; exec "$0" "$1" serve`, process.execPath, program], { env });
+        spawn('/bin/sh', ['-c', `ulimit -f ${fileLimitKib * 2}; exec "$0" "$@"`, process.execPath, ...args], { env });
   const ended = new Promise<number | null>((resolve) => child.once('close', resolve));
   const lines: string[] = [];
   const address = await firstLine(child, lines, ended);
@@ -70,7 +122,7 @@ async function firstLine(child: ChildProcess, lines: string[], ended: Promise<nu
   const listening = new Promise<string>((resolve) => {
     createInterface(child.stdout!).on('line', (line) => {
       lines.push(line);
-      const [, address] = /^handoff listening on (\S+)$/.exec(line) ?? [];
+      const [, address] = /^(?:handoff|fallback) listening on (\S+)$/.exec(line) ?? [];
       if (address !== undefined) resolve(address);
     });
   });

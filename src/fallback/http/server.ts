@@ -32,6 +32,8 @@ export interface ServerParts {
   rateLimit: RateLimit | undefined;
   allowLive: boolean;
   metrics: Metrics;
+  /** What `/metrics` is asked for with; undefined: nothing. */
+  metricsToken: string | undefined;
   /** Where the built dashboard is; beside these sources when left out. */
   dashboardFolder?: string;
 }
@@ -53,6 +55,7 @@ export function createServer({
   rateLimit,
   allowLive,
   metrics,
+  metricsToken,
   dashboardFolder = fileURLToPath(new URL('../web/dist', import.meta.url)),
 }: ServerParts): FastifyInstance {
   const app = createApp({
@@ -82,7 +85,7 @@ export function createServer({
     live_allowed: allowLive,
     version,
   }));
-  mountSystem(mount, { ping: store.ping, metrics });
+  mountSystem(mount, { ping: store.ping, metrics, metricsToken });
   mountExplorers(app, '', serviceTitle, describeFallback(version));
   mountStatic(app, {
     prefix: '/dashboard',

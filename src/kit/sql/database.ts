@@ -1,3 +1,6 @@
+import { existsSync } from 'node:fs';
+import { dirname } from 'node:path';
+
 import type { Database, DatabaseOptions } from './dialect.ts';
 import { openPostgres } from './postgres.ts';
 import { openSqlite } from './sqlite.ts';
@@ -10,6 +13,10 @@ export function databaseUrlProblem(url: string): string | undefined {
   if (url === 'sqlite::memory:' || /^postgres(ql)?:\/\/.+/.test(url)) return undefined;
   if (/^sqlite:\/\/\/\.\.?\//.test(url)) {
     return `sqlite://${url.slice('sqlite:///'.length)} for a path from the current folder (two slashes, then the path), not ${JSON.stringify(url)}`;
+  }
+  const absolute = /^sqlite:\/\/(\/.+)/.exec(url)?.[1];
+  if (absolute !== undefined && !existsSync(dirname(absolute))) {
+    return `in a folder that is there, and ${dirname(absolute)} is not: make it, or write sqlite://.${absolute} for a path from the current folder (two slashes, then the path)`;
   }
   if (/^sqlite:\/\/.+/.test(url)) return undefined;
   return `sqlite://PATH, sqlite::memory: or postgres://user:password@host:port/database, not ${JSON.stringify(url.replace(/^(\w+:\/*).*@/, '$1...@'))}`;

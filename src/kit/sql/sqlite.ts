@@ -153,12 +153,9 @@ export function sqlitePath(url: string): string {
 export function openSqlite<Tables>(url: string, { executeElsewhere }: DatabaseOptions = {}): Database<Tables> {
   const path = sqlitePath(url);
   const inMemory = path === ':memory:';
-  if (!inMemory) mkdirSync(dirname(path), { recursive: true });
-
-  const writer = new SqliteConnection(path);
+  const { writer, reader } = openConnections(path, inMemory);
   // From here on whoever waits for another program's write does so in `begin`, and not in the event loop's time.
   writer.exec('pragma busy_timeout = 0');
-  const reader = inMemory ? writer : new SqliteConnection(path, { readOnly: true });
   const turns = new Turns();
 
   // In memory, reads and writes share a connection: a read waits until no transaction is in hand.
@@ -243,6 +240,22 @@ export function openSqlite<Tables>(url: string, { executeElsewhere }: DatabaseOp
       writer.close();
     },
   };
+}
+
+/**
+ * The connection that writes and the one that reads. A relative path's folder is made when missing.
+ * @throws Error that names the file, when it can't be opened, can't be written or is no database
+ */
+function openConnections(path: string, inMemory: boolean): { writer: SqliteConnection; reader: SqliteConnection } {
+  let writer: SqliteConnection | undefined;
+  try {
+    if (!inMemory) mkdirSync(dirname(path), { recursive: true });
+    writer = new SqliteConnection(path);
+    return { writer, reader: inMemory ? writer : new SqliteConnection(path, { readOnly: true }) };
+  } catch (error) {
+    writer?.close();
+    throw new Error(`The database file ${path} can't be used: ${(error as Error).message}.`, { cause: error });
+  }
 }
 
 /**

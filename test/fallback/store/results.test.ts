@@ -1,0 +1,74 @@
+import assert from 'node:assert/strict';
+import { describe, type TestContext, test } from 'node:test';
+
+import { openStore } from '../../../src/fallback/store/store.ts';
+import { TestClock } from '../../support/service.ts';
+import { stores, type TestStore } from '../../support/stores.ts';
+
+const chainId = '0197b5a6-8c3e-7f01-9a2b-3c4d5e6f7a8b';
+const idOf = (number: number) => `0197b5a6-0000-7000-8000-00000000000${number}`;
+
+async function opened(t: TestContext, store: TestStore) {
+  const { url, drop } = await store.open();
+  const kept = await openStore({ databaseUrl: url, clock: new TestClock().read });
+  t.after(async () => {
+    await kept.close();
+    await drop();
+  });
+  return kept.results;
+}
+
+for (const store of stores) {
+  describe(`Results of tests on ${store.name}`, () => {
+    test('a result that runs is found with the prompts that are done, in their order', async (t) => {
+      const results = await opened(t, store);
+      await results.begin({ id: idOf(1), chainId, text: '{"done":0}' });
+      assert.deepEqual(await results.find(idOf(1)), { id: idOf(1), status: 'running', text: '{"done":0}', prompts: [] });
+      await results.addPrompts(
+        idOf(1),
+        [
+          { position: 1, text: '"b"' },
+          { position: 0, text: '"a"' },
+        ],
+        '{"done":2}',
+      );
+      await results.addPrompts(idOf(1), [{ position: 2, text: '"c"' }], '{"done":3}');
+      await results.addPrompts(idOf(1), [], '{"done":9}');
+      assert.deepEqual(await results.find(idOf(1)), { id: idOf(1), status: 'running', text: '{"done":3}', prompts: ['"a"', '"b"', '"c"'] });
+      assert.equal(await results.find(idOf(2)), undefined);
+    });
+
+    test('a result that ends is kept whole, whether it began here or not; its prompts stand in it', async (t) => {
+      const results = await opened(t, store);
+      await results.begin({ id: idOf(1), chainId, text: '{}' });
+      await results.addPrompts(idOf(1), [{ position: 0, text: '"a"' }], '{}');
+      await results.end({ id: idOf(1), chainId, status: 'completed', text: '{"all":["a"]}' });
+      await results.end({ id: idOf(2), chainId, status: 'failed', text: '{"all":[]}' });
+      assert.deepEqual(await results.find(idOf(1)), { id: idOf(1), status: 'completed', text: '{"all":["a"]}', prompts: [] });
+      assert.equal((await results.find(idOf(2)))?.status, 'failed');
+      assert.deepEqual(await results.running(), []);
+    });
+
+    test("a chain's results are listed newest first, page by page, with their number", async (t) => {
+      const results = await opened(t, store);
+      for (const number of [1, 3, 2]) await results.end({ id: idOf(number), chainId, status: 'completed', text: String(number) });
+      await results.begin({ id: idOf(4), chainId: idOf(9), text: 'other' });
+      const textsOf = async (limit: number, offset: number) => {
+        const { rows, total } = await results.ofChain(chainId, { limit, offset });
+        assert.equal(total, 3);
+        return rows.map(({ text }) => text);
+      };
+      assert.deepEqual(await textsOf(10, 0), ['3', '2', '1']);
+      assert.deepEqual(await textsOf(2, 1), ['2', '1']);
+      assert.deepEqual(await textsOf(2, 3), []);
+    });
+
+    test('what was running when its program ended is told with its chain and its prompts', async (t) => {
+      const results = await opened(t, store);
+      await results.begin({ id: idOf(1), chainId, text: '{}' });
+      await results.addPrompts(idOf(1), [{ position: 0, text: '"a"' }], '{"done":1}');
+      await results.end({ id: idOf(2), chainId, status: 'cancelled', text: '{}' });
+      assert.deepEqual(await results.running(), [{ id: idOf(1), chainId, status: 'running', text: '{"done":1}', prompts: ['"a"'] }]);
+    });
+  });
+}

@@ -1,0 +1,104 @@
+import assert from 'node:assert/strict';
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { describe, type TestContext, test } from 'node:test';
+import { brotliCompressSync, brotliDecompressSync } from 'node:zlib';
+import type { FastifyInstance } from 'fastify';
+import pino from 'pino';
+
+import { createApp } from '../../../src/kit/http/app.ts';
+import { mountStatic } from '../../../src/kit/http/static.ts';
+
+const script = 'console.log("built");\n';
+
+/** A built application in a folder of its own, beside a file that is not part of it. */
+function build(folder: string): void {
+  mkdirSync(join(folder, 'dist/assets'), { recursive: true });
+  writeFileSync(join(folder, 'secret.txt'), 'secret');
+  writeFileSync(join(folder, 'dist/index.html'), '<!doctype html><title>Built</title>');
+  writeFileSync(join(folder, 'dist/icon.svg'), '<svg/>');
+  writeFileSync(join(folder, 'dist/assets/app-1a2b.js'), script);
+  writeFileSync(join(folder, 'dist/assets/app-1a2b.js.br'), brotliCompressSync(script));
+}
+
+function serving(t: TestContext): { app: FastifyInstance; folder: string } {
+  const folder = mkdtempSync(join(tmpdir(), 'baton-static-'));
+  const app = createApp({
+    logger: pino({ level: 'silent' }),
+    onAnswered: () => undefined,
+    onLimited: () => undefined,
+    isUnavailable: () => false,
+  });
+  mountStatic(app, { prefix: '/pages', folder: join(folder, 'dist'), notBuilt: 'Build it first.' });
+  t.after(async () => {
+    await app.close();
+    rmSync(folder, { recursive: true, force: true });
+  });
+  return { app, folder };
+}
+
+describe('A static application', () => {
+  test('is answered with how to build it until it is there, and then without a new start', async (t) => {
+    const { app, folder } = serving(t);
+    const before = await app.inject('/pages');
+    assert.deepEqual([before.statusCode, before.json().detail], [503, 'Build it first.']);
+    build(folder);
+    assert.equal((await app.inject('/pages')).statusCode, 200);
+  });
+
+  test('gives its page for the prefix, with a slash or without, and for every path that looks like no file', async (t) => {
+    const { app, folder } = serving(t);
+    build(folder);
+    for (const path of ['/pages', '/pages/', '/pages/chains/1', '/pages/chains/1?tab=2']) {
+      const { statusCode, headers, body } = await app.inject(path);
+      assert.equal(statusCode, 200, path);
+      assert.match(body, /<title>Built/);
+      assert.match(String(headers['content-type']), /^text\/html/);
+      assert.equal(headers['cache-control'], 'no-cache');
+    }
+  });
+
+  test('keeps scripts, styles and calls to itself, and stays out of frames', async (t) => {
+    const { app, folder } = serving(t);
+    build(folder);
+    const policy = String((await app.inject('/pages')).headers['content-security-policy']);
+    for (const rule of ["default-src 'none'", "script-src 'self'", "style-src 'self'", "connect-src 'self'", "frame-ancestors 'none'"])
+      assert.ok(policy.includes(rule), rule);
+    assert.ok(!policy.includes('unsafe'));
+    assert.equal((await app.inject('/pages')).headers['x-content-type-options'], 'nosniff');
+  });
+
+  test('gives files that are named by their content for ever, compressed where that is taken', async (t) => {
+    const { app, folder } = serving(t);
+    build(folder);
+    const path = '/pages/assets/app-1a2b.js';
+    const plain = await app.inject({ url: path, headers: { 'accept-encoding': 'gzip, br;q=0' } });
+    assert.deepEqual([plain.body, plain.headers['content-encoding'], plain.headers.vary], [script, undefined, 'Accept-Encoding']);
+    assert.match(String(plain.headers['cache-control']), /immutable/);
+    assert.match(String(plain.headers['content-type']), /^text\/javascript/);
+    const compressed = await app.inject({ url: path, headers: { 'accept-encoding': 'gzip, br' } });
+    assert.equal(compressed.headers['content-encoding'], 'br');
+    assert.equal(brotliDecompressSync(compressed.rawPayload).toString(), script);
+    assert.equal((await app.inject('/pages/icon.svg')).headers['content-type'], 'image/svg+xml');
+  });
+
+  test('gives nothing else: a file that is not there, and nothing beside its folder, is 404', async (t) => {
+    const { app, folder } = serving(t);
+    build(folder);
+    const paths = [
+      '/pages/missing.js',
+      '/pages/assets/missing',
+      '/pages/assets/app-1a2b.js.br',
+      '/pages/../secret.txt',
+      '/pages/..%2fsecret.txt',
+      '/pages/%2e%2e/secret.txt',
+      '/pagesx',
+    ];
+    for (const path of paths) {
+      const { statusCode, body } = await app.inject(path);
+      assert.equal(statusCode, 404, path);
+      assert.ok(!body.includes('secret.txt') || path.includes('x'), path);
+    }
+  });
+});
