@@ -5,6 +5,8 @@ import { createHash } from 'node:crypto';
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 
+import { buildWeb } from './build-web.mjs';
+
 const root = fileURLToPath(new URL('..', import.meta.url));
 const stamp = `${root}node_modules/.baton-setup`;
 
@@ -30,3 +32,6 @@ if (!existsSync(stamp) || readFileSync(stamp, 'utf8') !== wanted) {
   }
   writeFileSync(stamp, wanted);
 }
+
+// After an installation it is built already; after a change of its sources it is not.
+buildWeb();

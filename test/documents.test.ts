@@ -84,8 +84,11 @@ function tableOfLinter(): Record<string, { rooms: string[]; packages: string[] }
     doorsOfLinter().map(({ includes, allowed }) => {
       const names = includes.map(roomName);
       const folder = posix.dirname(includes[0]!);
+      // A room with folders of its own names them from one another.
+      const isOwn = (entry: string) =>
+        folder.endsWith('/web') && entry.startsWith('../') && existsSync(join(root, folder, entry.slice(3).replace(/\/\*\*$/, '')));
       const rooms = allowed
-        .filter((entry) => entry.startsWith('.'))
+        .filter((entry) => entry.startsWith('.') && !isOwn(entry))
         .map((entry) => roomName(placeOf(folder, entry)))
         .filter((name) => !names.includes(name));
       const packages = allowed.filter((entry) => !entry.startsWith('.'));

@@ -3,6 +3,7 @@
 /** The operations of the fallback service, by their names. */
 export const operations = {
   createChain: { method: 'POST', path: '/chains', body: true },
+  checkChain: { method: 'POST', path: '/chains/check', body: true },
   listChains: { method: 'GET', path: '/chains' },
   getChain: { method: 'GET', path: '/chains/{id}' },
   patchChain: { method: 'PATCH', path: '/chains/{id}', body: true },

@@ -2,7 +2,7 @@ import { notFound } from '../../kit/errors.ts';
 import { entityTagOf, isKnown } from '../../kit/etag.ts';
 import { type Answer, answer, JsonText, type Mount } from '../../kit/http/mount.ts';
 import { routes } from '../model/api.ts';
-import { faultsOf } from '../rules/chain.ts';
+import { define, faultsOf } from '../rules/chain.ts';
 import { routingOf } from '../rules/routing.ts';
 import type { Caller } from '../service/access.ts';
 import type { ChainService } from '../service/chains.ts';
@@ -15,6 +15,14 @@ export function mountChains(mount: Mount<Caller>, chains: ChainService): void {
     async ({ body }) => {
       const { id, version, text } = await chains.create(body);
       return answer<never>({ headers: { location: `/chains/${id}`, etag: entityTagOf(version) }, body: new JsonText(text) });
+    },
+    { bodyFaults: faultsOf },
+  );
+  mount(
+    routes.checkChain,
+    ({ body }) => {
+      const { warnings, worst_case } = routingOf(define(body));
+      return { warnings, worst_case };
     },
     { bodyFaults: faultsOf },
   );

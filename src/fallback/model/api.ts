@@ -15,6 +15,7 @@ import * as tests from './test-routes.ts';
 /** Every route of the service, by its operation's name. */
 export const routes = {
   createChain: chains.createChain,
+  checkChain: chains.checkChain,
   listChains: chains.listChains,
   getChain: chains.getChain,
   patchChain: chains.patchChain,
@@ -63,6 +64,7 @@ const schemas = {
   WorstCase: routing.WorstCase,
   Step: routing.Step,
   Routing: routing.Routing,
+  ChainCheck: routing.ChainCheck,
   LastTest: summary.LastTest,
   ChainSummary: summary.ChainSummary,
   Fault: testSchemas.Fault,

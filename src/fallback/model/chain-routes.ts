@@ -4,6 +4,7 @@ import { defaulted, IdParams, IfMatch } from '../../kit/schemas.ts';
 import { Chain, ChainPatch, ChainRequest, chainExample, chainRequestExample } from './chain.ts';
 import { closed, ETag, failing, Location, whole } from './common.ts';
 import { defineRoute } from './route.ts';
+import { ChainCheck } from './routing.ts';
 
 const one = (description: string) => ({ schema: Chain, description, example: chainExample, headers: ETag });
 
@@ -29,6 +30,25 @@ export const createChain = defineRoute({
   responses: {
     201: { ...one('The chain.'), headers: { ...ETag, ...Location } },
     ...failing(401, 403, 413, 415, 429),
+  },
+});
+export const checkChain = defineRoute({
+  id: 'checkChain',
+  method: 'POST',
+  path: '/chains/check',
+  tag: 'chains',
+  access: 'read',
+  summary: 'Check a chain without keeping it',
+  description: 'Answers as a create would: every fault at once, or the warnings and the worst case. Nothing is kept.',
+  body: ChainRequest,
+  bodyExample: chainRequestExample,
+  responses: {
+    200: {
+      schema: ChainCheck,
+      description: 'The chain could be kept.',
+      example: { warnings: [], worst_case: { attempts: 5, latency_ms: 153_500 } },
+    },
+    ...failing(401, 413, 415, 429),
   },
 });
 export const listChains = defineRoute({

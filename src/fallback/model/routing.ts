@@ -87,6 +87,16 @@ export const RoutingQuery = Type.Object(
   closed,
 );
 
+/** What is to be said of a chain that is not kept, or not yet. */
+export const ChainCheck = Type.Object(
+  {
+    warnings: Type.Array(Warning, { description: 'What the rules really do, where that may surprise.' }),
+    worst_case: WorstCase,
+  },
+  { ...closed, description: 'What is to be said of a chain before it is kept.' },
+);
+
+export type ChainCheck = Static<typeof ChainCheck>;
 export type Decision = Static<typeof Decision>;
 export type WorstCase = Static<typeof WorstCase>;
 export type Step = Static<typeof Step>;

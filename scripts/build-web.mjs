@@ -1,0 +1,67 @@
+// Builds the dashboard into src/fallback/web/dist when its sources have changed since the last build. It runs after an
+// installation (`prepare`) and before the npm scripts, on whatever Node the machine has.
+import { spawnSync } from 'node:child_process';
+import { createHash } from 'node:crypto';
+import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { fileURLToPath, pathToFileURL } from 'node:url';
+import { brotliCompressSync } from 'node:zlib';
+
+const root = fileURLToPath(new URL('..', import.meta.url));
+const web = join(root, 'src/fallback/web');
+const stamp = join(web, 'dist/.sources');
+
+/** Everything that the build reads. */
+const sources = ['package-lock.json', 'src/fallback/web', 'src/kit/web', 'src/fallback/model', 'src/kit/client.ts', 'src/kit/route.ts'];
+
+function digest() {
+  const hash = createHash('sha256');
+  const add = (path) => {
+    if (!existsSync(path)) return;
+    hash.update(path.slice(root.length)).update(readFileSync(path));
+  };
+  for (const source of sources) {
+    const path = join(root, source);
+    if (!existsSync(path)) continue;
+    if (/\.\w+$/.test(source)) add(path);
+    else
+      for (const entry of readdirSync(path, { recursive: true, withFileTypes: true }).sort((a, b) =>
+        join(a.parentPath, a.name) < join(b.parentPath, b.name) ? -1 : 1,
+      )) {
+        const file = join(entry.parentPath, entry.name);
+        if (entry.isFile() && !file.startsWith(join(web, 'dist'))) add(file);
+      }
+  }
+  return hash.digest('hex');
+}
+
+/** Builds if need be. Without Vite (an installation without development packages) what is there stays. */
+export function buildWeb() {
+  const vite = join(root, 'node_modules/vite/bin/vite.js');
+  if (!existsSync(web) || !existsSync(vite)) return;
+  const wanted = digest();
+  if (existsSync(stamp) && readFileSync(stamp, 'utf8') === wanted) return;
+  console.error('Building the dashboard ...');
+  const node = join(root, 'node_modules/node/bin', process.platform === 'win32' ? 'node.exe' : 'node');
+  const { status, stdout, stderr } = spawnSync(
+    existsSync(node) ? node : process.execPath,
+    [vite, 'build', '--logLevel', 'warn', '--config', join(web, 'vite.config.ts')],
+    { cwd: root, encoding: 'utf8', env: { ...process.env, NODE_ENV: 'production' } },
+  );
+  if (status !== 0) {
+    console.error(`${stdout}${stderr}The dashboard could not be built.`);
+    process.exit(status ?? 1);
+  }
+  compress(join(web, 'dist'));
+  writeFileSync(stamp, wanted);
+}
+
+/** Lays a file compressed by Brotli beside every text that is served. */
+function compress(folder) {
+  for (const entry of readdirSync(folder, { recursive: true, withFileTypes: true })) {
+    const file = join(entry.parentPath, entry.name);
+    if (entry.isFile() && /\.(html|js|css|svg)$/.test(file)) writeFileSync(`${file}.br`, brotliCompressSync(readFileSync(file)));
+  }
+}
+
+if (import.meta.url === pathToFileURL(process.argv[1] ?? '').href) buildWeb();

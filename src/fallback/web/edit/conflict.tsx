@@ -1,0 +1,59 @@
+import { Button } from '../../../kit/web/components/button.tsx';
+import { CodeBlock } from '../../../kit/web/components/code.tsx';
+import { Dialog } from '../../../kit/web/components/dialog.tsx';
+import { moment } from '../../../kit/web/format.ts';
+import type { Chain, ChainRequest } from '../../model/chain.ts';
+import styles from './conflict.module.css';
+import { draftOf, requestOf } from './draft.ts';
+
+interface ConflictProps {
+  mine: ChainRequest;
+  /** The chain as it is now. */
+  theirs: Chain;
+  onKeepTheirs(): void;
+  onSaveMine(): void;
+  onClose(): void;
+}
+
+/** Both versions of a chain that somebody else changed meanwhile, and the choice between them. */
+export function Conflict({ mine, theirs, onKeepTheirs, onSaveMine, onClose }: ConflictProps) {
+  const other = requestOf(draftOf(theirs));
+  const names = (Object.keys(mine) as (keyof ChainRequest)[]).filter((name) => JSON.stringify(mine[name]) !== JSON.stringify(other[name]));
+  return (
+    <Dialog
+      open
+      onClose={onClose}
+      wide
+      title="The chain was changed meanwhile"
+      actions={
+        <>
+          <Button onClick={onClose}>Go on editing</Button>
+          <Button onClick={onKeepTheirs}>Take the other version</Button>
+          <Button look="danger" onClick={onSaveMine}>
+            Save mine over it
+          </Button>
+        </>
+      }
+    >
+      <p>
+        Version {theirs.version} was saved {moment(theirs.updated_at)}, after you began.{' '}
+        {names.length === 0 ? 'It says the same as yours.' : `The versions differ in: ${names.join(', ').replaceAll('_', ' ')}.`}
+      </p>
+      <div className={styles.versions}>
+        <section>
+          <h3>Yours, not saved</h3>
+          <CodeBlock label="Your version" text={shown(mine, names)} />
+        </section>
+        <section>
+          <h3>Version {theirs.version}</h3>
+          <CodeBlock label="The saved version" text={shown(other, names)} />
+        </section>
+      </div>
+    </Dialog>
+  );
+}
+
+/** The parts of a chain in which the versions differ. */
+function shown(chain: ChainRequest, names: readonly (keyof ChainRequest)[]): string {
+  return JSON.stringify(Object.fromEntries(names.map((name) => [name, chain[name]])), null, 2);
+}

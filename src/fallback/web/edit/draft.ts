@@ -1,0 +1,194 @@
+import type { Chain, ChainRequest, Provider, ProviderRequest, Rule, RuleRequest } from '../../model/chain.ts';
+
+/** A provider as it is typed: texts, empty for what is left to its default. `key` tells it from others while it moves. */
+export interface ProviderDraft {
+  readonly key: string;
+  name: string;
+  model_id: string;
+  provider: string;
+  api_base: string;
+  api_key_env: string;
+  timeout_ms: string;
+  max_tokens: string;
+  input_cost_per_1m: string;
+  output_cost_per_1m: string;
+  /** Kept while the order stays as it was; null means its place in the list. */
+  priority: number | null;
+  /** Not edited here, and not lost either. */
+  metadata: Record<string, unknown>;
+}
+
+/** A rule as it is typed. */
+export interface RuleDraft {
+  readonly key: string;
+  condition: string;
+  action: string;
+  max_retries: string;
+  providers: readonly string[];
+  status_codes: string;
+  wait_ms: string;
+  backoff: string;
+  max_wait_ms: string;
+  respect_retry_after: boolean;
+  after: string;
+}
+
+export interface ChainDraft {
+  name: string;
+  description: string;
+  providers: readonly ProviderDraft[];
+  rules: readonly RuleDraft[];
+  metadata: Record<string, unknown>;
+}
+
+let keys = 0;
+/** A key that no other row of this page has. */
+export const newKey = (): string => `row-${++keys}`;
+
+const text = (value: string | number | null | undefined): string => (value === null || value === undefined ? '' : String(value));
+
+export const emptyProvider = (): ProviderDraft => ({
+  key: newKey(),
+  name: '',
+  model_id: '',
+  provider: '',
+  api_base: '',
+  api_key_env: '',
+  timeout_ms: '',
+  max_tokens: '',
+  input_cost_per_1m: '',
+  output_cost_per_1m: '',
+  priority: null,
+  metadata: {},
+});
+
+export const emptyRule = (): RuleDraft => ({
+  key: newKey(),
+  condition: 'rate_limit',
+  action: 'retry',
+  max_retries: '',
+  providers: [],
+  status_codes: '',
+  wait_ms: '',
+  backoff: 'exponential',
+  max_wait_ms: '',
+  respect_retry_after: true,
+  after: 'failover',
+});
+
+/** An empty chain, with room for the first provider and its backup. */
+export const emptyDraft = (): ChainDraft => ({
+  name: '',
+  description: '',
+  providers: [emptyProvider(), emptyProvider()],
+  rules: [],
+  metadata: {},
+});
+
+const providerDraft = (provider: Provider): ProviderDraft => ({
+  key: newKey(),
+  name: provider.name,
+  model_id: provider.model_id,
+  provider: text(provider.provider),
+  api_base: text(provider.api_base),
+  api_key_env: text(provider.api_key_env),
+  timeout_ms: text(provider.timeout_ms),
+  max_tokens: text(provider.max_tokens),
+  input_cost_per_1m: text(provider.input_cost_per_1m),
+  output_cost_per_1m: text(provider.output_cost_per_1m),
+  priority: provider.priority,
+  metadata: provider.metadata,
+});
+
+const ruleDraft = (rule: Rule): RuleDraft => ({
+  key: newKey(),
+  condition: rule.condition,
+  action: rule.action,
+  max_retries: text(rule.max_retries),
+  providers: rule.providers ?? [],
+  status_codes: (rule.status_codes ?? []).join(', '),
+  wait_ms: text(rule.wait_ms),
+  backoff: rule.backoff ?? 'exponential',
+  max_wait_ms: text(rule.max_wait_ms),
+  respect_retry_after: rule.respect_retry_after ?? true,
+  after: rule.then ?? 'failover',
+});
+
+/** A kept chain, to be edited. */
+export const draftOf = (chain: Chain): ChainDraft => ({
+  name: chain.name,
+  description: chain.description ?? '',
+  providers: chain.providers.map(providerDraft),
+  rules: chain.fallback_rules.map(ruleDraft),
+  metadata: chain.metadata,
+});
+
+/** A number as it was typed. What is no number stays a text, so that the service says what is wrong with it. */
+function numberOf(typed: string): number | string | null {
+  if (typed.trim() === '') return null;
+  const value = Number(typed);
+  return Number.isFinite(value) ? value : typed;
+}
+
+const textOf = (typed: string): string | null => (typed.trim() === '' ? null : typed.trim());
+
+function providerRequest(draft: ProviderDraft, index: number): ProviderRequest {
+  return {
+    name: draft.name.trim(),
+    model_id: draft.model_id.trim(),
+    priority: draft.priority ?? index,
+    provider: textOf(draft.provider),
+    api_base: textOf(draft.api_base),
+    api_key_env: textOf(draft.api_key_env),
+    timeout_ms: numberOf(draft.timeout_ms),
+    max_tokens: numberOf(draft.max_tokens),
+    input_cost_per_1m: numberOf(draft.input_cost_per_1m),
+    output_cost_per_1m: numberOf(draft.output_cost_per_1m),
+    metadata: draft.metadata,
+  } as ProviderRequest;
+}
+
+/** The rule as the service takes it: fields of a retry are sent with a retry alone. */
+export function ruleRequest(draft: RuleDraft): RuleRequest {
+  const codes = draft.status_codes
+    .split(/[\s,]+/)
+    .filter(Boolean)
+    .map(numberOf);
+  const retry = {
+    max_retries: numberOf(draft.max_retries),
+    wait_ms: numberOf(draft.wait_ms),
+    backoff: draft.backoff,
+    max_wait_ms: numberOf(draft.max_wait_ms),
+    respect_retry_after: draft.respect_retry_after,
+    // biome-ignore lint/suspicious/noThenProperty: the field's name on the wire; nobody awaits a rule
+    then: draft.after,
+  };
+  return {
+    condition: draft.condition,
+    action: draft.action,
+    providers: draft.providers.length === 0 ? null : [...draft.providers],
+    status_codes: codes.length === 0 ? null : codes,
+    ...(draft.action === 'retry' ? retry : {}),
+  } as RuleRequest;
+}
+
+/** The chain as the service takes it. */
+export const requestOf = (draft: ChainDraft): ChainRequest => ({
+  name: draft.name.trim(),
+  description: textOf(draft.description),
+  providers: draft.providers.map(providerRequest),
+  fallback_rules: draft.rules.map(ruleRequest),
+  metadata: draft.metadata,
+});
+
+/** The list with one item moved; every provider then takes its place as its priority. */
+export function moved<T>(items: readonly T[], from: number, to: number): T[] {
+  const next = [...items];
+  const [item] = next.splice(from, 1);
+  if (item !== undefined) next.splice(to, 0, item);
+  return next;
+}
+
+/** Providers whose order has changed: their places decide. */
+export const byPlace = (providers: readonly ProviderDraft[]): ProviderDraft[] =>
+  providers.map((provider) => ({ ...provider, priority: null }));

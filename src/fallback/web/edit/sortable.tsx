@@ -1,0 +1,103 @@
+import { closestCenter, DndContext, type DragEndEvent, KeyboardSensor, PointerSensor, useSensor, useSensors } from '@dnd-kit/core';
+import { SortableContext, sortableKeyboardCoordinates, useSortable, verticalListSortingStrategy } from '@dnd-kit/sortable';
+import { CSS } from '@dnd-kit/utilities';
+import { ArrowDown, ArrowUp, GripVertical } from 'lucide-react';
+import type { ReactNode } from 'react';
+
+import { Button } from '../../../kit/web/components/button.tsx';
+import styles from './sortable.module.css';
+
+interface SortableProps<T extends { key: string }> {
+  items: readonly T[];
+  /** How an item is called in announcements: `Provider gpt-4o`. */
+  nameOf(item: T, index: number): string;
+  onMove(from: number, to: number): void;
+  children(item: T, index: number): ReactNode;
+}
+
+/** A list that is ordered by dragging, by the arrow keys on a row's handle (Space lifts and drops), or by its buttons. */
+export function Sortable<T extends { key: string }>({ items, nameOf, onMove, children }: SortableProps<T>) {
+  const sensors = useSensors(
+    useSensor(PointerSensor, { activationConstraint: { distance: 4 } }),
+    useSensor(KeyboardSensor, { coordinateGetter: sortableKeyboardCoordinates }),
+  );
+  const indexOf = (key: unknown) => items.findIndex((item) => item.key === key);
+  const label = (key: unknown) => {
+    const index = indexOf(key);
+    return index === -1 ? 'The item' : nameOf(items[index]!, index);
+  };
+  function drop({ active, over }: DragEndEvent): void {
+    if (over === null || active.id === over.id) return;
+    onMove(indexOf(active.id), indexOf(over.id));
+  }
+  return (
+    <DndContext
+      sensors={sensors}
+      collisionDetection={closestCenter}
+      onDragEnd={drop}
+      accessibility={{
+        announcements: {
+          onDragStart: ({ active }) => `${label(active.id)} is lifted. It is at place ${indexOf(active.id) + 1} of ${items.length}.`,
+          onDragOver: ({ active, over }) => (over === null ? undefined : `${label(active.id)} is over place ${indexOf(over.id) + 1}.`),
+          onDragEnd: ({ active, over }) => (over === null ? undefined : `${label(active.id)} is dropped at place ${indexOf(over.id) + 1}.`),
+          onDragCancel: ({ active }) => `${label(active.id)} is back at its place.`,
+        },
+      }}
+    >
+      <SortableContext items={items.map(({ key }) => key)} strategy={verticalListSortingStrategy}>
+        <ol className={styles.list}>
+          {items.map((item, index) => (
+            <Row key={item.key} id={item.key} name={nameOf(item, index)} index={index} count={items.length} onMove={onMove}>
+              {children(item, index)}
+            </Row>
+          ))}
+        </ol>
+      </SortableContext>
+    </DndContext>
+  );
+}
+
+interface RowProps {
+  id: string;
+  name: string;
+  index: number;
+  count: number;
+  onMove(from: number, to: number): void;
+  children: ReactNode;
+}
+
+function Row({ id, name, index, count, onMove, children }: RowProps) {
+  const { attributes, listeners, setNodeRef, setActivatorNodeRef, transform, transition, isDragging } = useSortable({ id });
+  return (
+    <li
+      ref={setNodeRef}
+      className={styles.row}
+      data-dragging={isDragging || undefined}
+      style={{ transform: CSS.Translate.toString(transform), transition }}
+    >
+      <div className={styles.handles}>
+        <button ref={setActivatorNodeRef} type="button" className={styles.grip} {...attributes} {...listeners} aria-label={`Move ${name}`}>
+          <GripVertical size={16} aria-hidden="true" />
+        </button>
+        <span className={styles.place} aria-hidden="true">
+          {index + 1}
+        </span>
+        <Button
+          look="quiet"
+          icon={ArrowUp}
+          aria-label={`Move ${name} up`}
+          disabled={index === 0}
+          onClick={() => onMove(index, index - 1)}
+        />
+        <Button
+          look="quiet"
+          icon={ArrowDown}
+          aria-label={`Move ${name} down`}
+          disabled={index === count - 1}
+          onClick={() => onMove(index, index + 1)}
+        />
+      </div>
+      <div className={styles.content}>{children}</div>
+    </li>
+  );
+}

@@ -1,0 +1,123 @@
+import { Link } from 'react-router';
+
+import { Badge, Callout, Skeleton } from '../../../kit/web/components/feedback.tsx';
+import { Panel, Stats } from '../../../kit/web/components/layout.tsx';
+import { Table } from '../../../kit/web/components/table.tsx';
+import { duration, durationText, moment, words } from '../../../kit/web/format.ts';
+import type { Chain } from '../../model/chain.ts';
+import type { ChainSummary } from '../../model/summary.ts';
+import { useOfChain } from '../data/queries.ts';
+import { Action } from '../parts/action-cell.tsx';
+import { ruleText } from '../parts/rule-text.ts';
+import { Verdict } from '../parts/verdict.tsx';
+import { useCurrentChain } from './chain.tsx';
+import styles from './chain-overview.module.css';
+
+/** What a chain is, in sentences and tables. */
+export function ChainOverview() {
+  const chain = useCurrentChain();
+  const summary = useOfChain<ChainSummary>(chain.id, 'summary', { version: String(chain.version) });
+  return (
+    <>
+      {chain.warnings.length === 0 ? null : (
+        <Callout tone="warn" title={chain.warnings.length === 1 ? 'One thing may surprise you.' : 'Some things may surprise you.'}>
+          <ul className={styles.warnings}>
+            {chain.warnings.map(({ code, field, detail }) => (
+              <li key={`${code} ${field} ${detail}`}>{detail}</li>
+            ))}
+          </ul>
+        </Callout>
+      )}
+      <Panel title="Summary">
+        {summary.data === undefined ? <Skeleton lines={2} height="3rem" /> : <SummaryBody chain={chain} summary={summary.data} />}
+      </Panel>
+      <Panel title="Providers" flush>
+        <Providers chain={chain} />
+      </Panel>
+      <Panel title="Rules">
+        {chain.fallback_rules.length === 0 ? (
+          <p className={styles.muted}>
+            No rules: every failure goes to the next provider, except invalid requests and content filters, which are returned to the
+            caller.
+          </p>
+        ) : (
+          <ol className={styles.rules}>
+            {chain.fallback_rules.map((rule, index) => (
+              // biome-ignore lint/suspicious/noArrayIndexKey: a rule is known by its place.
+              <li key={index}>
+                <span className={styles.ruleHead}>
+                  <Badge>{words(rule.condition)}</Badge> <Action action={rule.action} />
+                </span>
+                <span>{ruleText(rule)}</span>
+              </li>
+            ))}
+          </ol>
+        )}
+      </Panel>
+    </>
+  );
+}
+
+function SummaryBody({ chain, summary }: { chain: Chain; summary: ChainSummary }) {
+  const worst = duration(summary.worst_case.latency_ms);
+  const { last_test } = summary;
+  return (
+    <>
+      <p className={styles.text}>{summary.text}</p>
+      <Stats
+        items={[
+          { label: 'Providers', value: summary.provider_count, note: `${summary.primary} first` },
+          { label: 'Rules', value: summary.rule_count, note: `${summary.conditions.by_default.length} conditions by default` },
+          { label: 'Longest prompt', value: worst.value, unit: worst.unit, note: `${summary.worst_case.attempts} attempts at most` },
+          {
+            label: 'Last test',
+            value: last_test === null ? '–' : <Verdict verdict={last_test.verdict} status={last_test.status} />,
+            note:
+              last_test === null ? (
+                'never tested'
+              ) : (
+                <>
+                  <Link to={`/results/${last_test.id}`}>{moment(last_test.started_at)}</Link>
+                  {last_test.chain_version === chain.version ? '' : `, of version ${last_test.chain_version}`}
+                </>
+              ),
+          },
+        ]}
+      />
+    </>
+  );
+}
+
+function Providers({ chain }: { chain: Chain }) {
+  return (
+    <Table
+      label="Providers in their order"
+      rows={chain.providers}
+      keyOf={({ name }) => name}
+      columns={[
+        { name: 'Provider', cell: ({ name }) => <strong className={styles.name}>{name}</strong> },
+        { name: 'Priority', number: true, cell: ({ priority }) => priority },
+        { name: 'Model', cell: ({ model_id }) => <code>{model_id}</code> },
+        { name: 'Kind', cell: ({ provider }) => provider ?? <span className={styles.muted}>none</span> },
+        { name: 'Address', muted: true, cell: ({ api_base }) => api_base ?? 'the kind’s own' },
+        {
+          name: 'Key variable',
+          cell: ({ api_key_env }) => (api_key_env === null ? <span className={styles.muted}>none</span> : <code>{api_key_env}</code>),
+        },
+        { name: 'Timeout', number: true, cell: ({ timeout_ms }) => durationText(timeout_ms) },
+        {
+          name: 'Price in / out, per 1M tokens',
+          number: true,
+          cell: ({ input_cost_per_1m, output_cost_per_1m }) =>
+            input_cost_per_1m === null && output_cost_per_1m === null ? (
+              <span className={styles.muted}>unknown</span>
+            ) : (
+              `${price(input_cost_per_1m)} / ${price(output_cost_per_1m)}`
+            ),
+        },
+      ]}
+    />
+  );
+}
+
+const price = (amount: number | null) => (amount === null ? '?' : `$${amount}`);

@@ -1,0 +1,82 @@
+import { Copy, Ellipsis, Pencil, Play, Trash2 } from 'lucide-react';
+import { Outlet, useNavigate, useOutletContext, useParams } from 'react-router';
+
+import { LinkButton } from '../../../kit/web/components/button.tsx';
+import { PageHeader, PageTabs } from '../../../kit/web/components/layout.tsx';
+import { Menu } from '../../../kit/web/components/menu.tsx';
+import { moment } from '../../../kit/web/format.ts';
+import type { Chain } from '../../model/chain.ts';
+import { useDelete } from '../data/deletions.ts';
+import { useChain, useMayWrite } from '../data/queries.ts';
+import { Load } from '../parts/load.tsx';
+import { useTitle } from '../parts/title.ts';
+
+/** The chain whose page this is. */
+export const useCurrentChain = (): Chain => useOutletContext<Chain>();
+
+/** The frame of a chain's pages. */
+export function ChainPage() {
+  const { id = '' } = useParams();
+  const chain = useChain(id);
+  useTitle(chain.data?.name);
+  return (
+    <Load query={chain} what="The chain">
+      {(found) => (
+        <>
+          <PageHeader
+            title={found.name}
+            subtitle={
+              <>
+                Version {found.version}, changed {moment(found.updated_at)}
+              </>
+            }
+            actions={<Actions chain={found} />}
+          />
+          <PageTabs
+            label="Chain"
+            tabs={[
+              { to: `/chains/${id}`, label: 'Overview', end: true },
+              { to: `/chains/${id}/what-if`, label: 'What happens if' },
+              { to: `/chains/${id}/tests`, label: 'Tests' },
+              { to: `/chains/${id}/export`, label: 'Export' },
+            ]}
+          />
+          <Outlet context={found} />
+        </>
+      )}
+    </Load>
+  );
+}
+
+function Actions({ chain }: { chain: Chain }) {
+  const mayWrite = useMayWrite();
+  const navigate = useNavigate();
+  const remove = useDelete();
+  if (!mayWrite) return null;
+  return (
+    <>
+      <LinkButton to={`/chains/${chain.id}/edit`} icon={Pencil}>
+        Edit
+      </LinkButton>
+      <LinkButton to={`/chains/${chain.id}/tests`} look="primary" icon={Play}>
+        Test
+      </LinkButton>
+      <Menu
+        label="More actions"
+        icon={Ellipsis}
+        entries={[
+          { label: 'Duplicate', icon: Copy, onSelect: () => void navigate(`/chains/new?from=${chain.id}`) },
+          {
+            label: 'Delete',
+            icon: Trash2,
+            danger: true,
+            onSelect() {
+              remove(chain);
+              void navigate('/chains');
+            },
+          },
+        ]}
+      />
+    </>
+  );
+}

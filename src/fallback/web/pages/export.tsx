@@ -1,0 +1,117 @@
+import { Download } from 'lucide-react';
+import { useState } from 'react';
+import { useSearchParams } from 'react-router';
+
+import { Button } from '../../../kit/web/components/button.tsx';
+import { CodeBlock, CopyButton } from '../../../kit/web/components/code.tsx';
+import { Badge, Callout } from '../../../kit/web/components/feedback.tsx';
+import { CheckField } from '../../../kit/web/components/field.tsx';
+import { Panel } from '../../../kit/web/components/layout.tsx';
+import { type Export, exportFormats } from '../../model/export.ts';
+import { useExport } from '../data/queries.ts';
+import { Load } from '../parts/load.tsx';
+import { useCurrentChain } from './chain.tsx';
+import styles from './export.module.css';
+
+const names: Record<string, string> = {
+  litellm: 'LiteLLM',
+  portkey: 'Portkey',
+  openrouter: 'OpenRouter',
+  langchain: 'LangChain JS',
+  'ai-sdk': 'AI SDK',
+  bifrost: 'Bifrost',
+  'envoy-ai-gateway': 'Envoy AI Gateway',
+  json: 'JSON',
+  yaml: 'YAML',
+};
+
+/** The chain's configuration in the forms that other programs read. */
+export function ExportPage() {
+  const chain = useCurrentChain();
+  const [params, setParams] = useSearchParams();
+  const format = (exportFormats as readonly string[]).includes(params.get('format') ?? '') ? params.get('format')! : 'litellm';
+  const [preferRetry, setPreferRetry] = useState(false);
+  const exported = useExport(chain, format, preferRetry ? 'retry' : 'failover');
+  return (
+    <div className={styles.columns}>
+      <nav aria-label="Formats" className={styles.formats}>
+        {exportFormats.map((name) => (
+          <button
+            key={name}
+            type="button"
+            aria-current={name === format ? 'true' : undefined}
+            onClick={() => setParams({ format: name }, { replace: true })}
+          >
+            {names[name] ?? name}
+          </button>
+        ))}
+      </nav>
+      <Load query={exported} what="The export">
+        {(found) => <Exported exported={found} preferRetry={preferRetry} onPreferRetry={setPreferRetry} />}
+      </Load>
+    </div>
+  );
+}
+
+interface ExportedProps {
+  exported: Export;
+  preferRetry: boolean;
+  onPreferRetry(value: boolean): void;
+}
+
+function Exported({ exported, preferRetry, onPreferRetry }: ExportedProps) {
+  const { format, filename, content, content_type, lossless, warnings } = exported;
+  const oneBudget = format === 'bifrost' || format === 'envoy-ai-gateway';
+  return (
+    <Panel
+      title={
+        <span className={styles.title}>
+          {filename} {lossless ? <Badge tone="good">lossless</Badge> : <Badge tone="warn">not lossless</Badge>}
+        </span>
+      }
+      actions={
+        <>
+          <CopyButton text={content} />
+          <Button icon={Download} onClick={() => download(filename, content, content_type)}>
+            Download
+          </Button>
+        </>
+      }
+    >
+      {oneBudget ? (
+        <CheckField
+          label="Prefer retries to failover"
+          hint="This target has one budget for all failures. By default the export keeps waits short."
+          checked={preferRetry}
+          onChange={(event) => onPreferRetry(event.target.checked)}
+        />
+      ) : null}
+      {warnings.length === 0 ? null : (
+        <Callout
+          tone="warn"
+          title={
+            warnings.length === 1 ? 'The target does one thing differently.' : `The target does ${warnings.length} things differently.`
+          }
+        >
+          <ul className={styles.warnings}>
+            {warnings.map(({ code, detail }) => (
+              <li key={`${code} ${detail}`}>{detail}</li>
+            ))}
+          </ul>
+        </Callout>
+      )}
+      <CodeBlock text={content} label={filename} />
+      <p className={styles.muted}>Keys are never part of an export: it names the environment variables that hold them.</p>
+    </Panel>
+  );
+}
+
+/** Saves a text as a file. */
+function download(filename: string, content: string, type: string): void {
+  const url = URL.createObjectURL(new Blob([content], { type }));
+  const link = document.createElement('a');
+  link.href = url;
+  link.download = filename;
+  link.click();
+  URL.revokeObjectURL(url);
+}

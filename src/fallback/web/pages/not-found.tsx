@@ -1,0 +1,32 @@
+import { useRouteError } from 'react-router';
+
+import { Button, LinkButton } from '../../../kit/web/components/button.tsx';
+import { Callout, Empty } from '../../../kit/web/components/feedback.tsx';
+
+/** What stands at an address that leads nowhere. */
+export function NotFound() {
+  return (
+    <Empty title="There is no such page" actions={<LinkButton to="/chains">To the chains</LinkButton>}>
+      The address may be mistyped, or what it led to was deleted.
+    </Empty>
+  );
+}
+
+/** What stands where a page broke. */
+export function PageFailure() {
+  const error = useRouteError();
+  // A part of the program that is gone after an update of the service is fetched anew by loading the page again.
+  const stale = error instanceof TypeError && /import|module/i.test(error.message);
+  return (
+    <main>
+      <Callout
+        tone="bad"
+        alert
+        title={stale ? 'The dashboard was updated.' : 'This page broke.'}
+        actions={<Button onClick={() => location.reload()}>Load again</Button>}
+      >
+        {stale ? 'Load it again to go on.' : error instanceof Error ? error.message : 'The cause is unknown.'}
+      </Callout>
+    </main>
+  );
+}

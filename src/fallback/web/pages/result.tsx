@@ -1,0 +1,186 @@
+import { GitCompare, Square } from 'lucide-react';
+import { lazy, Suspense, useMemo, useState } from 'react';
+import { Link, useParams } from 'react-router';
+
+import { Button, LinkButton } from '../../../kit/web/components/button.tsx';
+import { Badge, Callout, Skeleton } from '../../../kit/web/components/feedback.tsx';
+import { PageHeader, Panel, Stats } from '../../../kit/web/components/layout.tsx';
+import { useToast } from '../../../kit/web/components/toasts.tsx';
+import { count, counted, dollars, duration, durationText, moment, percent } from '../../../kit/web/format.ts';
+import type { TestResult } from '../../model/test.ts';
+import { useProgress } from '../data/progress.ts';
+import { useCancelTest, useMayWrite, useResult } from '../data/queries.ts';
+import { Load } from '../parts/load.tsx';
+import { PromptList } from '../parts/prompt-list.tsx';
+import { RuleHits } from '../parts/rule-hits.tsx';
+import { ScenarioGrid } from '../parts/scenario-grid.tsx';
+import { useTitle } from '../parts/title.ts';
+import { Verdict, verdictMeanings } from '../parts/verdict.tsx';
+import styles from './result.module.css';
+
+const Charts = lazy(async () => ({ default: (await import('../parts/result-charts.tsx')).ResultCharts }));
+
+/** A test: how it stands while it runs, and what came of it. */
+export function ResultPage() {
+  const { id = '' } = useParams();
+  const result = useResult(id);
+  useTitle(result.data === undefined ? undefined : `Test of ${result.data.chain_name}`);
+  return (
+    <Load query={result} what="The result" lines={8}>
+      {(found) => (
+        <>
+          <PageHeader
+            title={
+              <>
+                Test of {found.chain_name} <Verdict verdict={found.verdict} status={found.status} />
+              </>
+            }
+            subtitle={<Subtitle result={found} />}
+            actions={
+              <>
+                <LinkButton to={`/chains/${found.chain_id}/tests`}>Chain’s tests</LinkButton>
+                <LinkButton to={`/compare?a=${found.id}`} icon={GitCompare}>
+                  Compare
+                </LinkButton>
+              </>
+            }
+          />
+          {found.status === 'running' ? <Running result={found} /> : null}
+          {found.error === null ? null : (
+            <Callout
+              tone={found.status === 'failed' ? 'bad' : 'info'}
+              title={found.status === 'failed' ? 'The run broke.' : 'The run was stopped.'}
+            >
+              {found.error}
+            </Callout>
+          )}
+          <Figures result={found} />
+          {found.results.length === 0 ? null : <Details result={found} />}
+        </>
+      )}
+    </Load>
+  );
+}
+
+function Subtitle({ result }: { result: TestResult }) {
+  const { mode, preset, seed, chain_id, chain_version, started_at, duration_ms } = result;
+  return (
+    <>
+      <Badge tone={mode === 'simulate' ? 'neutral' : 'info'}>{mode === 'simulate' ? 'simulated' : mode}</Badge> {preset ?? 'own faults'},
+      seed <code>{seed}</code>, version {chain_version} of <Link to={`/chains/${chain_id}`}>the chain</Link>, {moment(started_at)}
+      {duration_ms === null ? '' : `, ran ${durationText(duration_ms)}`}
+    </>
+  );
+}
+
+function Running({ result }: { result: TestResult }) {
+  const told = useProgress(result.id, true);
+  const cancel = useCancelTest();
+  const mayWrite = useMayWrite();
+  const toast = useToast();
+  const { done, total } = told?.progress ?? result.progress;
+  return (
+    <Panel>
+      <div className={styles.running}>
+        <label className={styles.progress}>
+          <span>
+            {count(done)} of {counted(total, 'prompt')} done
+          </span>
+          <progress value={done} max={total} />
+        </label>
+        {mayWrite ? (
+          <Button
+            icon={Square}
+            busy={cancel.isPending}
+            onClick={() =>
+              cancel.mutate(result.id, { onError: (error) => toast({ text: `The test was not cancelled: ${error.message}`, tone: 'bad' }) })
+            }
+          >
+            Cancel
+          </Button>
+        ) : null}
+      </div>
+    </Panel>
+  );
+}
+
+function Figures({ result }: { result: TestResult }) {
+  const p95 = duration(result.latency_ms?.p95);
+  const added = duration(result.added_latency_ms);
+  return (
+    <Panel title="Result">
+      {result.verdict === null ? null : <p className={styles.meaning}>{verdictMeanings[result.verdict]}</p>}
+      <Stats
+        items={[
+          {
+            label: 'Served',
+            value: percent(result.success_rate),
+            note: `${count(result.success_count)} of ${counted(result.progress.done, 'prompt')}`,
+          },
+          { label: 'By fallback', value: percent(result.fallback_rate), note: counted(result.fallback_count, 'prompt') },
+          { label: 'Lost', value: count(result.failure_count), unit: result.failure_count === 1 ? 'prompt' : 'prompts' },
+          { label: 'Latency p95', value: p95.value, unit: p95.unit, note: `median ${durationText(result.latency_ms?.p50)}` },
+          { label: 'Added by failures', value: added.value, unit: added.unit, note: 'mean time before the serving attempt' },
+          { label: 'Calls', value: count(result.attempts_total), note: counted(result.retry_count, 'retry', 'retries') },
+          {
+            label: 'Cost',
+            value: dollars(result.cost_usd.total),
+            note: result.cost_usd.total === null ? 'a price is unknown' : `${dollars(result.cost_usd.wasted)} wasted`,
+          },
+        ]}
+      />
+      {result.assumptions.length === 0 ? null : <p className={styles.muted}>A simulation assumes: {result.assumptions.join(' ')}</p>}
+    </Panel>
+  );
+}
+
+function Details({ result }: { result: TestResult }) {
+  const [scenario, setScenario] = useState<string | null>(null);
+  const shown = useMemo(
+    () => (scenario === null ? result.results : result.results.filter((prompt) => prompt.scenario === scenario)),
+    [result, scenario],
+  );
+  return (
+    <>
+      <div className={styles.pair}>
+        <Checks result={result} />
+        <RuleHits result={result} />
+      </div>
+      <Suspense fallback={<Skeleton lines={1} height="14rem" />}>
+        <Charts result={result} />
+      </Suspense>
+      <Panel title="Scenarios" flush>
+        <ScenarioGrid result={result} chosen={scenario} onChoose={setScenario} />
+      </Panel>
+      <Panel
+        title={scenario === null ? 'Prompts' : `Prompts: ${scenario}`}
+        actions={scenario === null ? undefined : <Button onClick={() => setScenario(null)}>Show all</Button>}
+        flush
+      >
+        <PromptList prompts={shown} providers={result.chain.providers.map(({ name }) => name)} />
+      </Panel>
+    </>
+  );
+}
+
+function Checks({ result }: { result: TestResult }) {
+  return (
+    <Panel title="Checks">
+      {result.checks.length === 0 ? (
+        <p className={styles.muted}>They are made when the test has ended.</p>
+      ) : (
+        <ul className={styles.checks}>
+          {result.checks.map(({ name, passed, advisory, detail }) => (
+            <li key={name}>
+              <Badge tone={passed ? 'good' : advisory ? 'warn' : 'bad'}>{passed ? 'holds' : 'fails'}</Badge>
+              <span>
+                {detail}
+                {advisory ? <span className={styles.muted}> (advisory)</span> : null}
+              </span>
+            </li>
+          ))}
+        </ul>
+      )}
+    </Panel>
+  );
+}

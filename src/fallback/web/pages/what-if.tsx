@@ -1,0 +1,212 @@
+import { ArrowDown } from 'lucide-react';
+import { Fragment, useId } from 'react';
+import { useSearchParams } from 'react-router';
+
+import { Badge, Callout, Skeleton } from '../../../kit/web/components/feedback.tsx';
+import { Panel, ScrollX, Stats } from '../../../kit/web/components/layout.tsx';
+import { counted, duration, durationText, words } from '../../../kit/web/format.ts';
+import { conditions } from '../../model/chain.ts';
+import type { Decision, Routing } from '../../model/routing.ts';
+import { useOfChain } from '../data/queries.ts';
+import { Action } from '../parts/action-cell.tsx';
+import { Load } from '../parts/load.tsx';
+import { useCurrentChain } from './chain.tsx';
+import styles from './what-if.module.css';
+
+/** The routing table, and the path that a prompt takes when one provider fails in one way. */
+export function WhatIf() {
+  const chain = useCurrentChain();
+  const routing = useOfChain<Routing>(chain.id, 'routing', {});
+  const [params, setParams] = useSearchParams();
+  const asked = { provider: params.get('provider') ?? '', condition: params.get('condition') ?? '' };
+  const isAsked =
+    chain.providers.some(({ name }) => name === asked.provider) && (conditions as readonly string[]).includes(asked.condition);
+  const answer = useOfChain<Routing>(chain.id, 'routing', asked, isAsked);
+
+  return (
+    <Load query={routing} what="The routing table">
+      {(table) => (
+        <>
+          <Panel title="Worst case">
+            <WorstCase routing={table} />
+          </Panel>
+          <div className={styles.columns}>
+            <Panel title="Pick a provider and a failure" flush>
+              <Grid
+                routing={table}
+                asked={asked}
+                onAsk={(provider, condition) => setParams({ provider, condition }, { replace: true, preventScrollReset: true })}
+              />
+            </Panel>
+            <Panel title="What happens">
+              <div aria-live="polite" className={styles.answer}>
+                {isAsked ? (
+                  answer.data?.path ? (
+                    <Path routing={answer.data} />
+                  ) : (
+                    <Skeleton lines={3} height="3rem" />
+                  )
+                ) : (
+                  <p className={styles.muted}>Choose a cell of the table: a provider and the way in which it fails. Nothing is called.</p>
+                )}
+              </div>
+            </Panel>
+          </div>
+        </>
+      )}
+    </Load>
+  );
+}
+
+function WorstCase({ routing }: { routing: Routing }) {
+  const { value, unit } = duration(routing.worst_case.latency_ms);
+  return (
+    <>
+      <Stats
+        items={[
+          { label: 'Longest a prompt can take', value, unit, note: 'timeouts and waits included' },
+          { label: 'Most calls for one prompt', value: routing.worst_case.attempts, unit: 'attempts' },
+        ]}
+      />
+      {routing.warnings.length === 0 ? null : (
+        <Callout tone="warn">
+          <ul className={styles.warnings}>
+            {routing.warnings.map(({ code, detail }) => (
+              <li key={`${code} ${detail}`}>{detail}</li>
+            ))}
+          </ul>
+        </Callout>
+      )}
+    </>
+  );
+}
+
+function cellText({ action, max_retries, next_provider }: Decision): string {
+  if (action === 'retry') return `retry ${max_retries}×`;
+  if (action === 'failover') return next_provider === null ? 'last: error' : 'failover';
+  return 'fail';
+}
+
+function sentence({ action, max_retries, next_provider, source }: Decision): string {
+  const after = next_provider === null ? 'the error goes to the caller' : `${next_provider} is asked`;
+  const what =
+    action === 'retry'
+      ? `${counted(max_retries, 'retry', 'retries')}, then ${after}`
+      : action === 'fail'
+        ? 'the error goes to the caller'
+        : after;
+  return `${what} (${source === 'rule' ? 'a rule says so' : 'by default'})`;
+}
+
+interface GridProps {
+  routing: Routing;
+  asked: { provider: string; condition: string };
+  onAsk(provider: string, condition: string): void;
+}
+
+/** Providers by conditions. Each cell is a button that asks its question; arrow keys move between cells. */
+function Grid({ routing, asked, onAsk }: GridProps) {
+  const legend = useId();
+  const move = (event: React.KeyboardEvent<HTMLTableElement>) => {
+    const step = { ArrowLeft: [0, -1], ArrowRight: [0, 1], ArrowUp: [-1, 0], ArrowDown: [1, 0] }[event.key];
+    const cell = (event.target as HTMLElement).closest('td');
+    if (step === undefined || cell === null) return;
+    const row = cell.parentElement as HTMLTableRowElement;
+    const next = (row.parentElement as HTMLTableSectionElement).rows[row.sectionRowIndex + step[0]!]?.cells[cell.cellIndex + step[1]!];
+    const button = next?.querySelector('button');
+    if (button === null || button === undefined) return;
+    event.preventDefault();
+    button.focus();
+  };
+  return (
+    <>
+      <ScrollX label="Routing table">
+        <table className={styles.grid} onKeyDown={move} aria-describedby={legend}>
+          <thead>
+            <tr>
+              <th scope="col">When it fails with</th>
+              {routing.order.map((name) => (
+                <th key={name} scope="col">
+                  {name}
+                </th>
+              ))}
+            </tr>
+          </thead>
+          <tbody>
+            {conditions.map((condition, index) => (
+              <tr key={condition}>
+                <th scope="row">{words(condition)}</th>
+                {routing.providers.map(({ name, decisions }) => {
+                  const decision = decisions[index]!;
+                  const pressed = asked.provider === name && asked.condition === condition;
+                  return (
+                    <td key={name}>
+                      <button
+                        type="button"
+                        aria-pressed={pressed}
+                        aria-label={`${name} fails with ${words(condition)}: ${sentence(decision)}`}
+                        title={sentence(decision)}
+                        className={styles.cell}
+                        data-source={decision.source}
+                        onClick={() => onAsk(name, condition)}
+                      >
+                        <Action action={decision.action} text={cellText(decision)} />
+                        {decision.exceptions.length === 0 ? null : <sup>{decision.exceptions.length}</sup>}
+                      </button>
+                    </td>
+                  );
+                })}
+              </tr>
+            ))}
+          </tbody>
+        </table>
+      </ScrollX>
+      <p id={legend} className={styles.legend}>
+        Solid cells: a rule decides. Dashed cells: the default. A small number: some HTTP statuses of the condition are treated differently.
+      </p>
+    </>
+  );
+}
+
+/** The steps from the failing provider to the end, drawn downwards. */
+function Path({ routing }: { routing: Routing }) {
+  const { question, path } = routing;
+  if (question === null || path === null) return null;
+  return (
+    <>
+      <p>
+        <strong>{question.provider}</strong> fails with {words(question.condition)} every time; the others answer.{' '}
+        {question.served_by === null ? <Badge tone="bad">The prompt fails</Badge> : <Badge tone="good">{question.served_by} answers</Badge>}
+      </p>
+      <ol className={styles.path}>
+        {path.map(({ provider, attempt, condition, action, wait_ms, source, rule }, index) => (
+          // biome-ignore lint/suspicious/noArrayIndexKey: a step is known by its place.
+          <Fragment key={index}>
+            <li className={styles.step} data-action={action}>
+              <span className={styles.stepHead}>
+                <strong>{provider}</strong>
+                <span className={styles.muted}>attempt {attempt}</span>
+              </span>
+              <span>
+                {condition === null ? 'answers' : `fails with ${words(condition)}`}
+                {condition === null ? null : (
+                  <>
+                    {': '}
+                    <Action action={action} />
+                    <span className={styles.muted}> {source === 'rule' ? `by rule ${(rule ?? 0) + 1}` : 'by default'}</span>
+                  </>
+                )}
+              </span>
+            </li>
+            {index === path.length - 1 ? null : (
+              <li className={styles.wait}>
+                <ArrowDown size={14} aria-hidden="true" />
+                {wait_ms === 0 ? 'at once' : `after up to ${durationText(wait_ms)}`}
+              </li>
+            )}
+          </Fragment>
+        ))}
+      </ol>
+    </>
+  );
+}

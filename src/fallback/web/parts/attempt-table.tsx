@@ -1,0 +1,47 @@
+import { Badge } from '../../../kit/web/components/feedback.tsx';
+import { Table } from '../../../kit/web/components/table.tsx';
+import { durationText, words } from '../../../kit/web/format.ts';
+import type { PromptResult } from '../../model/test.ts';
+import { Action } from './action-cell.tsx';
+import styles from './attempt-table.module.css';
+
+/** The attempts of a prompt, one after the other. */
+export function AttemptTable({ prompt }: { prompt: PromptResult }) {
+  return (
+    <div className={styles.frame}>
+      <Table
+        label={`Attempts of prompt ${prompt.index + 1}`}
+        rows={prompt.attempts.map((attempt, index) => ({ ...attempt, index }))}
+        keyOf={({ index }) => String(index)}
+        columns={[
+          { name: 'Provider', cell: ({ provider, model_id }) => <span title={model_id}>{provider}</span> },
+          { name: 'Began', number: true, cell: ({ start_ms }) => durationText(start_ms) },
+          { name: 'Took', number: true, cell: ({ latency_ms }) => durationText(latency_ms) },
+          { name: 'Status', number: true, cell: ({ status_code }) => status_code ?? '–' },
+          {
+            name: 'Outcome',
+            cell: ({ condition, error, injected }) => (
+              <>
+                {condition === null ? 'answered' : words(condition)}
+                {injected ? <Badge>injected</Badge> : null}
+                {error === null ? null : <span className={styles.error}> {error}</span>}
+              </>
+            ),
+          },
+          {
+            name: 'Then',
+            cell: ({ action, rule }) =>
+              action === null ? (
+                '–'
+              ) : (
+                <>
+                  <Action action={action} /> <span className={styles.error}>{rule === null ? 'by default' : `by rule ${rule + 1}`}</span>
+                </>
+              ),
+          },
+          { name: 'Waited', number: true, cell: ({ wait_ms }) => (wait_ms === 0 ? '–' : durationText(wait_ms)) },
+        ]}
+      />
+    </div>
+  );
+}

@@ -1,0 +1,49 @@
+import { type FormEvent, useRef, useState } from 'react';
+
+import { Button } from '../../../kit/web/components/button.tsx';
+import { TextField } from '../../../kit/web/components/field.tsx';
+import { PageHeader, Panel } from '../../../kit/web/components/layout.tsx';
+import { useForgetAnswers } from '../data/queries.ts';
+import { currentKey, setKey } from '../data/session.ts';
+import styles from './key-form.module.css';
+
+/** Asks for the API key. It is kept in this tab alone. */
+export function KeyForm() {
+  const field = useRef<HTMLInputElement>(null);
+  const wrong = currentKey() !== null;
+  const [error, setError] = useState(wrong ? 'The service refused this key.' : undefined);
+  const forget = useForgetAnswers();
+
+  function submit(event: FormEvent): void {
+    event.preventDefault();
+    const value = field.current!.value.trim();
+    if (value === '') {
+      setError('Enter a key.');
+      field.current!.focus();
+      return;
+    }
+    setKey(value);
+    forget();
+  }
+
+  return (
+    <div className={styles.frame}>
+      <PageHeader title="API key" subtitle="This service asks for a key before it shows its chains." />
+      <Panel>
+        <form onSubmit={submit} className={styles.form} noValidate>
+          <TextField
+            ref={field}
+            label="Key"
+            type="password"
+            autoComplete="off"
+            hint="It is kept in this tab and forgotten when the tab closes."
+            error={error}
+          />
+          <Button type="submit" look="primary">
+            Continue
+          </Button>
+        </form>
+      </Panel>
+    </div>
+  );
+}

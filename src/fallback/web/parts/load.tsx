@@ -1,0 +1,40 @@
+import type { ReactNode } from 'react';
+
+import { Button, LinkButton } from '../../../kit/web/components/button.tsx';
+import { Callout, Empty, Skeleton } from '../../../kit/web/components/feedback.tsx';
+import { ApiError } from '../data/api.ts';
+
+interface Loading<T> {
+  data: T | undefined;
+  error: Error | null;
+  refetch(): unknown;
+}
+
+/** What was loaded; until then grey lines, and a sentence where it can't be. */
+export function Load<T>({
+  query,
+  lines,
+  what,
+  children,
+}: {
+  query: Loading<T>;
+  /** What is being loaded, as a sentence's subject: `The chain`. */
+  what: string;
+  lines?: number;
+  children: (value: T) => ReactNode;
+}) {
+  if (query.data !== undefined) return children(query.data);
+  if (query.error === null) return <Skeleton lines={lines ?? 6} height="2.5rem" />;
+  if (query.error instanceof ApiError && query.error.status === 404) {
+    return (
+      <Empty title={`${what} is not there`} actions={<LinkButton to="/chains">To the chains</LinkButton>}>
+        It may have been deleted, or the address is mistyped.
+      </Empty>
+    );
+  }
+  return (
+    <Callout tone="bad" alert title={`${what} could not be loaded.`} actions={<Button onClick={() => query.refetch()}>Try again</Button>}>
+      {query.error.message}
+    </Callout>
+  );
+}

@@ -1,0 +1,54 @@
+import { Bars } from '../../../kit/web/charts/bars.tsx';
+import { seriesColor } from '../../../kit/web/charts/series.ts';
+import { Panel } from '../../../kit/web/components/layout.tsx';
+import { counted, durationText, percent } from '../../../kit/web/format.ts';
+import type { TestResult } from '../../model/test.ts';
+import styles from './result-charts.module.css';
+
+const percentiles = ['min', 'p50', 'p90', 'p95', 'p99', 'max'] as const;
+
+/** Latency by percentile, and who served how much. */
+export function ResultCharts({ result }: { result: TestResult }) {
+  const { latency_ms, providers } = result;
+  const served = providers.reduce((sum, provider) => sum + provider.served, 0);
+  return (
+    <div className={styles.charts}>
+      <Panel title="Latency of prompts, end to end">
+        {latency_ms === null ? null : (
+          <Bars
+            label="Latency percentiles"
+            items={percentiles.map((name) => ({
+              name,
+              value: latency_ms[name],
+              text: durationText(latency_ms[name]),
+              color: '--series-1',
+            }))}
+          />
+        )}
+      </Panel>
+      <Panel title="Who served">
+        <Bars
+          label="Prompts served by provider"
+          items={[
+            ...providers.map(({ name, served: own }, index) => ({
+              name,
+              value: own,
+              text: `${percent(own / result.progress.done)} · ${own}`,
+              color: seriesColor(index),
+            })),
+            ...(served < result.progress.done
+              ? [
+                  {
+                    name: 'nobody',
+                    value: result.progress.done - served,
+                    text: counted(result.progress.done - served, 'prompt'),
+                    color: '--bad',
+                  },
+                ]
+              : []),
+          ]}
+        />
+      </Panel>
+    </div>
+  );
+}

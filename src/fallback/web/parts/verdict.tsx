@@ -1,0 +1,17 @@
+import { Badge, type Tone } from '../../../kit/web/components/feedback.tsx';
+
+/** What each verdict means. */
+export const verdictMeanings: Record<string, string> = {
+  pass: 'Every prompt was served and every check holds.',
+  partial: 'Every prompt was served, but an advisory check fails.',
+  safe: 'A prompt was lost, as the rules say and within their bounds.',
+  fail: 'The chain does not do what it should.',
+};
+
+const tones: Record<string, Tone> = { pass: 'good', partial: 'warn', safe: 'warn', fail: 'bad', running: 'info' };
+
+/** A verdict, or the state of a test that has none. */
+export function Verdict({ verdict, status }: { verdict: string | null; status: string }) {
+  const word = verdict ?? status;
+  return <Badge tone={tones[word] ?? 'neutral'}>{word}</Badge>;
+}

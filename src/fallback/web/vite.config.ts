@@ -1,0 +1,28 @@
+import { fileURLToPath } from 'node:url';
+import react from '@vitejs/plugin-react';
+import { defineConfig } from 'vite';
+
+// The dashboard is served below /dashboard by the service itself; in development Vite serves it and passes the rest on.
+// biome-ignore lint/style/noDefaultExport: Vite reads its configuration from the default export.
+export default defineConfig({
+  root: fileURLToPath(new URL('.', import.meta.url)),
+  base: '/dashboard/',
+  plugins: [react()],
+  build: {
+    outDir: 'dist',
+    emptyOutDir: true,
+    // The content security policy forbids inline scripts and styles and data addresses.
+    assetsInlineLimit: 0,
+    modulePreload: { polyfill: false },
+    target: 'es2023',
+  },
+  server: {
+    port: 5173,
+    proxy: Object.fromEntries(
+      ['/chains', '/test-results', '/import', '/export-template', '/health', '/openapi.json'].map((path) => [
+        path,
+        'http://127.0.0.1:8000',
+      ]),
+    ),
+  },
+});

@@ -1,0 +1,50 @@
+import type { LucideIcon } from 'lucide-react';
+import type { ButtonHTMLAttributes, ReactNode } from 'react';
+import { Link } from 'react-router';
+
+import styles from './button.module.css';
+
+type Look = 'primary' | 'plain' | 'quiet' | 'danger';
+
+interface ButtonProps extends ButtonHTMLAttributes<HTMLButtonElement> {
+  look?: Look;
+  icon?: LucideIcon;
+  /** Work is under way: the button keeps its width and its focus, and does nothing. */
+  busy?: boolean;
+}
+
+const classOf = (look: Look, hasText: boolean) => [styles.button, styles[look], hasText ? '' : styles.square].join(' ');
+
+/** A button. With an icon and no children it needs an `aria-label`. */
+export function Button({ look = 'plain', icon: Icon, busy = false, children, onClick, type = 'button', ...rest }: ButtonProps) {
+  return (
+    <button
+      {...rest}
+      type={type}
+      className={classOf(look, children !== undefined)}
+      aria-disabled={busy || rest['aria-disabled']}
+      aria-busy={busy || undefined}
+      onClick={busy ? (event) => event.preventDefault() : onClick}
+    >
+      {Icon === undefined ? null : <Icon size={15} aria-hidden="true" />}
+      {children}
+    </button>
+  );
+}
+
+interface LinkButtonProps {
+  to: string;
+  look?: Look;
+  icon?: LucideIcon;
+  children: ReactNode;
+}
+
+/** A link that looks like a button: it leads somewhere and changes nothing. */
+export function LinkButton({ to, look = 'plain', icon: Icon, children }: LinkButtonProps) {
+  return (
+    <Link to={to} className={classOf(look, true)}>
+      {Icon === undefined ? null : <Icon size={15} aria-hidden="true" />}
+      {children}
+    </Link>
+  );
+}

@@ -1,0 +1,37 @@
+import { Dialog as AriakitDialog, DialogDismiss, DialogHeading } from '@ariakit/react';
+import { X } from 'lucide-react';
+import type { ReactNode } from 'react';
+
+import styles from './dialog.module.css';
+
+interface DialogProps {
+  open: boolean;
+  onClose(): void;
+  title: string;
+  children: ReactNode;
+  /** Buttons, the safe one first. */
+  actions?: ReactNode;
+  wide?: boolean;
+}
+
+/** A modal dialog: focus stays inside it, Escape closes it, and focus returns to where it was. */
+export function Dialog({ open, onClose, title, children, actions, wide = false }: DialogProps) {
+  return (
+    <AriakitDialog
+      open={open}
+      onClose={onClose}
+      className={wide ? `${styles.dialog} ${styles.wide}` : styles.dialog!}
+      backdrop={<div className={styles.backdrop} />}
+      unmountOnHide
+    >
+      <header className={styles.head}>
+        <DialogHeading className={styles.title}>{title}</DialogHeading>
+        <DialogDismiss className={styles.close} aria-label="Close">
+          <X size={16} aria-hidden="true" />
+        </DialogDismiss>
+      </header>
+      <div className={styles.body}>{children}</div>
+      {actions === undefined ? null : <footer className={styles.actions}>{actions}</footer>}
+    </AriakitDialog>
+  );
+}

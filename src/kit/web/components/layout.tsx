@@ -1,0 +1,95 @@
+import type { ReactNode } from 'react';
+import { NavLink } from 'react-router';
+
+import styles from './layout.module.css';
+
+interface PageHeaderProps {
+  title: ReactNode;
+  /** One line under the title. */
+  subtitle?: ReactNode;
+  actions?: ReactNode;
+}
+
+/** The head of a page: its title, what it is about, and what can be done here. */
+export function PageHeader({ title, subtitle, actions }: PageHeaderProps) {
+  return (
+    <header className={styles.pageHeader}>
+      <div className={styles.titles}>
+        <h1 tabIndex={-1}>{title}</h1>
+        {subtitle === undefined ? null : <div className={styles.subtitle}>{subtitle}</div>}
+      </div>
+      {actions === undefined ? null : <div className={styles.actions}>{actions}</div>}
+    </header>
+  );
+}
+
+interface PanelProps {
+  title?: ReactNode;
+  actions?: ReactNode;
+  children: ReactNode;
+  /** Content that reaches the panel's edges, such as a table. */
+  flush?: boolean;
+}
+
+/** A titled part of a page. */
+export function Panel({ title, actions, children, flush = false }: PanelProps) {
+  return (
+    <section className={styles.panel}>
+      {title === undefined ? null : (
+        <header className={styles.panelHead}>
+          <h2>{title}</h2>
+          {actions === undefined ? null : <div className={styles.actions}>{actions}</div>}
+        </header>
+      )}
+      <div className={flush ? styles.flush : styles.panelBody}>{children}</div>
+    </section>
+  );
+}
+
+/** Links between the pages of one thing, the current one marked. */
+export function PageTabs({ label, tabs }: { label: string; tabs: readonly { to: string; label: string; end?: boolean }[] }) {
+  return (
+    <nav className={styles.tabs} aria-label={label}>
+      {tabs.map(({ to, label: text, end = false }) => (
+        <NavLink key={to} to={to} end={end} className={styles.tab!}>
+          {text}
+        </NavLink>
+      ))}
+    </nav>
+  );
+}
+
+export interface StatItem {
+  label: string;
+  value: ReactNode;
+  unit?: string;
+  note?: ReactNode;
+}
+
+/** Figures side by side, each with its unit. */
+export function Stats({ items }: { items: readonly StatItem[] }) {
+  return (
+    <dl className={styles.stats}>
+      {items.map(({ label, value, unit, note }) => (
+        <div key={label} className={styles.stat}>
+          <dt>{label}</dt>
+          <dd>
+            <span className={styles.figure}>{value}</span>
+            {unit === undefined ? null : <span className={styles.unit}> {unit}</span>}
+            {note === undefined ? null : <span className={styles.note}>{note}</span>}
+          </dd>
+        </div>
+      ))}
+    </dl>
+  );
+}
+
+/** A region that scrolls sideways by itself and can be reached by keyboard, so that the page never does. */
+export function ScrollX({ label, children }: { label: string; children: ReactNode }) {
+  return (
+    // biome-ignore lint/a11y/noNoninteractiveTabindex: a scrolling region must be reachable by keyboard (WCAG 2.1.1).
+    <section className={styles.scrollX} aria-label={label} tabIndex={0}>
+      {children}
+    </section>
+  );
+}

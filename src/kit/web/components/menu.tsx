@@ -1,0 +1,31 @@
+import { Menu as AriakitMenu, MenuButton, MenuItem, MenuProvider } from '@ariakit/react';
+import type { LucideIcon } from 'lucide-react';
+
+import buttonStyles from './button.module.css';
+import styles from './menu.module.css';
+
+export interface MenuEntry {
+  label: string;
+  icon?: LucideIcon;
+  danger?: boolean;
+  onSelect(): void;
+}
+
+/** A button that opens a menu of actions. */
+export function Menu({ label, icon: Icon, entries }: { label: string; icon: LucideIcon; entries: readonly MenuEntry[] }) {
+  return (
+    <MenuProvider placement="bottom-end">
+      <MenuButton className={[buttonStyles.button, buttonStyles.quiet, buttonStyles.square].join(' ')} aria-label={label}>
+        <Icon size={16} aria-hidden="true" />
+      </MenuButton>
+      <AriakitMenu gutter={4} className={styles.menu!} portal unmountOnHide>
+        {entries.map(({ label: text, icon: EntryIcon, danger, onSelect }) => (
+          <MenuItem key={text} className={danger ? `${styles.item} ${styles.danger}` : styles.item!} onClick={onSelect}>
+            {EntryIcon === undefined ? null : <EntryIcon size={15} aria-hidden="true" />}
+            {text}
+          </MenuItem>
+        ))}
+      </AriakitMenu>
+    </MenuProvider>
+  );
+}

@@ -1,0 +1,61 @@
+import type { ReactNode } from 'react';
+
+import { ScrollX } from './layout.tsx';
+import styles from './table.module.css';
+
+export interface Column<Row> {
+  /** The heading, and the column's key. */
+  name: string;
+  cell(row: Row): ReactNode;
+  /** Numbers stand right, so that their places line up. */
+  number?: boolean;
+  muted?: boolean;
+  /** The heading is for screen readers alone. */
+  nameHidden?: boolean;
+}
+
+interface TableProps<Row> {
+  /** What the table lists, for screen readers. */
+  label: string;
+  columns: readonly Column<Row>[];
+  rows: readonly Row[];
+  keyOf(row: Row): string;
+}
+
+/** A table whose first column names the row. */
+export function Table<Row>({ label, columns, rows, keyOf }: TableProps<Row>) {
+  const classOf = ({ number, muted }: Column<Row>) => [number ? styles.number : '', muted ? styles.muted : ''].join(' ');
+  return (
+    <ScrollX label={label}>
+      <table className={styles.table}>
+        <caption className="visually-hidden">{label}</caption>
+        <thead>
+          <tr>
+            {columns.map((column) => (
+              <th key={column.name} scope="col" className={classOf(column)}>
+                {column.nameHidden ? <span className="visually-hidden">{column.name}</span> : column.name}
+              </th>
+            ))}
+          </tr>
+        </thead>
+        <tbody>
+          {rows.map((row) => (
+            <tr key={keyOf(row)}>
+              {columns.map((column, index) =>
+                index === 0 ? (
+                  <th key={column.name} scope="row" className={classOf(column)}>
+                    {column.cell(row)}
+                  </th>
+                ) : (
+                  <td key={column.name} className={classOf(column)}>
+                    {column.cell(row)}
+                  </td>
+                ),
+              )}
+            </tr>
+          ))}
+        </tbody>
+      </table>
+    </ScrollX>
+  );
+}

@@ -1,0 +1,53 @@
+/** A number with its unit apart, so that the unit can be set quieter. */
+export interface Quantity {
+  readonly value: string;
+  readonly unit: string;
+}
+
+const plain = new Intl.NumberFormat('en', { maximumFractionDigits: 1 });
+const whole = new Intl.NumberFormat('en', { maximumFractionDigits: 0 });
+
+/** A duration: milliseconds below a second, seconds below two minutes, then minutes, then hours. */
+export function duration(milliseconds: number | null | undefined): Quantity {
+  if (milliseconds === null || milliseconds === undefined) return { value: '–', unit: '' };
+  if (milliseconds < 1000) return { value: milliseconds < 10 ? plain.format(milliseconds) : whole.format(milliseconds), unit: 'ms' };
+  if (milliseconds < 120_000) return { value: (milliseconds / 1000).toFixed(milliseconds < 10_000 ? 2 : 1), unit: 's' };
+  if (milliseconds < 7_200_000) return { value: (milliseconds / 60_000).toFixed(1), unit: 'min' };
+  return { value: (milliseconds / 3_600_000).toFixed(1), unit: 'h' };
+}
+
+/** The same as one text. */
+export function durationText(milliseconds: number | null | undefined): string {
+  const { value, unit } = duration(milliseconds);
+  return unit === '' ? value : `${value} ${unit}`;
+}
+
+/** A rate from 0 to 1 as a percentage. A rate that is not all or nothing never reads 100 % or 0 %. */
+export function percent(rate: number | null | undefined): string {
+  if (rate === null || rate === undefined) return '–';
+  if (rate > 0.999 && rate < 1) return '99.9 %';
+  if (rate < 0.001 && rate > 0) return '0.1 %';
+  return `${plain.format(rate * 100)} %`;
+}
+
+/** US dollars; a dash where the price is unknown. */
+export function dollars(amount: number | null | undefined): string {
+  if (amount === null || amount === undefined) return '–';
+  if (amount === 0) return '$0';
+  return amount < 0.01 ? `$${amount.toPrecision(2)}` : `$${amount.toFixed(2)}`;
+}
+
+/** A count. */
+export const count = (value: number | null | undefined): string => (value === null || value === undefined ? '–' : whole.format(value));
+
+/** `1 prompt`, `2 prompts`. */
+export const counted = (value: number, one: string, many = `${one}s`): string => `${whole.format(value)} ${value === 1 ? one : many}`;
+
+const moments = new Intl.DateTimeFormat('en-GB', { day: '2-digit', month: 'short', year: 'numeric', hour: '2-digit', minute: '2-digit' });
+
+/** A moment in the reader's time zone. */
+export const moment = (timestamp: string | null | undefined): string =>
+  timestamp === null || timestamp === undefined ? '–' : moments.format(new Date(timestamp));
+
+/** `rate_limit` as words. */
+export const words = (name: string): string => name.replaceAll('_', ' ');

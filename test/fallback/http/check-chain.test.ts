@@ -1,0 +1,26 @@
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+
+import { chainRequestExample } from '../../../src/fallback/model/chain.ts';
+import { startFallback } from '../../support/fallback.ts';
+
+describe('POST /chains/check', () => {
+  test('says what a create would say, and keeps nothing', async (t) => {
+    const service = await startFallback(t);
+    const good = await service.call('POST', '/chains/check', { body: chainRequestExample });
+    assert.equal(good.status, 200);
+    const created = await service.call('POST', '/chains', { body: chainRequestExample });
+    assert.deepEqual(good.body.warnings, created.body.warnings);
+    const routing = await service.call('GET', `/chains/${created.body.id}/routing`);
+    assert.deepEqual(good.body.worst_case, routing.body.worst_case);
+
+    const bad = { name: '', providers: [], fallback_rules: [{ condition: 'sometimes', action: 'retry' }] };
+    const [checked, refused] = [
+      await service.call('POST', '/chains/check', { body: bad }),
+      await service.call('POST', '/chains', { body: bad }),
+    ];
+    assert.equal(checked.status, 400);
+    assert.deepEqual(checked.body.errors, refused.body.errors);
+    assert.equal((await service.call('GET', '/chains')).body.length, 1);
+  });
+});
