@@ -274,7 +274,7 @@ const before = 40;
 const length = 160;
 
 /** How much of one text is looked through for a snippet, in characters. */
-const maxSeen = 32 * 1024;
+const maxSeen = 16 * 1024;
 
 /** The snippet of the first of the texts in which a phrase stands; the beginning of the summary when none does. */
 export function snippetOf(texts: readonly string[], phrases: readonly (readonly string[])[]): string {
@@ -332,15 +332,22 @@ function placeIn(text: string, phrases: readonly (readonly string[])[]): number 
   if (likely.length === 0) return undefined;
   const words: string[] = [];
   const places: number[] = [];
-  for (const { 0: piece, index } of text.matchAll(pieces)) {
-    for (const one of wordsOf(piece)) {
-      words.push(one);
-      places.push(index);
+  const rest = text.matchAll(pieces);
+  /** The word with this number, read when it is asked for: most places are found near the beginning. */
+  const wordAt = (number: number): string | undefined => {
+    while (words.length <= number) {
+      const { value } = rest.next();
+      if (value === undefined) return undefined;
+      for (const one of wordsOf(value[0])) {
+        words.push(one);
+        places.push(value.index);
+      }
     }
-  }
+    return words[number];
+  };
   for (const phrase of likely) {
-    const first = words.findIndex((_, at) => phrase.every((one, offset) => isMeant(words[at + offset], one)));
-    if (first !== -1) return places[first];
+    for (let at = 0; wordAt(at) !== undefined; at += 1)
+      if (phrase.every((one, offset) => isMeant(wordAt(at + offset), one))) return places[at];
   }
   return undefined;
 }

@@ -313,11 +313,11 @@ describe('a snippet', () => {
     assert.equal(snippetOf([], [['absent']]), '');
   });
 
-  test('is looked for in the first 32,768 characters of a text', () => {
+  test('is looked for in the first 16,384 characters of a text', () => {
     for (const accent of ['', ' é ']) {
       const late = (length: number) => `${'x'.repeat(length - accent.length - 5)}${accent} word`;
-      assert.match(snippetOf(['Summary', late(32_768)], [['word']]), /word$/);
-      assert.equal(snippetOf(['Summary', late(32_769)], [['word']]), 'Summary');
+      assert.match(snippetOf(['Summary', late(16_384)], [['word']]), /word$/);
+      assert.equal(snippetOf(['Summary', late(16_385)], [['word']]), 'Summary');
     }
   });
 
