@@ -7,13 +7,18 @@ import { type Clock, systemClock } from '../kit/clock.ts';
 import { listen } from '../kit/http/app.ts';
 import { logOutput } from '../kit/http/logs.ts';
 import { createIds, type RandomSource } from '../kit/id.ts';
+import { parseAllowList } from '../kit/outgoing/addresses.ts';
+import { createGuard, type Resolve } from '../kit/outgoing/guard.ts';
+import { createOutgoing, type Outgoing } from '../kit/outgoing/outgoing.ts';
 import { checkChainRequest } from './http/exports.ts';
 import { createFallbackMetrics } from './http/metrics.ts';
 import { createServer } from './http/server.ts';
+import { defaultGrants } from './rules/keys.ts';
 import { createAccess } from './service/access.ts';
 import { createChainService } from './service/chains.ts';
 import { createExportService } from './service/exports.ts';
 import { createSandbox, type SandboxParts } from './service/sandbox.ts';
+import { createTestService } from './service/tests.ts';
 import { databaseUrlOf, type Settings } from './settings.ts';
 import { openStore } from './store/store.ts';
 
@@ -27,6 +32,12 @@ export interface World {
   dashboardFolder?: string;
   /** The bounds of templates and YAML. */
   sandbox?: SandboxParts;
+  /** Where the keys of providers are; nothing but the variables that chains name is read. */
+  environment?: Readonly<Record<string, string | undefined>>;
+  /** Certificate authorities that providers are trusted by instead of the usual ones, in PEM. */
+  ca?: string;
+  /** Resolves the names of providers; the system's resolver when left out. */
+  resolve?: Resolve;
 }
 
 /** A fallback service, wired and not yet listening. */
@@ -49,10 +60,27 @@ export async function createFallback(settings: Settings, world: World = {}): Pro
   const newId = createIds(random);
 
   const store = await openStore({ databaseUrl: databaseUrlOf(settings), clock });
-  const metrics = createFallbackMetrics(store);
   const access = createAccess(settings.apiKeys.keys);
   const chains = createChainService({ store, clock, newId });
   const exports = createExportService({ chains, sandbox: createSandbox(world.sandbox), checkRequest: checkChainRequest });
+  const outgoing = createProviderCalls(settings, world);
+  const tests = createTestService({
+    store,
+    clock,
+    newId,
+    random: () => drawn(random),
+    live: {
+      allowed: settings.allowLive,
+      outgoing,
+      environment: world.environment ?? {},
+      grants: settings.liveKeys ?? defaultGrants,
+      clock,
+      now: () => performance.now(),
+    },
+    onError: (error) => logger.error({ err: error }, 'a test broke'),
+  });
+  await tests.recover();
+  const metrics = createFallbackMetrics(store, tests);
 
   const app = createServer({
     version: packageJson.version,
@@ -61,6 +89,7 @@ export async function createFallback(settings: Settings, world: World = {}): Pro
     store,
     chains,
     exports,
+    tests,
     access,
     rateLimit: settings.rateLimit,
     allowLive: settings.allowLive,
@@ -68,6 +97,18 @@ export async function createFallback(settings: Settings, world: World = {}): Pro
     metricsToken: settings.metricsToken,
     ...(dashboardFolder === undefined ? {} : { dashboardFolder }),
   });
+
+  let stopping: Promise<void> | undefined;
+  async function stop(): Promise<void> {
+    // A test may take longer than a stop; whoever waits for one is answered with what was done.
+    await tests.stop();
+    await app.close();
+    await exports.stop();
+    outgoing.close();
+    metrics.stop();
+    await store.close();
+    await new Promise<void>((resolve) => logger.flush(() => resolve()));
+  }
 
   return {
     app,
@@ -79,12 +120,23 @@ export async function createFallback(settings: Settings, world: World = {}): Pro
         : []),
     ],
     start: () => listen(app, settings.host, settings.port),
-    async stop() {
-      await app.close();
-      await exports.stop();
-      metrics.stop();
-      await store.close();
-      await new Promise<void>((resolve) => logger.flush(() => resolve()));
+    stop() {
+      stopping ??= stop();
+      return stopping;
     },
   };
+}
+
+/** The sender of calls to providers: private addresses only where they are allowed by name. */
+function createProviderCalls({ liveAllow }: Settings, { ca, resolve }: World): Outgoing {
+  const allow = parseAllowList(liveAllow);
+  const guard = createGuard({ allow, setting: 'SERVICE_LIVE_ALLOW', plainHttp: true, ...(resolve === undefined ? {} : { resolve }) });
+  return createOutgoing({ guard, ...(ca === undefined ? {} : { ca }) });
+}
+
+/** A number from 0 to below 1, from 32 random bits. */
+function drawn(random: RandomSource): number {
+  const bytes = Buffer.alloc(4);
+  random(bytes);
+  return bytes.readUInt32BE() / 2 ** 32;
 }

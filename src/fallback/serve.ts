@@ -25,7 +25,7 @@ export async function serveFallback({ config, ...flags }: ServeFlags, environmen
       const settings = readFallbackSettings({ flags, environment, file: config });
       // Until this process ends: a second one on the same file would not see what this one knows.
       await holdFile(databaseUrlOf(settings));
-      return createFallback(settings);
+      return createFallback(settings, { environment });
     },
     portFlag,
   );

@@ -44,6 +44,7 @@ export async function startFallback(t: Pick<TestContext, 'after'>, options: Fall
   const fallback = await createFallback(readFallbackSettings({ flags, environment }), {
     clock: clock.read,
     logs: { write: (line) => void logs.push(line) },
+    environment,
     ...world,
   });
   t.after(async () => {

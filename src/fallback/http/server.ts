@@ -16,10 +16,12 @@ import type { RateLimit } from '../rules/rate-limit.ts';
 import type { Access, Caller } from '../service/access.ts';
 import type { ChainService } from '../service/chains.ts';
 import type { ExportService } from '../service/exports.ts';
+import type { TestService } from '../service/tests.ts';
 import type { Store } from '../store/store.ts';
 import { createAdmission, keyParameter } from './admission.ts';
 import { mountChains } from './chains.ts';
 import { mountExports } from './exports.ts';
+import { mountTests } from './tests.ts';
 
 export interface ServerParts {
   version: string;
@@ -28,6 +30,7 @@ export interface ServerParts {
   store: Store;
   chains: ChainService;
   exports: ExportService;
+  tests: TestService;
   access: Access;
   rateLimit: RateLimit | undefined;
   allowLive: boolean;
@@ -51,6 +54,7 @@ export function createServer({
   store,
   chains,
   exports,
+  tests,
   access,
   rateLimit,
   allowLive,
@@ -79,6 +83,7 @@ export function createServer({
 
   mountChains(mount, chains);
   mountExports(mount, exports);
+  mountTests(mount, { chains, tests });
   mount(routes.getAccess, (_, { caller }) => ({
     label: caller.label,
     may_write: caller.mayWrite,

@@ -58,6 +58,7 @@ export const TestRequest = Type.Object(
       }),
     ),
     deadline_ms: optional(whole(1, 3_600_000, 'How long one prompt may take, end to end; then it fails with `timeout`.')),
+    stream: optional(Type.Boolean({ description: 'Whether real calls ask for a streaming answer. Left out: false.' })),
   },
   { ...closed, description: 'What is to be run.' },
 );
@@ -74,7 +75,7 @@ export const Attempt = Type.Object(
     condition: orNull(condition, 'What went wrong; null where the provider answered.'),
     action: orNull(choice(actions), 'What the chain did then; null where the provider answered.'),
     wait_ms: milliseconds('The wait before the next attempt.'),
-    injected: Type.Boolean({ description: 'Whether the failure was put there by the plan.' }),
+    injected: Type.Boolean({ description: 'Whether the plan put a failure or a delay there.' }),
     rule: orNull(Type.Integer({ minimum: 0 }), 'The rule that decided, by its place in `fallback_rules`; null for a default.'),
     error: orNull(Type.String(), 'What exactly went wrong, in a few words; null where nothing did.'),
     cost_usd: orNull(Type.Number({ minimum: 0 }), 'What it cost; null where a price or the tokens are unknown.'),

@@ -1,0 +1,45 @@
+import { notFound } from '../../kit/errors.ts';
+import { answer, JsonText, type Mount } from '../../kit/http/mount.ts';
+import { routes } from '../model/api.ts';
+import { losslessFormats } from '../rules/exports/export.ts';
+import { routingOf } from '../rules/routing.ts';
+import { summaryOf } from '../rules/summary.ts';
+import type { Caller } from '../service/access.ts';
+import type { ChainService } from '../service/chains.ts';
+import type { TestService } from '../service/tests.ts';
+
+/** Tests of chains over HTTP, and what chains say of themselves. */
+export function mountTests(mount: Mount<Caller>, { chains, tests }: { chains: ChainService; tests: TestService }): void {
+  mount(routes.getSummary, async ({ params }) => {
+    const chain = await chains.get(params.id);
+    return summaryOf(chain, { last_test: await tests.lastOf(params.id), lossless_formats: losslessFormats(chain, routingOf(chain)) });
+  });
+  mount(routes.runTest, async ({ params, body }, { headers }) => {
+    const started = await tests.start(params.id, body ?? {});
+    const location = `/test-results/${started.id}`;
+    if (isAsync(headers.prefer)) {
+      return answer<never>({
+        status: 202,
+        headers: { location, 'preference-applied': 'respond-async' },
+        body: new JsonText(started.text()),
+      });
+    }
+    return answer<never>({ status: 201, headers: { location }, body: new JsonText(await started.ended) });
+  });
+  mount(routes.getTestResult, async ({ params, query }) => {
+    const text = await tests.find(params.id);
+    if (text !== undefined) return answer<never>({ body: new JsonText(text) });
+    const page = await tests.ofChain(params.id, query);
+    if (page === undefined) throw notFound('test result');
+    return answer<never>({ headers: { 'x-total-count': String(page.total) }, body: new JsonText(`[${page.texts.join(',')}]`) });
+  });
+  mount(routes.cancelTest, async ({ params }) => answer<never>({ body: new JsonText(await tests.cancel(params.id)) }));
+}
+
+/** Whether a Prefer header asks to be answered before the work is done (RFC 7240, 4.1). */
+function isAsync(prefer: string | string[] | undefined): boolean {
+  return [prefer ?? []]
+    .flat()
+    .flatMap((line) => line.split(','))
+    .some((preference) => preference.split(';', 1)[0]!.trim().toLowerCase() === 'respond-async');
+}

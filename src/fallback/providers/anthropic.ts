@@ -1,0 +1,56 @@
+import { modelName } from '../rules/kinds.ts';
+import { type Answer, type ChatProtocol, objectOf, textOf, usageOf } from './protocol.ts';
+
+/** The version of the API that requests are written for; every request names one. */
+const apiVersion = '2023-06-01';
+
+/** How many tokens are asked for where the provider does not say; the API wants a number. */
+const defaultMaxTokens = 1024;
+
+/** Anthropic's messages API. */
+export const anthropic: ChatProtocol = {
+  keyHeaders: (key) => ({ 'x-api-key': key }),
+
+  request(provider, prompt, stream) {
+    const body = {
+      model: modelName(provider),
+      max_tokens: provider.max_tokens ?? defaultMaxTokens,
+      messages: [{ role: 'user', content: prompt }],
+      ...(stream ? { stream: true } : {}),
+    };
+    return { headers: { 'anthropic-version': apiVersion }, body: JSON.stringify(body) };
+  },
+
+  answerOf(body) {
+    const { content, stop_reason, usage } = objectOf(body);
+    if (!Array.isArray(content)) return undefined;
+    const text = content.map((block) => textOf(objectOf(block).text) ?? '').join('');
+    const { input_tokens, output_tokens } = objectOf(usage);
+    return { text, finishReason: textOf(stop_reason), usage: usageOf(input_tokens, output_tokens) };
+  },
+
+  readStream() {
+    let text = '';
+    let finishReason: string | null = null;
+    let input: unknown;
+    let output: unknown;
+    let whole = false;
+    return {
+      take(event, data) {
+        const message = objectOf(JSON.parse(data));
+        const type = textOf(message.type) ?? event;
+        if (type === 'error') throw new Error('The stream carries an error.');
+        if (type === 'message_start') input = objectOf(objectOf(message.message).usage).input_tokens;
+        if (type === 'content_block_delta') text += textOf(objectOf(message.delta).text) ?? '';
+        if (type === 'message_delta') {
+          finishReason = textOf(objectOf(message.delta).stop_reason) ?? finishReason;
+          output = objectOf(message.usage).output_tokens ?? output;
+        }
+        if (type === 'message_stop') whole = true;
+      },
+      get answer(): Answer | undefined {
+        return whole ? { text, finishReason, usage: usageOf(input, output) } : undefined;
+      },
+    };
+  },
+};

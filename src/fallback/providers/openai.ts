@@ -1,0 +1,65 @@
+import { modelName } from '../rules/kinds.ts';
+import { type Answer, type ChatProtocol, listOf, objectOf, textOf, usageOf } from './protocol.ts';
+
+/** OpenAI's chat completions API, which most providers speak. */
+export const openai: ChatProtocol = {
+  keyHeaders: (key) => ({ authorization: `Bearer ${key}` }),
+
+  request(provider, prompt, stream) {
+    // OpenAI itself has renamed the field, and its newer models refuse the old name.
+    const limit = provider.provider === 'openai' && provider.api_base === null ? 'max_completion_tokens' : 'max_tokens';
+    const body = {
+      model: modelName(provider),
+      messages: [{ role: 'user', content: prompt }],
+      ...(provider.max_tokens === null ? {} : { [limit]: provider.max_tokens }),
+      ...(stream ? { stream: true, stream_options: { include_usage: true } } : {}),
+    };
+    return { headers: {}, body: JSON.stringify(body) };
+  },
+
+  answerOf(body) {
+    const [choice] = listOf(objectOf(body).choices);
+    if (choice === undefined) return undefined;
+    const { message, finish_reason } = objectOf(choice);
+    const { content, refusal } = objectOf(message);
+    const { prompt_tokens, completion_tokens } = objectOf(objectOf(body).usage);
+    return {
+      text: contentText(content) || (textOf(refusal) ?? ''),
+      finishReason: textOf(finish_reason),
+      usage: usageOf(prompt_tokens, completion_tokens),
+    };
+  },
+
+  readStream() {
+    let text = '';
+    let finishReason: string | null = null;
+    let usage: Answer['usage'] = null;
+    let whole = false;
+    return {
+      take(_, data) {
+        if (data.trim() === '[DONE]') {
+          whole = true;
+          return;
+        }
+        const chunk = objectOf(JSON.parse(data));
+        if (chunk.error !== undefined) throw new Error('The stream carries an error.');
+        const { delta, finish_reason } = objectOf(listOf(chunk.choices)[0]);
+        text += contentText(objectOf(delta).content);
+        finishReason = textOf(finish_reason) ?? finishReason;
+        const { prompt_tokens, completion_tokens } = objectOf(chunk.usage);
+        usage = usageOf(prompt_tokens, completion_tokens) ?? usage;
+      },
+      get answer() {
+        return whole ? { text, finishReason, usage } : undefined;
+      },
+    };
+  },
+};
+
+/** A message's content as text: a text, or a list of parts of which some are. */
+function contentText(content: unknown): string {
+  if (typeof content === 'string') return content;
+  return listOf(content)
+    .map((part) => textOf(objectOf(part).text) ?? '')
+    .join('');
+}

@@ -1,0 +1,67 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+
+import type { Provider } from '../model/chain.ts';
+import type { SceneFault } from '../rules/plan.ts';
+import { type CallParts, callProvider } from './calls.ts';
+import type { Call, CallResult, PromptClock, Transport } from './transport.ts';
+
+/** What real calls are made with. */
+export interface RealParts extends CallParts {
+  mode: 'drill' | 'live';
+  /** Milliseconds of a clock that only goes forward. */
+  now(): number;
+  /** The key that goes with a provider's calls; undefined for none. */
+  keyOf(provider: Provider): string | undefined;
+  /** Whether streaming answers are asked for. */
+  stream: boolean;
+}
+
+/**
+ * Real calls. In a drill the plan's faults stand in front of providers: such a call never leaves, takes the time that the
+ * fault names and no other, and is marked as injected. So every figure of a drill was measured.
+ */
+export function createRealTransport(parts: RealParts): Transport {
+  return { mode: parts.mode, begin: (signal) => new RealClock(parts, signal) };
+}
+
+class RealClock implements PromptClock {
+  readonly #parts: RealParts;
+  readonly #signal: AbortSignal;
+  readonly #begin: number;
+
+  constructor(parts: RealParts, signal: AbortSignal) {
+    this.#parts = parts;
+    this.#signal = signal;
+    this.#begin = parts.now();
+  }
+
+  elapsed(): number {
+    return this.#parts.now() - this.#begin;
+  }
+
+  call({ provider, prompt, timeoutMs, fault }: Call): Promise<CallResult> {
+    return fault === undefined ? this.#ask(provider, prompt, timeoutMs) : this.#inject(fault, provider, prompt, timeoutMs);
+  }
+
+  /** Ends early when the run is cancelled, which the executor then finds. */
+  async wait(ms: number): Promise<void> {
+    await sleep(ms, undefined, { signal: this.#signal }).catch(() => undefined);
+  }
+
+  #ask(provider: Provider, prompt: string, timeoutMs: number): Promise<CallResult> {
+    const { stream, keyOf } = this.#parts;
+    return callProvider(this.#parts, { provider, prompt, key: keyOf(provider), stream, timeoutMs, signal: this.#signal });
+  }
+
+  async #inject(fault: SceneFault, provider: Provider, prompt: string, timeoutMs: number): Promise<CallResult> {
+    const { condition, status_code, retry_after_ms, latency_ms } = fault;
+    if (latency_ms !== null) {
+      await this.wait(Math.min(latency_ms, timeoutMs));
+      if (latency_ms > timeoutMs) return { ...injected, condition: 'timeout', status_code: null, retry_after_ms: null };
+      if (condition === null) return { ...(await this.#ask(provider, prompt, Math.max(timeoutMs - latency_ms, 1))), injected: true };
+    }
+    return { ...injected, condition, status_code, retry_after_ms };
+  }
+}
+
+const injected = { injected: true, error: 'injected', charged: false, usage: null };

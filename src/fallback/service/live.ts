@@ -1,0 +1,55 @@
+import { type Fault, ServiceError } from '../../kit/errors.ts';
+import type { ChainDefinition, Provider } from '../model/chain.ts';
+import type { Mode } from '../model/test.ts';
+import { createRealTransport, type RealParts } from '../providers/real.ts';
+import { simulation } from '../providers/simulate.ts';
+import type { Transport } from '../providers/transport.ts';
+import { type KeyGrant, keyRefusal } from '../rules/keys.ts';
+import { callAddress } from '../rules/kinds.ts';
+
+/** What decides whether, and with what, providers are really called. */
+export interface LiveParts extends Pick<RealParts, 'outgoing' | 'clock' | 'now'> {
+  /** Whether drill and live tests are allowed at all. */
+  allowed: boolean;
+  /** Where the keys are; nothing but the variables that chains name is read. */
+  environment: Readonly<Record<string, string | undefined>>;
+  /** Which variable may be sent to which host. */
+  grants: readonly KeyGrant[];
+}
+
+/**
+ * The transport of a mode for a chain, its keys at hand. Nothing has been sent when it refuses.
+ * @throws ServiceError 403 where real calls are not allowed; 400 with every provider that can't be called
+ */
+export function transportFor(mode: Mode, chain: ChainDefinition, stream: boolean, live: LiveParts): Transport {
+  if (mode === 'simulate') return simulation;
+  if (!live.allowed)
+    throw new ServiceError('FORBIDDEN', `mode ${mode} calls real providers, which this service does only when started with --allow-live.`, {
+      field: 'mode',
+    });
+  const keys = new Map<string, string | undefined>();
+  const faults: Fault[] = [];
+  for (const [place, provider] of chain.providers.entries()) {
+    const found = keyFor(provider, live);
+    if ('fault' in found) faults.push({ field: `providers.${place}.${found.field}`, detail: found.fault });
+    else keys.set(provider.name, found.key);
+  }
+  const [first] = faults;
+  if (first !== undefined) throw new ServiceError('VALIDATION_ERROR', first.detail, { field: first.field, faults });
+  return createRealTransport({ ...live, mode, stream, keyOf: ({ name }) => keys.get(name) });
+}
+
+/** The key that a provider is called with, or why it can't be called. */
+function keyFor(provider: Provider, { environment, grants }: LiveParts): { key: string | undefined } | { field: string; fault: string } {
+  const { name, api_key_env: variable } = provider;
+  if (callAddress(provider) === null)
+    return { field: 'api_base', fault: `${name} can't be called: it has neither an api_base nor a known kind.` };
+  const refusal = keyRefusal(provider, grants);
+  if (refusal !== undefined) return { field: 'api_key_env', fault: refusal };
+  if (variable === null) return { key: undefined };
+  const key = environment[variable]?.trim() ?? '';
+  if (key === '') return { field: 'api_key_env', fault: `${variable}, which ${name} names, is not set where this service runs.` };
+  if (!/^[\x21-\x7e]+$/.test(key))
+    return { field: 'api_key_env', fault: `The value of ${variable} has characters that no request header may carry.` };
+  return { key };
+}

@@ -1,0 +1,125 @@
+import { nextTurn } from '../../kit/awaitable.ts';
+import { ServiceError } from '../../kit/errors.ts';
+import { runPrompt } from '../providers/executor.ts';
+import type { Transport } from '../providers/transport.ts';
+import type { Engine } from '../rules/engine.ts';
+import { type Plan, sceneOf } from '../rules/plan.ts';
+import type { Done } from '../rules/verdict.ts';
+
+/** A test to be run. */
+export interface Run {
+  readonly engine: Engine;
+  readonly plan: Plan;
+  readonly transport: Transport;
+  readonly count: number;
+  /** What is asked, in turn. */
+  readonly prompts: readonly string[];
+  readonly seed: number;
+  readonly deadlineMs: number | null;
+  readonly signal: AbortSignal;
+  /** Told of each prompt that is done; waited for, so that what is kept is never far behind. */
+  onDone(done: Done): void | Promise<void>;
+}
+
+/** How many prompts of one test are on their way at once where calls are real. */
+const promptsAtOnce = 4;
+
+/** How many simulated prompts are run before others get a turn. */
+const promptsPerTurn = 25;
+
+/**
+ * Runs every prompt of a test.
+ * @throws the signal's reason when it is cancelled
+ */
+export async function runTest(run: Run): Promise<void> {
+  const { count, signal, transport } = run;
+  let next = 0;
+  async function work(): Promise<void> {
+    while (next < count) {
+      const index = next;
+      next += 1;
+      await runOne(run, index);
+      if (transport.mode === 'simulate' && next % promptsPerTurn === 0) await nextTurn();
+      signal.throwIfAborted();
+    }
+  }
+  const workers = transport.mode === 'simulate' ? 1 : Math.min(promptsAtOnce, count);
+  await Promise.all(Array.from({ length: workers }, work));
+}
+
+async function runOne({ engine, plan, transport, prompts, seed, deadlineMs, signal, onDone }: Run, index: number): Promise<void> {
+  const scene = sceneOf(plan, index);
+  const prompt = prompts[index % prompts.length]!;
+  const kept = onDone(await runPrompt({ engine, transport, scene, index, prompt, seed, deadlineMs, signal }));
+  if (kept !== undefined) await kept;
+}
+
+/** A place in the line for runs. */
+export interface Place {
+  /** Fulfilled when it is one's turn; rejected with the signal's reason when that comes first. */
+  readonly turn: Promise<void>;
+  /** Gives the place up, before or after one's turn. */
+  leave(): void;
+}
+
+/** A line for runs: so many at once, the others wait in turn, and a bound on how many wait. */
+export interface RunQueue {
+  /** @throws ServiceError 503 when too many wait */
+  enter(signal: AbortSignal): Place;
+  running(): number;
+  waiting(): number;
+}
+
+/** A line where `atOnce` run and at most `mostWaiting` wait. */
+export function createRunQueue(atOnce: number, mostWaiting: number): RunQueue {
+  const line = new Set<() => void>();
+  let running = 0;
+
+  function admit(): void {
+    for (const begin of line) {
+      if (running >= atOnce) return;
+      line.delete(begin);
+      running += 1;
+      begin();
+    }
+  }
+
+  return {
+    enter(signal) {
+      if (running >= atOnce && line.size >= mostWaiting) throw tooMany(mostWaiting);
+      const { promise: turn, resolve, reject } = Promise.withResolvers<void>();
+      // Who gave up the place may not wait for the turn any more.
+      turn.catch(() => undefined);
+      let runs = false;
+      const begin = () => {
+        runs = true;
+        resolve();
+      };
+      const cancel = () => {
+        if (line.delete(begin)) reject(signal.reason);
+      };
+      line.add(begin);
+      signal.addEventListener('abort', cancel, { once: true });
+      if (signal.aborted) cancel();
+      admit();
+      return {
+        turn,
+        leave() {
+          signal.removeEventListener('abort', cancel);
+          line.delete(begin);
+          if (!runs) return;
+          runs = false;
+          running -= 1;
+          admit();
+        },
+      };
+    },
+    running: () => running,
+    waiting: () => line.size,
+  };
+}
+
+const tooMany = (waiting: number) =>
+  new ServiceError('SERVICE_UNAVAILABLE', `${waiting} tests wait for their turn already; try again later.`, {
+    headers: { 'Retry-After': '5' },
+  });

@@ -1,0 +1,274 @@
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+
+import type { TestResult } from '../../../src/fallback/model/test.ts';
+import { chainRequest, createChain, startFallback, type TestFallback } from '../../support/fallback.ts';
+import { TestClock } from '../../support/service.ts';
+import { stores } from '../../support/stores.ts';
+
+const unknownId = '0197b5a6-8c3e-7f01-9a2b-3c4d5e6f7a8b';
+
+/** Runs a test to its end. */
+async function run(service: TestFallback, chainId: string, body: object = {}): Promise<TestResult> {
+  const answer = await service.call('POST', `/chains/${chainId}/test`, { body });
+  assert.equal(answer.status, 201, answer.text);
+  return answer.body;
+}
+
+/** Reads a result until it has ended. */
+async function ended(service: TestFallback, id: string): Promise<TestResult> {
+  for (;;) {
+    const { status, body } = await service.call('GET', `/test-results/${id}`);
+    assert.equal(status, 200);
+    if (body.status !== 'running') return body;
+  }
+}
+
+for (const store of stores) {
+  describe(`Tests of chains on ${store.name}`, () => {
+    test('201: a test answers with its finished result, which is kept where Location says', async (t) => {
+      const service = await startFallback(t, { store });
+      const chain = await createChain(service);
+      const answer = await service.call('POST', `/chains/${chain.id}/test`, { body: { prompt_count: 6, seed: 7 } });
+      assert.equal(answer.status, 201);
+      assert.equal(answer.headers.location, `/test-results/${answer.body.id}`);
+      const { status, verdict, mode, preset, seed, prompt_count, success_count, chain_version, chain_id, progress } = answer.body;
+      assert.deepEqual(
+        { status, verdict, mode, preset, seed, prompt_count, success_count, chain_version, chain_id, progress },
+        {
+          status: 'completed',
+          verdict: 'pass',
+          mode: 'simulate',
+          preset: 'coverage',
+          seed: 7,
+          prompt_count: 6,
+          success_count: 6,
+          chain_version: 1,
+          chain_id: chain.id,
+          progress: { done: 6, total: 6 },
+        },
+      );
+      const kept = await service.call('GET', `/test-results/${answer.body.id}`);
+      assert.equal(kept.status, 200);
+      assert.equal(kept.text, answer.text);
+    });
+
+    test('without a body it has five prompts, and a seed that gives the same answer again', async (t) => {
+      const service = await startFallback(t, { store });
+      const chain = await createChain(service);
+      const answer = await service.call('POST', `/chains/${chain.id}/test`);
+      assert.equal(answer.status, 201);
+      assert.equal(answer.body.results.length, 5);
+      const again = await run(service, chain.id, { seed: answer.body.seed });
+      const { id, started_at, completed_at, duration_ms, ...figures } = answer.body;
+      assert.deepEqual({ ...again, id, started_at, completed_at, duration_ms }, { id, started_at, completed_at, duration_ms, ...figures });
+    });
+
+    test('202 with Prefer: respond-async; the result is read while it runs, and is whole in the end', async (t) => {
+      const service = await startFallback(t, { store });
+      const chain = await createChain(service);
+      const answer = await service.call('POST', `/chains/${chain.id}/test`, {
+        body: { prompt_count: 1000 },
+        headers: { prefer: 'wait=5, respond-async' },
+      });
+      assert.equal(answer.status, 202);
+      assert.equal(answer.headers['preference-applied'], 'respond-async');
+      assert.equal(answer.body.status, 'running');
+      assert.equal(answer.body.verdict, null);
+      const result = await ended(service, answer.body.id);
+      assert.equal(result.status, 'completed');
+      assert.deepEqual(
+        result.results.map(({ index }) => index),
+        Array.from({ length: 1000 }, (_, index) => index),
+      );
+    });
+
+    test("a chain's id gives its results, newest first, a page at a time; they outlive an edit and the chain", async (t) => {
+      const clock = new TestClock();
+      const service = await startFallback(t, { store, clock });
+      const chain = await createChain(service);
+      assert.deepEqual((await service.call('GET', `/test-results/${chain.id}`)).body, []);
+      const ids: string[] = [];
+      for (let index = 0; index < 3; index += 1) {
+        clock.turn(1);
+        ids.unshift((await run(service, chain.id)).id);
+      }
+      await service.call('PATCH', `/chains/${chain.id}`, { body: { name: 'renamed' } });
+      await service.call('DELETE', `/chains/${chain.id}`);
+      const all = await service.call('GET', `/test-results/${chain.id}`);
+      assert.equal(all.status, 200);
+      assert.deepEqual(
+        all.body.map(({ id }: TestResult) => id),
+        ids,
+      );
+      assert.equal(all.body[0].chain_name, 'production-chain');
+      const page = await service.call('GET', `/test-results/${chain.id}?limit=1&offset=1`);
+      assert.deepEqual(
+        page.body.map(({ id }: TestResult) => id),
+        [ids[1]],
+      );
+      assert.equal(page.headers['x-total-count'], '3');
+      assert.equal((await service.call('GET', `/test-results/${ids[2]}`)).status, 200);
+    });
+
+    test('404 for an unknown chain, an unknown result, and what is no id', async (t) => {
+      const service = await startFallback(t, { store });
+      for (const id of [unknownId, 'nonsense']) {
+        assert.equal((await service.call('POST', `/chains/${id}/test`, { body: {} })).status, 404);
+        assert.equal((await service.call('GET', `/test-results/${id}`)).status, 404);
+        assert.equal((await service.call('DELETE', `/test-results/${id}`)).status, 404);
+        assert.equal((await service.call('GET', `/chains/${id}/summary`)).status, 404);
+      }
+    });
+
+    test('400 with every fault; nothing is run', async (t) => {
+      const service = await startFallback(t, { store });
+      const chain = await createChain(service);
+      const cases: [object, string[]][] = [
+        [{ prompt_count: 0 }, ['prompt_count']],
+        [{ prompt_count: 1001 }, ['prompt_count']],
+        [{ prompt_count: '5' }, ['prompt_count']],
+        [{ mode: 'real', preset: 'chaos', seed: -1 }, ['mode', 'preset', 'seed']],
+        [{ faults: [{ provider: 'nobody', condition: 'timeout' }] }, ['faults.0.provider']],
+        [{ faults: [{ provider: 'gpt-4o', condition: 'bad_weather' }] }, ['faults.0.condition']],
+        [{ prompts: [] }, ['prompts']],
+        [{ promptcount: 3 }, ['promptcount']],
+      ];
+      for (const [body, fields] of cases) {
+        const answer = await service.call('POST', `/chains/${chain.id}/test`, { body });
+        assert.equal(answer.status, 400, JSON.stringify(body));
+        assert.deepEqual((answer.body.errors ?? [answer.body]).map(({ field }: { field: string }) => field).sort(), fields);
+      }
+      assert.deepEqual((await service.call('GET', `/test-results/${chain.id}`)).body, []);
+    });
+
+    test('a running test is cancelled by DELETE and keeps the prompts that were done; an ended one gives 409', async (t) => {
+      const service = await startFallback(t, { store });
+      const chain = await createChain(service);
+      const { body } = await service.call('POST', `/chains/${chain.id}/test`, {
+        body: { prompt_count: 1000 },
+        headers: { prefer: 'respond-async' },
+      });
+      const cancelled = await service.call('DELETE', `/test-results/${body.id}`);
+      assert.equal(cancelled.status, 200);
+      assert.equal(cancelled.body.status, 'cancelled');
+      assert.equal(cancelled.body.verdict, null);
+      assert.ok(cancelled.body.progress.done < 1000);
+      assert.equal(cancelled.body.results.length, cancelled.body.progress.done);
+      assert.equal((await service.call('GET', `/test-results/${body.id}`)).text, cancelled.text);
+      const again = await service.call('DELETE', `/test-results/${body.id}`);
+      assert.equal(again.status, 409);
+      assert.equal(again.body.code, 'CONFLICT');
+    });
+
+    test('a test ends on its snapshot when its chain is edited or deleted meanwhile', async (t) => {
+      const service = await startFallback(t, { store });
+      const chain = await createChain(service);
+      const { body } = await service.call('POST', `/chains/${chain.id}/test`, {
+        body: { prompt_count: 1000 },
+        headers: { prefer: 'respond-async' },
+      });
+      await service.call('PATCH', `/chains/${chain.id}`, { body: { providers: [{ name: 'other', model_id: 'm' }], fallback_rules: [] } });
+      await service.call('DELETE', `/chains/${chain.id}`);
+      const result = await ended(service, body.id);
+      assert.equal(result.status, 'completed');
+      assert.deepEqual(
+        result.chain.providers.map(({ name }) => name),
+        ['gpt-4o', 'claude'],
+      );
+      assert.ok(result.results.every(({ attempts }) => attempts.every(({ provider }) => provider !== 'other')));
+    });
+
+    test('a hundred tests at once: a bounded number runs, the others wait, and the API answers meanwhile', async (t) => {
+      const service = await startFallback(t, { store });
+      const chain = await createChain(service);
+      const asked = Array.from({ length: 100 }, () => service.call('POST', `/chains/${chain.id}/test`, { body: { prompt_count: 20 } }));
+      const metrics = await service.call('GET', '/metrics');
+      assert.equal(metrics.status, 200);
+      const gauge = (name: string) => Number(new RegExp(`^${name} (\\d+)$`, 'm').exec(metrics.text)![1]);
+      assert.ok(gauge('fallback_tests_running') <= 4);
+      assert.equal((await service.call('GET', `/chains/${chain.id}`)).status, 200);
+      for (const answer of await Promise.all(asked)) {
+        assert.equal(answer.status, 201);
+        assert.equal(answer.body.status, 'completed');
+      }
+      assert.equal((await service.call('GET', `/test-results/${chain.id}?limit=200`)).body.length, 100);
+    });
+
+    test('a stop of the service ends what runs as cancelled and answers whoever waits for it', async (t) => {
+      const service = await startFallback(t, { store });
+      const chain = await createChain(service);
+      const asked = service.call('POST', `/chains/${chain.id}/test`, { body: { prompt_count: 1000 } });
+      while ((await service.call('GET', `/test-results/${chain.id}`)).body.length === 0);
+      await service.fallback.stop();
+      const answer = await asked;
+      assert.equal(answer.status, 201);
+      assert.equal(answer.body.status, 'cancelled');
+    });
+
+    test('the summary tells the chain in sentences, with its latest test', async (t) => {
+      const service = await startFallback(t, { store });
+      const chain = await createChain(service);
+      const before = await service.call('GET', `/chains/${chain.id}/summary`);
+      assert.equal(before.status, 200);
+      assert.equal(before.body.last_test, null);
+      assert.match(
+        before.body.text,
+        /^production-chain asks gpt-4o first and falls back to claude\. On rate_limit it retries 3 times, then fails over\./,
+      );
+      assert.deepEqual(before.body.conditions.with_rule, ['rate_limit', 'timeout']);
+      const { primary, last_resort, provider_count, rule_count, worst_case } = before.body;
+      assert.deepEqual(
+        { primary, last_resort, provider_count, rule_count, worst_case },
+        { primary: 'gpt-4o', last_resort: 'claude', provider_count: 2, rule_count: 2, worst_case: { attempts: 8, latency_ms: 300_000 } },
+      );
+      const { id } = await run(service, chain.id);
+      const after = await service.call('GET', `/chains/${chain.id}/summary`);
+      assert.equal(after.body.last_test.id, id);
+      assert.equal(after.body.last_test.verdict, 'pass');
+    });
+
+    test('drill and live are refused with 403 unless the service was started with --allow-live', async (t) => {
+      const service = await startFallback(t, { store });
+      const chain = await createChain(service);
+      for (const mode of ['drill', 'live']) {
+        const answer = await service.call('POST', `/chains/${chain.id}/test`, { body: { mode } });
+        assert.equal(answer.status, 403);
+        assert.equal(answer.body.field, 'mode');
+        assert.match(answer.body.detail, /--allow-live/);
+      }
+    });
+
+    test('routing answers what happens if a provider fails so, and refuses half a question', async (t) => {
+      const service = await startFallback(t, { store });
+      const chain = await createChain(service, chainRequest());
+      const plain = await service.call('GET', `/chains/${chain.id}/routing`);
+      assert.equal(plain.status, 200);
+      assert.deepEqual(plain.body.order, ['gpt-4o', 'claude']);
+      assert.equal(plain.body.providers[0].decisions.length, 10);
+      assert.equal(plain.body.path, null);
+      const asked = await service.call('GET', `/chains/${chain.id}/routing?provider=gpt-4o&condition=rate_limit`);
+      assert.deepEqual(
+        asked.body.path.map(({ provider, action }: { provider: string; action: string }) => [provider, action]),
+        [
+          ['gpt-4o', 'retry'],
+          ['gpt-4o', 'retry'],
+          ['gpt-4o', 'retry'],
+          ['gpt-4o', 'failover'],
+          ['claude', 'serve'],
+        ],
+      );
+      for (const [query, field] of [
+        ['provider=gpt-4o', 'condition'],
+        ['condition=timeout', 'provider'],
+        ['provider=nobody&condition=timeout', 'provider'],
+        ['provider=gpt-4o&condition=weather', 'condition'],
+        ['provider=gpt-4o&condition=timeout&status_code=429', 'status_code'],
+      ]) {
+        const answer = await service.call('GET', `/chains/${chain.id}/routing?${query}`);
+        assert.equal(answer.status, 400, query);
+        assert.equal(answer.body.field, field);
+      }
+    });
+  });
+}
