@@ -8,6 +8,7 @@ import { errorCodes } from '../src/kit/errors.ts';
 import { fileKey, type SettingsTable } from '../src/kit/settings.ts';
 import { migrate } from '../src/kit/sql/migrate.ts';
 import { openSqlite } from '../src/kit/sql/sqlite.ts';
+import { cliDocument } from './cli-document.ts';
 import { generatedOperations } from './operations.ts';
 
 /** Every document that is written from the code, by its path from the project's root. */
@@ -18,6 +19,7 @@ export async function generatedDocuments(): Promise<Record<string, string>> {
     'docs/packet-life.md': lifeDocument(),
     'docs/schema.sqlite.sql': await sqliteSchema(),
     'docs/schema.postgres.sql': postgresSchema(),
+    'docs/cli.md': cliDocument(generatedNote),
     ...generatedOperations(),
   };
 }

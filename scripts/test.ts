@@ -11,7 +11,13 @@ import { findProgram } from '../test/support/programs.ts';
 const named = process.argv.slice(2);
 const files = named.length > 0 ? named : globSync('test/**/*.test.ts').sort();
 
-const needed = { 'redis-server': 'Redis suites', chromium: 'browser suites' } as const;
+const needed = {
+  'redis-server': 'Redis suites',
+  chromium: 'browser suites',
+  zsh: 'completions for zsh',
+  fish: 'completions for fish',
+  python3: 'terminal suites',
+} as const;
 const missing = Object.keys(needed).filter((program) => findProgram(program) === undefined);
 if (missing.length > 0) {
   const skipped = missing.map((program) => `${needed[program as keyof typeof needed]} (no ${program})`).join(', ');

@@ -3,7 +3,7 @@ import { settingsTable as handoff } from './handoff/settings.ts';
 import { nearest, type SettingsTable } from './kit/settings.ts';
 
 /** Variables that the programs read besides their settings. */
-const others = ['SERVICE_CONFIG', 'SERVICE_URL', 'SERVICE_API_KEY'];
+const others = ['SERVICE_CONFIG', 'SERVICE_URL', 'SERVICE_API_KEY', 'SERVICE_WEBHOOK_SECRET'];
 
 /** Every `SERVICE_*` variable that a program of this package reads. */
 export const knownVariables: readonly string[] = [...new Set([...variablesOf(handoff), ...variablesOf(fallback), ...others])];

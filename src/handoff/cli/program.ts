@@ -1,8 +1,10 @@
 import { Command, CommanderError, Option } from 'commander';
 
 import packageJson from '../../../package.json' with { type: 'json' };
+import { addCompletionCommand } from './completion.ts';
 import { act, createContext, type GlobalOptions } from './context.ts';
 import { explain } from './errors.ts';
+import { addHookCommands } from './hooks.ts';
 import { addKeyCommands } from './keys.ts';
 import { addPacketCommands } from './packets.ts';
 import { addRespondCommand } from './respond.ts';
@@ -32,11 +34,13 @@ export function createProgram(terminal: Terminal): Command {
   program.commandsGroup('Commands:');
   addTrailCommands(program, terminal);
   addRespondCommand(program, terminal);
+  addHookCommands(program, terminal);
   addKeyCommands(program, terminal);
   addTenantCommands(program, terminal);
   addServiceCommands(program, terminal);
   const open = program.command('open').description("print the address of the service's interactive documentation");
   act(open, terminal, async ({ config, print }) => print(`${(await config()).serverUrl.replace(/\/api\/v1$/, '')}/docs`));
+  addCompletionCommand(program, terminal);
   return program;
 }
 

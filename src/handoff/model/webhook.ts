@@ -1,22 +1,10 @@
 import Type, { type Static } from 'typebox';
 
 import { choice, givenTimestamp, Id, maxOffset, orNull, timestamp } from '../../kit/schemas.ts';
+import * as words from './words.ts';
 
-/** What a webhook can be told of. */
-export const webhookEvents = [
-  'packet.created',
-  'packet.claimed',
-  'packet.in_progress',
-  'packet.awaiting_human',
-  'packet.completed',
-  'packet.failed',
-  'packet.expired',
-  'hitl.response_ready',
-] as const;
+export const { webhookEvents, deliveryStatuses } = words;
 export type WebhookEvent = (typeof webhookEvents)[number];
-
-/** Where a delivery stands. Work in hand is a lease, and shows as what it was before. */
-export const deliveryStatuses = ['pending', 'failed', 'delivered', 'dead_letter', 'cancelled'] as const;
 export type DeliveryStatus = (typeof deliveryStatuses)[number];
 
 /** Why the last attempt failed, in a word that does not change; never the receiver's own. */

@@ -1,0 +1,53 @@
+import type { Command, Option } from 'commander';
+
+import { createProgram } from '../src/handoff/cli/program.ts';
+
+/** The page about the command line, made from its tree of commands. */
+export function cliDocument(note: string): string {
+  const { stdin, stdout, stderr } = process;
+  const program = createProgram({ args: [], environment: {}, stdin, stdout, stderr, userName: () => undefined });
+  return `${note}
+# The command line: \`service-cli\`
+
+\`npx service-cli\` in a checkout, \`service-cli\` where the package is installed. Options that every command takes, before or behind it:
+
+${optionTable(program.options)}
+
+A setting is looked for in its flag, then in its variable, then in \`$XDG_CONFIG_HOME/service/config.toml\` (\`~/.config/service/config.toml\`), then there is the default.
+The file is TOML with the keys \`server_url\` and \`api_key\`.
+
+Standard output has the answer alone: a table, or with \`--format json\` the server's JSON as it came (indented on a terminal). Messages, progress and \`--verbose\` go to standard error. On a terminal a
+table is cut to its width; colours are for terminals, and not where \`NO_COLOR\` is set. \`--quiet\` prints ids alone, of a new key the key alone.
+
+| Exit code | Meaning |
+| --- | --- |
+| 0 | done |
+| 1 | the server refused; its sentence is on standard error |
+| 2 | wrong usage, or input that can't be read |
+| 3 | no server answers |
+
+${sectionsOf(program, 'service-cli')}`;
+}
+
+function sectionsOf(command: Command, path: string): string {
+  return command.commands
+    .map((one) => {
+      const name = `${path} ${one.name()}`;
+      if (one.commands.length > 0) return `## ${name}\n\n${sentence(one.description())}\n\n${sectionsOf(one, name)}`;
+      const operands = one.registeredArguments.map((argument) => ` <${argument.name()}>`).join('');
+      const options = one.options.length === 0 ? '' : `\n${optionTable(one.options)}\n`;
+      return `${path.includes(' ') ? '###' : '##'} ${name}${operands.replaceAll('<', '&lt;').replaceAll('>', '&gt;')}\n\n${sentence(one.description())}\n${options}`;
+    })
+    .join('\n');
+}
+
+const sentence = (text: string) => `${text[0]!.toUpperCase()}${text.slice(1)}.`;
+
+function optionTable(options: readonly Option[]): string {
+  const rows = options.map(({ flags, description, argChoices, defaultValue }) => {
+    const known = argChoices === undefined ? '' : ` One of ${argChoices.map((word) => `\`${word}\``).join(', ')}.`;
+    const usual = defaultValue === undefined ? '' : ` Default: \`${defaultValue}\`.`;
+    return `| \`${flags.replaceAll('|', '\\|')}\` | ${sentence(description)}${known}${usual} |`;
+  });
+  return ['| Option | Meaning |', '| --- | --- |', ...rows].join('\n');
+}
