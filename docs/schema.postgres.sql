@@ -159,3 +159,16 @@ create table agents (tenant bigint not null, agent_id text collate "C" not null,
   primary key (tenant, agent_id));
 
 create index agents_by_sight on agents (tenant, last_seen_at, agent_id);
+
+-- 0006-repeats
+
+alter table idempotency_packets rename to idempotency_packets_before;
+
+create table idempotency_packets (tenant bigint not null, packet_id text collate "C" not null, key text collate "C" not null,
+  primary key (tenant, packet_id, key));
+
+insert into idempotency_packets select tenant, packet_id, key from idempotency_packets_before;
+
+drop table idempotency_packets_before;
+
+create index idempotency_packets_by_key on idempotency_packets (tenant, key);

@@ -54,11 +54,6 @@ CREATE TABLE idempotency (
 
 CREATE INDEX idempotency_by_age on idempotency (created_at);
 
-CREATE TABLE idempotency_packets (tenant integer not null, packet_id text not null, key text not null,
-  primary key (tenant, packet_id)) without rowid;
-
-CREATE INDEX idempotency_packets_by_key on idempotency_packets (tenant, key);
-
 CREATE TABLE search_queue (tenant integer not null, packet integer not null, revision integer not null,
   primary key (tenant, packet)) without rowid;
 
@@ -101,3 +96,8 @@ CREATE TABLE agents (tenant integer not null, agent_id text not null, last_seen_
   primary key (tenant, agent_id)) without rowid;
 
 CREATE INDEX agents_by_sight on agents (tenant, last_seen_at, agent_id);
+
+CREATE TABLE idempotency_packets (tenant integer not null, packet_id text not null, key text not null,
+  primary key (tenant, packet_id, key)) without rowid;
+
+CREATE INDEX idempotency_packets_by_key on idempotency_packets (tenant, key);

@@ -55,9 +55,36 @@ console.log(other.adminKey, ((await later.json()) as { status: string }).status)
 await other.stop();
 `;
 
+const client = `
+import { ApiError, createFallbackClient, createHandoffClient } from 'baton';
+import { createHandoff } from 'baton/server';
+
+await using handoff = await createHandoff();
+const client = createHandoffClient({ baseUrl: handoff.url, apiKey: handoff.adminKey });
+const { id } = await client.createPacket({
+  body: {
+    metadata: { source_agent: { id: 'a', name: 'A', framework: 'x' }, target_agent: { id: 'b', name: 'B' } },
+    context: { summary: 's' },
+  },
+});
+for await (const packet of client.listPackets.items({ query: { status: 'created' } })) console.log(packet.id === id);
+try {
+  await client.getPacket({ params: { id: 'unknown' } });
+} catch (error) {
+  console.log(error instanceof ApiError && error.status_code);
+}
+const unused = () => {
+  // @ts-expect-error the id is required
+  void client.getPacket();
+  return createFallbackClient({ baseUrl: 'http://localhost:8000' }).listChains();
+};
+console.log(typeof unused);
+`;
+
 describe('The packed package', () => {
   test('has types that a strict TypeScript program takes', () => {
     writeFileSync(join(folder, 'suite.ts'), suite);
+    writeFileSync(join(folder, 'client.ts'), client);
     const options = {
       target: 'es2024',
       lib: ['es2024', 'esnext.disposable'],
@@ -66,7 +93,7 @@ describe('The packed package', () => {
       types: ['node'],
       outDir: '.',
     };
-    writeFileSync(join(folder, 'tsconfig.json'), JSON.stringify({ compilerOptions: options, files: ['suite.ts'] }));
+    writeFileSync(join(folder, 'tsconfig.json'), JSON.stringify({ compilerOptions: options, files: ['suite.ts', 'client.ts'] }));
     const { status, stdout } = spawnSync(join(root, 'node_modules/.bin/tsc'), ['-p', folder], { encoding: 'utf8' });
     assert.equal(stdout, '');
     assert.equal(status, 0);
@@ -79,11 +106,21 @@ describe('The packed package', () => {
     assert.equal(status, 0);
   });
 
+  test('has clients of the services', () => {
+    const { status, stdout, stderr } = spawnSync(process.execPath, ['client.js'], { cwd: folder, encoding: 'utf8', env: {} });
+    assert.equal(stderr, '');
+    assert.equal(stdout, 'true\n404\nfunction\n');
+    assert.equal(status, 0);
+  });
+
   test('has programs that run', async (t) => {
     const program = join(folder, 'node_modules/baton/bin/service-cli.js');
     const version = spawnSync(process.execPath, [program, '--version'], { encoding: 'utf8' });
     assert.equal(version.stdout, `${packageJson.version}\n`);
-    const child = spawn(process.execPath, [program, 'serve', '--host', '127.0.0.1', '--port', '0'], { cwd: folder, env: {} });
+    const child = spawn(process.execPath, [program, 'serve', '--host', '127.0.0.1', '--port', '0'], {
+      cwd: folder,
+      env: { SERVICE_ADMIN_KEY: 'an-admin-key-of-our-own' },
+    });
     t.after(() => child.kill('SIGKILL'));
     const ended = new Promise<number | null>((resolve) => child.once('close', resolve));
     for await (const line of createInterface({ input: child.stdout })) {
@@ -92,6 +129,11 @@ describe('The packed package', () => {
       const page = await fetch(`${address}/docs/assets/swagger-ui.css`);
       assert.equal(page.status, 200);
       await page.text();
+      const list = spawnSync(process.execPath, [program, 'list', '--server-url', address, '--api-key', 'an-admin-key-of-our-own'], {
+        encoding: 'utf8',
+        env: {},
+      });
+      assert.deepEqual([list.status, list.stdout, list.stderr], [0, '', 'No packets.\n']);
       break;
     }
     child.kill('SIGTERM');

@@ -1,4 +1,4 @@
-import { createParser, type EventSourceMessage } from 'eventsource-parser';
+import type { EventSourceMessage } from 'eventsource-parser';
 
 import { ApiError, NetworkError, TimeoutError } from './client-errors.ts';
 import { systemRandom } from './clock.ts';
@@ -202,6 +202,7 @@ export function createConnection(options: ConnectionOptions): Connection {
     request.signal?.addEventListener('abort', giveUp);
     try {
       const answer = await openStream(url, state.lastEventId, request.signal, ending);
+      const { createParser } = await import('eventsource-parser');
       const waiting: EventSourceMessage[] = [];
       const parser = createParser({ onEvent: (event) => waiting.push(event), onRetry: (ms) => void Object.assign(state, { retryMs: ms }) });
       const chunks = answer.chunks()[Symbol.asyncIterator]();

@@ -3,7 +3,7 @@ import type { Command } from 'commander';
 import { act, type Context } from './context.ts';
 import { several } from './options.ts';
 import { eventLine } from './output/packets.ts';
-import { cut, printable } from './output/text.ts';
+import { cut } from './output/text.ts';
 import type { Terminal } from './terminal.ts';
 
 interface WatchOptions {
@@ -38,7 +38,7 @@ async function watch(context: Context, { status = '', packet = [], agent = [], s
   for await (const event of (await context.client()).events({ subscribe, lastEventId: since })) {
     if (context.format === 'json') context.print(JSON.stringify(event));
     else {
-      const line = printable(eventLine(event)).replace(/^- /, '');
+      const line = eventLine(event);
       context.print(stdout.isTTY ? cut(line, stdout.columns || 80) : line);
     }
   }

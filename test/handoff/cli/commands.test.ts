@@ -6,6 +6,7 @@ import { describe, test } from 'node:test';
 
 import packageJson from '../../../package.json' with { type: 'json' };
 import { type CliBench, type CliResult, runCli, startCliBench } from '../../support/cli.ts';
+import { startPeer } from '../../support/client-world.ts';
 import { adminKey, createPacket, newTenant, packetRequest } from '../../support/service.ts';
 
 const uuid = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
@@ -204,6 +205,29 @@ describe('service-cli', () => {
     assert.match(stderr, /^< 200 request \S+$/m);
     assert.ok(!stderr.includes(adminKey));
   });
+});
+
+test('packets watch prints events as they happen, each on a line, and takes up a stream that broke off', async (t) => {
+  const event = (id: number, packet: object | null) =>
+    `id: ${id}\nevent: packet.created\ndata: ${JSON.stringify({ type: 'packet.created', packet_id: 'p', data: packet, timestamp: '2026-03-01T09:30:00.000Z' })}\n\n`;
+  const { address, received } = await startPeer(t, (reply, _, turn) => {
+    if (turn === 3) return void reply.writeHead(401).end('{"detail":"The key is revoked.","code":"UNAUTHORIZED"}');
+    reply.writeHead(200, { 'content-type': 'text/event-stream' });
+    reply.end(
+      `retry: 1\nevent: connected\ndata: {}\n\n${event(turn, turn === 1 ? { status: 'created', context: { summary: 'S\u001b[2J' } } : null)}`,
+    );
+  });
+  const args = ['packets', 'watch', '--status', 'created,failed', '--agent', 'a', '-q', '--server-url', address, '--api-key', 'k'];
+  const { exitCode, stdout, stderr } = await runCli(args, {});
+  assert.deepEqual([exitCode, stderr.split('\n')[0]], [1, 'service-cli: The key is revoked.']);
+  assert.equal(
+    stdout,
+    '2026-03-01T09:30:00.000Z  packet.created          p  created  S [2J\n2026-03-01T09:30:00.000Z  packet.created          p  -\n',
+  );
+  assert.deepEqual(
+    received.map(({ url, headers }) => [decodeURIComponent(url!), headers['last-event-id']]),
+    [undefined, '1', '2'].map((id) => ['/events?subscribe=status:created&subscribe=status:failed&subscribe=agent:a', id]),
+  );
 });
 
 describe('service-cli ends with', () => {

@@ -318,6 +318,17 @@ for (const store of stores) {
       assert.equal(again.text, fresh.text);
     });
 
+    test('a packet is in several answers that are repeated, and none of them tells of it once it is removed', async (t) => {
+      const service = await startService(t, { store });
+      const { body } = await send(service, '/packets', 'key-1');
+      const claim = () => send(service, `/packets/${body.id}/claim`, 'key-2', { body: { agent_id: 'a' } });
+      assert.equal((await claim()).status, 200);
+      assert.ok(isReplay(await claim()));
+      assert.equal((await service.call('DELETE', `/packets/${body.id}?hard=true`)).status, 204);
+      for (const answer of [await claim(), await send(service, '/packets', 'key-1')])
+        assert.ok(!answer.text.includes(body.context.summary), answer.text);
+    });
+
     test('400 on Idempotency-Key when it is empty or longer than 255 characters', async (t) => {
       const service = await startService(t, { store });
       for (const name of ['', ' ', 'k'.repeat(256)]) {

@@ -2,7 +2,7 @@ import type { StreamEvent, StreamReset } from '../../client/client.ts';
 import type { Packet, PacketSummary } from '../../model/packet.ts';
 import type { Column } from './table.ts';
 import { pairLines } from './table.ts';
-import type { Colour } from './text.ts';
+import { type Colour, printable } from './text.ts';
 
 const colours: Record<string, Colour> = {
   created: 'blue',
@@ -71,7 +71,8 @@ export function packetLines(packet: Packet): string[] {
 
 /** An event of the stream on one line. */
 export function eventLine(event: StreamEvent | StreamReset): string {
-  if (!('packet_id' in event)) return `-  reset  ${event.reason}`;
+  if (!('packet_id' in event)) return `reset  ${printable(event.reason)}`;
   const { timestamp, type, packet_id, data } = event;
-  return [timestamp, type.padEnd(22), packet_id, data?.status ?? '-', data?.context.summary ?? ''].join('  ');
+  const fields = [timestamp, type.padEnd(22), packet_id, data?.status ?? '-', printable(data?.context.summary ?? '')];
+  return fields.join('  ').trimEnd();
 }

@@ -4,6 +4,7 @@ import { events } from './0002-events.ts';
 import { webhooks } from './0003-webhooks.ts';
 import { keys } from './0004-keys.ts';
 import { work } from './0005-work.ts';
+import { repeats } from './0006-repeats.ts';
 
 /** Every step of the schema, in order. */
-export const migrations: readonly Migration[] = [packets, events, webhooks, keys, work];
+export const migrations: readonly Migration[] = [packets, events, webhooks, keys, work, repeats];
