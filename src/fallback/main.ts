@@ -6,7 +6,9 @@ import packageJson from '../../package.json' with { type: 'json' };
 import { type Clock, systemClock } from '../kit/clock.ts';
 import { listen } from '../kit/http/app.ts';
 import { logOutput } from '../kit/http/logs.ts';
+import { createStreams } from '../kit/http/streams.ts';
 import { createIds, type RandomSource } from '../kit/id.ts';
+import { createLoop } from '../kit/loop.ts';
 import { parseAllowList } from '../kit/outgoing/addresses.ts';
 import { createGuard, type Resolve } from '../kit/outgoing/guard.ts';
 import { createOutgoing, type Outgoing } from '../kit/outgoing/outgoing.ts';
@@ -21,6 +23,9 @@ import { createSandbox, type SandboxParts } from './service/sandbox.ts';
 import { createTestService } from './service/tests.ts';
 import { databaseUrlOf, type Settings } from './settings.ts';
 import { openStore } from './store/store.ts';
+
+/** How often open streams are looked at for heartbeats that are due, in milliseconds. */
+const heartbeatCheckMs = 1000;
 
 /** What a test turns and a program leaves alone. */
 export interface World {
@@ -81,6 +86,15 @@ export async function createFallback(settings: Settings, world: World = {}): Pro
   });
   await tests.recover();
   const metrics = createFallbackMetrics(store, tests);
+  const streams = createStreams({ clock, logger, onEnded: (method, route, status) => metrics.observe(method, route, status) });
+  const heartbeat = createLoop({
+    name: 'streams',
+    runOnce: async () => {
+      streams.beat();
+      return heartbeatCheckMs;
+    },
+    onError: (error) => logger.error({ err: error }, 'a heartbeat failed'),
+  });
 
   const app = createServer({
     version: packageJson.version,
@@ -90,6 +104,7 @@ export async function createFallback(settings: Settings, world: World = {}): Pro
     chains,
     exports,
     tests,
+    streams,
     access,
     rateLimit: settings.rateLimit,
     allowLive: settings.allowLive,
@@ -102,6 +117,8 @@ export async function createFallback(settings: Settings, world: World = {}): Pro
   async function stop(): Promise<void> {
     // A test may take longer than a stop; whoever waits for one is answered with what was done.
     await tests.stop();
+    await heartbeat.stop();
+    await streams.close();
     await app.close();
     await exports.stop();
     outgoing.close();
@@ -119,7 +136,10 @@ export async function createFallback(settings: Settings, world: World = {}): Pro
         ? ['No API key is configured: everybody who reaches this address may call. Set SERVICE_API_KEYS to change that.']
         : []),
     ],
-    start: () => listen(app, settings.host, settings.port),
+    start() {
+      heartbeat.start();
+      return listen(app, settings.host, settings.port);
+    },
     stop() {
       stopping ??= stop();
       return stopping;

@@ -9,6 +9,7 @@ import { takeBack } from '../../kit/http/limits.ts';
 import type { Metrics } from '../../kit/http/metrics.ts';
 import { createMount, lowerCase } from '../../kit/http/mount.ts';
 import { mountStatic } from '../../kit/http/static.ts';
+import type { Streams } from '../../kit/http/streams.ts';
 import { mountSystem } from '../../kit/http/system.ts';
 import { describeFallback, routes } from '../model/api.ts';
 import type { FallbackRoute } from '../model/route.ts';
@@ -31,6 +32,7 @@ export interface ServerParts {
   chains: ChainService;
   exports: ExportService;
   tests: TestService;
+  streams: Streams;
   access: Access;
   rateLimit: RateLimit | undefined;
   allowLive: boolean;
@@ -55,6 +57,7 @@ export function createServer({
   chains,
   exports,
   tests,
+  streams,
   access,
   rateLimit,
   allowLive,
@@ -83,7 +86,7 @@ export function createServer({
 
   mountChains(mount, chains);
   mountExports(mount, exports);
-  mountTests(mount, { chains, tests });
+  mountTests(mount, { chains, tests, streams });
   mount(routes.getAccess, (_, { caller }) => ({
     label: caller.label,
     may_write: caller.mayWrite,

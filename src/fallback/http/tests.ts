@@ -1,5 +1,6 @@
 import { notFound } from '../../kit/errors.ts';
 import { answer, JsonText, type Mount } from '../../kit/http/mount.ts';
+import type { Streams } from '../../kit/http/streams.ts';
 import { routes } from '../model/api.ts';
 import { losslessFormats } from '../rules/exports/export.ts';
 import { routingOf } from '../rules/routing.ts';
@@ -7,9 +8,13 @@ import { summaryOf } from '../rules/summary.ts';
 import type { Caller } from '../service/access.ts';
 import type { ChainService } from '../service/chains.ts';
 import type { TestService } from '../service/tests.ts';
+import { testEvents } from './events.ts';
 
 /** Tests of chains over HTTP, and what chains say of themselves. */
-export function mountTests(mount: Mount<Caller>, { chains, tests }: { chains: ChainService; tests: TestService }): void {
+export function mountTests(
+  mount: Mount<Caller>,
+  { chains, tests, streams }: { chains: ChainService; tests: TestService; streams: Streams },
+): void {
   mount(routes.getSummary, async ({ params }) => {
     const chain = await chains.get(params.id);
     return summaryOf(chain, { last_test: await tests.lastOf(params.id), lossless_formats: losslessFormats(chain, routingOf(chain)) });
@@ -33,6 +38,7 @@ export function mountTests(mount: Mount<Caller>, { chains, tests }: { chains: Ch
     if (page === undefined) throw notFound('test result');
     return answer<never>({ headers: { 'x-total-count': String(page.total) }, body: new JsonText(`[${page.texts.join(',')}]`) });
   });
+  mount(routes.testEvents, ({ params }) => testEvents(params.id, { tests, streams }));
   mount(routes.cancelTest, async ({ params }) => answer<never>({ body: new JsonText(await tests.cancel(params.id)) }));
 }
 

@@ -18,7 +18,9 @@ export type StreamEnd =
   /** The client did not answer a ping. */
   | 'no_pong'
   /** The client sent what it may not send. */
-  | 'refused';
+  | 'refused'
+  /** What it tells of has ended. */
+  | 'done';
 
 /** The most bytes that may wait for one client; one message more may be on its way. */
 export const maxWaitingBytes = 1024 * 1024;

@@ -13,6 +13,7 @@ const closeMs = 2_000;
 
 /** Close codes and what they say: RFC 6455, 7.4.1, and of the private ones our own. */
 const closeCodes: Readonly<Record<Exclude<StreamEnd, 'gone' | 'refused'>, readonly [number, string]>> = {
+  done: [1000, 'What this stream tells of has ended.'],
   shutdown: [1001, 'The service stops; connect again.'],
   revoked: [4001, 'The API key is not valid any more.'],
   slow: [4200, 'Too much waits; connect again and resume.'],

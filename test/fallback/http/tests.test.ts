@@ -272,3 +272,33 @@ for (const store of stores) {
     });
   });
 }
+
+describe('The events of a test', () => {
+  test('tell how far it is and end with it; of one that has ended the end alone, and 404 of an unknown one', async (t) => {
+    const service = await startFallback(t);
+    const chain = await createChain(service);
+    const { body } = await service.call('POST', `/chains/${chain.id}/test`, {
+      body: { prompt_count: 1000 },
+      headers: { prefer: 'respond-async' },
+    });
+    const address = await service.fallback.start();
+    const follow = async () => {
+      const answer = await fetch(`${address}/test-results/${body.id}/events`);
+      assert.equal(answer.status, 200);
+      assert.match(answer.headers.get('content-type')!, /^text\/event-stream/);
+      const events = (await answer.text()).split('\n\n').filter((event) => event.startsWith('event: '));
+      return events.map((event) => ({
+        name: event.slice(7, event.indexOf('\n')),
+        data: JSON.parse(event.slice(event.indexOf('data: ') + 6)),
+      }));
+    };
+    const events = await follow();
+    assert.deepEqual([...new Set(events.slice(0, -1).map(({ name }) => name))], ['progress']);
+    const { name, data } = events.at(-1)!;
+    assert.equal(name, 'end');
+    assert.deepEqual([data.id, data.status, data.progress, data.success_count], [body.id, 'completed', { done: 1000, total: 1000 }, 1000]);
+    const again = await follow();
+    assert.deepEqual(again, [{ name: 'end', data }]);
+    assert.equal((await service.call('GET', `/test-results/${unknownId}/events`)).status, 404);
+  });
+});

@@ -1,0 +1,127 @@
+import { createServer, type IncomingHttpHeaders, type IncomingMessage, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import type { TestContext } from 'node:test';
+
+/** What a fake provider was asked. */
+export interface SeenRequest {
+  readonly method: string;
+  readonly path: string;
+  readonly headers: IncomingHttpHeaders;
+  // biome-ignore lint/suspicious/noExplicitAny: a test looks into bodies of every shape.
+  readonly body: any;
+}
+
+/** How a fake provider treats a request. */
+export type Behaviour = (response: ServerResponse, request: IncomingMessage) => void;
+
+/** A provider on loopback that does as it is told. */
+export interface FakeProvider {
+  /** Its `api_base`. */
+  readonly base: string;
+  readonly port: number;
+  readonly seen: SeenRequest[];
+  /** What it does from now on: one behaviour after the other, the last one for ever. */
+  does(...behaviours: Behaviour[]): void;
+}
+
+/** Starts a fake provider that ends with the test; it answers until it is told otherwise. */
+export async function startProvider(t: Pick<TestContext, 'after'>, ...first: Behaviour[]): Promise<FakeProvider> {
+  let behaviours = first.length === 0 ? [answering()] : first;
+  const seen: SeenRequest[] = [];
+  const server = createServer(async (request, response) => {
+    response.on('error', () => undefined);
+    const chunks: Buffer[] = [];
+    for await (const chunk of request) chunks.push(chunk as Buffer);
+    seen.push({
+      method: request.method!,
+      path: request.url!,
+      headers: request.headers,
+      body: JSON.parse(Buffer.concat(chunks).toString() || 'null'),
+    });
+    const behaviour = behaviours.length > 1 ? behaviours.shift()! : behaviours[0]!;
+    behaviour(response, request);
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  t.after(() => {
+    server.closeAllConnections();
+    server.close();
+  });
+  const { port } = server.address() as AddressInfo;
+  return {
+    base: `http://127.0.0.1:${port}/v1`,
+    port,
+    seen,
+    does(...next) {
+      behaviours = next;
+    },
+  };
+}
+
+/** A status with a JSON body. */
+export const status =
+  (code: number, body: unknown = {}, headers: Record<string, string> = {}): Behaviour =>
+  (response) => {
+    response.writeHead(code, { 'content-type': 'application/json', ...headers });
+    response.end(typeof body === 'string' ? body : JSON.stringify(body));
+  };
+
+/** An error of OpenAI's form. */
+export const failing = (code: number, name: string, headers: Record<string, string> = {}) =>
+  status(code, { error: { message: 'It failed.', type: name, code: name } }, headers);
+
+/** An answer of OpenAI's form. */
+export const answering = (text = 'ready', finish_reason = 'stop') =>
+  status(200, {
+    choices: [{ message: { role: 'assistant', content: text }, finish_reason }],
+    usage: { prompt_tokens: 12, completion_tokens: 3 },
+  });
+
+/** An answer of Anthropic's form. */
+export const answeringAnthropic = (text = 'ready', stop_reason = 'end_turn') =>
+  status(200, { content: [{ type: 'text', text }], stop_reason, usage: { input_tokens: 12, output_tokens: 3 } });
+
+/** A streaming answer: each item an event's data, or its name and data; cut behind them if told. */
+export const streaming =
+  (events: readonly (string | readonly [string, string])[], { cut = false } = {}): Behaviour =>
+  (response) => {
+    response.writeHead(200, { 'content-type': 'text/event-stream' });
+    for (const event of events) {
+      response.write(typeof event === 'string' ? `data: ${event}\n\n` : `event: ${event[0]}\ndata: ${event[1]}\n\n`);
+    }
+    if (cut) response.socket!.end();
+    else response.end();
+  };
+
+/** Takes the request and never answers. */
+export const hanging: Behaviour = () => undefined;
+
+/** Closes the connection instead of answering. */
+export const resetting: Behaviour = (response) => void response.socket!.resetAndDestroy();
+
+/** Sends the head and half of the body it has announced. */
+export const cutting: Behaviour = (response) => {
+  response.writeHead(200, { 'content-type': 'application/json', 'content-length': '1000' });
+  response.write('{"choices":[', () => response.socket!.destroy());
+};
+
+/** Sends the head and then a byte now and then, for ever. */
+export const dripping: Behaviour = (response) => {
+  response.writeHead(200, { 'content-type': 'application/json' });
+  const timer = setInterval(() => response.write(' '), 5);
+  response.on('close', () => clearInterval(timer));
+};
+
+/** Sends a body without end as fast as it is taken. */
+export const flooding: Behaviour = (response) => {
+  response.writeHead(200, { 'content-type': 'application/json' });
+  const block = Buffer.alloc(256 * 1024, ' ');
+  let isOpen = true;
+  response.on('close', () => {
+    isOpen = false;
+  });
+  const more = () => {
+    while (isOpen && response.write(block));
+  };
+  response.on('drain', more);
+  more();
+};
