@@ -33,12 +33,19 @@ before(() => {
 after(() => rmSync(folder, { recursive: true, force: true }));
 
 const suite = `
-import { createHandoff, type EmbeddedHandoff } from 'baton/server';
+import { createHandoffClient } from 'baton';
+import { createFallback, createHandoff, type EmbeddedHandoff } from 'baton/server';
 
 await using handoff: EmbeddedHandoff = await createHandoff();
 const answer = await fetch(\`\${handoff.url}/api/v1/tenants\`, { headers: { 'x-api-key': handoff.adminKey ?? '' } });
 const [{ name }] = (await answer.json()) as [{ name: string }];
 console.log(answer.status, name);
+
+const client = createHandoffClient({ baseUrl: handoff.url, apiKey: handoff.adminKey });
+console.log((await client.listPackets()).total);
+
+await using fallback = await createFallback();
+console.log((await fetch(\`\${fallback.url}/health\`)).status);
 
 // A second one beside it has its own data, its own key and its own clock.
 let now = new Date('2030-01-01T00:00:00Z');
@@ -102,7 +109,7 @@ describe('The packed package', () => {
   test('runs a service in memory in one line, and ends with it', () => {
     const { status, stdout, stderr } = spawnSync(process.execPath, ['suite.js'], { cwd: folder, encoding: 'utf8', env: {} });
     assert.equal(stderr, '');
-    assert.equal(stdout, '200 default\nan-admin-key-of-our-own expired\n');
+    assert.equal(stdout, '200 default\n0\n200\nan-admin-key-of-our-own expired\n');
     assert.equal(status, 0);
   });
 
