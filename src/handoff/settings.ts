@@ -74,7 +74,7 @@ export const settingsTable = {
     {
       variable: 'SERVICE_ADMIN_KEY',
       fallback: undefined,
-      help: "The first admin key's value, for an empty database; made and printed when not set.",
+      help: "The first admin key's value, for an empty database. When not set, the first start makes a key and prints it behind the address, once.",
     },
     (key) => {
       if (!/^[\x21-\x7e]{16,512}$/.test(key)) return '16 to 512 visible ASCII characters without spaces';

@@ -43,7 +43,7 @@ export interface ServerParts {
   dashboardFolder?: string;
 }
 
-const serviceTitle = 'Fallback chain service';
+const serviceTitle = 'Baton fallback chain service';
 
 /** The largest body, in bytes. */
 const maxBodyBytes = 1024 * 1024;

@@ -84,7 +84,7 @@ const schemas = {
 /** The service's OpenAPI description. */
 export function describeFallback(version: string): Record<string, unknown> {
   return describeApi({
-    title: 'Fallback chain service',
+    title: 'Baton fallback chain service',
     version,
     description: [
       'Chains of AI model providers, with rules that say what happens when one fails: kept, explained, tested and exported.',

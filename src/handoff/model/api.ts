@@ -135,6 +135,9 @@ export function describeHandoff(version: string): Record<string, unknown> {
     description: [
       'Agents hand units of work to one another: create, claim, ask a person, complete, chain.',
       "The API key in `X-API-Key` belongs to one tenant. Another tenant's packets and keys answer 404, like ids that do not exist.",
+      'Lists are read page by page: pass `next_cursor` as `cursor` until it is null. A repeated request with the same `Idempotency-Key` does nothing twice; ' +
+        '`If-Match` with the `ETag` last seen refuses a change of what has changed since.',
+      'Every 429 names its limit in `limit`; `Retry-After` says when a request is let through again. A request that a limit refuses is not counted.',
       'Every error has the body `Failure`: a sentence in `detail`, a `code` for programs, the `field` at fault, and the `status_code`.',
     ].join('\n\n'),
     contact: 'The maintainers of Baton',
