@@ -56,10 +56,10 @@ export const useChain = (id: string) =>
     refetchInterval: () => (connection.get() ? 30_000 : 5000),
   });
 
-/** A read that depends on one chain: its routing, its summary. */
-export const useOfChain = <T>(id: string, part: 'routing' | 'summary', query: Record<string, string> = {}, enabled = true) =>
+/** A read that depends on one version of a chain: its routing, its summary. */
+export const useOfChain = <T>({ id, version }: Chain, part: 'routing' | 'summary', query: Record<string, string> = {}, enabled = true) =>
   useQuery({
-    queryKey: ['chains', id, part, query],
+    queryKey: ['chains', id, part, version, query],
     queryFn: async ({ signal }) => (await call<T>({ path: `/chains/${id}/${part}`, query, signal })).body,
     enabled,
     placeholderData: keepPreviousData,

@@ -41,11 +41,11 @@ export function Conflict({ mine, theirs, onKeepTheirs, onSaveMine, onClose }: Co
       </p>
       <div className={styles.versions}>
         <section>
-          <h3>Yours, not saved</h3>
+          <h2>Yours, not saved</h2>
           <CodeBlock label="Your version" text={shown(mine, names)} />
         </section>
         <section>
-          <h3>Version {theirs.version}</h3>
+          <h2>Version {theirs.version}</h2>
           <CodeBlock label="The saved version" text={shown(other, names)} />
         </section>
       </div>

@@ -160,7 +160,6 @@ export function ruleRequest(draft: RuleDraft): RuleRequest {
     backoff: draft.backoff,
     max_wait_ms: numberOf(draft.max_wait_ms),
     respect_retry_after: draft.respect_retry_after,
-    // biome-ignore lint/suspicious/noThenProperty: the field's name on the wire; nobody awaits a rule
     then: draft.after,
   };
   return {

@@ -2,7 +2,7 @@ import { closestCenter, DndContext, type DragEndEvent, KeyboardSensor, PointerSe
 import { SortableContext, sortableKeyboardCoordinates, useSortable, verticalListSortingStrategy } from '@dnd-kit/sortable';
 import { CSS } from '@dnd-kit/utilities';
 import { ArrowDown, ArrowUp, GripVertical } from 'lucide-react';
-import type { ReactNode } from 'react';
+import { type ReactNode, useRef } from 'react';
 
 import { Button } from '../../../kit/web/components/button.tsx';
 import styles from './sortable.module.css';
@@ -21,6 +21,8 @@ export function Sortable<T extends { key: string }>({ items, nameOf, onMove, chi
     useSensor(PointerSensor, { activationConstraint: { distance: 4 } }),
     useSensor(KeyboardSensor, { coordinateGetter: sortableKeyboardCoordinates }),
   );
+  // A lifted item is over its own place at once; that must not drown what is said of the lifting.
+  const hasMoved = useRef(false);
   const indexOf = (key: unknown) => items.findIndex((item) => item.key === key);
   const label = (key: unknown) => {
     const index = indexOf(key);
@@ -37,8 +39,14 @@ export function Sortable<T extends { key: string }>({ items, nameOf, onMove, chi
       onDragEnd={drop}
       accessibility={{
         announcements: {
-          onDragStart: ({ active }) => `${label(active.id)} is lifted. It is at place ${indexOf(active.id) + 1} of ${items.length}.`,
-          onDragOver: ({ active, over }) => (over === null ? undefined : `${label(active.id)} is over place ${indexOf(over.id) + 1}.`),
+          onDragStart({ active }) {
+            hasMoved.current = false;
+            return `${label(active.id)} is lifted. It is at place ${indexOf(active.id) + 1} of ${items.length}.`;
+          },
+          onDragOver({ active, over }) {
+            hasMoved.current ||= over?.id !== active.id;
+            return over === null || !hasMoved.current ? undefined : `${label(active.id)} is over place ${indexOf(over.id) + 1}.`;
+          },
           onDragEnd: ({ active, over }) => (over === null ? undefined : `${label(active.id)} is dropped at place ${indexOf(over.id) + 1}.`),
           onDragCancel: ({ active }) => `${label(active.id)} is back at its place.`,
         },

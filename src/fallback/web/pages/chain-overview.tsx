@@ -1,6 +1,6 @@
 import { Link } from 'react-router';
 
-import { Badge, Callout, Skeleton } from '../../../kit/web/components/feedback.tsx';
+import { Badge, Callout } from '../../../kit/web/components/feedback.tsx';
 import { Panel, Stats } from '../../../kit/web/components/layout.tsx';
 import { Table } from '../../../kit/web/components/table.tsx';
 import { duration, durationText, moment, words } from '../../../kit/web/format.ts';
@@ -8,6 +8,7 @@ import type { Chain } from '../../model/chain.ts';
 import type { ChainSummary } from '../../model/summary.ts';
 import { useOfChain } from '../data/queries.ts';
 import { Action } from '../parts/action-cell.tsx';
+import { Load } from '../parts/load.tsx';
 import { ruleText } from '../parts/rule-text.ts';
 import { Verdict } from '../parts/verdict.tsx';
 import { useCurrentChain } from './chain.tsx';
@@ -16,7 +17,7 @@ import styles from './chain-overview.module.css';
 /** What a chain is, in sentences and tables. */
 export function ChainOverview() {
   const chain = useCurrentChain();
-  const summary = useOfChain<ChainSummary>(chain.id, 'summary', { version: String(chain.version) });
+  const summary = useOfChain<ChainSummary>(chain, 'summary');
   return (
     <>
       {chain.warnings.length === 0 ? null : (
@@ -29,7 +30,9 @@ export function ChainOverview() {
         </Callout>
       )}
       <Panel title="Summary">
-        {summary.data === undefined ? <Skeleton lines={2} height="3rem" /> : <SummaryBody chain={chain} summary={summary.data} />}
+        <Load query={summary} what="The summary" lines={2}>
+          {(found) => <SummaryBody chain={chain} summary={found} />}
+        </Load>
       </Panel>
       <Panel title="Providers" flush>
         <Providers chain={chain} />

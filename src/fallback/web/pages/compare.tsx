@@ -76,18 +76,22 @@ function row(
   b: number | null | undefined,
   text: (value: number) => string,
   lower: boolean,
+  difference = text,
 ): Row {
   const show = (value: number | null | undefined) => (value === null || value === undefined ? '–' : text(value));
   if (typeof a !== 'number' || typeof b !== 'number' || a === b) return { name, a: show(a), b: show(b), change: a === b ? 'same' : '–' };
   const sign = b > a ? '+' : '−';
-  return { name, a: show(a), b: show(b), change: `${sign}${text(Math.abs(b - a))}`, better: b < a === lower };
+  return { name, a: show(a), b: show(b), change: `${sign}${difference(Math.abs(b - a))}`, better: b < a === lower };
 }
+
+/** The difference of two rates, in percentage points. */
+const points = (difference: number) => `${count(difference * 100)} points`;
 
 function Comparison({ left, right }: { left: TestResult; right: TestResult }) {
   const rows: Row[] = [
-    row('Served', left.success_rate, right.success_rate, percent, false),
+    row('Served', left.success_rate, right.success_rate, percent, false, points),
     row('Lost', left.failure_count, right.failure_count, count, true),
-    row('By fallback', left.fallback_rate, right.fallback_rate, percent, true),
+    row('By fallback', left.fallback_rate, right.fallback_rate, percent, true, points),
     row('Retries', left.retry_count, right.retry_count, count, true),
     row('Calls', left.attempts_total, right.attempts_total, count, true),
     row('Latency p50', left.latency_ms?.p50, right.latency_ms?.p50, durationText, true),

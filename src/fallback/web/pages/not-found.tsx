@@ -6,7 +6,7 @@ import { Callout, Empty } from '../../../kit/web/components/feedback.tsx';
 /** What stands at an address that leads nowhere. */
 export function NotFound() {
   return (
-    <Empty title="There is no such page" actions={<LinkButton to="/chains">To the chains</LinkButton>}>
+    <Empty level={1} title="There is no such page" actions={<LinkButton to="/chains">To the chains</LinkButton>}>
       The address may be mistyped, or what it led to was deleted.
     </Empty>
   );

@@ -16,12 +16,12 @@ import styles from './what-if.module.css';
 /** The routing table, and the path that a prompt takes when one provider fails in one way. */
 export function WhatIf() {
   const chain = useCurrentChain();
-  const routing = useOfChain<Routing>(chain.id, 'routing', {});
+  const routing = useOfChain<Routing>(chain, 'routing');
   const [params, setParams] = useSearchParams();
   const asked = { provider: params.get('provider') ?? '', condition: params.get('condition') ?? '' };
   const isAsked =
     chain.providers.some(({ name }) => name === asked.provider) && (conditions as readonly string[]).includes(asked.condition);
-  const answer = useOfChain<Routing>(chain.id, 'routing', asked, isAsked);
+  const answer = useOfChain<Routing>(chain, 'routing', asked, isAsked);
 
   return (
     <Load query={routing} what="The routing table">
@@ -64,8 +64,8 @@ function WorstCase({ routing }: { routing: Routing }) {
     <>
       <Stats
         items={[
-          { label: 'Longest a prompt can take', value, unit, note: 'timeouts and waits included' },
-          { label: 'Most calls for one prompt', value: routing.worst_case.attempts, unit: 'attempts' },
+          { label: 'Longest prompt', value, unit, note: 'timeouts and waits included' },
+          { label: 'Most calls', value: routing.worst_case.attempts, unit: 'attempts', note: 'for one prompt' },
         ]}
       />
       {routing.warnings.length === 0 ? null : (
@@ -144,7 +144,6 @@ function Grid({ routing, asked, onAsk }: GridProps) {
                       <button
                         type="button"
                         aria-pressed={pressed}
-                        aria-label={`${name} fails with ${words(condition)}: ${sentence(decision)}`}
                         title={sentence(decision)}
                         className={styles.cell}
                         data-source={decision.source}
@@ -152,6 +151,9 @@ function Grid({ routing, asked, onAsk }: GridProps) {
                       >
                         <Action action={decision.action} text={cellText(decision)} />
                         {decision.exceptions.length === 0 ? null : <sup>{decision.exceptions.length}</sup>}
+                        <span className="visually-hidden">
+                          : {name} fails with {words(condition)}, {sentence(decision)}
+                        </span>
                       </button>
                     </td>
                   );

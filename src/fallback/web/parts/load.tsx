@@ -27,7 +27,7 @@ export function Load<T>({
   if (query.error === null) return <Skeleton lines={lines ?? 6} height="2.5rem" />;
   if (query.error instanceof ApiError && query.error.status === 404) {
     return (
-      <Empty title={`${what} is not there`} actions={<LinkButton to="/chains">To the chains</LinkButton>}>
+      <Empty level={1} title={`${what} is not there`} actions={<LinkButton to="/chains">To the chains</LinkButton>}>
         It may have been deleted, or the address is mistyped.
       </Empty>
     );

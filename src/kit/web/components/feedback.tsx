@@ -36,11 +36,20 @@ export function Callout({ tone, title, children, alert = false, actions }: Callo
   );
 }
 
+interface EmptyProps {
+  title: string;
+  children?: ReactNode;
+  actions?: ReactNode;
+  /** 1 where it is all that the page shows. */
+  level?: 1 | 2;
+}
+
 /** What stands where there is nothing yet: what would be here, and how to get it. */
-export function Empty({ title, children, actions }: { title: string; children?: ReactNode; actions?: ReactNode }) {
+export function Empty({ title, children, actions, level = 2 }: EmptyProps) {
+  const Heading = level === 1 ? 'h1' : 'h2';
   return (
     <div className={styles.empty}>
-      <h2>{title}</h2>
+      <Heading>{title}</Heading>
       {children === undefined ? null : <div className={styles.emptyText}>{children}</div>}
       {actions === undefined ? null : <div className={styles.emptyActions}>{actions}</div>}
     </div>
