@@ -1,0 +1,250 @@
+import assert from 'node:assert/strict';
+import { after, before, describe, test } from 'node:test';
+import type { Page } from 'playwright-core';
+
+import { assertAccessible, chromiumPath, type Dashboard, startDashboard } from '../support/dashboard.ts';
+
+const heading = (page: Page, name: string) => page.getByRole('heading', { level: 1, name });
+const button = (page: Page, name: string | RegExp) => page.getByRole('button', { name });
+
+/** The names of the providers as the editor has them, in order. */
+const providerNames = (page: Page) =>
+  page
+    .locator('section', { hasText: 'Providers, in the order' })
+    .getByLabel('Name', { exact: true })
+    .evaluateAll((inputs) => (inputs as unknown as { value: string }[]).map(({ value }) => value));
+
+describe('the dashboard: chains', { skip: chromiumPath === undefined ? 'there is no chromium on this machine' : false }, () => {
+  let dashboard: Dashboard;
+  const afters: (() => unknown)[] = [];
+  before(async () => {
+    dashboard = await startDashboard({ after: (work) => void afters.unshift(work) });
+  });
+  after(async () => {
+    for (const work of afters) await work();
+  });
+
+  const read = async (id: string) => (await dashboard.service.call('GET', `/chains/${id}`)).body;
+
+  test('are listed with what is in them, and found by name, description, provider and model', async (t) => {
+    await dashboard.chain({ name: 'listed-one', description: 'for invoices' });
+    await dashboard.chain({ name: 'listed-two', providers: [{ name: 'tiny', model_id: 'groq/llama-3.1-8b' }] });
+    const page = await dashboard.open(t, '/chains');
+    const rows = page.getByRole('row');
+    await page.getByRole('link', { name: 'listed-one' }).waitFor();
+    assert.match((await rows.filter({ hasText: 'listed-one' }).textContent()) ?? '', /gpt-4o.*claude.*2/);
+    const search = page.getByRole('searchbox');
+    for (const [words, found] of [
+      ['invoices', 'listed-one'],
+      ['llama-3.1 TINY', 'listed-two'],
+    ] as const) {
+      await search.fill(words);
+      await page.getByText('1 chain found').waitFor();
+      assert.equal(await page.getByRole('rowheader').count(), 1);
+      await page.getByRole('link', { name: found }).waitFor();
+      assert.ok(page.url().includes('q='));
+    }
+    await search.fill('no such words');
+    await page.getByRole('heading', { level: 2, name: 'No chain has these words' }).waitFor();
+    await button(page, 'Clear the search').click();
+    await page.getByRole('link', { name: 'listed-two' }).waitFor();
+  });
+
+  test('are created by keyboard alone; faults and warnings are told as one types', async (t) => {
+    const page = await dashboard.open(t, '/chains');
+    const newChain = page.getByRole('link', { name: 'New chain' }).first();
+    await newChain.focus();
+    await page.keyboard.press('Enter');
+    await heading(page, 'New chain').waitFor();
+    await page.getByLabel('Name', { exact: true }).first().focus();
+    await page.keyboard.type('typed chain');
+    await page.keyboard.press('Tab');
+    await page.keyboard.type('made without a mouse');
+    // What is missing is told beside its field before anything is sent.
+    await page.locator('[aria-invalid]').first().waitFor();
+    assert.ok((await page.locator('[aria-invalid]').count()) >= 2, 'name and model of the provider');
+    const providers = page.locator('section', { hasText: 'Providers, in the order' });
+    await providers.getByRole('button', { name: 'Remove provider' }).last().press('Enter');
+    await providers.getByLabel('Name', { exact: true }).focus();
+    await page.keyboard.type('only');
+    await page.keyboard.press('Tab');
+    await page.keyboard.type('openai/gpt-4o');
+    await page.keyboard.press('Tab');
+    await page.keyboard.press('Tab');
+    await page.keyboard.type('soon');
+    await page
+      .getByText(/timeout_ms/)
+      .first()
+      .waitFor();
+    await page.keyboard.press('Control+A');
+    await page.keyboard.type('9000');
+    await page.getByText(/Worst case: 1 attempt and 9.00 s for one prompt/).waitFor();
+    await page.locator('[role=status]', { hasText: 'Worst case' }).getByRole('listitem').first().waitFor();
+    assert.equal(await page.locator('[aria-invalid]').count(), 0);
+    await button(page, 'Save').focus();
+    await page.keyboard.press('Enter');
+    await heading(page, 'typed chain').waitFor();
+    const kept = await read(page.url().split('/').at(-1)!);
+    assert.equal(kept.description, 'made without a mouse');
+    assert.equal(kept.providers[0].timeout_ms, 9000);
+  });
+
+  test('a save with faults is refused, lists them, and puts the focus on the first', async (t) => {
+    const page = await dashboard.open(t, '/chains/new');
+    await button(page, 'Save').click();
+    await page.getByText(/\d+ faults/).waitFor();
+    await page.waitForFunction(`document.activeElement?.getAttribute('aria-invalid') === 'true'`);
+    await assertAccessible(page);
+  });
+
+  test('are edited: rules are told in plain words, follow a renamed provider, and are kept', async (t) => {
+    const id = await dashboard.chain({ name: 'edited' });
+    const page = await dashboard.open(t, `/chains/${id}`);
+    await page.getByRole('link', { name: 'Edit' }).click();
+    await button(page, 'Add a rule').click();
+    const rule = page.getByRole('listitem').filter({ hasText: 'When a provider fails' }).last();
+    await rule.getByLabel('When it fails with').selectOption('server_error');
+    await rule.getByLabel('Do', { exact: true }).selectOption('retry');
+    await rule.getByLabel('Extra attempts').fill('2');
+    await rule.getByLabel('First wait').fill('200');
+    await page.getByLabel('gpt-4o', { exact: true }).last().check();
+    await page
+      .getByText('When gpt-4o fails with server error, try the same provider again, 2 more times at most, first after 200 ms')
+      .waitFor();
+    await page.locator('section', { hasText: 'Providers, in the order' }).getByLabel('Name', { exact: true }).first().fill('gpt');
+    await page.getByText('When gpt fails with server error').waitFor();
+    await button(page, 'Save').click();
+    await page.getByText('edited is saved.').waitFor();
+    const kept = await read(id);
+    assert.equal(kept.version, 2);
+    const { condition, action, max_retries, wait_ms, providers } = kept.fallback_rules[2];
+    assert.deepEqual(
+      { condition, action, max_retries, wait_ms, providers },
+      { condition: 'server_error', action: 'retry', max_retries: 2, wait_ms: 200, providers: ['gpt'] },
+    );
+  });
+
+  test('providers are ordered by dragging, by the keys of a handle and by buttons', async (t) => {
+    const names = ['a', 'b', 'c'];
+    const id = await dashboard.chain({ name: 'ordered', providers: names.map((name) => ({ name, model_id: `openai/${name}` })) });
+    const page = await dashboard.open(t, `/chains/${id}/edit`);
+    const grip = (name: string) => page.getByRole('button', { name: `Move provider ${name}`, exact: true });
+    const order = async (wanted: string[]) => {
+      await page.waitForFunction(
+        `JSON.stringify([...document.querySelectorAll('[aria-label^="Move provider"][aria-label$=" up"]')].map((b) => b.ariaLabel.split(' ')[2])) === ${JSON.stringify(JSON.stringify(wanted))}`,
+      );
+      assert.deepEqual(await providerNames(page), wanted);
+    };
+    const from = (await grip('a').boundingBox())!;
+    const to = (await grip('c').boundingBox())!;
+    await page.mouse.move(from.x + 8, from.y + 8);
+    await page.mouse.down();
+    await page.mouse.move(from.x + 8, from.y + 40, { steps: 4 });
+    await page.mouse.move(to.x + 8, to.y + 16, { steps: 8 });
+    await page.mouse.up();
+    await order(['b', 'c', 'a']);
+
+    await grip('a').focus();
+    const told = page.getByText(/provider a is (lifted|over|dropped)/);
+    await page.keyboard.press('Space');
+    await page.getByText('provider a is lifted. It is at place 3 of 3.').waitFor();
+    await page.keyboard.press('ArrowUp');
+    await page.getByText('provider a is over place 2.').waitFor();
+    await page.keyboard.press('Space');
+    await told.filter({ hasText: 'dropped at place 2' }).waitFor();
+    await order(['b', 'a', 'c']);
+
+    await button(page, 'Move provider b down').click();
+    await order(['a', 'b', 'c']);
+    await button(page, 'Move provider c up').click();
+    await button(page, 'Save').click();
+    await page.getByText('ordered is saved.').waitFor();
+    assert.deepEqual(
+      (await read(id)).providers.map(({ name }: { name: string }) => name),
+      ['a', 'c', 'b'],
+    );
+  });
+
+  test('are duplicated from the list: the copy is edited before it is kept', async (t) => {
+    await dashboard.chain({ name: 'doubled' });
+    const page = await dashboard.open(t, '/chains?q=doubled');
+    await button(page, 'Actions for doubled').click();
+    await page.getByRole('menuitem', { name: 'Duplicate' }).click();
+    await page.getByLabel('Name', { exact: true }).first().waitFor();
+    assert.equal(await page.getByLabel('Name', { exact: true }).first().inputValue(), 'doubled copy');
+    await button(page, 'Save').click();
+    await heading(page, 'doubled copy').waitFor();
+  });
+
+  test('are deleted with undo: taken back nothing is sent, else the chain goes', async (t) => {
+    const id = await dashboard.chain({ name: 'doomed' });
+    const page = await dashboard.open(t, '/chains?q=doomed');
+    const remove = async () => {
+      await button(page, 'Actions for doomed').press('Enter');
+      await page.getByRole('menuitem', { name: 'Delete' }).click();
+      await page.getByText('doomed is deleted.').waitFor();
+      await page.getByRole('link', { name: 'doomed' }).waitFor({ state: 'detached' });
+    };
+    await page.clock.install();
+    await remove();
+    await button(page, 'Undo').click();
+    await page.getByRole('link', { name: 'doomed' }).waitFor();
+    await remove();
+    assert.equal((await dashboard.service.call('GET', `/chains/${id}`)).status, 200);
+    const gone = page.waitForResponse((answer) => answer.request().method() === 'DELETE');
+    await page.clock.fastForward(8000);
+    assert.equal((await gone).status(), 204);
+    assert.equal((await dashboard.service.call('GET', `/chains/${id}`)).status, 404);
+  });
+
+  test('a deletion goes out when the page is closed before it was due', async (t) => {
+    const id = await dashboard.chain({ name: 'closed on' });
+    const page = await dashboard.open(t, `/chains/${id}`);
+    await button(page, 'More actions').click();
+    await page.getByRole('menuitem', { name: 'Delete' }).click();
+    await page.getByText('closed on is deleted.').waitFor();
+    await page.goto(`${dashboard.address}/dashboard/templates`);
+    await page.waitForFunction(`fetch('/chains/${id}').then(({ status }) => status === 404)`);
+  });
+
+  test('changes that are not saved are guarded', async (t) => {
+    const id = await dashboard.chain({ name: 'guarded' });
+    const page = await dashboard.open(t, `/chains/${id}/edit`);
+    await page.getByLabel('Description').fill('half a thought');
+    await page.getByRole('link', { name: 'Templates' }).click();
+    const dialog = page.getByRole('dialog', { name: 'Leave without saving?' });
+    await dialog.waitFor();
+    await assertAccessible(page);
+    await page.keyboard.press('Escape');
+    await dialog.waitFor({ state: 'detached' });
+    assert.equal(await page.getByLabel('Description').inputValue(), 'half a thought');
+    await page.getByRole('link', { name: 'Templates' }).click();
+    await button(page, 'Leave').click();
+    await heading(page, 'Templates').waitFor();
+    assert.equal((await read(id)).description, null);
+  });
+
+  test('a change by somebody else meanwhile shows both versions; either can be kept', async (t) => {
+    const id = await dashboard.chain({ name: 'contested' });
+    const page = await dashboard.open(t, `/chains/${id}/edit`);
+    await page.getByLabel('Description').fill('mine');
+    const patch = (description: string) => dashboard.service.call('PATCH', `/chains/${id}`, { body: { description } });
+    assert.equal((await patch('theirs')).status, 200);
+    await button(page, 'Save').click();
+    const dialog = page.getByRole('dialog', { name: 'The chain was changed meanwhile' });
+    await dialog.getByText('The versions differ in: description.').waitFor();
+    assert.match((await dialog.getByLabel('Your version').textContent()) ?? '', /mine/);
+    assert.match((await dialog.getByLabel('The saved version').textContent()) ?? '', /theirs/);
+    await assertAccessible(page);
+    await button(page, 'Take the other version').click();
+    await dialog.waitFor({ state: 'detached' });
+    assert.equal(await page.getByLabel('Description').inputValue(), 'theirs');
+
+    await page.getByLabel('Description').fill('mine again');
+    assert.equal((await patch('theirs again')).status, 200);
+    await button(page, 'Save').click();
+    await button(page, 'Save mine over it').click();
+    await page.getByText('contested is saved.').waitFor();
+    assert.equal((await read(id)).description, 'mine again');
+  });
+});

@@ -1,0 +1,109 @@
+import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
+import { after, before, describe, test } from 'node:test';
+import type { Page } from 'playwright-core';
+
+import { exportFormats } from '../../src/fallback/model/export.ts';
+import { assertAccessible, chromiumPath, type Dashboard, startDashboard } from '../support/dashboard.ts';
+
+const button = (page: Page, name: string | RegExp) => page.getByRole('button', { name, exact: true });
+const heading = (page: Page, name: string | RegExp) => page.getByRole('heading', { level: 1, name });
+
+const portkey = JSON.stringify({
+  strategy: { mode: 'fallback', on_status_codes: [429] },
+  targets: [
+    { provider: 'openai', override_params: { model: 'gpt-4o' } },
+    { provider: 'anthropic', virtual_key: 'vk-1', override_params: { model: 'claude-sonnet-4-5' } },
+  ],
+});
+
+describe('the dashboard: exports', { skip: chromiumPath === undefined ? 'there is no chromium on this machine' : false }, () => {
+  let dashboard: Dashboard;
+  let id: string;
+  const afters: (() => unknown)[] = [];
+  before(async () => {
+    dashboard = await startDashboard({ after: (work) => void afters.unshift(work) });
+    id = await dashboard.chain({ name: 'exported' });
+  });
+  after(async () => {
+    for (const work of afters) await work();
+  });
+
+  const exported = async (format: string) => (await dashboard.service.call('POST', `/chains/${id}/export?format=${format}`)).body;
+
+  test('every format is shown with its warnings, is copied and downloaded as the service gives it', async (t) => {
+    const page = await dashboard.open(t, `/chains/${id}/export`, { permissions: ['clipboard-read', 'clipboard-write'] });
+    const formats = page.getByRole('navigation', { name: 'Formats' }).getByRole('button');
+    await formats.first().waitFor();
+    assert.equal(await formats.count(), exportFormats.length);
+    for (const [index, format] of exportFormats.entries()) {
+      const { filename, content, warnings } = await exported(format);
+      await formats.nth(index).press('Enter');
+      const code = page.getByRole('region', { name: filename });
+      await code.waitFor();
+      assert.equal(await code.textContent(), content);
+      for (const { detail } of warnings) await page.getByText(detail, { exact: true }).waitFor();
+    }
+    await assertAccessible(page);
+    const { filename, content } = await exported(exportFormats.at(-1)!);
+    await button(page, 'Copy').click();
+    await page.getByText('Copied').waitFor({ state: 'attached' });
+    assert.equal(await page.evaluate('navigator.clipboard.readText()'), content);
+    const coming = page.waitForEvent('download');
+    await button(page, 'Download').click();
+    const download = await coming;
+    assert.equal(download.suggestedFilename(), filename);
+    assert.equal(readFileSync(await download.path(), 'utf8'), content);
+  });
+
+  test('a template is edited beside its output; a mistake is told with its line and column', async (t) => {
+    const page = await dashboard.open(t, `/templates?chain=${id}`);
+    const output = page.getByRole('region', { name: 'Output' });
+    await output.getByText('# exported').waitFor();
+    const text = page.getByLabel('Text', { exact: true });
+    await text.fill('{{ chain.providers | size }} providers in {{ region }}');
+    await page.getByLabel('Variables').fill('{"region": ');
+    await page.getByText('this is not valid JSON').waitFor();
+    await page.getByLabel('Variables').fill('{"region": "eu"}');
+    await output.getByText('2 providers in eu').waitFor();
+    await text.fill('first line\n  {{ chain.name | nofilter }}');
+    await page
+      .getByText(/Line 2, column 3/)
+      .first()
+      .waitFor();
+    await assertAccessible(page);
+    await page.getByLabel('Template', { exact: true }).selectOption({ index: 1 });
+    await page.getByText('This template comes with the service.').waitFor();
+    await output.waitFor();
+  });
+
+  test('a pasted configuration becomes a chain, with what was found in it', async (t) => {
+    const page = await dashboard.open(t, '/import');
+    await button(page, 'Import').click();
+    await page.getByText('Paste a configuration or choose a file.').waitFor();
+    const content = page.getByLabel('Content');
+    await content.fill('{"no": "chain"}');
+    await page.getByLabel('Format').selectOption('json');
+    await button(page, 'Import').click();
+    await page.getByText('No chain was made of it.').waitFor();
+    await page.getByLabel('Format').selectOption('portkey');
+    await content.fill(portkey);
+    await page.getByLabel('Name of the chain').fill('from portkey');
+    await button(page, 'Import').click();
+    await page.getByText(/from portkey was made, with \d+ findings?\./).waitFor();
+    await assertAccessible(page);
+    await page.getByRole('link', { name: 'Open the chain' }).click();
+    await heading(page, 'from portkey').waitFor();
+  });
+
+  test('a chosen file is read and its format recognised', async (t) => {
+    const page = await dashboard.open(t, '/import');
+    const { content } = await exported('yaml');
+    await page.getByLabel('File to import').setInputFiles({ name: 'chain.yaml', mimeType: 'text/yaml', buffer: Buffer.from(content) });
+    await page.waitForFunction(`document.querySelector('textarea').value !== ''`);
+    assert.equal(await page.getByLabel('Format').inputValue(), 'yaml');
+    await page.getByLabel('Name of the chain').fill('from a file');
+    await button(page, 'Import').click();
+    await heading(page, 'from a file').waitFor();
+  });
+});

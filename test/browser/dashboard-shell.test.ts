@@ -1,0 +1,216 @@
+import assert from 'node:assert/strict';
+import { after, before, describe, test } from 'node:test';
+import { gzipSync } from 'node:zlib';
+import type { Page } from 'playwright-core';
+
+import { assertAccessible, assertFits, chromiumPath, type Dashboard, startDashboard } from '../support/dashboard.ts';
+import { supportChain } from '../support/support-chain.ts';
+
+const button = (page: Page, name: string | RegExp) => page.getByRole('button', { name });
+const heading = (page: Page, name: string | RegExp) => page.getByRole('heading', { level: 1, name });
+
+/** The most that the scripts of the first page may weigh, compressed. */
+const mostScriptBytes = 200 * 1024;
+
+const skip = chromiumPath === undefined ? 'there is no chromium on this machine' : false;
+
+describe('the dashboard', { skip }, () => {
+  let dashboard: Dashboard;
+  let pages: Record<string, { path: string; title: string | RegExp; ready: string | RegExp }>;
+  const afters: (() => unknown)[] = [];
+  before(async () => {
+    dashboard = await startDashboard({ after: (work) => void afters.unshift(work) });
+    const id = await dashboard.chain(supportChain);
+    const a = await dashboard.run(id, { prompt_count: 40, seed: 1 });
+    const b = await dashboard.run(id, { prompt_count: 40, seed: 1, preset: 'blackout' });
+    const name = supportChain.name;
+    pages = {
+      list: { path: '/chains', title: 'Chains', ready: name },
+      new: { path: '/chains/new', title: 'New chain', ready: 'Without rules' },
+      overview: { path: `/chains/${id}`, title: name, ready: 'Last test' },
+      edit: { path: `/chains/${id}/edit`, title: `Edit ${name}`, ready: 'Rules, the first' },
+      whatIf: { path: `/chains/${id}/what-if?provider=gpt-4o&condition=rate_limit`, title: name, ready: 'mistral-large answers' },
+      tests: { path: `/chains/${id}/tests`, title: name, ready: 'blackout' },
+      export: { path: `/chains/${id}/export`, title: name, ready: 'model_list' },
+      result: { path: `/results/${a}`, title: /^Test of/, ready: 'Who served' },
+      compare: { path: `/compare?a=${a}&b=${b}`, title: 'Compare two tests', ready: 'Latency p95' },
+      import: { path: '/import', title: 'Import a chain', ready: 'Choose a file' },
+      templates: { path: '/templates', title: 'Templates', ready: `# ${name}` },
+      nowhere: { path: '/nowhere', title: 'There is no such page', ready: 'mistyped' },
+    };
+  });
+  after(async () => {
+    for (const work of afters) await work();
+  });
+
+  for (const colorScheme of ['light', 'dark'] as const)
+    test(`${colorScheme}: axe finds nothing on any page, and none is wider than its window of 320 or 2,560 pixels`, async (t) => {
+      const page = await dashboard.open(t, '/chains', { colorScheme });
+      for (const [name, { path, title, ready }] of Object.entries(pages)) {
+        await t.test(name, async () => {
+          await page.setViewportSize({ width: 1280, height: 900 });
+          await page.goto(`${dashboard.address}/dashboard${path}`);
+          await heading(page, title).waitFor();
+          await page.getByText(ready).last().waitFor();
+          await assertAccessible(page);
+          for (const width of [320, 2560]) {
+            await page.setViewportSize({ width, height: 900 });
+            await assertFits(page);
+          }
+        });
+      }
+    });
+
+  test('the colour scheme is chosen by keyboard and remembered in the browser', async (t) => {
+    const page = await dashboard.open(t, '/chains');
+    const canvas = () => page.evaluate<string>('getComputedStyle(document.documentElement).backgroundColor');
+    const light = await canvas();
+    await button(page, 'Colour scheme').press('Enter');
+    await page.getByRole('menuitem', { name: 'Dark' }).press('Enter');
+    await page.waitForFunction(`document.documentElement.dataset.scheme === 'dark'`);
+    const dark = await canvas();
+    assert.notEqual(dark, light);
+    await page.reload();
+    assert.equal(await canvas(), dark);
+  });
+
+  test('the first Tab leads to a link past the navigation, and a new page is read from its heading', async (t) => {
+    const page = await dashboard.open(t, '/chains');
+    await heading(page, 'Chains').waitFor();
+    await page.keyboard.press('Tab');
+    assert.equal(await page.evaluate('document.activeElement.textContent'), 'Skip to content');
+    await page.getByRole('link', { name: 'Templates' }).press('Enter');
+    await heading(page, 'Templates').waitFor();
+    await page.waitForFunction(`document.activeElement?.tagName === 'H1'`);
+    assert.equal(await page.title(), 'Templates · Fallback chains · Baton');
+  });
+
+  test('a lost connection is told while what was loaded stays, and is gone when the service answers again', async (t) => {
+    const page = await dashboard.open(t, '/import');
+    await page.clock.install();
+    await page.getByRole('link', { name: 'Chains', exact: true }).click();
+    await page.getByRole('link', { name: supportChain.name }).waitFor();
+    const calls = (url: URL) => url.pathname === '/chains';
+    await page.route(calls, (route) => route.abort('failed'));
+    await page.clock.fastForward(31_000);
+    await page.getByText("The service can't be reached.").waitFor();
+    await page.getByRole('link', { name: supportChain.name }).waitFor();
+    await assertAccessible(page);
+    await page.unroute(calls);
+    await page.clock.fastForward(10_000);
+    await page.getByText("The service can't be reached.").waitFor({ state: 'detached' });
+  });
+
+  test('what can’t be loaded is told with a way to try again', async (t) => {
+    const page = await dashboard.open(t, '/import');
+    let broken = true;
+    await page.route(
+      (url) => url.pathname === '/chains',
+      (route) => (broken ? route.fulfill({ status: 409, json: { detail: 'It is broken.', code: 'CONFLICT' } }) : route.fallback()),
+    );
+    await page.getByRole('link', { name: 'Chains', exact: true }).click();
+    await page.getByText('It is broken.').waitFor();
+    await assertAccessible(page);
+    broken = false;
+    await button(page, 'Try again').click();
+    await page.getByRole('link', { name: supportChain.name }).waitFor();
+  });
+
+  test('grey lines stand while chains are loaded, and what is not there is told', async (t) => {
+    const page = await dashboard.open(t, '/import');
+    let letGo: () => void = () => undefined;
+    const held = new Promise<void>((resolve) => {
+      letGo = resolve;
+    });
+    await page.route(
+      (url) => url.pathname === '/chains',
+      async (route) => {
+        await held;
+        await route.fallback();
+      },
+    );
+    await page.getByRole('link', { name: 'Chains', exact: true }).click();
+    await page.getByText('Loading').waitFor({ state: 'attached' });
+    await assertAccessible(page);
+    letGo();
+    await page.getByRole('link', { name: supportChain.name }).waitFor();
+    await page.goto(`${dashboard.address}/dashboard/chains/019cb8d3-f1a2-7c05-9a2b-3c4d5e6f7a8b`);
+    await heading(page, 'The chain is not there').waitFor();
+    await assertAccessible(page);
+  });
+
+  test(`the first page needs at most ${mostScriptBytes / 1024} KB of compressed script`, async (t) => {
+    const page = await dashboard.open(t, '/import');
+    const loading: Promise<number>[] = [];
+    page.on('response', (answer) => {
+      if (answer.request().resourceType() === 'script') loading.push(answer.body().then((body) => gzipSync(body).length));
+    });
+    await page.goto(`${dashboard.address}/dashboard/chains`);
+    await page.getByRole('link', { name: supportChain.name }).waitFor();
+    await page.waitForLoadState('networkidle');
+    const bytes = (await Promise.all(loading)).reduce((sum, size) => sum + size, 0);
+    assert.ok(bytes > 50 * 1024, `${bytes} bytes: the scripts were seen`);
+    assert.ok(bytes <= mostScriptBytes, `${bytes} bytes`);
+    t.diagnostic(`${(bytes / 1024).toFixed(1)} KB by gzip`);
+  });
+});
+
+describe('the dashboard of a service with keys', { skip }, () => {
+  let dashboard: Dashboard;
+  const afters: (() => unknown)[] = [];
+  before(async () => {
+    const environment = { SERVICE_API_KEYS: 'ops:write-key-0123456789,viewer:read-key-0123456789' };
+    dashboard = await startDashboard({ after: (work) => void afters.unshift(work) }, { environment });
+  });
+  after(async () => {
+    for (const work of afters) await work();
+  });
+
+  test('the key is asked for and kept in the tab; without chains the page says what to do', async (t) => {
+    const page = await dashboard.open(t, '/chains');
+    await heading(page, 'API key').waitFor();
+    await assertAccessible(page);
+    await button(page, 'Continue').click();
+    await page.getByText('Enter a key.').waitFor();
+    await page.getByLabel('Key', { exact: true }).fill('wrong');
+    await page.keyboard.press('Enter');
+    await page.getByText('The service refused this key.').waitFor();
+    await page.getByLabel('Key', { exact: true }).fill('write-key-0123456789');
+    await page.keyboard.press('Enter');
+    await page.getByRole('heading', { name: 'No chains yet' }).waitFor();
+    await assertAccessible(page);
+    assert.equal(await page.evaluate('localStorage.length'), 0);
+    await page.reload();
+    await page.getByRole('heading', { name: 'No chains yet' }).waitFor();
+    const other = await page.context().newPage();
+    await other.goto(page.url());
+    await heading(other, 'API key').waitFor();
+    await button(page, 'API key').click();
+    await page.getByRole('menuitem', { name: 'Forget the key' }).click();
+    await page.reload();
+    await heading(page, 'API key').waitFor();
+  });
+
+  test('a read-only key hides what it may not do', async (t) => {
+    const headers = { 'x-api-key': 'write-key-0123456789' };
+    const created = await dashboard.service.call('POST', '/chains', { body: supportChain, headers });
+    assert.equal(created.status, 201, created.text);
+    const page = await dashboard.open(t, `/chains/${created.body.id}`);
+    await page.getByLabel('Key', { exact: true }).fill('read-key-0123456789');
+    await page.keyboard.press('Enter');
+    await page.getByText('Read only').waitFor();
+    await heading(page, supportChain.name).waitFor();
+    for (const name of ['Edit', 'Test']) assert.equal(await page.getByRole('link', { name, exact: true }).count(), 0, name);
+    assert.equal(await button(page, 'More actions').count(), 0);
+    await page.getByRole('link', { name: 'Tests', exact: true }).click();
+    await page.getByText('Never tested').waitFor();
+    assert.equal(await button(page, 'Run').count(), 0);
+    await page.getByRole('link', { name: 'Chains', exact: true }).click();
+    await page.getByRole('link', { name: supportChain.name }).waitFor();
+    assert.equal(await page.getByRole('link', { name: 'New chain' }).count(), 0);
+    assert.equal(await button(page, /^Actions for/).count(), 0);
+    await page.getByRole('link', { name: 'Import', exact: true }).click();
+    await page.getByText('nothing can be imported with it').waitFor();
+    await assertAccessible(page);
+  });
+});

@@ -1,0 +1,154 @@
+import assert from 'node:assert/strict';
+import { after, before, describe, test } from 'node:test';
+import type { Page } from 'playwright-core';
+
+import {
+  assertAccessible,
+  chromiumPath,
+  type Dashboard,
+  type SlowProvider,
+  startDashboard,
+  startSlowProvider,
+} from '../support/dashboard.ts';
+
+const button = (page: Page, name: string | RegExp) => page.getByRole('button', { name });
+const heading = (page: Page, name: string | RegExp) => page.getByRole('heading', { level: 1, name });
+
+describe('the dashboard: what if, and tests', { skip: chromiumPath === undefined ? 'there is no chromium on this machine' : false }, () => {
+  let dashboard: Dashboard;
+  let provider: SlowProvider;
+  const afters: (() => unknown)[] = [];
+  const scope = { after: (work: () => unknown) => void afters.unshift(work) };
+  before(async () => {
+    provider = await startSlowProvider(scope);
+    dashboard = await startDashboard(scope, { flags: { allowLive: 'true' }, environment: { SERVICE_LIVE_ALLOW: '127.0.0.1' } });
+  });
+  after(async () => {
+    for (const work of afters) await work();
+  });
+
+  const read = async (id: string) => (await dashboard.service.call('GET', `/test-results/${id}`)).body;
+
+  test('the routing table is a grid; the arrow keys move in it, and a cell draws its path with waits and who answers', async (t) => {
+    const id = await dashboard.chain({ name: 'asked about' });
+    const page = await dashboard.open(t, `/chains/${id}/what-if`);
+    const cell = button(page, /retry 3×\s?: gpt-4o fails with rate limit, 3 retries, then claude is asked \(a rule says so\)/);
+    await cell.waitFor();
+    assert.equal(await page.getByRole('table').getByRole('button').count(), 20, '2 providers, 10 conditions');
+    const steps = page.locator('ol[class*=path] > li');
+    await cell.press('Enter');
+    await page.getByText('claude answers').waitFor();
+    const text = (await steps.allTextContents()).join(' | ');
+    assert.match(text, /gpt-4o.*attempt 1.*after up to 500 ms.*attempt 2.*after up to 1.00 s.*attempt 4.*at once.*claude.*answers/);
+    await page.keyboard.press('ArrowRight');
+    await page.keyboard.press('ArrowDown');
+    await page.keyboard.press('Enter');
+    await page.getByText('The prompt fails').waitFor();
+    assert.match(page.url(), /provider=claude&condition=timeout/);
+    await page.getByText('Longest prompt').waitFor();
+    await assertAccessible(page);
+  });
+
+  test('a simulation is run; its result has the verdict, checks, charts, scenarios and a waterfall of each prompt', async (t) => {
+    const id = await dashboard.chain({ name: 'simulated' });
+    const page = await dashboard.open(t, `/chains/${id}/tests`);
+    await page.getByText('Never tested').waitFor();
+    await page.getByLabel('Prompts', { exact: true }).fill('0');
+    await button(page, 'Run').click();
+    await page.getByText(/prompt_count must be/).waitFor();
+    await page.getByLabel('Prompts', { exact: true }).fill('30');
+    await page.getByLabel('Seed').fill('7');
+    await button(page, 'Run').click();
+    await heading(page, /Test of simulated/).waitFor();
+    const result = await read(page.url().split('/').at(-1)!);
+    assert.equal(result.seed, 7);
+    await heading(page, `Test of simulated ${result.verdict}`).waitFor();
+    for (const { detail } of result.checks) await page.getByText(detail).first().waitFor();
+    await page.getByText(`${result.success_count} of 30 prompts`).waitFor();
+    await page.getByRole('figure', { name: 'Latency percentiles' }).locator('svg').waitFor();
+    assert.match((await page.getByRole('figure', { name: 'Prompts served by provider' }).textContent()) ?? '', /gpt-4o.*claude/s);
+
+    const scenario = result.results[0].scenario as string;
+    const own = result.results.filter((prompt: { scenario: string }) => prompt.scenario === scenario).length;
+    await button(page, new RegExp(`^${scenario}.*slowest`)).click();
+    await page.getByRole('heading', { level: 2, name: `Prompts: ${scenario}` }).waitFor();
+    await page.getByRole('region', { name: `${own} prompts` }).waitFor();
+    await button(page, 'Show all').click();
+    const prompts = page.getByRole('region', { name: '30 prompts' });
+    await prompts.getByRole('button').first().press('Enter');
+    await prompts.getByRole('table').waitFor();
+    assert.ok((await prompts.locator('[class*=attempt]').count()) > 0, 'the waterfall has bars');
+    await assertAccessible(page);
+  });
+
+  test('own faults are given; what is wrong with them stands beside the field', async (t) => {
+    const id = await dashboard.chain({ name: 'faulted' });
+    const page = await dashboard.open(t, `/chains/${id}/tests`);
+    await page.getByLabel('Faults').selectOption('');
+    await page.getByLabel('Fails with').selectOption('timeout');
+    await page.getByLabel('Probability').fill('2');
+    await button(page, 'Run').click();
+    await page.getByText(/probability must be/).waitFor();
+    await page.getByLabel('Probability').fill('1');
+    await button(page, 'Run').click();
+    await heading(page, /Test of faulted/).waitFor();
+    const { preset, results } = await read(page.url().split('/').at(-1)!);
+    assert.equal(preset, null);
+    assert.ok(results.every((prompt: { served_by: string }) => prompt.served_by === 'claude'));
+  });
+
+  test('a live test tells its progress as it comes and is cancelled; what was done stays', async (t) => {
+    const id = await dashboard.chain({
+      name: 'slow',
+      providers: [{ name: 'slow', model_id: 'slow-1', provider: 'openai', api_base: provider.apiBase }],
+      fallback_rules: [],
+    });
+    const page = await dashboard.open(t, `/chains/${id}/tests`);
+    await page.getByLabel('Mode').selectOption('live');
+    await page.getByText('Real calls reach the providers and may cost money.').waitFor();
+    await page.getByLabel('Prompts', { exact: true }).fill('3');
+    await button(page, 'Run').click();
+    await page.getByText('0 of 3 prompts done').waitFor();
+    await provider.answer();
+    await page.getByText('1 of 3 prompts done').waitFor();
+    await assertAccessible(page);
+    await button(page, 'Cancel').click();
+    await page.getByText('The run was stopped.').waitFor();
+    await heading(page, 'Test of slow cancelled').waitFor();
+    await page.getByRole('region', { name: '1 prompt' }).waitFor();
+    assert.equal((await read(page.url().split('/').at(-1)!)).status, 'cancelled');
+  });
+
+  test('the history lists the tests of a chain, newest first; two of them are compared', async (t) => {
+    const id = await dashboard.chain({ name: 'compared' });
+    await dashboard.run(id, { preset: 'healthy', prompt_count: 4, seed: 1 });
+    await dashboard.run(id, { preset: 'blackout', prompt_count: 4, seed: 1 });
+    const page = await dashboard.open(t, `/chains/${id}/tests`);
+    const rows = page.getByRole('table', { name: 'Tests, newest first' }).getByRole('row');
+    await rows.nth(2).waitFor();
+    assert.match((await rows.nth(1).textContent()) ?? '', /simulate, blackout.*4.*0 %/);
+    assert.match((await rows.nth(2).textContent()) ?? '', /pass.*simulate, healthy.*4.*100 %/);
+    assert.ok(await button(page, 'Compare two').isDisabled());
+    await rows.nth(2).getByRole('checkbox').check();
+    await rows.nth(1).getByRole('checkbox').check();
+    await button(page, 'Compare two').click();
+    const figures = page.getByRole('table', { name: 'Figures of both tests' });
+    await figures.waitFor();
+    assert.match((await figures.getByRole('row', { name: /^Served/ }).textContent()) ?? '', /100 %.*0 %.*−100 points worse/);
+    await page.getByText('their faults or seeds differ').waitFor();
+    await page.getByText('Both ran the same chain.').waitFor();
+    await assertAccessible(page);
+  });
+
+  test('a result of 1,000 prompts draws only what is in sight, and scrolls to its end', async (t) => {
+    const id = await dashboard.chain({ name: 'long' });
+    const result = await dashboard.run(id, { prompt_count: 1000, seed: 3 });
+    const page = await dashboard.open(t, `/results/${result}`);
+    const prompts = page.getByRole('region', { name: '1,000 prompts' });
+    await prompts.waitFor();
+    assert.ok((await prompts.getByRole('listitem').count()) < 60);
+    await prompts.evaluate((region) => (region as unknown as { scrollTo(x: number, y: number): void }).scrollTo(0, 1e6));
+    await prompts.locator('[aria-posinset="1000"]').waitFor();
+    assert.ok((await prompts.getByRole('listitem').count()) < 60);
+  });
+});
