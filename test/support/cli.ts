@@ -1,3 +1,4 @@
+import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -65,4 +66,18 @@ export function runCli(args: readonly string[], { input = '', environment = {} }
     child.once('error', reject);
     child.once('close', (exitCode) => resolve({ exitCode, stdout, stderr }));
   });
+}
+
+/** What the program wrote, which must have succeeded. */
+export async function output(bench: CliBench, ...args: string[]): Promise<string> {
+  const { exitCode, stdout, stderr } = await bench.run(args);
+  assert.equal(exitCode, 0, stderr);
+  return stdout;
+}
+
+/** Asserts the exit code, the sentence on standard error, and that no stack is shown. */
+export function refused({ exitCode, stderr }: CliResult, code: number, pattern: RegExp): void {
+  assert.equal(exitCode, code, stderr);
+  assert.match(stderr, pattern);
+  assert.doesNotMatch(stderr, /\n\s+at /, 'no stack');
 }

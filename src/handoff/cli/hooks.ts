@@ -3,10 +3,9 @@ import { type Command, Option } from 'commander';
 import type { Delivery, Webhook } from '../model/webhook.ts';
 import { deliveryStatuses, webhookEvents } from '../model/words.ts';
 import { act, type Context } from './context.ts';
-import { paged } from './options.ts';
+import { given, paged, several } from './options.ts';
 import { sayNextPage, showJson, showList, showOne } from './output/show.ts';
 import { type Column, pairLines } from './output/table.ts';
-import { given } from './packets.ts';
 import { CliError, type Terminal } from './terminal.ts';
 
 const hookColumns: readonly Column<Webhook>[] = [
@@ -36,6 +35,15 @@ const hookLines = (hook: Webhook) =>
     ['Created', hook.created_at],
   ]);
 
+const deliveryLines = (delivery: Delivery) =>
+  pairLines([
+    ['ID', delivery.id],
+    ['Webhook', delivery.webhook_id],
+    ['Event', delivery.event_type],
+    ['Status', delivery.status],
+    ['Created', delivery.created_at],
+  ]);
+
 interface Page {
   limit: number;
   offset: number;
@@ -55,14 +63,16 @@ export function addHookCommands(program: Command, terminal: Terminal): void {
     .option('--event <event>', `what to be told of (repeatable; default: all): ${webhookEvents.join(', ')}`, several)
     .option('--secret <text>', 'signs every delivery, 16 characters or more; SERVICE_WEBHOOK_SECRET keeps it out of the list of processes');
   act<CreateOptions>(create, terminal, createHook);
+  addUpdateCommand(hooks, terminal);
+  act(hooks.command('ping').description('send a test delivery').argument('<hook_id>', 'its id'), terminal, async (context, _, id) => {
+    showOne(context, await (await context.client()).pingWebhook.withResponse({ params: { id } }), deliveryLines);
+  });
   act(hooks.command('delete').description('remove a webhook').argument('<hook_id>', 'its id'), terminal, async (context, _, id) => {
     await (await context.client()).deleteWebhook({ params: { id } });
     context.say('The webhook is removed.');
   });
   addDeliveryCommands(hooks, terminal);
 }
-
-const several = (event: string, before: readonly string[] = []): string[] => [...before, event];
 
 interface CreateOptions {
   url: string;
@@ -77,6 +87,34 @@ async function createHook(
   if (secret === undefined) throw new CliError('A webhook needs a secret: --secret, or SERVICE_WEBHOOK_SECRET.');
   const body = given({ url, events: event, secret });
   showOne(context, await (await context.client()).createWebhook.withResponse({ body }), hookLines);
+}
+
+interface UpdateOptions {
+  url?: string;
+  event?: (typeof webhookEvents)[number][];
+  secret?: string | true;
+  active?: boolean;
+}
+
+function addUpdateCommand(hooks: Command, terminal: Terminal): void {
+  const update = hooks
+    .command('update')
+    .description('change a webhook')
+    .argument('<hook_id>', 'its id')
+    .option('--url <url>', 'where deliveries go from now on')
+    .option('--event <event>', `what to be told of (repeatable; takes the place of all): ${webhookEvents.join(', ')}`, several)
+    .option('--secret [text]', 'the new secret, by itself that of SERVICE_WEBHOOK_SECRET; the old one signs beside it for a day')
+    .option('--active', 'switch it on again')
+    .option('--no-active', 'switch it off');
+  act<UpdateOptions>(update, terminal, updateHook);
+}
+
+async function updateHook(context: Context, { url, event, secret, active }: UpdateOptions, id: string): Promise<void> {
+  const inEnvironment = context.terminal.environment.SERVICE_WEBHOOK_SECRET;
+  if (secret === true && inEnvironment === undefined) throw new CliError('--secret by itself needs SERVICE_WEBHOOK_SECRET.');
+  const body = given({ url, events: event, secret: secret === true ? inEnvironment : secret, active });
+  if (Object.keys(body).length === 0) throw new CliError('Say what to change: --url, --event, --secret, --active or --no-active.');
+  showOne(context, await (await context.client()).patchWebhook.withResponse({ params: { id }, body }), hookLines);
 }
 
 function addDeliveryCommands(hooks: Command, terminal: Terminal): void {

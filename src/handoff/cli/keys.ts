@@ -1,11 +1,12 @@
 import { type Command, Option } from 'commander';
 
-import type { ApiKey } from '../model/access.ts';
+import type { Answer } from '../../kit/client.ts';
+import type { ApiKey, NewApiKey } from '../model/access.ts';
 import { tiers } from '../model/words.ts';
 import { act, type Context } from './context.ts';
+import { given, whole } from './options.ts';
 import { showJson, showList } from './output/show.ts';
 import { type Column, pairLines } from './output/table.ts';
-import { given } from './packets.ts';
 import type { Terminal } from './terminal.ts';
 
 /** The columns of a list of keys. */
@@ -27,7 +28,7 @@ interface CreateOptions {
 
 /** The commands of API keys. */
 export function addKeyCommands(program: Command, terminal: Terminal): void {
-  const keys = program.command('keys').description('create, list and revoke API keys');
+  const keys = program.command('keys').description('create, list, rotate and revoke API keys');
   const create = keys
     .command('create')
     .description('create an API key; it is shown only then')
@@ -40,6 +41,15 @@ export function addKeyCommands(program: Command, terminal: Terminal): void {
     const answer = await (await context.client()).listKeys.withResponse();
     showList(context, answer, answer.body, { columns: keyColumns, none: 'No keys.' });
   });
+  const rotate = keys
+    .command('rotate')
+    .description('make a key that takes the place of this one; it is shown only then')
+    .argument('<key_id>', 'its id')
+    .addOption(new Option('--overlap <seconds>', 'how long the old key goes on (default: an hour)').argParser(whole(0, 604_800)));
+  act<{ overlap?: number }>(rotate, terminal, async (context, { overlap }, id) => {
+    const body = given({ overlap_seconds: overlap });
+    showNewKey(context, await (await context.client()).rotateKey.withResponse({ params: { id }, body }));
+  });
   const remove = keys.command('delete').description('revoke an API key at once').argument('<key_id>', 'its id');
   act(remove, terminal, async (context, _, id) => {
     await (await context.client()).deleteKey({ params: { id } });
@@ -49,16 +59,18 @@ export function addKeyCommands(program: Command, terminal: Terminal): void {
 
 async function createKey(context: Context, { name, tier, tenantId, admin }: CreateOptions): Promise<void> {
   const body = given({ name, tier, tenant_id: tenantId, admin });
-  const answer = await (await context.client()).createKey.withResponse({ body });
-  if (context.format === 'json') return showJson(context, answer);
-  if (context.quiet) return context.print(answer.body.key);
-  const { id, key } = answer.body;
-  for (const line of pairLines([
+  showNewKey(context, await (await context.client()).createKey.withResponse({ body }));
+}
+
+function showNewKey(context: Context, answer: Answer<NewApiKey>): void {
+  const { id, key, name, tier } = answer.body;
+  const lines = pairLines([
     ['Key', key],
     ['ID', id],
-    ['Name', answer.body.name],
-    ['Tier', answer.body.tier],
-  ]))
-    context.print(line);
-  context.say('The key is shown only now.');
+    ['Name', name],
+    ['Tier', tier],
+  ]);
+  if (context.format === 'json') showJson(context, answer);
+  else for (const line of context.quiet ? [key] : lines) context.print(line);
+  if (context.format !== 'json') context.say('The key is shown only now.');
 }

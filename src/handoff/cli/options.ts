@@ -45,3 +45,8 @@ export function agentOptions(command: Command): Command {
     .option('--agent-name <name>', "the agent's name (default: the id)")
     .option('--framework <framework>', 'what the agent runs on');
 }
+
+/** The values that are there: a request may leave a value out, but not send an undefined one. */
+export function given<T extends object>(values: T): { [Name in keyof T]: Exclude<T[Name], undefined> } {
+  return Object.fromEntries(Object.entries(values).filter(([, value]) => value !== undefined)) as never;
+}

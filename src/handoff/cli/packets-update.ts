@@ -3,7 +3,8 @@ import { type Command, Option } from 'commander';
 import type { PatchRequest } from '../model/packet.ts';
 import { statuses } from '../model/words.ts';
 import { act, type Context } from './context.ts';
-import { priorityOption, several } from './options.ts';
+import { tokenOption } from './leases.ts';
+import { given, priorityOption, several } from './options.ts';
 import { packetLines } from './output/packets.ts';
 import { showOne } from './output/show.ts';
 import { CliError, type Terminal } from './terminal.ts';
@@ -20,14 +21,19 @@ export function addUpdateCommands(packets: Command, terminal: Terminal): void {
     .addOption(priorityOption())
     .option('--tag <tag>', 'the new tags (repeatable)', several)
     .option('--if-match <etag>', 'only when the packet is still at this revision, as its ETag');
-  act<UpdateOptions>(update, terminal, change);
+  act<UpdateOptions>(update.addOption(tokenOption()), terminal, change);
   const complete = packets.command('complete').description('complete a packet').argument('<packet_id>', 'its id');
-  act(complete, terminal, (context, _, id) => patch(context, id, { status: 'completed' }));
+  act<Leased>(complete.addOption(tokenOption()), terminal, (context, { token }, id) =>
+    patch(context, id, { status: 'completed' }, { token }),
+  );
   const fail = packets.command('fail').description('say that the work on a packet has failed').argument('<packet_id>', 'its id');
-  act(fail, terminal, (context, _, id) => patch(context, id, { status: 'failed' }));
+  act<Leased>(fail.addOption(tokenOption()), terminal, (context, { token }, id) => patch(context, id, { status: 'failed' }, { token }));
 }
 
-interface UpdateOptions {
+interface Leased {
+  token?: string;
+}
+interface UpdateOptions extends Leased {
   file?: string;
   status?: NonNullable<PatchRequest['status']>;
   summary?: string;
@@ -36,7 +42,11 @@ interface UpdateOptions {
   ifMatch?: string;
 }
 
-async function change(context: Context, { file, status, summary, priority, tag, ifMatch }: UpdateOptions, id: string): Promise<void> {
+async function change(
+  context: Context,
+  { file, status, summary, priority, tag, ifMatch, token }: UpdateOptions,
+  id: string,
+): Promise<void> {
   const { readDocument } = await import('./input.ts');
   const found = file === undefined ? undefined : await readDocument(file, context.terminal);
   const body: PatchRequest = { ...(found?.value as PatchRequest | undefined) };
@@ -46,12 +56,18 @@ async function change(context: Context, { file, status, summary, priority, tag, 
   if (tag !== undefined) body.metadata = { ...body.metadata, tags: tag };
   if (Object.keys(body).length === 0) throw new CliError('Say what to change: --status, --summary, --priority, --tag or --file.');
   try {
-    await patch(context, id, body, ifMatch === undefined ? {} : { 'if-match': ifMatch });
+    await patch(context, id, body, { ifMatch, token });
   } catch (error) {
     throw found === undefined ? error : await found.located(error);
   }
 }
 
-async function patch(context: Context, id: string, body: PatchRequest, headers: Record<string, string> = {}): Promise<void> {
+async function patch(
+  context: Context,
+  id: string,
+  body: PatchRequest,
+  { ifMatch, token }: { ifMatch?: string | undefined; token?: string | undefined },
+): Promise<void> {
+  const headers = given({ 'if-match': ifMatch, 'x-lease-token': token });
   showOne(context, await (await context.client()).patchPacket.withResponse({ params: { id }, body, headers }), packetLines);
 }

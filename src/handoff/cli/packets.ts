@@ -1,7 +1,8 @@
 import type { Command } from 'commander';
 
 import { act, type Context } from './context.ts';
-import { agentOptions, paged, priorityOption } from './options.ts';
+import { addLeaseCommands, leaseOption, showClaimed } from './leases.ts';
+import { agentOptions, given, paged, priorityOption } from './options.ts';
 import { awaitingColumns, hitColumns, packetColumns, packetLines } from './output/packets.ts';
 import { sayNextPage, showList, showOne } from './output/show.ts';
 import { addCreateCommands } from './packets-create.ts';
@@ -35,6 +36,7 @@ export function addPacketCommands(program: Command, terminal: Terminal): void {
     addSearchCommand(parent, terminal);
   }
   addUpdateCommands(packets, terminal);
+  addLeaseCommands(packets, terminal);
   act(paged(packets.command('awaiting').description('list the questions that wait for a person')), terminal, awaiting);
   addWatchCommand(packets, terminal);
 }
@@ -111,21 +113,21 @@ interface ClaimOptions {
   agentId?: string;
   agentName?: string;
   framework?: string;
+  lease?: number;
 }
 
 function addClaimCommand(parent: Command, terminal: Terminal): void {
   const command = parent.command('claim').description('claim a packet for an agent').argument('<packet_id>', 'its id');
-  act<ClaimOptions>(agentOptions(command), terminal, claim);
+  act<ClaimOptions>(
+    agentOptions(command).addOption(leaseOption('how long the claim holds; without it the claim has no end')),
+    terminal,
+    claim,
+  );
 }
 
-async function claim(context: Context, { agent, agentId, agentName, framework }: ClaimOptions, id: string): Promise<void> {
+async function claim(context: Context, { agent, agentId, agentName, framework, lease }: ClaimOptions, id: string): Promise<void> {
   const agent_id = agentId ?? agent;
   if (agent_id === undefined) throw new CliError('Name the agent that claims: --agent, or --agent-id.');
-  const body = given({ agent_id, agent_name: agentName ?? agent ?? agent_id, framework });
-  showOne(context, await (await context.client()).claimPacket.withResponse({ params: { id }, body }), packetLines);
-}
-
-/** The values that are there: a request may leave a value out, but not send an undefined one. */
-export function given<T extends object>(values: T): { [Name in keyof T]: Exclude<T[Name], undefined> } {
-  return Object.fromEntries(Object.entries(values).filter(([, value]) => value !== undefined)) as never;
+  const body = given({ agent_id, agent_name: agentName ?? agent ?? agent_id, framework, lease_seconds: lease });
+  showClaimed(context, await (await context.client()).claimPacket.withResponse({ params: { id }, body }));
 }

@@ -1,6 +1,7 @@
 import { Command, CommanderError, Option } from 'commander';
 
 import packageJson from '../../../package.json' with { type: 'json' };
+import { addAgentCommand } from './agents.ts';
 import { addCompletionCommand } from './completion.ts';
 import { act, createContext, type GlobalOptions } from './context.ts';
 import { explain } from './errors.ts';
@@ -34,6 +35,7 @@ export function createProgram(terminal: Terminal): Command {
   program.commandsGroup('Commands:');
   addTrailCommands(program, terminal);
   addRespondCommand(program, terminal);
+  addAgentCommand(program, terminal);
   addHookCommands(program, terminal);
   addKeyCommands(program, terminal);
   addTenantCommands(program, terminal);

@@ -2,10 +2,10 @@ import type { Command } from 'commander';
 
 import type { Packet } from '../model/packet.ts';
 import { act, type Context } from './context.ts';
+import { given } from './options.ts';
 import { packetLines } from './output/packets.ts';
 import { showOne } from './output/show.ts';
 import { printable } from './output/text.ts';
-import { given } from './packets.ts';
 import { CliError, type Terminal } from './terminal.ts';
 
 interface RespondOptions {

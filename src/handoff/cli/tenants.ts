@@ -4,10 +4,9 @@ import type { Tenant } from '../model/access.ts';
 import { tiers } from '../model/words.ts';
 import { act, type Context } from './context.ts';
 import { keyColumns } from './keys.ts';
-import { whole } from './options.ts';
+import { given, whole } from './options.ts';
 import { showList, showOne } from './output/show.ts';
 import { type Column, pairLines } from './output/table.ts';
-import { given } from './packets.ts';
 import type { Terminal } from './terminal.ts';
 
 const columns: readonly Column<Tenant>[] = [

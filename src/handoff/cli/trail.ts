@@ -3,10 +3,9 @@ import type { Command } from 'commander';
 import type { AuditEntry } from '../model/audit.ts';
 import type { HistoryEvent } from '../model/packet.ts';
 import { act, type Context } from './context.ts';
-import { paged } from './options.ts';
+import { given, paged } from './options.ts';
 import { sayNextPage, showJson, showList } from './output/show.ts';
 import { type Column, tableLines } from './output/table.ts';
-import { given } from './packets.ts';
 import type { Terminal } from './terminal.ts';
 
 const details = (value: object) => (Object.keys(value).length === 0 ? null : JSON.stringify(value));

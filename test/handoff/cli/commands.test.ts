@@ -5,24 +5,11 @@ import { join } from 'node:path';
 import { describe, test } from 'node:test';
 
 import packageJson from '../../../package.json' with { type: 'json' };
-import { type CliBench, type CliResult, runCli, startCliBench } from '../../support/cli.ts';
+import { output, refused, runCli, startCliBench } from '../../support/cli.ts';
 import { startPeer } from '../../support/client-world.ts';
 import { adminKey, createPacket, newTenant, packetRequest } from '../../support/service.ts';
 
 const uuid = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
-
-/** What the program wrote, which must have succeeded. */
-async function output(bench: CliBench, ...args: string[]): Promise<string> {
-  const { exitCode, stdout, stderr } = await bench.run(args);
-  assert.equal(exitCode, 0, stderr);
-  return stdout;
-}
-
-const refused = ({ exitCode, stderr }: CliResult, code: number, pattern: RegExp) => {
-  assert.equal(exitCode, code, stderr);
-  assert.match(stderr, pattern);
-  assert.doesNotMatch(stderr, /\n\s+at /, 'no stack');
-};
 
 /** The address of a port that nobody listens on. */
 async function nowhere(): Promise<string> {

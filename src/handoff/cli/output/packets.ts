@@ -45,7 +45,7 @@ export const awaitingColumns: readonly Column<Listed>[] = [
 
 /** A packet in lines of names and values. */
 export function packetLines(packet: Packet): string[] {
-  const { metadata, context, hitl, claimed_by, actions } = packet;
+  const { metadata, context, hitl, claimed_by, actions, lease } = packet;
   return pairLines([
     ['ID', packet.id],
     ['Status', packet.status],
@@ -55,6 +55,8 @@ export function packetLines(packet: Packet): string[] {
     ['Tags', metadata.tags.join(', ')],
     ['Parent', packet.parent_packet_id],
     ['Claimed by', claimed_by && `${claimed_by.agent_name} (${claimed_by.agent_id}) at ${packet.claimed_at}`],
+    ['Lease', lease && (lease.expires_at === null ? 'suspended while a person is awaited' : `until ${lease.expires_at}`)],
+    ['Token', lease?.token],
     ['Created', packet.created_at],
     ['Updated', packet.updated_at],
     ['Revision', packet.revision],

@@ -1,0 +1,57 @@
+import { type Command, Option } from 'commander';
+
+import type { Answer } from '../../kit/client.ts';
+import type { Lease, Packet } from '../model/packet.ts';
+import { act, type Context } from './context.ts';
+import { given, whole } from './options.ts';
+import { packetLines } from './output/packets.ts';
+import { showJson, showOne } from './output/show.ts';
+import { pairLines } from './output/table.ts';
+import type { Terminal } from './terminal.ts';
+
+/** How long a lease runs. */
+export const leaseOption = (text: string) => new Option('--lease <seconds>', text).argParser(whole(1, 86_400));
+
+/** The token of a leased packet. */
+export const tokenOption = () => new Option('--token <token>', "the token of the packet's lease, which a leased packet needs");
+
+/** Shows a claimed packet. Quietly: its id, and behind a space the token of its lease, which nothing else tells again. */
+export function showClaimed(context: Context, answer: Answer<Packet>): void {
+  const { id, lease } = answer.body;
+  if (context.quiet && context.format !== 'json' && lease?.token !== undefined) context.print(`${id} ${lease.token}`);
+  else showOne(context, answer, packetLines);
+}
+
+/** The commands of the holder of a packet: `release` and `renew`. */
+export function addLeaseCommands(packets: Command, terminal: Terminal): void {
+  const release = packets
+    .command('release')
+    .description('give a packet back, for others to claim')
+    .argument('<packet_id>', 'its id')
+    .option('--agent <agent>', 'the id of the agent that holds it; an admin key needs none')
+    .addOption(tokenOption());
+  act<{ agent?: string; token?: string }>(release, terminal, async (context, { agent, token }, id) => {
+    const headers = given({ 'x-agent-id': agent, 'x-lease-token': token });
+    showOne(context, await (await context.client()).releasePacket.withResponse({ params: { id }, headers }), packetLines);
+  });
+  const renew = packets
+    .command('renew')
+    .description('let the lease of a packet run anew from now')
+    .argument('<packet_id>', 'its id')
+    .addOption(tokenOption().makeOptionMandatory())
+    .addOption(leaseOption('how long it holds from now (default: as long as before)'));
+  act<{ token: string; lease?: number }>(renew, terminal, renewLease);
+}
+
+async function renewLease(context: Context, { token, lease }: { token: string; lease?: number }, id: string): Promise<void> {
+  const body = given({ lease_seconds: lease });
+  const answer = await (await context.client()).renewLease.withResponse({ params: { id }, body, headers: { 'x-lease-token': token } });
+  if (context.format === 'json') return showJson(context, answer);
+  if (!context.quiet) for (const line of leaseLines(answer.body.lease)) context.print(line);
+}
+
+const leaseLines = ({ generation, expires_at }: Lease) =>
+  pairLines([
+    ['Generation', generation],
+    ['Until', expires_at ?? 'suspended while a person is awaited'],
+  ]);
