@@ -111,6 +111,24 @@ for (const store of stores) {
       assert.equal((await service.call('GET', `/test-results/${ids[2]}`)).status, 200);
     });
 
+    test("a chain's id gives its 20 newest results if limit is left out, and says how many there are", async (t) => {
+      const clock = new TestClock();
+      const service = await startFallback(t, { store, clock });
+      const chain = await createChain(service);
+      const ids: string[] = [];
+      for (let index = 0; index < 21; index += 1) {
+        clock.turn(1);
+        ids.unshift((await run(service, chain.id, { prompt_count: 1 })).id);
+      }
+      const page = await service.call('GET', `/test-results/${chain.id}`);
+      assert.deepEqual(
+        page.body.map(({ id }: TestResult) => id),
+        ids.slice(0, 20),
+      );
+      assert.equal(page.headers['x-total-count'], '21');
+      assert.equal((await service.call('GET', `/test-results/${chain.id}?limit=201`)).status, 400);
+    });
+
     test('404 for an unknown chain, an unknown result, and what is no id', async (t) => {
       const service = await startFallback(t, { store });
       for (const id of [unknownId, 'nonsense']) {

@@ -274,6 +274,14 @@ describe('A call', () => {
     assert.equal(result.cost_usd.total, (12 + 3 * 2) / 1_000_000);
   });
 
+  test('carries the prompts in turn', async (t) => {
+    const service = await startLive(t);
+    const provider = await startProvider(t);
+    const prompts = ['one', 'two'];
+    await live(service, [{ name: 'a', model_id: 'm', api_base: provider.base }], [], { prompt_count: 3, prompts });
+    assert.deepEqual(provider.seen.map(({ body }) => body.messages[0].content).sort(), ['one', 'one', 'two']);
+  });
+
   test('without a variable carries no key', async (t) => {
     const service = await startLive(t);
     const provider = await startProvider(t);
@@ -391,6 +399,26 @@ describe('A drill', () => {
       lost.results.map(({ error }) => error),
       ['auth_error', 'auth_error', 'auth_error'],
     );
+  });
+
+  test('waits for no fault of its own, unless the fault says how long it takes', async (t) => {
+    const service = await startLive(t);
+    const backup = await startProvider(t);
+    const providers = [
+      { name: 'primary', model_id: 'm', api_base: backup.base, timeout_ms: 600_000 },
+      { name: 'backup', model_id: 'm', api_base: backup.base },
+    ];
+    const drill = async (fault: object) => {
+      const faults = [{ provider: 'primary', condition: 'timeout', ...fault }];
+      return (await live(service, providers, [], { mode: 'drill', faults })).results[0]!.attempts[0]!;
+    };
+    // Were a timeout waited for, this would take ten minutes.
+    const plain = await drill({});
+    assert.deepEqual([plain.condition, plain.injected], ['timeout', true]);
+    const slow = await drill({ condition: 'server_error', latency_ms: 50 });
+    assert.equal(slow.condition, 'server_error');
+    // A timer counts whole milliseconds of another clock.
+    assert.ok(slow.latency_ms >= 48, `${slow.latency_ms}`);
   });
 
   test('ends a prompt at its deadline, whatever hangs', async (t) => {
