@@ -4,6 +4,7 @@ import { parseArgs } from 'node:util';
 
 import { claim } from './cases/claim.ts';
 import { create, createLarge } from './cases/create.ts';
+import { getChain } from './cases/fallback.ts';
 import { hostile } from './cases/hostile.ts';
 import { memory } from './cases/memory.ts';
 import { postgres } from './cases/postgres.ts';
@@ -24,6 +25,7 @@ const cases: Record<string, (run: Run) => Promise<void>> = {
   hostile,
   postgres,
   memory,
+  'get-chain': getChain,
 };
 
 const help = `npm run bench -- [CASE ...] [OPTION ...]

@@ -16,7 +16,7 @@ const lastEventId = Type.Optional(
   Type.String({ description: 'The id of the last event seen: what came after it is sent first, once and in order.' }),
 );
 
-const query = Type.Object({ api_key: apiKey, subscribe: channels, last_event_id: lastEventId });
+const query = Type.Object({ api_key: apiKey, subscribe: channels, last_event_id: lastEventId }, { additionalProperties: false });
 
 const eventsExample = [
   'retry: 3000\nid: 41-9f86d081884c\nevent: connected',

@@ -1,0 +1,12 @@
+import { serveFallback } from '../src/fallback/serve.ts';
+import { serveTasks } from './programs.ts';
+
+const tasks = {
+  /** Resolves when the service listens. */
+  start: (flags: { port: string; storage: string }) => serveFallback(flags, process.env),
+};
+
+/** What the measured fallback service does for the benchmark, besides serving. */
+export type FallbackTasks = typeof tasks;
+
+serveTasks(tasks);

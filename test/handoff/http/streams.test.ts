@@ -1,0 +1,274 @@
+import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import { connect } from 'node:net';
+import { describe, type TestContext, test } from 'node:test';
+import { EventSource } from 'eventsource';
+
+import { adminKey, createPacket, newTenant, packetRequest, startService, type TestService } from '../../support/service.ts';
+import { sendRaw } from '../../support/socket.ts';
+import { openEvents, openSocket, type TestEvents } from '../../support/streams.ts';
+
+const keyed = { 'x-api-key': adminKey };
+
+async function started(t: TestContext, settings: Record<string, string> = {}): Promise<{ service: TestService; address: string }> {
+  const service = await startService(t, { settings });
+  return { service, address: await service.handoff.start() };
+}
+
+async function listen(t: TestContext, address: string, query = '', headers: Record<string, string> = keyed): Promise<TestEvents> {
+  const stream = await openEvents(address, query, headers);
+  t.after(() => stream.close());
+  assert.equal(stream.status, 200, stream.text());
+  assert.equal((await stream.events.next()).event, 'connected');
+  return stream;
+}
+
+describe('A stream', () => {
+  test('is refused before it starts when a channel is malformed, or there are too many', async (t) => {
+    const { address } = await started(t);
+    for (const query of [
+      'subscribe=',
+      'subscribe=status:nope',
+      'subscribe=packet:not-a-uuid',
+      'subscribe=foo',
+      'subscribe=agent:',
+      'other=1',
+    ]) {
+      const refused = await openEvents(address, `?${query}`, keyed);
+      assert.equal(refused.status, 400, query);
+      const { data } = await refused.events.next();
+      assert.deepEqual([data.code, data.field], ['VALIDATION_ERROR', query.split('=')[0]]);
+    }
+    const many = await openEvents(address, `?${Array(101).fill('subscribe=agent:a').join('&')}`, keyed);
+    assert.equal(many.status, 400);
+  });
+
+  test('takes the key in the header or the parameter, and nothing else; a wrong one is 401', async (t) => {
+    const { address } = await started(t);
+    await listen(t, address, `?api_key=${adminKey}`, {});
+    await listen(t, address, '', keyed);
+    for (const [query, headers] of [
+      ['', {}],
+      ['?api_key=', {}],
+      ['?api_key=wrong', {}],
+      [`?api_key=${adminKey}`, { 'x-api-key': 'wrong' }],
+      [`?api_key=${adminKey}&api_key=${adminKey}`, {}],
+    ] as const) {
+      const refused = await openEvents(address, query, headers);
+      assert.equal(refused.status, 401, query);
+      assert.equal((await refused.events.next()).data.code, 'UNAUTHORIZED');
+    }
+  });
+
+  test('without a key sees the tenant default in development mode, where a wrong key and a foreign page are refused still', async (t) => {
+    const { service, address } = await started(t, { SERVICE_DEV_MODE: 'true' });
+    const stream = await listen(t, address, '', {});
+    const socket = await openSocket(address);
+    t.after(() => socket.socket.terminate());
+    const { id } = await createPacket(service);
+    assert.equal((await stream.events.next()).data.packet_id, id);
+    assert.equal((await socket.messages.take(2))[1].packet_id, id);
+    assert.equal((await openEvents(address, '?api_key=wrong')).status, 401);
+    assert.equal((await service.call('GET', '/packets', { key: null })).status, 401);
+    await assert.rejects(openSocket(address, '', { origin: 'https://evil.example' }), { status: 403 });
+  });
+
+  test('counts towards the cap of its tenant, both kinds together, until it is closed', async (t) => {
+    const { service, address } = await started(t, { SERVICE_CONNECTIONS_FREE: '2' });
+    const { key } = await newTenant(service, { tier: 'free' });
+    const first = await listen(t, address, `?api_key=${key}`, {});
+    const second = await openSocket(address, `?api_key=${key}`);
+    t.after(() => second.socket.terminate());
+    const refused = await openEvents(address, `?api_key=${key}`);
+    assert.equal(refused.status, 429);
+    const { data } = await refused.events.next();
+    assert.deepEqual([data.code, data.limit], ['RATE_LIMITED', { name: 'connections', max: 2, reset_seconds: 5 }]);
+    assert.equal(refused.headers['retry-after'], '5');
+    await assert.rejects(openSocket(address, `?api_key=${key}`), { status: 429 });
+    await listen(t, address);
+    const ended = service.logged('"stream"');
+    first.close();
+    await ended;
+    await listen(t, address, `?api_key=${key}`, {});
+  });
+
+  test('is sent a ping every 30 seconds with the id of what was told last; a WebSocket without a pong is closed with 4201', async (t) => {
+    const { service, address } = await started(t);
+    const stream = await listen(t, address, '?subscribe=status:failed');
+    const socket = await openSocket(address, `?api_key=${adminKey}`);
+    t.after(() => socket.socket.terminate());
+    const mute = await openSocket(address, `?api_key=${adminKey}`);
+    mute.socket.pong = () => undefined;
+    await createPacket(service);
+    assert.equal((await socket.messages.take(2))[1].type, 'packet.created');
+    service.clock.turn(29);
+    await service.handoff.runOnce.beat();
+    const pinged = once(socket.socket, 'ping');
+    service.clock.turn(1);
+    await service.handoff.runOnce.beat();
+    await pinged;
+    const timestamp = service.clock.read().toISOString();
+    const ping = await stream.events.next();
+    assert.deepEqual([ping.event, ping.data], ['ping', { timestamp }]);
+    assert.match(ping.id!, /^\d+-/);
+    assert.deepEqual(await socket.messages.next(), { type: 'ping', timestamp });
+    service.clock.turn(30);
+    await service.handoff.runOnce.beat();
+    assert.equal((await mute.closed).code, 4201);
+    const again = await listen(t, address, '', { ...keyed, 'last-event-id': ping.id! });
+    const { id } = await createPacket(service);
+    assert.equal((await again.events.next()).data.packet_id, id);
+  });
+
+  test('ends when its key is revoked or its tenant deleted: SSE is closed, a WebSocket with 4001', async (t) => {
+    const { service, address } = await started(t);
+    for (const end of ['key', 'tenant'] as const) {
+      const tenant = await newTenant(service);
+      const stream = await listen(t, address, `?api_key=${tenant.key}`, {});
+      const socket = await openSocket(address, `?api_key=${tenant.key}`);
+      const other = await listen(t, address);
+      const path = end === 'key' ? `/keys/${tenant.keyId}` : `/tenants/${tenant.id}`;
+      assert.equal((await service.call('DELETE', path)).status, 204);
+      await service.handoff.runOnce.look();
+      await stream.ended;
+      assert.equal((await socket.closed).code, 4001);
+      await createPacket(service);
+      assert.equal((await other.events.next()).event, 'packet.created');
+    }
+  });
+
+  test('whose client does not read is closed, and resumes by id; the others hear everything', async (t) => {
+    const { service, address } = await started(t);
+    const slow = await listen(t, address);
+    const slowSocket = await openSocket(address, `?api_key=${adminKey}`);
+    t.after(() => slowSocket.socket.terminate());
+    slow.pause();
+    slowSocket.socket.pause();
+    const other = await listen(t, address);
+    const large = { context: { summary: 'x'.repeat(200_000) } };
+    let made = 0;
+    const ended = [service.logged('"end":"slow"')];
+    const closing = Promise.all(ended);
+    let isClosed = false;
+    void closing.then(() => {
+      isClosed = true;
+    });
+    const countSlow = () => service.logs.filter((line) => line.includes('"end":"slow"')).length;
+    while (!(isClosed && countSlow() === 2) && made < 300) {
+      await createPacket(service, large);
+      made += 1;
+      assert.equal((await other.events.next()).event, 'packet.created');
+    }
+    assert.equal(countSlow(), 2);
+    slow.resume();
+    slowSocket.socket.resume();
+    await slow.ended;
+    const { id } = slow.events.all.at(-1)!;
+    const heard = slow.events.all.length - 1;
+    assert.ok(heard < made);
+    const again = await listen(t, address, `?last_event_id=${id}`);
+    await again.events.take(made - heard);
+    assert.equal(again.events.all.length - 1 + heard, made);
+  });
+
+  test('is closed at a stop, a thousand of them within its time: 1001 over WebSocket', async (t) => {
+    const { service, address } = await started(t);
+    const streams = await Promise.all(Array.from({ length: 500 }, () => listen(t, address)));
+    const sockets = await Promise.all(Array.from({ length: 500 }, () => openSocket(address, `?api_key=${adminKey}`)));
+    const metrics = await service.call('GET', '//metrics');
+    assert.match(metrics.text, /service_open_connections\{protocol="sse"\} 500\n/);
+    assert.match(metrics.text, /service_open_connections\{protocol="websocket"\} 500\n/);
+    const stopping = service.handoff.app.close();
+    await Promise.all(streams.map(({ ended }) => ended));
+    for (const { closed } of sockets) assert.equal((await closed).code, 1001);
+    await stopping;
+  });
+
+  test('is no entry in the latencies, and its key is in no log line', async (t) => {
+    const { service, address } = await started(t);
+    const stream = await listen(t, address, `?api_key=${adminKey}`, {});
+    const line = service.logged('"stream"');
+    stream.close();
+    await line;
+    const { text } = await service.call('GET', '//metrics');
+    assert.match(text, /service_requests_total\{method="GET",endpoint="\/events",status="200"\} 1\n/);
+    assert.doesNotMatch(text, /service_request_latency_seconds_count\{method="GET",endpoint="\/events"\}/);
+    assert.ok(service.logs.every((one) => !one.includes(adminKey)));
+  });
+
+  test('carries any text in one event: line ends, field names, U+2028', async (t) => {
+    const { service, address } = await started(t);
+    const stream = await listen(t, address);
+    const summary = 'a\r\ndata: x\n\nevent: y\nid: 1\u2028\u2029 😀';
+    await createPacket(service, { context: { summary } });
+    assert.equal((await stream.events.next()).data.data.context.summary, summary);
+    await createPacket(service);
+    assert.equal((await stream.events.next()).event, 'packet.created');
+  });
+
+  test('has a head for HEAD, and takes no connection for it', async (t) => {
+    const { address } = await started(t, { SERVICE_CONNECTIONS_BUSINESS: '1' });
+    for (let round = 0; round < 3; round += 1) {
+      const text = `HEAD /events HTTP/1.1\r\nHost: x\r\nX-API-Key: ${adminKey}\r\nConnection: close\r\n\r\n`;
+      const answer = await sendRaw(address, text);
+      assert.equal(answer.status, 200);
+      assert.match(answer.text, /content-type: text\/event-stream/i);
+    }
+    await listen(t, address);
+  });
+
+  test('that a client resets is forgotten', async (t) => {
+    const { service, address } = await started(t, { SERVICE_CONNECTIONS_BUSINESS: '1' });
+    for (let round = 0; round < 5; round += 1) {
+      const socket = connect(Number(new URL(address).port), '127.0.0.1');
+      socket.on('error', () => undefined);
+      socket.write(`GET /events HTTP/1.1\r\nHost: x\r\nX-API-Key: ${adminKey}\r\n\r\n`);
+      await once(socket, 'data');
+      const ended = service.logged('"end":"gone"');
+      socket.resetAndDestroy();
+      await ended;
+    }
+    await listen(t, address);
+  });
+
+  test('crosses to no other tenant, by any channel: byte for byte', async (t) => {
+    const { service, address } = await started(t);
+    const tenants = [await newTenant(service), await newTenant(service)];
+    const foreign = await createPacket(service, {}, tenants[1]!.key);
+    const queries = ['', '&subscribe=status:created', '&subscribe=agent:resolver', `&subscribe=packet:${foreign.id}`];
+    const streams = await Promise.all(queries.map((query) => listen(t, address, `?api_key=${tenants[0]!.key}${query}`, {})));
+    const sockets = await Promise.all(queries.map((query) => openSocket(address, `?api_key=${tenants[0]!.key}${query}`)));
+    const marks = ['mine-7f3a', 'theirs-9c1d'];
+    const batch = (index: number) => {
+      const item = packetRequest({ context: { summary: marks[index] } });
+      return service.call('POST', '/packets/batch', { body: { packets: Array(100).fill(item) }, key: tenants[index]!.key });
+    };
+    for (let round = 0; round < 5; round += 1) await Promise.all([batch(0), batch(1)]);
+    await service.call('POST', `/packets/${foreign.id}/claim`, { body: { agent_id: 'resolver' }, key: tenants[1]!.key });
+    await Promise.all([streams[0]!.events.take(500), streams[1]!.events.take(500), sockets[0]!.messages.take(501)]);
+    for (const { socket } of sockets) socket.terminate();
+    for (const stream of streams) assert.ok(!stream.text().includes(marks[1]!) && !stream.text().includes(foreign.id));
+    for (const { messages } of sockets) assert.ok(!JSON.stringify(messages.all).includes(marks[1]!));
+    assert.equal(streams[3]!.events.all.length, 1);
+  });
+
+  test('is read by the eventsource package, which resumes by itself', async (t) => {
+    const { service, address } = await started(t);
+    const source = new EventSource(`${address}/events?api_key=${adminKey}`);
+    t.after(() => source.close());
+    const seen: string[] = [];
+    let arrived: () => void = () => undefined;
+    source.addEventListener('packet.created', (event) => {
+      seen.push(JSON.parse(event.data).packet_id);
+      arrived();
+    });
+    await new Promise((resolve) => source.addEventListener('connected', resolve, { once: true }));
+    const ids = [(await createPacket(service)).id, (await createPacket(service)).id];
+    while (seen.length < 2) {
+      await new Promise<void>((resolve) => {
+        arrived = resolve;
+      });
+    }
+    assert.deepEqual(seen, ids);
+  });
+});
