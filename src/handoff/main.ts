@@ -147,7 +147,7 @@ export async function createHandoff(settings: Settings, world: World = {}): Prom
   const runOnce = {
     sweep: createSweeper({ store, packets, clock, unclaimedTtlSeconds: settings.unclaimedTtlSeconds }),
     index: createIndexingJob(store, clock),
-    prune: createPruner(store, clock),
+    prune: createPruner({ store, clock, streamRetentionSeconds: settings.streamRetentionSeconds }),
     agents: createAgentWriter(agents),
     async look() {
       await Promise.all([hub.look(), listening.recheck(), redis?.check()]);
@@ -199,6 +199,20 @@ export async function createHandoff(settings: Settings, world: World = {}): Prom
     devMode: settings.devMode,
   });
 
+  let stopped: Promise<void> | undefined;
+  async function stop(): Promise<void> {
+    logger.info('stopping');
+    await app.close();
+    await Promise.all(loops.map((loop) => loop.stop()));
+    await deliverer.stop(finishMs);
+    await agents.write().catch(onError('agents'));
+    metrics.stop();
+    await redis?.stop();
+    await store.close();
+    logger.info('stopped');
+    await new Promise<void>((resolve) => logger.flush(() => resolve()));
+  }
+
   return {
     app,
     logger,
@@ -210,18 +224,7 @@ export async function createHandoff(settings: Settings, world: World = {}): Prom
       for (const loop of loops) loop.start();
       return address;
     },
-    async stop() {
-      logger.info('stopping');
-      await app.close();
-      await Promise.all(loops.map((loop) => loop.stop()));
-      await deliverer.stop(finishMs);
-      await agents.write().catch(onError('agents'));
-      metrics.stop();
-      await redis?.stop();
-      await store.close();
-      logger.info('stopped');
-      await new Promise<void>((resolve) => logger.flush(() => resolve()));
-    },
+    stop: () => (stopped ??= stop()),
     runOnce: {
       ...runOnce,
       async deliver() {

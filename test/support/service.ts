@@ -1,6 +1,6 @@
 import type { TestContext } from 'node:test';
 
-import { createHandoff, type Handoff } from '../../src/handoff/main.ts';
+import { createHandoff, type Handoff, type World } from '../../src/handoff/main.ts';
 import { createExample } from '../../src/handoff/model/examples.ts';
 import { readHandoffSettings } from '../../src/handoff/settings.ts';
 import { stores, type TestStore } from './stores.ts';
@@ -66,6 +66,8 @@ export interface ServiceOptions {
   clock?: TestClock;
   /** Settings by their environment names. Request limits are off unless set here. */
   settings?: Record<string, string>;
+  /** What else of the world is turned. */
+  world?: Pick<World, 'outgoing'>;
 }
 
 /** Starts a service that ends with the test. */
@@ -87,6 +89,7 @@ export async function startService(t: Pick<TestContext, 'after'>, options: Servi
   };
   const handoff = await createHandoff(readHandoffSettings({ environment }), {
     clock: clock.read,
+    ...options.world,
     logs: {
       write(line) {
         logs.push(line);

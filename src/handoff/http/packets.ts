@@ -73,16 +73,6 @@ export function mountPackets({ mount, store, packets, batchMax, itemLimit }: Pac
     const noneMatch = headers['if-none-match'];
     return finding instanceof Promise ? finding.then((found) => packetAnswer(found, noneMatch)) : packetAnswer(finding, noneMatch);
   });
-  mount(routes.packetHistory, async ({ params }, { caller }) => {
-    const tenant = store.of(caller.tenant_number);
-    const known = isId(params.id) && (await tenant.packets.find(params.id)) !== undefined;
-    if (!known) throw notFound('packet');
-    const events = await tenant.events.history(params.id);
-    return {
-      packet_id: params.id,
-      events: events.map(({ timestamp, event_type, actor, details }) => ({ timestamp, event_type, actor, details: JSON.parse(details) })),
-    };
-  });
 
   const changing = (headers: IncomingHttpHeaders, operation?: string, body?: Buffer): ChangeOptions => ({
     agentId: agentId(headers),

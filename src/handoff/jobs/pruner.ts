@@ -5,14 +5,32 @@ import type { Store } from '../store/store.ts';
 /** How long an answer is repeated under its idempotency key. */
 export const idempotencyMs = 24 * 3_600_000;
 
+/** How long a delivery that was taken or cancelled is listed, and its body kept. */
+const deliveriesMs = 30 * 24 * 3_600_000;
+
 const everyMs = 60_000;
 const roundSize = 500;
 
-/** One round of forgetting: idempotency records after 24 hours, day counters after their day. Gives the milliseconds until the next. */
-export function createPruner(store: Store, clock: Clock): () => Promise<number> {
+interface PrunerParts {
+  store: Store;
+  clock: Clock;
+  /** How far back a stream can resume, in seconds. */
+  streamRetentionSeconds: number;
+}
+
+/**
+ * One round of forgetting: idempotency records after 24 hours, day counters after their day, stream events after their
+ * retention, deliveries that have ended after 30 days. Gives the milliseconds until the next.
+ */
+export function createPruner({ store, clock, streamRetentionSeconds }: PrunerParts): () => Promise<number> {
   return async () => {
-    const before = new Date(clock().getTime() - idempotencyMs);
-    const removed = await store.prune(before, dayOf(before), roundSize);
-    return removed >= roundSize ? 100 : everyMs;
+    const now = clock().getTime();
+    const yesterday = new Date(now - idempotencyMs);
+    const removed = [
+      await store.prune(yesterday, dayOf(yesterday), roundSize),
+      await store.forgetPayloads(new Date(now - streamRetentionSeconds * 1000), roundSize),
+      await store.deliveries.forget(new Date(now - deliveriesMs), roundSize),
+    ];
+    return removed.some((count) => count >= roundSize) ? 100 : everyMs;
   };
 }

@@ -308,6 +308,7 @@ export const HistoryEvent = Type.Object({
   timestamp: timestamp('When it happened.'),
   event_type: Type.String({ description: 'What happened.', example: 'claimed' }),
   actor: Type.String({ description: 'Who did it.', example: 'agent:researcher' }),
+  key_id: orNull(Id, 'The API key that acted; null when the service did it by itself.'),
   details: Type.Record(Type.String(), Type.Unknown()),
 });
 

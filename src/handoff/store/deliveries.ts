@@ -112,6 +112,12 @@ export function createDeliveryStore(database: Database<Tables>) {
       return Number(numUpdatedRows) >= cancelSize;
     },
 
+    /**
+     * Forgets deliveries that were taken or cancelled, and their bodies, where they are older than the moment. Looks at
+     * `limit` of them, oldest first, each once; gives how many it looked at.
+     */
+    forget: (before: Date, limit: number) => database.transaction((tx) => forgetEnded(tx, before, limit)),
+
     /** How many wait for an attempt; counted no further than `most`. */
     async waiting(most: number): Promise<number> {
       const some = database.longReads.selectFrom('deliveries').select('seq').where('due_at', 'is not', null).limit(most).as('some');
@@ -178,6 +184,44 @@ function queuesOf(db: Kysely<Tables>) {
       (select min(due_at) from deliveries where due_at is not null and webhook = webhooks.seq) as due_at
     from queued join webhooks on webhooks.seq = queued.webhook join tenants on tenants.number = webhooks.tenant`;
   return { compile: () => query.compile(db), execute: async () => (await query.execute(db)).rows };
+}
+
+/** The counter, of no tenant, with the last delivery that was old enough to be looked at. */
+const lookedAt = { tenant: 0, name: 'deliveries:forgotten' };
+
+async function forgetEnded(tx: Kysely<Tables>, before: Date, limit: number): Promise<number> {
+  const counter = tx.selectFrom('counters').select('value').where('tenant', '=', lookedAt.tenant).where('name', '=', lookedAt.name);
+  const { value: last } = (await counter.executeTakeFirst()) ?? { value: 0 };
+  const oldest = await tx
+    .selectFrom('deliveries')
+    .select(['seq', 'tenant', 'packet_id', 'event_id', 'status', 'created_at'])
+    .where('seq', '>', last)
+    .orderBy('seq')
+    .limit(limit)
+    .execute();
+  const kept = oldest.findIndex(({ created_at }) => created_at >= before.toISOString());
+  const old = kept === -1 ? oldest : oldest.slice(0, kept);
+  if (old.length === 0) return 0;
+  const ended = old.filter(({ status }) => status === 'delivered' || status === 'cancelled');
+  for (const { seq, tenant, packet_id, event_id } of ended) {
+    await tx.deleteFrom('deliveries').where('seq', '=', seq).execute();
+    // The body is one for all webhooks it goes to.
+    const others = tx
+      .selectFrom('deliveries')
+      .select('seq')
+      .where('tenant', '=', tenant)
+      .where('packet_id', '=', packet_id)
+      .where('event_id', '=', event_id);
+    if (packet_id === null || (await others.limit(1).executeTakeFirst()) === undefined)
+      await tx.deleteFrom('messages').where('event_id', '=', event_id).execute();
+  }
+  const value = old.at(-1)!.seq;
+  await tx
+    .insertInto('counters')
+    .values({ ...lookedAt, value })
+    .onConflict((conflict) => conflict.columns(['tenant', 'name']).doUpdateSet({ value }))
+    .execute();
+  return old.length;
 }
 
 type Joined = ExpressionBuilder<Tables, 'deliveries' | 'webhooks'>;

@@ -1,4 +1,4 @@
-import { type ExpressionBuilder, sql } from 'kysely';
+import { type ExpressionBuilder, type Kysely, sql } from 'kysely';
 
 import { bound, type Database } from '../../kit/sql/dialect.ts';
 import type { InTurn } from './in-turn.ts';
@@ -11,6 +11,7 @@ export interface EventRow {
   packet_id: string | null;
   event_type: string;
   actor: string;
+  key_id: string | null;
   resource: string;
   details: string;
   timestamp: string;
@@ -34,7 +35,7 @@ export interface AuditFilter {
   readonly created_before?: Date;
 }
 
-const columns = ['id', 'packet_id', 'event_type', 'actor', 'resource', 'details', 'timestamp'] as const;
+const columns = ['id', 'packet_id', 'event_type', 'actor', 'key_id', 'resource', 'details', 'timestamp'] as const;
 
 /** The most events of one packet that its history shows: the latest. */
 const maxHistory = 10_000;
@@ -91,6 +92,11 @@ export function createEventReads(database: Database<Tables>) {
       .where('name', 'in', [sql.lit(positionCounter), sql.lit(removedCounter)]),
   );
 
+  async function boundsOf(tenant: number): Promise<{ last: number; removed: number }> {
+    const values = new Map((await bounds.all({ tenant })).map(({ name, value }) => [name, value]));
+    return { last: values.get(positionCounter) ?? 0, removed: values.get(removedCounter) ?? 0 };
+  }
+
   async function total(tenant: number, filter: AuditFilter, inTurn: InTurn): Promise<number> {
     if (Object.keys(filter).length === 0) return (await count.first({ tenant }))?.value ?? 0;
     const counting = database.longReads.selectFrom('events').select(sql<number>`count(*)`.as('count')).where(matches(tenant, filter));
@@ -103,9 +109,21 @@ export function createEventReads(database: Database<Tables>) {
     /** The last position of each of these tenants; one that has no events is not among them. */
     positions: (tenants: readonly number[]) => positionsOf.all({ tenants: JSON.stringify(tenants) }),
     /** A tenant's last position, and the highest of those whose stream event was too old and is removed; 0 where there is none. */
-    async bounds(tenant: number): Promise<{ last: number; removed: number }> {
-      const values = new Map((await bounds.all({ tenant })).map(({ name, value }) => [name, value]));
-      return { last: values.get(positionCounter) ?? 0, removed: values.get(removedCounter) ?? 0 };
+    bounds: boundsOf,
+    /**
+     * Removes stream events that are older than the moment, tenant by tenant in the order of positions; the audit log keeps
+     * its entries. At most `limit` of each tenant; gives how many.
+     */
+    async forgetPayloads(before: Date, limit: number): Promise<number> {
+      const tenants = await database.longReads.selectFrom('counters').select('tenant').where('name', '=', positionCounter).execute();
+      let removed = 0;
+      for (const { tenant: number } of tenants) {
+        // Mostly nothing is old enough, and then nothing is locked.
+        const { removed: last } = await boundsOf(number);
+        if ((await oldPayloads(database.longReads, number, last, before, 1)).length > 0)
+          removed += await forgetPayloadsOf(database, number, before, limit);
+      }
+      return removed;
     },
     /** What happened to a packet, oldest first. */
     async history(tenant: number, packetId: string): Promise<EventRow[]> {
@@ -141,4 +159,41 @@ function matches(tenant: number, { actor, action, packet_id, created_after, crea
     if (created_before !== undefined) conditions.push(eb('timestamp', '<=', created_before.toISOString()));
     return eb.and(conditions);
   };
+}
+
+/** A tenant's stream events after a position, up to the first that is not older than the moment. */
+async function oldPayloads(db: Kysely<Tables>, tenant: number, position: number, before: Date, limit: number) {
+  const oldest = await db
+    .selectFrom('events')
+    .select(['seq', 'position', 'timestamp'])
+    .where('tenant', '=', tenant)
+    .where('position', '>', position)
+    .where('type', 'is not', null)
+    .orderBy('position')
+    .limit(limit)
+    .execute();
+  const kept = oldest.findIndex(({ timestamp }) => timestamp >= before.toISOString());
+  return kept === -1 ? oldest : oldest.slice(0, kept);
+}
+
+/** Removes a tenant's oldest stream events, up to the first that is not old enough. */
+function forgetPayloadsOf(database: Database<Tables>, tenant: number, before: Date, limit: number): Promise<number> {
+  return database.transaction(async (tx) => {
+    const counter = { tenant, name: removedCounter, value: 0 };
+    await tx
+      .insertInto('counters')
+      .values(counter)
+      .onConflict((conflict) => conflict.doNothing())
+      .execute();
+    // Locked where instances share the database: the counter never falls.
+    const locking = tx.selectFrom('counters').select('value').where('tenant', '=', tenant).where('name', '=', removedCounter);
+    const { value } = await (database.name === 'postgres' ? locking.forUpdate() : locking).executeTakeFirstOrThrow();
+    const old = await oldPayloads(tx, tenant, value, before, limit);
+    if (old.length === 0) return 0;
+    const seqs = old.map(({ seq }) => seq);
+    await tx.updateTable('events').set({ payload: null }).where('seq', 'in', seqs).execute();
+    const last = { value: old.at(-1)!.position };
+    await tx.updateTable('counters').set(last).where('tenant', '=', tenant).where('name', '=', removedCounter).execute();
+    return old.length;
+  });
 }

@@ -132,6 +132,7 @@ export async function openStore({ databaseUrl, clock, newId }: StoreParts) {
     agents: createAgentStore(database),
     /** What waits to be sent to webhooks, of all tenants. */
     deliveries: { ...deliveries, onWaiting: units.onDeliveries },
+    forgetPayloads: events.forgetPayloads,
     /** The last positions of tenants, by their numbers. */
     positions: events.positions,
     /** Has the listener told of what every commit of this program appends to trails, once for each group. */

@@ -9,6 +9,7 @@ interface Entry {
   id: string;
   packet_id: string | null;
   actor: string;
+  key_id: string | null;
   action: string;
   resource: string;
   details: Record<string, unknown>;
@@ -86,11 +87,12 @@ for (const store of stores) {
       assert.deepEqual([log.total, log.limit, log.offset], [11, 50, 0]);
       assert.deepEqual(Object.keys(log).sort(), ['entries', 'limit', 'offset', 'total']);
       for (const entry of log.entries) {
-        assert.deepEqual(Object.keys(entry), ['id', 'packet_id', 'actor', 'action', 'resource', 'details', 'timestamp']);
+        assert.deepEqual(Object.keys(entry), ['id', 'packet_id', 'actor', 'key_id', 'action', 'resource', 'details', 'timestamp']);
         assert.match(entry.id, /^[0-9a-f-]{36}$/);
         assert.match(entry.timestamp, /^2026-03-01T09:3\d:\d\d\.000Z$/);
       }
       assert.equal(new Set(log.entries.map(({ id }) => id)).size, 11);
+      assert.ok(log.entries.every(({ key_id }) => key_id === adminKeyId));
       assert.deepEqual(log.entries[2]!.details, { actions_completed: 0 });
       assert.equal(log.entries[3]!.details.key_id, keyId);
     });
@@ -101,7 +103,9 @@ for (const store of stores) {
       const { events } = (await service.call('GET', `/packets/${first}/history`)).body;
       const { entries } = await audit(service, `packet_id=${first}`);
       assert.deepEqual(
-        entries.map(({ timestamp, action, actor, details }) => ({ timestamp, event_type: action, actor, details })).reverse(),
+        entries
+          .map(({ timestamp, action, actor, key_id, details }) => ({ timestamp, event_type: action, actor, key_id, details }))
+          .reverse(),
         events,
       );
     });
@@ -243,6 +247,7 @@ for (const store of stores) {
       await service.handoff.runOnce.sweep();
       const { entries, total } = await audit(service, 'actor=system:sweeper');
       assert.equal(total, 3);
+      assert.ok(entries.every(({ key_id }) => key_id === null));
       assert.deepEqual(
         entries.map(({ packet_id, action, resource, timestamp }) => [packet_id, action, resource, timestamp]),
         [
@@ -333,6 +338,7 @@ for (const store of stores) {
       assert.deepEqual(entry, {
         packet_id: first,
         actor: `key:${adminKeyId}`,
+        key_id: adminKeyId,
         action: 'deleted',
         resource: 'packet',
         details: {},

@@ -31,7 +31,8 @@ for (const store of stores) {
       assert.equal(answer.status, 200);
       assert.deepEqual(Object.keys(answer.body), ['packet_id', 'events']);
       assert.equal(answer.body.packet_id, id);
-      for (const event of answer.body.events) assert.deepEqual(Object.keys(event), ['timestamp', 'event_type', 'actor', 'details']);
+      for (const event of answer.body.events)
+        assert.deepEqual(Object.keys(event), ['timestamp', 'event_type', 'actor', 'key_id', 'details']);
       const minute = (count: number) => `2026-03-01T09:3${count}:00.000Z`;
       assert.deepEqual(
         answer.body.events.map(({ timestamp, event_type, actor }: Record<string, string>) => [timestamp, event_type, actor]),
@@ -131,10 +132,11 @@ for (const store of stores) {
       const history = await historyOf(service, id, key);
       const { body } = await service.call('GET', `/audit?packet_id=${id}`, { key });
       assert.deepEqual(
-        body.entries.map(({ timestamp, action, actor, details }: Record<string, unknown>) => ({
+        body.entries.map(({ timestamp, action, actor, key_id, details }: Record<string, unknown>) => ({
           timestamp,
           event_type: action,
           actor,
+          key_id,
           details,
         })),
         history.toReversed(),

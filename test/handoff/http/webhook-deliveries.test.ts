@@ -1,10 +1,17 @@
 import assert from 'node:assert/strict';
+import { spawn } from 'node:child_process';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { describe, test } from 'node:test';
 import { verify } from '@octokit/webhooks-methods';
 import { Webhook } from 'standardwebhooks';
 
+import { signatureHeaders } from '../../../src/handoff/rules/signature.ts';
+import { freePort } from '../../support/postgres.ts';
+import { findProgram } from '../../support/programs.ts';
 import { startReceiver } from '../../support/receiver.ts';
-import { createPacket } from '../../support/service.ts';
+import { createPacket, newTenant, packetRequest } from '../../support/service.ts';
 import { stores } from '../../support/stores.ts';
 import { deliveriesOf, register, secret, startHooked } from '../../support/webhooks.ts';
 
@@ -82,5 +89,425 @@ for (const store of stores) {
         assert.throws(() => new Webhook(secret, { format: 'raw' }).verify(body, headers as Record<string, string>), /too (old|new)/);
       assert.deepEqual((await service.call('GET', '/hooks/dlq')).body, [dead]);
     });
+
+    test('three failures and then 200: delivered with four attempts, and no trace of the failures', async (t) => {
+      const receiver = await startReceiver(t, 500, 503, 404, 200);
+      const service = await startHooked(t, { store });
+      const hook = await register(service, receiver.url);
+      await createPacket(service);
+      for (let attempt = 0; attempt < 6; attempt += 1) {
+        await service.handoff.runOnce.deliver();
+        service.clock.turn(60);
+      }
+      const [{ status, attempts, last_error, last_status_code, next_retry_at, delivered_at }] = await deliveriesOf(service, hook.id);
+      assert.deepEqual([status, attempts, last_error, last_status_code, next_retry_at], ['delivered', 4, null, 200, null]);
+      assert.equal(delivered_at, '2026-03-01T09:33:00.000Z');
+      assert.equal(receiver.posts.length, 4);
+    });
+
+    test('what fails without an answer has a class of its own, and no status: refused, reset, redirected, unknown name, private address', async (t) => {
+      const resetting = await startReceiver(t, (response) => response.socket!.resetAndDestroy());
+      const target = await startReceiver(t);
+      const redirecting = await startReceiver(t, (response) => response.writeHead(307, { location: target.url }).end());
+      const closed = await startReceiver(t);
+      await closed.close();
+      const settings = { SERVICE_WEBHOOK_ALLOW: '127.0.0.1,rebound.test' };
+      const addresses: Record<string, string> = { 'public.test': '93.184.215.14' };
+      const resolve = async (name: string) => {
+        if (addresses[name] === undefined) throw new Error('ENOTFOUND');
+        return [{ address: addresses[name]!, family: 4 }];
+      };
+      const service = await startHooked(t, { store, settings, world: { outgoing: { resolve } } });
+      const hooks: [id: string, error: string, status: number | null][] = [];
+      for (const [to, error, status] of [
+        [resetting.url, 'connection_reset', null],
+        [redirecting.url, 'redirect_refused', 307],
+        [closed.url, 'connection_refused', null],
+        ['https://nowhere.test/', 'dns_error', null],
+        ['https://public.test/', 'address_refused', null],
+      ] as const)
+        hooks.push([(await register(service, to)).id, error, status]);
+      // A name that was public when it was registered and leads to a private address when it is used.
+      addresses['public.test'] = '10.0.0.1';
+      await createPacket(service);
+      await service.handoff.runOnce.deliver();
+      for (const [id, error, code] of hooks) {
+        const [{ status, attempts, last_error, last_status_code }] = await deliveriesOf(service, id);
+        assert.deepEqual([status, attempts, last_error, last_status_code], ['failed', 1, error, code]);
+      }
+      assert.equal(target.posts.length, 0);
+    });
+
+    test('410: a dead letter at once, and the webhook is switched off with a reason and an audit entry', async (t) => {
+      const receiver = await startReceiver(t, 410, 204);
+      const service = await startHooked(t, { store });
+      const { id } = await register(service, receiver.url);
+      await createPacket(service);
+      await service.handoff.runOnce.deliver();
+      const [dead] = await deliveriesOf(service, id);
+      assert.deepEqual([dead.status, dead.attempts, dead.last_status_code], ['dead_letter', 1, 410]);
+      const [hook] = (await service.call('GET', '/hooks')).body;
+      assert.deepEqual([hook.active, hook.disabled_reason], [false, 'gone']);
+      const [entry] = (await service.call('GET', '/audit?action=disabled')).body.entries;
+      assert.deepEqual([entry.actor, entry.key_id, entry.details], ['system:deliverer', null, { webhook_id: id, reason: 'gone' }]);
+      await createPacket(service);
+      assert.equal((await deliveriesOf(service, id)).length, 1);
+      assert.equal((await service.call('POST', `/hooks/dlq/${dead.id}/replay`)).status, 409);
+      assert.equal((await service.call('POST', `/hooks/${id}/ping`)).status, 409);
+      assert.deepEqual((await service.call('POST', '/hooks/dlq/retry-all', { body: { force: true } })).body, {
+        retried: 0,
+        skipped: 1,
+        remaining: 0,
+      });
+      const on = await service.call('PATCH', `/hooks/${id}`, { body: { active: true } });
+      assert.deepEqual([on.body.active, on.body.disabled_reason], [true, null]);
+      assert.equal((await service.call('POST', `/hooks/dlq/${dead.id}/replay`)).status, 200);
+      await service.handoff.runOnce.deliver();
+      assert.equal((await deliveriesOf(service, id))[0].status, 'delivered');
+    });
+
+    test('an inactive webhook keeps what waits; switched on again, what is due goes out at once', async (t) => {
+      const receiver = await startReceiver(t, 500, 204);
+      const service = await startHooked(t, { store });
+      const { id } = await register(service, receiver.url);
+      await createPacket(service);
+      await service.handoff.runOnce.deliver();
+      assert.equal((await service.call('PATCH', `/hooks/${id}`, { body: { active: false } })).status, 200);
+      service.clock.turn(60);
+      await service.handoff.runOnce.deliver();
+      await createPacket(service);
+      assert.equal(receiver.posts.length, 1);
+      assert.deepEqual(
+        (await deliveriesOf(service, id)).map(({ status }) => status),
+        ['failed'],
+      );
+      assert.equal((await service.call('PATCH', `/hooks/${id}`, { body: { active: true } })).status, 200);
+      await service.handoff.runOnce.deliver();
+      assert.equal((await deliveriesOf(service, id))[0].status, 'delivered');
+    });
+
+    test('a webhook whose deliveries only fail for long enough is switched off; one success begins the time anew', async (t) => {
+      const receiver = await startReceiver(t, 500, 500, 204, 500, 500, 500);
+      const settings = { SERVICE_WEBHOOK_DISABLE_AFTER_SECONDS: '100', SERVICE_WEBHOOK_RETRY_SECONDS: '60,60,60,60,60,60,60' };
+      const service = await startHooked(t, { store, settings });
+      const { id } = await register(service, receiver.url);
+      const states: unknown[] = [];
+      for (let attempt = 0; attempt < 6; attempt += 1) {
+        if (attempt === 0 || attempt === 3) await createPacket(service);
+        await service.handoff.runOnce.deliver();
+        const [{ active, disabled_reason }] = (await service.call('GET', '/hooks')).body;
+        states.push(active ? 'on' : disabled_reason);
+        service.clock.turn(67);
+      }
+      assert.deepEqual(states, ['on', 'on', 'on', 'on', 'on', 'failing']);
+      assert.equal((await service.call('GET', '/audit?action=disabled')).body.total, 1);
+      assert.equal((await deliveriesOf(service, id)).length, 2);
+    });
+
+    test('a removed webhook, or one of a deleted tenant, is sent nothing: what waits is cancelled, what is in hand recorded', async (t) => {
+      let answer: (() => void) | undefined;
+      const receiver = await startReceiver(t, (response) => {
+        answer = () => response.writeHead(204).end();
+      });
+      const service = await startHooked(t, { store });
+      const { id } = await register(service, receiver.url);
+      await createPacket(service);
+      const delivering = service.handoff.runOnce.deliver();
+      await receiver.received(1);
+      await createPacket(service);
+      assert.equal((await service.call('DELETE', `/hooks/${id}`)).status, 204);
+      const cancelling = service.handoff.runOnce.deliver();
+      // Both were cancelled; the answer of the one that was in hand is recorded all the same.
+      while ((await deliveriesOf(service, id, '?status=cancelled')).length < 2) await new Promise(setImmediate);
+      answer!();
+      await Promise.all([delivering, cancelling]);
+      assert.deepEqual(
+        (await deliveriesOf(service, id)).map(({ status }) => status),
+        ['cancelled', 'delivered'],
+      );
+      assert.equal(receiver.posts.length, 1);
+    });
+
+    test("a deleted tenant's deliveries are cancelled, and nothing more is sent", async (t) => {
+      const receiver = await startReceiver(t, 500);
+      const service = await startHooked(t, { store });
+      const tenant = await newTenant(service);
+      await register(service, receiver.url, {}, tenant.key);
+      await createPacket(service, {}, tenant.key);
+      await service.handoff.runOnce.deliver();
+      await createPacket(service, {}, tenant.key);
+      assert.equal((await service.call('DELETE', `/tenants/${tenant.id}`)).status, 204);
+      const waiting = async () => /^service_webhook_queue_length (\d+)$/m.exec((await service.call('GET', '//metrics')).text)![1];
+      assert.equal(await waiting(), '2');
+      service.clock.turn(60);
+      await service.handoff.runOnce.deliver();
+      assert.deepEqual([await waiting(), receiver.posts.length], ['0', 1]);
+    });
+
+    test('a delivery that has ended is listed for 30 days; a dead letter stays', async (t) => {
+      const receiver = await startReceiver(t, 204, 410);
+      const service = await startHooked(t, { store });
+      const { id } = await register(service, receiver.url);
+      for (let index = 0; index < 2; index += 1) {
+        await createPacket(service);
+        await service.handoff.runOnce.deliver();
+      }
+      const statuses = async () => (await deliveriesOf(service, id)).map(({ status }) => status);
+      service.clock.turn(30 * 86_400 - 1);
+      await service.handoff.runOnce.prune();
+      assert.deepEqual(await statuses(), ['dead_letter', 'delivered']);
+      service.clock.turn(2);
+      await service.handoff.runOnce.prune();
+      assert.deepEqual(await statuses(), ['dead_letter']);
+    });
+
+    test('a ping is a delivery like any other, of type ping and with no packet', async (t) => {
+      const receiver = await startReceiver(t);
+      const service = await startHooked(t, { store });
+      const { id } = await register(service, receiver.url, { events: ['packet.failed'] });
+      const pinged = await service.call('POST', `/hooks/${id}/ping`);
+      assert.equal(pinged.status, 202);
+      assert.deepEqual([pinged.body.event_type, pinged.body.packet_id, pinged.body.status], ['ping', null, 'pending']);
+      await service.handoff.runOnce.deliver();
+      const [{ body, headers }] = receiver.posts as [(typeof receiver.posts)[0]];
+      assert.deepEqual(JSON.parse(body), {
+        type: 'ping',
+        packet_id: null,
+        data: { webhook_id: id },
+        timestamp: '2026-03-01T09:30:00.000Z',
+      });
+      assert.equal(headers['x-service-event'], 'ping');
+      assert.ok(await verify(secret, body, String(headers['x-service-signature'])));
+      assert.deepEqual(await deliveriesOf(service, id, '?status=delivered'), [
+        { ...pinged.body, status: 'delivered', attempts: 1, last_status_code: 204, delivered_at: '2026-03-01T09:30:00.000Z' },
+      ]);
+      assert.equal((await service.call('GET', `/hooks/${id}/deliveries?status=sent`)).status, 400);
+    });
+
+    test('of two replays at once one is 200 and one 409; what is no dead letter is 409', async (t) => {
+      const receiver = await startReceiver(t, 500, 204);
+      const service = await startHooked(t, { store, settings: { SERVICE_WEBHOOK_RETRY_SECONDS: '0' } });
+      const { id } = await register(service, receiver.url);
+      await createPacket(service);
+      await service.handoff.runOnce.deliver();
+      const dead = await service.call('GET', `/hooks/dlq?webhook_id=${id}`);
+      assert.equal(dead.headers['x-total-count'], '1');
+      const path = `/hooks/dlq/${dead.body[0].id}/replay`;
+      const replays = await Promise.all([service.call('POST', path), service.call('POST', path)]);
+      assert.deepEqual(replays.map(({ status }) => status).toSorted(), [200, 409]);
+      const { body } = replays.find(({ status }) => status === 200)!;
+      assert.deepEqual([body.status, body.attempts, body.delivery_id, body.replayed], ['pending', 0, dead.body[0].id, true]);
+      await service.handoff.runOnce.deliver();
+      assert.equal((await service.call('POST', path)).status, 409);
+      // The same bytes under the same id.
+      const [one, two] = receiver.posts;
+      assert.equal(receiver.posts.length, 2);
+      assert.deepEqual([two!.body, two!.headers['x-service-delivery']], [one!.body, one!.headers['x-service-delivery']]);
+    });
+
+    test('retry-all takes what is due, or all with force, by webhook and by the time of the event', async (t) => {
+      const receiver = await startReceiver(t, 500);
+      const service = await startHooked(t, { store, settings: { SERVICE_WEBHOOK_RETRY_SECONDS: '3600' } });
+      const one = await register(service, receiver.url);
+      const two = await register(service, receiver.url);
+      for (let minute = 0; minute < 3; minute += 1) {
+        await createPacket(service);
+        await service.handoff.runOnce.deliver();
+        service.clock.turn(60);
+      }
+      const retry = async (body?: unknown) => {
+        const answer = await service.call('POST', '/hooks/dlq/retry-all', body === undefined ? {} : { body });
+        assert.equal(answer.status, 200, answer.text);
+        return answer.body;
+      };
+      assert.deepEqual(await retry(), { retried: 0, skipped: 0, remaining: 0 });
+      const from = { since: '2026-03-01T09:31:00.000Z', until: '2026-03-01T09:31:00.000Z', force: true };
+      assert.deepEqual(await retry({ ...from, webhook_id: one.id }), { retried: 1, skipped: 0, remaining: 0 });
+      assert.deepEqual(await retry({ ...from, until: null }), { retried: 3, skipped: 0, remaining: 0 });
+      service.clock.turn(3600);
+      assert.deepEqual(await retry(), { retried: 2, skipped: 0, remaining: 0 });
+      // Four at once to one receiver, until it is known to answer well.
+      for (let round = 0; round < 2; round += 1) await service.handoff.runOnce.deliver();
+      assert.equal(receiver.posts.length, 12);
+      const [{ attempts }] = await deliveriesOf(service, two.id);
+      assert.equal(attempts, 1);
+      for (const [body, field] of [
+        [{ since: 'yesterday' }, 'since'],
+        [{ webhook_id: 'x' }, 'webhook_id'],
+        [{ all: true }, 'all'],
+      ] as const) {
+        const answer = await service.call('POST', '/hooks/dlq/retry-all', { body });
+        assert.deepEqual([answer.status, answer.body.field], [400, field]);
+      }
+    });
+
+    test('a new secret signs beside the old one for its time; a second change drops the oldest', async (t) => {
+      const receiver = await startReceiver(t);
+      const service = await startHooked(t, { store, settings: { SERVICE_WEBHOOK_SECRET_OVERLAP_SECONDS: '600' } });
+      const { id } = await register(service, receiver.url);
+      const signedBy = async (...secrets: string[]) => {
+        await createPacket(service);
+        await service.handoff.runOnce.deliver();
+        const { headers, body } = receiver.posts.at(-1)!;
+        assert.ok(await verify(secrets[0]!, body, String(headers['x-service-signature'])));
+        assert.equal(String(headers['webhook-signature']).split(' ').length, secrets.length);
+        return secrets;
+      };
+      const change = async (next: string) =>
+        assert.equal((await service.call('PATCH', `/hooks/${id}`, { body: { secret: next } })).status, 200);
+      const [second, third] = ['the-second-secret-0123', 'the-third-secret-01234'];
+      await signedBy(secret);
+      await change(second!);
+      await signedBy(second!, secret);
+      service.clock.turn(599);
+      await change(third!);
+      await signedBy(third!, second!);
+      service.clock.turn(600);
+      await signedBy(third!);
+    });
+
+    test('an event of a packet that is removed for good is sent no more, and its body is kept nowhere', async (t) => {
+      const receiver = await startReceiver(t, 500);
+      const service = await startHooked(t, { store });
+      const { id } = await register(service, receiver.url);
+      const packet = await createPacket(service);
+      await service.handoff.runOnce.deliver();
+      assert.equal((await service.call('DELETE', `/packets/${packet.id}?hard=true`)).status, 204);
+      service.clock.turn(60);
+      await service.handoff.runOnce.deliver();
+      assert.equal(receiver.posts.length, 1);
+      assert.deepEqual(await deliveriesOf(service, id), []);
+    });
+
+    test('a dead receiver with much waiting holds four connections and delays nobody', async (t) => {
+      const held: (() => void)[] = [];
+      const dead = await startReceiver(t, (response) => void held.push(() => response.writeHead(204).end()));
+      const healthy = await startReceiver(t);
+      const service = await startHooked(t, { store });
+      await register(service, dead.url);
+      const packets = Array.from({ length: 100 }, () => packetRequest());
+      for (let batch = 0; batch < 3; batch += 1)
+        assert.equal((await service.call('POST', '/packets/batch', { body: { packets } })).status, 201);
+      await register(service, healthy.url, { events: ['packet.failed'] });
+      const { id } = await createPacket(service);
+      assert.equal((await service.call('PATCH', `/packets/${id}`, { body: { status: 'failed' } })).status, 200);
+      const delivering = service.handoff.runOnce.deliver();
+      await healthy.received(1);
+      await dead.received(4);
+      assert.deepEqual([dead.posts.length, dead.connections()], [4, 4]);
+      for (const answer of held) answer();
+      await delivering;
+    });
+
+    test('posts to one receiver share its connections', async (t) => {
+      const receiver = await startReceiver(t);
+      const service = await startHooked(t, { store });
+      await register(service, receiver.url);
+      for (let round = 0; round < 20; round += 1) {
+        await createPacket(service);
+        await service.handoff.runOnce.deliver();
+      }
+      assert.equal(receiver.posts.length, 20);
+      assert.ok(receiver.connections() <= 2, `${receiver.connections()} connections`);
+    });
+
+    test('the exact bytes of the packet are sent, numbers, emoji and half surrogates as they stand', async (t) => {
+      const receiver = await startReceiver(t, 500, 204);
+      const service = await startHooked(t, { store });
+      await register(service, receiver.url, { secret: 'ein-schlüssel-mit-ümlauten' });
+      const raw = JSON.stringify(packetRequest({ context: { summary: 'Emoji \u{1f600}', custom: {} } })).replace(
+        '"custom":{}',
+        '"custom":{"big":9007199254740993,"one":1.0,"half":"\\ud83d","z":1,"a":2}',
+      );
+      const made = await service.call('POST', '/packets', { raw });
+      assert.equal(made.status, 201);
+      await service.handoff.runOnce.deliver();
+      service.clock.turn(2);
+      await service.handoff.runOnce.deliver();
+      const [one, two] = receiver.posts;
+      assert.equal(one!.body, two!.body);
+      assert.ok(one!.body.includes(made.text));
+      assert.ok(await verify('ein-schlüssel-mit-ümlauten', two!.body, String(two!.headers['x-service-signature'])));
+    });
   });
 }
+
+test('instances on one PostgreSQL share the work: each delivery is posted once', async (t) => {
+  const receiver = await startReceiver(t);
+  const postgres = stores.find(({ name }) => name === 'PostgreSQL')!;
+  const first = await startHooked(t, { store: postgres });
+  const second = await startHooked(t, { databaseUrl: first.databaseUrl, clock: first.clock });
+  const { id } = await register(first, receiver.url);
+  const packets = Array.from({ length: 40 }, () => packetRequest());
+  assert.equal((await second.call('POST', '/packets/batch', { body: { packets } })).status, 201);
+  while (receiver.posts.length < 40) await Promise.all([first, second].map(({ handoff }) => handoff.runOnce.deliver()));
+  assert.equal(new Set(receiver.posts.map(({ headers }) => headers['x-service-delivery'])).size, 40);
+  assert.equal(receiver.posts.length, 40);
+  assert.ok((await deliveriesOf(second, id, '?limit=200')).every(({ status }) => status === 'delivered'));
+});
+
+test('a stop finishes what is in hand; what was not begun is due at once for the next start', async (t) => {
+  const store = stores.find(({ name }) => name === 'SQLite on disk')!;
+  const opened = await store.open();
+  t.after(opened.drop);
+  const receiver = await startReceiver(t, (response) => void setImmediate(() => response.writeHead(204).end()));
+  const first = await startHooked(t, { databaseUrl: opened.url });
+  const { id } = await register(first, receiver.url);
+  const packets = Array.from({ length: 50 }, () => packetRequest());
+  assert.equal((await first.call('POST', '/packets/batch', { body: { packets } })).status, 201);
+  void first.handoff.runOnce.deliver();
+  await receiver.received(1);
+  await first.handoff.stop();
+  const second = await startHooked(t, { databaseUrl: opened.url, clock: first.clock });
+  const waiting = await deliveriesOf(second, id, '?status=pending&limit=200');
+  assert.equal(waiting.length, 50 - receiver.posts.length);
+  while (receiver.posts.length < 50) await second.handoff.runOnce.deliver();
+  assert.equal(new Set(receiver.posts.map(({ headers }) => headers['x-service-delivery'])).size, 50);
+});
+
+test("the README's verifier takes what is signed, and refuses a changed byte, another case, a cut and another digest", async () => {
+  const readme = readFileSync(new URL('../../../README.md', import.meta.url), 'utf8');
+  const [, code] = /^```js\n(import \{ createHmac.*?)^```$/ms.exec(readme)!;
+  const { isGenuine } = await import(`data:text/javascript,${encodeURIComponent(code!)}`);
+  const body = '{"type":"ping"}';
+  const { 'x-service-signature': header } = signatureHeaders({ eventId: 'id', body, secrets: [secret], now: new Date(0) });
+  assert.equal(isGenuine(secret, body, header), true);
+  for (const wrong of [header!.toUpperCase(), header!.slice(0, -1), header!.replace('sha256=', 'sha1='), '', undefined])
+    assert.equal(isGenuine(secret, body, wrong), false);
+  assert.equal(isGenuine(secret, body.replace('ping', 'pong'), header), false);
+});
+
+const skip = findProgram('webhook') === undefined && 'no webhook on this machine';
+test("Debian's webhook runs a command for a signed delivery, and for no other", { skip }, async (t) => {
+  const folder = mkdtempSync(join(tmpdir(), 'baton-hooks-'));
+  t.after(() => rmSync(folder, { recursive: true, force: true }));
+  const rule = { match: { type: 'payload-hmac-sha256', secret, parameter: { source: 'header', name: 'X-SERVICE-Signature' } } };
+  const hooks = [{ id: 'handoff', 'execute-command': '/bin/true', 'trigger-rule': rule }];
+  writeFileSync(join(folder, 'hooks.json'), JSON.stringify(hooks));
+  const port = await freePort();
+  const child = spawn(findProgram('webhook')!, [
+    '-hooks',
+    join(folder, 'hooks.json'),
+    '-ip',
+    '127.0.0.1',
+    '-port',
+    String(port),
+    '-verbose',
+  ]);
+  t.after(() => child.kill());
+  await new Promise<void>((resolve) => child.stderr.on('data', (text: Buffer) => text.toString().includes('serving hooks') && resolve()));
+  const service = await startHooked(t);
+  const url = `http://127.0.0.1:${port}/hooks/handoff`;
+  const right = await register(service, url);
+  const wrong = await register(service, url, { secret: 'another-secret-0123456789' });
+  await createPacket(service);
+  await service.handoff.runOnce.deliver();
+  const statuses = await Promise.all([right, wrong].map(async ({ id }) => (await deliveriesOf(service, id))[0]));
+  assert.deepEqual(
+    statuses.map(({ status, last_error }) => [status, last_error]),
+    [
+      ['delivered', null],
+      ['failed', 'http_status'],
+    ],
+  );
+});

@@ -117,6 +117,32 @@ for (const testStore of stores) {
       assert.deepEqual([trail[0]!.status, trail[0]!.claimant], ['created', null]);
     });
 
+    test('what is older than the retention is told no more, up to where the trail remembers; the audit log keeps it', async (t) => {
+      const { instances, caller, clock } = await openInstances(t, testStore);
+      const { store, packets } = instances[0]!;
+      const create = async () => JSON.parse((await packets.create(caller(1), request())).text);
+      const { id } = await create();
+      await packets.chain(caller(1), id, request('More'));
+      clock.turn(100);
+      await create();
+      assert.equal(await store.forgetPayloads(clock.read(), 500), 2);
+      assert.equal(await store.forgetPayloads(clock.read(), 500), 0);
+      const trail = await store.of(1).events.after(0, 9);
+      assert.deepEqual(
+        trail.map(({ position, payload }) => [position, payload === null]),
+        [
+          [1, true],
+          [2, true],
+          [3, true],
+          [4, false],
+        ],
+      );
+      // The entry at 3 is one that no stream ever told of, so nothing after 2 was removed.
+      assert.deepEqual(await store.of(1).events.bounds(), { last: 4, removed: 2 });
+      assert.equal((await store.of(1).events.audit({}, { limit: 9, offset: 0 })).total, 4);
+      assert.equal((await store.of(1).events.history(id)).length, 2);
+    });
+
     test('a unit that is refused leaves no event and takes no position', async (t) => {
       const { instances, caller } = await openInstances(t, testStore);
       const { store, packets, told } = instances[0]!;

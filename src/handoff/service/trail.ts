@@ -1,0 +1,53 @@
+import { notFound } from '../../kit/errors.ts';
+import { isId } from '../../kit/id.ts';
+import type { AuditEntry } from '../model/audit.ts';
+import type { HistoryEvent } from '../model/packet.ts';
+import type { AuditFilter } from '../store/events.ts';
+import type { Store } from '../store/store.ts';
+import type { Caller } from './access.ts';
+
+/** What a caller may read of what happened. */
+export function createTrailService(store: Store) {
+  return {
+    /** What happened to a packet, oldest first. */
+    async history(caller: Caller, id: string): Promise<{ packet_id: string; events: HistoryEvent[] }> {
+      const tenant = store.of(caller.tenant_number);
+      const known = isId(id) && (await tenant.packets.find(id)) !== undefined;
+      if (!known) throw notFound('packet');
+      const events = await tenant.events.history(id);
+      return {
+        packet_id: id,
+        events: events.map(({ timestamp, event_type, actor, key_id, details }) => ({
+          timestamp,
+          event_type,
+          actor,
+          key_id,
+          details: JSON.parse(details),
+        })),
+      };
+    },
+
+    /** A page of the tenant's audit log, newest first, and how many entries there are. It is given up when nobody waits for it any more. */
+    async audit(
+      caller: Caller,
+      filter: AuditFilter,
+      page: { limit: number; offset: number },
+      signal?: AbortSignal,
+    ): Promise<{ entries: AuditEntry[]; total: number; limit: number; offset: number }> {
+      const { rows, total } = await store.of(caller.tenant_number, signal).events.audit(filter, page);
+      const entries = rows.map(({ id, packet_id, actor, key_id, event_type, resource, details, timestamp }) => ({
+        id,
+        packet_id,
+        actor,
+        key_id,
+        action: event_type,
+        resource,
+        details: JSON.parse(details),
+        timestamp,
+      }));
+      return { entries, total, ...page };
+    },
+  };
+}
+
+export type TrailService = ReturnType<typeof createTrailService>;

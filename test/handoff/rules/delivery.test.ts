@@ -1,0 +1,71 @@
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+
+import { afterAttempt, hasFailedTooLong, secretsInForce } from '../../../src/handoff/rules/delivery.ts';
+
+const now = new Date('2026-03-01T09:30:00.000Z');
+const retrySeconds = [1, 5, 30, 300, 3600, 21_600];
+const fresh = { attempts: 0, status: 'pending' as const };
+const secondsUntil = (moment: string | null) => (Date.parse(moment!) - now.getTime()) / 1000;
+
+describe('what becomes of a delivery after an attempt', () => {
+  test('429 and 503 lengthen the delay by Retry-After, up to an hour; what cannot be read is ignored', () => {
+    for (const [retryAfter, statusCode, seconds] of [
+      ['120', 429, 120],
+      ['120', 503, 120],
+      ['120', 500, 1],
+      ['Sun, 01 Mar 2026 09:32:00 GMT', 429, 120],
+      ['Sun, 01 Mar 2026 09:00:00 GMT', 429, 1],
+      ['-1', 429, 1],
+      ['0', 429, 1],
+      ['abc', 429, 1],
+      ['1e3', 429, 1],
+      ['99999999', 429, 3600],
+    ] as const) {
+      const state = afterAttempt(fresh, { error: 'http_status', statusCode, retryAfter }, { now, retrySeconds, random: 0 });
+      assert.equal(secondsUntil(state.next_retry_at), seconds, `${statusCode} ${retryAfter}`);
+      assert.equal(state.due_at, state.next_retry_at);
+    }
+    // It never shortens a delay.
+    const later = afterAttempt(
+      { attempts: 3, status: 'failed' },
+      { error: 'http_status', statusCode: 429, retryAfter: '2' },
+      { now, retrySeconds, random: 0 },
+    );
+    assert.equal(secondsUntil(later.next_retry_at), 300);
+  });
+
+  test('jitter makes a delay longer by at most a tenth', () => {
+    const delays = [0, 0.5, 1].map((random) => {
+      const state = afterAttempt(
+        { attempts: 4, status: 'failed' },
+        { error: 'timeout', statusCode: undefined },
+        { now, retrySeconds, random },
+      );
+      return secondsUntil(state.next_retry_at);
+    });
+    assert.deepEqual(delays.map(Math.round), [3600, 3780, 3960]);
+  });
+
+  test('the attempt of a delivery that was cancelled meanwhile is recorded and changes nothing else', () => {
+    const cancelled = { attempts: 1, status: 'cancelled' as const };
+    const failed = afterAttempt(cancelled, { error: 'timeout', statusCode: undefined }, { now, retrySeconds, random: 0 });
+    assert.deepEqual([failed.status, failed.attempts, failed.due_at, failed.next_retry_at], ['cancelled', 2, null, null]);
+    const taken = afterAttempt(cancelled, { error: undefined, statusCode: 200 }, { now, retrySeconds, random: 0 });
+    assert.equal(taken.status, 'delivered');
+  });
+});
+
+test('a webhook has failed for too long from the second on, and never where that is switched off', () => {
+  const since = '2026-03-01T09:29:00.000Z';
+  assert.deepEqual(
+    [60, 61, 0].map((seconds) => hasFailedTooLong(since, seconds, now)),
+    [true, false, false],
+  );
+});
+
+test('an old secret signs beside the new one until its time is over', () => {
+  const hook = { secret: 'new', old_secret: 'old', old_secret_until: '2026-03-01T09:30:00.001Z' };
+  assert.deepEqual(secretsInForce(hook, now), ['new', 'old']);
+  assert.deepEqual(secretsInForce({ ...hook, old_secret_until: now.toISOString() }, now), ['new']);
+});
