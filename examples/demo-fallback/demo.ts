@@ -1,0 +1,115 @@
+import { createFallbackClient, type FallbackClient } from '../../src/fallback/client/client.ts';
+import type { Decision, Routing } from '../../src/fallback/model/routing.ts';
+import type { PromptResult, TestResult } from '../../src/fallback/model/test.ts';
+import { ClientError } from '../../src/kit/client-errors.ts';
+import { createFallback } from '../../src/server.ts';
+import { type FakeProvider, startProvider } from './providers.ts';
+
+/**
+ * `npm run demo:fallback`: three made-up providers on loopback, a chain of them, and what the service says of it: the routing
+ * table, a simulation, a drill with the first provider down, and exports. It starts a service of its own, in memory. With
+ * SERVICE_URL (and SERVICE_API_KEY) it uses that one, which must run with `--allow-live` and `SERVICE_LIVE_ALLOW=127.0.0.1`.
+ */
+
+const names = ['gpt', 'claude', 'mistral'] as const;
+const models = { gpt: 'openai/gpt-4o', claude: 'anthropic/claude-sonnet-4-5', mistral: 'mistral/mistral-large-latest' };
+
+/** Retries a rate limit, goes on after a broken or silent provider; the defaults of the service decide the rest. */
+const rules = [
+  { condition: 'rate_limit', action: 'retry', max_retries: 2, wait_ms: 200 },
+  { condition: 'server_error', action: 'failover' },
+  { condition: 'timeout', action: 'failover' },
+] as const;
+
+type Providers = Record<(typeof names)[number], FakeProvider>;
+
+const title = (text: string) => console.log(`\n${text}\n`);
+
+async function createChain(client: FallbackClient, providers: Providers): Promise<string> {
+  const chain = await client.createChain({
+    body: {
+      name: 'demo-chain',
+      providers: names.map((name) => ({ name, model_id: models[name], api_base: providers[name].base })),
+      fallback_rules: [...rules],
+    },
+  });
+  return chain.id;
+}
+
+/** What happens after a failure; in parentheses where no rule says so, but a default. */
+function cellOf({ action, max_retries, next_provider, source }: Decision): string {
+  const end = next_provider ?? 'the prompt fails';
+  const text = action === 'retry' ? `retry ${max_retries}, ${end}` : end;
+  return source === 'default' ? `(${text})` : text;
+}
+
+function showRouting({ order, providers, worst_case }: Routing): void {
+  title(`Routing: ${order.join(', then ')}. Who is asked when one fails (in parentheses: by default):`);
+  const line = (cells: readonly string[]) =>
+    console.log(
+      cells
+        .map((cell) => cell.padEnd(22))
+        .join('')
+        .trimEnd(),
+    );
+  line(['', ...order.map((name) => `${name} fails`)]);
+  providers[0]!.decisions.forEach(({ condition }, row) => {
+    line([condition, ...providers.map(({ decisions }) => cellOf(decisions[row]!))]);
+  });
+  console.log(`\nAt worst a prompt takes ${worst_case.attempts} attempts and ${worst_case.latency_ms / 1000} s.`);
+}
+
+function showVerdict({ verdict, success_count, prompt_count, fallback_count, retry_count, checks }: TestResult): void {
+  console.log(`verdict ${verdict}: ${success_count} of ${prompt_count} served, ${fallback_count} by a backup, ${retry_count} retries`);
+  for (const { passed, detail } of checks) console.log(`  ${passed ? 'holds' : 'fails'}  ${detail}`);
+}
+
+function showPrompt({ index, attempts, served_by }: PromptResult): void {
+  const steps = attempts.flatMap(({ provider, condition, injected }) =>
+    condition === null ? [] : [`${provider} ${condition}${injected ? ' (injected)' : ''}`],
+  );
+  console.log(`prompt ${index}: ${[...steps, served_by === null ? 'nobody answered' : `${served_by} answered`].join(', ')}`);
+}
+
+async function play(client: FallbackClient, id: string, providers: Providers): Promise<void> {
+  const params = { id };
+  showRouting(await client.getRouting({ params }));
+
+  title('A simulation: every rule in turn, on a virtual clock, nobody is called:');
+  showVerdict(await client.runTest({ params, body: { prompt_count: 20, seed: 1 } }));
+
+  title('A drill: gpt is down, the others are really called:');
+  const drill = await client.runTest({ params, body: { mode: 'drill', preset: 'primary_down', prompt_count: 3 } });
+  for (const prompt of drill.results) showPrompt(prompt);
+  showVerdict(drill);
+  console.log(`prompts that reached them: ${names.map((name) => `${name} ${providers[name].asked()}`).join(', ')}`);
+
+  for (const format of ['portkey', 'litellm'] as const) {
+    const { filename, lossless, warnings } = await client.exportChain({ params, query: { format } });
+    title(`Export to ${format}: ${filename}, ${lossless ? 'nothing is lost' : 'with what it cannot say:'}`);
+    for (const { detail } of warnings) console.log(`  ${detail}`);
+  }
+}
+
+async function main({ SERVICE_URL: given, SERVICE_API_KEY: apiKey }: NodeJS.ProcessEnv): Promise<void> {
+  await using gpt = await startProvider();
+  await using claude = await startProvider();
+  await using mistral = await startProvider();
+  await using own = given ? undefined : await createFallback({ allowLive: true, liveAllow: ['127.0.0.1'] });
+  const client = createFallbackClient({ baseUrl: own?.url ?? given!, apiKey: apiKey || undefined });
+  const providers = { gpt, claude, mistral };
+  const id = await createChain(client, providers);
+  try {
+    await play(client, id, providers);
+  } finally {
+    await client.deleteChain({ params: { id } });
+  }
+}
+
+try {
+  await main(process.env);
+} catch (error) {
+  if (!(error instanceof ClientError)) throw error;
+  console.error(error.message);
+  process.exitCode = 1;
+}

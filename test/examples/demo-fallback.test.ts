@@ -1,0 +1,70 @@
+import assert from 'node:assert/strict';
+import { execFile } from 'node:child_process';
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, test } from 'node:test';
+import { fileURLToPath } from 'node:url';
+
+import { startFallback } from '../support/fallback.ts';
+import { freePort } from '../support/postgres.ts';
+
+const root = fileURLToPath(new URL('../..', import.meta.url));
+
+interface Demonstration {
+  readonly exitCode: number;
+  readonly output: string;
+  readonly errors: string;
+}
+
+/** Runs the demonstration to its end, as `npm run demo:fallback` does. */
+function runDemo(environment: Record<string, string> = {}): Promise<Demonstration> {
+  const { scripts } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'));
+  const [command, file] = scripts['demo:fallback'].split(' ');
+  assert.equal(command, 'node');
+  return new Promise((resolve) => {
+    const options = { cwd: root, env: { PATH: process.env.PATH ?? '', ...environment } };
+    const child = execFile(process.execPath, [file], options, (_, output, errors) =>
+      resolve({ exitCode: child.exitCode ?? -1, output, errors }),
+    );
+  });
+}
+
+/** What it tells whatever service it uses. */
+function assertTold({ exitCode, output, errors }: Demonstration): void {
+  assert.equal(errors, '');
+  assert.equal(exitCode, 0);
+  assert.match(output, /^rate_limit +retry 2, claude +retry 2, mistral +retry 2, the prompt fails$/m);
+  assert.match(output, /^auth_error +\(claude\) +\(mistral\) +\(the prompt fails\)$/m);
+  assert.match(output, /^verdict pass: 20 of 20 served/m);
+  assert.equal(output.match(/^prompt \d: gpt \w+ \(injected\), claude answered$/gm)?.length, 3);
+  assert.match(output, /^prompts that reached them: gpt 0, claude 3, mistral 0$/m);
+  assert.match(output, /^Export to portkey: demo-chain\.portkey\.json, with what it cannot say:\n\n {2}\S/m);
+  assert.match(output, /^Export to litellm: demo-chain\.litellm\.yaml, with what it cannot say:\n\n {2}\S/m);
+}
+
+describe('npm run demo:fallback', () => {
+  test('shows routing, a simulation, a drill whose backup answers, and exports, with a service of its own', async () => {
+    assertTold(await runDemo());
+  });
+
+  test('uses the service it is pointed at and leaves no chain there', async (t) => {
+    const environment = { SERVICE_LIVE_ALLOW: '127.0.0.1', SERVICE_API_KEYS: 'a-key' };
+    const service = await startFallback(t, { flags: { allowLive: 'true' }, environment });
+    const url = await service.fallback.start();
+    assertTold(await runDemo({ SERVICE_URL: url, SERVICE_API_KEY: 'a-key' }));
+    const chains = await service.call('GET', '/chains', { headers: { 'x-api-key': 'a-key' } });
+    assert.deepEqual(chains.body, []);
+  });
+
+  test('says in a sentence why it cannot go on', async (t) => {
+    const closed = await startFallback(t);
+    const refused = await runDemo({ SERVICE_URL: await closed.fallback.start() });
+    assert.equal(refused.exitCode, 1);
+    assert.match(refused.errors, /^mode drill calls real providers, .* --allow-live\.\n$/);
+    assert.deepEqual((await closed.call('GET', '/chains')).body, []);
+
+    const nowhere = await runDemo({ SERVICE_URL: `http://127.0.0.1:${await freePort()}` });
+    assert.equal(nowhere.exitCode, 1);
+    assert.match(nowhere.errors, /^.*ECONNREFUSED.*\n$/);
+  });
+});
