@@ -4,7 +4,7 @@ import { parseArgs } from 'node:util';
 
 import { claim } from './cases/claim.ts';
 import { create, createLarge } from './cases/create.ts';
-import { getChain } from './cases/fallback.ts';
+import { drill, getChain, simulate } from './cases/fallback.ts';
 import { hostile } from './cases/hostile.ts';
 import { memory } from './cases/memory.ts';
 import { postgres } from './cases/postgres.ts';
@@ -26,6 +26,8 @@ const cases: Record<string, (run: Run) => Promise<void>> = {
   postgres,
   memory,
   'get-chain': getChain,
+  simulate,
+  drill,
 };
 
 const help = `npm run bench -- [CASE ...] [OPTION ...]

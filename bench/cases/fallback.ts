@@ -1,23 +1,15 @@
 import { join } from 'node:path';
 
 import { freePort } from '../../test/support/postgres.ts';
+import { chainOf } from '../chains.ts';
 import type { FallbackTasks } from '../fallback.ts';
 import type { LoadRequest } from '../load.ts';
 import { startProgram } from '../programs.ts';
-import { figureOf } from '../report.ts';
-import { compare } from '../rounds.ts';
+import { digits, figureOf } from '../report.ts';
+import { compare, median } from '../rounds.ts';
 import type { Run } from '../run.ts';
-
-/** A chain of ten providers and twenty rules. */
-const chain = (index: number) => ({
-  name: `chain ${index}`,
-  providers: Array.from({ length: 10 }, (_, place) => ({ name: `provider ${place}`, model_id: `openai/model-${place}` })),
-  fallback_rules: Array.from({ length: 20 }, (_, place) => ({
-    condition: place % 2 === 0 ? 'rate_limit' : 'timeout',
-    action: place % 2 === 0 ? 'retry' : 'failover',
-    providers: [`provider ${Math.floor(place / 2)}`],
-  })),
-});
+import type { RunnerTasks } from '../runner.ts';
+import { inTimes } from './read.ts';
 
 const read = (path: string): LoadRequest => ({ method: 'GET', path });
 
@@ -33,7 +25,7 @@ export async function getChain(run: Run): Promise<void> {
     const answer = await fetch(`${url}/chains`, {
       method: 'POST',
       headers: { 'content-type': 'application/json' },
-      body: JSON.stringify(chain(index)),
+      body: JSON.stringify(chainOf(index)),
     });
     if (answer.status !== 201) throw new Error(`POST /chains: ${answer.status} ${await answer.text()}`);
     paths.push(answer.headers.get('location')!);
@@ -47,4 +39,43 @@ export async function getChain(run: Run): Promise<void> {
   );
   await program.stop();
   run.report(figureOf('get a chain', 'same bytes', compared, { better: 'more', asked: 0.55, stretch: 0.65 }));
+}
+
+/** Tests of a thousand simulated prompts, against a bare loop of the engine's decisions on the same plan. */
+export async function simulate(run: Run): Promise<void> {
+  const count = run.options.quick ? 20 : 100;
+  const program = startProgram<RunnerTasks>('./runner.ts', { place: 'server' });
+  const { bare, simulated } = await program.call('attempts', null);
+  if (bare !== simulated) throw new Error(`The bare loop takes ${bare} attempts and the simulation ${simulated}.`);
+  const compared = await compare(
+    run.rounds,
+    { program, run: () => program.call('bareTests', count) },
+    { program, run: () => program.call('simulatedTests', count) },
+  );
+  await program.stop();
+  run.report(inTimes(figureOf('simulate 1,000 prompts, time', 'bare engine', compared, { better: 'less', asked: 1.2 })));
+}
+
+/** What a drill adds to a call that it lets through, over the same call by undici alone: the difference of the p50s. */
+export async function drill(run: Run): Promise<void> {
+  const count = run.options.quick ? 500 : 5_000;
+  const provider = startProgram<RunnerTasks>('./runner.ts', { place: 'load' });
+  const base = await provider.call('startProvider', null);
+  const program = startProgram<RunnerTasks>('./runner.ts', { place: 'server' });
+  const bare: number[] = [];
+  const bareRound = async () => {
+    const times = await program.call('bareCalls', { base, count });
+    bare.push(times.p50);
+    return times;
+  };
+  const compared = await compare(
+    run.rounds,
+    { program, run: bareRound },
+    { program, run: () => program.call('drilledCalls', { base, count }) },
+  );
+  await Promise.all([program.stop(), provider.stop()]);
+  // The first round only warms up.
+  const p50 = median(bare.slice(1));
+  const figure = figureOf('drill, added ms of p50', `undici, p50 ${digits(p50)} ms`, compared, { better: 'less', asked: 1 });
+  run.report({ ...figure, value: compared.p50 - p50 });
 }

@@ -1,0 +1,127 @@
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { request } from 'undici';
+
+import { runPrompt } from '../src/fallback/providers/executor.ts';
+import { createRealTransport } from '../src/fallback/providers/real.ts';
+import { simulation } from '../src/fallback/providers/simulate.ts';
+import { define } from '../src/fallback/rules/chain.ts';
+import { createEngine, type Engine, next, startAt } from '../src/fallback/rules/engine.ts';
+import { faultAt, type Plan, planOf, sceneOf } from '../src/fallback/rules/plan.ts';
+import { seeded } from '../src/fallback/rules/random.ts';
+import { runTest } from '../src/fallback/service/runs.ts';
+import { parseAllowList } from '../src/kit/outgoing/addresses.ts';
+import { createGuard } from '../src/kit/outgoing/guard.ts';
+import { createOutgoing } from '../src/kit/outgoing/outgoing.ts';
+import { chainOf } from './chains.ts';
+import { serveTasks } from './programs.ts';
+import { type LoadResult, timesOf } from './times.ts';
+
+/** How many prompts a simulated test has. */
+const prompts = 1000;
+const seed = 1;
+
+/** Where a prompt of the plan ends, and how many attempts it takes: the engine's decisions, and nothing kept of them. */
+function decide(engine: Engine, plan: Plan, index: number): number {
+  const random = seeded(seed, index);
+  const scene = sceneOf(plan, index);
+  const position = startAt();
+  let nth = 0;
+  for (let attempts = 1; ; attempts += 1) {
+    const fault = faultAt(scene, { provider: position.provider, nth, prompt: index }, random);
+    if (fault === undefined || fault.condition === null) return attempts;
+    const { condition, status_code, retry_after_ms } = fault;
+    const step = next(engine, position, { condition, status_code, retry_after_ms }, { random, elapsed_ms: 0, deadline_ms: null });
+    if (step.end !== null) return attempts;
+    nth = step.action === 'retry' ? nth + 1 : 0;
+  }
+}
+
+const engine = createEngine(define(chainOf(0)));
+const plan = planOf(engine, {});
+
+/** A thousand prompts by the engine alone; how many attempts they took. */
+function bareTest(): number {
+  let attempts = 0;
+  for (let index = 0; index < prompts; index += 1) attempts += decide(engine, plan, index);
+  return attempts;
+}
+
+/** The same thousand prompts as a test runs them, each with its result. */
+async function simulatedTest(): Promise<number> {
+  let attempts = 0;
+  await runTest({
+    engine,
+    plan,
+    transport: simulation,
+    count: prompts,
+    prompts: ['Say hello.'],
+    seed,
+    deadlineMs: null,
+    signal: new AbortController().signal,
+    onDone({ result }) {
+      attempts += result.attempts.length;
+    },
+  });
+  return attempts;
+}
+
+const answer = JSON.stringify({
+  choices: [{ message: { role: 'assistant', content: 'ready' }, finish_reason: 'stop' }],
+  usage: { prompt_tokens: 12, completion_tokens: 3 },
+});
+
+/** Calls of a provider at `base`, one at a time, by undici alone. */
+function bareCalls(base: string, count: number): Promise<LoadResult> {
+  const body = JSON.stringify({ model: 'model-0', messages: [{ role: 'user', content: 'Say hello.' }] });
+  return timesOf(count, 1, async () => {
+    const { statusCode, body: answered } = await request(`${base}/chat/completions`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json' },
+      body,
+    });
+    await answered.json();
+    if (statusCode !== 200) throw new Error(`The provider answered ${statusCode}.`);
+  });
+}
+
+/** The same calls as prompts of a drill whose faults meet nobody: guard, deadline, executor and reading included. */
+async function drilledCalls(base: string, count: number): Promise<LoadResult> {
+  const allow = parseAllowList(['127.0.0.1']);
+  const outgoing = createOutgoing({ guard: createGuard({ allow, plainHttp: true, setting: 'SERVICE_LIVE_ALLOW' }) });
+  const now = () => performance.now();
+  const transport = createRealTransport({ mode: 'drill', outgoing, clock: () => new Date(), now, keyOf: () => undefined, stream: false });
+  const drilled = createEngine(define({ name: 'drill', providers: [{ name: 'a', model_id: 'model-0', api_base: base }] }));
+  const [scene] = planOf(drilled, { mode: 'drill', preset: 'healthy' });
+  const { signal } = new AbortController();
+  const run = { engine: drilled, transport, scene: scene!, index: 0, prompt: 'Say hello.', seed, deadlineMs: null, signal };
+  const times = await timesOf(count, 1, async () => {
+    const { result } = await runPrompt(run);
+    if (!result.success) throw new Error(`The prompt was lost: ${result.error}.`);
+  });
+  outgoing.close();
+  return times;
+}
+
+const tasks = {
+  /** How many attempts the plan takes by either way: the same, or the comparison is none. */
+  attempts: async (_: null) => ({ bare: bareTest(), simulated: await simulatedTest() }),
+  bareTests: (count: number) => timesOf(count, 1, async () => bareTest()),
+  simulatedTests: (count: number) => timesOf(count, 1, simulatedTest),
+  bareCalls: ({ base, count }: { base: string; count: number }) => bareCalls(base, count),
+  drilledCalls: ({ base, count }: { base: string; count: number }) => drilledCalls(base, count),
+  /** Starts a provider that always answers; gives its `api_base`. */
+  async startProvider(_: null): Promise<string> {
+    const server = createServer((incoming, response) => {
+      incoming.resume();
+      incoming.on('end', () => response.writeHead(200, { 'content-type': 'application/json' }).end(answer));
+    });
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+    return `http://127.0.0.1:${(server.address() as AddressInfo).port}/v1`;
+  },
+};
+
+/** What the benchmark has run without a service around it: tests of chains, and what they are compared with. */
+export type RunnerTasks = typeof tasks;
+
+serveTasks(tasks);
