@@ -379,6 +379,8 @@ describe('the answers of the service', () => {
     await answer('renewLease', 409, { id: taken });
     await answer('endLease', 204, { id: taken, headers: first });
     await answer('releasePacket', 200, { id: taken, headers: await token() });
+    await answer('claimNext', 200, { body: { agent_id: 'x', target_agent: '*', lease_seconds: 60 } });
+    await answer('claimNext', 204, { body: { agent_id: 'nobody' } });
     assert.ok((await answer('listAgents', 200)).body.total > 0);
     await answer('listAudit', 200);
 

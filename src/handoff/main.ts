@@ -25,6 +25,7 @@ import { createSweeper } from './jobs/sweeper.ts';
 import { Hub } from './live/hub.ts';
 import { createRedisLink } from './live/redis.ts';
 import { createRelay } from './live/relay.ts';
+import { WaitingList } from './live/waiting.ts';
 import { createAccessService } from './service/access.ts';
 import { createAgentService } from './service/agents.ts';
 import { createDeliveryService } from './service/deliveries.ts';
@@ -51,6 +52,8 @@ export interface Handoff {
   readonly adminKey: string | undefined;
   /** What its operator should know, a sentence each. */
   readonly warnings: readonly string[];
+  /** How many requests wait for a packet. */
+  waiting(): number;
   /** Starts listening and the jobs; gives the address. */
   start(): Promise<string>;
   /** Finishes what is in hand, then closes everything. */
@@ -129,6 +132,7 @@ export async function createHandoff(settings: Settings, world: World = {}): Prom
   const { made: adminKey, unusedKey = false } = await access.begin(settings.adminKey);
   const warnings = unusedKey ? [unusedAdminKey] : [];
   const listening = createListening({ hub, streams, access, clock, newId, maxConnections: maxConnections(settings) });
+  const waiting = new WaitingList(hub);
   const relay =
     redis &&
     createRelay({
@@ -186,6 +190,7 @@ export async function createHandoff(settings: Settings, world: World = {}): Prom
     store,
     packets,
     agents,
+    waiting,
     access,
     webhooks,
     metrics,
@@ -202,6 +207,7 @@ export async function createHandoff(settings: Settings, world: World = {}): Prom
   let stopped: Promise<void> | undefined;
   async function stop(): Promise<void> {
     logger.info('stopping');
+    waiting.stop();
     await app.close();
     await Promise.all(loops.map((loop) => loop.stop()));
     await deliverer.stop(finishMs);
@@ -218,6 +224,7 @@ export async function createHandoff(settings: Settings, world: World = {}): Prom
     logger,
     adminKey,
     warnings,
+    waiting: () => waiting.size,
     async start() {
       await redis?.start();
       const address = await listen(app, settings.host, settings.port);

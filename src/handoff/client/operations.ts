@@ -25,6 +25,7 @@ export const operations = {
   listDeadLetters: { method: 'GET', path: '/api/v1/hooks/dlq' },
   replayDeadLetter: { method: 'POST', path: '/api/v1/hooks/dlq/{delivery_id}/replay' },
   retryAll: { method: 'POST', path: '/api/v1/hooks/dlq/retry-all', body: true },
+  claimNext: { method: 'POST', path: '/api/v1/packets/claim-next', body: true, idempotent: true },
   releasePacket: { method: 'POST', path: '/api/v1/packets/{id}/release' },
   renewLease: { method: 'POST', path: '/api/v1/packets/{id}/lease', body: true },
   endLease: { method: 'DELETE', path: '/api/v1/packets/{id}/lease' },

@@ -9,6 +9,7 @@ import { mountExplorers, mountRoot } from '../../kit/http/explorers.ts';
 import { type LimitState, takeBack } from '../../kit/http/limits.ts';
 import { createMount, lowerCase } from '../../kit/http/mount.ts';
 import { mountSystem } from '../../kit/http/system.ts';
+import type { WaitingList } from '../live/waiting.ts';
 import { apiPrefix, describeHandoff, prefixesOf, serviceTitle } from '../model/api.ts';
 import type { Tier } from '../model/common.ts';
 import type { HandoffRoute } from '../model/route.ts';
@@ -39,6 +40,7 @@ export interface ServerParts {
   store: Store;
   packets: PacketService;
   agents: AgentService;
+  waiting: WaitingList;
   access: AccessService;
   webhooks: WebhookService;
   metrics: HandoffMetrics;
@@ -79,6 +81,7 @@ export function createServer({
   store,
   packets,
   agents,
+  waiting,
   access,
   webhooks,
   metrics,
@@ -164,7 +167,7 @@ export function createServer({
   mountPackets({ mount, store, packets, batchMax, itemLimit });
   mountSearch(mount, store);
   mountAccess(mount, access, store);
-  mountWork(mount, agents);
+  mountWork({ mount, packets, agents, waiting, connect: listening.connect });
   mountTrail(mount, createTrailService(store));
   mountWebhooks(mount, webhooks);
   mountSystem(mount, { ping: store.ping, metrics, metricsToken });

@@ -1,12 +1,72 @@
-import type { Mount } from '../../kit/http/mount.ts';
+import type { Awaitable } from '../../kit/awaitable.ts';
+import { type Answer, answer, JsonText, type Mount } from '../../kit/http/mount.ts';
+import type { WaitingList } from '../live/waiting.ts';
 import { routes } from '../model/api.ts';
+import { priorities } from '../model/common.ts';
+import type { ClaimNextRequest } from '../model/packet.ts';
+import { entityTag } from '../rules/packet.ts';
 import type { Caller } from '../service/access.ts';
 import type { AgentService } from '../service/agents.ts';
+import type { Changed } from '../service/change.ts';
+import type { PacketService } from '../service/packets.ts';
+import type { NextFilter } from '../store/units/next.ts';
+import { idempotencyOf, wishOf } from './packets.ts';
+import type { Listening } from './streams.ts';
+
+export interface WorkRoutesParts {
+  mount: Mount<Caller>;
+  packets: PacketService;
+  agents: AgentService;
+  waiting: WaitingList;
+  connect: Listening['connect'];
+}
 
 /** Taking work over HTTP. */
-export function mountWork(mount: Mount<Caller>, agents: AgentService): void {
+export function mountWork({ mount, packets, agents, waiting, connect }: WorkRoutesParts): void {
+  mount(routes.claimNext, async ({ body }, { caller, headers, rawBody, endSignal: signal }) => {
+    const filter = filterOf(body);
+    const idempotency = idempotencyOf(headers, 'POST /packets/claim-next', rawBody);
+    const take = () => packets.claimNext(caller, filter, wishOf(body), { idempotency, isOpen: () => !signal.aborted });
+    const waitMs = (body.wait_seconds ?? 0) * 1000;
+    if (waitMs === 0) return found(await again(take));
+
+    const release = connect(caller);
+    const wish = { tenant: caller, target: filter.target_agent, kind: JSON.stringify(filter), isOpen: () => !signal.aborted, take };
+    const leave = () => waiting.drop(wish);
+    signal.addEventListener('abort', leave, { once: true });
+    try {
+      return found(await waiting.wait(wish, waitMs));
+    } finally {
+      signal.removeEventListener('abort', leave);
+      release();
+    }
+  });
+
   mount(routes.listAgents, async ({ query: { limit, offset } }, { caller }) => {
     const { agents: page, total } = await agents.page(caller.tenant_number, { limit, offset });
     return { agents: page, total, limit, offset };
   });
+}
+
+/** Asks as long as others took what was looked for. Each time somebody got a packet, so it ends. */
+async function again(take: () => Promise<Changed | null | undefined>): Promise<Changed | null> {
+  for (;;) {
+    const taken = await take();
+    if (taken !== undefined) return taken;
+  }
+}
+
+function found(packet: Changed | null): Awaitable<Answer<never>> {
+  if (packet === null) return answer<never>({ status: 204 });
+  const replayed: Record<string, string> = packet.replayed ? { 'idempotency-replayed': 'true' } : {};
+  return answer<never>({ headers: { etag: entityTag(packet), ...replayed }, body: new JsonText(packet.packet) });
+}
+
+/** Which packets a request wants. */
+function filterOf({ agent_id, target_agent = agent_id, tags = [], priorities: wanted = [...priorities] }: ClaimNextRequest): NextFilter {
+  return {
+    target_agent: target_agent === '*' ? null : target_agent,
+    tags: [...new Set(tags)].sort(),
+    priorities: priorities.filter((priority) => wanted.includes(priority)),
+  };
 }

@@ -42,6 +42,7 @@ export const routes = {
   listDeadLetters: webhooks.listDeadLetters,
   replayDeadLetter: webhooks.replayDeadLetter,
   retryAll: webhooks.retryAll,
+  claimNext: work.claimNext,
   releasePacket: work.releasePacket,
   renewLease: work.renewLease,
   endLease: work.endLease,

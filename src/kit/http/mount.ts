@@ -81,6 +81,8 @@ export interface HandlerContext<Context> {
   rawBody: Buffer | undefined;
   /** Aborts when the connection is gone before the answer. Who only ends the sending half still waits. Made when it is asked for. */
   readonly signal: AbortSignal;
+  /** Aborts earlier: when the client ends its sending half, too. For what must not be given to a client that may be gone. */
+  readonly endSignal: AbortSignal;
 }
 
 type Handled<T> = T | JsonText | Answer<T> | StreamAnswer;
@@ -216,6 +218,9 @@ export function createMount<Context, Traits extends object = object>({
           get signal() {
             return signalOf(reply);
           },
+          get endSignal() {
+            return endSignalOf(request, reply);
+          },
         },
       );
       // The framework goes on waiting for an answer that goes out piece by piece when it is given the reply.
@@ -279,6 +284,16 @@ export function createMount<Context, Traits extends object = object>({
       });
     }
   };
+}
+
+/** Aborts when the connection closes, or the client says that it sends nothing more. */
+function endSignalOf({ raw }: FastifyRequest, reply: FastifyReply): AbortSignal {
+  const ended = new AbortController();
+  const end = () => ended.abort();
+  if (raw.socket.readableEnded) end();
+  raw.socket.once('end', end);
+  reply.raw.once('close', () => raw.socket.off('end', end));
+  return AbortSignal.any([ended.signal, signalOf(reply)]);
 }
 
 /** Aborts when the connection closes; behind the answer nobody listens any more. */

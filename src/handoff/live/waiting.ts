@@ -1,0 +1,141 @@
+import type { LiveEvent } from './event.ts';
+import type { Hub, Listener, TenantRef } from './hub.ts';
+
+/** A request that waits for a packet. */
+export interface Wish<Packet> {
+  readonly tenant: TenantRef;
+  /** The agent whose packets it wants; null: anybody's. */
+  readonly target: string | null;
+  /** What tells it from wishes that want other packets. */
+  readonly kind: string;
+  /** Whether its client is still there. */
+  isOpen(): boolean;
+  /** Takes a packet: null when there is none, undefined when asking again may help. */
+  take(): Promise<Packet | null | undefined>;
+}
+
+interface Waiter {
+  readonly wish: Wish<unknown>;
+  /** Whether a packet is being looked for. */
+  isTaking: boolean;
+  /** Whether something happened while one was being looked for. */
+  isStale: boolean;
+  end(result: unknown): void;
+  fail(error: unknown): void;
+}
+
+/** The wishes of a tenant, in the order in which they came, and what hears of its events for them. */
+interface Line {
+  readonly waiters: Set<Waiter>;
+  readonly listener: Listener;
+  readonly joined: Promise<void>;
+}
+
+/**
+ * Requests that wait for work. They are woken by the tenant's events, of other instances too, and served in the order in
+ * which they came: a packet that becomes free wakes one of them, however many wait.
+ */
+export class WaitingList {
+  readonly #hub: Hub;
+  readonly #lines = new Map<number, Line>();
+  #isOpen = true;
+
+  constructor(hub: Hub) {
+    this.#hub = hub;
+  }
+
+  /** How many requests wait. */
+  get size(): number {
+    let size = 0;
+    for (const { waiters } of this.#lines.values()) size += waiters.size;
+    return size;
+  }
+
+  /** Waits for a packet: null when none came in time, or the service stops. */
+  async wait<Packet>(wish: Wish<Packet>, milliseconds: number): Promise<Packet | null> {
+    if (!this.#isOpen) return null;
+    const line = this.#lineOf(wish.tenant);
+    let timer: NodeJS.Timeout | undefined;
+    let waiter: Waiter | undefined;
+    try {
+      return await new Promise<Packet | null>((resolve, reject) => {
+        const mine: Waiter = { wish, isTaking: false, isStale: false, end: (packet) => resolve(packet as Packet | null), fail: reject };
+        waiter = mine;
+        // What is committed from here on is heard of; what was before is found by the first look.
+        const first = ![...line.waiters].some((other) => other.wish.kind === wish.kind);
+        line.waiters.add(mine);
+        timer = setTimeout(() => resolve(null), milliseconds);
+        line.joined.then(() => first && this.#take(line, mine), reject);
+      });
+    } finally {
+      clearTimeout(timer);
+      this.#remove(wish.tenant, line, waiter!);
+    }
+  }
+
+  /** Ends the wait of a request whose client is gone. */
+  drop(wish: Wish<unknown>): void {
+    for (const waiter of this.#lines.get(wish.tenant.tenant_number)?.waiters ?? []) if (waiter.wish === wish) waiter.end(null);
+  }
+
+  /** Answers everybody with nothing, and takes no more. */
+  stop(): void {
+    this.#isOpen = false;
+    for (const { waiters } of this.#lines.values()) for (const waiter of waiters) waiter.end(null);
+  }
+
+  #lineOf(tenant: TenantRef): Line {
+    const known = this.#lines.get(tenant.tenant_number);
+    if (known !== undefined) return known;
+    const waiters = new Set<Waiter>();
+    const listener: Listener = {
+      position: 0,
+      isOpen: () => waiters.size > 0,
+      hear: (event) => {
+        const line = this.#lines.get(tenant.tenant_number);
+        if (line !== undefined && event.channels.includes('status:created')) this.#wake(line, event);
+        return 0;
+      },
+    };
+    const joined = this.#hub.startOf(tenant, undefined).then(({ position }) => {
+      listener.position = position;
+      return this.#hub.join(tenant, listener);
+    });
+    const line: Line = { waiters, listener, joined };
+    this.#lines.set(tenant.tenant_number, line);
+    return line;
+  }
+
+  /** Wakes the first that may want the packet, and the first of every other kind, which may want it where that one does not. */
+  #wake({ waiters }: Line, event: LiveEvent): void {
+    const woken = new Set<string>();
+    for (const waiter of waiters) {
+      const { target, kind } = waiter.wish;
+      if (woken.has(kind) || (target !== null && !event.channels.includes(`agent:${target}`))) continue;
+      // One that is looking already may have looked too early; whoever waits behind it is woken for this packet.
+      if (waiter.isTaking) {
+        waiter.isStale = true;
+        continue;
+      }
+      woken.add(kind);
+      this.#take({ waiters } as Line, waiter);
+    }
+  }
+
+  #take(line: Line, waiter: Waiter): void {
+    waiter.isTaking = true;
+    waiter.isStale = false;
+    waiter.wish.take().then((packet) => {
+      waiter.isTaking = false;
+      if (packet !== null && packet !== undefined) waiter.end(packet);
+      else if ((packet === undefined || waiter.isStale) && line.waiters.has(waiter)) this.#take(line, waiter);
+    }, waiter.fail);
+  }
+
+  #remove(tenant: TenantRef, line: Line, waiter: Waiter): void {
+    line.waiters.delete(waiter);
+    if (line.waiters.size > 0 || this.#lines.get(tenant.tenant_number) !== line) return;
+    this.#lines.delete(tenant.tenant_number);
+    this.#hub.leave(tenant, line.listener);
+  }
+}

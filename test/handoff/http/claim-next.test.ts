@@ -1,0 +1,190 @@
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+
+import { createPacket, newTenant, packetRequest, startService, type TestAnswer, type TestService } from '../../support/service.ts';
+import { stores } from '../../support/stores.ts';
+
+const next = (service: TestService, body: object = {}, options: { key?: string; headers?: Record<string, string> } = {}) =>
+  service.call('POST', '/packets/claim-next', { body: { agent_id: 'resolver', ...body }, ...options });
+
+/** A packet for an agent. */
+const packetFor = (service: TestService, agent: string, metadata: object = {}) =>
+  createPacket(service, { metadata: { ...(packetRequest().metadata as object), target_agent: { id: agent, name: agent }, ...metadata } });
+
+/** Resolves once so many requests wait for work. */
+async function waiting(service: TestService, count: number): Promise<void> {
+  while (service.handoff.waiting() < count) await new Promise(setImmediate);
+}
+
+for (const store of stores) {
+  describe(`The next packet, on ${store.name}`, () => {
+    test('is the one of the highest priority, then the oldest, of those aimed at the agent', async (t) => {
+      const service = await startService(t, { store });
+      const made: Record<string, string> = {};
+      for (const [name, priority, agent] of [
+        ['normal', 'normal', 'resolver'],
+        ['low', 'low', 'resolver'],
+        ['high', 'high', 'resolver'],
+        ['foreign', 'critical', 'somebody'],
+        ['high again', 'high', 'resolver'],
+        ['critical', 'critical', 'resolver'],
+      ])
+        made[(await packetFor(service, agent!, { priority })).id] = name!;
+      const taken: string[] = [];
+      for (let answer = await next(service); answer.status === 200; answer = await next(service)) {
+        assert.equal(answer.body.status, 'claimed');
+        assert.deepEqual(answer.body.claimed_by, { agent_id: 'resolver', agent_name: 'resolver', framework: null });
+        assert.equal(answer.headers.etag, '"2"');
+        taken.push(made[answer.body.id]!);
+      }
+      assert.deepEqual(taken, ['critical', 'high', 'high again', 'normal', 'low']);
+      assert.equal((await next(service, { target_agent: '*' })).body.metadata.target_agent.id, 'somebody');
+    });
+
+    test('can be narrowed to all of some tags and any of some priorities', async (t) => {
+      const service = await startService(t, { store });
+      await packetFor(service, 'resolver', { tags: ['billing'] });
+      const both = await packetFor(service, 'resolver', { tags: ['billing', 'urgent'], priority: 'low' });
+      assert.equal((await next(service, { tags: ['billing', 'urgent'], priorities: ['high', 'normal'] })).status, 204);
+      const answer = await next(service, { tags: ['urgent', 'billing'], priorities: ['low', 'high'] });
+      assert.equal(answer.body.id, both.id);
+    });
+
+    test('is 204 without a body when none waits', async (t) => {
+      const service = await startService(t, { store });
+      const answer = await next(service);
+      assert.equal(answer.status, 204);
+      assert.equal(answer.text, '');
+    });
+
+    test('goes to one of any number of workers: no packet twice, none left, no 409', async (t) => {
+      const service = await startService(t, { store });
+      const packets = Array.from({ length: 60 }, () => packetRequest());
+      await service.call('POST', '/packets/batch', { body: { packets } });
+      const work = async (worker: number): Promise<string[]> => {
+        const taken: string[] = [];
+        for (;;) {
+          const answer = await next(service, { agent_id: `worker-${worker}`, target_agent: 'resolver' });
+          if (answer.status === 204) return taken;
+          assert.equal(answer.status, 200);
+          taken.push(answer.body.id);
+        }
+      };
+      const taken = (await Promise.all(Array.from({ length: 12 }, (_, index) => work(index)))).flat();
+      assert.equal(taken.length, 60);
+      assert.equal(new Set(taken).size, 60);
+    });
+
+    test('a waiting request is answered by the commit of a packet', async (t) => {
+      const service = await startService(t, { store });
+      const answering = next(service, { wait_seconds: 60, lease_seconds: 300 });
+      await waiting(service, 1);
+      const { id } = await packetFor(service, 'resolver');
+      const answer = await answering;
+      assert.equal(answer.status, 200);
+      assert.equal(answer.body.id, id);
+      assert.match(answer.body.lease.token, /^lease_/);
+      assert.equal(service.handoff.waiting(), 0);
+    });
+
+    test('a released packet wakes who waits, too', async (t) => {
+      const service = await startService(t, { store });
+      const { id } = await packetFor(service, 'resolver');
+      await service.call('POST', `/packets/${id}/claim`, { body: { agent_id: 'other' } });
+      const answering = next(service, { wait_seconds: 60 });
+      await waiting(service, 1);
+      await service.call('POST', `/packets/${id}/release`);
+      assert.equal((await answering).body.id, id);
+    });
+
+    test('waiting requests are served in turn, each by one packet', async (t) => {
+      const service = await startService(t, { store });
+      const order: number[] = [];
+      const answers: Promise<TestAnswer>[] = [];
+      for (let index = 0; index < 5; index += 1) {
+        answers.push(
+          next(service, { agent_id: `worker-${index}`, target_agent: 'resolver', wait_seconds: 60 }).then((answer) => {
+            order.push(index);
+            return answer;
+          }),
+        );
+        await waiting(service, index + 1);
+      }
+      for (let index = 0; index < 5; index += 1) {
+        await packetFor(service, 'resolver');
+        await answers[index];
+      }
+      assert.deepEqual(order, [0, 1, 2, 3, 4]);
+    });
+
+    test('a request that wants other tags does not keep the packet from one that wants it', async (t) => {
+      const service = await startService(t, { store });
+      const other = next(service, { tags: ['rare'], wait_seconds: 60 });
+      await waiting(service, 1);
+      const any = next(service, { wait_seconds: 60 });
+      await waiting(service, 2);
+      const plain = await packetFor(service, 'resolver');
+      assert.equal((await any).body.id, plain.id);
+      const rare = await packetFor(service, 'resolver', { tags: ['rare'] });
+      assert.equal((await other).body.id, rare.id);
+    });
+
+    test('a stop of the service answers who waits with 204', async (t) => {
+      const service = await startService(t, { store });
+      const answering = next(service, { wait_seconds: 60 });
+      await waiting(service, 1);
+      await service.handoff.stop();
+      assert.equal((await answering).status, 204);
+    });
+
+    test('waiting requests count towards the connections of the tenant', async (t) => {
+      const service = await startService(t, { store, settings: { SERVICE_CONNECTIONS_FREE: '1' } });
+      const { key } = await newTenant(service, { tier: 'free' });
+      const first = next(service, { wait_seconds: 60 }, { key });
+      await waiting(service, 1);
+      const second = await next(service, { wait_seconds: 60 }, { key });
+      assert.equal(second.status, 429);
+      assert.equal(second.body.limit.name, 'connections');
+      assert.equal((await next(service, {}, { key })).status, 204);
+      await service.call('POST', '/packets', { body: packetRequest(), key });
+      assert.equal((await first).status, 200);
+      assert.equal((await next(service, {}, { key })).status, 204);
+    });
+
+    test('an Idempotency-Key repeats a packet, and forgets that there was none', async (t) => {
+      const service = await startService(t, { store });
+      const headers = { 'idempotency-key': 'next-1' };
+      assert.equal((await next(service, {}, { headers })).status, 204);
+      await packetFor(service, 'resolver');
+      await packetFor(service, 'resolver');
+      const first = await next(service, {}, { headers });
+      assert.equal(first.status, 200);
+      const again = await next(service, {}, { headers });
+      assert.equal(again.text, first.text);
+      assert.equal(again.headers['idempotency-replayed'], 'true');
+    });
+
+    test('belongs to the tenant of the key', async (t) => {
+      const service = await startService(t, { store });
+      const { key } = await newTenant(service);
+      await packetFor(service, 'resolver');
+      assert.equal((await next(service, { target_agent: '*' }, { key })).status, 204);
+    });
+
+    test('faults of the request are named', async (t) => {
+      const service = await startService(t, { store });
+      for (const [body, field] of [
+        [{ wait_seconds: 61 }, 'wait_seconds'],
+        [{ wait_seconds: -1 }, 'wait_seconds'],
+        [{ lease_seconds: 0 }, 'lease_seconds'],
+        [{ priorities: ['urgent'] }, 'priorities.0'],
+        [{ priorities: [] }, 'priorities'],
+        [{ agent_id: '' }, 'agent_id'],
+      ] as const) {
+        const answer = await next(service, body);
+        assert.equal(answer.status, 400, JSON.stringify(body));
+        assert.equal(answer.body.field, field);
+      }
+    });
+  });
+}
