@@ -628,7 +628,7 @@ for (const store of stores) {
         '%=1',
         'tenant_id=x',
       ];
-      const search = ['q=', 'q=%20', 'q=a%00b', 'q=a&q=b', 'q=a&cursor=x', 'q=a&tags=b', 'q=a&status=nope', 'q=a&priority=nope'];
+      const search = ['q=', 'q=%20', 'q=a%00b', 'q=a&q=b', 'q=a&cursor=x', 'q=a&source_agent=b', 'q=a&status=nope', 'q=a&priority=nope'];
       const audit = ['actor=%00', 'action=%00', 'packet_id=%00', 'cursor=x', 'status=created', 'actor=a&actor=b'];
       const cases: Record<string, string[]> = {
         '/packets': [...pages, ...moments, ...list.filter((query) => query !== 'status=created,'), ...odd],
