@@ -327,7 +327,9 @@ export const packetHistory = defineRoute({
       description: 'Everything that happened to the packet, oldest first.',
       example: {
         packet_id: packetExample.id,
-        events: [{ timestamp: packetExample.created_at, event_type: 'created', actor: 'agent:frontline', details: {} }],
+        events: [
+          { timestamp: packetExample.created_at, event_type: 'created', actor: 'agent:frontline', key_id: packetExample.id, details: {} },
+        ],
       },
     },
     ...failing(401, 404, 429),
