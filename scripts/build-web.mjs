@@ -12,7 +12,7 @@ const web = join(root, 'src/fallback/web');
 const stamp = join(web, 'dist/.sources');
 
 /** Everything that the build reads. */
-const sources = ['package-lock.json', 'src/fallback/web', 'src/kit/web', 'src/fallback/model', 'src/kit/client.ts', 'src/kit/route.ts'];
+const sources = ['package-lock.json', 'src/fallback/web', 'src/kit/web', 'src/fallback/model', 'src/fallback/client', 'src/kit'];
 
 function digest() {
   const hash = createHash('sha256');

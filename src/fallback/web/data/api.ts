@@ -1,3 +1,6 @@
+import { ApiError, TimeoutError } from '../../../kit/client-errors.ts';
+import type { Transport } from '../../../kit/transport.ts';
+import { createFallbackClient, type FallbackClient } from '../../client/client.ts';
 import { currentKey, keyRefused } from './session.ts';
 
 /** One fault of a request, by the dotted path of its field. */
@@ -6,34 +9,15 @@ export interface Fault {
   readonly detail: string;
 }
 
-/** What the service answered instead of a success. */
-export class ApiError extends Error {
-  readonly status: number;
-  readonly code: string;
-  readonly field: string | null;
-  readonly faults: readonly Fault[];
-
-  constructor(status: number, body: Record<string, unknown>) {
-    super(typeof body.detail === 'string' ? body.detail : `The service answered ${status}.`);
-    this.name = 'ApiError';
-    this.status = status;
-    this.code = typeof body.code === 'string' ? body.code : 'UNKNOWN';
-    this.field = typeof body.field === 'string' ? body.field : null;
-    this.faults = Array.isArray(body.errors)
-      ? (body.errors as Fault[])
-      : this.field === null
-        ? []
-        : [{ field: this.field, detail: this.message }];
-  }
+/** What the service found wrong with a request; nothing where it failed for another reason. */
+export function faultsOf(error: Error | null): readonly Fault[] {
+  if (!(error instanceof ApiError)) return [];
+  const { errors, field, message } = error;
+  return errors.length > 0 || field === null ? errors : [{ field, detail: message }];
 }
 
-/** The service did not answer at all. */
-export class Unreachable extends Error {
-  constructor() {
-    super('The service can’t be reached.');
-    this.name = 'Unreachable';
-  }
-}
+/** Whether the service refused with this status. */
+export const isRefusal = (error: Error | null, status: number): boolean => error instanceof ApiError && error.status_code === status;
 
 const listeners = new Set<() => void>();
 let connected = true;
@@ -53,75 +37,41 @@ export const connection = {
   },
 };
 
-interface Call {
-  method?: 'GET' | 'POST' | 'PATCH' | 'DELETE';
-  path: string;
-  query?: Record<string, string | number | boolean | undefined>;
-  body?: unknown;
-  /** A body that is no JSON value: the file itself. */
-  text?: { content: string; type: string };
-  headers?: Record<string, string>;
-  signal?: AbortSignal;
-  /** The call may outlive the page. */
-  keepalive?: boolean;
-}
-
-/** An answer with its headers. */
-export interface Answer<T> {
-  readonly body: T;
-  readonly headers: Headers;
-}
-
-/** Calls the service. Rejects with ApiError when it refuses and with Unreachable when it does not answer. */
-export async function call<T>({
-  method = 'GET',
-  path,
-  query = {},
-  body,
-  text,
-  headers = {},
-  signal,
-  keepalive = false,
-}: Call): Promise<Answer<T>> {
-  const search = new URLSearchParams();
-  for (const [name, value] of Object.entries(query)) if (value !== undefined) search.set(name, String(value));
-  const key = currentKey();
-  const type = text?.type ?? (body === undefined ? undefined : 'application/json');
-  const payload = text?.content ?? (body === undefined ? undefined : JSON.stringify(body));
-  let answer: Response;
-  let content: string;
-  try {
-    answer = await fetch(`${path}${search.size > 0 ? `?${search}` : ''}`, {
-      method,
-      headers: {
-        accept: 'application/json',
-        ...(key === null ? {} : { 'x-api-key': key }),
-        ...(type === undefined ? {} : { 'content-type': type }),
-        ...headers,
-      },
-      ...(payload === undefined ? {} : { body: payload }),
-      ...(signal === undefined ? {} : { signal }),
-      cache: 'no-store',
-      keepalive,
-    });
-    content = await answer.text();
-  } catch (error) {
-    if (signal?.aborted) throw error;
-    setConnected(false);
-    throw new Unreachable();
-  }
+const transport: Transport = async ({ method, url, headers, body, signal }) => {
+  const answer = await fetch(url, {
+    method,
+    headers,
+    signal,
+    ...(body === undefined ? {} : { body }),
+    cache: 'no-store',
+    redirect: 'manual',
+    // A deletion may be sent by a page that is being closed.
+    keepalive: method === 'DELETE',
+  }).catch((error: unknown) => {
+    if (!signal.aborted || signal.reason instanceof TimeoutError) setConnected(false);
+    throw error;
+  });
   setConnected(true);
-  if (answer.ok) return { body: (content === '' ? undefined : JSON.parse(content)) as T, headers: answer.headers };
   if (answer.status === 401) keyRefused();
-  throw new ApiError(answer.status, errorBody(content));
-}
+  return {
+    status: answer.status,
+    headers: Object.fromEntries(answer.headers),
+    text: () => answer.text(),
+    chunks: () => chunksOf(answer),
+  };
+};
 
-/** The body of an error; empty where something between answered that does not speak our JSON, such as a proxy. */
-function errorBody(content: string): Record<string, unknown> {
-  try {
-    const value: unknown = JSON.parse(content);
-    return typeof value === 'object' && value !== null ? (value as Record<string, unknown>) : {};
-  } catch {
-    return {};
+/** The body as it comes. Not every browser iterates over a stream itself. */
+async function* chunksOf({ body }: Response): AsyncGenerator<string, void, undefined> {
+  if (body === null) return;
+  const reader = body.pipeThrough(new TextDecoderStream()).getReader();
+  for (;;) {
+    const { done, value } = await reader.read();
+    if (done) return;
+    yield value;
   }
 }
+
+/** The client of the service, with the key of this tab. It repeats nothing: the cache of answers does. */
+export const api = (): FallbackClient =>
+  createFallbackClient({ baseUrl: location.origin, apiKey: currentKey() ?? undefined, retries: 0, transport });

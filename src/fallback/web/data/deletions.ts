@@ -1,7 +1,7 @@
 import { useSyncExternalStore } from 'react';
 
 import { useToast } from '../../../kit/web/components/toasts.tsx';
-import { call } from './api.ts';
+import { api } from './api.ts';
 import { useDeleteChain } from './queries.ts';
 
 /** How long a deletion can be taken back, in milliseconds. */
@@ -21,7 +21,7 @@ function changed(): void {
 addEventListener('pagehide', () => {
   for (const [id, timer] of pending) {
     clearTimeout(timer);
-    void call({ method: 'DELETE', path: `/chains/${id}`, keepalive: true });
+    void api().deleteChain({ params: { id } });
   }
   pending.clear();
 });

@@ -2,17 +2,18 @@ import { keepPreviousData, QueryClient, useMutation, useQuery, useQueryClient } 
 import { useCallback, useEffect, useState, useSyncExternalStore } from 'react';
 
 import type { Chain, ChainRequest } from '../../model/chain.ts';
-import type { Export, Imported, TemplateOutput, TemplateRequest } from '../../model/export.ts';
-import type { ChainCheck } from '../../model/routing.ts';
+import type { ExportFormat, ImportFormat, ImportRequest, TemplateRequest } from '../../model/export.ts';
+import type { RoutingQuery } from '../../model/routing.ts';
 import type { AccessInfo } from '../../model/access.ts';
 import type { TestRequest, TestResult } from '../../model/test.ts';
-import { ApiError, call, connection } from './api.ts';
+import { ApiError } from '../../../kit/client-errors.ts';
+import { api, connection } from './api.ts';
 
 /** The cache of answers. A refusal is final; what did not arrive is asked for again. */
 export const queryClient = new QueryClient({
   defaultOptions: {
     queries: {
-      retry: (failures, error) => !(error instanceof ApiError && error.status < 500) && failures < 2,
+      retry: (failures, error) => !(error instanceof ApiError && error.status_code < 500) && failures < 2,
       staleTime: 5000,
       refetchOnReconnect: true,
     },
@@ -32,7 +33,7 @@ export function useForgetAnswers(): () => void {
 export function useAccess(): AccessInfo | undefined {
   return useQuery({
     queryKey: ['access'],
-    queryFn: async ({ signal }) => (await call<AccessInfo>({ path: '/access', signal })).body,
+    queryFn: ({ signal }) => api().getAccess({ signal }),
     staleTime: 60_000,
   }).data;
 }
@@ -44,7 +45,7 @@ export const useMayWrite = (): boolean => useAccess()?.may_write ?? true;
 export const useChains = () =>
   useQuery({
     queryKey: ['chains'],
-    queryFn: async ({ signal }) => (await call<Chain[]>({ path: '/chains', signal })).body,
+    queryFn: ({ signal }) => api().listChains({ signal }),
     refetchInterval: () => (connection.get() ? 30_000 : 5000),
   });
 
@@ -52,31 +53,38 @@ export const useChains = () =>
 export const useChain = (id: string) =>
   useQuery({
     queryKey: ['chains', id],
-    queryFn: async ({ signal }) => (await call<Chain>({ path: `/chains/${id}`, signal })).body,
+    queryFn: ({ signal }) => api().getChain({ params: { id }, signal }),
     refetchInterval: () => (connection.get() ? 30_000 : 5000),
   });
 
-/** A read that depends on one version of a chain: its routing, its summary. */
-export const useOfChain = <T>({ id, version }: Chain, part: 'routing' | 'summary', query: Record<string, string> = {}, enabled = true) =>
+/** What a chain does with every failure and, where one is asked about, the path that a prompt takes. */
+export const useRouting = ({ id, version }: Chain, query: RoutingQuery = {}, enabled = true) =>
   useQuery({
-    queryKey: ['chains', id, part, version, query],
-    queryFn: async ({ signal }) => (await call<T>({ path: `/chains/${id}/${part}`, query, signal })).body,
+    queryKey: ['chains', id, 'routing', version, query],
+    queryFn: ({ signal }) => api().getRouting({ params: { id }, query, signal }),
     enabled,
     placeholderData: keepPreviousData,
+  });
+
+/** A chain in a few figures and sentences. */
+export const useSummary = ({ id, version }: Chain) =>
+  useQuery({
+    queryKey: ['chains', id, 'summary', version],
+    queryFn: ({ signal }) => api().getSummary({ params: { id }, signal }),
   });
 
 /** The results of a chain's tests, newest first. */
 export const useResults = (chainId: string) =>
   useQuery({
     queryKey: ['results', 'of', chainId],
-    queryFn: async ({ signal }) => (await call<TestResult[]>({ path: `/test-results/${chainId}`, signal })).body,
+    queryFn: async ({ signal }) => (await api().getTestResult({ params: { id: chainId }, signal })) as TestResult[],
   });
 
 /** One result. */
 export const useResult = (id: string, enabled = true) =>
   useQuery({
     queryKey: ['results', id],
-    queryFn: async ({ signal }) => (await call<TestResult>({ path: `/test-results/${id}`, signal })).body,
+    queryFn: async ({ signal }) => (await api().getTestResult({ params: { id }, signal })) as TestResult,
     enabled,
     refetchInterval: ({ state }) => (state.data?.status === 'running' ? 2000 : false),
   });
@@ -85,19 +93,10 @@ export const useResult = (id: string, enabled = true) =>
 export function useSaveChain() {
   const client = useQueryClient();
   return useMutation({
-    mutationFn: async ({ id, version, chain }: { id?: string; version?: number; chain: ChainRequest }) =>
-      (
-        await call<Chain>(
-          id === undefined
-            ? { method: 'POST', path: '/chains', body: chain }
-            : {
-                method: 'PATCH',
-                path: `/chains/${id}`,
-                body: chain,
-                ...(version === undefined ? {} : { headers: { 'if-match': `"${version}"` } }),
-              },
-        )
-      ).body,
+    mutationFn: ({ id, version, chain }: { id?: string; version?: number; chain: ChainRequest }) =>
+      id === undefined
+        ? api().createChain({ body: chain })
+        : api().patchChain({ params: { id }, body: chain, headers: version === undefined ? {} : { 'if-match': `"${version}"` } }),
     onSuccess: (chain) => {
       client.setQueryData(['chains', chain.id], chain);
       void client.invalidateQueries({ queryKey: ['chains'] });
@@ -109,7 +108,7 @@ export function useSaveChain() {
 export function useDeleteChain() {
   const client = useQueryClient();
   return useMutation({
-    mutationFn: async (id: string) => void (await call({ method: 'DELETE', path: `/chains/${id}` })),
+    mutationFn: (id: string) => api().deleteChain({ params: { id } }),
     onSuccess: (_, id) => {
       client.setQueryData<Chain[]>(['chains'], (chains) => chains?.filter((chain) => chain.id !== id));
       client.removeQueries({ queryKey: ['chains', id] });
@@ -122,8 +121,7 @@ export function useDeleteChain() {
 export function useStartTest(chainId: string) {
   const client = useQueryClient();
   return useMutation({
-    mutationFn: async (body: TestRequest) =>
-      (await call<TestResult>({ method: 'POST', path: `/chains/${chainId}/test`, body, headers: { prefer: 'respond-async' } })).body,
+    mutationFn: (body: TestRequest) => api().runTest({ params: { id: chainId }, body, headers: { prefer: 'respond-async' } }),
     onSuccess: () => void client.invalidateQueries({ queryKey: ['results', 'of', chainId] }),
   });
 }
@@ -132,7 +130,7 @@ export function useStartTest(chainId: string) {
 export function useCancelTest() {
   const client = useQueryClient();
   return useMutation({
-    mutationFn: async (id: string) => (await call<TestResult>({ method: 'DELETE', path: `/test-results/${id}` })).body,
+    mutationFn: (id: string) => api().cancelTest({ params: { id } }),
     onSuccess: (result) => {
       client.setQueryData(['results', result.id], result);
       void client.invalidateQueries({ queryKey: ['results'] });
@@ -141,18 +139,17 @@ export function useCancelTest() {
 }
 
 /** The chain in one format. */
-export const useExport = (chain: Chain, format: string, prefer: string) =>
+export const useExport = (chain: Chain, format: ExportFormat, prefer: 'failover' | 'retry') =>
   useQuery({
     queryKey: ['chains', chain.id, 'export', chain.version, format, prefer],
-    queryFn: async ({ signal }) =>
-      (await call<Export>({ method: 'POST', path: `/chains/${chain.id}/export`, query: { format, prefer }, signal })).body,
+    queryFn: ({ signal }) => api().exportChain({ params: { id: chain.id }, query: { format, prefer }, signal }),
   });
 
 /** What a template gives. A mistake in it is the template's, so it is not asked again. */
-export const useTemplate = (body: TemplateRequest | Record<string, unknown>, enabled: boolean) =>
+export const useTemplate = (body: TemplateRequest, enabled: boolean) =>
   useQuery({
     queryKey: ['template', body],
-    queryFn: async ({ signal }) => (await call<TemplateOutput>({ method: 'POST', path: '/export-template', body, signal })).body,
+    queryFn: ({ signal }) => api().exportTemplate({ body, signal }),
     enabled,
     retry: false,
     placeholderData: keepPreviousData,
@@ -162,8 +159,7 @@ export const useTemplate = (body: TemplateRequest | Record<string, unknown>, ena
 export function useImport() {
   const client = useQueryClient();
   return useMutation({
-    mutationFn: async ({ format, ...body }: { format: string; content: string; name?: string }) =>
-      (await call<Imported>({ method: 'POST', path: '/import', query: { format }, body })).body,
+    mutationFn: ({ format, ...body }: ImportRequest & { format: ImportFormat }) => api().importChain({ query: { format }, body }),
     onSuccess: () => void client.invalidateQueries({ queryKey: ['chains'], exact: true }),
   });
 }
@@ -172,7 +168,7 @@ export function useImport() {
 export const useCheck = (chain: ChainRequest, enabled: boolean) =>
   useQuery({
     queryKey: ['check', chain],
-    queryFn: async ({ signal }) => (await call<ChainCheck>({ method: 'POST', path: '/chains/check', body: chain, signal })).body,
+    queryFn: ({ signal }) => api().checkChain({ body: chain, signal }),
     enabled,
     staleTime: Number.POSITIVE_INFINITY,
     placeholderData: keepPreviousData,

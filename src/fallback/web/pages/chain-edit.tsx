@@ -11,7 +11,7 @@ import { PageHeader, Panel } from '../../../kit/web/components/layout.tsx';
 import { useToast } from '../../../kit/web/components/toasts.tsx';
 import { counted, durationText } from '../../../kit/web/format.ts';
 import type { Chain } from '../../model/chain.ts';
-import { ApiError, call, type Fault } from '../data/api.ts';
+import { api, type Fault, faultsOf, isRefusal } from '../data/api.ts';
 import { useChain, useCheck, useDebounced, useMayWrite, useSaveChain } from '../data/queries.ts';
 import { Conflict } from '../edit/conflict.tsx';
 import { byPlace, type ChainDraft, draftOf, emptyDraft, emptyProvider, emptyRule, moved, requestOf } from '../edit/draft.ts';
@@ -70,8 +70,7 @@ function Form({ start, kept }: { start: ChainDraft; kept?: Chain }) {
   const dirty = JSON.stringify(request) !== begun;
   const settled = useDebounced(request, 300);
   const check = useCheck(settled, dirty || tried);
-  const refusal = check.error instanceof ApiError ? check.error : null;
-  const faults: readonly Fault[] = (dirty || tried) && refusal !== null ? refusal.faults : [];
+  const faults: readonly Fault[] = dirty || tried ? faultsOf(check.error) : [];
   const faultOf = (field: string) => faults.find((fault) => fault.field === field || fault.field.startsWith(`${field}.`))?.detail;
 
   const blocker = useBlocker(
@@ -110,8 +109,8 @@ function Form({ start, kept }: { start: ChainDraft; kept?: Chain }) {
           void navigate(`/chains/${chain.id}`);
         },
         async onError(error) {
-          if (error instanceof ApiError && error.status === 412 && base !== undefined) {
-            setTheirs((await call<Chain>({ path: `/chains/${base.id}` })).body);
+          if (isRefusal(error, 412) && base !== undefined) {
+            setTheirs(await api().getChain({ params: { id: base.id } }));
             return;
           }
           requestAnimationFrame(() => form.current?.querySelector<HTMLElement>('[aria-invalid]')?.focus());
@@ -125,7 +124,7 @@ function Form({ start, kept }: { start: ChainDraft; kept?: Chain }) {
   }
 
   const names = draft.providers.map(({ name }) => name.trim());
-  const sendError = save.error instanceof ApiError && [400, 412].includes(save.error.status) ? null : save.error;
+  const sendError = [400, 412].some((status) => isRefusal(save.error, status)) ? null : save.error;
   return (
     <form ref={form} onSubmit={submit} className={styles.form} noValidate>
       <PageHeader

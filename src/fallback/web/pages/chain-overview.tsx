@@ -6,7 +6,7 @@ import { Table } from '../../../kit/web/components/table.tsx';
 import { duration, durationText, moment, words } from '../../../kit/web/format.ts';
 import type { Chain } from '../../model/chain.ts';
 import type { ChainSummary } from '../../model/summary.ts';
-import { useOfChain } from '../data/queries.ts';
+import { useSummary } from '../data/queries.ts';
 import { Action } from '../parts/action-cell.tsx';
 import { Load } from '../parts/load.tsx';
 import { ruleText } from '../parts/rule-text.ts';
@@ -17,7 +17,7 @@ import styles from './chain-overview.module.css';
 /** What a chain is, in sentences and tables. */
 export function ChainOverview() {
   const chain = useCurrentChain();
-  const summary = useOfChain<ChainSummary>(chain, 'summary');
+  const summary = useSummary(chain);
   return (
     <>
       {chain.warnings.length === 0 ? null : (

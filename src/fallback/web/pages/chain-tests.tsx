@@ -10,7 +10,7 @@ import { Table } from '../../../kit/web/components/table.tsx';
 import { count, durationText, moment, percent, words } from '../../../kit/web/format.ts';
 import { conditions } from '../../model/chain.ts';
 import type { Fault, TestRequest, TestResult } from '../../model/test.ts';
-import { ApiError } from '../data/api.ts';
+import { faultsOf } from '../data/api.ts';
 import { useAccess, useMayWrite, useResults, useStartTest } from '../data/queries.ts';
 import { Load } from '../parts/load.tsx';
 import { Verdict } from '../parts/verdict.tsx';
@@ -101,10 +101,10 @@ function TestForm() {
   });
   const [more, setMore] = useState(false);
   const set = (changes: Partial<Draft>) => setDraft((before) => ({ ...before, ...changes }));
-  const error = start.error instanceof ApiError ? start.error : null;
-  const faultOf = (field: string) => error?.faults.find((fault) => fault.field === field)?.detail;
+  const faults = faultsOf(start.error);
+  const faultOf = (field: string) => faults.find((fault) => fault.field === field)?.detail;
   const placed = ['prompt_count', 'seed', 'deadline_ms', 'prompts'];
-  const unplaced = error?.faults.filter(({ field }) => !placed.includes(field) && !field.startsWith('faults.')) ?? [];
+  const unplaced = faults.filter(({ field }) => !placed.includes(field) && !field.startsWith('faults.'));
   const liveRefused = draft.mode !== 'simulate' && access?.live_allowed === false;
 
   function submit(event: FormEvent): void {
@@ -160,7 +160,7 @@ function TestForm() {
             faults={draft.faults}
             providers={chain.providers.map(({ name }) => name)}
             onChange={(faults) => set({ faults })}
-            errors={error?.faults ?? []}
+            errors={faults}
           />
         ) : null}
         <CheckField label="More options" checked={more} onChange={(event) => setMore(event.target.checked)} />
@@ -194,7 +194,7 @@ function TestForm() {
         {draft.mode !== 'simulate' && !liveRefused ? (
           <Callout tone="info">Real calls reach the providers and may cost money. Keys come from the service’s environment.</Callout>
         ) : null}
-        {start.error !== null && (unplaced.length > 0 || error === null || error.faults.length === 0) ? (
+        {start.error !== null && (unplaced.length > 0 || faults.length === 0) ? (
           <Callout tone="bad" alert title="The test was not started.">
             {unplaced.length > 0 ? unplaced.map(({ field, detail }) => <p key={field}>{detail}</p>) : start.error.message}
           </Callout>

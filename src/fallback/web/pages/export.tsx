@@ -7,7 +7,7 @@ import { CodeBlock, CopyButton } from '../../../kit/web/components/code.tsx';
 import { Badge, Callout } from '../../../kit/web/components/feedback.tsx';
 import { CheckField } from '../../../kit/web/components/field.tsx';
 import { Panel } from '../../../kit/web/components/layout.tsx';
-import { type Export, exportFormats } from '../../model/export.ts';
+import { type Export, type ExportFormat, exportFormats } from '../../model/export.ts';
 import { useExport } from '../data/queries.ts';
 import { Load } from '../parts/load.tsx';
 import { useCurrentChain } from './chain.tsx';
@@ -29,7 +29,9 @@ const names: Record<string, string> = {
 export function ExportPage() {
   const chain = useCurrentChain();
   const [params, setParams] = useSearchParams();
-  const format = (exportFormats as readonly string[]).includes(params.get('format') ?? '') ? params.get('format')! : 'litellm';
+  const format = (exportFormats as readonly string[]).includes(params.get('format') ?? '')
+    ? (params.get('format') as ExportFormat)
+    : 'litellm';
   const [preferRetry, setPreferRetry] = useState(false);
   const exported = useExport(chain, format, preferRetry ? 'retry' : 'failover');
   return (

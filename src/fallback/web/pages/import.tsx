@@ -7,14 +7,14 @@ import { Callout } from '../../../kit/web/components/feedback.tsx';
 import { SelectField, TextArea, TextField } from '../../../kit/web/components/field.tsx';
 import { PageHeader, Panel } from '../../../kit/web/components/layout.tsx';
 import { counted } from '../../../kit/web/format.ts';
-import { type Imported, importFormats } from '../../model/export.ts';
-import { ApiError } from '../data/api.ts';
+import { type Imported, type ImportFormat, importFormats } from '../../model/export.ts';
+import { faultsOf } from '../data/api.ts';
 import { useImport, useMayWrite } from '../data/queries.ts';
 import { useTitle } from '../parts/title.ts';
 import styles from './import.module.css';
 
 /** Guesses who wrote a file from its name and its text. */
-function guess(filename: string, text: string): (typeof importFormats)[number] {
+function guess(filename: string, text: string): ImportFormat {
   if (/\bmodel_list\s*:/.test(text)) return 'litellm';
   if (/"targets"\s*:/.test(text) && /"strategy"\s*:/.test(text)) return 'portkey';
   return /\.ya?ml$/i.test(filename) || !/^\s*[{[]/.test(text) ? 'yaml' : 'json';
@@ -27,11 +27,11 @@ export function ImportPage() {
   const run = useImport();
   const navigate = useNavigate();
   const file = useRef<HTMLInputElement>(null);
-  const [format, setFormat] = useState<string>('litellm');
+  const [format, setFormat] = useState<ImportFormat>('litellm');
   const [content, setContent] = useState('');
   const [name, setName] = useState('');
   const [empty, setEmpty] = useState(false);
-  const error = run.error instanceof ApiError ? run.error : null;
+  const faults = faultsOf(run.error);
 
   async function take(chosen: File | undefined): Promise<void> {
     if (chosen === undefined) return;
@@ -57,7 +57,12 @@ export function ImportPage() {
         {mayWrite ? (
           <form onSubmit={submit} className={styles.form} noValidate>
             <div className={styles.fields}>
-              <SelectField label="Format" options={importFormats} value={format} onChange={(event) => setFormat(event.target.value)} />
+              <SelectField
+                label="Format"
+                options={importFormats}
+                value={format}
+                onChange={(event) => setFormat(event.target.value as ImportFormat)}
+              />
               <TextField
                 label="Name of the chain"
                 placeholder="as in the file"
@@ -95,8 +100,8 @@ export function ImportPage() {
             {run.error === null ? null : (
               <Callout tone="bad" alert title="No chain was made of it.">
                 <ul>
-                  {(error?.faults.length ?? 0) > 0
-                    ? error!.faults.map(({ field, detail }) => <li key={`${field} ${detail}`}>{detail}</li>)
+                  {faults.length > 0
+                    ? faults.map(({ field, detail }) => <li key={`${field} ${detail}`}>{detail}</li>)
                     : [<li key="message">{run.error.message}</li>]}
                 </ul>
               </Callout>

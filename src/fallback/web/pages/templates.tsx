@@ -6,7 +6,7 @@ import { CodeBlock, CopyButton } from '../../../kit/web/components/code.tsx';
 import { Callout, Empty, Skeleton } from '../../../kit/web/components/feedback.tsx';
 import { SelectField, TextArea } from '../../../kit/web/components/field.tsx';
 import { PageHeader, Panel } from '../../../kit/web/components/layout.tsx';
-import { templateNames } from '../../model/export.ts';
+import { type TemplateName, templateNames } from '../../model/export.ts';
 import { useChains, useDebounced, useTemplate } from '../data/queries.ts';
 import { Load } from '../parts/load.tsx';
 import { useTitle } from '../parts/title.ts';
@@ -61,7 +61,11 @@ function Editor({ chains }: { chains: readonly { id: string; name: string }[] })
   const parsed = variablesOf(variables);
   const wanted = useDebounced(useDeferredValue(template), 250);
   const output = useTemplate(
-    { chain_id: chainId, ...(named === '' ? { template: wanted } : { template_name: named }), variables: parsed.variables ?? {} },
+    {
+      chain_id: chainId,
+      ...(named === '' ? { template: wanted } : { template_name: named as TemplateName }),
+      variables: parsed.variables ?? {},
+    },
     parsed.error === undefined,
   );
   const set = (name: string, value: string) => setParams((before) => ({ ...Object.fromEntries(before), [name]: value }), { replace: true });

@@ -6,8 +6,8 @@ import { Badge, Callout, Skeleton } from '../../../kit/web/components/feedback.t
 import { Panel, ScrollX, Stats } from '../../../kit/web/components/layout.tsx';
 import { counted, duration, durationText, words } from '../../../kit/web/format.ts';
 import { conditions } from '../../model/chain.ts';
-import type { Decision, Routing } from '../../model/routing.ts';
-import { useOfChain } from '../data/queries.ts';
+import type { Decision, Routing, RoutingQuery } from '../../model/routing.ts';
+import { useRouting } from '../data/queries.ts';
 import { Action } from '../parts/action-cell.tsx';
 import { Load } from '../parts/load.tsx';
 import { useCurrentChain } from './chain.tsx';
@@ -16,12 +16,12 @@ import styles from './what-if.module.css';
 /** The routing table, and the path that a prompt takes when one provider fails in one way. */
 export function WhatIf() {
   const chain = useCurrentChain();
-  const routing = useOfChain<Routing>(chain, 'routing');
+  const routing = useRouting(chain);
   const [params, setParams] = useSearchParams();
   const asked = { provider: params.get('provider') ?? '', condition: params.get('condition') ?? '' };
   const isAsked =
     chain.providers.some(({ name }) => name === asked.provider) && (conditions as readonly string[]).includes(asked.condition);
-  const answer = useOfChain<Routing>(chain, 'routing', asked, isAsked);
+  const answer = useRouting(chain, asked as RoutingQuery, isAsked);
 
   return (
     <Load query={routing} what="The routing table">

@@ -2,7 +2,7 @@ import type { ReactNode } from 'react';
 
 import { Button, LinkButton } from '../../../kit/web/components/button.tsx';
 import { Callout, Empty, Skeleton } from '../../../kit/web/components/feedback.tsx';
-import { ApiError } from '../data/api.ts';
+import { isRefusal } from '../data/api.ts';
 
 interface Loading<T> {
   data: T | undefined;
@@ -25,7 +25,7 @@ export function Load<T>({
 }) {
   if (query.data !== undefined) return children(query.data);
   if (query.error === null) return <Skeleton lines={lines ?? 6} height="2.5rem" />;
-  if (query.error instanceof ApiError && query.error.status === 404) {
+  if (isRefusal(query.error, 404)) {
     return (
       <Empty level={1} title={`${what} is not there`} actions={<LinkButton to="/chains">To the chains</LinkButton>}>
         It may have been deleted, or the address is mistyped.

@@ -42,9 +42,9 @@ export function Bars({ label, items }: BarsProps) {
               interval={0}
               tick={{ fill: 'var(--text-muted)', fontSize: 12 }}
             />
-            <Bar dataKey="value" radius={3} isAnimationActive={false} minPointSize={(value) => (value === 0 ? 0 : 2)}>
-              {items.map(({ name, color = '--series-1' }) => (
-                <Cell key={name} fill={`var(${color})`} />
+            <Bar dataKey="value" radius={3} isAnimationActive={false} minPointSize={2}>
+              {items.map(({ name, value, color = '--series-1' }) => (
+                <Cell key={name} fill={value === 0 ? 'transparent' : `var(${color})`} />
               ))}
               <LabelList dataKey="text" position="right" fill="var(--text)" fontSize={12} />
             </Bar>
