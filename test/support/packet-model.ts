@@ -9,7 +9,7 @@ export interface ModelPacket {
   target: string;
   summary: string;
   decisions: string[];
-  hitl: { required: boolean; answered: boolean } | undefined;
+  hitl: { required: boolean; answered: boolean; texts: readonly string[] } | undefined;
   holder: string | null;
   created_at: string;
   /** Its history's event types, oldest first. */
@@ -22,7 +22,7 @@ interface Attributes {
   summary: string;
   priority?: string | undefined;
   tags?: string[] | undefined;
-  hitl?: { required: boolean } | undefined;
+  hitl?: { required: boolean; reason: string; question: string } | undefined;
 }
 
 interface Changes {
@@ -30,7 +30,7 @@ interface Changes {
   tags?: string[] | undefined;
   summary?: string | undefined;
   decision?: string | undefined;
-  hitl?: { required: boolean } | undefined;
+  hitl?: { required: boolean; reason: string; question: string } | undefined;
 }
 
 interface Filter {
@@ -85,7 +85,7 @@ export class PacketModel {
   }
 
   create(id: string, { source, target, summary, priority = 'normal', tags = [], hitl }: Attributes, at: string): ModelPacket {
-    const asked = hitl === undefined ? undefined : { required: hitl.required, answered: false };
+    const asked = hitl === undefined ? undefined : { required: hitl.required, answered: false, texts: [hitl.question, hitl.reason] };
     const packet: ModelPacket = {
       id,
       status: 'created',
@@ -161,7 +161,14 @@ export class PacketModel {
     const hasContent = Object.values(changes).some((value) => value !== undefined);
     if (isMove && !moves[packet.status]!.includes(status)) return 400;
     if (hasContent && packet.status === 'expired') return 409;
-    const hitl = changes.hitl === undefined ? packet.hitl : { required: changes.hitl.required, answered: packet.hitl?.answered ?? false };
+    const hitl =
+      changes.hitl === undefined
+        ? packet.hitl
+        : {
+            required: changes.hitl.required,
+            answered: packet.hitl?.answered ?? false,
+            texts: [changes.hitl.question, changes.hitl.reason],
+          };
     if (isMove && status === 'completed' && hitl?.required === true && !hitl.answered) return 400;
     if (isMove && status === 'awaiting_human') {
       if (hitl === undefined) return 400;
@@ -196,7 +203,7 @@ export class PacketModel {
   search(phrases: readonly string[], status: string | undefined, priority: string | undefined): string[] {
     const wanted = phrases.map((phrase) => ` ${tokensOf(phrase).join(' ')} `);
     const passing = [...this.#packets.values()].filter((packet) => {
-      const told = [packet.summary, ...packet.decisions.map((decision) => `${decision} because`)];
+      const told = [packet.summary, ...packet.decisions.map((decision) => `${decision} because`), ...(packet.hitl?.texts ?? [])];
       // Part by part: a phrase never runs from one into the next.
       const text = told.map((part) => ` ${tokensOf(part).join(' ')} `).join('_');
       return (
