@@ -44,10 +44,13 @@ function spectral(description) {
   }
 }
 
+/** What is right as it is: an upgrade to WebSocket succeeds with 101 (RFC 6455, 4.2.2), and has no 2xx. */
+const accepted = [/^warn operation-2xx-response #\/paths\/~1ws\/get\//, /^warning operation-success-response paths\/\/ws\/get\//];
+
 let problems = 0;
 for (const description of descriptions) {
   for (const [name, lint] of Object.entries({ Redocly: redocly, Spectral: spectral })) {
-    const found = lint(description);
+    const found = lint(description).filter((line) => !accepted.some((pattern) => pattern.test(line)));
     problems += found.length;
     console.log(`${name} on ${description.replace('../../', '')}: ${found.length === 0 ? 'nothing to say' : `${found.length} problems`}`);
     for (const line of found) console.log(`  ${line}`);
