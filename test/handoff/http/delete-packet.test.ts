@@ -103,7 +103,8 @@ for (const store of stores) {
       assert.equal((await service.call('DELETE', `/packets/${id}?hard=true`, { headers: { 'X-Agent-Id': 'janitor' } })).status, 204);
       const { body } = await service.call('GET', `/audit?packet_id=${id}`);
       assert.equal(body.total, 1);
-      const { id: entryId, ...entry } = body.entries[0];
+      const { id: entryId, key_id, ...entry } = body.entries[0];
+      assert.equal(typeof key_id, 'string');
       assert.notEqual(entryId, id);
       assert.deepEqual(entry, {
         packet_id: id,
