@@ -1,8 +1,10 @@
 import { spawn } from 'node:child_process';
 import { globSync } from 'node:fs';
 
+import { openStore } from '../src/handoff/store/store.ts';
 import { startPostgres } from '../test/support/postgres.ts';
 import { findProgram } from '../test/support/programs.ts';
+import { handoffTemplate, withServer } from '../test/support/stores.ts';
 
 /**
  * Runs the tests: `npm test`, or `npm test -- FILE ...` for some. One PostgreSQL is started for all of them; suites that
@@ -29,6 +31,9 @@ if (missing.length > 0) {
 }
 
 const postgres = await startPostgres();
+await withServer(postgres.url, (server) => server.query(`create database ${handoffTemplate}`));
+const template = await openStore({ databaseUrl: `${postgres.url}/${handoffTemplate}`, clock: () => new Date(), newId: () => '' });
+await template.close();
 const child = spawn(process.execPath, ['--test', '--test-reporter=spec', '--test-concurrency=2', '--test-timeout=300000', ...files], {
   stdio: 'inherit',
   env: { ...process.env, BATON_TEST_POSTGRES: postgres.url },

@@ -165,7 +165,7 @@ test('connections that PostgreSQL cuts are replaced: the calls in hand get 503 a
 test('a full disk under SQLite: 503 and nothing written, reads go on; with room again every answered packet is there', async (t) => {
   const { url, drop } = await stores[1]!.open();
   t.after(drop);
-  const full = await startProcess({ databaseUrl: url, fileLimitKib: 2048 });
+  const full = await startProcess({ databaseUrl: url, fileLimitKib: 4096 });
   t.after(() => full.kill());
   const created: TestAnswer[] = [];
   // Large ones until one does not fit, then small ones until none does.

@@ -73,7 +73,8 @@ export interface ServiceOptions {
 /** Starts a service that ends with the test. */
 export async function startService(t: Pick<TestContext, 'after'>, options: ServiceOptions = {}): Promise<TestService> {
   const { store = stores[0]!, clock = new TestClock(), settings = {} } = options;
-  const opened = options.databaseUrl === undefined ? await store.open() : { url: options.databaseUrl, drop: async () => undefined };
+  const opened =
+    options.databaseUrl === undefined ? await store.open('handoff') : { url: options.databaseUrl, drop: async () => undefined };
   const logs: string[] = [];
   const waiting = new Set<(line: string) => void>();
   const environment = {

@@ -94,7 +94,7 @@ export function createServer({
     version,
   }));
   mountSystem(mount, { ping: store.ping, metrics, metricsToken });
-  mountExplorers(app, '', serviceTitle, describeFallback(version));
+  mountExplorers(app, [''], serviceTitle, () => describeFallback(version));
   mountStatic(app, {
     prefix: '/dashboard',
     folder: dashboardFolder,

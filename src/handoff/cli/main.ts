@@ -6,7 +6,7 @@ import { runCli } from './program.ts';
 export async function main(): Promise<void> {
   // Who reads the answer may stop reading it, as `head` does.
   process.stdout.on('error', (error: NodeJS.ErrnoException) => process.exit(error.code === 'EPIPE' ? 0 : 1));
-  process.exitCode = await runCli({
+  const code = await runCli({
     args: process.argv.slice(2),
     environment: process.env,
     get stdin() {
@@ -20,6 +20,8 @@ export async function main(): Promise<void> {
     },
     userName,
   });
+  // `serve` and `admin-key` end without an error of the command line and set a code of their own.
+  if (code !== 0) process.exitCode = code;
 }
 
 function userName(): string | undefined {

@@ -174,7 +174,7 @@ export function createServer({
   mountSse(mount, listening);
   mountWebSocket(mount, listening, corsOrigins);
   app.addHook('preClose', () => listening.streams.close());
-  for (const prefix of ['', apiPrefix]) mountExplorers(app, prefix, serviceTitle, describeHandoff(version));
+  mountExplorers(app, ['', apiPrefix], serviceTitle, () => describeHandoff(version));
   mountRoot(app, { name: serviceTitle, version, links: rootLinks });
   return app;
 }

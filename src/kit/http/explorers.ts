@@ -39,10 +39,21 @@ function page(title: string, base: string, head: string, body: string): string {
 /** The most bytes of these files that are on their way; each file counts once, however many are sent it. */
 const maxBytes = 64 * 1024 * 1024;
 
-/** Serves `/openapi.json`, `/docs` and `/redoc` under the prefix. */
-export function mountExplorers(app: FastifyInstance, prefix: string, title: string, description: object): void {
+/**
+ * Serves `/openapi.json`, `/docs` and `/redoc` under each of the prefixes.
+ * @param describe gives the OpenAPI description, which is the same at every call; it is called at the first request
+ */
+export function mountExplorers(app: FastifyInstance, prefixes: readonly string[], title: string, describe: () => object): void {
   // As bytes: answers that wait for slow readers share them.
-  const text = Buffer.from(JSON.stringify(description, null, 2));
+  let text: Buffer | undefined;
+  const description = () => {
+    text ??= Buffer.from(JSON.stringify(describe(), null, 2));
+    return text;
+  };
+  for (const prefix of prefixes) mountExplorersAt(app, prefix, title, description);
+}
+
+function mountExplorersAt(app: FastifyInstance, prefix: string, title: string, description: () => Buffer): void {
   const answers = createAnswers(maxBytes);
   const html = {
     'Content-Security-Policy': contentSecurityPolicy,
@@ -50,7 +61,9 @@ export function mountExplorers(app: FastifyInstance, prefix: string, title: stri
     'Content-Type': 'text/html; charset=utf-8',
   };
 
-  app.get(`${prefix}/openapi.json`, async (_request, reply) => answers.send(reply.type('application/json; charset=utf-8'), '', text));
+  app.get(`${prefix}/openapi.json`, async (_request, reply) =>
+    answers.send(reply.type('application/json; charset=utf-8'), '', description()),
+  );
   app.get(`${prefix}/docs`, async (_request, reply) =>
     reply
       .headers(html)

@@ -129,7 +129,7 @@ for (const store of stores) {
       const service = await startService(t, { store });
       const { key } = await newTenant(service);
       const { id } = await packetIn(service, 'completed', {}, key);
-      const history = await historyOf(service, id, key);
+      const history = (await service.call('GET', `/packets/${id}/history`, { key })).body.events;
       const { body } = await service.call('GET', `/audit?packet_id=${id}`, { key });
       assert.deepEqual(
         body.entries.map(({ timestamp, action, actor, key_id, details }: Record<string, unknown>) => ({
