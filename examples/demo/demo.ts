@@ -8,10 +8,13 @@ import { apiPrefix } from '../../src/handoff/model/api.ts';
 import type { ChainRequest, CreateRequest, Packet } from '../../src/handoff/model/packet.ts';
 import { ApiError, ClientError, NetworkError } from '../../src/kit/client-errors.ts';
 import type { ClientNote } from '../../src/kit/connection.ts';
+import { type Listeners, startListeners } from './listeners.ts';
+import { plural, say } from './show.ts';
 
 /**
  * `npm run demo -- [FILE]`: plays handoffs against a running service, as the agents they name and a person who answers
- * their questions. FILE holds a create request a line; without it the sample beside this program is played.
+ * their questions. FILE holds a create request a line; without it the sample beside this program is played. A webhook and a stream
+ * listen meanwhile: what they were told must be what the history holds.
  * It speaks HTTP like any stranger: nothing here knows more of the service than its routes.
  */
 
@@ -19,7 +22,8 @@ const usage = `Usage: npm run demo -- [FILE]
 
 Plays the create requests in FILE (JSON, one a line; a sample of ours when left out) against a running service.
   SERVICE_URL      where the service is (default http://localhost:8080${apiPrefix})
-  SERVICE_API_KEY  an API key of the service (required)`;
+  SERVICE_API_KEY  an API key of the service (required)
+Signed deliveries come to a receiver of its own where the service runs with SERVICE_WEBHOOK_ALLOW=127.0.0.1.`;
 
 /** The most lines, and the most text in characters, that are created by one request. */
 const batchLines = 20;
@@ -29,7 +33,6 @@ const batchText = 1_000_000;
 const maxWaitSeconds = 90;
 const maxWaits = 5;
 
-const width = 100;
 const person = 'dana';
 const sample = fileURLToPath(new URL('sample.jsonl', import.meta.url));
 
@@ -61,37 +64,24 @@ interface Played {
   readonly packet: Packet;
 }
 
+/** Every packet that was made here, and when the first was. */
+const madeIds = new Set<string>();
+let firstMadeAt = '';
+
+function noteMade({ id, created_at }: Packet): void {
+  madeIds.add(id);
+  if (firstMadeAt === '' || created_at < firstMadeAt) firstMadeAt = created_at;
+}
+
 /** Ends the demonstration with a sentence for the person at the terminal. */
 class Stop extends Error {}
 
 // What is shown.
 
-/** A text on one line of at most `room` columns: control characters would move the cursor, wide ones take two columns. */
-function fit(text: string, room: number): string {
-  const plain = text.replace(/[\p{C}\s]+/gu, ' ').trim();
-  const wide = /[\u1100-\u115f\u2e80-\ua4cf\uac00-\ud7a3\uf900-\ufaff\ufe30-\ufe6f\uff00-\uff60\uffe0-\uffe6]|\p{Extended_Pictographic}/u;
-  let used = 0;
-  let shown = '';
-  for (const character of plain) {
-    used += wide.test(character) ? 2 : 1;
-    if (used > room) return `${[...shown].slice(0, -4).join('').trimEnd()} ...`;
-    shown += character;
-  }
-  return shown;
-}
-
-function say(line: number | undefined, step: string, text: string): void {
-  const label = line === undefined ? '' : `line ${line}`;
-  const start = `${label.padEnd(9)} ${step.padEnd(11)} `;
-  console.log(start + fit(text, width - start.length));
-}
-
 function passOver(line: number, why: string): void {
   counts['lines passed over'] += 1;
   say(line, 'passed over', why);
 }
-
-const plural = (count: number, noun: string) => `${count} ${noun}${count === 1 ? '' : 's'}`;
 
 // How the service is called.
 
@@ -102,8 +92,13 @@ function sayWait(note: ClientNote): void {
   say(undefined, 'waiting', `${plural(note.seconds, 'second')}: the service answered ${status_code}. ${message}`);
 }
 
-/** The service's client, once the service has answered. */
-async function connect(baseUrl: string, key: string): Promise<HandoffClient> {
+interface Clients {
+  client: HandoffClient;
+  streamClient(onOpen: () => void): HandoffClient;
+}
+
+/** The clients of the service, once it has answered. */
+async function connect(baseUrl: string, key: string): Promise<Clients> {
   try {
     await createHandoffClient({ baseUrl, retries: 0 }).health();
   } catch (error) {
@@ -112,7 +107,18 @@ async function connect(baseUrl: string, key: string): Promise<HandoffClient> {
       `No handoff service answers at ${baseUrl} (${why}). Start one with "npm start", or set SERVICE_URL (it ends in ${apiPrefix}).`,
     );
   }
-  return createHandoffClient({ baseUrl, apiKey: key, retries: maxWaits, maxWaitSeconds, onNote: sayWait });
+  const options = { baseUrl, apiKey: key, retries: maxWaits, maxWaitSeconds };
+  return {
+    client: createHandoffClient({ ...options, onNote: sayWait }),
+    streamClient: (onOpen) =>
+      createHandoffClient({
+        ...options,
+        onNote(note) {
+          sayWait(note);
+          if (note.kind === 'answer' && note.status === 200) onOpen();
+        },
+      }),
+  };
 }
 
 // The input.
@@ -177,6 +183,7 @@ async function createOne(client: HandoffClient, { number, value }: Line): Promis
 
 function showCreated({ line, packet }: Played): void {
   counts.packets += 1;
+  noteMade(packet);
   const { target_agent, priority } = packet.metadata;
   say(line, 'created', `${packet.id} ${priority}, for ${target_agent.name}`);
   say(line, '', packet.context.summary);
@@ -277,6 +284,7 @@ async function chain(client: HandoffClient, line: number, { id, metadata, contex
     actions: { pending: [{ id: 'f1', description: 'Tell those concerned that it is done', assignee: source_agent.id }] },
   };
   const child = await client.chainPacket({ params: { id }, body });
+  noteMade(child);
   counts.chained += 1;
   say(line, 'chained', `${child.id} goes back to ${source_agent.name}`);
 }
@@ -345,14 +353,33 @@ async function main(args: readonly string[], environment: NodeJS.ProcessEnv): Pr
   // npm runs scripts in the package's folder; a path is meant from where the person stands.
   const file = args[0] === undefined ? sample : resolve(environment.INIT_CWD ?? '.', args[0]);
 
-  const client = await connect(baseUrl, key);
+  const clients = await connect(baseUrl, key);
   console.log(`Playing ${relative('.', file)} against ${baseUrl}`);
   const begun = performance.now();
-  await playFile(client, file);
-  const seconds = ((performance.now() - begun) / 1000).toFixed(1);
-  console.log('');
-  for (const [name, value] of Object.entries({ ...counts, seconds })) console.log(`${name.padEnd(20)}${value}`);
-  if (counts.packets === 0 || counts['steps refused'] > 0) process.exitCode = 1;
+  const listeners = await startListeners({
+    ...clients,
+    onDelivered: ({ type, packetId }) => say(undefined, 'delivered', `${type} of ${packetId}, verified`),
+    onRefused: () => say(undefined, 'no webhook', 'start the service with SERVICE_WEBHOOK_ALLOW=127.0.0.1 to see deliveries'),
+  });
+  try {
+    await playFile(clients.client, file);
+    const seconds = ((performance.now() - begun) / 1000).toFixed(1);
+    const isComplete = await tellComparison(listeners);
+    console.log('');
+    for (const [name, value] of Object.entries({ ...counts, seconds })) console.log(`${name.padEnd(20)}${value}`);
+    if (counts.packets === 0 || counts['steps refused'] > 0 || !isComplete) process.exitCode = 1;
+  } finally {
+    await listeners.close();
+  }
+}
+
+/** Shows what the history, the stream and the webhook told of the packets made here; whether they agree. */
+async function tellComparison(listeners: Listeners): Promise<boolean> {
+  if (madeIds.size === 0) return true;
+  const { lines, agrees } = await listeners.compare(madeIds, firstMadeAt);
+  console.log(`\n${lines.join('\n')}`);
+  console.log(agrees ? 'They agree, packet by packet.' : 'They differ.');
+  return agrees;
 }
 
 try {

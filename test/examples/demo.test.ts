@@ -9,6 +9,7 @@ import { fileURLToPath } from 'node:url';
 import { freePort } from '../support/postgres.ts';
 import { adminKey, packetRequest, startService, type TestService } from '../support/service.ts';
 import { stores } from '../support/stores.ts';
+import { startHooked } from '../support/webhooks.ts';
 
 const root = fileURLToPath(new URL('../..', import.meta.url));
 const sampleLines = readFileSync(join(root, 'examples/demo/sample.jsonl'), 'utf8').trimEnd().split('\n');
@@ -67,6 +68,16 @@ function fileOf(t: TestContext, lines: readonly string[]): string {
   return file;
 }
 
+/** A row of the closing table: how often the history, the stream and the webhook told it; undefined where there is no webhook. */
+function comparisonIn(lines: readonly string[], name: string): (number | undefined)[] {
+  const row = lines.find((line) => line.startsWith(`${name} `))!;
+  return row
+    .slice(24)
+    .trim()
+    .split(/ +/)
+    .map((cell) => (cell === '-' ? undefined : Number(cell)));
+}
+
 async function totalOf(service: TestService, path: string): Promise<number> {
   const { status, body } = await service.call('GET', path);
   assert.equal(status, 200);
@@ -76,8 +87,8 @@ async function totalOf(service: TestService, path: string): Promise<number> {
 for (const store of stores) {
   describe(`npm run demo on ${store.name}`, () => {
     test("the closing counts are those of the service's own lists", async (t) => {
-      const service = await startService(t, { store });
-      const { exitCode, errors, counts } = await runDemo({ url: await listening(service) });
+      const service = await startHooked(t, { store });
+      const { exitCode, errors, counts, lines } = await runDemo({ url: await listening(service) });
       assert.equal(errors, '');
       assert.equal(exitCode, 0);
 
@@ -98,8 +109,17 @@ for (const store of stores) {
       assert.equal(counts['questions asked'], await totalOf(service, '/audit?action=awaiting_human'));
       assert.equal(counts['questions answered'], await totalOf(service, '/audit?action=hitl_responded'));
       assert.equal(counts['questions answered'], counts['questions asked']);
-      // The audit log holds what the histories hold, and the creation of each follow-up, which the demonstration leaves alone.
-      assert.equal(counts['history events'], (await totalOf(service, '/audit')) - children.length);
+      // The audit log holds what the histories hold, the creation of each follow-up, which is left alone, and the webhook's two entries.
+      assert.equal(counts['history events'], (await totalOf(service, '/audit')) - children.length - 2);
+
+      // The stream and the webhook have heard the history, and each delivery was shown as it came.
+      const told = (await totalOf(service, '/audit')) - counts.chained! - (await totalOf(service, '/audit?action=updated')) - 2;
+      assert.deepEqual(comparisonIn(lines, 'all of them'), [told, told, told]);
+      assert.equal(lines.filter((line) => /^ +delivered +\S+ of \S+, verified$/.test(line)).length, told);
+      const created = packets.length;
+      assert.deepEqual(comparisonIn(lines, 'packet.created'), [created, created, created]);
+      assert.ok(lines.includes('They agree, packet by packet.'));
+      assert.deepEqual((await service.call('GET', '/hooks')).body, []);
 
       const { text } = await service.call('GET', '//metrics');
       const lost = /service_requests_total\{method="POST",endpoint="[^"]*claim",status="409"\} (\d+)/.exec(text);
@@ -132,6 +152,34 @@ for (const store of stores) {
 }
 
 describe('npm run demo', () => {
+  test('a post with a wrong signature is refused, and ends it with 1', async (t) => {
+    const service = await startHooked(t);
+    let forging: Promise<number> | undefined;
+    const forge = async () => {
+      const [{ url }] = (await service.call('GET', '/hooks')).body;
+      return (await fetch(url, { method: 'POST', body: '{}', headers: { 'x-service-signature': `sha256=${'0'.repeat(64)}` } })).status;
+    };
+    const { exitCode, lines } = await runDemo({
+      url: await listening(service),
+      onOutput: (text) => {
+        if (text.includes('delivered')) forging ??= forge();
+      },
+    });
+    assert.equal(await forging, 401);
+    assert.equal(exitCode, 1);
+    assert.ok(lines.includes('1 post with a wrong signature'));
+    assert.ok(lines.includes('They differ.'));
+  });
+
+  test('a service that does not deliver to this machine is compared with the stream alone', async (t) => {
+    const service = await startService(t);
+    const { exitCode, lines } = await runDemo({ url: await listening(service) });
+    assert.equal(exitCode, 0);
+    assert.ok(lines.some((line) => /^ +no webhook +start the service with SERVICE_WEBHOOK_ALLOW=127\.0\.0\.1/.test(line)));
+    assert.deepEqual(comparisonIn(lines, 'packet.completed'), [sampleLines.length, sampleLines.length, undefined]);
+    assert.ok(lines.includes('They agree, packet by packet.'));
+  });
+
   test('an input without a single create request says so line by line and ends with 1', async (t) => {
     const service = await startService(t);
     const { exitCode, counts, lines } = await runDemo({ url: await listening(service), args: [fileOf(t, ['{}', '{"context":{}}'])] });

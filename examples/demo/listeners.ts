@@ -1,0 +1,191 @@
+import { randomBytes } from 'node:crypto';
+
+import type { HandoffClient } from '../../src/handoff/client/client.ts';
+import { ApiError } from '../../src/kit/client-errors.ts';
+import { type Delivered, type Receiver, startReceiver } from './receiver.ts';
+import { plural } from './show.ts';
+
+/** What entries of a packet's history are called on streams and by webhooks; a stream tells of `updated` too. */
+const eventTypes: Readonly<Record<string, string>> = {
+  created: 'packet.created',
+  claimed: 'packet.claimed',
+  in_progress: 'packet.in_progress',
+  awaiting_human: 'packet.awaiting_human',
+  hitl_responded: 'hitl.response_ready',
+  completed: 'packet.completed',
+  failed: 'packet.failed',
+  expired: 'packet.expired',
+  updated: 'packet.updated',
+};
+const onStreamsOnly = 'packet.updated';
+
+/** How long the last events are waited for, in milliseconds. */
+const lastEventsMs = 15_000;
+
+/** An event of a packet. */
+interface Told {
+  readonly packetId: string;
+  readonly type: string;
+}
+
+/** What the history, the stream and the webhook say of the same packets. */
+export interface Comparison {
+  /** A table of how often each type of event was told, line by line. */
+  readonly lines: readonly string[];
+  /** Whether they tell the same events of each packet, the webhook those that are not on streams only. */
+  readonly agrees: boolean;
+}
+
+/** A stream and a webhook that hear what is played. */
+export interface Listeners {
+  /** Waits until as much was heard as the history of the packets holds, and compares. */
+  compare(packetIds: ReadonlySet<string>, since: string): Promise<Comparison>;
+  /** Ends the stream and removes the webhook. */
+  close(): Promise<void>;
+}
+
+export interface ListenersParts {
+  client: HandoffClient;
+  /** Makes the client of the stream, which calls `onOpen` once it hears everything. */
+  streamClient(onOpen: () => void): HandoffClient;
+  /** Told of each delivery at its first arrival, its signature verified. */
+  onDelivered(delivered: Delivered): void;
+  /** Told that there is no webhook, because the service does not deliver to this machine. */
+  onRefused(): void;
+}
+
+/** Listens on a stream and, where the service delivers to this machine, by a webhook at a receiver of its own. */
+export async function startListeners({ client, streamClient, onDelivered, onRefused }: ListenersParts): Promise<Listeners> {
+  let heard: () => void = () => undefined;
+  const stream = await startStream(streamClient, () => heard());
+  const deliveries = new Map<string, Delivered>();
+  const webhook = await startWebhook(client, onRefused, (delivered) => {
+    if (!deliveries.has(delivered.id)) onDelivered(delivered);
+    deliveries.set(delivered.id, delivered);
+    heard();
+  }).catch(async (error: unknown) => {
+    await stream.close();
+    throw error;
+  });
+
+  /** Resolves when the condition holds, or its time is over. */
+  async function until(condition: () => boolean): Promise<void> {
+    const end = performance.now() + lastEventsMs;
+    while (!condition() && performance.now() < end && stream.fault() === undefined) {
+      await new Promise<void>((resolve) => {
+        const timer = setTimeout(resolve, end - performance.now());
+        heard = () => {
+          clearTimeout(timer);
+          resolve();
+        };
+      });
+    }
+  }
+
+  return {
+    async compare(packetIds, since) {
+      const history = await readHistory(client, packetIds, since);
+      const forWebhooks = history.filter(({ type }) => type !== onStreamsOnly);
+      const ours = (told: Iterable<Told>) => [...told].filter(({ packetId }) => packetIds.has(packetId));
+      const isComplete = () =>
+        ours(stream.told).length >= history.length && (webhook === undefined || ours(deliveries.values()).length >= forWebhooks.length);
+      await until(isComplete);
+      if (stream.fault() !== undefined) throw stream.fault();
+      const onStream = ours(stream.told);
+      const delivered = webhook === undefined ? undefined : ours(deliveries.values());
+      const forged = webhook?.forged() ?? 0;
+      const lines = tableOf(history, onStream, delivered);
+      if (forged > 0) lines.push(`${plural(forged, 'post')} with a wrong signature`);
+      const agrees = isSame(history, onStream) && (delivered === undefined || isSame(forWebhooks, delivered)) && forged === 0;
+      return { lines, agrees };
+    },
+    async close() {
+      await Promise.all([stream.close(), webhook?.close()]);
+    },
+  };
+}
+
+/** Listens on a stream; resolves once it hears what happens from then on. */
+async function startStream(streamClient: ListenersParts['streamClient'], onHeard: () => void) {
+  const told: Told[] = [];
+  const ending = new AbortController();
+  let fault: unknown;
+  const open = Promise.withResolvers<void>();
+  const reading = (async () => {
+    for await (const event of streamClient(open.resolve).events({ signal: ending.signal })) {
+      if (event.type === 'reset') continue;
+      told.push({ packetId: (event as { packet_id: string }).packet_id, type: event.type });
+      onHeard();
+    }
+  })().catch((error: unknown) => {
+    if (ending.signal.aborted) return;
+    fault = error;
+    open.reject(error);
+    onHeard();
+  });
+  await open.promise;
+  return {
+    told,
+    fault: () => fault,
+    async close() {
+      ending.abort();
+      await reading;
+    },
+  };
+}
+
+interface DemoWebhook extends Pick<Receiver, 'forged'> {
+  close(): Promise<void>;
+}
+
+/** Registers a webhook at a receiver; undefined where the service does not deliver to this machine. */
+async function startWebhook(
+  client: HandoffClient,
+  onRefused: () => void,
+  onDelivered: (delivered: Delivered) => void,
+): Promise<DemoWebhook | undefined> {
+  const secret = randomBytes(24).toString('hex');
+  const receiver = await startReceiver(secret, onDelivered);
+  try {
+    const { id } = await client.createWebhook({ body: { url: receiver.url, secret } });
+    return {
+      forged: receiver.forged,
+      async close() {
+        await client.deleteWebhook({ params: { id } }).finally(receiver.close);
+      },
+    };
+  } catch (error) {
+    receiver.close();
+    if (!(error instanceof ApiError) || error.status_code !== 400) throw error;
+    onRefused();
+    return undefined;
+  }
+}
+
+/** The events of the packets that streams tell of, from the audit log, which is backed by their histories. */
+async function readHistory(client: HandoffClient, packetIds: ReadonlySet<string>, since: string): Promise<Told[]> {
+  const byEntry = new Map<string, Told>();
+  for await (const { id, packet_id, action } of client.listAudit.items({ query: { created_after: since, limit: 200 } })) {
+    const type = eventTypes[action];
+    if (packet_id !== null && packetIds.has(packet_id) && type !== undefined) byEntry.set(id, { packetId: packet_id, type });
+  }
+  return [...byEntry.values()];
+}
+
+function isSame(one: readonly Told[], other: readonly Told[]): boolean {
+  const text = (told: readonly Told[]) => JSON.stringify(told.map(({ packetId, type }) => `${packetId} ${type}`).toSorted());
+  return text(one) === text(other);
+}
+
+function tableOf(history: readonly Told[], onStream: readonly Told[], delivered: readonly Told[] | undefined): string[] {
+  const row = (name: string, ...cells: (string | number)[]) => name.padEnd(24) + cells.map((cell) => String(cell).padStart(10)).join('');
+  const count = (told: readonly Told[] | undefined, ...types: string[]) => told?.filter(({ type }) => types.includes(type)).length ?? '-';
+  const counts = (...types: string[]) => [history, onStream, delivered].map((told) => count(told, ...types));
+  const types = [...new Set(Object.values(eventTypes))].filter((type) => type !== onStreamsOnly);
+  return [
+    row('event', 'history', 'stream', 'webhook'),
+    ...types.filter((type) => counts(type).some((cell) => cell !== 0 && cell !== '-')).map((type) => row(type, ...counts(type))),
+    row('all of them', ...counts(...types)),
+    `${row(onStreamsOnly, ...counts(onStreamsOnly).slice(0, 2))}  on streams only`,
+  ];
+}
