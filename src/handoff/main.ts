@@ -17,7 +17,7 @@ import { createHandoffMetrics } from './http/metrics.ts';
 import { createServer } from './http/server.ts';
 import { createListening } from './http/streams.ts';
 import { createAgentWriter } from './jobs/agents.ts';
-import { createDeliverer } from './jobs/deliverer.ts';
+import { attemptMs, createDeliverer } from './jobs/deliverer.ts';
 import { createIndexingJob } from './jobs/indexer.ts';
 import { createPruner } from './jobs/pruner.ts';
 import { manyAttempts } from './jobs/receivers.ts';
@@ -40,8 +40,8 @@ export interface World {
   random?: RandomSource;
   /** Where log lines go; standard output when left out. */
   logs?: DestinationStream;
-  /** How names are resolved for webhooks, and which certificate authorities are trusted. */
-  outgoing?: { resolve?: Resolve; ca?: string };
+  /** How names are resolved for webhooks, which certificate authorities are trusted, and how long an attempt may take in milliseconds. */
+  outgoing?: { resolve?: Resolve; ca?: string; attemptMs?: number };
 }
 
 /** A handoff service, wired and not yet listening. */
@@ -59,7 +59,7 @@ export interface Handoff {
   /** Finishes what is in hand, then closes everything. */
   stop(): Promise<void>;
   /** One round of each job, for tests: the clock they see is the one handed in. */
-  runOnce: Record<'sweep' | 'index' | 'prune' | 'deliver' | 'look' | 'beat', () => Promise<number>>;
+  runOnce: Record<'sweep' | 'index' | 'prune' | 'deliver' | 'look' | 'recheck' | 'beat', () => Promise<number>>;
 }
 
 const unusedAdminKey =
@@ -83,7 +83,7 @@ export async function makeAdminKey(settings: Settings): Promise<string> {
   }
 }
 
-/** How often open streams are compared with the database, and their keys are looked at, in milliseconds. */
+/** How often open streams are compared with the database, and their keys and Redis are looked at, in milliseconds. */
 const lookEveryMs = 2000;
 
 /** How often heartbeats that are due are looked for, in milliseconds. */
@@ -154,7 +154,13 @@ export async function createHandoff(settings: Settings, world: World = {}): Prom
     prune: createPruner({ store, clock, streamRetentionSeconds: settings.streamRetentionSeconds }),
     agents: createAgentWriter(agents),
     async look() {
-      await Promise.all([hub.look(), listening.recheck(), redis?.check()]);
+      const begun = clock().getTime();
+      await hub.look();
+      // From one look's beginning to the next one's, so that a slow one delays no event by more; a clock that is set back counts for nothing.
+      return Math.min(lookEveryMs, Math.max(lookEveryMs / 4, begun + lookEveryMs - clock().getTime()));
+    },
+    async recheck() {
+      await Promise.all([listening.recheck(), redis?.check()]);
       return lookEveryMs;
     },
     async beat() {
@@ -175,6 +181,7 @@ export async function createHandoff(settings: Settings, world: World = {}): Prom
     outgoing,
     clock,
     userAgent: `${packageJson.name}/${packageJson.version}`,
+    attemptMs: world.outgoing?.attemptMs ?? attemptMs,
     onAttempt: metrics.attempted,
     onError: onError('deliver'),
     wake: () => delivering.wake(),

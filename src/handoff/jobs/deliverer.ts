@@ -6,13 +6,13 @@ import { signatureHeaders } from '../rules/signature.ts';
 import type { DeliveryService } from '../service/deliveries.ts';
 import type { ClaimedDelivery, DeliveryQueue } from '../store/deliveries.ts';
 import type { Store } from '../store/store.ts';
-import { Receiver } from './receivers.ts';
+import { type Attempt, Receiver } from './receivers.ts';
 
 /** How long a delivery is in hand: whatever becomes of this program, it can be taken again then. */
 const leaseMs = 20_000;
 
-/** How long an attempt may take; so it ends, and its result is kept, well within the lease. */
-const attemptMs = 10_000;
+/** How long an attempt may take, in milliseconds; so it ends, and its result is kept, well within the lease. */
+export const attemptMs = 10_000;
 
 /** An attempt is not begun with less of its lease left. */
 const neededMs = 12_000;
@@ -23,6 +23,12 @@ const maxAnswerBytes = 64 * 1024;
 /** The most attempts at once, whatever their receivers. */
 const maxRunning = 1024;
 
+/** About the most characters of bodies in hand at once; what is in hand already may be as large as a body over it. */
+const maxBodies = 64 * 1024 * 1024;
+
+/** What a body counts for until it is read. */
+const unreadBody = 1024 * 1024;
+
 /** How often due deliveries are looked for at least. A commit wakes the deliverer at once; this is the guarantee. */
 const everyMs = 1000;
 
@@ -32,6 +38,8 @@ export interface DelivererParts {
   outgoing: Outgoing;
   clock: Clock;
   userAgent: string;
+  /** How long an attempt may take, in milliseconds. */
+  attemptMs: number;
   /** Told how each attempt ended, and how long it took. */
   onAttempt(outcome: string, seconds: number): void;
   onError(error: unknown): void;
@@ -64,9 +72,14 @@ export function createDeliverer(parts: DelivererParts): Deliverer {
   const { store, clock, outgoing } = parts;
   const receivers = new Map<string, Receiver<Item>>();
   const running = new Set<Promise<void>>();
+  /** Receivers whose turn waits for others' attempts to end. */
+  const crowdedOut = new Set<Receiver<Item>>();
   /** Deliveries whose attempt was cut short. */
   const cut: Item[] = [];
+  let bodies = 0;
   let isStopping = false;
+
+  const nowMs = () => clock().getTime();
 
   function receiverOf(url: string): Receiver<Item> {
     const { origin } = new URL(url);
@@ -79,48 +92,79 @@ export function createDeliverer(parts: DelivererParts): Deliverer {
   }
 
   function startWaiting(receiver: Receiver<Item>): void {
-    while (!isStopping && receiver.canStart() && running.size < maxRunning) {
+    while (!isStopping && receiver.canStart(nowMs())) {
+      if (running.size >= maxRunning || bodies + unreadBody > maxBodies) {
+        crowdedOut.add(receiver);
+        return;
+      }
       const item = receiver.waiting.shift()!;
       // Its lease is nearly over: it is due again then, here or elsewhere.
-      if (item.until.getTime() - clock().getTime() < neededMs) continue;
-      receiver.running += 1;
-      const attempt = attemptOn(item, receiver)
-        .catch(parts.onError)
-        .finally(() => {
-          receiver.running -= 1;
-          running.delete(attempt);
-          startWaiting(receiver);
-          if (!receiver.hasMore || receiver.room() === 0) return;
-          receiver.hasMore = false;
-          parts.wake();
-        });
-      running.add(attempt);
+      if (item.until.getTime() - nowMs() < neededMs) continue;
+      start(item, receiver);
     }
   }
 
-  async function attemptOn(item: Item, receiver: Receiver<Item>): Promise<void> {
-    const { delivery, queue } = item;
+  function start(item: Item, receiver: Receiver<Item>): void {
+    const attempt = receiver.begin(nowMs());
+    const held = hold();
+    const ended = attemptOn(item, { receiver, attempt, held })
+      .catch(parts.onError)
+      .finally(() => {
+        receiver.end(attempt);
+        running.delete(ended);
+        held.set(0);
+        startWaiting(receiver);
+        if (!receiver.hasMore || receiver.room(nowMs()) === 0) return;
+        receiver.hasMore = false;
+        parts.wake();
+      });
+    running.add(ended);
+  }
+
+  /** Counts a body that is in hand: by its size once that is known. */
+  function hold(): { set(size: number): void } {
+    let held = unreadBody;
+    bodies += held;
+    return {
+      set(size) {
+        bodies += size - held;
+        held = size;
+        for (const receiver of [...crowdedOut]) {
+          crowdedOut.delete(receiver);
+          startWaiting(receiver);
+        }
+      },
+    };
+  }
+
+  interface Hand {
+    readonly receiver: Receiver<Item>;
+    readonly attempt: Attempt;
+    readonly held: ReturnType<typeof hold>;
+  }
+
+  async function attemptOn(item: Item, { receiver, attempt, held }: Hand): Promise<void> {
+    const { delivery, queue, until } = item;
     const body = await store.deliveries.body(delivery.event_id);
     // Its packet was removed for good, and the delivery with it.
     if (body === undefined) return;
-    const begun = clock();
+    held.set(body.length);
     const started = performance.now();
-    const outcome = await send(parts, { delivery, queue, body, now: begun });
+    const outcome = await send(parts, { delivery, queue, body, now: clock() });
     if (outcome === undefined) {
       cut.push(item);
       return;
     }
-    const tookMs = performance.now() - started;
-    receiver.ended({ answered: outcome.error === undefined, tookMs });
-    parts.onAttempt(outcome.error ?? 'delivered', tookMs / 1000);
-    await parts.deliveries.record(queue, delivery.seq, outcome);
+    receiver.answered(attempt, outcome.error === undefined, nowMs());
+    parts.onAttempt(outcome.error ?? 'delivered', (performance.now() - started) / 1000);
+    await parts.deliveries.record(queue, { seq: delivery.seq, until }, outcome);
   }
 
   /** How many deliveries each due webhook may be taken; what one receiver has room for is shared among its webhooks. */
   function takesOf(queues: readonly DeliveryQueue[]): { owner: number; quota: number }[] {
     const byReceiver = Map.groupBy(queues, ({ url }) => receiverOf(url));
     return [...byReceiver].flatMap(([receiver, own]) => {
-      const room = Math.min(receiver.room(), maxRunning - running.size);
+      const room = Math.min(receiver.room(nowMs()), maxRunning - running.size);
       // In turn, so that none of many webhooks of one receiver is always last.
       const first = own.toSorted((one, other) => (one.due_at < other.due_at ? -1 : 1)).slice(0, room);
       return first.map(({ webhook }) => ({ owner: webhook, quota: Math.floor(room / first.length) }));
@@ -175,7 +219,7 @@ export function createDeliverer(parts: DelivererParts): Deliverer {
 
   /** One attempt; undefined when it was cut short by the end of the service. */
   async function send(
-    { userAgent }: DelivererParts,
+    { userAgent, attemptMs: timeoutMs }: DelivererParts,
     { delivery, queue, body, now }: { delivery: ClaimedDelivery; queue: DeliveryQueue; body: string; now: Date },
   ): Promise<AttemptOutcome | undefined> {
     const headers = {
@@ -187,7 +231,7 @@ export function createDeliverer(parts: DelivererParts): Deliverer {
       ...signatureHeaders({ eventId: delivery.event_id, body, secrets: secretsInForce(queue, now), now }),
     };
     try {
-      const answer = await outgoing.send({ url: queue.url, headers, body, timeoutMs: attemptMs, maxBytes: maxAnswerBytes });
+      const answer = await outgoing.send({ url: queue.url, headers, body, timeoutMs, maxBytes: maxAnswerBytes });
       const retryAfter = answer.headers['retry-after'];
       return { error: statusFailure(answer.status), statusCode: answer.status, ...(retryAfter === undefined ? {} : { retryAfter }) };
     } catch (error) {

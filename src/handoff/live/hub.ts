@@ -151,19 +151,16 @@ export class Hub {
     void this.#read(state);
   }
 
-  /** Compares with the database, and tells what no hint spoke of; resolves when that is read. */
+  /** Compares with the database, and begins to tell what no hint spoke of. A tenant whose trail never ends delays no other's. */
   async look(): Promise<void> {
     const tenants = [...this.#states.keys()];
     if (tenants.length === 0) return;
-    const positions = await this.#trail.positions(tenants);
-    await Promise.all(
-      positions.map(({ tenant, position }) => {
-        const state = this.#states.get(tenant);
-        if (state === undefined) return undefined;
-        state.known = Math.max(state.known, position);
-        return this.#read(state);
-      }),
-    );
+    for (const { tenant, position } of await this.#trail.positions(tenants)) {
+      const state = this.#states.get(tenant);
+      if (state === undefined) continue;
+      state.known = Math.max(state.known, position);
+      void this.#read(state);
+    }
   }
 
   /** Joins the listener to those that hear what happens, unless more has been told since it read the trail. */

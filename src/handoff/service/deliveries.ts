@@ -45,8 +45,12 @@ export function createDeliveryService({ store, clock, retrySeconds, disableAfter
   }
 
   return {
-    /** Records how an attempt ended. */
-    async record({ tenant, webhook_id, failing_since }: Destination, seq: number, outcome: AttemptOutcome): Promise<void> {
+    /** Records how an attempt ended, on a delivery that was in hand until a moment. */
+    async record(
+      { tenant, webhook_id, failing_since }: Destination,
+      { seq, until }: { readonly seq: number; readonly until: Date },
+      outcome: AttemptOutcome,
+    ): Promise<void> {
       const now = clock();
       const random = chance();
       // A webhook that does well is not locked for each of its deliveries.
@@ -59,6 +63,9 @@ export function createDeliveryService({ store, clock, retrySeconds, disableAfter
           const delivery = deliveries.get(seq);
           // It went with its packet; or another attempt, begun when this one's lease was over, has delivered it.
           if (delivery === undefined || delivery.status === 'delivered') return;
+          // The lease was over and it is in other hands: a failure of this attempt decides nothing any more.
+          const isOurs = delivery.due_at === until.toISOString() || delivery.status === 'cancelled';
+          if (outcome.error !== undefined && !isOurs) return;
           deliveries.save(delivery, afterAttempt(delivery, outcome, { now, retrySeconds, random }), now);
           if (judged) judge(transaction, webhook_id, outcome, now);
         },

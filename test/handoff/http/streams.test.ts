@@ -129,7 +129,7 @@ describe('A stream', () => {
       const other = await listen(t, address);
       const path = end === 'key' ? `/keys/${tenant.keyId}` : `/tenants/${tenant.id}`;
       assert.equal((await service.call('DELETE', path)).status, 204);
-      await service.handoff.runOnce.look();
+      await service.handoff.runOnce.recheck();
       await stream.ended;
       assert.equal((await socket.closed).code, 4001);
       await createPacket(service);
