@@ -23,7 +23,6 @@ import { createPruner } from './jobs/pruner.ts';
 import { manyAttempts } from './jobs/receivers.ts';
 import { createSweeper } from './jobs/sweeper.ts';
 import { Hub } from './live/hub.ts';
-import { createRedisLink } from './live/redis.ts';
 import { createRelay } from './live/relay.ts';
 import { WaitingList } from './live/waiting.ts';
 import { createAccessService } from './service/access.ts';
@@ -98,7 +97,9 @@ export async function createHandoff(settings: Settings, world: World = {}): Prom
   const tiers = tierLimits(settings);
 
   const store = await openStore({ databaseUrl: settings.databaseUrl, clock, newId });
-  const redis = settings.redisUrl === undefined ? undefined : createRedisLink(settings.redisUrl, { logger, clock });
+  // Loaded where it is used: the library of Redis is a fifth of what a start loads.
+  const redis =
+    settings.redisUrl === undefined ? undefined : (await import('./live/redis.ts')).createRedisLink(settings.redisUrl, { logger, clock });
   const local = createLocalCounters();
   const counters = redis === undefined ? local : createSharedCounters(redis, local, () => newId(clock()));
   const hub = new Hub({

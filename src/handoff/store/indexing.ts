@@ -29,12 +29,17 @@ export function createIndexing(database: Database<Tables>, thread: Thread<Search
   const lastQueued = database.query<{ tenant: number }, Place>((db, { tenant }) =>
     db.selectFrom('search_queue').select(['tenant', 'packet']).where('tenant', '=', tenant).orderBy('packet', 'desc').limit(1),
   );
+  const firstQueued = database.query<Record<string, never>, { packet: number }>((db) =>
+    db.selectFrom('search_queue').select('packet').limit(1),
+  );
   const turns = new Turns();
 
   /** One step, over the whole queue or a stretch of it; steps come one after the other. */
   function step(stretch: Omit<Stretch, 'limit'> = {}): Promise<IndexStep> {
     const which = { ...stretch, limit: stepSize };
     return turns.take(async () => {
+      // Looked at here, so that a service with nothing to index needs no thread.
+      if ((await firstQueued.first({})) === undefined) return { taken: 0, more: false, refused: [], reached: undefined };
       const prepared = await (thread === undefined ? here.prepare(which) : thread.call('prepare', which));
       if (prepared.taken === 0) return { ...prepared, refused: [], reached: undefined };
       // SQLite has one writer: the thread writes in a turn of ours, so that neither ever waits inside the database.

@@ -50,14 +50,20 @@ export function bodyValidator(
   }: { nullIsAbsent?: boolean; name?: string; faultsOf?(value: unknown): readonly Fault[] } = {},
 ): Validator {
   const fast = bodies.first.compile(schema);
-  const thorough = bodies.all.compile(schema);
+  // Made for the first body with faults: compiling is most of what a start takes.
+  let thorough: ValidateFunction | undefined;
   const dropNulls = nullIsAbsent ? nullDropper(schema) : undefined;
+  function faultsOfSchema(value: unknown, size: number): Fault[] {
+    if (size > listAllBelow) return faultsIn(fast, name);
+    thorough ??= bodies.all.compile(schema);
+    return faultsIn(thorough(value) ? fast : thorough, name);
+  }
   return (value, size = 0) => {
     dropNulls?.(value);
     const isValid = fast(value);
     const more = faultsOf(value);
     if (isValid && more.length === 0) return value;
-    const found = isValid ? [] : faultsIn(size <= listAllBelow && !thorough(value) ? thorough : fast, name);
+    const found = isValid ? [] : faultsOfSchema(value, size);
     throw refusal([...found, ...more]);
   };
 }
