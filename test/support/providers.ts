@@ -20,6 +20,8 @@ export interface FakeProvider {
   readonly base: string;
   readonly port: number;
   readonly seen: SeenRequest[];
+  /** How many connections it has been given. */
+  connections(): number;
   /** What it does from now on: one behaviour after the other, the last one for ever. */
   does(...behaviours: Behaviour[]): void;
 }
@@ -41,6 +43,10 @@ export async function startProvider(t: Pick<TestContext, 'after'>, ...first: Beh
     const behaviour = behaviours.length > 1 ? behaviours.shift()! : behaviours[0]!;
     behaviour(response, request);
   });
+  let connections = 0;
+  server.on('connection', () => {
+    connections += 1;
+  });
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   t.after(() => {
     server.closeAllConnections();
@@ -51,6 +57,7 @@ export async function startProvider(t: Pick<TestContext, 'after'>, ...first: Beh
     base: `http://127.0.0.1:${port}/v1`,
     port,
     seen,
+    connections: () => connections,
     does(...next) {
       behaviours = next;
     },

@@ -231,7 +231,9 @@ export function createDeliverer(parts: DelivererParts): Deliverer {
       ...signatureHeaders({ eventId: delivery.event_id, body, secrets: secretsInForce(queue, now), now }),
     };
     try {
-      const answer = await outgoing.send({ url: queue.url, headers, body, timeoutMs, maxBytes: maxAnswerBytes });
+      // Receivers know a repeat by the delivery's id.
+      const request = { url: queue.url, headers, body, timeoutMs, maxBytes: maxAnswerBytes, idempotent: true };
+      const answer = await outgoing.send(request);
       const retryAfter = answer.headers['retry-after'];
       return { error: statusFailure(answer.status), statusCode: answer.status, ...(retryAfter === undefined ? {} : { retryAfter }) };
     } catch (error) {

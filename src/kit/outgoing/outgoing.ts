@@ -9,10 +9,15 @@ export interface OutgoingRequest {
   readonly url: string;
   readonly method?: 'GET' | 'POST';
   readonly headers?: Readonly<Record<string, string>>;
-  /** Sent as it is; the same bytes again where a closed idle connection makes a second try necessary. */
+  /** Sent as it is. */
   readonly body?: string | Buffer;
   /** The deadline of the whole exchange in milliseconds: waiting in turn, look-up, connect, request and the answer to its end. */
   readonly timeoutMs: number;
+  /**
+   * Whether the request may arrive twice (RFC 9110, 9.2.2): it is then sent again, the same bytes on a fresh connection,
+   * where a reused one breaks before the answer. Left out: GET alone.
+   */
+  readonly idempotent?: boolean;
   /** The most bytes of body that are taken. */
   readonly maxBytes: number;
   /** Ends the exchange from outside, as `cancelled`. */
@@ -67,7 +72,7 @@ export function createOutgoing({ guard, connectionsPerOrigin = 32, ca }: Outgoin
 
   /** One exchange, from the wait for a connection to the last byte. */
   async function open(request: OutgoingRequest): Promise<OutgoingAnswer> {
-    const { url, method = 'POST', headers = {}, body, timeoutMs, maxBytes, signal: outside } = request;
+    const { url, method = 'POST', idempotent = method === 'GET', headers = {}, body, timeoutMs, maxBytes, signal: outside } = request;
     if (closed || outside?.aborted) throw new OutgoingError('cancelled');
     const { origin, pathname, search } = new URL(url);
     const ending = new AbortController();
@@ -95,10 +100,11 @@ export function createOutgoing({ guard, connectionsPerOrigin = 32, ca }: Outgoin
         connections.release(connection);
         throw ending.signal.reason;
       }
-      const reused = connection.client.stats.connected;
+      // A connection that was closed while it stood idle is replaced before anything is sent. One that breaks afterwards may
+      // have carried the request to somebody who acted on it.
+      const repeatable = idempotent && connection.client.stats.connected;
       const answer = await connection.client.request(parts).catch((error: unknown) => {
-        // Only a connection that stood idle can have been closed before the request was sent.
-        if (!reused || ending.signal.aborted || exchangeFailure(error).failure !== 'connection_reset') throw error;
+        if (!repeatable || ending.signal.aborted || exchangeFailure(error).failure !== 'connection_reset') throw error;
         connections.renew(connection!);
         return connection!.client.request(parts);
       });

@@ -245,6 +245,24 @@ describe('A provider that fails', () => {
 });
 
 describe('A call', () => {
+  test('on a reused connection that breaks is not made a second time: the provider may have answered it already', async (t) => {
+    const service = await startLive(t);
+    const provider = await startProvider(t, failing(429, 'rate_limit_exceeded'), resetting, answering());
+    const backup = await startProvider(t);
+    const rules = [{ condition: 'rate_limit', action: 'retry', wait_ms: 1, backoff: 'constant' }];
+    const chain = [provider, backup].map(({ base }, place) => ({ name: `p${place}`, model_id: 'm', api_base: base }));
+    const { results } = await live(service, chain, rules);
+    assert.deepEqual(
+      results[0]!.attempts.map(({ provider: name, condition, error }) => [name, condition, error]),
+      [
+        ['p0', 'rate_limit', 'HTTP 429 rate_limit_exceeded'],
+        ['p0', 'connection_error', 'connection_reset'],
+        ['p1', null, null],
+      ],
+    );
+    assert.deepEqual([provider.seen.length, provider.connections(), backup.seen.length], [2, 1, 1]);
+  });
+
   test("of OpenAI's API carries the model, the prompt and the key of its variable, and reads what it cost", async (t) => {
     const service = await startLive(t);
     const provider = await startProvider(t);

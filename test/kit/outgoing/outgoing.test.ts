@@ -135,23 +135,58 @@ describe('A request', () => {
     assert.equal(followed, 0);
   });
 
-  test('goes out again on a fresh connection when the receiver had closed the idle one', async (t) => {
+  /** A receiver that answers the first request of each connection, and takes a second one whole before it closes. */
+  const closingAtTheSecond = async (t: TestContext) => {
     const bodies: string[] = [];
-    // It answers the first request of each connection and closes at the first byte of a second one.
     const { url, sockets } = await rawReceiver(t, (socket) => {
       let count = 0;
       socket.on('data', (chunk) => {
         count += 1;
-        if (count > 1) return void socket.destroy();
         bodies.push(chunk.toString().split('\r\n\r\n')[1]!);
+        if (count > 1) return void socket.destroy();
         socket.write('HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n');
       });
     });
+    return { url, sockets, bodies };
+  };
+
+  test('that may arrive twice goes out again on a fresh connection when a reused one breaks', async (t) => {
+    const { url, sockets, bodies } = await closingAtTheSecond(t);
     const sender = startSender(t);
-    for (const body of ['one', 'two', 'three']) assert.equal((await (await sender.open({ ...unhurried, url, body })).text()).length, 0);
-    assert.deepEqual(bodies, ['one', 'two', 'three']);
+    for (const body of ['one', 'two', 'three']) {
+      assert.equal((await (await sender.open({ ...unhurried, url, body, idempotent: true })).text()).length, 0);
+    }
+    assert.deepEqual(bodies, ['one', 'two', 'two', 'three', 'three']);
     assert.equal(sockets.length, 3);
     assert.equal(sender.connections(), 1);
+  });
+
+  test('by POST reaches the receiver once at most, though the reused connection breaks', async (t) => {
+    const { url, sockets, bodies } = await closingAtTheSecond(t);
+    const sender = startSender(t);
+    await (await sender.open({ ...unhurried, url, body: 'one' })).text();
+    await assert.rejects(sender.open({ ...unhurried, url, body: 'two' }), failsWith('connection_reset'));
+    assert.deepEqual(bodies, ['one', 'two']);
+    assert.deepEqual([sockets.length, sender.connections()], [1, 0]);
+    await (await sender.open({ ...unhurried, url, body: 'three' })).text();
+    assert.deepEqual(bodies, ['one', 'two', 'three']);
+  });
+
+  test('by POST takes a fresh connection when the receiver has closed the idle one', async (t) => {
+    const bodies: string[] = [];
+    const { url, sockets } = await rawReceiver(t, (socket) => {
+      socket.once('data', (chunk) => {
+        bodies.push(chunk.toString().split('\r\n\r\n')[1]!);
+        socket.end('HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n');
+      });
+    });
+    const sender = startSender(t);
+    for (const body of ['one', 'two', 'three']) {
+      await (await sender.open({ ...unhurried, url, body })).text();
+      await closed(sockets.at(-1)!);
+    }
+    assert.deepEqual(bodies, ['one', 'two', 'three']);
+    assert.equal(sockets.length, 3);
   });
 
   test('goes out once on a fresh connection that is reset', async (t) => {
