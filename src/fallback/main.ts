@@ -51,6 +51,8 @@ export interface Fallback {
   readonly logger: Logger;
   /** What its operator should know, a line each. */
   readonly warnings: readonly string[];
+  /** Runs a round of a job; gives the milliseconds until the next one is due. */
+  readonly runOnce: { leases(): Promise<number> };
   /** Starts listening; gives the address. */
   start(): Promise<string>;
   /** Finishes what is in hand, then closes everything. */
@@ -82,6 +84,7 @@ export async function createFallback(settings: Settings, world: World = {}): Pro
       clock,
       now: () => performance.now(),
     },
+    retention: { perChain: settings.resultsPerChain, seconds: settings.resultRetentionSeconds },
     onError: (error) => logger.error({ err: error }, 'a test broke'),
   });
   await tests.recover();
@@ -94,6 +97,12 @@ export async function createFallback(settings: Settings, world: World = {}): Pro
       return heartbeatCheckMs;
     },
     onError: (error) => logger.error({ err: error }, 'a heartbeat failed'),
+  });
+
+  const leases = createLoop({
+    name: 'leases',
+    runOnce: tests.runOnce,
+    onError: (error) => logger.error({ err: error }, 'the leases of tests could not be looked after'),
   });
 
   const app = createServer({
@@ -115,8 +124,10 @@ export async function createFallback(settings: Settings, world: World = {}): Pro
 
   let stopping: Promise<void> | undefined;
   async function stop(): Promise<void> {
+    logger.info('stopping');
     // A test may take longer than a stop; whoever waits for one is answered with what was done.
     await tests.stop();
+    await leases.stop();
     await heartbeat.stop();
     await streams.close();
     await app.close();
@@ -124,6 +135,7 @@ export async function createFallback(settings: Settings, world: World = {}): Pro
     outgoing.close();
     metrics.stop();
     await store.close();
+    logger.info('stopped');
     await new Promise<void>((resolve) => logger.flush(() => resolve()));
   }
 
@@ -136,8 +148,10 @@ export async function createFallback(settings: Settings, world: World = {}): Pro
         ? ['No API key is configured: everybody who reaches this address may call. Set SERVICE_API_KEYS to change that.']
         : []),
     ],
+    runOnce: { leases: tests.runOnce },
     start() {
       heartbeat.start();
+      leases.start();
       return listen(app, settings.host, settings.port);
     },
     stop() {

@@ -81,6 +81,24 @@ export const settingsTable = {
     },
     grantsOf,
   ),
+  resultsPerChain: whole(
+    {
+      variable: 'SERVICE_RESULTS_PER_CHAIN',
+      fallback: '100',
+      help: 'How many test results of a chain are kept, the newest; 0: all.',
+    },
+    0,
+    1_000_000,
+  ),
+  resultRetentionSeconds: whole(
+    {
+      variable: 'SERVICE_RESULT_RETENTION_SECONDS',
+      fallback: '7776000',
+      help: 'How long a test result is kept, in seconds, whether its chain is there still or not; 0: for ever.',
+    },
+    0,
+    3_153_600_000,
+  ),
   metricsToken: text(
     {
       variable: 'SERVICE_METRICS_TOKEN',

@@ -66,12 +66,16 @@ export async function startFallbackProcess({
   return { ...program, call: (method, path, options) => program.call(method, `/${path}`, { key: null, ...options }) };
 }
 
+/** Runs a program to which the modes of files count although root runs it (util-linux). */
+const heedingModes = ['setpriv', '--inh-caps=-dac_override', '--bounding-set=-dac_override'];
+
 /** What the fallback service's program says where it does not start, and its exit code. */
 export async function fallbackRefusal(
   args: readonly string[],
   settings: Record<string, string> = {},
 ): Promise<{ code: number | null; errors: string[] }> {
-  const child = spawn(process.execPath, [programs.fallback, 'serve', '--port', '0', ...args], {
+  const [command, ...first] = process.getuid?.() === 0 ? [...heedingModes, process.execPath] : [process.execPath];
+  const child = spawn(command!, [...first, programs.fallback, 'serve', '--port', '0', ...args], {
     env: { ...withoutSettings(), ...settings },
   });
   const errors: string[] = [];

@@ -1,7 +1,7 @@
 import { type Client, createClient } from '../../kit/client.ts';
 import { type ConnectionOptions, createConnection } from '../../kit/connection.ts';
 import type { routes } from '../model/api.ts';
-import type { TestProgress, TestResult } from '../model/test.ts';
+import type { TestProgress } from '../model/test.ts';
 import { operations } from './operations.ts';
 
 export interface FallbackClientOptions extends Omit<ConnectionOptions, 'headers'> {
@@ -12,8 +12,11 @@ export interface FallbackClientOptions extends Omit<ConnectionOptions, 'headers'
   readonly headers?: Readonly<Record<string, string>>;
 }
 
-/** How far a test is, or its result: the last of its events. */
-export type TestEvent = { readonly type: 'progress'; readonly data: TestProgress } | { readonly type: 'end'; readonly data: TestResult };
+/** How far a test is. `end` is the last of its events, with the status and the verdict it ended with. */
+export interface TestEvent {
+  readonly type: 'progress' | 'end';
+  readonly data: TestProgress;
+}
 
 /** One method for each route; `testEvents` gives the events one by one. */
 export type FallbackClient = Omit<Client<typeof routes>, 'testEvents'> & {

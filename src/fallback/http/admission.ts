@@ -23,32 +23,28 @@ export function createAdmission({ access, rateLimit, clock }: AdmissionParts) {
   const windows = rateLimit && new Windows(rateLimit.periodMs);
 
   /** Counts the request of a key, or else of an address; 429 when the limit is used up. What is refused costs nothing. */
-  function count(request: FastifyRequest, reply: FastifyReply, caller: Caller | undefined): void {
+  function count(reply: FastifyReply, { id, isKeyed }: Caller): void {
     if (rateLimit === undefined || windows === undefined) return;
     const { count: limit, period } = rateLimit;
     const now = clock().getTime();
-    const window = windows.of(caller?.key === undefined ? `address ${request.ip}` : `key ${caller.key}`, now);
+    const window = windows.of(id, now);
     const before = window.peek(now, limit);
     if (before.allowed) window.add(now, limit);
     reply.headers(limitHeaders(limit, window.peek(now, limit)));
     if (!before.allowed) {
-      const whose = caller?.key === undefined ? "This address's" : "The key's";
+      const whose = isKeyed ? "The key's" : "This address's";
       throw tooMany(`${whose} limit of ${limit} requests a ${period} is used up.`, { name: period, max: limit }, before.retryAfterMs);
     }
   }
 
-  function callerWith(key: string | undefined): Caller | undefined {
-    if (access.isOpen) return anybody;
-    return key === undefined ? undefined : access.authenticate(key);
-  }
-
   function admit({ access: wanted }: FallbackRoute, request: FastifyRequest, reply: FastifyReply): Caller {
-    if (wanted === 'public') return anybody;
-    const key = keyOf(request);
-    const caller = callerWith(key);
-    request.notes.caller = caller?.label ?? undefined;
-    count(request, reply, caller);
-    if (caller === undefined) throw unauthorized(key === undefined ? howToSendKeys : 'The API key is not valid.');
+    if (wanted === 'public') return anybody(request.ip);
+    const key = access.isOpen ? undefined : keyOf(request);
+    const known = key === undefined ? undefined : access.authenticate(key);
+    const caller = known ?? anybody(request.ip);
+    request.notes.caller = caller.label ?? undefined;
+    count(reply, caller);
+    if (known === undefined && !access.isOpen) throw unauthorized(key === undefined ? howToSendKeys : 'The API key is not valid.');
     if (wanted === 'write' && !caller.mayWrite)
       throw new ServiceError('FORBIDDEN', `The label ${caller.label} of this API key permits reading and exporting only.`);
     return caller;
@@ -58,7 +54,7 @@ export function createAdmission({ access, rateLimit, clock }: AdmissionParts) {
     admit,
     /** Requests that lead nowhere count as well. Without a key nobody is told more than that there is nothing. */
     admitStray(request: FastifyRequest, reply: FastifyReply): void {
-      if (access.isOpen || keyOf(request) === undefined) count(request, reply, undefined);
+      if (access.isOpen || keyOf(request) === undefined) count(reply, anybody(request.ip));
       else admit({ access: 'read' }, request, reply);
     },
   };

@@ -23,21 +23,21 @@ export function mountExports(mount: Mount<Caller>, exports: ExportService): void
     return answer<Export>({ headers, body: new JsonText(made.content) });
   });
 
-  mount(routes.exportTemplate, ({ body }) => exports.render(body), { bodyFaults: templateFaults });
+  mount(routes.exportTemplate, ({ body }, { caller }) => exports.render(body, caller.id), { bodyFaults: templateFaults });
 
-  mount(routes.importChain, async ({ query: { format }, body }) => {
+  mount(routes.importChain, async ({ query: { format }, body }, { caller }) => {
     const { content, name } = fileOf(body);
-    const file = typeof content === 'string' ? await readFile(format, content) : content;
+    const file = typeof content === 'string' ? await readFile(format, content, caller.id) : content;
     const imported = await exports.import(format, file, name);
     const { id, version } = imported.chain;
     return answer({ headers: { location: `/chains/${id}`, etag: entityTagOf(version) }, body: imported });
   });
 
   /** A file's value: YAML is read apart, where it can be interrupted, and then checked as JSON is. */
-  async function readFile(format: ImportFormat, text: string): Promise<unknown> {
+  async function readFile(format: ImportFormat, text: string, owner: string): Promise<unknown> {
     if (text.trim() === '') throw invalid('content', 'content must not be empty.');
     const isYaml = format === 'yaml' || format === 'litellm';
-    const json = isYaml ? await exports.readYaml(text) : text;
+    const json = isYaml ? await exports.readYaml(text, owner) : text;
     try {
       return parseJson(Buffer.from(json));
     } catch (error) {

@@ -1,7 +1,9 @@
 import { notFound } from '../../kit/errors.ts';
+import { Holdings } from '../../kit/holdings.ts';
 import { answer, JsonText, type Mount } from '../../kit/http/mount.ts';
 import type { Streams } from '../../kit/http/streams.ts';
 import { routes } from '../model/api.ts';
+import { definitionOf } from '../rules/chain.ts';
 import { losslessFormats } from '../rules/exports/export.ts';
 import { routingOf } from '../rules/routing.ts';
 import { summaryOf } from '../rules/summary.ts';
@@ -15,12 +17,13 @@ export function mountTests(
   mount: Mount<Caller>,
   { chains, tests, streams }: { chains: ChainService; tests: TestService; streams: Streams },
 ): void {
+  const connections = new Holdings();
   mount(routes.getSummary, async ({ params }) => {
-    const chain = await chains.get(params.id);
+    const chain = definitionOf(await chains.get(params.id));
     return summaryOf(chain, { last_test: await tests.lastOf(params.id), lossless_formats: losslessFormats(chain, routingOf(chain)) });
   });
-  mount(routes.runTest, async ({ params, body }, { headers }) => {
-    const started = await tests.start(params.id, body ?? {});
+  mount(routes.runTest, async ({ params, body }, { caller, headers }) => {
+    const started = await tests.start(params.id, body ?? {}, caller.id);
     const location = `/test-results/${started.id}`;
     if (isAsync(headers.prefer)) {
       return answer<never>({
@@ -38,7 +41,7 @@ export function mountTests(
     if (page === undefined) throw notFound('test result');
     return answer<never>({ headers: { 'x-total-count': String(page.total) }, body: new JsonText(`[${page.texts.join(',')}]`) });
   });
-  mount(routes.testEvents, ({ params }) => testEvents(params.id, { tests, streams }));
+  mount(routes.testEvents, ({ params }, { caller }) => testEvents(params.id, caller, { tests, streams, connections }));
   mount(routes.cancelTest, async ({ params }) => answer<never>({ body: new JsonText(await tests.cancel(params.id)) }));
 }
 

@@ -28,6 +28,11 @@ export function define(request: ChainRequest): ChainDefinition {
   };
 }
 
+/** What a chain is made of, without what the service adds. */
+export function definitionOf({ name, description, providers, fallback_rules, metadata }: ChainDefinition): ChainDefinition {
+  return { name, description, providers, fallback_rules, metadata };
+}
+
 function defineProvider(request: ProviderRequest, index: number): Provider {
   return {
     name: request.name,

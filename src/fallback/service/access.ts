@@ -7,8 +7,10 @@ export interface Caller {
   /** The label of the key; null for a key without one, and where no keys are configured. */
   readonly label: string | null;
   readonly mayWrite: boolean;
-  /** Names the key among the configured ones; undefined where none was needed. */
-  readonly key: number | undefined;
+  /** Names whoever is calling, for limits and shares: the key, or else the address. */
+  readonly id: string;
+  /** Whether a configured key was sent. */
+  readonly isKeyed: boolean;
 }
 
 /** Who may call. */
@@ -19,14 +21,14 @@ export interface Access {
   authenticate(key: string): Caller | undefined;
 }
 
-/** Everybody's access, where no keys are configured. */
-export const anybody: Caller = { label: null, mayWrite: true, key: undefined };
+/** A caller without a key: everybody, where none are configured. */
+export const anybody = (address: string): Caller => ({ label: null, mayWrite: true, id: `address ${address}`, isKeyed: false });
 
 /** The configured keys. Only their digests are kept, and all of them are compared, each in constant time. */
 export function createAccess(keys: readonly ApiKey[]): Access {
   const known = keys.map(({ key, label }, index) => ({
     digest: digestOf(key),
-    caller: { label, mayWrite: mayWrite(label), key: index } satisfies Caller,
+    caller: { label, mayWrite: mayWrite(label), id: `key ${index}`, isKeyed: true } satisfies Caller,
   }));
   return {
     isOpen: keys.length === 0,

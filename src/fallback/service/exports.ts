@@ -3,7 +3,7 @@ import { invalid } from '../../kit/errors.ts';
 import type { Chain, ChainDefinition, ChainRequest } from '../model/chain.ts';
 import type { Warning } from '../model/common.ts';
 import type { Export, ExportFormat, Imported, ImportFormat, preferences, TemplateOutput, TemplateRequest } from '../model/export.ts';
-import { define } from '../rules/chain.ts';
+import { define, definitionOf } from '../rules/chain.ts';
 import { exportChain } from '../rules/exports/export.ts';
 import { importChain } from '../rules/imports/import.ts';
 import { routingOf } from '../rules/routing.ts';
@@ -34,7 +34,7 @@ export function createExportService({ chains, sandbox, checkRequest }: ExportSer
     },
 
     /** What a template gives for a chain. 400 with line and column for a faulty one, 404 for an unknown chain. */
-    async render(request: TemplateRequest): Promise<TemplateOutput> {
+    async render(request: TemplateRequest, owner: string): Promise<TemplateOutput> {
       const { template, content_type, field } = templateOf(request);
       const chain = await chainOf(request, chains);
       const definition = definitionOf(chain);
@@ -42,12 +42,12 @@ export function createExportService({ chains, sandbox, checkRequest }: ExportSer
       if (Object.hasOwn(variables, 'chain'))
         throw invalid('variables.chain', 'variables.chain would hide the chain; call it something else.');
       const scope = { ...variables, chain: templateChain(chain, routingOf(definition)) };
-      const output = await sandbox.render(template, scope, field);
+      const output = await sandbox.render(template, scope, field, owner);
       return { output, content_type, warnings: warningsFor(request, definition) };
     },
 
     /** A YAML document as JSON text. 400 on `content`, with line and column for a faulty one. */
-    readYaml: (text: string) => sandbox.readYaml(text, 'content'),
+    readYaml: (text: string, owner: string) => sandbox.readYaml(text, 'content', owner),
 
     /** The chain that a file amounts to, kept like any other, and what was left out or read differently. */
     async import(format: ImportFormat, file: unknown, name: string | undefined): Promise<Imported> {
@@ -61,11 +61,6 @@ export function createExportService({ chains, sandbox, checkRequest }: ExportSer
 }
 
 export type ExportService = ReturnType<typeof createExportService>;
-
-/** What a chain is made of, without what the service adds. */
-function definitionOf({ name, description, providers, fallback_rules, metadata }: ChainDefinition): ChainDefinition {
-  return { name, description, providers, fallback_rules, metadata };
-}
 
 async function chainOf({ chain_id, chain }: TemplateRequest, chains: ExportServiceParts['chains']): Promise<ChainDefinition> {
   const isKept = chain_id !== undefined && chain_id !== null;

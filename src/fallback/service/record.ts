@@ -113,6 +113,11 @@ function resultOf(asked: Asked, ending: Ending, done: readonly PromptResult[]): 
   };
 }
 
+/** How far a test is, by its result. */
+export function progressOf({ id, status, progress, success_count, failure_count, fallback_count, verdict }: TestResult): TestProgress {
+  return { id, status, progress, success_count, failure_count, fallback_count, verdict };
+}
+
 /** A result in JSON, as it was kept: one that was running has its prompts beside it. */
 export function endedText({ text, prompts }: { readonly text: string; readonly prompts: readonly string[] }): string {
   return prompts.length === 0 ? text : withPrompts(text, prompts);

@@ -64,41 +64,76 @@ export interface Place {
 
 /** A line for runs: so many at once, the others wait in turn, and a bound on how many wait. */
 export interface RunQueue {
-  /** @throws ServiceError 503 when too many wait */
-  enter(signal: AbortSignal): Place;
+  /** @throws ServiceError 503 when too many wait, of all owners or of this one */
+  enter(owner: string, signal: AbortSignal): Place;
   running(): number;
   waiting(): number;
 }
 
-/** A line where `atOnce` run and at most `mostWaiting` wait. */
+interface Waiting {
+  readonly owner: string;
+  begin(): void;
+}
+
+/**
+ * A line where `atOnce` run and at most `mostWaiting` wait. One owner has all places but one at most, and a quarter of the
+ * line; whoever has the fewest running is the next.
+ */
 export function createRunQueue(atOnce: number, mostWaiting: number): RunQueue {
-  const line = new Set<() => void>();
+  const line = new Set<Waiting>();
+  const runningOf = new Map<string, number>();
+  const perOwner = Math.max(atOnce - 1, 1);
+  const waitingPerOwner = Math.max(Math.floor(mostWaiting / 4), 1);
   let running = 0;
 
+  const ownRuns = (owner: string) => runningOf.get(owner) ?? 0;
+  function count(owner: string, change: 1 | -1): void {
+    running += change;
+    const own = ownRuns(owner) + change;
+    if (own === 0) runningOf.delete(owner);
+    else runningOf.set(owner, own);
+  }
+
   function admit(): void {
-    for (const begin of line) {
-      if (running >= atOnce) return;
-      line.delete(begin);
-      running += 1;
-      begin();
+    while (running < atOnce) {
+      let next: Waiting | undefined;
+      for (const one of line) {
+        const own = ownRuns(one.owner);
+        if (own < perOwner && (next === undefined || own < ownRuns(next.owner))) next = one;
+      }
+      if (next === undefined) return;
+      line.delete(next);
+      count(next.owner, 1);
+      next.begin();
     }
   }
 
+  function requireRoom(owner: string): void {
+    if (running < atOnce && ownRuns(owner) < perOwner) return;
+    if (line.size >= mostWaiting) throw tooMany(`${mostWaiting} tests`);
+    let waiting = 0;
+    for (const one of line) if (one.owner === owner) waiting += 1;
+    if (waiting >= waitingPerOwner) throw tooMany(`${waiting} tests of this caller`);
+  }
+
   return {
-    enter(signal) {
-      if (running >= atOnce && line.size >= mostWaiting) throw tooMany(mostWaiting);
+    enter(owner, signal) {
+      requireRoom(owner);
       const { promise: turn, resolve, reject } = Promise.withResolvers<void>();
       // Who gave up the place may not wait for the turn any more.
       turn.catch(() => undefined);
       let runs = false;
-      const begin = () => {
-        runs = true;
-        resolve();
+      const waiting: Waiting = {
+        owner,
+        begin() {
+          runs = true;
+          resolve();
+        },
       };
       const cancel = () => {
-        if (line.delete(begin)) reject(signal.reason);
+        if (line.delete(waiting)) reject(signal.reason);
       };
-      line.add(begin);
+      line.add(waiting);
       signal.addEventListener('abort', cancel, { once: true });
       if (signal.aborted) cancel();
       admit();
@@ -106,10 +141,10 @@ export function createRunQueue(atOnce: number, mostWaiting: number): RunQueue {
         turn,
         leave() {
           signal.removeEventListener('abort', cancel);
-          line.delete(begin);
+          line.delete(waiting);
           if (!runs) return;
           runs = false;
-          running -= 1;
+          count(owner, -1);
           admit();
         },
       };
@@ -119,7 +154,7 @@ export function createRunQueue(atOnce: number, mostWaiting: number): RunQueue {
   };
 }
 
-const tooMany = (waiting: number) =>
-  new ServiceError('SERVICE_UNAVAILABLE', `${waiting} tests wait for their turn already; try again later.`, {
+const tooMany = (what: string) =>
+  new ServiceError('SERVICE_UNAVAILABLE', `${what} wait for their turn already; try again later.`, {
     headers: { 'Retry-After': '5' },
   });

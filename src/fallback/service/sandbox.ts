@@ -1,4 +1,6 @@
-import { invalid, ServiceError } from '../../kit/errors.ts';
+import { invalid, ServiceError, tooMuchInHand } from '../../kit/errors.ts';
+import { FairQueue } from '../../kit/fair-queue.ts';
+import { Holdings } from '../../kit/holdings.ts';
 import { startThread } from '../../kit/thread.ts';
 import type { SandboxTasks } from './sandbox-thread.ts';
 
@@ -7,6 +9,8 @@ export interface SandboxParts {
   deadlineMs?: number;
   /** How many tasks may be in hand, the one that runs included. */
   maxWaiting?: number;
+  /** How many of them may be one owner's. */
+  maxPerOwner?: number;
   /** The most heap the thread may take, in MiB. */
   heapMib?: number;
 }
@@ -14,50 +18,65 @@ export interface SandboxParts {
 /** A place where texts of strangers are read and rendered: a thread with a deadline and a bounded heap. */
 export interface Sandbox {
   /** A template's output. Throws 400 on `field`, with line and column where the fault has a place. */
-  render(template: string, scope: Record<string, unknown>, field: string): Promise<string>;
+  render(template: string, scope: Record<string, unknown>, field: string, owner?: string): Promise<string>;
   /** A YAML document's value as JSON text. Throws 400 on `field`, with line and column where the fault has a place. */
-  readYaml(text: string, field: string): Promise<string>;
+  readYaml(text: string, field: string, owner?: string): Promise<string>;
   stop(): Promise<void>;
 }
 
-/** Starts the sandbox; its thread starts with the first task. Tasks run one after the other. */
-export function createSandbox({ deadlineMs = 3_000, maxWaiting = 64, heapMib = 128 }: SandboxParts = {}): Sandbox {
+/** How long a task waits for its turn at most, in milliseconds. */
+const maxWaitMs = 30_000;
+
+interface TaskOf {
+  what: string;
+  field: string;
+  owner: string;
+}
+
+/** Starts the sandbox; its thread starts with the first task. Tasks run one after the other, in turns between their owners. */
+export function createSandbox({ deadlineMs = 3_000, maxWaiting = 64, maxPerOwner = 16, heapMib = 128 }: SandboxParts = {}): Sandbox {
   const entry = new URL(import.meta.url.endsWith('.ts') ? './sandbox-thread.ts' : './sandbox-thread.js', import.meta.url);
   const thread = startThread<SandboxTasks>(entry, {}, { heapMib });
-  let last: Promise<unknown> = Promise.resolve();
-  let waiting = 0;
+  const queue = new FairQueue({ concurrency: 1, perOwner: 1, maxWaitMs });
+  const holdings = new Holdings();
+  let inHand = 0;
 
-  /** Runs a task when those before it are done. The deadline counts from when the thread is there to work on it. */
-  async function run<T>(what: string, field: string, task: () => Promise<T>): Promise<T> {
-    if (waiting >= maxWaiting) throw tooMany();
-    waiting += 1;
-    const done = last.then(async () => {
-      let timer: NodeJS.Timeout | undefined;
-      try {
-        await thread.call('ready', {});
-        const late = invalid(field, `${what} takes longer than ${deadlineMs} ms.`);
-        timer = setTimeout(() => thread.interrupt(late), deadlineMs);
-        return await task();
-      } catch (error) {
-        if ((error as { code?: unknown }).code === 'ERR_WORKER_OUT_OF_MEMORY') throw invalid(field, `${what} needs too much memory.`);
-        throw error;
-      } finally {
-        clearTimeout(timer);
-        waiting -= 1;
-      }
-    });
-    last = done.catch(() => undefined);
-    return done;
+  /** Runs a task in its turn. The deadline counts from when the thread is there to work on it. */
+  async function run<T>({ what, field, owner }: TaskOf, task: () => Promise<T>): Promise<T> {
+    const release = inHand < maxWaiting ? holdings.take(owner, maxPerOwner) : undefined;
+    if (release === undefined) throw tooMuchInHand('templates and imports');
+    inHand += 1;
+    try {
+      return await queue.run(owner, () => withDeadline(what, field, task));
+    } finally {
+      inHand -= 1;
+      release();
+    }
+  }
+
+  async function withDeadline<T>(what: string, field: string, task: () => Promise<T>): Promise<T> {
+    let timer: NodeJS.Timeout | undefined;
+    try {
+      await thread.call('ready', {});
+      const late = invalid(field, `${what} takes longer than ${deadlineMs} ms.`);
+      timer = setTimeout(() => thread.interrupt(late), deadlineMs);
+      return await task();
+    } catch (error) {
+      if ((error as { code?: unknown }).code === 'ERR_WORKER_OUT_OF_MEMORY') throw invalid(field, `${what} needs too much memory.`);
+      throw error;
+    } finally {
+      clearTimeout(timer);
+    }
   }
 
   return {
-    async render(template, scope, field) {
-      const rendered = await run('The template', field, () => thread.call('render', { template, scope }));
+    async render(template, scope, field, owner = '') {
+      const rendered = await run({ what: 'The template', field, owner }, () => thread.call('render', { template, scope }));
       if ('output' in rendered) return rendered.output;
       throw faultAt(field, rendered);
     },
-    async readYaml(text, field) {
-      const read = await run('The document', field, () => thread.call('readYaml', { text }));
+    async readYaml(text, field, owner = '') {
+      const read = await run({ what: 'The document', field, owner }, () => thread.call('readYaml', { text }));
       if ('json' in read) return read.json;
       throw faultAt(field, read);
     },
@@ -70,8 +89,3 @@ function faultAt(field: string, { fault, line, column }: { fault: string; line: 
   if (line === null || column === null) return invalid(field, fault);
   return new ServiceError('VALIDATION_ERROR', `Line ${line}, column ${column}: ${fault}`, { field, extra: { line, column } });
 }
-
-const tooMany = () =>
-  new ServiceError('SERVICE_UNAVAILABLE', 'Too many templates and imports are in hand. Try again in a moment.', {
-    headers: { 'Retry-After': '1' },
-  });

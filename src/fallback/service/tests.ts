@@ -1,14 +1,16 @@
 import type { Clock } from '../../kit/clock.ts';
 import { conflict, notFound, ServiceError } from '../../kit/errors.ts';
 import { isId, type NewId } from '../../kit/id.ts';
-import type { Chain, ChainDefinition } from '../model/chain.ts';
+import type { Chain } from '../model/chain.ts';
 import type { LastTest } from '../model/summary.ts';
 import { defaultPrompts, maxSeed, type TestProgress, type TestRequest, type TestResult } from '../model/test.ts';
+import { definitionOf } from '../rules/chain.ts';
 import { createEngine } from '../rules/engine.ts';
 import { planOf, presetOf } from '../rules/plan.ts';
 import type { Store } from '../store/store.ts';
+import { cancelled, createLeases, type Retention } from './leases.ts';
 import { type LiveParts, transportFor } from './live.ts';
-import { endedText, TestRecord } from './record.ts';
+import { endedText, progressOf, TestRecord } from './record.ts';
 import { createRunQueue, type Place, type Run, runTest } from './runs.ts';
 
 /** How many tests run at once, and how many may wait. */
@@ -32,6 +34,7 @@ export interface TestServiceParts {
   /** A number from 0 to below 1. */
   random(): number;
   live: LiveParts;
+  retention: Retention;
   /** Told of a run that broke. */
   onError(error: unknown): void;
 }
@@ -48,21 +51,23 @@ export interface Started {
 interface Live extends Started {
   readonly record: TestRecord;
   readonly cancel: (why: string) => void;
+  readonly keep: () => Promise<void>;
   readonly listeners: Set<(progress: TestProgress) => void>;
 }
 
 export type TestService = ReturnType<typeof createTestService>;
 
 /** Tests of chains: what a caller may do with them. */
-export function createTestService({ store, clock, newId, random, live: parts, onError }: TestServiceParts) {
+export function createTestService({ store, clock, newId, random, live: parts, retention, onError }: TestServiceParts) {
   const queue = createRunQueue(runsAtOnce, mostWaiting);
   const inHand = new Map<string, Live>();
+  const leases = createLeases({ store, clock, retention, inHand });
   let stopping = false;
 
   /** Everything about a run that a fault of the request can refuse, before anything is kept. */
   function prepare(chain: Chain, request: TestRequest) {
     const mode = request.mode ?? 'simulate';
-    const snapshot = snapshotOf(chain);
+    const snapshot = definitionOf(chain);
     const engine = createEngine(snapshot);
     const plan = planOf(engine, request);
     const transport = transportFor(mode, snapshot, request.stream ?? false, parts);
@@ -94,10 +99,10 @@ export function createTestService({ store, clock, newId, random, live: parts, on
   /** Runs what was begun, keeps what comes of it, and gives the result. */
   async function carryOut(
     { record, listeners }: Pick<Live, 'record' | 'listeners'>,
+    keeper: Keeper,
     place: Place,
     run: Omit<Run, 'onDone'>,
   ): Promise<string> {
-    const keeper = createKeeper(store, record, parts.now);
     let startedAt = parts.now();
     try {
       await place.turn;
@@ -123,47 +128,79 @@ export function createTestService({ store, clock, newId, random, live: parts, on
     record.close(clock(), parts.now() - startedAt);
     await keeper.settled();
     const text = record.text();
-    await store.results.end({ id: record.head.id, chainId: record.head.chain_id, status: record.head.status, text });
-    return text;
+    const { id, chain_id: chainId, status } = record.head;
+    const isKept = await store.results.end({ id, chainId, status, text, keep: retention.perChain });
+    // Another instance that took this one to be gone has ended it: what is kept is what was told since.
+    return isKept ? text : ((await kept(id)) ?? text);
   }
 
-  async function start(chainId: string, request: TestRequest): Promise<Started> {
+  async function start(chainId: string, request: TestRequest, owner = ''): Promise<Started> {
     if (stopping) throw new ServiceError('SERVICE_UNAVAILABLE', 'The service is stopping; no test is begun.');
     const found = isId(chainId) ? await store.chains.find(chainId) : undefined;
     if (found === undefined) throw notFound('chain');
     const { record, run } = prepare(JSON.parse(found.text) as Chain, request);
     const { id, chain_id } = record.head;
     const controller = new AbortController();
-    const place = queue.enter(controller.signal);
-    await store.results.begin({ id, chainId: chain_id, text: record.text() }).catch((error: unknown) => {
+    const place = queue.enter(owner, controller.signal);
+    await store.results.begin({ id, chainId: chain_id, text: record.text(), leaseUntil: leases.until() }).catch((error: unknown) => {
       place.leave();
       throw error;
     });
     const listeners: Live['listeners'] = new Set();
-    const ended = carryOut({ record, listeners }, place, { ...run, signal: controller.signal }).finally(() => {
+    const keeper = createKeeper(store, record, parts.now);
+    const ended = carryOut({ record, listeners }, keeper, place, { ...run, signal: controller.signal }).finally(() => {
       inHand.delete(id);
       for (const listener of listeners) listener(record.progress());
     });
     // Whoever asked not to wait does not hear of a store out of reach; the log does.
     ended.catch(onError);
-    const live: Live = { id, record, listeners, ended, cancel: (why) => controller.abort(why), text: () => record.text() };
+    const cancel = (why: string) => controller.abort(why);
+    const live: Live = { id, record, listeners, ended, cancel, keep: keeper.keep, text: () => record.text() };
     inHand.set(id, live);
-    if (stopping) live.cancel(stopSentence);
+    if (stopping) live.cancel(cancelled.byStop);
     return live;
+  }
+
+  /** A result in JSON as it is kept. */
+  async function kept(id: string): Promise<string | undefined> {
+    const found = await store.results.find(id);
+    return found && endedText(found);
   }
 
   /** A result in JSON by its id; undefined where there is none. */
   async function find(id: string): Promise<string | undefined> {
-    if (!isId(id)) return undefined;
-    const live = inHand.get(id);
-    if (live !== undefined) return live.text();
-    const kept = await store.results.find(id);
-    return kept && endedText(kept);
+    return isId(id) ? (inHand.get(id)?.text() ?? kept(id)) : undefined;
+  }
+
+  /** Has the instance that runs a test cancel it; gives the result once it has stopped. */
+  async function cancelElsewhere(id: string): Promise<string> {
+    if (!(await store.results.requestCancel(id))) throw conflict('This test has ended; its result is kept.');
+    while ((await store.results.head(id))?.status === 'running') await leases.nextRound();
+    const text = await kept(id);
+    if (text === undefined) throw notFound('test result');
+    return text;
+  }
+
+  /** Tells how far a test is that another instance runs, round after round until its end, or until nobody listens. */
+  async function followElsewhere(id: string, tell: (progress: TestProgress) => void, isLeft: () => boolean): Promise<void> {
+    for (let isRunning = true; isRunning; ) {
+      await leases.nextRound();
+      if (isLeft()) return;
+      // A round in which the store can't be read says nothing.
+      const found = await store.results.head(id).catch(() => undefined);
+      if (found === undefined || isLeft()) continue;
+      tell(progressOf(JSON.parse(found.text) as TestResult));
+      isRunning = found.status === 'running';
+    }
   }
 
   return {
     start,
     find,
+    /** Ends results that were running when the program last ended; gives how many. */
+    recover: leases.recover,
+    /** A round of what is done unasked: leases, results of instances that are gone, and old results. */
+    runOnce: leases.runOnce,
 
     /** A page of a chain's results in JSON, newest first, and how many there are; undefined for what is no chain's id. */
     async ofChain(chainId: string, page: { limit: number; offset: number }): Promise<{ texts: string[]; total: number } | undefined> {
@@ -186,36 +223,34 @@ export function createTestService({ store, clock, newId, random, live: parts, on
     /** Cancels a running test; gives its result once it has stopped. 409 for one that has ended. */
     async cancel(id: string): Promise<string> {
       const live = inHand.get(id);
-      if (live === undefined) {
-        if ((await find(id)) === undefined) throw notFound('test result');
-        throw conflict('This test has ended; its result is kept.');
+      if (live !== undefined) {
+        live.cancel(cancelled.byCaller);
+        return live.ended;
       }
-      live.cancel('It was cancelled by a caller.');
-      return live.ended;
+      if ((await find(id)) === undefined) throw notFound('test result');
+      return cancelElsewhere(id);
     },
 
-    /** Calls `listener` with how far a running test is, each time it changes; undefined where none of that id runs here. */
-    follow(id: string, listener: (progress: TestProgress) => void): { now: TestProgress; leave: () => void } | undefined {
+    /**
+     * Calls `listener` with how far a test is, each time it changes, up to its end. `text`: the result as `find` gave it; of
+     * one that another instance runs the store is asked from time to time.
+     */
+    follow(id: string, text: string, listener: (progress: TestProgress) => void): { now: TestProgress; leave: () => void } {
       const live = inHand.get(id);
-      if (live === undefined) return undefined;
-      live.listeners.add(listener);
-      return { now: live.record.progress(), leave: () => void live.listeners.delete(listener) };
-    },
-
-    /** Ends results that were running when the program last ended: `cancelled`, with the prompts that were done. */
-    async recover(): Promise<number> {
-      const left = await store.results.running();
-      for (const kept of left) {
-        const result = JSON.parse(endedText(kept)) as TestResult;
-        const text = JSON.stringify({
-          ...result,
-          status: 'cancelled',
-          error: 'The service stopped while it ran.',
-          completed_at: clock().toISOString(),
-        });
-        await store.results.end({ id: kept.id, chainId: kept.chainId, status: 'cancelled', text });
+      if (live !== undefined) {
+        live.listeners.add(listener);
+        return { now: live.record.progress(), leave: () => void live.listeners.delete(listener) };
       }
-      return left.length;
+      const now = progressOf(JSON.parse(text) as TestResult);
+      let isLeft = now.status !== 'running';
+      // It ends with the service at the latest, and so do the streams that it feeds.
+      if (!isLeft) followElsewhere(id, listener, () => isLeft).catch(() => undefined);
+      return {
+        now,
+        leave() {
+          isLeft = true;
+        },
+      };
     },
 
     /** How many tests run and wait. */
@@ -224,35 +259,32 @@ export function createTestService({ store, clock, newId, random, live: parts, on
     /** Cancels what runs, keeps what was done, and takes no more. */
     async stop(): Promise<void> {
       stopping = true;
+      leases.stop();
       const all = [...inHand.values()];
-      for (const live of all) live.cancel(stopSentence);
+      for (const live of all) live.cancel(cancelled.byStop);
       await Promise.allSettled(all.map(({ ended }) => ended));
     },
   };
 }
 
-const stopSentence = 'The service stopped while it ran.';
-
-/** What a chain is made of: what a result keeps. */
-function snapshotOf({ name, description, providers, fallback_rules, metadata }: Chain): ChainDefinition {
-  return { name, description, providers, fallback_rules, metadata };
-}
+type Keeper = ReturnType<typeof createKeeper>;
 
 /** Keeps prompts as they are done, many together, so that a crash loses few and the store is not asked for each. */
 function createKeeper({ results }: Store, record: TestRecord, now: () => number) {
   let keptAt = now();
   let keeping: Promise<void> = Promise.resolve();
+  function keep(): Promise<void> {
+    keptAt = now();
+    const prompts = record.takeUnkept();
+    if (prompts.length === 0) return keeping;
+    const text = record.headText();
+    keeping = keeping.then(() => results.addPrompts(record.head.id, prompts, text));
+    return keeping;
+  }
   return {
+    keep,
     /** Keeps what is due; a promise only where there is something to wait for. */
-    due(): Promise<void> | undefined {
-      const waiting = record.unkept;
-      if (waiting < keepTogether && now() - keptAt < keepWithinMs) return undefined;
-      keptAt = now();
-      const prompts = record.takeUnkept();
-      const text = record.headText();
-      keeping = keeping.then(() => results.addPrompts(record.head.id, prompts, text));
-      return keeping;
-    },
+    due: (): Promise<void> | undefined => (record.unkept < keepTogether && now() - keptAt < keepWithinMs ? undefined : keep()),
     /** Waits for what is being kept. */
     settled: () => keeping.catch(() => undefined),
   };

@@ -1,10 +1,14 @@
-import { sql } from 'kysely';
+import { type Kysely, sql } from 'kysely';
 
+import { lowestIdAt } from '../../kit/id.ts';
 import type { Database } from '../../kit/sql/dialect.ts';
 import type { Tables } from './tables.ts';
 
 /** The status of a result that runs; every other one is an end. */
 const running = 'running';
+
+/** How many old results one transaction deletes at most, so that others need not wait for it. */
+const pruneTogether = 200;
 
 /** A result as it is kept. */
 export interface StoredResult {
@@ -22,6 +26,19 @@ export interface DonePrompt {
   readonly text: string;
 }
 
+/** A result that has ended. */
+export interface EndedResult {
+  readonly id: string;
+  readonly chainId: string;
+  readonly status: string;
+  /** The whole result in JSON. */
+  readonly text: string;
+  /** How many results of the chain are kept, the newest; 0: all. */
+  readonly keep?: number;
+  /** Ends it only where nobody's lease lasts at this moment. */
+  readonly unlessLeasedAt?: Date | undefined;
+}
+
 /** The results of tests. They outlive their chains. */
 export function createResultStore(database: Database<Tables>) {
   async function promptsOf(id: string, status: string): Promise<string[]> {
@@ -29,41 +46,80 @@ export function createResultStore(database: Database<Tables>) {
     const rows = await database.reads.selectFrom('test_prompts').select('text').where('result_id', '=', id).orderBy('position').execute();
     return rows.map(({ text }) => text);
   }
-  const whole = async (rows: readonly { id: string; status: string; text: string }[]): Promise<StoredResult[]> =>
+  const whole = async <R extends { id: string; status: string; text: string }>(rows: readonly R[]) =>
     Promise.all(rows.map(async (row) => ({ ...row, prompts: await promptsOf(row.id, row.status) })));
+  const head = (id: string): Promise<Omit<StoredResult, 'prompts'> | undefined> =>
+    database.reads.selectFrom('test_results').select(['id', 'status', 'text']).where('id', '=', id).executeTakeFirst();
 
   return {
-    /** Keeps a result that begins to run. */
-    async begin({ id, chainId, text }: { id: string; chainId: string; text: string }): Promise<void> {
-      await database.transaction((tx) => tx.insertInto('test_results').values({ id, chain_id: chainId, status: running, text }).execute());
+    /** Keeps a result that begins to run, with a lease of the instance that runs it. */
+    async begin({ id, chainId, text, leaseUntil }: { id: string; chainId: string; text: string; leaseUntil: Date }): Promise<void> {
+      const row = { id, chain_id: chainId, status: running, text, lease_until: leaseUntil.toISOString() };
+      await database.transaction((tx) => tx.insertInto('test_results').values(row).execute());
     },
 
-    /** Keeps prompts that are done, and the result as it is with them. */
+    /** Keeps prompts that are done, and the result as it is with them; nothing where the result has ended. */
     async addPrompts(id: string, prompts: readonly DonePrompt[], text: string): Promise<void> {
       if (prompts.length === 0) return;
       await database.transaction(async (tx) => {
+        const [updated] = await tx.updateTable('test_results').set({ text }).where('id', '=', id).where('status', '=', running).execute();
+        if (updated?.numUpdatedRows !== 1n) return;
         await tx
           .insertInto('test_prompts')
           .values(prompts.map(({ position, text: prompt }) => ({ result_id: id, position, text: prompt })))
           .execute();
-        await tx.updateTable('test_results').set({ text }).where('id', '=', id).where('status', '=', running).execute();
       });
     },
 
-    /** Keeps a result that has ended, whole: in place of what was kept while it ran, or as it is where nothing was. */
-    async end({ id, chainId, status, text }: { id: string; chainId: string; status: string; text: string }): Promise<void> {
-      await database.transaction(async (tx) => {
-        await tx
+    /** Renews the leases of running results; gives those that run still, and whether somebody asks to cancel them. */
+    async renew(ids: readonly string[], leaseUntil: Date): Promise<{ id: string; cancel: boolean }[]> {
+      const rows = await database.transaction((tx) =>
+        tx
+          .updateTable('test_results')
+          .set({ lease_until: leaseUntil.toISOString() })
+          .where('id', 'in', ids)
+          .where('status', '=', running)
+          .returning(['id', 'cancel_requested'])
+          .execute(),
+      );
+      return rows.map(({ id, cancel_requested }) => ({ id, cancel: cancel_requested === 1 }));
+    },
+
+    /** Asks the instance that runs a result to cancel it; false where it does not run. */
+    async requestCancel(id: string): Promise<boolean> {
+      const [updated] = await database.transaction((tx) =>
+        tx.updateTable('test_results').set({ cancel_requested: 1 }).where('id', '=', id).where('status', '=', running).execute(),
+      );
+      return updated?.numUpdatedRows === 1n;
+    },
+
+    /**
+     * Keeps a result that has ended, whole: in place of what was kept while it ran, or as it is where nothing was. False,
+     * and nothing is changed, where it has ended before.
+     */
+    async end({ id, chainId, status, text, keep = 0, unlessLeasedAt }: EndedResult): Promise<boolean> {
+      return database.transaction(async (tx) => {
+        const [{ numInsertedOrUpdatedRows } = { numInsertedOrUpdatedRows: 0n }] = await tx
           .insertInto('test_results')
           .values({ id, chain_id: chainId, status, text })
-          .onConflict((conflict) => conflict.column('id').doUpdateSet({ status, text }))
+          .onConflict((conflict) => {
+            const update = conflict.column('id').doUpdateSet({ status, text }).where('test_results.status', '=', running);
+            if (unlessLeasedAt === undefined) return update;
+            return update.where(sql`coalesce(test_results.lease_until, '')`, '<', unlessLeasedAt.toISOString());
+          })
           .execute();
+        if (numInsertedOrUpdatedRows !== 1n) return false;
         await tx.deleteFrom('test_prompts').where('result_id', '=', id).execute();
+        if (keep > 0) await deleteBeyond(tx, chainId, keep);
+        return true;
       });
     },
 
+    /** A result as it is kept, without its prompts. */
+    head,
+
     async find(id: string): Promise<StoredResult | undefined> {
-      const row = await database.reads.selectFrom('test_results').select(['id', 'status', 'text']).where('id', '=', id).executeTakeFirst();
+      const row = await head(id);
       return row && (await whole([row]))[0];
     },
 
@@ -85,17 +141,51 @@ export function createResultStore(database: Database<Tables>) {
       return { rows: await whole(rows), total: Number(count) };
     },
 
-    /** Results that were running when the program that ran them ended, with the prompts that were done. */
-    async running(): Promise<(StoredResult & { readonly chainId: string })[]> {
-      const rows = await database.reads
-        .selectFrom('test_results')
-        .select(['id', 'chain_id', 'status', 'text'])
-        .where('status', '=', running)
-        .orderBy('id')
-        .execute();
-      return Promise.all(
-        rows.map(async ({ chain_id, ...row }) => ({ ...row, chainId: chain_id, prompts: await promptsOf(row.id, row.status) })),
+    /**
+     * Results that run without a lease that lasts at `now`, with the prompts that were done: the instance that ran them has
+     * ended. Without a moment all that run: nobody else can have the database open.
+     */
+    async orphans(now: Date | undefined): Promise<(StoredResult & { readonly chain_id: string })[]> {
+      const query = database.reads.selectFrom('test_results').select(['id', 'chain_id', 'status', 'text']).where('status', '=', running);
+      const without = now === undefined ? query : query.where(sql`coalesce(lease_until, '')`, '<', now.toISOString());
+      return whole(await without.orderBy('id').execute());
+    },
+
+    /** Deletes results that began before a moment and have ended, some at once; whether there may be more. */
+    async prune(before: Date): Promise<boolean> {
+      const deleted = await database.transaction((tx) =>
+        tx
+          .deleteFrom('test_results')
+          .where('id', 'in', (db) =>
+            db
+              .selectFrom('test_results')
+              .select('id')
+              .where('id', '<', lowestIdAt(before))
+              .where('status', '<>', running)
+              .orderBy('id')
+              .limit(pruneTogether),
+          )
+          .executeTakeFirst(),
       );
+      return Number(deleted.numDeletedRows) === pruneTogether;
     },
   };
+}
+
+/** Deletes what a chain has beyond its newest results; what runs stays. */
+async function deleteBeyond(tx: Kysely<Tables>, chainId: string, keep: number): Promise<void> {
+  await tx
+    .deleteFrom('test_results')
+    .where('chain_id', '=', chainId)
+    .where('status', '<>', running)
+    .where('id', '<', (db) =>
+      db
+        .selectFrom('test_results')
+        .select('id')
+        .where('chain_id', '=', chainId)
+        .orderBy('id', 'desc')
+        .limit(1)
+        .offset(keep - 1),
+    )
+    .execute();
 }

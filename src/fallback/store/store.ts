@@ -19,6 +19,8 @@ export async function openStore({ databaseUrl, clock }: { databaseUrl: string; c
   return {
     chains: createChainStore(database),
     results: createResultStore(database),
+    /** Whether no other instance can have the database open: a SQLite file is for one process. */
+    isExclusive: database.name === 'sqlite',
     ping: () => database.ping(),
     /** How many writes wait for their turn. */
     waiting: () => database.waiting(),

@@ -29,6 +29,9 @@ import {
 /** SQLite's code for a file that another connection is writing to. */
 const busy = 5;
 
+/** SQLite's code for a file that may not be written. */
+const readOnlyCode = 8;
+
 /** How many answers a view keeps for those who ask the same. */
 const maxKnown = 100;
 
@@ -254,7 +257,12 @@ function openConnections(path: string, inMemory: boolean): { writer: SqliteConne
     return { writer, reader: inMemory ? writer : new SqliteConnection(path, { readOnly: true }) };
   } catch (error) {
     writer?.close();
-    throw new Error(`The database file ${path} can't be used: ${(error as Error).message}.`, { cause: error });
+    const { errcode, message } = error as { errcode?: number; message: string };
+    if ((errcode ?? 0) % 256 === readOnlyCode)
+      throw new Error(`The database file ${path} can't be written: this user may only read it, or its file system is read-only.`, {
+        cause: error,
+      });
+    throw new Error(`The database file ${path} can't be used: ${message}.`, { cause: error });
   }
 }
 

@@ -3,6 +3,7 @@ import { describe, test } from 'node:test';
 
 import type { TestResult } from '../../../src/fallback/model/test.ts';
 import { chainRequest, createChain, startFallback, type TestFallback } from '../../support/fallback.ts';
+import { hanging, startProvider } from '../../support/providers.ts';
 import { TestClock } from '../../support/service.ts';
 import { stores } from '../../support/stores.ts';
 
@@ -222,6 +223,8 @@ for (const store of stores) {
       const answer = await asked;
       assert.equal(answer.status, 201);
       assert.equal(answer.body.status, 'cancelled');
+      const said = service.logs.map((line) => JSON.parse(line).msg).filter((msg) => msg === 'stopping' || msg === 'stopped');
+      assert.deepEqual(said, ['stopping', 'stopped']);
     });
 
     test('the summary tells the chain in sentences, with its latest test', async (t) => {
@@ -235,6 +238,7 @@ for (const store of stores) {
         /^production-chain asks gpt-4o first and falls back to claude\. On rate_limit it retries 3 times, then fails over\./,
       );
       assert.deepEqual(before.body.conditions.with_rule, ['rate_limit', 'timeout']);
+      assert.deepEqual(before.body.lossless_formats, ['json', 'yaml']);
       const { primary, last_resort, provider_count, rule_count, worst_case } = before.body;
       assert.deepEqual(
         { primary, last_resort, provider_count, rule_count, worst_case },
@@ -318,5 +322,35 @@ describe('The events of a test', () => {
     const again = await follow();
     assert.deepEqual(again, [{ name: 'end', data }]);
     assert.equal((await service.call('GET', `/test-results/${unknownId}/events`)).status, 404);
+    assert.deepEqual(
+      service.logs.map((line) => JSON.parse(line)).filter(({ level }) => level >= 50),
+      [],
+    );
+  });
+
+  test('one caller may follow a hundred tests at once, and gets 429 beyond that', async (t) => {
+    const environment = { SERVICE_LIVE_ALLOW: '127.0.0.1', SERVICE_API_KEYS: 'a:key-of-a,b:key-of-b' };
+    const service = await startFallback(t, { flags: { allowLive: 'true' }, environment });
+    const provider = await startProvider(t, hanging);
+    const headers = { 'x-api-key': 'key-of-a' };
+    const providers = [{ name: 'a', model_id: 'm', api_base: provider.base }];
+    const chain = await service.call('POST', '/chains', { body: { name: 'hangs', providers }, headers });
+    const { body } = await service.call('POST', `/chains/${chain.body.id}/test`, {
+      body: { mode: 'live' },
+      headers: { ...headers, prefer: 'respond-async' },
+    });
+    const path = `/test-results/${body.id}/events`;
+    const address = await service.fallback.start();
+    const open = (key: string) => fetch(address + path, { headers: { 'x-api-key': key } });
+    const streams = await Promise.all(Array.from({ length: 100 }, () => open('key-of-a')));
+    assert.deepEqual([...new Set(streams.map(({ status }) => status))], [200]);
+    const refused = await service.call('GET', path, { headers });
+    assert.deepEqual([refused.status, refused.body.code, refused.body.limit?.name], [429, 'RATE_LIMITED', 'connections']);
+    const other = await open('key-of-b');
+    assert.equal(other.status, 200);
+    await service.call('DELETE', `/test-results/${body.id}`, { headers });
+    await Promise.all([...streams, other].map((stream) => stream.text()));
+    const again = await open('key-of-a');
+    assert.match(await again.text(), /^event: end\n/m);
   });
 });

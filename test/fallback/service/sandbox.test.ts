@@ -140,6 +140,19 @@ describe('The sandbox', () => {
     assert.equal(await own.render('{{ it }}', { it: 'still here' }, 'template'), 'still here');
   });
 
+  test('one caller has a share of it, and tasks are taken in turns between callers', async (t) => {
+    const own = createSandbox({ maxWaiting: 10, maxPerOwner: 3 });
+    t.after(() => own.stop());
+    const order: string[] = [];
+    const render = (owner: string) => own.render('it', {}, 'template', owner).then(() => order.push(owner));
+    const answers = await Promise.allSettled(['a', 'a', 'a', 'a', 'b', 'b'].map(render));
+    assert.deepEqual(
+      answers.map((answer) => (answer.status === 'fulfilled' ? 200 : (answer.reason as ServiceError).status)),
+      [200, 200, 200, 503, 200, 200],
+    );
+    assert.deepEqual(order, ['a', 'a', 'b', 'a', 'b']);
+  });
+
   test('more than wait already are turned away with 503', async (t) => {
     const own = createSandbox({ maxWaiting: 2 });
     t.after(() => own.stop());

@@ -1,38 +1,60 @@
 import assert from 'node:assert/strict';
-import { describe, test } from 'node:test';
+import { describe, type TestContext, test } from 'node:test';
 
-import type { TestResult } from '../../../src/fallback/model/test.ts';
+import type { TestProgress, TestResult } from '../../../src/fallback/model/test.ts';
 import { createChainService } from '../../../src/fallback/service/chains.ts';
 import { createRunQueue } from '../../../src/fallback/service/runs.ts';
-import { createTestService, type TestServiceParts } from '../../../src/fallback/service/tests.ts';
-import { openStore } from '../../../src/fallback/store/store.ts';
+import { createTestService, type TestService, type TestServiceParts } from '../../../src/fallback/service/tests.ts';
+import { openStore, type Store } from '../../../src/fallback/store/store.ts';
+import { nextTurn } from '../../../src/kit/awaitable.ts';
 import { createIds } from '../../../src/kit/id.ts';
 import { parseAllowList } from '../../../src/kit/outgoing/addresses.ts';
 import { createGuard } from '../../../src/kit/outgoing/guard.ts';
 import { createOutgoing } from '../../../src/kit/outgoing/outgoing.ts';
+import { answering, hanging, startProvider } from '../../support/providers.ts';
 import { TestClock } from '../../support/service.ts';
-import { stores } from '../../support/stores.ts';
+import { stores, type TestStore } from '../../support/stores.ts';
 import { requestOf } from '../rules/chains.ts';
 
 const clock = new TestClock().read;
 const newId = createIds();
 
-/** The parts of a test service over a store; no provider can be reached. */
-function partsOf(store: TestServiceParts['store'], errors: unknown[] = []): TestServiceParts {
-  const outgoing = createOutgoing({ guard: createGuard({ allow: parseAllowList([]), setting: 'SERVICE_LIVE_ALLOW' }) });
-  const live = { allowed: false, outgoing, environment: {}, grants: [], clock, now: () => performance.now() };
-  return { store, clock, newId, random: () => 0.5, live, onError: (error) => void errors.push(error) };
+const keepAll = { perChain: 0, seconds: 0 };
+
+/** The parts of a test service over a store; providers are reached on this machine alone. */
+function partsOf(store: TestServiceParts['store'], more: Partial<TestServiceParts> = {}): TestServiceParts {
+  const outgoing = createOutgoing({ guard: createGuard({ allow: parseAllowList(['127.0.0.1']), plainHttp: true, setting: 'ALLOW' }) });
+  const live = { allowed: true, outgoing, environment: {}, grants: [], clock, now: () => performance.now() };
+  const onError = (error: unknown) => {
+    throw error;
+  };
+  return { store, clock, newId, random: () => 0.5, live, retention: keepAll, onError, ...more };
+}
+
+/** A store that is closed and dropped with the test. */
+async function openedStore(t: TestContext, kind: TestStore): Promise<Store> {
+  const opened = await kind.open();
+  const store = await openStore({ databaseUrl: opened.url, clock });
+  t.after(async () => {
+    await store.close();
+    await opened.drop();
+  });
+  return store;
+}
+
+/** A test of two prompts that `tests` runs: the first is served, and the provider hangs over the second. */
+async function startHanging(t: TestContext, store: Store, tests: TestService) {
+  const provider = await startProvider(t, answering(), hanging);
+  const chain = await createChainService({ store, clock, newId }).create(requestOf(1, [], { api_base: provider.base }));
+  const started = await tests.start(chain.id, { mode: 'live', prompt_count: 2 });
+  while (JSON.parse(started.text()).progress.done === 0) await nextTurn();
+  return started;
 }
 
 for (const kind of stores) {
   describe(`Results on ${kind.name}`, () => {
     test('that are found running at a start are cancelled, with the prompts that were done; chains are intact', async (t) => {
-      const opened = await kind.open();
-      const store = await openStore({ databaseUrl: opened.url, clock });
-      t.after(async () => {
-        await store.close();
-        await opened.drop();
-      });
+      const store = await openedStore(t, kind);
       const chain = await createChainService({ store, clock, newId }).create(requestOf(2));
       const tests = createTestService(partsOf(store));
       const whole = JSON.parse(await (await tests.start(chain.id, { prompt_count: 3, seed: 1 })).ended) as TestResult;
@@ -49,7 +71,7 @@ for (const kind of stores) {
         progress: { done: 2, total: 3 },
         results: [],
       };
-      await store.results.begin({ id, chainId: chain.id, text: JSON.stringify(head) });
+      await store.results.begin({ id, chainId: chain.id, text: JSON.stringify(head), leaseUntil: new Date(clock().getTime() - 1) });
       const done = whole.results.slice(0, 2);
       const prompts = done.map((result, position) => ({ position, text: JSON.stringify(result) }));
       await store.results.addPrompts(id, prompts, JSON.stringify(head));
@@ -66,17 +88,12 @@ for (const kind of stores) {
     });
 
     test('of a run that breaks say so; the cause goes to the log', async (t) => {
-      const opened = await kind.open();
-      const store = await openStore({ databaseUrl: opened.url, clock });
-      t.after(async () => {
-        await store.close();
-        await opened.drop();
-      });
+      const store = await openedStore(t, kind);
       const chain = await createChainService({ store, clock, newId }).create(requestOf(1));
       const errors: unknown[] = [];
       const fault = new Error('no prompt can be kept');
       const broken = { ...store, results: { ...store.results, addPrompts: () => Promise.reject(fault) } };
-      const tests = createTestService(partsOf(broken, errors));
+      const tests = createTestService(partsOf(broken, { onError: (error) => void errors.push(error) }));
       const result = JSON.parse(await (await tests.start(chain.id, { prompt_count: 200 })).ended) as TestResult;
       assert.equal(result.status, 'failed');
       assert.equal(result.verdict, null);
@@ -84,6 +101,83 @@ for (const kind of stores) {
       assert.ok(!JSON.stringify(result).includes('no prompt can be kept'));
       assert.deepEqual(errors, [fault]);
       assert.equal(JSON.parse((await tests.find(result.id))!).status, 'failed');
+    });
+
+    test('of a test that another instance runs are read and followed from the store, and DELETE reaches the one that runs it', async (t) => {
+      const store = { ...(await openedStore(t, kind)), isExclusive: false };
+      const [owner, other] = [createTestService(partsOf(store)), createTestService(partsOf(store))];
+      const { id, ended } = await startHanging(t, store, owner);
+      assert.equal(await other.recover(), 0);
+      const text = (await other.find(id))!;
+      assert.equal(JSON.parse(text).status, 'running');
+      const told: TestProgress[] = [];
+      const { now } = other.follow(id, text, (progress) => void told.push(progress));
+      assert.deepEqual([now.status, now.progress], ['running', { done: 0, total: 2 }]);
+      await owner.runOnce();
+      await other.runOnce();
+      while (told.length === 0) await nextTurn();
+      assert.deepEqual([told[0]!.status, told[0]!.progress], ['running', { done: 1, total: 2 }]);
+      assert.equal(JSON.parse((await other.find(id))!).results.length, 1);
+
+      let answer: string | undefined;
+      const cancelling = other.cancel(id).then((result) => {
+        answer = result;
+      });
+      while (answer === undefined) {
+        await owner.runOnce();
+        await other.runOnce();
+        await nextTurn();
+      }
+      await cancelling;
+      const result = JSON.parse(answer) as TestResult;
+      assert.deepEqual([result.status, result.error, result.results.length], ['cancelled', 'It was cancelled by a caller.', 1]);
+      assert.equal(await ended, answer);
+      while (told.at(-1)!.status === 'running') await nextTurn();
+      assert.equal(told.at(-1)!.status, 'cancelled');
+      await assert.rejects(other.cancel(id), { code: 'CONFLICT' });
+    });
+
+    test('of an instance that is gone are cancelled when its lease is over, and what it says later changes nothing', async (t) => {
+      const store = { ...(await openedStore(t, kind)), isExclusive: false };
+      const turning = new TestClock();
+      const [owner, other] = [0, 1].map(() => createTestService(partsOf(store, { clock: turning.read }))) as [TestService, TestService];
+      const { id, ended } = await startHanging(t, store, owner);
+      const statusAfter = async (seconds: number) => {
+        turning.turn(seconds);
+        await other.runOnce();
+        return JSON.parse((await other.find(id))!).status;
+      };
+      assert.equal(await statusAfter(29), 'running');
+      await owner.runOnce();
+      assert.equal(await statusAfter(29), 'running');
+      assert.equal(await statusAfter(2), 'cancelled');
+      const text = (await other.find(id))!;
+      const { error, results } = JSON.parse(text) as TestResult;
+      assert.deepEqual([error, results.length], ['The service stopped while it ran.', 1]);
+      // It was only held up, and learns that it has been given up.
+      await owner.runOnce();
+      assert.equal(await ended, text);
+      assert.equal(await owner.find(id), text);
+    });
+
+    test('are kept by number for each chain, and by age', async (t) => {
+      const store = await openedStore(t, kind);
+      const turning = new TestClock();
+      const retention = { perChain: 2, seconds: 60 };
+      const tests = createTestService(partsOf(store, { clock: turning.read, retention }));
+      const chain = await createChainService({ store, clock: turning.read, newId }).create(requestOf(1));
+      const ids: string[] = [];
+      for (let index = 0; index < 3; index += 1) {
+        turning.turn(1);
+        const started = await tests.start(chain.id, { prompt_count: 1 });
+        await started.ended;
+        ids.push(started.id);
+      }
+      const kept = async () => (await Promise.all(ids.map((id) => tests.find(id)))).map((text) => text !== undefined);
+      assert.deepEqual(await kept(), [false, true, true]);
+      turning.turn(59.5);
+      await tests.runOnce();
+      assert.deepEqual(await kept(), [false, false, true]);
     });
   });
 }
@@ -93,7 +187,7 @@ describe('The line for runs', () => {
 
   test('lets so many in at once, and the others in their turn', async () => {
     const queue = createRunQueue(2, 10);
-    const places = Array.from({ length: 4 }, () => queue.enter(never));
+    const places = ['a', 'b', 'c', 'd'].map((owner) => queue.enter(owner, never));
     assert.deepEqual([queue.running(), queue.waiting()], [2, 2]);
     places[1]!.leave();
     await places[2]!.turn;
@@ -104,18 +198,33 @@ describe('The line for runs', () => {
     assert.deepEqual([queue.running(), queue.waiting()], [0, 0]);
   });
 
-  test('refuses with 503 whoever would wait behind too many', () => {
-    const queue = createRunQueue(1, 1);
-    queue.enter(never);
-    queue.enter(never);
-    assert.throws(() => queue.enter(never), { code: 'SERVICE_UNAVAILABLE' });
+  test('refuses with 503 whoever would wait behind too many, of all callers or of one', () => {
+    const queue = createRunQueue(1, 8);
+    for (const owner of ['a', 'a', 'a', 'b', 'b']) queue.enter(owner, never);
+    assert.throws(() => queue.enter('a', never), { code: 'SERVICE_UNAVAILABLE', message: /^2 tests of this caller wait/ });
+    for (const owner of ['c', 'c', 'd', 'd']) queue.enter(owner, never);
+    assert.throws(() => queue.enter('e', never), { code: 'SERVICE_UNAVAILABLE', message: /^8 tests wait/ });
+  });
+
+  test('leaves one place to others, whatever one caller asks for, and then lets in whoever has the fewest', async () => {
+    const queue = createRunQueue(3, 100);
+    const greedy = Array.from({ length: 10 }, () => queue.enter('a', never));
+    assert.deepEqual([queue.running(), queue.waiting()], [2, 8]);
+    const first = queue.enter('b', never);
+    await first.turn;
+    const second = queue.enter('b', never);
+    greedy[0]!.leave();
+    await greedy[2]!.turn;
+    first.leave();
+    await second.turn;
+    assert.deepEqual([queue.running(), queue.waiting()], [3, 7]);
   });
 
   test('lets go of one who is cancelled while waiting, at once', async () => {
     const queue = createRunQueue(1, 1);
-    const first = queue.enter(never);
+    const first = queue.enter('a', never);
     const controller = new AbortController();
-    const second = queue.enter(controller.signal);
+    const second = queue.enter('a', controller.signal);
     controller.abort('enough');
     await assert.rejects(second.turn, (reason) => reason === 'enough');
     second.leave();

@@ -7,6 +7,9 @@ import { stores, type TestStore } from '../../support/stores.ts';
 
 const chainId = '0197b5a6-8c3e-7f01-9a2b-3c4d5e6f7a8b';
 const idOf = (number: number) => `0197b5a6-0000-7000-8000-00000000000${number}`;
+const momentOfIds = new Date(0x0197b5a60000);
+const leaseUntil = new Date('2026-01-01T00:00:30Z');
+const later = new Date('2026-01-01T00:00:31Z');
 
 async function opened(t: TestContext, store: TestStore) {
   const { url, drop } = await store.open();
@@ -22,7 +25,7 @@ for (const store of stores) {
   describe(`Results of tests on ${store.name}`, () => {
     test('a result that runs is found with the prompts that are done, in their order', async (t) => {
       const results = await opened(t, store);
-      await results.begin({ id: idOf(1), chainId, text: '{"done":0}' });
+      await results.begin({ id: idOf(1), chainId, text: '{"done":0}', leaseUntil });
       assert.deepEqual(await results.find(idOf(1)), { id: idOf(1), status: 'running', text: '{"done":0}', prompts: [] });
       await results.addPrompts(
         idOf(1),
@@ -40,19 +43,19 @@ for (const store of stores) {
 
     test('a result that ends is kept whole, whether it began here or not; its prompts stand in it', async (t) => {
       const results = await opened(t, store);
-      await results.begin({ id: idOf(1), chainId, text: '{}' });
+      await results.begin({ id: idOf(1), chainId, text: '{}', leaseUntil });
       await results.addPrompts(idOf(1), [{ position: 0, text: '"a"' }], '{}');
       await results.end({ id: idOf(1), chainId, status: 'completed', text: '{"all":["a"]}' });
       await results.end({ id: idOf(2), chainId, status: 'failed', text: '{"all":[]}' });
       assert.deepEqual(await results.find(idOf(1)), { id: idOf(1), status: 'completed', text: '{"all":["a"]}', prompts: [] });
       assert.equal((await results.find(idOf(2)))?.status, 'failed');
-      assert.deepEqual(await results.running(), []);
+      assert.deepEqual(await results.orphans(undefined), []);
     });
 
     test("a chain's results are listed newest first, page by page, with their number", async (t) => {
       const results = await opened(t, store);
       for (const number of [1, 3, 2]) await results.end({ id: idOf(number), chainId, status: 'completed', text: String(number) });
-      await results.begin({ id: idOf(4), chainId: idOf(9), text: 'other' });
+      await results.begin({ id: idOf(4), chainId: idOf(9), text: 'other', leaseUntil });
       const textsOf = async (limit: number, offset: number) => {
         const { rows, total } = await results.ofChain(chainId, { limit, offset });
         assert.equal(total, 3);
@@ -65,10 +68,56 @@ for (const store of stores) {
 
     test('what was running when its program ended is told with its chain and its prompts', async (t) => {
       const results = await opened(t, store);
-      await results.begin({ id: idOf(1), chainId, text: '{}' });
+      await results.begin({ id: idOf(1), chainId, text: '{}', leaseUntil });
       await results.addPrompts(idOf(1), [{ position: 0, text: '"a"' }], '{"done":1}');
       await results.end({ id: idOf(2), chainId, status: 'cancelled', text: '{}' });
-      assert.deepEqual(await results.running(), [{ id: idOf(1), chainId, status: 'running', text: '{"done":1}', prompts: ['"a"'] }]);
+      const left = { id: idOf(1), chain_id: chainId, status: 'running', text: '{"done":1}', prompts: ['"a"'] };
+      assert.deepEqual(await results.orphans(undefined), [left]);
+      assert.deepEqual(await results.orphans(leaseUntil), []);
+      assert.deepEqual(await results.orphans(later), [left]);
+    });
+
+    test('a lease is renewed while the result runs, and tells who asks to cancel it', async (t) => {
+      const results = await opened(t, store);
+      for (const number of [1, 2]) await results.begin({ id: idOf(number), chainId, text: '{}', leaseUntil });
+      assert.deepEqual(await results.renew([idOf(1)], later), [{ id: idOf(1), cancel: false }]);
+      assert.deepEqual(
+        (await results.orphans(later)).map(({ id }) => id),
+        [idOf(2)],
+      );
+      assert.equal(await results.requestCancel(idOf(1)), true);
+      await results.end({ id: idOf(2), chainId, status: 'completed', text: '{}' });
+      assert.deepEqual(await results.renew([idOf(1), idOf(2)], later), [{ id: idOf(1), cancel: true }]);
+      for (const number of [2, 3]) assert.equal(await results.requestCancel(idOf(number)), false);
+    });
+
+    test('a result ends once: what comes later, or while a lease lasts, changes nothing', async (t) => {
+      const results = await opened(t, store);
+      await results.begin({ id: idOf(1), chainId, text: '{}', leaseUntil });
+      const orphan = { id: idOf(1), chainId, status: 'cancelled', text: '{"orphan":1}' };
+      assert.equal(await results.end({ ...orphan, unlessLeasedAt: leaseUntil }), false);
+      assert.equal(await results.end({ ...orphan, unlessLeasedAt: later }), true);
+      assert.equal(await results.end({ id: idOf(1), chainId, status: 'completed', text: '{"late":1}' }), false);
+      await results.addPrompts(idOf(1), [{ position: 0, text: '"late"' }], '{"late":1}');
+      assert.deepEqual(await results.find(idOf(1)), { id: idOf(1), status: 'cancelled', text: '{"orphan":1}', prompts: [] });
+    });
+
+    test('of a chain the newest are kept, of all those that began since a moment; what runs stays', async (t) => {
+      const results = await opened(t, store);
+      await results.begin({ id: idOf(1), chainId, text: '{}', leaseUntil });
+      await results.end({ id: idOf(2), chainId: idOf(9), status: 'completed', text: 'other' });
+      for (const number of [3, 4, 5]) await results.end({ id: idOf(number), chainId, status: 'completed', text: String(number), keep: 2 });
+      const kept = async () => {
+        const { rows } = await results.ofChain(chainId, { limit: 10, offset: 0 });
+        return rows.map(({ id }) => id);
+      };
+      assert.deepEqual(await kept(), [idOf(5), idOf(4), idOf(1)]);
+      assert.equal((await results.find(idOf(2)))?.text, 'other');
+      assert.equal(await results.prune(momentOfIds), false);
+      assert.deepEqual(await kept(), [idOf(5), idOf(4), idOf(1)]);
+      assert.equal(await results.prune(new Date(momentOfIds.getTime() + 1)), false);
+      assert.deepEqual(await kept(), [idOf(1)]);
+      assert.equal(await results.find(idOf(2)), undefined);
     });
   });
 }
