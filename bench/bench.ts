@@ -10,6 +10,7 @@ import { memory } from './cases/memory.ts';
 import { postgres } from './cases/postgres.ts';
 import { get, list } from './cases/read.ts';
 import { beside, search } from './cases/search.ts';
+import { work } from './cases/work.ts';
 import { describeMachine } from './machine.ts';
 import { type Figure, lineOf, tableOf } from './report.ts';
 import { type Options, type Run, startRun } from './run.ts';
@@ -20,6 +21,7 @@ const cases: Record<string, (run: Run) => Promise<void>> = {
   get,
   list,
   claim,
+  work,
   search,
   beside,
   hostile,

@@ -41,10 +41,10 @@ const tasks = {
   async fill({ body, count }: { body: object; count: number }): Promise<void> {
     await boss.insert(Array.from({ length: count }, () => ({ name: ready, data: body })));
   },
-  /** Fetches one job at a time. */
-  async fetch(count: number): Promise<LoadResult> {
+  /** Fetches one job at a time, so many of them at once. */
+  async fetch({ count, atOnce: several }: { count: number; atOnce: number }): Promise<LoadResult> {
     fetched = [];
-    return timesOf(count, atOnce, async () => {
+    return timesOf(count, several, async () => {
       const [job] = await boss.fetch(ready);
       fetched.push(job!.id);
     });

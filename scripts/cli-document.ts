@@ -22,7 +22,7 @@ table is cut to its width; colours are for terminals, and not where \`NO_COLOR\`
 | Exit code | Meaning |
 | --- | --- |
 | 0 | done |
-| 1 | the server refused; its sentence is on standard error |
+| 1 | the server refused, its sentence is on standard error; or \`packets next\` found no packet |
 | 2 | wrong usage, or input that can't be read |
 | 3 | no server answers |
 

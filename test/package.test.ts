@@ -83,6 +83,8 @@ try {
 const unused = () => {
   // @ts-expect-error the id is required
   void client.getPacket();
+  // @ts-expect-error a packet needs its context
+  void client.batchCreate({ body: { packets: [{ metadata: { source_agent: { id: 'a', name: 'A', framework: 'x' }, target_agent: { id: 'b', name: 'B' } } }] } });
   return createFallbackClient({ baseUrl: 'http://localhost:8000' }).listChains();
 };
 console.log(typeof unused);

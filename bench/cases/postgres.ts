@@ -15,6 +15,9 @@ const body = packetOfBytes(2048);
 /** How much slower the ceiling's client of PostgreSQL is than pgbench, which the targets are about: 4,300 to 7,700 a second. */
 const ofPgbench = 4300 / 7700;
 
+/** As many at a time as pg-boss has connections. */
+const connectionsOfBoss = 10;
+
 /** The service on a PostgreSQL of its own, against the bare transaction and against pg-boss. */
 export async function postgres(run: Run): Promise<void> {
   const server = await startPostgres();
@@ -59,17 +62,25 @@ async function againstTransaction(run: Run, service: MeasuredService, databaseUr
   report(run, figureOf('PostgreSQL: create', 'bare transaction', compared, { better: 'more', asked: rounded(0.5), stretch: rounded(0.8) }));
 }
 
-async function againstBoss(run: Run, service: MeasuredService, url: string, ids: readonly string[], perRound: number): Promise<void> {
+/** pg-boss on a database of its own; undefined, and a line that says so, where it is not installed. */
+export async function startBoss(run: Run, url: string): Promise<Program<BossTasks> | undefined> {
   const boss = startProgram<BossTasks>('./boss.ts', { place: 'server' });
-  const started = await boss.call('start', url).then(
-    () => true,
-    (error: Error) => {
-      if (!error.message.includes('ERR_MODULE_NOT_FOUND') && !error.message.includes("Cannot find package 'pg-boss'")) throw error;
-      return false;
-    },
-  );
-  if (started) await compareWithBoss(run, service, boss, ids, perRound);
-  else run.say('Not compared with pg-boss, which is not installed: npm --prefix bench ci');
+  try {
+    await boss.call('start', url);
+    return boss;
+  } catch (error) {
+    await boss.stop();
+    const { message } = error as Error;
+    if (!message.includes('ERR_MODULE_NOT_FOUND') && !message.includes("Cannot find package 'pg-boss'")) throw error;
+    run.say('Not compared with pg-boss, which is not installed: npm --prefix bench ci');
+    return undefined;
+  }
+}
+
+async function againstBoss(run: Run, service: MeasuredService, url: string, ids: readonly string[], perRound: number): Promise<void> {
+  const boss = await startBoss(run, url);
+  if (boss === undefined) return;
+  await compareWithBoss(run, service, boss, ids, perRound);
   await boss.stop();
 }
 
@@ -81,12 +92,12 @@ function bossSides(boss: Program<BossTasks>, perRound: number): Record<'send' | 
   const filled = () => boss.call('fill', { body: data, count: fewer });
   return {
     send: { program: boss, run: () => boss.call('send', { body: data, count: perRound }) },
-    fetch: { program: boss, prepare: filled, run: () => boss.call('fetch', fewer) },
+    fetch: { program: boss, prepare: filled, run: () => boss.call('fetch', { count: fewer, atOnce: connectionsOfBoss }) },
     complete: {
       program: boss,
       async prepare() {
         await filled();
-        await boss.call('fetch', fewer);
+        await boss.call('fetch', { count: fewer, atOnce: connectionsOfBoss });
       },
       run: () => boss.call('complete', null),
     },

@@ -160,7 +160,7 @@ async function* readBatches(file: string): AsyncGenerator<Line[]> {
 async function createAll(client: HandoffClient, lines: readonly Line[]): Promise<Played[]> {
   if (lines.length === 1) return createOne(client, lines[0]!);
   try {
-    const { created, errors } = await client.batchCreate({ body: { packets: lines.map(({ value }) => value) } });
+    const { created, errors } = await client.batchCreate({ body: { packets: lines.map(({ value }) => value as CreateRequest) } });
     for (const { index, error } of errors) passOver(lines[index]!.number, error);
     const refused = new Set(errors.map(({ index }) => index));
     return lines.filter((_, index) => !refused.has(index)).map(({ number }, index) => ({ line: number, packet: created[index]! }));

@@ -215,7 +215,7 @@ export async function createHandoff(settings: Settings, world: World = {}): Prom
   let stopped: Promise<void> | undefined;
   async function stop(): Promise<void> {
     logger.info('stopping');
-    waiting.stop();
+    await waiting.stop();
     await app.close();
     await Promise.all(loops.map((loop) => loop.stop()));
     await deliverer.stop(finishMs);

@@ -13,6 +13,8 @@ export interface Operation {
   readonly body?: true;
   /** It takes an `Idempotency-Key`. */
   readonly idempotent?: true;
+  /** The service may wait before it answers, as long as `wait_seconds` of the body says. */
+  readonly waits?: true;
   /** It answers text that is not JSON. */
   readonly text?: true;
 }
@@ -21,6 +23,7 @@ export interface Operation {
 export function operationsOf(routes: Readonly<Record<string, Route>>, pathOf: (route: Route) => string): Record<string, Operation> {
   return Object.fromEntries(
     Object.entries(routes).map(([name, route]) => {
+      const fields = (route.body as Partial<TObject> | undefined)?.properties ?? {};
       const success = Object.entries(route.responses).find(([status]) => status < '300')?.[1];
       return [
         name,
@@ -29,6 +32,7 @@ export function operationsOf(routes: Readonly<Record<string, Route>>, pathOf: (r
           path: pathOf(route),
           ...(route.body === undefined ? {} : { body: true }),
           ...(route.headers !== undefined && 'Idempotency-Key' in route.headers ? { idempotent: true } : {}),
+          ...('wait_seconds' in fields ? { waits: true } : {}),
           ...(success?.contentType === undefined ? {} : { text: true }),
         } satisfies Operation,
       ];
@@ -55,10 +59,13 @@ type Part<Name extends string, Schema, Widest> =
         : { readonly [N in Name]: Before<S> }
       : unknown;
 
+/** The body as it is described where it says more than what is validated at once. */
+type BodyOf<R extends Route> = TSchema extends NonNullable<R['describedBody']> ? R['body'] : R['describedBody'];
+
 /** What a caller says of a request, before defaults. */
 export type InputOf<R extends Route> = Part<'params', R['params'], TObject> &
   Part<'query', R['query'], TObject> &
-  Part<'body', R['body'], TSchema>;
+  Part<'body', BodyOf<R>, TSchema>;
 
 /** What a call says besides the request itself. */
 export interface CallOptions {
@@ -153,6 +160,7 @@ async function call(operation: Operation, connection: Connection, request: AnyRe
     headers: { ...request.headers, ...(key === undefined ? {} : { 'idempotency-key': key }) },
     ...(operation.body ? { body: request.body ?? {} } : {}),
     repeatable: method === 'GET' || key !== undefined,
+    ...(operation.waits ? { waitSeconds: Number((request.body as { wait_seconds?: number }).wait_seconds ?? 0) } : {}),
     signal: request.signal,
     timeoutSeconds: request.timeoutSeconds,
   });

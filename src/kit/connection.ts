@@ -23,7 +23,7 @@ export interface ConnectionOptions {
   /** Where the service is, with what stands before its paths: `http://localhost:8080`. */
   readonly baseUrl: string;
   readonly headers?: Readonly<Record<string, string>>;
-  /** How long one answer is waited for; 30 by default. */
+  /** How long one answer is waited for; 30 by default. Where the service was asked to wait for something, that comes on top. */
   readonly timeoutSeconds?: number;
   /** How often a request that failed is sent again; 2 by default. */
   readonly retries?: number;
@@ -48,6 +48,8 @@ export interface ConnectionRequest {
   readonly repeatable: boolean;
   readonly signal?: AbortSignal | undefined;
   readonly timeoutSeconds?: number | undefined;
+  /** How long the service may wait before it answers; the usual time limit begins behind it. */
+  readonly waitSeconds?: number | undefined;
 }
 
 /** An answer, read. */
@@ -125,7 +127,7 @@ export function createConnection(options: ConnectionOptions): Connection {
   }
 
   async function sendOnce(request: ConnectionRequest): Promise<ConnectionAnswer> {
-    const { method, body, signal, timeoutSeconds = usualTimeout } = request;
+    const { method, body, signal, waitSeconds = 0, timeoutSeconds = usualTimeout + waitSeconds } = request;
     const url = urlOf(request);
     const headers = { ...common, ...request.headers, ...(body === undefined ? {} : { 'content-type': 'application/json' }) };
     const text = body === undefined ? {} : { body: JSON.stringify(body) };

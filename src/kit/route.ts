@@ -18,6 +18,7 @@ export interface Route<
   Query extends TObject = TObject,
   Body extends TSchema = TSchema,
   Responses extends Readonly<Record<number, ResponseShape>> = Readonly<Record<number, ResponseShape>>,
+  Described extends TSchema = TSchema,
 > {
   /** The operation's name: unique, and the method's name in the client. */
   readonly id: string;
@@ -37,8 +38,8 @@ export interface Route<
   /** Null for an optional field of the body is as if it were left out. */
   readonly nullIsAbsent?: boolean;
   readonly bodyExample?: unknown;
-  /** The body as the API description shows it, where `body` leaves its items to be judged one by one. */
-  readonly describedBody?: TSchema;
+  /** The body as the API description and the client show it, where `body` leaves its items to be judged one by one. */
+  readonly describedBody?: Described;
   /** Media types that it takes besides JSON. Such a body is a text, and `body` must allow one. */
   readonly textTypes?: readonly string[];
   /** Request headers it reads, by their documented names. */
@@ -56,9 +57,10 @@ export function routeDefiner<Traits extends object>() {
     const Query extends TObject,
     const Body extends TSchema,
     const Responses extends Readonly<Record<number, ResponseShape>>,
+    const Described extends TSchema,
   >(
-    route: Route<Params, Query, Body, Responses> & Traits,
-  ): Route<Params, Query, Body, Responses> & Traits => route;
+    route: Route<Params, Query, Body, Responses, Described> & Traits,
+  ): Route<Params, Query, Body, Responses, Described> & Traits => route;
 }
 
 /** Declares a route without traits of a service. */

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 
 import { ApiError, createFallbackClient, createHandoffClient } from '../../src/client.ts';
+import type { CreateRequest } from '../../src/handoff/model/packet.ts';
 import { startPeer, TestWorld } from '../support/client-world.ts';
 import { adminKey, packetRequest, startService } from '../support/service.ts';
 
@@ -20,7 +21,7 @@ describe('The client of the handoff service', () => {
   test('creates, claims, is refused with who holds the packet, and pages', async (t) => {
     const service = await startService(t);
     const client = createHandoffClient({ baseUrl: await service.handoff.start(), apiKey: adminKey });
-    const { created } = await client.batchCreate({ body: { packets: [1, 2, 3].map(() => packetRequest()) } });
+    const { created } = await client.batchCreate({ body: { packets: [1, 2, 3].map(() => packetRequest() as CreateRequest) } });
     const { id } = created[0]!;
     await client.claimPacket({ params: { id }, body: { agent_id: 'a' } });
     await assert.rejects(client.claimPacket({ params: { id }, body: { agent_id: 'b' } }), (error) => {

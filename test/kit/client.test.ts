@@ -51,7 +51,7 @@ const routes = {
     id: 'putThing',
     method: 'POST',
     path: '/things',
-    body: Type.Object({ name: Type.String() }),
+    body: Type.Object({ name: Type.String(), wait_seconds: Type.Optional(Type.Integer()) }),
     responses: { 204: { description: 'Done.' } },
   }),
   makeThing: defineRoute({
@@ -220,6 +220,8 @@ for (const [name, transport] of Object.entries({ fetchTransport, nodeTransport }
       const { client, world, received } = await open(t, (_, __) => world.endWaits(), { transport, timeoutSeconds: 40 });
       await assert.rejects(client.putThing({ body: { name: 'N' } }), TimeoutError);
       assert.equal(received.length, 1, 'what may have been carried out is not sent again');
+      await assert.rejects(client.putThing({ body: { name: 'N', wait_seconds: 60 } }), TimeoutError);
+      assert.deepEqual(world.waits, [40, 100], 'the service was asked to wait, which comes on top');
     });
 
     test("the caller's signal ends a call with its own reason, also while a retry is waited for", async (t) => {

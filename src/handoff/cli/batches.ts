@@ -71,9 +71,11 @@ async function* batchesOf(documents: AsyncIterable<Document> | Iterable<Document
 }
 
 async function createBatch(work: Work, batch: readonly Item[]): Promise<void> {
+  // Whether a document is a request the server says.
+  const packets = batch.map(({ request }) => request as CreateRequest);
   let answer: Answer<{ created: Packet[]; errors: Refused[] }>;
   try {
-    answer = await work.client.batchCreate.withResponse({ body: { packets: batch.map(({ request }) => request) } });
+    answer = await work.client.batchCreate.withResponse({ body: { packets } });
   } catch (error) {
     const { status_code = 0, body = {} } = error instanceof ApiError ? error : {};
     if (Array.isArray(body.created) && Array.isArray(body.errors)) await tellRefused(work, batch, body.errors as Refused[]);

@@ -1,6 +1,8 @@
 import { type Command, InvalidArgumentError, Option } from 'commander';
 
+import type { ClaimRequest } from '../model/packet.ts';
 import { priorities, statuses } from '../model/words.ts';
+import { CliError } from './terminal.ts';
 
 /** What a value may be completed with: words that are known, ids of recent packets, or files. */
 export type Completion = readonly string[] | 'packet' | 'file';
@@ -37,6 +39,25 @@ export function paged(command: Command, limit = 20): Command {
 /** One of the priorities. */
 export const priorityOption = () => new Option('--priority <priority>', 'how urgent it is').choices(priorities);
 
+/** Some of the priorities. */
+export const prioritiesOption = () =>
+  new Option('--priority <priorities>', `only of these priorities, comma-separated: ${priorities.join(', ')}`);
+
+/** The words of a comma-separated list. */
+export const wordsOf = (text: string): string[] =>
+  text
+    .split(',')
+    .map((word) => word.trim())
+    .filter(Boolean);
+
+/** How a command was told who claims. */
+export interface AgentOptions {
+  agent?: string;
+  agentId?: string;
+  agentName?: string;
+  framework?: string;
+}
+
 /** Who claims. */
 export function agentOptions(command: Command): Command {
   return command
@@ -44,6 +65,12 @@ export function agentOptions(command: Command): Command {
     .option('--agent-id <id>', "the agent's id; this or --agent is required")
     .option('--agent-name <name>', "the agent's name (default: the id)")
     .option('--framework <framework>', 'what the agent runs on');
+}
+
+/** The claimant that was named. @throws CliError when none was */
+export function claimantOf({ agent, agentId = agent, agentName, framework }: AgentOptions): ClaimRequest {
+  if (agentId === undefined) throw new CliError('Name the agent that claims: --agent, or --agent-id.');
+  return given({ agent_id: agentId, agent_name: agentName ?? agent ?? agentId, framework });
 }
 
 /** The values that are there: a request may leave a value out, but not send an undefined one. */

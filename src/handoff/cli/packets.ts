@@ -2,12 +2,13 @@ import type { Command } from 'commander';
 
 import { act, type Context } from './context.ts';
 import { addLeaseCommands, leaseOption, showClaimed } from './leases.ts';
-import { agentOptions, given, paged, priorityOption } from './options.ts';
+import { addNextCommand } from './next.ts';
+import { type AgentOptions, agentOptions, claimantOf, given, paged, priorityOption } from './options.ts';
 import { awaitingColumns, hitColumns, packetColumns, packetLines } from './output/packets.ts';
 import { sayNextPage, showList, showOne } from './output/show.ts';
 import { addCreateCommands } from './packets-create.ts';
 import { addUpdateCommands } from './packets-update.ts';
-import { CliError, type Terminal } from './terminal.ts';
+import type { Terminal } from './terminal.ts';
 import { addWatchCommand } from './watch.ts';
 
 interface Page {
@@ -35,6 +36,7 @@ export function addPacketCommands(program: Command, terminal: Terminal): void {
     act(parent.command('get').description('show a packet').argument('<packet_id>', 'its id'), terminal, get);
     addSearchCommand(parent, terminal);
   }
+  addNextCommand(packets, terminal);
   addUpdateCommands(packets, terminal);
   addLeaseCommands(packets, terminal);
   act(paged(packets.command('awaiting').description('list the questions that wait for a person')), terminal, awaiting);
@@ -108,11 +110,7 @@ async function get(context: Context, _: object, id: string): Promise<void> {
   if (answer.body !== undefined) showOne(context, { ...answer, body: answer.body }, packetLines);
 }
 
-interface ClaimOptions {
-  agent?: string;
-  agentId?: string;
-  agentName?: string;
-  framework?: string;
+interface ClaimOptions extends AgentOptions {
   lease?: number;
 }
 
@@ -125,9 +123,7 @@ function addClaimCommand(parent: Command, terminal: Terminal): void {
   );
 }
 
-async function claim(context: Context, { agent, agentId, agentName, framework, lease }: ClaimOptions, id: string): Promise<void> {
-  const agent_id = agentId ?? agent;
-  if (agent_id === undefined) throw new CliError('Name the agent that claims: --agent, or --agent-id.');
-  const body = given({ agent_id, agent_name: agentName ?? agent ?? agent_id, framework, lease_seconds: lease });
+async function claim(context: Context, { lease, ...agent }: ClaimOptions, id: string): Promise<void> {
+  const body = { ...claimantOf(agent), ...given({ lease_seconds: lease }) };
   showClaimed(context, await (await context.client()).claimPacket.withResponse({ params: { id }, body }));
 }

@@ -9,7 +9,7 @@ export interface Terminal {
   userName(): string | undefined;
 }
 
-/** Why the program ends before its work is done: 1 the server refused, 2 wrong usage, 3 the server is out of reach. */
+/** Why the program ends before its work is done: 1 the server refused or had nothing to give, 2 wrong usage, 3 the server is out of reach. */
 export type ExitCode = 1 | 2 | 3;
 
 /** Ends the program with a sentence for the person at the terminal. */

@@ -167,7 +167,7 @@ export function createServer({
   mountPackets({ mount, store, packets, batchMax, itemLimit });
   mountSearch(mount, store);
   mountAccess(mount, access, store);
-  mountWork({ mount, packets, agents, waiting, connect: listening.connect });
+  mountWork({ mount, packets, agents, waiting, listening });
   mountTrail(mount, createTrailService(store));
   mountWebhooks(mount, webhooks);
   mountSystem(mount, { ping: store.ping, metrics, metricsToken });

@@ -20,6 +20,9 @@ export interface ListeningParts {
   maxConnections: Readonly<Record<Tier, number>>;
 }
 
+/** What ends with its key. */
+export type Watched = Pick<OpenStream, 'end'>;
+
 /** What `/events` and `/ws` share: who may listen, and how long. */
 export interface Listening {
   readonly hub: Hub;
@@ -29,9 +32,9 @@ export interface Listening {
   connect(caller: Caller): () => void;
   /** A connection's place at the tenant's events, which it has until it is left. Nothing is told before `join`. */
   begin(caller: Caller, lastEventId: string | undefined): Promise<{ start: Start; leave(): void; connectionId: string }>;
-  /** Watches over the key of an open stream; gives what ends that. */
-  watch(key: string | undefined, open: OpenStream): () => void;
-  /** Ends the streams whose keys are not valid any more: revoked, rotated out, or of a deleted tenant. */
+  /** Watches over the key of an open stream or of a request that waits; gives what ends that. */
+  watch(key: string | undefined, open: Watched): () => void;
+  /** Ends the streams and waits whose keys are not valid any more: revoked, rotated out, or of a deleted tenant. */
   recheck(): Promise<void>;
 }
 
@@ -41,7 +44,7 @@ const retryAfterSeconds = 5;
 /** Lets callers listen. */
 export function createListening({ hub, streams, access, clock, newId, maxConnections }: ListeningParts): Listening {
   const holdings = new Holdings();
-  const byKey = new Map<string, Set<OpenStream>>();
+  const byKey = new Map<string, Set<Watched>>();
 
   function connect({ tenant_id, tenant_tier }: Caller): () => void {
     const max = maxConnections[tenant_tier];

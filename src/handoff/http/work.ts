@@ -11,18 +11,18 @@ import type { Changed } from '../service/change.ts';
 import type { PacketService } from '../service/packets.ts';
 import type { NextFilter } from '../store/units/next.ts';
 import { idempotencyOf, wishOf } from './packets.ts';
-import type { Listening } from './streams.ts';
+import { keyOf, type Listening } from './streams.ts';
 
 export interface WorkRoutesParts {
   mount: Mount<Caller>;
   packets: PacketService;
   agents: AgentService;
   waiting: WaitingList;
-  connect: Listening['connect'];
+  listening: Pick<Listening, 'connect' | 'watch'>;
 }
 
 /** Taking work over HTTP. */
-export function mountWork({ mount, packets, agents, waiting, connect }: WorkRoutesParts): void {
+export function mountWork({ mount, packets, agents, waiting, listening }: WorkRoutesParts): void {
   mount(routes.claimNext, async ({ body }, { caller, headers, rawBody, endSignal: signal }) => {
     const filter = filterOf(body);
     const idempotency = idempotencyOf(headers, 'POST /packets/claim-next', rawBody);
@@ -30,14 +30,16 @@ export function mountWork({ mount, packets, agents, waiting, connect }: WorkRout
     const waitMs = (body.wait_seconds ?? 0) * 1000;
     if (waitMs === 0) return found(await again(take));
 
-    const release = connect(caller);
+    const release = listening.connect(caller);
     const wish = { tenant: caller, target: filter.target_agent, kind: JSON.stringify(filter), isOpen: () => !signal.aborted, take };
     const leave = () => waiting.drop(wish);
     signal.addEventListener('abort', leave, { once: true });
+    const unwatch = listening.watch(keyOf(headers, undefined), { end: leave });
     try {
       return found(await waiting.wait(wish, waitMs));
     } finally {
       signal.removeEventListener('abort', leave);
+      unwatch();
       release();
     }
   });

@@ -20,6 +20,9 @@ interface Waiter {
   isTaking: boolean;
   /** Whether something happened while one was being looked for. */
   isStale: boolean;
+  /** Whether its time is over or its client gone: it is looked for no more. */
+  isOver: boolean;
+  readonly ended: Promise<unknown>;
   end(result: unknown): void;
   fail(error: unknown): void;
 }
@@ -55,33 +58,32 @@ export class WaitingList {
   async wait<Packet>(wish: Wish<Packet>, milliseconds: number): Promise<Packet | null> {
     if (!this.#isOpen) return null;
     const line = this.#lineOf(wish.tenant);
-    let timer: NodeJS.Timeout | undefined;
-    let waiter: Waiter | undefined;
+    const { promise, resolve, reject } = Promise.withResolvers<Packet | null>();
+    const end = (packet: unknown) => resolve(packet as Packet | null);
+    const waiter: Waiter = { wish, isTaking: false, isStale: false, isOver: false, ended: promise, end, fail: reject };
+    line.waiters.add(waiter);
+    const timer = setTimeout(() => finish(waiter), milliseconds);
+    // What is committed from here on is heard of; what was before is found by this look, which is the turn of whoever waits longest.
+    line.joined.then(() => this.#wakeFirst(line, wish.kind), reject);
     try {
-      return await new Promise<Packet | null>((resolve, reject) => {
-        const mine: Waiter = { wish, isTaking: false, isStale: false, end: (packet) => resolve(packet as Packet | null), fail: reject };
-        waiter = mine;
-        // What is committed from here on is heard of; what was before is found by the first look.
-        const first = ![...line.waiters].some((other) => other.wish.kind === wish.kind);
-        line.waiters.add(mine);
-        timer = setTimeout(() => resolve(null), milliseconds);
-        line.joined.then(() => first && this.#take(line, mine), reject);
-      });
+      return await promise;
     } finally {
       clearTimeout(timer);
-      this.#remove(wish.tenant, line, waiter!);
+      this.#remove(wish.tenant, line, waiter);
     }
   }
 
   /** Ends the wait of a request whose client is gone. */
   drop(wish: Wish<unknown>): void {
-    for (const waiter of this.#lines.get(wish.tenant.tenant_number)?.waiters ?? []) if (waiter.wish === wish) waiter.end(null);
+    for (const waiter of this.#lines.get(wish.tenant.tenant_number)?.waiters ?? []) if (waiter.wish === wish) finish(waiter);
   }
 
-  /** Answers everybody with nothing, and takes no more. */
-  stop(): void {
+  /** Answers everybody with nothing, and takes no more; resolves when what was being looked for is found or not. */
+  async stop(): Promise<void> {
     this.#isOpen = false;
-    for (const { waiters } of this.#lines.values()) for (const waiter of waiters) waiter.end(null);
+    const waiters = [...this.#lines.values()].flatMap((line) => [...line.waiters]);
+    for (const waiter of waiters) finish(waiter);
+    await Promise.allSettled(waiters.map(({ ended }) => ended));
   }
 
   #lineOf(tenant: TenantRef): Line {
@@ -107,18 +109,27 @@ export class WaitingList {
   }
 
   /** Wakes the first that may want the packet, and the first of every other kind, which may want it where that one does not. */
-  #wake({ waiters }: Line, event: LiveEvent): void {
+  #wake(line: Line, event: LiveEvent): void {
     const woken = new Set<string>();
-    for (const waiter of waiters) {
+    for (const waiter of line.waiters) {
       const { target, kind } = waiter.wish;
-      if (woken.has(kind) || (target !== null && !event.channels.includes(`agent:${target}`))) continue;
+      if (woken.has(kind) || waiter.isOver || (target !== null && !event.channels.includes(`agent:${target}`))) continue;
       // One that is looking already may have looked too early; whoever waits behind it is woken for this packet.
       if (waiter.isTaking) {
         waiter.isStale = true;
         continue;
       }
       woken.add(kind);
-      this.#take({ waiters } as Line, waiter);
+      this.#take(line, waiter);
+    }
+  }
+
+  /** Wakes who waits longest of those that want the same and are not looking. */
+  #wakeFirst(line: Line, kind: string): void {
+    for (const waiter of line.waiters) {
+      if (waiter.wish.kind !== kind || waiter.isTaking || waiter.isOver) continue;
+      this.#take(line, waiter);
+      return;
     }
   }
 
@@ -127,8 +138,16 @@ export class WaitingList {
     waiter.isStale = false;
     waiter.wish.take().then((packet) => {
       waiter.isTaking = false;
-      if (packet !== null && packet !== undefined) waiter.end(packet);
-      else if ((packet === undefined || waiter.isStale) && line.waiters.has(waiter)) this.#take(line, waiter);
+      if (packet !== null && packet !== undefined) {
+        waiter.isOver = true;
+        waiter.end(packet);
+      } else if (waiter.isOver) {
+        waiter.end(null);
+        // The packet that it was woken for may be there still.
+        this.#wakeFirst(line, waiter.wish.kind);
+      } else if (packet === undefined || waiter.isStale) {
+        this.#take(line, waiter);
+      }
     }, waiter.fail);
   }
 
@@ -138,4 +157,10 @@ export class WaitingList {
     this.#lines.delete(tenant.tenant_number);
     this.#hub.leave(tenant, line.listener);
   }
+}
+
+/** Ends a wait with nothing; one for which a packet is being looked for ends with what is found, which is claimed by then. */
+function finish(waiter: Waiter): void {
+  waiter.isOver = true;
+  if (!waiter.isTaking) waiter.end(null);
 }

@@ -285,9 +285,9 @@ export const respondPacket = defineRoute({
   body: RespondRequest,
   bodyExample: { response: 'Approve', responded_by: 'dana@example.com', notes: 'Loyal customer' },
   nullIsAbsent: true,
-  headers: IfMatch,
+  headers: { ...IfMatch, ...IdempotencyKey },
   responses: {
-    200: packet('The packet, answered and `claimed`.', answeredExample),
+    200: packet('The packet, answered and `claimed`.', answeredExample, Replayed),
     ...failing(401, 404, 409, 410, 412, 413, 415, 429),
   },
 });

@@ -31,6 +31,31 @@ describe('service-cli packets', () => {
     refused(await bench.run(['claim', other, '--agent', 'back', '--lease', '0']), 2, /from 1 to 86400/);
   });
 
+  test('next claims what waits, by priority and age; where nothing does, it says so and ends with 1', async (t) => {
+    const bench = await startCliBench(t);
+    const { id, metadata } = await createPacket(bench.service);
+    const target = metadata.target_agent.id;
+    const urgent = await createPacket(bench.service, { metadata: { ...metadata, priority: 'critical', tags: ['rare'] } });
+    const claimed = await output(bench, 'packets', 'next', '--agent', target, '--wait', '60', '--lease', '300');
+    assert.deepEqual([line(claimed, 'ID'), line(claimed, 'Status')], [urgent.id, 'claimed']);
+    assert.match(line(claimed, 'Token')!, /^lease_/);
+    const none = await bench.run(['packets', 'next', '--agent', target, '--tags', 'rare', '--priority', 'low,critical']);
+    refused(none, 1, new RegExp(`^service-cli: No packet waits for ${target} with these tags and priorities\\.\n$`));
+    assert.equal(none.stdout, '');
+    const any = ['packets', 'next', '--agent-id', 'other', '--target-agent', '*'];
+    const { stdout } = await bench.run([...any, '--format', 'json']);
+    assert.deepEqual([JSON.parse(stdout).id, JSON.parse(stdout).claimed_by.agent_id], [id, 'other']);
+    refused(await bench.run(['packets', 'next']), 2, /--agent, or --agent-id/);
+    refused(await bench.run([...any, '--wait', '61']), 2, /from 0 to 60/);
+    refused(await bench.run([...any, '--priority', 'urgent']), 1, /priorities\.0/);
+    const waiting = bench.run([...any, '--wait', '60', '--format', 'json']);
+    while (bench.service.handoff.waiting() < 1) await new Promise(setImmediate);
+    await bench.service.handoff.stop();
+    const waited = await waiting;
+    refused(waited, 1, /^service-cli: No packet came in time\.\n$/);
+    assert.equal(waited.stdout, '');
+  });
+
   test('renew lets the lease run anew; what comes after its end is refused', async (t) => {
     const bench = await startCliBench(t);
     const { id } = await createPacket(bench.service);

@@ -3,6 +3,10 @@ import { describe, test } from 'node:test';
 
 import { createPacket, newTenant, packetRequest, startService, type TestAnswer, type TestService } from '../../support/service.ts';
 import { stores } from '../../support/stores.ts';
+import { assertEachOnce, createPackets, runWorkers } from '../../support/workers.ts';
+
+/** How many packets a hundred workers share. */
+const packetCount = 2_000;
 
 const next = (service: TestService, body: object = {}, options: { key?: string; headers?: Record<string, string> } = {}) =>
   service.call('POST', '/packets/claim-next', { body: { agent_id: 'resolver', ...body }, ...options });
@@ -59,20 +63,18 @@ for (const store of stores) {
 
     test('goes to one of any number of workers: no packet twice, none left, no 409', async (t) => {
       const service = await startService(t, { store });
-      const packets = Array.from({ length: 60 }, () => packetRequest());
-      await service.call('POST', '/packets/batch', { body: { packets } });
-      const work = async (worker: number): Promise<string[]> => {
-        const taken: string[] = [];
-        for (;;) {
-          const answer = await next(service, { agent_id: `worker-${worker}`, target_agent: 'resolver' });
-          if (answer.status === 204) return taken;
-          assert.equal(answer.status, 200);
-          taken.push(answer.body.id);
-        }
-      };
-      const taken = (await Promise.all(Array.from({ length: 12 }, (_, index) => work(index)))).flat();
-      assert.equal(taken.length, 60);
-      assert.equal(new Set(taken).size, 60);
+      await createPackets(service, packetCount);
+      assertEachOnce(await runWorkers([service], 100), packetCount);
+      assert.equal((await service.call('GET', '/audit?action=claimed&limit=1')).body.total, packetCount);
+      assert.equal((await service.call('GET', '/packets?status=created&limit=1')).body.total, 0);
+    });
+
+    test('goes to one waiting worker each, whether it was there before them or came later', async (t) => {
+      const service = await startService(t, { store });
+      await createPackets(service, 300);
+      const working = runWorkers([service], 100, { total: 600, wait_seconds: 60 });
+      await createPackets(service, 300);
+      assertEachOnce(await working, 600);
     });
 
     test('a waiting request is answered by the commit of a packet', async (t) => {
@@ -149,6 +151,16 @@ for (const store of stores) {
       await service.call('POST', '/packets', { body: packetRequest(), key });
       assert.equal((await first).status, 200);
       assert.equal((await next(service, {}, { key })).status, 204);
+    });
+
+    test('a key that is revoked ends the wait', async (t) => {
+      const service = await startService(t, { store });
+      const { key, keyId } = await newTenant(service);
+      const answering = next(service, { wait_seconds: 60 }, { key });
+      await waiting(service, 1);
+      assert.equal((await service.call('DELETE', `/keys/${keyId}`)).status, 204);
+      await service.handoff.runOnce.look();
+      assert.equal((await answering).status, 204);
     });
 
     test('an Idempotency-Key repeats a packet, and forgets that there was none', async (t) => {

@@ -1,0 +1,96 @@
+import { join } from 'node:path';
+import pg from 'pg';
+
+import { startPostgres } from '../../test/support/postgres.ts';
+import { packetOfBytes } from '../bodies.ts';
+import type { BossTasks } from '../boss.ts';
+import { type Program, startProgram } from '../programs.ts';
+import { figureOf, type Target } from '../report.ts';
+import { compare, median, requireGood, type Side } from '../rounds.ts';
+import { jsonHeaders, type MeasuredService, type Run } from '../run.ts';
+import type { WorkerTasks } from '../workers.ts';
+import { startBoss } from './postgres.ts';
+
+/** How many workers take packets at once. */
+const crews = [8, 64] as const;
+
+/** How many packets a second arrive for workers that wait. */
+const arrivalsPerSecond = 200;
+
+/** Taking work by claim-next, on both databases: against listing and claiming, and against pg-boss's fetch. */
+export async function work(run: Run): Promise<void> {
+  const workers = startProgram<WorkerTasks>('./workers.ts', { place: 'load' });
+  const sqlite = await run.startService(`sqlite://${join(run.folder, 'work.db')}`);
+  await againstList(run, workers, sqlite, 'claim-next');
+  await arrivals(run, workers, sqlite, 'claim-next');
+  await sqlite.stop();
+
+  const server = await startPostgres();
+  try {
+    const admin = new pg.Client(`${server.url}/postgres`);
+    await admin.connect();
+    for (const database of ['service', 'boss']) await admin.query(`create database ${database}`);
+    await admin.end();
+    const service = await run.startService(`${server.url}/service`);
+    await againstList(run, workers, service, 'PostgreSQL: claim-next');
+    await againstBoss(run, workers, service, `${server.url}/boss`);
+    await arrivals(run, workers, service, 'PostgreSQL: claim-next');
+    await service.stop();
+  } finally {
+    await server.stop();
+  }
+  await workers.stop();
+}
+
+const perRoundOf = ({ options }: Run) => (options.quick ? 1_000 : 4_000);
+
+/** Rounds in which a crew takes packets that were created before the round. */
+function taking(run: Run, workers: Program<WorkerTasks>, { url, program }: MeasuredService, how: 'next' | 'list', size: number): Side {
+  const count = perRoundOf(run);
+  return {
+    program,
+    prepare: () => workers.call('fill', { url, headers: jsonHeaders, count }),
+    run: () => workers.call(how, { url, headers: jsonHeaders, workers: size, count }),
+  };
+}
+
+async function againstList(run: Run, workers: Program<WorkerTasks>, service: MeasuredService, name: string): Promise<void> {
+  for (const size of crews) {
+    const target: Target | undefined = size === 64 ? { better: 'more', asked: 5, stretch: 10 } : undefined;
+    const [list, next] = (['list', 'next'] as const).map((how) => taking(run, workers, service, how, size));
+    run.report(figureOf(`${name}, ${size} workers`, 'list and claim', await compare(run.rounds, list!, next!), target));
+  }
+}
+
+async function againstBoss(run: Run, workers: Program<WorkerTasks>, service: MeasuredService, url: string): Promise<void> {
+  const boss = await startBoss(run, url);
+  if (boss === undefined) return;
+  const count = perRoundOf(run);
+  const data = JSON.parse(packetOfBytes(2048)) as object;
+  for (const size of crews) {
+    const fetch: Side = {
+      program: boss,
+      prepare: () => boss.call('fill', { body: data, count }),
+      run: () => boss.call('fetch', { count, atOnce: size }),
+    };
+    const compared = await compare(run.rounds, fetch, taking(run, workers, service, 'next', size));
+    // The database's own processor time is in no figure.
+    const { cpuValue: _, ...figure } = figureOf(`PostgreSQL: claim-next, ${size} workers`, 'pg-boss fetch', compared, {
+      better: 'more',
+      asked: 1,
+      stretch: 3,
+    });
+    run.report(figure);
+  }
+  await boss.stop();
+}
+
+/** How long a packet takes from the sending of its create to the answer of a worker that waits. */
+async function arrivals(run: Run, workers: Program<WorkerTasks>, service: MeasuredService, name: string): Promise<void> {
+  const round = { url: service.url, headers: jsonHeaders, workers: 64, perSecond: arrivalsPerSecond, seconds: Math.ceil(run.seconds) };
+  await workers.call('arrive', round);
+  const results = [];
+  for (let turn = 0; turn < run.rounds; turn += 1) results.push(requireGood(await workers.call('arrive', round)));
+  const [p50, p99] = [median(results.map((one) => one.p50)), median(results.map((one) => one.p99))];
+  run.report({ name: `${name}, ms from create to a waiting worker (p99)`, perSecond: arrivalsPerSecond, p50, p99, value: p99 });
+}

@@ -1,0 +1,128 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { Pool } from 'undici';
+
+import { packetOfBytes } from './bodies.ts';
+import { serveTasks } from './programs.ts';
+import { type LoadResult, Times, timesOf } from './times.ts';
+
+/** Workers of one agent at a service, each on a connection of its own. */
+interface Crew {
+  url: string;
+  headers: Record<string, string>;
+  workers: number;
+}
+
+const body = packetOfBytes(2048);
+/** Whom the packets are aimed at. */
+const target = 'resolver';
+/** How many packets a worker that lists looks at. */
+const pageSize = 20;
+
+interface Answer {
+  status: number;
+  // biome-ignore lint/suspicious/noExplicitAny: answers of every shape.
+  body: any;
+}
+
+/** A way to ask the service over at most so many connections. */
+function client({ url, headers }: Pick<Crew, 'url' | 'headers'>, connections: number) {
+  const pool = new Pool(url, { connections, headersTimeout: 90_000 });
+  async function ask(method: 'GET' | 'POST', path: string, text?: string): Promise<Answer> {
+    const answer = await pool.request({ method, path: `/api/v1${path}`, headers, ...(text === undefined ? {} : { body: text }) });
+    const read = await answer.body.text();
+    return { status: answer.statusCode, body: read === '' ? undefined : JSON.parse(read) };
+  }
+  return { ask, close: () => pool.destroy() };
+}
+
+/** The work of a round: so many packets, which are there already, taken by all workers together. */
+async function taking({ workers, ...at }: Crew, count: number, take: Take): Promise<LoadResult> {
+  const { ask, close } = client(at, workers);
+  let worker = 0;
+  const ids = new Set<string>();
+  try {
+    const result = await timesOf(count, workers, async () => {
+      worker += 1;
+      ids.add(await take(ask, `worker-${worker % workers}`));
+    });
+    // A packet that was taken twice is a failed request.
+    return { ...result, failed: count - ids.size };
+  } finally {
+    await close();
+  }
+}
+type Take = (ask: ReturnType<typeof client>['ask'], agent: string) => Promise<string>;
+
+const waitForNext: Take = async (ask, agent) => {
+  const request = { agent_id: agent, target_agent: target, wait_seconds: 60 };
+  const answer = await ask('POST', '/packets/claim-next', JSON.stringify(request));
+  if (answer.status !== 200) throw new Error(`claim-next answered ${answer.status}.`);
+  return answer.body.id;
+};
+
+/** What a client does without claim-next: it lists what waits, oldest first, and claims until it wins. */
+const listAndClaim: Take = async (ask, agent) => {
+  for (;;) {
+    const list = await ask('GET', `/packets?status=created&target_agent=${target}&order=asc&limit=${pageSize}`);
+    if (list.status !== 200 || list.body.packets.length === 0) throw new Error(`The list answered ${list.status}.`);
+    for (const { id } of list.body.packets) {
+      const claimed = await ask('POST', `/packets/${id}/claim`, JSON.stringify({ agent_id: agent }));
+      if (claimed.status === 200) return id;
+      if (claimed.status !== 409) throw new Error(`The claim answered ${claimed.status}.`);
+    }
+  }
+};
+
+const tasks = {
+  /** Creates the packets of a round. */
+  async fill({ count, ...at }: Omit<Crew, 'workers'> & { count: number }): Promise<void> {
+    const { ask, close } = client(at, 2);
+    const batch = `{"packets":[${Array(100).fill(body).join(',')}]}`;
+    await timesOf(count / 100, 2, async () => {
+      const { status } = await ask('POST', '/packets/batch', batch);
+      if (status !== 201) throw new Error(`The batch answered ${status}.`);
+    });
+    await close();
+  },
+  /** Takes packets by claim-next. */
+  next: ({ count, ...crew }: Crew & { count: number }) => taking(crew, count, waitForNext),
+  /** Takes packets by listing and claiming. */
+  list: ({ count, ...crew }: Crew & { count: number }) => taking(crew, count, listAndClaim),
+  /** Creates packets at a steady pace for workers that wait: the times from sending a create to a worker's answer. */
+  async arrive({ workers, perSecond, seconds, ...at }: Crew & { perSecond: number; seconds: number }): Promise<LoadResult> {
+    const { ask, close } = client(at, workers + 16);
+    const times = new Times();
+    const sentAt = new Map<string, number>();
+    const count = perSecond * seconds;
+    let left = count;
+    let wrong = 0;
+    async function work(worker: number): Promise<void> {
+      const request = JSON.stringify({ agent_id: `worker-${worker}`, target_agent: target, wait_seconds: 2 });
+      while (left > 0) {
+        const { status, body: packet } = await ask('POST', '/packets/claim-next', request);
+        if (status === 204) continue;
+        left -= 1;
+        const sent = sentAt.get(packet?.context?.summary);
+        if (status !== 200 || sent === undefined) wrong += 1;
+        else times.add(performance.now() - sent);
+      }
+    }
+    const working = Promise.all(Array.from({ length: workers }, (_, worker) => work(worker)));
+    const begun = performance.now();
+    const example = JSON.parse(body);
+    for (let number = 0; number < count; number += 1) {
+      await sleep(Math.max(0, begun + (number * 1000) / perSecond - performance.now()));
+      const summary = `Packet ${number} of ${begun}`;
+      sentAt.set(summary, performance.now());
+      void ask('POST', '/packets', JSON.stringify({ ...example, context: { ...example.context, summary } }));
+    }
+    await working;
+    await close();
+    return times.result(wrong);
+  },
+};
+
+/** What workers do for the benchmark. */
+export type WorkerTasks = typeof tasks;
+
+serveTasks(tasks);

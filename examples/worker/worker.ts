@@ -1,0 +1,37 @@
+import { createHandoffClient } from '../../src/handoff/client/client.ts';
+import type { Packet } from '../../src/handoff/model/packet.ts';
+
+/**
+ * A worker: `SERVICE_API_KEY=... node examples/worker/worker.ts`. Takes packets for AGENT one after the other, each under a lease that
+ * it renews while it works. Wherever it dies or freezes, its packet goes to another worker once the lease is over. In a
+ * project of your own `createHandoffClient` comes from 'baton'.
+ */
+const { AGENT = 'resolver', WORKER = `worker-${process.pid}`, LEASE_SECONDS = '60', SERVICE_URL, SERVICE_API_KEY } = process.env;
+const lease_seconds = Number(LEASE_SECONDS);
+const baseUrl = SERVICE_URL || 'http://localhost:8080';
+// A service that is out of reach is asked again until it is back.
+const client = createHandoffClient({ baseUrl, apiKey: SERVICE_API_KEY, retries: Number.POSITIVE_INFINITY });
+
+/** The work: here, to fetch the page that the packet names. */
+async function work({ context }: Packet, signal: AbortSignal) {
+  const page = await fetch(String(context.custom?.url), { signal });
+  return { artifacts: [{ key: 'page', value: await page.text() }] };
+}
+
+for (;;) {
+  const packet = await client.claimNext({ body: { agent_id: WORKER, target_agent: AGENT, wait_seconds: 60, lease_seconds } });
+  if (packet === undefined) continue;
+  const request = { params: { id: packet.id }, headers: { 'x-lease-token': packet.lease?.token ?? '' } };
+  const lost = new AbortController();
+  const heartbeat = setInterval(() => client.renewLease(request).catch((error) => lost.abort(error)), (lease_seconds * 1000) / 3);
+  const body = await work(packet, lost.signal).then(
+    (context) => ({ status: 'completed', context }) as const,
+    () => ({ status: 'failed' }) as const,
+  );
+  clearInterval(heartbeat);
+  await client.patchPacket({ ...request, body }).then(
+    () => console.log(`${body.status} ${packet.id}`),
+    // The lease was lost, so that another has the packet; nothing of this was written.
+    (error) => console.log(`lost ${packet.id}: ${error.message}`),
+  );
+}

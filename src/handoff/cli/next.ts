@@ -1,0 +1,50 @@
+import { type Command, Option } from 'commander';
+
+import type { ClaimNextRequest } from '../model/packet.ts';
+import { act, type Context } from './context.ts';
+import { leaseOption, showClaimed } from './leases.ts';
+import { type AgentOptions, agentOptions, claimantOf, given, prioritiesOption, whole, wordsOf } from './options.ts';
+import { CliError, type Terminal } from './terminal.ts';
+
+interface NextOptions extends AgentOptions {
+  targetAgent?: string;
+  tags?: string;
+  priority?: string;
+  wait?: number;
+  lease?: number;
+}
+
+/** `packets next`: claims the next packet that waits for an agent; where there is none, the exit code is 1. */
+export function addNextCommand(packets: Command, terminal: Terminal): void {
+  const command = agentOptions(
+    packets.command('next').description('claim the next packet that waits: the highest priority, then the oldest'),
+  )
+    .option('--target-agent <id>', 'packets for this agent (default: the agent itself); * is any')
+    .option('--tags <tags>', 'only with all of these tags, comma-separated')
+    .addOption(prioritiesOption())
+    .addOption(new Option('--wait <seconds>', 'how long to wait for one, up to 60 (default: not at all)').argParser(whole(0, 60)))
+    .addOption(leaseOption('how long the claim holds; without it the claim has no end'));
+  act<NextOptions>(command, terminal, next);
+}
+
+async function next(context: Context, { targetAgent, tags, priority, wait, lease, ...agent }: NextOptions): Promise<void> {
+  const body = {
+    ...claimantOf(agent),
+    ...given({
+      target_agent: targetAgent,
+      tags: tags === undefined ? undefined : wordsOf(tags),
+      priorities: priority === undefined ? undefined : (wordsOf(priority) as ClaimNextRequest['priorities']),
+      wait_seconds: wait,
+      lease_seconds: lease,
+    }),
+  };
+  const answer = await (await context.client()).claimNext.withResponse({ body });
+  if (answer.body === undefined) throw new CliError(noneFor(body), 1);
+  showClaimed(context, { ...answer, body: answer.body });
+}
+
+function noneFor({ agent_id, target_agent = agent_id, tags, priorities, wait_seconds = 0 }: ClaimNextRequest): string {
+  const whose = target_agent === '*' ? '' : ` for ${target_agent}`;
+  const which = tags === undefined && priorities === undefined ? '' : ' with these tags and priorities';
+  return wait_seconds === 0 ? `No packet waits${whose}${which}.` : `No packet${whose}${which} came in time.`;
+}

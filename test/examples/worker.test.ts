@@ -1,0 +1,102 @@
+import assert from 'node:assert/strict';
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { createServer, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { createInterface } from 'node:readline';
+import { type TestContext, test } from 'node:test';
+import { fileURLToPath } from 'node:url';
+
+import { adminKey, createPacket, startService, type TestService } from '../support/service.ts';
+import { stores } from '../support/stores.ts';
+import { Arrivals } from '../support/streams.ts';
+
+const program = fileURLToPath(new URL('../../examples/worker/worker.ts', import.meta.url));
+
+interface Worker {
+  readonly child: ChildProcess;
+  readonly lines: Arrivals<string>;
+}
+
+/** Starts the example as a process of its own; resolves when it waits for work, behind those that wait already. */
+async function startWorker(t: TestContext, service: TestService, address: string, environment: Record<string, string>): Promise<Worker> {
+  const before = service.handoff.waiting();
+  const env = { PATH: process.env.PATH ?? '', SERVICE_URL: address, SERVICE_API_KEY: adminKey, ...environment };
+  const child = spawn(process.execPath, [program], { env, stdio: ['ignore', 'pipe', 'inherit'] });
+  t.after(() => child.kill('SIGKILL'));
+  const lines = new Arrivals<string>();
+  createInterface(child.stdout).on('line', (line) => lines.put(line));
+  while (service.handoff.waiting() === before) await new Promise(setImmediate);
+  return { child, lines };
+}
+
+/** A server whose answers are given by hand: the page that the workers fetch. */
+async function startPage(t: TestContext): Promise<{ url: string; asked: Arrivals<ServerResponse> }> {
+  const asked = new Arrivals<ServerResponse>();
+  const server = createServer((_, reply) => asked.put(reply));
+  await new Promise<void>((resolve) => {
+    server.listen(0, '127.0.0.1', resolve);
+  });
+  t.after(() => {
+    server.close();
+    server.closeAllConnections();
+  });
+  return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/`, asked };
+}
+
+for (const store of stores.slice(1)) {
+  test(`A packet goes on to another worker when one is killed or frozen past its lease, on ${store.name}`, async (t) => {
+    const service = await startService(t, { store });
+    const address = await service.handoff.start();
+    const { url, asked } = await startPage(t);
+    // Requests that wait are served in turn, so that it is known who gets the packet next.
+    const killed = await startWorker(t, service, address, { WORKER: 'killed' });
+    const frozen = await startWorker(t, service, address, { WORKER: 'frozen' });
+    const last = await startWorker(t, service, address, { WORKER: 'last', LEASE_SECONDS: '1' });
+    const { id } = await createPacket(service, { context: { summary: 'Fetch it', custom: { url } } });
+    const packet = async () => (await service.call('GET', `/packets/${id}`)).body;
+    const holder = async () => (await packet()).claimed_by.agent_id;
+
+    await asked.next();
+    assert.equal(await holder(), 'killed');
+    killed.child.kill('SIGKILL');
+    await once(killed.child, 'exit');
+    service.clock.turn(60);
+    await service.handoff.runOnce.sweep();
+
+    const heldBack = await asked.next();
+    assert.equal(await holder(), 'frozen');
+    frozen.child.kill('SIGSTOP');
+    service.clock.turn(60);
+    await service.handoff.runOnce.sweep();
+
+    const answered = await asked.next();
+    assert.equal(await holder(), 'last');
+    // It works for longer than its lease, which it renews.
+    const { expires_at } = (await packet()).lease;
+    service.clock.turn(0.5);
+    while ((await packet()).lease.expires_at === expires_at) await new Promise(setImmediate);
+    answered.end('of the last');
+    assert.equal(await last.lines.next(), `completed ${id}`);
+
+    const { text } = await service.call('GET', `/packets/${id}`);
+    heldBack.end('of the frozen');
+    frozen.child.kill('SIGCONT');
+    assert.match(await frozen.lines.next(), new RegExp(`^lost ${id}: The packet has no lease`));
+    assert.equal((await service.call('GET', `/packets/${id}`)).text, text);
+    assert.deepEqual((await packet()).context.artifacts, [{ key: 'page', value: 'of the last' }]);
+    const { events } = (await service.call('GET', `/packets/${id}/history`)).body;
+    assert.deepEqual(
+      events.map(({ event_type, actor }: { event_type: string; actor: string }) => `${event_type} ${actor}`),
+      [
+        `created agent:frontline`,
+        'claimed agent:killed',
+        'lease_expired system:sweeper',
+        'claimed agent:frozen',
+        'lease_expired system:sweeper',
+        'claimed agent:last',
+        'completed agent:last',
+      ],
+    );
+  });
+}

@@ -1,0 +1,54 @@
+import assert from 'node:assert/strict';
+import { describe, type TestContext, test } from 'node:test';
+
+import { createRedis, skipWithoutRedis } from '../support/redis.ts';
+import { createPacket, startService, TestClock, type TestService } from '../support/service.ts';
+import { openPostgresDatabase } from '../support/stores.ts';
+import { assertEachOnce, createPackets, runWorkers, waitingAt } from '../support/workers.ts';
+
+/** How many packets a hundred workers share. */
+const packetCount = 1_000;
+
+/** Two instances on one empty PostgreSQL. */
+async function startInstances(t: TestContext, settings: Record<string, string> = {}): Promise<[TestService, TestService]> {
+  const { url, drop } = await openPostgresDatabase();
+  const clock = new TestClock();
+  const stops: (() => Promise<void>)[] = [];
+  const after = (stop: unknown) => void stops.push(stop as () => Promise<void>);
+  const start = () => startService({ after }, { databaseUrl: url, clock, settings });
+  t.after(async () => {
+    await Promise.all(stops.map((stop) => stop()));
+    await drop();
+  });
+  return [await start(), await start()];
+}
+
+describe('The next packet, of two instances on one PostgreSQL,', () => {
+  test('goes to one of a hundred workers at both of them', async (t) => {
+    const [one, other] = await startInstances(t);
+    await createPackets(one, packetCount);
+    assertEachOnce(await runWorkers([one, other], 100), packetCount);
+    assert.equal((await other.call('GET', '/audit?action=claimed&limit=1')).body.total, packetCount);
+  });
+
+  test('wakes a request that waits at the other one, without a broker', async (t) => {
+    const [one, other] = await startInstances(t);
+    const answering = other.call('POST', '/packets/claim-next', { body: { agent_id: 'resolver', wait_seconds: 60 } });
+    while (other.handoff.waiting() < 1) await new Promise(setImmediate);
+    const { id } = await createPacket(one);
+    await other.handoff.runOnce.look();
+    assert.equal((await answering).body.id, id);
+  });
+
+  test('goes to one of a hundred that wait at both, with a broker', { skip: skipWithoutRedis }, async (t) => {
+    const redis = await createRedis();
+    await redis.start();
+    t.after(() => redis.stop());
+    const instances = await startInstances(t, { SERVICE_REDIS_URL: redis.url });
+    await Promise.all(instances.map(({ handoff }) => handoff.start()));
+    const working = runWorkers(instances, 100, { total: packetCount, wait_seconds: 60 });
+    while (waitingAt(instances) < 100) await new Promise(setImmediate);
+    await createPackets(instances[0], packetCount);
+    assertEachOnce(await working, packetCount);
+  });
+});

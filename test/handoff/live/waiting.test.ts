@@ -1,0 +1,56 @@
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+
+import { Hub } from '../../../src/handoff/live/hub.ts';
+import { WaitingList, type Wish } from '../../../src/handoff/live/waiting.ts';
+
+const tenant = { tenant_id: '019cb8d3-f1a2-7c05-9a2b-3c4d5e6f7a8b', tenant_number: 1 };
+
+/** A list over a trail in which nothing happens. */
+const newList = () =>
+  new WaitingList(new Hub({ after: async () => [], bounds: async () => ({ last: 0, removed: 0 }), positions: async () => [] }));
+
+/** A wish whose looks the test answers. */
+function wishOf(): { wish: Wish<string>; looks: PromiseWithResolvers<string | null>[] } {
+  const looks: PromiseWithResolvers<string | null>[] = [];
+  const take = () => {
+    const look = Promise.withResolvers<string | null>();
+    looks.push(look);
+    return look.promise;
+  };
+  return { wish: { tenant, target: 'resolver', kind: 'any', isOpen: () => true, take }, looks };
+}
+
+const until = async (condition: () => boolean) => {
+  while (!condition()) await new Promise(setImmediate);
+};
+
+describe('Requests that wait for work', () => {
+  test('get the packet that was being claimed for them as their wait ended', async () => {
+    const list = newList();
+    const { wish, looks } = wishOf();
+    const waiting = list.wait(wish, 60_000);
+    await until(() => looks.length === 1);
+    const stopping = list.stop();
+    looks[0]!.resolve('packet');
+    assert.equal(await waiting, 'packet');
+    await stopping;
+    assert.equal(await list.wait(wish, 60_000), null);
+  });
+
+  test('look anew when one that was woken before them is gone', async () => {
+    const list = newList();
+    const [gone, other] = [wishOf(), wishOf()];
+    const first = list.wait(gone.wish, 60_000);
+    const second = list.wait(other.wish, 60_000);
+    await until(() => gone.looks.length === 1 && other.looks.length === 1);
+    other.looks[0]!.resolve(null);
+    list.drop(gone.wish);
+    gone.looks[0]!.resolve(null);
+    assert.equal(await first, null);
+    await until(() => other.looks.length === 2);
+    other.looks[1]!.resolve('packet');
+    assert.equal(await second, 'packet');
+    assert.equal(list.size, 0);
+  });
+});
