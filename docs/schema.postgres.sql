@@ -172,3 +172,7 @@ insert into idempotency_packets select tenant, packet_id, key from idempotency_p
 drop table idempotency_packets_before;
 
 create index idempotency_packets_by_key on idempotency_packets (tenant, key);
+
+-- 0007-rotation
+
+alter table api_keys add column rotated_from text collate "C";

@@ -10,7 +10,7 @@ CREATE TABLE tenants (
 CREATE TABLE api_keys (
   id text primary key, tenant_id text not null references tenants (id), name text not null, tier text not null,
   admin integer not null, prefix text not null, hash text not null unique,
-  created_at text not null, revoked_at text, expires_at text);
+  created_at text not null, revoked_at text, expires_at text, rotated_from text);
 
 CREATE INDEX api_keys_by_tenant on api_keys (tenant_id, id);
 

@@ -23,9 +23,9 @@ export class Limits {
   }
 
   /** Counts the request, unless a limit refuses it; a refused request counts nowhere. */
-  take({ key_id, key_tier, tenant_id, tenant_tier }: Caller, now: number): Awaitable<LimitState> {
+  take({ key_id, rotated_from = key_id, key_tier, tenant_id, tenant_tier }: Caller, now: number): Awaitable<LimitState> {
     const taken = this.#counters.take({
-      keyId: key_id,
+      keyId: rotated_from,
       tenantId: tenant_id,
       perMinute: this.#perMinute,
       perHour: this.#tiers[tenant_tier].hourlyQuota,

@@ -125,7 +125,7 @@ export const rotateKey = defineRoute({
   summary: 'Rotate an API key',
   description:
     'Makes a key of the same name, tier and rights that takes the place of this one, which goes on for the overlap and then ends. ' +
-    "The two count as one of the tenant's keys. A key may rotate itself; an admin key is rotated by an admin key.",
+    "The two count as one, of the tenant's keys and against the limit of a minute. A key may rotate itself; an admin key is rotated by an admin key.",
   params: IdParams,
   body: RotateRequest,
   bodyOptional: true,

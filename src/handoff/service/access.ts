@@ -26,6 +26,8 @@ export interface Caller {
   readonly handoffs_per_day: number | null;
   /** When the key ends, in milliseconds since 1970; left out: never. */
   readonly key_ends?: number;
+  /** The first of the keys whose place it took, where it took one's: they count as one key against the limit of a minute. */
+  readonly rotated_from?: string;
 }
 
 /** What a start found or made. */
@@ -141,6 +143,7 @@ export function createAccessService({ store, clock, newId, random }: AccessParts
             hash: hashOf(key),
             created_at: at,
             expires_at: null,
+            rotated_from: null,
           },
           now,
         );
@@ -224,7 +227,8 @@ export function createAccessService({ store, clock, newId, random }: AccessParts
           if (old.expires_at !== null)
             throw conflict(`The key has been rotated already; it ends at ${old.expires_at}. Rotate the key that took its place.`);
           const { name, admin } = old;
-          const stored: KeyToStore = { ...keyOf({ name, admin }, tenant, { id: newId(at.now), key, now: at.now }), tier: old.tier };
+          const fresh = keyOf({ name, admin }, tenant, { id: newId(at.now), key, now: at.now });
+          const stored: KeyToStore = { ...fresh, tier: old.tier, rotated_from: old.rotated_from ?? id };
           const expires_at = new Date(at.now.getTime() + overlapSeconds * 1000).toISOString();
           keys.addKey(stored);
           keys.endKey(id, expires_at);
@@ -338,6 +342,7 @@ function keyOf(request: KeyRequest, tenant: Tenant, { id, key, now }: { id: stri
     hash: hashOf(key),
     created_at: now.toISOString(),
     expires_at: null,
+    rotated_from: null,
   };
 }
 
@@ -355,8 +360,13 @@ function requireRoom(count: number, { max_api_keys }: Tenant): void {
   if (count >= max_api_keys) throw conflict(`The tenant has ${count} of at most ${max_api_keys} API keys; delete one first.`);
 }
 
-function callerOf({ admin, hash: _, expires_at, ...caller }: KeyAccess): Caller {
-  return { ...caller, admin: admin === 1, ...(expires_at === null ? {} : { key_ends: Date.parse(expires_at) }) };
+function callerOf({ admin, hash: _, expires_at, rotated_from, ...caller }: KeyAccess): Caller {
+  return {
+    ...caller,
+    admin: admin === 1,
+    ...(expires_at === null ? {} : { key_ends: Date.parse(expires_at) }),
+    ...(rotated_from === null ? {} : { rotated_from }),
+  };
 }
 
 /**

@@ -19,6 +19,8 @@ export interface KeyAccess {
   handoffs_per_day: number | null;
   /** When it ends, since another has taken its place; null: never. */
   expires_at: string | null;
+  /** The first of the keys whose place it took; null: it took none's. */
+  rotated_from: string | null;
 }
 
 const tenantColumns = ['id', 'name', 'tier', 'handoffs_per_day', 'max_api_keys', 'created_at', 'updated_at', 'deleted_at'] as const;
@@ -56,6 +58,7 @@ export function createAccessStore(database: Database<Tables>) {
         'tenants.tier as tenant_tier',
         'handoffs_per_day',
         'expires_at',
+        'rotated_from',
       ])
       .where('hash', '=', hash)
       .where('revoked_at', 'is', null)

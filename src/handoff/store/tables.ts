@@ -67,6 +67,8 @@ interface ApiKeyTable {
   created_at: string;
   /** When it ends, since another has taken its place; null: never. */
   expires_at: string | null;
+  /** The first of the keys whose place it took, one after the other; null: it took none's. */
+  rotated_from: string | null;
   revoked_at: string | null;
 }
 

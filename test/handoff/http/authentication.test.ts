@@ -311,6 +311,7 @@ describe('Wrong keys', () => {
       assert.equal(refused.body.code, 'RATE_LIMITED');
       assert.equal(refused.body.field, null);
       assert.equal(refused.headers['retry-after'], '60');
+      assert.deepEqual(refused.body.limit, { name: 'wrong_keys', max: 30, reset_seconds: 60 });
     }
     assert.equal((await wrong(service, tenant.key)).status, 200);
     assert.equal((await wrong(service, adminKey)).status, 200);

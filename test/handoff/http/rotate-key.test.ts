@@ -64,6 +64,23 @@ for (const store of stores) {
       assert.equal(other.status, 409);
     });
 
+    test('old and new count as one against the limit of a minute, however often the key is rotated', async (t) => {
+      const service = await startService(t, { store, settings: { SERVICE_RATE_LIMIT_PER_MINUTE: '5' } });
+      const { key, keyId } = await newTenant(service);
+      const first = await rotate(service, keyId, key);
+      assert.equal(first.status, 201);
+      const second = await rotate(service, first.body.id, first.body.key);
+      assert.equal(second.status, 201);
+      assert.equal(second.headers['x-ratelimit-remaining'], '3');
+      const keys = [key, first.body.key, second.body.key];
+      for (const one of keys) assert.equal(await isLetIn(service, one), 200);
+      for (const one of keys) {
+        const { status, body } = await service.call('GET', '/packets', { key: one });
+        assert.equal(status, 429);
+        assert.deepEqual(body.limit, { name: 'minute', max: 5, reset_seconds: 60 });
+      }
+    });
+
     test('409: a key that has been rotated already, with the moment at which it ends', async (t) => {
       const service = await startService(t, { store });
       const { key, keyId } = await newTenant(service);

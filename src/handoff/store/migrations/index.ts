@@ -5,6 +5,7 @@ import { webhooks } from './0003-webhooks.ts';
 import { keys } from './0004-keys.ts';
 import { work } from './0005-work.ts';
 import { repeats } from './0006-repeats.ts';
+import { rotation } from './0007-rotation.ts';
 
 /** Every step of the schema, in order. */
-export const migrations: readonly Migration[] = [packets, events, webhooks, keys, work, repeats];
+export const migrations: readonly Migration[] = [packets, events, webhooks, keys, work, repeats, rotation];

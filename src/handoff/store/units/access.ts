@@ -25,6 +25,8 @@ export interface KeyToStore {
   hash: string;
   created_at: string;
   expires_at: string | null;
+  /** The first of the keys whose place it took; null: it took none's. */
+  rotated_from: string | null;
 }
 
 /** A key that is stored and not revoked. */
@@ -36,6 +38,8 @@ export interface StoredKey {
   readonly admin: boolean;
   /** When it ends or has ended, since another has taken its place; null: never. */
   readonly expires_at: string | null;
+  /** The first of the keys whose place it took; null: it took none's. */
+  readonly rotated_from: string | null;
 }
 
 /** A tenant that is not deleted, and its number. */
@@ -47,7 +51,7 @@ export interface StoredTenant {
 }
 
 const tenantColumns = ['id', 'name', 'tier', 'handoffs_per_day', 'max_api_keys', 'created_at', 'updated_at', 'deleted_at'] as const;
-const keyColumns = ['id', 'tenant_id', 'name', 'tier', 'admin', 'expires_at'] as const;
+const keyColumns = ['id', 'tenant_id', 'name', 'tier', 'admin', 'expires_at', 'rotated_from'] as const;
 
 /** Tenants and keys as the units of a group find and change them. Theirs is no one tenant: an admin works on any. */
 export class AccessTransaction {
@@ -147,9 +151,9 @@ export const access: Kind = {
       const tenant = Object.fromEntries(tenantColumns.map((column, index) => [column, values[index]])) as unknown as Tenant;
       if (tenant.deleted_at === null) own.tenants.set(tenant.id, { number: number as number, tenant, maxKeysSet: maxKeysSet === 1 });
     }
-    for (const [id, tenant_id, name, tier, admin, expires_at, revoked_at] of [...named, ...theirs]) {
+    for (const [id, tenant_id, name, tier, admin, expires_at, rotated_from, revoked_at] of [...named, ...theirs]) {
       if (revoked_at !== null) continue;
-      const key = { id, tenant_id, name, tier, admin: admin === 1, expires_at } as StoredKey;
+      const key = { id, tenant_id, name, tier, admin: admin === 1, expires_at, rotated_from } as StoredKey;
       own.keys.set(key.id, key);
     }
     own.numbers.push(...numbers);
