@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 
-import { maxNames, maxValues, maxValuesByHand, parseJson } from '../../../src/kit/http/json.ts';
+import { maxDifferentNames, maxNames, maxValues, maxValuesByHand, parseJson } from '../../../src/kit/http/json.ts';
 
 const arrays = (count: number) => Buffer.from(`[${Array.from({ length: count }, () => '[]').join(',')}]`);
 
@@ -17,18 +17,33 @@ test('commas and brackets inside texts are no values', () => {
 const named = (count: number, name: (index: number) => string) =>
   Buffer.from(`{"packets":[{${Array.from({ length: count }, (_, index) => `"${name(index)}":1`).join(',')}}]}`);
 
+/** A list of objects with one member each. */
+const alike = (count: number, name: (index: number) => string) =>
+  Buffer.from(`{"packets":[${Array.from({ length: count }, (_, index) => `{"${name(index)}":1}`).join(',')}]}`);
+
 test('400: a body of more names than anybody means is refused before it is read, and so are many with escapes that JSON needs', () => {
-  assert.throws(() => parseJson(named(maxNames + 1, (index) => `a${index}`)), {
-    code: 'VALIDATION_ERROR',
-    message: /more than 100000 names/,
-  });
-  assert.throws(() => parseJson(named(maxValuesByHand + 1, (index) => `\\"${index}`)), { message: /at most 5000 values/ });
+  assert.throws(() => parseJson(alike(maxNames, () => 'role')), { code: 'VALIDATION_ERROR', message: /more than 100000 names/ });
+  assert.throws(() => parseJson(alike(maxValuesByHand + 1, () => '\\"')), { message: /at most 5000 values/ });
   assert.throws(() => parseJson(named(235_000, (index) => `\\u0061${index}`)), { code: 'VALIDATION_ERROR' });
 });
 
+test('400: a body of very many different names is refused before it is read, spelled plainly or with escapes; the same few may be many', () => {
+  const tooMany = { code: 'VALIDATION_ERROR', message: /more than 10000 different names/ };
+  for (const body of [named, alike]) {
+    assert.throws(() => parseJson(body(maxDifferentNames, (index) => `a${index}`)), tooMany);
+    assert.throws(() => parseJson(body(maxDifferentNames, (index) => `\\u0061${index}`)), tooMany);
+  }
+  assert.throws(() => parseJson(alike(maxDifferentNames + 1, () => '\\u0061')), tooMany);
+  // With "packets" itself these are exactly so many.
+  assert.ok(parseJson(named(maxDifferentNames - 1, (index) => `a${index}`)));
+  assert.ok(parseJson(alike(maxNames - 1, (index) => (index % 2 === 0 ? 'role' : 'content'))));
+  // What stands in a text is no name.
+  assert.ok(parseJson(Buffer.from(JSON.stringify({ text: named(20_000, (index) => `a${index}`).toString() }))));
+});
+
 test('names that are spelled with an escape mean what they spell, in any number that is let in', () => {
-  const spelled = parseJson(named(20_000, (index) => `\\u00e9\\u0061${index}`));
-  assert.deepEqual(spelled, parseJson(named(20_000, (index) => `\u00e9a${index}`)));
+  const spelled = parseJson(named(9_000, (index) => `\\u00e9\\u0061${index}`));
+  assert.deepEqual(spelled, parseJson(named(9_000, (index) => `\u00e9a${index}`)));
   const needed = parseJson(named(100, (index) => `\\"${index}`)) as { packets: Record<string, number>[] };
   assert.equal(Object.keys(needed.packets[0]!)[7], '"7');
   assert.deepEqual(parseJson(Buffer.from('{"a":"\\\\\\"","\\u0062" : {"c\\/d":"\\u0062"},"e":["\\"",{"\\u0066":1}]}')), {
