@@ -110,7 +110,7 @@ export async function createHandoff(settings: Settings, world: World = {}): Prom
   const streams = createStreams({ clock, logger, onEnded: (method, route, status) => metrics.observe(method, route, status) });
   const metrics = createHandoffMetrics({ store, streams, clock, isPrivate: settings.metricsToken !== undefined });
   const access = createAccessService({ store, clock, newId, random });
-  const agents = createAgentService(store.agents, clock);
+  const agents = createAgentService(store, clock);
   const packets = createPacketService({
     store,
     clock,

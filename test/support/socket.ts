@@ -48,12 +48,15 @@ export async function sendRaw(address: string, text: string, { end = false, floo
 
 /** Whether a text has an answer's head and as much of a body as that announces. */
 function isWhole(text: string): boolean {
-  const [head = '', body] = text.split('\r\n\r\n');
+  const [head = '', body] = text.replace(interim, '').split('\r\n\r\n');
   return body !== undefined && Buffer.byteLength(body) >= Number(/^content-length: (\d+)$/im.exec(head)?.[1] ?? 0);
 }
 
+/** Interim answers, which come before the answer (RFC 9110, 15.2). */
+const interim = /^(HTTP\/1\.1 1(?!01)\d\d.*?\r\n\r\n)+/s;
+
 function read(text: string): RawAnswer {
-  const [head = '', body = ''] = text.split('\r\n\r\n');
+  const [head = '', body = ''] = text.replace(interim, '').split('\r\n\r\n');
   const status = Number(/^HTTP\/1\.1 (\d{3})/.exec(head)?.[1] ?? 0);
   return { status, text, body: body.startsWith('{') ? JSON.parse(body) : undefined };
 }

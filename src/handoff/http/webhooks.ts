@@ -21,11 +21,11 @@ export function mountWebhooks(mount: Mount<Caller, HandoffRoute>, webhooks: Webh
   });
   mount(routes.pingWebhook, ({ params }, { caller }) => webhooks.ping(caller, params.id));
 
-  mount(routes.listDeliveries, async ({ params, query: { status, limit, offset } }, { caller }) =>
-    counted(await webhooks.deliveries(caller, params.id, status, { limit, offset })),
+  mount(routes.listDeliveries, async ({ params, query: { status, limit, offset } }, { caller, signal }) =>
+    counted(await webhooks.deliveries(caller, params.id, status, { limit, offset }, signal)),
   );
-  mount(routes.listDeadLetters, async ({ query: { webhook_id, limit, offset } }, { caller }) =>
-    counted(await webhooks.deadLetters(caller, webhook_id, { limit, offset })),
+  mount(routes.listDeadLetters, async ({ query: { webhook_id, limit, offset } }, { caller, signal }) =>
+    counted(await webhooks.deadLetters(caller, webhook_id, { limit, offset }, signal)),
   );
   mount(routes.replayDeadLetter, async ({ params }, { caller }) => {
     const delivery = await webhooks.replay(caller, params.delivery_id);

@@ -44,8 +44,8 @@ export function mountWork({ mount, packets, agents, waiting, listening }: WorkRo
     }
   });
 
-  mount(routes.listAgents, async ({ query: { limit, offset } }, { caller }) => {
-    const { agents: page, total } = await agents.page(caller.tenant_number, { limit, offset });
+  mount(routes.listAgents, async ({ query: { limit, offset } }, { caller, signal }) => {
+    const { agents: page, total } = await agents.page(caller.tenant_number, { limit, offset }, signal);
     return { agents: page, total, limit, offset };
   });
 }

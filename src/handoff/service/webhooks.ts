@@ -12,6 +12,7 @@ import {
   webhookEvents,
 } from '../model/webhook.ts';
 import { restarted } from '../rules/delivery.ts';
+import type { DeliveryPage } from '../store/deliveries.ts';
 import type { Store } from '../store/store.ts';
 import type { Idempotency } from '../store/units/answers.ts';
 import type { StoredDelivery } from '../store/units/deliveries.ts';
@@ -26,11 +27,6 @@ interface WebhookServiceParts {
   urlProblem(url: string): Promise<string | undefined>;
   /** How long an old secret signs beside a new one. */
   overlapSeconds: number;
-}
-
-interface Page {
-  readonly limit: number;
-  readonly offset: number;
 }
 
 /** The most webhooks of a tenant: each is written a delivery with every event. */
@@ -144,13 +140,15 @@ export function createWebhookService({ store, clock, newId, urlProblem, overlapS
       });
     },
 
-    async deliveries(caller: Caller, id: string, status: DeliveryStatus | undefined, page: Page) {
-      return store.of(caller.tenant_number).deliveries.ofWebhook(await numberOf(caller, id), status, page);
+    async deliveries(caller: Caller, id: string, status: DeliveryStatus | undefined, page: DeliveryPage, signal: AbortSignal) {
+      const found = isId(id) ? await store.of(caller.tenant_number, signal).deliveries.ofWebhook(id, status, page) : undefined;
+      if (found === undefined) throw notFound('webhook');
+      return found;
     },
 
-    async deadLetters(caller: Caller, webhookId: string | undefined, page: Page) {
+    async deadLetters(caller: Caller, webhookId: string | undefined, page: DeliveryPage, signal: AbortSignal) {
       const webhook = webhookId === undefined ? undefined : await numberOf(caller, webhookId.toLowerCase());
-      return store.of(caller.tenant_number).deliveries.deadLetters(webhook, page);
+      return store.of(caller.tenant_number, signal).deliveries.deadLetters(webhook, page);
     },
 
     /** Has a dead letter sent again. */

@@ -2,6 +2,7 @@ import { sql } from 'kysely';
 
 import type { Database } from '../../kit/sql/dialect.ts';
 import type { Agent } from '../model/work-routes.ts';
+import type { InTurn } from './in-turn.ts';
 import type { Tables } from './tables.ts';
 
 /** An agent that a request named. */
@@ -35,32 +36,35 @@ export function createAgentStore(database: Database<Tables>) {
     },
 
     /** A page of a tenant's agents, the latest seen first, with what each holds and what waits for it. */
-    async page(tenant: number, { limit, offset }: { limit: number; offset: number }): Promise<{ agents: Agent[]; total: number }> {
-      const [seen, { total }] = await Promise.all([
-        longReads
-          .selectFrom('agents')
-          .select(['agent_id', 'last_seen_at'])
-          .where('tenant', '=', tenant)
-          .orderBy('last_seen_at', 'desc')
-          .orderBy('agent_id')
-          .limit(limit)
-          .offset(offset)
-          .execute(),
-        longReads.selectFrom('agents').select(sql<number>`count(*)`.as('total')).where('tenant', '=', tenant).executeTakeFirstOrThrow(),
-      ]);
-      const ids = seen.map(({ agent_id }) => agent_id);
-      const [holding, waiting] = await Promise.all([
-        countsOf('claimed_by', tenant, ids, holdingStatuses),
-        countsOf('target_agent', tenant, ids, ['created']),
-      ]);
-      const agents = seen.map((agent) => ({
-        ...agent,
-        holding: holding.get(agent.agent_id) ?? 0,
-        waiting: waiting.get(agent.agent_id) ?? 0,
-      }));
-      return { agents, total: Number(total) };
-    },
+    page: (tenant: number, page: { limit: number; offset: number }, inTurn: InTurn): Promise<{ agents: Agent[]; total: number }> =>
+      inTurn(() => pageOf(tenant, page)),
   };
+
+  async function pageOf(tenant: number, { limit, offset }: { limit: number; offset: number }): Promise<{ agents: Agent[]; total: number }> {
+    const [seen, { total }] = await Promise.all([
+      longReads
+        .selectFrom('agents')
+        .select(['agent_id', 'last_seen_at'])
+        .where('tenant', '=', tenant)
+        .orderBy('last_seen_at', 'desc')
+        .orderBy('agent_id')
+        .limit(limit)
+        .offset(offset)
+        .execute(),
+      longReads.selectFrom('agents').select(sql<number>`count(*)`.as('total')).where('tenant', '=', tenant).executeTakeFirstOrThrow(),
+    ]);
+    const ids = seen.map(({ agent_id }) => agent_id);
+    const [holding, waiting] = await Promise.all([
+      countsOf('claimed_by', tenant, ids, holdingStatuses),
+      countsOf('target_agent', tenant, ids, ['created']),
+    ]);
+    const agents = seen.map((agent) => ({
+      ...agent,
+      holding: holding.get(agent.agent_id) ?? 0,
+      waiting: waiting.get(agent.agent_id) ?? 0,
+    }));
+    return { agents, total: Number(total) };
+  }
 
   async function countsOf(
     column: 'claimed_by' | 'target_agent',
@@ -81,5 +85,3 @@ export function createAgentStore(database: Database<Tables>) {
     return new Map(rows.map(({ agent_id, count }) => [agent_id as string, Number(count)]));
   }
 }
-
-export type AgentStore = ReturnType<typeof createAgentStore>;

@@ -43,7 +43,8 @@ export interface RetryFilter {
   readonly until?: Date | undefined;
 }
 
-interface Page {
+/** A page of a list of deliveries. */
+export interface DeliveryPage {
   readonly limit: number;
   readonly offset: number;
 }
@@ -129,7 +130,7 @@ export function createDeliveryStore(database: Database<Tables>) {
       tenant: number,
       webhook: number,
       status: DeliveryStatus | undefined,
-      page: Page,
+      page: DeliveryPage,
     ): Promise<{ deliveries: Delivery[]; total: number }> {
       return list(database, page, (eb) =>
         eb.and([
@@ -141,7 +142,7 @@ export function createDeliveryStore(database: Database<Tables>) {
     },
 
     /** A tenant's dead letters, newest first, and how many there are. */
-    deadLetters(tenant: number, webhook: number | undefined, page: Page): Promise<{ deliveries: Delivery[]; total: number }> {
+    deadLetters(tenant: number, webhook: number | undefined, page: DeliveryPage): Promise<{ deliveries: Delivery[]; total: number }> {
       return list(database, page, (eb) =>
         eb.and([
           eb('deliveries.tenant', '=', tenant),
@@ -158,13 +159,9 @@ export function createDeliveryStore(database: Database<Tables>) {
         .selectFrom('deliveries')
         .innerJoin('webhooks', 'webhooks.seq', 'deliveries.webhook')
         .where(retriable(tenant, filter));
-      const [rows, counts] = await Promise.all([
-        matching.select('deliveries.seq').where('active', '=', 1).orderBy('deliveries.seq').limit(limit).execute(),
-        matching
-          .select(['active', sql<number>`count(*)`.as('count')])
-          .groupBy('active')
-          .execute(),
-      ]);
+      const first = matching.select('deliveries.seq').where('active', '=', 1).orderBy('deliveries.seq').limit(limit);
+      const byActive = matching.select(['active', sql<number>`count(*)`.as('count')]).groupBy('active');
+      const [rows, counts] = await Promise.all([first.execute(), byActive.execute()]);
       const countOf = (active: number) => Number(counts.find((row) => row.active === active)?.count ?? 0);
       return { seqs: rows.map(({ seq }) => seq), active: countOf(1), inactive: countOf(0) };
     },
@@ -228,7 +225,7 @@ type Joined = ExpressionBuilder<Tables, 'deliveries' | 'webhooks'>;
 
 async function list(
   { longReads }: Database<Tables>,
-  { limit, offset }: Page,
+  { limit, offset }: DeliveryPage,
   matches: (eb: Joined) => ReturnType<Joined['and']>,
 ): Promise<{ deliveries: Delivery[]; total: number }> {
   const matching = longReads.selectFrom('deliveries').innerJoin('webhooks', 'webhooks.seq', 'deliveries.webhook').where(matches);

@@ -48,20 +48,46 @@ export function createIndexing(database: Database<Tables>, thread: Thread<Search
     });
   }
 
+  async function catchUp(tenant: number): Promise<void> {
+    const upTo = await lastQueued.first({ tenant });
+    if (upTo === undefined) return;
+    // Place by place, so that it comes to an end however much is queued or changed meanwhile: each packet goes in as it
+    // was when this was asked, or later.
+    let after: Place = { tenant, packet: 0 };
+    for (;;) {
+      const { taken, reached }: IndexStep = await step({ after, upTo });
+      if (taken === 0 || reached?.packet === upTo.packet) return;
+      after = reached ?? after;
+    }
+  }
+
+  // Who asks while a tenant is caught up with shares one more: steps wait for one another, those of all tenants, and a
+  // flood of searches must not be a flood of steps.
+  const running = new Map<number, Promise<void>>();
+  const next = new Map<number, Promise<void>>();
+
+  function run(tenant: number): Promise<void> {
+    const caughtUp = catchUp(tenant).finally(() => running.delete(tenant));
+    running.set(tenant, caughtUp);
+    return caughtUp;
+  }
+
   return {
     step,
     /** Indexes what was queued for the tenant when it was called. */
-    async all(tenant: number): Promise<void> {
-      const upTo = await lastQueued.first({ tenant });
-      if (upTo === undefined) return;
-      // Place by place, so that it comes to an end however much is queued or changed meanwhile: each packet goes in as it
-      // was when this was asked, or later.
-      let after: Place = { tenant, packet: 0 };
-      for (;;) {
-        const { taken, reached }: IndexStep = await step({ after, upTo });
-        if (taken === 0 || reached?.packet === upTo.packet) return;
-        after = reached ?? after;
-      }
+    all(tenant: number): Promise<void> {
+      const before = running.get(tenant);
+      if (before === undefined) return run(tenant);
+      const waiting =
+        next.get(tenant) ??
+        before
+          .catch(() => undefined)
+          .then(() => {
+            next.delete(tenant);
+            return run(tenant);
+          });
+      next.set(tenant, waiting);
+      return waiting;
     },
     idle: () => turns.idle(),
   };

@@ -8,7 +8,7 @@ import { startThread } from '../../kit/thread.ts';
 import type { DeliveryStatus } from '../model/webhook.ts';
 import { createAccessStore } from './access.ts';
 import { createAgentStore } from './agents.ts';
-import { createDeliveryStore, type RetryFilter } from './deliveries.ts';
+import { createDeliveryStore, type DeliveryPage, type RetryFilter } from './deliveries.ts';
 import { createEventReads } from './events.ts';
 import type { InTurn } from './in-turn.ts';
 import { createIndexing } from './indexing.ts';
@@ -60,6 +60,7 @@ export async function openStore({ databaseUrl, clock, newId }: StoreParts) {
   const events = createEventReads(database);
   const webhooks = createWebhookReads(database);
   const { ofWebhook, deadLetters, failed, ...deliveries } = createDeliveryStore(database);
+  const agents = createAgentStore(database);
   const queue = createQueueReads(database);
   const here = createSearcher(database);
   const searchOn = (on: typeof reader) => (wanted: Search, signal?: AbortSignal) =>
@@ -109,10 +110,17 @@ export async function openStore({ databaseUrl, clock, newId }: StoreParts) {
           number: (id: string) => webhooks.number(tenant, id),
         },
         deliveries: {
-          ofWebhook: (webhook: number, status: DeliveryStatus | undefined, page: { limit: number; offset: number }) =>
-            ofWebhook(tenant, webhook, status, page),
-          deadLetters: (webhook: number | undefined, page: { limit: number; offset: number }) => deadLetters(tenant, webhook, page),
-          failed: (filter: RetryFilter, limit: number) => failed(tenant, filter, limit),
+          /** Of the webhook with this id, removed or not; undefined when there is none. */
+          ofWebhook: (id: string, status: DeliveryStatus | undefined, page: DeliveryPage) =>
+            inTurn(async () => {
+              const webhook = await webhooks.number(tenant, id);
+              return webhook === undefined ? undefined : ofWebhook(tenant, webhook, status, page);
+            }),
+          deadLetters: (webhook: number | undefined, page: DeliveryPage) => inTurn(() => deadLetters(tenant, webhook, page)),
+          failed: (filter: RetryFilter, limit: number) => inTurn(() => failed(tenant, filter, limit)),
+        },
+        agents: {
+          page: (page: { limit: number; offset: number }) => agents.page(tenant, page, inTurn),
         },
         /** How many packets were created on the day. */
         async usedOn(day: string): Promise<number> {
@@ -129,7 +137,8 @@ export async function openStore({ databaseUrl, clock, newId }: StoreParts) {
       };
     },
     access: createAccessStore(database),
-    agents: createAgentStore(database),
+    /** Notes when agents of any tenant were last seen. */
+    sawAgents: agents.saw,
     /** What waits to be sent to webhooks, of all tenants. */
     deliveries: { ...deliveries, onWaiting: units.onDeliveries },
     forgetPayloads: events.forgetPayloads,

@@ -8,6 +8,7 @@ import { MemoryBudget } from '../memory-budget.ts';
 import type { RequestOf, ResponseShape, ResultOf, Route } from '../route.ts';
 import { type Answers, createAnswers, largeFrom } from './answers.ts';
 import { bodyKind, passOver, readBody, textOf } from './body.ts';
+import { endSignalOf, signalOf } from './gone.ts';
 import { parseJson } from './json.ts';
 import { StreamAnswer } from './streams.ts';
 import { bodyValidator, queryValidator } from './validate.ts';
@@ -216,7 +217,7 @@ export function createMount<Context, Traits extends object = object>({
           headers: request.headers,
           rawBody,
           get signal() {
-            return signalOf(reply);
+            return signalOf(request, reply);
           },
           get endSignal() {
             return endSignalOf(request, reply);
@@ -284,24 +285,6 @@ export function createMount<Context, Traits extends object = object>({
       });
     }
   };
-}
-
-/** Aborts when the connection closes, or the client says that it sends nothing more. */
-function endSignalOf({ raw }: FastifyRequest, reply: FastifyReply): AbortSignal {
-  const ended = new AbortController();
-  const end = () => ended.abort();
-  if (raw.socket.readableEnded) end();
-  raw.socket.once('end', end);
-  reply.raw.once('close', () => raw.socket.off('end', end));
-  return AbortSignal.any([ended.signal, signalOf(reply)]);
-}
-
-/** Aborts when the connection closes; behind the answer nobody listens any more. */
-function signalOf({ raw }: FastifyReply): AbortSignal {
-  const controller = new AbortController();
-  if (raw.destroyed) controller.abort();
-  else raw.once('close', () => controller.abort());
-  return controller.signal;
 }
 
 /** Refuses every parameter where none is known. */

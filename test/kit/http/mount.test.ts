@@ -1,4 +1,6 @@
 import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import { connect } from 'node:net';
 import { describe, type TestContext, test } from 'node:test';
 import type { FastifyInstance } from 'fastify';
 import pino from 'pino';
@@ -7,6 +9,7 @@ import Type from 'typebox';
 import { createApp } from '../../../src/kit/http/app.ts';
 import { createMount, JsonText } from '../../../src/kit/http/mount.ts';
 import { defineRoute } from '../../../src/kit/route.ts';
+import { sendRaw } from '../../support/socket.ts';
 
 /** An application without routes, that logs and counts nothing and ends with the test. */
 function newApp(t: TestContext): FastifyInstance {
@@ -141,4 +144,43 @@ describe('A mounted route', () => {
     const large = await post(app, '/echo', 'text/plain', 'x'.repeat(17));
     assert.deepEqual([large.statusCode, large.json().detail], [413, 'At most 16 bytes.']);
   });
+});
+
+test('who hangs up while an answer is made is known to be gone; who ends the sending half alone is answered', async (t) => {
+  const app = newApp(t);
+  const mount = createMount({ app, prefixes: () => [''], admit: () => undefined, admitStray: () => undefined, bodyLimit: () => 1024 });
+  const route = (id: string) =>
+    defineRoute({
+      id,
+      method: 'GET',
+      path: `/${id}`,
+      tag: 'things',
+      access: 'public',
+      summary: 'Wait',
+      responses: { 200: { description: 'It.', schema: Type.Object({ gone: Type.Boolean() }) } },
+    });
+  const begun = Promise.withResolvers<AbortSignal>();
+  mount(route('gone'), async (_, { signal }) => {
+    begun.resolve(signal);
+    await once(signal, 'abort');
+    return { gone: true };
+  });
+  const waiting = Promise.withResolvers<void>();
+  mount(route('patient'), async (_, { signal }) => {
+    await waiting.promise;
+    return { gone: signal.aborted };
+  });
+  const address = await app.listen({ host: '127.0.0.1', port: 0 });
+  const { hostname, port } = new URL(address);
+  const client = connect(Number(port), hostname);
+  client.write('GET /gone HTTP/1.1\r\nHost: x\r\n\r\n');
+  const signal = await begun.promise;
+  // It sends no reset: the service learns of it when it writes.
+  client.destroy();
+  if (!signal.aborted) await once(signal, 'abort');
+  const answer = sendRaw(address, 'GET /patient HTTP/1.1\r\nHost: x\r\n\r\n', { end: true });
+  setImmediate(waiting.resolve);
+  const { status, body } = await answer;
+  assert.equal(status, 200);
+  assert.deepEqual(body, { gone: false });
 });
