@@ -9,7 +9,7 @@ import { unknownVariables } from './variables.ts';
 
 type ServiceName = 'handoff' | 'fallback';
 
-const flags = readStartFlags(process.argv.slice(2));
+const flags = readStartFlags(process.argv.slice(2), process.env);
 const warning = unknownVariables(process.env);
 if (warning !== undefined) console.error(`warning: ${warning}`);
 process.exitCode = await runAll(flags);

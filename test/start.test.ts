@@ -182,6 +182,10 @@ describe('npm start', { concurrency: 2 }, () => {
       assert.equal(code, 1);
       assert.equal(stderr, sentence);
     }
+    // npm takes for itself what stands before `--`.
+    const { code, stderr } = await run(t, ['npm', 'start', '--silent', '--port', '8400'], {}).ended;
+    assert.equal(code, 1);
+    assert.match(stderr, /^error: npm keeps --port for itself unless -- stands before it: npm start -- --port <port>$/m);
   });
 
   test('--help lists the flags and starts nothing', { timeout: 60_000 }, async (t) => {
