@@ -135,9 +135,13 @@ export function describeHandoff(version: string): Record<string, unknown> {
     version,
     description: [
       'Agents hand units of work to one another: create, claim, ask a person, complete, chain.',
+      'A packet is `created` until an agent claims it, then `claimed`, `in_progress` while the agent works, `awaiting_human` while a person is asked, ' +
+        'and in the end `completed`, `failed` or `expired`. `PATCH` with a `status` moves it; an answer leads from `awaiting_human` back to `claimed`.',
       "The API key in `X-API-Key` belongs to one tenant. Another tenant's packets and keys answer 404, like ids that do not exist.",
-      'Lists are read page by page: pass `next_cursor` as `cursor` until it is null. A repeated request with the same `Idempotency-Key` does nothing twice; ' +
-        '`If-Match` with the `ETag` last seen refuses a change of what has changed since.',
+      'Lists are read page by page: pass `next_cursor` as `cursor` until it is null.',
+      'A repeated request with the same `Idempotency-Key` gives the first answer again for 24 hours and does nothing twice; with another body it is 409. ' +
+        '`If-Match` with the `ETag` last seen refuses a change of what has changed since: 412.',
+      'History and audit entries name who acted: `agent:<id>`, `human:<name>`, `key:<id>` or `system:<job>`, and the key in `key_id`.',
       'Every 429 names its limit in `limit`; `Retry-After` says when a request is let through again. A request that a limit refuses is not counted.',
       'Every error has the body `Failure`: a sentence in `detail`, a `code` for programs, the `field` at fault, and the `status_code`.',
     ].join('\n\n'),

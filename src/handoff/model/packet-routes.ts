@@ -2,7 +2,7 @@ import Type, { type Static } from 'typebox';
 
 import type { ErrorCode } from '../../kit/errors.ts';
 import { choice, Failure, givenTimestamp, Id, IdParams, IfMatch, orNull, paging, timestamp, UsedUp } from '../../kit/schemas.ts';
-import { AgentId, failing, IdempotencyKey, priorities, Replayed } from './common.ts';
+import { AgentId, failing, IdempotencyKey, LeaseToken, priorities, Replayed } from './common.ts';
 import {
   answeredExample,
   chainedExample,
@@ -102,6 +102,11 @@ export const SearchList = Type.Object({
   total_is: choice(['exact', 'at_least'], { description: 'Whether there are `total` matches, or that many and perhaps more.' }),
 });
 
+const tooLargePage = {
+  schema: Failure,
+  description:
+    'The page would be larger than 16 MiB; `detail` names a `limit` that fits. A page that is asked for by `cursor` ends early instead.',
+};
 const capReached = 'The tenant may create 5 packets a day and has; the next UTC day begins in 3600 seconds.';
 const ItemFault = { error: Type.String(), code: Type.String(), limit: Type.Optional(UsedUp) };
 const Claimed = Type.Object({
@@ -140,7 +145,8 @@ export const createPacket = defineRoute({
   tag,
   access: 'key',
   summary: 'Create a packet',
-  description: 'Hands a unit of work to another agent. The packet starts as `created`.',
+  description:
+    "Hands a unit of work to another agent. The packet begins as `created`, at the `version` of the packet schema. It counts towards the tenant's packets of the UTC day. After 503, or without an answer, repeat it with the same `Idempotency-Key`.",
   body: CreateRequest,
   bodyExample: createExample,
   nullIsAbsent: true,
@@ -156,9 +162,14 @@ export const listPackets = defineRoute({
   tag,
   access: 'key',
   summary: 'List packets',
-  description: 'Newest first. Every filter narrows; `next_cursor` leads to the next page and is null on the last.',
+  description:
+    'Newest first, or oldest first with `order=asc`. Every filter narrows; `total` is exact. `next_cursor` leads to the next page and is null on the last; it belongs to its filters, and goes together with no `offset`. Packets that are created meanwhile shift pages by `offset` and leave those by cursor alone.',
   query: PacketQuery,
-  responses: { 200: { schema: PacketList, description: 'A page of packets.', example: pageExample }, ...failing(401, 413, 429) },
+  responses: {
+    200: { schema: PacketList, description: 'A page of packets.', example: pageExample },
+    ...failing(401, 429),
+    413: tooLargePage,
+  },
 });
 
 export const listAwaiting = defineRoute({
@@ -172,7 +183,8 @@ export const listAwaiting = defineRoute({
   query: AwaitingQuery,
   responses: {
     200: { schema: PacketList, description: 'A page of packets in `awaiting_human`.', example: pageExample },
-    ...failing(401, 413, 429),
+    ...failing(401, 429),
+    413: tooLargePage,
   },
 });
 
@@ -197,7 +209,8 @@ export const searchPackets = defineRoute({
         total_is: 'exact',
       },
     },
-    ...failing(401, 413, 429),
+    ...failing(401, 429),
+    413: tooLargePage,
   },
 });
 
@@ -226,11 +239,11 @@ export const patchPacket = defineRoute({
   access: 'key',
   summary: 'Update a packet',
   description:
-    'Moves the packet to another status, and merges content into it: lists by `id`, objects at their top level. What is not named stays.',
+    'Moves the packet to another status, and merges content into it. What is not named stays: `decisions`, `dependencies` and the lists of `actions` are merged by `id`, `context` and `metadata` at their top level; an action that appears in `completed` or `failed` leaves `pending`. A transition that is not allowed is 400, and `detail` lists those that are. `awaiting_human` needs `hitl.question`; with `hitl.required` a packet is not completed unanswered.',
   params: IdParams,
   body: PatchRequest,
   bodyExample: { status: 'in_progress', decisions: [{ id: 'd2', decision: 'Refund in full', rationale: 'Within 14 days' }] },
-  headers: { ...IfMatch, ...AgentId },
+  headers: { ...IfMatch, ...AgentId, ...LeaseToken },
   responses: { 200: packet('The packet as it is now.', startedExample), ...failing(401, 404, 409, 412, 413, 415, 429) },
 });
 
@@ -245,10 +258,11 @@ export const deletePacket = defineRoute({
   tag,
   access: 'key',
   summary: 'Delete a packet',
-  description: 'Softly: the packet becomes `expired` and stays readable.',
+  description:
+    'The packet becomes `expired` and stays readable; an expired one is not deleted again (409). With `hard=true` an admin key removes it and its content for good. A leased packet needs its token, unless the key is an admin key.',
   params: IdParams,
   query: DeleteQuery,
-  headers: { ...IfMatch, ...AgentId },
+  headers: { ...IfMatch, ...AgentId, ...LeaseToken },
   responses: { 204: { description: 'Done.' }, ...failing(401, 403, 404, 409, 412, 429) },
 });
 
@@ -259,7 +273,8 @@ export const claimPacket = defineRoute({
   tag,
   access: 'key',
   summary: 'Claim a packet',
-  description: 'Takes a `created` packet for an agent. Of any number of agents that try, one gets it.',
+  description:
+    "Takes a `created` packet for an agent. Of any number of agents that try, one gets it; the others get 409 with the holder in `claimed_by`. The target agent is a recommendation: any agent of the tenant may claim. With `lease_seconds` the claim ends by itself unless it is renewed, and the answer has the lease's `token`.",
   params: IdParams,
   body: ClaimRequest,
   bodyExample: { agent_id: 'resolver', agent_name: 'Resolver', framework: 'langgraph' },
@@ -280,7 +295,7 @@ export const respondPacket = defineRoute({
   access: 'key',
   summary: "Answer a packet's question",
   description:
-    'Gives the answer of a person to a packet in `awaiting_human`. The packet is `claimed` again by who held it, or by its target agent when nobody did.',
+    'Gives the answer of a person to a packet in `awaiting_human`. The packet is `claimed` again by who held it, or by its target agent when nobody did. 409 when no answer is awaited, 410 after `timeout_seconds`.',
   params: IdParams,
   body: RespondRequest,
   bodyExample: { response: 'Approve', responded_by: 'dana@example.com', notes: 'Loyal customer' },

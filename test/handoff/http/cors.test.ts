@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 
-import { createPacket, startService } from '../../support/service.ts';
+import { adminKey, createPacket, startService } from '../../support/service.ts';
+import { openEvents } from '../../support/streams.ts';
 
 const page = 'https://app.example.com';
 const settings = { SERVICE_CORS_ORIGINS: `${page}, http://localhost:5173`, SERVICE_RATE_LIMIT_PER_MINUTE: '5' };
@@ -39,6 +40,32 @@ describe('Calls from pages of other origins', () => {
       );
       assert.equal(answer.headers['access-control-allow-credentials'], undefined);
     }
+  });
+
+  test('may open a stream and read it: an EventSource sends its key in the parameter and asks no preflight', async (t) => {
+    const service = await startService(t, { settings });
+    const address = await service.handoff.start();
+    const open = async (origin: string) => {
+      const stream = await openEvents(address, `?api_key=${adminKey}`, { origin });
+      t.after(() => stream.close());
+      assert.equal(stream.status, 200);
+      assert.equal((await stream.events.next()).event, 'connected');
+      return stream.headers;
+    };
+    const headers = await open(page);
+    assert.equal(headers['access-control-allow-origin'], page);
+    assert.equal(headers.vary, 'Origin');
+    assert.equal((await open('https://other.example.com'))['access-control-allow-origin'], undefined);
+    const refused = await openEvents(address, '?api_key=wrong', { origin: page });
+    assert.equal(refused.status, 401);
+    assert.equal(refused.headers['access-control-allow-origin'], page);
+    // A reader that sends its key and its place by headers asks first.
+    const asked = await service.call('OPTIONS', '//events', {
+      key: null,
+      headers: { origin: page, 'access-control-request-method': 'GET', 'access-control-request-headers': 'last-event-id,x-api-key' },
+    });
+    assert.equal(asked.status, 204);
+    assert.equal(asked.headers['access-control-allow-headers'], 'last-event-id,x-api-key');
   });
 
   test('are asked for by a preflight, which needs no key and is not counted', async (t) => {
