@@ -1,11 +1,11 @@
 import { Contrast, KeyRound, Moon, Sun } from 'lucide-react';
-import { useEffect, useRef } from 'react';
+import { Activity, useEffect, useRef } from 'react';
 import { NavLink, Outlet, ScrollRestoration, useLocation } from 'react-router';
 
 import { Badge, Callout } from '../../kit/web/components/feedback.tsx';
 import { Menu } from '../../kit/web/components/menu.tsx';
 import { chooseScheme, useScheme } from '../../kit/web/scheme.ts';
-import { useAccess, useConnection } from './data/queries.ts';
+import { useAccess, useConnection, useForgetAnswers } from './data/queries.ts';
 import { setKey, useHasKey, useKeyWanted } from './data/session.ts';
 import icon from './icon.svg';
 import { KeyForm } from './parts/key-form.tsx';
@@ -59,7 +59,11 @@ export function Shell() {
         )}
       </div>
       <main id="content" ref={main} className={styles.main} tabIndex={-1}>
-        {wanted ? <KeyForm /> : <Outlet />}
+        {wanted ? <KeyForm /> : null}
+        {/* What was being edited when the service began to refuse the key is there again afterwards. */}
+        <Activity mode={wanted ? 'hidden' : 'visible'}>
+          <Outlet />
+        </Activity>
       </main>
       <ScrollRestoration />
     </div>
@@ -90,6 +94,11 @@ function SchemeMenu() {
 
 function KeyMenu() {
   const hasKey = useHasKey();
+  const forgetAnswers = useForgetAnswers();
   if (!hasKey) return null;
-  return <Menu label="API key" icon={KeyRound} entries={[{ label: 'Forget the key', onSelect: () => setKey(null) }]} />;
+  const forget = () => {
+    setKey(null);
+    forgetAnswers();
+  };
+  return <Menu label="API key" icon={KeyRound} entries={[{ label: 'Forget the key', onSelect: forget }]} />;
 }

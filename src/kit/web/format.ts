@@ -30,6 +30,9 @@ export function percent(rate: number | null | undefined): string {
   return `${plain.format(rate * 100)} %`;
 }
 
+/** The difference of two rates from 0 to 1, in percentage points. */
+export const percentagePoints = (difference: number): string => `${plain.format(difference * 100)} points`;
+
 /** US dollars; a dash where the price is unknown. */
 export function dollars(amount: number | null | undefined): string {
   if (amount === null || amount === undefined) return '–';

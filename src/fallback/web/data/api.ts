@@ -1,6 +1,6 @@
 import { ApiError, TimeoutError } from '../../../kit/client-errors.ts';
 import type { Transport } from '../../../kit/transport.ts';
-import { createFallbackClient, type FallbackClient } from '../../client/client.ts';
+import { createFallbackClient, type FallbackClient, type FallbackClientOptions } from '../../client/client.ts';
 import { currentKey, keyRefused } from './session.ts';
 
 /** One fault of a request, by the dotted path of its field. */
@@ -72,6 +72,6 @@ async function* chunksOf({ body }: Response): AsyncGenerator<string, void, undef
   }
 }
 
-/** The client of the service, with the key of this tab. It repeats nothing: the cache of answers does. */
-export const api = (): FallbackClient =>
-  createFallbackClient({ baseUrl: location.origin, apiKey: currentKey() ?? undefined, retries: 0, transport });
+/** The client of the service, with the key of this tab. It repeats nothing unless told to: the cache of answers does. */
+export const api = (options: Pick<FallbackClientOptions, 'retries' | 'onNote'> = {}): FallbackClient =>
+  createFallbackClient({ baseUrl: location.origin, apiKey: currentKey() ?? undefined, retries: 0, transport, ...options });

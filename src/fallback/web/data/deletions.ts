@@ -4,25 +4,23 @@ import { useToast } from '../../../kit/web/components/toasts.tsx';
 import { api } from './api.ts';
 import { useDeleteChain } from './queries.ts';
 
-/** How long a deletion can be taken back, in milliseconds. */
+/** How long a deletion can be taken back, in milliseconds; longer while its message is pointed at. */
 const undoMs = 8000;
 
 const listeners = new Set<() => void>();
-/** Chains that are to be deleted, and the timer of each. A chain keeps its id when its deletion is taken back. */
-const pending = new Map<string, ReturnType<typeof setTimeout>>();
+/** Chains whose deletion can still be taken back. */
+const pending = new Set<string>();
+/** Chains that are not shown: those above, and those whose deletion is on its way. */
 let hidden: readonly string[] = [];
 
-function changed(): void {
-  hidden = [...pending.keys()];
+function setHidden(ids: readonly string[]): void {
+  hidden = ids;
   for (const tell of listeners) tell();
 }
 
 // Who closes the page meant what they did: the deletion goes out, and the browser finishes it behind the page.
 addEventListener('pagehide', () => {
-  for (const [id, timer] of pending) {
-    clearTimeout(timer);
-    void api().deleteChain({ params: { id } });
-  }
+  for (const id of pending) void api().deleteChain({ params: { id } });
   pending.clear();
 });
 
@@ -36,32 +34,31 @@ export const useHidden = (): readonly string[] =>
     () => hidden,
   );
 
-/** Deletes a chain in a few seconds, unless that is taken back. */
+/** Deletes a chain when its message goes, unless that is taken back. */
 export function useDelete(): (chain: { id: string; name: string }) => void {
   const toast = useToast();
   const remove = useDeleteChain();
   return ({ id, name }) => {
-    const finish = () => {
-      remove.mutate(id, {
-        onSettled: () => {
-          pending.delete(id);
-          changed();
-        },
-        onError: (error) => toast({ text: `${name} was not deleted: ${error.message}`, tone: 'bad', durationMs: 12_000 }),
-      });
-    };
-    pending.set(id, setTimeout(finish, undoMs));
-    changed();
+    const show = () => setHidden(hidden.filter((other) => other !== id));
+    pending.add(id);
+    setHidden([...hidden, id]);
     toast({
       text: `${name} is deleted.`,
       durationMs: undoMs,
       action: {
         label: 'Undo',
         onSelect() {
-          clearTimeout(pending.get(id));
           pending.delete(id);
-          changed();
+          show();
         },
+      },
+      onGone() {
+        // It has gone out already where the page was left and came back from the browser's cache.
+        if (!pending.delete(id)) return show();
+        remove
+          .mutateAsync(id)
+          .catch((error: Error) => toast({ text: `${name} was not deleted: ${error.message}`, tone: 'bad', durationMs: 12_000 }))
+          .finally(show);
       },
     });
   };

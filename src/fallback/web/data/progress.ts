@@ -3,24 +3,40 @@ import { useEffect, useState } from 'react';
 
 import type { TestProgress } from '../../model/test.ts';
 import { api } from './api.ts';
+import { useResult } from './queries.ts';
 
-/** How far a running test is, told by the service; undefined until it says so. Where the stream is cut, polling goes on. */
-export function useProgress(id: string, running: boolean): TestProgress | undefined {
-  const [progress, setProgress] = useState<TestProgress>();
+/** How often a running test is asked for, in milliseconds: its details beside the stream, everything without one. */
+const pollMs = { besideStream: 5000, withoutStream: 2000 };
+
+/** A result. While its test runs, `progress` is what the service's stream told last; undefined while no stream stands. */
+export function useFollowedResult(id: string) {
   const client = useQueryClient();
+  const [progress, setProgress] = useState<TestProgress>();
+  const result = useResult(id, { pollMs: progress === undefined ? pollMs.withoutStream : pollMs.besideStream });
+  const running = result.data?.status === 'running';
   useEffect(() => {
     if (!running) return;
     const stop = new AbortController();
-    const follow = async () => {
-      for await (const { type, data } of api().testEvents({ params: { id }, signal: stop.signal })) {
-        if (type === 'progress') setProgress(data);
-        else void client.invalidateQueries({ queryKey: ['results'] });
-      }
+    follow(id, stop.signal, setProgress).then(
+      () => client.invalidateQueries({ queryKey: ['results'] }),
+      // The page was left, or the service refused the stream; polling tells how the test goes on.
+      () => undefined,
+    );
+    return () => {
+      stop.abort();
+      setProgress(undefined);
     };
-    void follow().catch(() => {
-      // The result is polled as well, so a stream that can't be had or is cut costs two seconds and nothing else.
-    });
-    return () => stop.abort();
   }, [id, running, client]);
-  return running ? progress : undefined;
+  return { result, progress };
+}
+
+/** Tells of each step of a test until its end. A stream that is cut is taken up again; until then `undefined` is told. */
+async function follow(id: string, signal: AbortSignal, tell: (progress: TestProgress | undefined) => void): Promise<void> {
+  const client = api({
+    retries: Number.POSITIVE_INFINITY,
+    onNote: ({ kind }) => {
+      if (kind === 'wait') tell(undefined);
+    },
+  });
+  for await (const { data } of client.testEvents({ params: { id }, signal })) tell(data);
 }

@@ -23,10 +23,19 @@ export const queryClient = new QueryClient({
 /** Whether the service answered the last call. */
 export const useConnection = (): boolean => useSyncExternalStore(connection.subscribe, connection.get);
 
-/** Forgets all answers, since another key may see others. */
+/** Forgets all answers, since who has no key may see none. */
 export function useForgetAnswers(): () => void {
   const client = useQueryClient();
   return useCallback(() => void client.resetQueries(), [client]);
+}
+
+/** Asks again for all that is shown, with another key. What was loaded stays meanwhile, and with it what is being edited. */
+export function useAskAgain(): () => void {
+  const client = useQueryClient();
+  return useCallback(() => {
+    void client.resetQueries({ predicate: ({ state }) => state.data === undefined });
+    void client.invalidateQueries();
+  }, [client]);
 }
 
 /** What the key in hand may do; undefined until it is known. */
@@ -73,20 +82,29 @@ export const useSummary = ({ id, version }: Chain) =>
     queryFn: ({ signal }) => api().getSummary({ params: { id }, signal }),
   });
 
-/** The results of a chain's tests, newest first. */
-export const useResults = (chainId: string) =>
+/** How many results a page of a chain's history has. */
+export const resultsPerPage = 20;
+
+/** A page of the results of a chain's tests, newest first, and how many there are in all. */
+export const useResults = (chainId: string, page = 0) =>
   useQuery({
-    queryKey: ['results', 'of', chainId],
-    queryFn: async ({ signal }) => (await api().getTestResult({ params: { id: chainId }, signal })) as TestResult[],
+    queryKey: ['results', 'of', chainId, page],
+    queryFn: async ({ signal }) => {
+      const query = { limit: resultsPerPage, offset: page * resultsPerPage };
+      const { body, headers } = await api().getTestResult.withResponse({ params: { id: chainId }, query, signal });
+      return { results: body as TestResult[], total: Number(headers['x-total-count']) };
+    },
+    placeholderData: keepPreviousData,
+    refetchInterval: ({ state }) => (state.data?.results.some(({ status }) => status === 'running') ? 5000 : false),
   });
 
-/** One result. */
-export const useResult = (id: string, enabled = true) =>
+/** One result, asked for again every `pollMs` while its test runs. */
+export const useResult = (id: string, { enabled = true, pollMs = 5000 } = {}) =>
   useQuery({
     queryKey: ['results', id],
     queryFn: async ({ signal }) => (await api().getTestResult({ params: { id }, signal })) as TestResult,
     enabled,
-    refetchInterval: ({ state }) => (state.data?.status === 'running' ? 2000 : false),
+    refetchInterval: ({ state }) => (state.data?.status === 'running' ? pollMs : false),
   });
 
 /** Creates or changes a chain, and keeps what the service answered. */

@@ -1,6 +1,7 @@
 import { Button } from '../../../kit/web/components/button.tsx';
 import { CodeBlock } from '../../../kit/web/components/code.tsx';
 import { Dialog } from '../../../kit/web/components/dialog.tsx';
+import { Columns } from '../../../kit/web/components/layout.tsx';
 import { moment } from '../../../kit/web/format.ts';
 import type { Chain, ChainRequest } from '../../model/chain.ts';
 import styles from './conflict.module.css';
@@ -10,8 +11,8 @@ interface ConflictProps {
   mine: ChainRequest;
   /** The chain as it is now. */
   theirs: Chain;
-  onKeepTheirs(): void;
-  onSaveMine(): void;
+  onKeepTheirs(theirs: Chain): void;
+  onSaveMine(theirs: Chain): void;
   onClose(): void;
 }
 
@@ -28,8 +29,8 @@ export function Conflict({ mine, theirs, onKeepTheirs, onSaveMine, onClose }: Co
       actions={
         <>
           <Button onClick={onClose}>Go on editing</Button>
-          <Button onClick={onKeepTheirs}>Take the other version</Button>
-          <Button look="danger" onClick={onSaveMine}>
+          <Button onClick={() => onKeepTheirs(theirs)}>Take the other version</Button>
+          <Button look="danger" onClick={() => onSaveMine(theirs)}>
             Save mine over it
           </Button>
         </>
@@ -39,16 +40,16 @@ export function Conflict({ mine, theirs, onKeepTheirs, onSaveMine, onClose }: Co
         Version {theirs.version} was saved {moment(theirs.updated_at)}, after you began.{' '}
         {names.length === 0 ? 'It says the same as yours.' : `The versions differ in: ${names.join(', ').replaceAll('_', ' ')}.`}
       </p>
-      <div className={styles.versions}>
-        <section>
+      <Columns min="20rem">
+        <section className={styles.version}>
           <h2>Yours, not saved</h2>
           <CodeBlock label="Your version" text={shown(mine, names)} />
         </section>
-        <section>
+        <section className={styles.version}>
           <h2>Version {theirs.version}</h2>
           <CodeBlock label="The saved version" text={shown(other, names)} />
         </section>
-      </div>
+      </Columns>
     </Dialog>
   );
 }

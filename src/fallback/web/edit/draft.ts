@@ -24,6 +24,7 @@ export interface RuleDraft {
   condition: string;
   action: string;
   max_retries: string;
+  /** The keys of the providers that it is for; none means all. */
   providers: readonly string[];
   status_codes: string;
   wait_ms: string;
@@ -33,6 +34,7 @@ export interface RuleDraft {
   after: string;
 }
 
+/** A chain as it is typed. */
 export interface ChainDraft {
   name: string;
   description: string;
@@ -100,12 +102,12 @@ const providerDraft = (provider: Provider): ProviderDraft => ({
   metadata: provider.metadata,
 });
 
-const ruleDraft = (rule: Rule): RuleDraft => ({
+const ruleDraft = (rule: Rule, providers: readonly ProviderDraft[]): RuleDraft => ({
   key: newKey(),
   condition: rule.condition,
   action: rule.action,
   max_retries: text(rule.max_retries),
-  providers: rule.providers ?? [],
+  providers: providers.filter(({ name }) => rule.providers?.includes(name)).map(({ key }) => key),
   status_codes: (rule.status_codes ?? []).join(', '),
   wait_ms: text(rule.wait_ms),
   backoff: rule.backoff ?? 'exponential',
@@ -115,13 +117,16 @@ const ruleDraft = (rule: Rule): RuleDraft => ({
 });
 
 /** A kept chain, to be edited. */
-export const draftOf = (chain: Chain): ChainDraft => ({
-  name: chain.name,
-  description: chain.description ?? '',
-  providers: chain.providers.map(providerDraft),
-  rules: chain.fallback_rules.map(ruleDraft),
-  metadata: chain.metadata,
-});
+export function draftOf(chain: Chain): ChainDraft {
+  const providers = chain.providers.map(providerDraft);
+  return {
+    name: chain.name,
+    description: chain.description ?? '',
+    providers,
+    rules: chain.fallback_rules.map((rule) => ruleDraft(rule, providers)),
+    metadata: chain.metadata,
+  };
+}
 
 /** A number as it was typed. What is no number stays a text, so that the service says what is wrong with it. */
 function numberOf(typed: string): number | string | null {
@@ -149,11 +154,12 @@ function providerRequest(draft: ProviderDraft, index: number): ProviderRequest {
 }
 
 /** The rule as the service takes it: fields of a retry are sent with a retry alone. */
-export function ruleRequest(draft: RuleDraft): RuleRequest {
+export function ruleRequest(draft: RuleDraft, providers: readonly ProviderDraft[]): RuleRequest {
   const codes = draft.status_codes
     .split(/[\s,]+/)
     .filter(Boolean)
     .map(numberOf);
+  const names = providers.filter(({ key }) => draft.providers.includes(key)).map(({ name }) => name.trim());
   const retry = {
     max_retries: numberOf(draft.max_retries),
     wait_ms: numberOf(draft.wait_ms),
@@ -165,7 +171,7 @@ export function ruleRequest(draft: RuleDraft): RuleRequest {
   return {
     condition: draft.condition,
     action: draft.action,
-    providers: draft.providers.length === 0 ? null : [...draft.providers],
+    providers: names.length === 0 ? null : names,
     status_codes: codes.length === 0 ? null : codes,
     ...(draft.action === 'retry' ? retry : {}),
   } as RuleRequest;
@@ -176,11 +182,11 @@ export const requestOf = (draft: ChainDraft): ChainRequest => ({
   name: draft.name.trim(),
   description: textOf(draft.description),
   providers: draft.providers.map(providerRequest),
-  fallback_rules: draft.rules.map(ruleRequest),
+  fallback_rules: draft.rules.map((rule) => ruleRequest(rule, draft.providers)),
   metadata: draft.metadata,
 });
 
-/** The list with one item moved; every provider then takes its place as its priority. */
+/** The list with one item moved. */
 export function moved<T>(items: readonly T[], from: number, to: number): T[] {
   const next = [...items];
   const [item] = next.splice(from, 1);
@@ -188,6 +194,21 @@ export function moved<T>(items: readonly T[], from: number, to: number): T[] {
   return next;
 }
 
-/** Providers whose order has changed: their places decide. */
-export const byPlace = (providers: readonly ProviderDraft[]): ProviderDraft[] =>
-  providers.map((provider) => ({ ...provider, priority: null }));
+/** The draft with other providers, or these in another order: their places are their priorities. */
+export const withProviders = (draft: ChainDraft, providers: readonly ProviderDraft[]): ChainDraft => ({
+  ...draft,
+  providers: providers.map((provider) => ({ ...provider, priority: null })),
+});
+
+/** The draft without a provider, and without the rules that were for that provider alone. */
+export function withoutProvider(draft: ChainDraft, key: string): ChainDraft {
+  const rules = draft.rules
+    .map((rule) => ({ ...rule, providers: rule.providers.filter((other) => other !== key) }))
+    .filter(({ providers }, index) => providers.length > 0 || draft.rules[index]!.providers.length === 0);
+  const providers = draft.providers.filter((provider) => provider.key !== key);
+  return withProviders({ ...draft, rules }, providers);
+}
+
+/** The list with the item of that key changed. */
+export const changed = <T extends { key: string }>(items: readonly T[], key: string, changes: Partial<T>): T[] =>
+  items.map((item) => (item.key === key ? { ...item, ...changes } : item));

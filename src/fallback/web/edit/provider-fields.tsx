@@ -3,6 +3,7 @@ import { useState } from 'react';
 
 import { Button } from '../../../kit/web/components/button.tsx';
 import { TextField } from '../../../kit/web/components/field.tsx';
+import { bind, Fields } from '../../../kit/web/components/form.tsx';
 import type { ProviderDraft } from './draft.ts';
 import styles from './fields.module.css';
 
@@ -15,7 +16,14 @@ interface ProviderFieldsProps {
   onRemove?: (() => void) | undefined;
 }
 
-const more = [
+const usual = [
+  { name: 'name', label: 'Name' },
+  { name: 'model_id', label: 'Model', placeholder: 'openai/gpt-4o' },
+  { name: 'api_key_env', label: 'Key variable', placeholder: 'OPENAI_API_KEY' },
+  { name: 'timeout_ms', label: 'Timeout', unit: 'ms', inputMode: 'numeric', placeholder: '30000' },
+] as const;
+
+const seldom = [
   { name: 'provider', label: 'Kind', placeholder: 'from the model', hint: 'openai, anthropic, mistral, groq …' },
   { name: 'api_base', label: 'Address', placeholder: 'the kind’s own', hint: 'With its version path: https://llm.example.com/v1' },
   { name: 'max_tokens', label: 'Most tokens of a test', placeholder: 'none' },
@@ -25,57 +33,22 @@ const more = [
 
 /** The fields of one provider; those that seldom change are folded away. */
 export function ProviderFields({ provider, faultOf, onChange, onRemove }: ProviderFieldsProps) {
-  const [open, setOpen] = useState(false);
-  const hasFault = more.some(({ name }) => faultOf(name) !== undefined);
+  const [opened, setOpened] = useState(false);
+  const open = opened || seldom.some(({ name }) => faultOf(name) !== undefined);
+  const bound = bind(provider, onChange, faultOf);
   return (
     <>
-      <div className={styles.fields}>
-        <TextField
-          label="Name"
-          value={provider.name}
-          onChange={(event) => onChange({ name: event.target.value })}
-          error={faultOf('name')}
-        />
-        <TextField
-          label="Model"
-          placeholder="openai/gpt-4o"
-          value={provider.model_id}
-          onChange={(event) => onChange({ model_id: event.target.value })}
-          error={faultOf('model_id')}
-        />
-        <TextField
-          label="Key variable"
-          placeholder="OPENAI_API_KEY"
-          value={provider.api_key_env}
-          onChange={(event) => onChange({ api_key_env: event.target.value })}
-          error={faultOf('api_key_env')}
-        />
-        <TextField
-          label="Timeout"
-          unit="ms"
-          inputMode="numeric"
-          placeholder="30000"
-          value={provider.timeout_ms}
-          onChange={(event) => onChange({ timeout_ms: event.target.value })}
-          error={faultOf('timeout_ms')}
-        />
-      </div>
-      {open || hasFault ? (
-        <div className={styles.fields}>
-          {more.map(({ name, ...field }) => (
-            <TextField
-              key={name}
-              {...field}
-              value={provider[name]}
-              onChange={(event) => onChange({ [name]: event.target.value })}
-              error={faultOf(name)}
-            />
+      {(open ? [usual, seldom] : [usual]).map((fields, row) => (
+        // biome-ignore lint/suspicious/noArrayIndexKey: the rows never move.
+        <Fields key={row} min="11rem">
+          {fields.map(({ name, ...field }) => (
+            <TextField key={name} {...field} {...bound(name)} />
           ))}
-        </div>
-      ) : null}
+        </Fields>
+      ))}
       <div className={styles.rowActions}>
-        <Button look="quiet" aria-expanded={open || hasFault} onClick={() => setOpen(!open)}>
-          {open || hasFault ? 'Fewer fields' : 'More fields'}
+        <Button look="quiet" aria-expanded={open} onClick={() => setOpened(!opened)}>
+          {open ? 'Fewer fields' : 'More fields'}
         </Button>
         {onRemove === undefined ? null : (
           <Button look="quiet" icon={Trash2} onClick={onRemove}>

@@ -2,56 +2,47 @@ import { Trash2 } from 'lucide-react';
 
 import { Button } from '../../../kit/web/components/button.tsx';
 import { CheckField, SelectField, TextField } from '../../../kit/web/components/field.tsx';
+import { bind, Fields } from '../../../kit/web/components/form.tsx';
 import { words } from '../../../kit/web/format.ts';
 import { actions, afterRetries, backoffs, ruleConditions } from '../../model/chain.ts';
 import { type RuleLike, ruleText } from '../parts/rule-text.ts';
-import { type RuleDraft, ruleRequest } from './draft.ts';
+import { type ProviderDraft, type RuleDraft, ruleRequest } from './draft.ts';
 import styles from './fields.module.css';
 
 interface RuleFieldsProps {
   rule: RuleDraft;
-  /** The names of the chain's providers. */
-  providers: readonly string[];
+  /** The chain's providers. */
+  providers: readonly ProviderDraft[];
   faultOf(field: string): string | undefined;
   onChange(changes: Partial<RuleDraft>): void;
   onRemove(): void;
 }
 
+const conditionOptions = ruleConditions.map((value) => ({ value, label: value === 'any' ? 'anything' : words(value) }));
+
 /** The fields of one rule, and what it does in plain words. */
 export function RuleFields({ rule, providers, faultOf, onChange, onRemove }: RuleFieldsProps) {
-  const toggle = (name: string) =>
-    onChange({ providers: rule.providers.includes(name) ? rule.providers.filter((other) => other !== name) : [...rule.providers, name] });
+  const bound = bind(rule, onChange, faultOf);
+  const toggle = (key: string) =>
+    onChange({ providers: rule.providers.includes(key) ? rule.providers.filter((other) => other !== key) : [...rule.providers, key] });
   return (
     <>
-      <p className={styles.preview}>{ruleText(ruleRequest(rule) as RuleLike)}</p>
-      <div className={styles.fields}>
-        <SelectField
-          label="When it fails with"
-          options={ruleConditions.map((value) => ({ value, label: value === 'any' ? 'anything' : words(value) }))}
-          value={rule.condition}
-          onChange={(event) => onChange({ condition: event.target.value })}
-          error={faultOf('condition')}
-        />
-        <SelectField
-          label="Do"
-          options={[...actions]}
-          value={rule.action}
-          onChange={(event) => onChange({ action: event.target.value })}
-          error={faultOf('action')}
-        />
-        <TextField
-          label="Only for HTTP statuses"
-          placeholder="all"
-          value={rule.status_codes}
-          onChange={(event) => onChange({ status_codes: event.target.value })}
-          error={faultOf('status_codes')}
-        />
-      </div>
+      <p className={styles.preview}>{ruleText(ruleRequest(rule, providers) as RuleLike)}</p>
+      <Fields min="11rem">
+        <SelectField label="When it fails with" options={conditionOptions} {...bound('condition')} />
+        <SelectField label="Do" options={actions} {...bound('action')} />
+        <TextField label="Only for HTTP statuses" placeholder="all" {...bound('status_codes')} />
+      </Fields>
       {rule.action === 'retry' ? <RetryFields rule={rule} faultOf={faultOf} onChange={onChange} /> : null}
       <fieldset className={styles.providers}>
         <legend>For the providers (none chosen: all)</legend>
-        {providers.filter(Boolean).map((name) => (
-          <CheckField key={name} label={name} checked={rule.providers.includes(name)} onChange={() => toggle(name)} />
+        {providers.map(({ key, name }, index) => (
+          <CheckField
+            key={key}
+            label={name.trim() || `provider ${index + 1}`}
+            checked={rule.providers.includes(key)}
+            onChange={() => toggle(key)}
+          />
         ))}
         {faultOf('providers') === undefined ? null : <p className={styles.fault}>{faultOf('providers')}</p>}
       </fieldset>
@@ -65,48 +56,17 @@ export function RuleFields({ rule, providers, faultOf, onChange, onRemove }: Rul
 }
 
 function RetryFields({ rule, faultOf, onChange }: Pick<RuleFieldsProps, 'rule' | 'faultOf' | 'onChange'>) {
+  const bound = bind(rule, onChange, faultOf);
+  const number = { inputMode: 'numeric' } as const;
   return (
     <>
-      <div className={styles.fields}>
-        <TextField
-          label="Extra attempts"
-          inputMode="numeric"
-          placeholder="1"
-          value={rule.max_retries}
-          onChange={(event) => onChange({ max_retries: event.target.value })}
-          error={faultOf('max_retries')}
-        />
-        <TextField
-          label="First wait"
-          unit="ms"
-          inputMode="numeric"
-          placeholder="500"
-          value={rule.wait_ms}
-          onChange={(event) => onChange({ wait_ms: event.target.value })}
-          error={faultOf('wait_ms')}
-        />
-        <SelectField
-          label="Later waits"
-          options={[...backoffs]}
-          value={rule.backoff}
-          onChange={(event) => onChange({ backoff: event.target.value })}
-        />
-        <TextField
-          label="Longest wait"
-          unit="ms"
-          inputMode="numeric"
-          placeholder="10000"
-          value={rule.max_wait_ms}
-          onChange={(event) => onChange({ max_wait_ms: event.target.value })}
-          error={faultOf('max_wait_ms')}
-        />
-        <SelectField
-          label="Then"
-          options={[...afterRetries]}
-          value={rule.after}
-          onChange={(event) => onChange({ after: event.target.value })}
-        />
-      </div>
+      <Fields min="11rem">
+        <TextField label="Extra attempts" {...number} placeholder="1" {...bound('max_retries')} />
+        <TextField label="First wait" unit="ms" {...number} placeholder="500" {...bound('wait_ms')} />
+        <SelectField label="Later waits" options={backoffs} {...bound('backoff')} />
+        <TextField label="Longest wait" unit="ms" {...number} placeholder="10000" {...bound('max_wait_ms')} />
+        <SelectField label="Then" options={afterRetries} {...bound('after')} />
+      </Fields>
       <CheckField
         label="Obey Retry-After, up to the longest wait"
         checked={rule.respect_retry_after}

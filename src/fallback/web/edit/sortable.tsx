@@ -84,9 +84,7 @@ function Row({ id, name, index, count, onMove, children }: RowProps) {
       style={{ transform: CSS.Translate.toString(transform), transition }}
     >
       <div className={styles.handles}>
-        <button ref={setActivatorNodeRef} type="button" className={styles.grip} {...attributes} {...listeners} aria-label={`Move ${name}`}>
-          <GripVertical size={16} aria-hidden="true" />
-        </button>
+        <Button ref={setActivatorNodeRef} look="quiet" icon={GripVertical} {...attributes} {...listeners} aria-label={`Move ${name}`} />
         <span className={styles.place} aria-hidden="true">
           {index + 1}
         </span>

@@ -3,7 +3,7 @@ import { useDeferredValue, useState } from 'react';
 import { Link, useNavigate, useSearchParams } from 'react-router';
 
 import { Button, LinkButton } from '../../../kit/web/components/button.tsx';
-import { Badge, Callout, Empty, Skeleton } from '../../../kit/web/components/feedback.tsx';
+import { Badge, Empty } from '../../../kit/web/components/feedback.tsx';
 import { PageHeader, Panel } from '../../../kit/web/components/layout.tsx';
 import { Menu } from '../../../kit/web/components/menu.tsx';
 import { Table } from '../../../kit/web/components/table.tsx';
@@ -11,6 +11,7 @@ import { counted, moment } from '../../../kit/web/format.ts';
 import type { Chain } from '../../model/chain.ts';
 import { useDelete, useHidden } from '../data/deletions.ts';
 import { useChains, useMayWrite } from '../data/queries.ts';
+import { Load } from '../parts/load.tsx';
 import { ProviderPath } from '../parts/provider-path.tsx';
 import { useTitle } from '../parts/title.ts';
 import styles from './chain-list.module.css';
@@ -22,23 +23,16 @@ function matches({ name, description, providers }: Chain, text: string): boolean
   return wanted.every((word) => words.includes(word));
 }
 
+/** How many chains are drawn at first, and how many more each time. */
+const chainsAtOnce = 100;
+
 /** All chains, with search. */
 export function ChainList() {
   useTitle('Chains');
   const chains = useChains();
   const mayWrite = useMayWrite();
   const hidden = useHidden();
-  const [params, setParams] = useSearchParams();
-  const [text, setText] = useState(params.get('q') ?? '');
-  const wanted = useDeferredValue(text);
-
   const all = chains.data?.filter(({ id }) => !hidden.includes(id));
-  const shown = all?.filter((chain) => matches(chain, wanted));
-  const search = (value: string) => {
-    setText(value);
-    setParams(value === '' ? {} : { q: value }, { replace: true });
-  };
-
   return (
     <>
       <PageHeader
@@ -57,41 +51,50 @@ export function ChainList() {
           ) : undefined
         }
       />
-      {chains.isError && all === undefined ? (
-        <Callout
-          tone="bad"
-          alert
-          title="The chains could not be loaded."
-          actions={<Button onClick={() => void chains.refetch()}>Try again</Button>}
-        >
-          {chains.error.message}
-        </Callout>
-      ) : null}
-      {all === undefined && !chains.isError ? <Skeleton lines={6} height="3rem" /> : null}
-      {all?.length === 0 ? <NoChains mayWrite={mayWrite} /> : null}
-      {all !== undefined && all.length > 0 ? (
-        <Panel flush>
-          <search className={styles.search}>
-            <Search size={15} aria-hidden="true" />
-            <input
-              type="search"
-              aria-label="Search chains"
-              placeholder="Search by chain, provider or model"
-              value={text}
-              onChange={(event) => search(event.target.value)}
-            />
-          </search>
-          <p className="visually-hidden" role="status">
-            {wanted === '' ? '' : `${counted(shown!.length, 'chain')} found`}
-          </p>
-          {shown!.length === 0 ? (
-            <Empty title="No chain has these words" actions={<Button onClick={() => search('')}>Clear the search</Button>} />
-          ) : (
-            <ChainTable chains={shown!} mayWrite={mayWrite} />
-          )}
-        </Panel>
-      ) : null}
+      <Load query={{ ...chains, data: all }} what="The chains" height="3rem">
+        {(found) => (found.length === 0 ? <NoChains mayWrite={mayWrite} /> : <FoundChains chains={found} mayWrite={mayWrite} />)}
+      </Load>
     </>
+  );
+}
+
+function FoundChains({ chains, mayWrite }: { chains: readonly Chain[]; mayWrite: boolean }) {
+  const [params, setParams] = useSearchParams();
+  const [text, setText] = useState(params.get('q') ?? '');
+  const [most, setMost] = useState(chainsAtOnce);
+  const wanted = useDeferredValue(text);
+  const found = chains.filter((chain) => matches(chain, wanted));
+  const search = (value: string) => {
+    setText(value);
+    setMost(chainsAtOnce);
+    setParams(value === '' ? {} : { q: value }, { replace: true });
+  };
+  return (
+    <Panel flush>
+      <search className={styles.search}>
+        <Search size={15} aria-hidden="true" />
+        <input
+          type="search"
+          aria-label="Search chains"
+          placeholder="Search by chain, provider or model"
+          value={text}
+          onChange={(event) => search(event.target.value)}
+        />
+      </search>
+      <p className="visually-hidden" role="status">
+        {wanted === '' ? '' : `${counted(found.length, 'chain')} found`}
+      </p>
+      {found.length === 0 ? (
+        <Empty title="No chain has these words" actions={<Button onClick={() => search('')}>Clear the search</Button>} />
+      ) : (
+        <ChainTable chains={found.slice(0, most)} mayWrite={mayWrite} />
+      )}
+      {found.length <= most ? null : (
+        <div className={styles.more}>
+          <Button onClick={() => setMost(most + chainsAtOnce)}>Show more of {counted(found.length, 'chain')}</Button>
+        </div>
+      )}
+    </Panel>
   );
 }
 
@@ -116,7 +119,7 @@ function ChainTable({ chains, mayWrite }: { chains: readonly Chain[]; mayWrite: 
         {
           name: 'Warnings',
           cell: ({ warnings }) =>
-            warnings.length === 0 ? <span className={styles.none}>none</span> : <Badge tone="warn">{warnings.length}</Badge>,
+            warnings.length === 0 ? <span className="muted">none</span> : <Badge tone="warn">{warnings.length}</Badge>,
         },
         { name: 'Changed', muted: true, cell: ({ updated_at }) => <span className={styles.time}>{moment(updated_at)}</span> },
         ...(mayWrite ? [{ name: 'Actions', nameHidden: true, cell: (chain: Chain) => <ChainMenu chain={chain} /> }] : []),

@@ -1,6 +1,6 @@
 import { Link } from 'react-router';
 
-import { Badge, Callout } from '../../../kit/web/components/feedback.tsx';
+import { Badge } from '../../../kit/web/components/feedback.tsx';
 import { Panel, Stats } from '../../../kit/web/components/layout.tsx';
 import { Table } from '../../../kit/web/components/table.tsx';
 import { duration, durationText, moment, words } from '../../../kit/web/format.ts';
@@ -9,6 +9,7 @@ import type { ChainSummary } from '../../model/summary.ts';
 import { useSummary } from '../data/queries.ts';
 import { Action } from '../parts/action-cell.tsx';
 import { Load } from '../parts/load.tsx';
+import { Notes } from '../parts/notes.tsx';
 import { ruleText } from '../parts/rule-text.ts';
 import { Verdict } from '../parts/verdict.tsx';
 import { useCurrentChain } from './chain.tsx';
@@ -20,15 +21,11 @@ export function ChainOverview() {
   const summary = useSummary(chain);
   return (
     <>
-      {chain.warnings.length === 0 ? null : (
-        <Callout tone="warn" title={chain.warnings.length === 1 ? 'One thing may surprise you.' : 'Some things may surprise you.'}>
-          <ul className={styles.warnings}>
-            {chain.warnings.map(({ code, field, detail }) => (
-              <li key={`${code} ${field} ${detail}`}>{detail}</li>
-            ))}
-          </ul>
-        </Callout>
-      )}
+      <Notes
+        tone="warn"
+        title={chain.warnings.length === 1 ? 'One thing may surprise you.' : 'Some things may surprise you.'}
+        notes={chain.warnings}
+      />
       <Panel title="Summary">
         <Load query={summary} what="The summary" lines={2}>
           {(found) => <SummaryBody chain={chain} summary={found} />}
@@ -39,7 +36,7 @@ export function ChainOverview() {
       </Panel>
       <Panel title="Rules">
         {chain.fallback_rules.length === 0 ? (
-          <p className={styles.muted}>
+          <p className="muted">
             No rules: every failure goes to the next provider, except invalid requests and content filters, which are returned to the
             caller.
           </p>
@@ -101,11 +98,11 @@ function Providers({ chain }: { chain: Chain }) {
         { name: 'Provider', cell: ({ name }) => <strong className={styles.name}>{name}</strong> },
         { name: 'Priority', number: true, cell: ({ priority }) => priority },
         { name: 'Model', cell: ({ model_id }) => <code>{model_id}</code> },
-        { name: 'Kind', cell: ({ provider }) => provider ?? <span className={styles.muted}>none</span> },
+        { name: 'Kind', cell: ({ provider }) => provider ?? <span className="muted">none</span> },
         { name: 'Address', muted: true, cell: ({ api_base }) => api_base ?? 'the kind’s own' },
         {
           name: 'Key variable',
-          cell: ({ api_key_env }) => (api_key_env === null ? <span className={styles.muted}>none</span> : <code>{api_key_env}</code>),
+          cell: ({ api_key_env }) => (api_key_env === null ? <span className="muted">none</span> : <code>{api_key_env}</code>),
         },
         { name: 'Timeout', number: true, cell: ({ timeout_ms }) => durationText(timeout_ms) },
         {
@@ -113,7 +110,7 @@ function Providers({ chain }: { chain: Chain }) {
           number: true,
           cell: ({ input_cost_per_1m, output_cost_per_1m }) =>
             input_cost_per_1m === null && output_cost_per_1m === null ? (
-              <span className={styles.muted}>unknown</span>
+              <span className="muted">unknown</span>
             ) : (
               `${price(input_cost_per_1m)} / ${price(output_cost_per_1m)}`
             ),

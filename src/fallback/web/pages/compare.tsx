@@ -1,10 +1,11 @@
 import { useSearchParams } from 'react-router';
 
-import { Badge, Callout } from '../../../kit/web/components/feedback.tsx';
+import { LinkButton } from '../../../kit/web/components/button.tsx';
+import { Badge, Callout, Empty } from '../../../kit/web/components/feedback.tsx';
 import { SelectField } from '../../../kit/web/components/field.tsx';
-import { PageHeader, Panel } from '../../../kit/web/components/layout.tsx';
+import { Columns, PageHeader, Panel } from '../../../kit/web/components/layout.tsx';
 import { Table } from '../../../kit/web/components/table.tsx';
-import { count, dollars, durationText, moment, percent } from '../../../kit/web/format.ts';
+import { count, dollars, durationText, moment, percent, percentagePoints } from '../../../kit/web/format.ts';
 import type { TestResult } from '../../model/test.ts';
 import { useResult, useResults } from '../data/queries.ts';
 import { Load } from '../parts/load.tsx';
@@ -15,28 +16,40 @@ import styles from './compare.module.css';
 /** Two results of tests side by side. */
 export function ComparePage() {
   useTitle('Compare two tests');
-  const [params, setParams] = useSearchParams();
+  const [params] = useSearchParams();
   const a = params.get('a') ?? '';
-  const b = params.get('b') ?? '';
-  const first = useResult(a, a !== '');
-  const second = useResult(b, b !== '');
+  const first = useResult(a, { enabled: a !== '' });
+  if (a === '') {
+    return (
+      <Empty level={1} title="Compare two tests" actions={<LinkButton to="/chains">To the chains</LinkButton>}>
+        Choose two tests in the history of a chain.
+      </Empty>
+    );
+  }
   return (
     <>
-      <PageHeader title="Compare two tests" subtitle={first.data?.chain_name} />
+      <PageHeader title="Compare two tests" subtitle={first.data?.chain_name ?? ' '} />
       <Load query={first} what="The first result">
-        {(left) => (
-          <>
-            <Panel>
-              <Pickers left={left} b={b} onPick={(which, id) => setParams({ a, b, [which]: id }, { replace: true })} />
-            </Panel>
-            {b === '' ? null : (
-              <Load query={second} what="The second result">
-                {(right) => <Comparison left={left} right={right} />}
-              </Load>
-            )}
-          </>
-        )}
+        {(left) => <Pair left={left} />}
       </Load>
+    </>
+  );
+}
+
+function Pair({ left }: { left: TestResult }) {
+  const [params, setParams] = useSearchParams();
+  const b = params.get('b') ?? '';
+  const second = useResult(b, { enabled: b !== '' });
+  return (
+    <>
+      <Panel>
+        <Pickers left={left} b={b} onPick={(which, id) => setParams({ a: left.id, b, [which]: id }, { replace: true })} />
+      </Panel>
+      {b === '' ? null : (
+        <Load query={second} what="The second result">
+          {(right) => <Comparison left={left} right={right} />}
+        </Load>
+      )}
     </>
   );
 }
@@ -45,18 +58,22 @@ const titleOf = ({ started_at, mode, preset, chain_version }: TestResult) =>
   `${moment(started_at)} · ${mode} · ${preset ?? 'own faults'} · version ${chain_version}`;
 
 function Pickers({ left, b, onPick }: { left: TestResult; b: string; onPick(which: 'a' | 'b', id: string): void }) {
-  const results = useResults(left.chain_id);
-  const options = (results.data ?? [left]).map((result) => ({ value: result.id, label: titleOf(result) }));
+  const latest = useResults(left.chain_id).data?.results ?? [];
+  // A result that is older than the latest ones is still one of the two.
+  const results = latest.some(({ id }) => id === left.id) ? latest : [...latest, left];
+  const options = results.map((result) => ({ value: result.id, label: titleOf(result) }));
+  const others = options.filter(({ value }) => value !== left.id);
+  const second = b === '' || others.some(({ value }) => value === b) ? [] : [{ value: b, label: 'an older test' }];
   return (
-    <div className={styles.pickers}>
+    <Columns min="20rem">
       <SelectField label="A" options={options} value={left.id} onChange={(event) => onPick('a', event.target.value)} />
       <SelectField
         label="B"
-        options={[{ value: '', label: 'Choose a second test' }, ...options.filter(({ value }) => value !== left.id)]}
+        options={[{ value: '', label: 'Choose a second test' }, ...others, ...second]}
         value={b}
         onChange={(event) => onPick('b', event.target.value)}
       />
-    </div>
+    </Columns>
   );
 }
 
@@ -69,37 +86,77 @@ interface Row {
   better?: boolean;
 }
 
-/** A row of two numbers; `lower` says that less is better. */
-function row(
-  name: string,
-  a: number | null | undefined,
-  b: number | null | undefined,
-  text: (value: number) => string,
-  lower: boolean,
-  difference = text,
-): Row {
-  const show = (value: number | null | undefined) => (value === null || value === undefined ? '–' : text(value));
-  if (typeof a !== 'number' || typeof b !== 'number' || a === b) return { name, a: show(a), b: show(b), change: a === b ? 'same' : '–' };
-  const sign = b > a ? '+' : '−';
-  return { name, a: show(a), b: show(b), change: `${sign}${difference(Math.abs(b - a))}`, better: b < a === lower };
+/** How a figure is read off a result and compared. */
+interface Figure {
+  name: string;
+  of(result: TestResult): number | null | undefined;
+  text(value: number): string;
+  /** Whether more of it is better; less of everything else is. */
+  moreIsBetter?: boolean;
+  /** The difference in words, where `text` does not fit it. */
+  difference?(value: number): string;
 }
 
-/** The difference of two rates, in percentage points. */
-const points = (difference: number) => `${count(difference * 100)} points`;
+const figures: readonly Figure[] = [
+  { name: 'Served', of: ({ success_rate }) => success_rate, text: percent, moreIsBetter: true, difference: percentagePoints },
+  { name: 'Lost', of: ({ failure_count }) => failure_count, text: count },
+  { name: 'By fallback', of: ({ fallback_rate }) => fallback_rate, text: percent, difference: percentagePoints },
+  { name: 'Retries', of: ({ retry_count }) => retry_count, text: count },
+  { name: 'Calls', of: ({ attempts_total }) => attempts_total, text: count },
+  { name: 'Latency p50', of: ({ latency_ms }) => latency_ms?.p50, text: durationText },
+  { name: 'Latency p95', of: ({ latency_ms }) => latency_ms?.p95, text: durationText },
+  { name: 'Latency p99', of: ({ latency_ms }) => latency_ms?.p99, text: durationText },
+  { name: 'Added by failures', of: ({ added_latency_ms }) => added_latency_ms, text: durationText },
+  { name: 'Cost', of: ({ cost_usd }) => cost_usd.total, text: dollars },
+];
+
+function rowOf({ name, of, text, moreIsBetter = false, difference = text }: Figure, left: TestResult, right: TestResult): Row {
+  const [a, b] = [of(left) ?? null, of(right) ?? null];
+  const shown = { name, a: a === null ? '–' : text(a), b: b === null ? '–' : text(b) };
+  if (a === null || b === null) return { ...shown, change: '–' };
+  if (a === b) return { ...shown, change: 'same' };
+  return { ...shown, change: `${b > a ? '+' : '−'}${difference(Math.abs(b - a))}`, better: b > a === moreIsBetter };
+}
 
 function Comparison({ left, right }: { left: TestResult; right: TestResult }) {
-  const rows: Row[] = [
-    row('Served', left.success_rate, right.success_rate, percent, false, points),
-    row('Lost', left.failure_count, right.failure_count, count, true),
-    row('By fallback', left.fallback_rate, right.fallback_rate, percent, true, points),
-    row('Retries', left.retry_count, right.retry_count, count, true),
-    row('Calls', left.attempts_total, right.attempts_total, count, true),
-    row('Latency p50', left.latency_ms?.p50, right.latency_ms?.p50, durationText, true),
-    row('Latency p95', left.latency_ms?.p95, right.latency_ms?.p95, durationText, true),
-    row('Latency p99', left.latency_ms?.p99, right.latency_ms?.p99, durationText, true),
-    row('Added by failures', left.added_latency_ms, right.added_latency_ms, durationText, true),
-    row('Cost', left.cost_usd.total, right.cost_usd.total, dollars, true),
-  ];
+  return (
+    <>
+      <Alikeness left={left} right={right} />
+      <Panel title="Verdicts">
+        <div className={styles.verdicts}>
+          <span>
+            A <Verdict verdict={left.verdict} status={left.status} />
+          </span>
+          <span>
+            B <Verdict verdict={right.verdict} status={right.status} />
+          </span>
+        </div>
+      </Panel>
+      <Panel title="Figures" flush>
+        <Table
+          label="Figures of both tests"
+          rows={figures.map((figure) => rowOf(figure, left, right))}
+          keyOf={({ name }) => name}
+          columns={[
+            { name: 'Figure', cell: ({ name }) => name },
+            { name: 'A', number: true, cell: ({ a }) => a },
+            { name: 'B', number: true, cell: ({ b }) => b },
+            {
+              name: 'Change',
+              number: true,
+              cell: ({ change, better }) =>
+                better === undefined ? change : <Badge tone={better ? 'good' : 'bad'}>{`${change} ${better ? 'better' : 'worse'}`}</Badge>,
+            },
+          ]}
+        />
+      </Panel>
+      <Served left={left} right={right} />
+    </>
+  );
+}
+
+/** What makes the two tests hard to compare, and whether the chain changed between them. */
+function Alikeness({ left, right }: { left: TestResult; right: TestResult }) {
   const unlike = [
     left.mode === right.mode ? '' : 'their modes differ: simulated and real figures do not compare',
     left.seed === right.seed && left.preset === right.preset ? '' : 'their faults or seeds differ',
@@ -118,46 +175,24 @@ function Comparison({ left, right }: { left: TestResult; right: TestResult }) {
           ? `The chain changed between them: version ${left.chain_version} and version ${right.chain_version}.`
           : 'Both ran the same chain.'}
       </Callout>
-      <Panel title="Verdicts">
-        <div className={styles.verdicts}>
-          <span>
-            A <Verdict verdict={left.verdict} status={left.status} />
-          </span>
-          <span>
-            B <Verdict verdict={right.verdict} status={right.status} />
-          </span>
-        </div>
-      </Panel>
-      <Panel title="Figures" flush>
-        <Table
-          label="Figures of both tests"
-          rows={rows}
-          keyOf={({ name }) => name}
-          columns={[
-            { name: 'Figure', cell: ({ name }) => name },
-            { name: 'A', number: true, cell: ({ a }) => a },
-            { name: 'B', number: true, cell: ({ b }) => b },
-            {
-              name: 'Change',
-              number: true,
-              cell: ({ change, better }) =>
-                better === undefined ? change : <Badge tone={better ? 'good' : 'bad'}>{`${change} ${better ? 'better' : 'worse'}`}</Badge>,
-            },
-          ]}
-        />
-      </Panel>
-      <Panel title="Prompts served by provider" flush>
-        <Table
-          label="Prompts served by provider in both tests"
-          rows={[...new Set([...left.providers, ...right.providers].map(({ name }) => name))]}
-          keyOf={(name) => name}
-          columns={[
-            { name: 'Provider', cell: (name) => name },
-            { name: 'A', number: true, cell: (name) => count(left.providers.find((provider) => provider.name === name)?.served) },
-            { name: 'B', number: true, cell: (name) => count(right.providers.find((provider) => provider.name === name)?.served) },
-          ]}
-        />
-      </Panel>
     </>
+  );
+}
+
+function Served({ left, right }: { left: TestResult; right: TestResult }) {
+  const served = (result: TestResult, name: string) => count(result.providers.find((provider) => provider.name === name)?.served);
+  return (
+    <Panel title="Prompts served by provider" flush>
+      <Table
+        label="Prompts served by provider in both tests"
+        rows={[...new Set([...left.providers, ...right.providers].map(({ name }) => name))]}
+        keyOf={(name) => name}
+        columns={[
+          { name: 'Provider', cell: (name) => name },
+          { name: 'A', number: true, cell: (name) => served(left, name) },
+          { name: 'B', number: true, cell: (name) => served(right, name) },
+        ]}
+      />
+    </Panel>
   );
 }

@@ -4,12 +4,13 @@ import { useSearchParams } from 'react-router';
 
 import { Button } from '../../../kit/web/components/button.tsx';
 import { CodeBlock, CopyButton } from '../../../kit/web/components/code.tsx';
-import { Badge, Callout } from '../../../kit/web/components/feedback.tsx';
+import { Badge } from '../../../kit/web/components/feedback.tsx';
 import { CheckField } from '../../../kit/web/components/field.tsx';
 import { Panel } from '../../../kit/web/components/layout.tsx';
 import { type Export, type ExportFormat, exportFormats } from '../../model/export.ts';
 import { useExport } from '../data/queries.ts';
 import { Load } from '../parts/load.tsx';
+import { Notes } from '../parts/notes.tsx';
 import { useCurrentChain } from './chain.tsx';
 import styles from './export.module.css';
 
@@ -88,22 +89,13 @@ function Exported({ exported, preferRetry, onPreferRetry }: ExportedProps) {
           onChange={(event) => onPreferRetry(event.target.checked)}
         />
       ) : null}
-      {warnings.length === 0 ? null : (
-        <Callout
-          tone="warn"
-          title={
-            warnings.length === 1 ? 'The target does one thing differently.' : `The target does ${warnings.length} things differently.`
-          }
-        >
-          <ul className={styles.warnings}>
-            {warnings.map(({ code, detail }) => (
-              <li key={`${code} ${detail}`}>{detail}</li>
-            ))}
-          </ul>
-        </Callout>
-      )}
+      <Notes
+        tone="warn"
+        title={warnings.length === 1 ? 'The target does one thing differently.' : `The target does ${warnings.length} things differently.`}
+        notes={warnings}
+      />
       <CodeBlock text={content} label={filename} />
-      <p className={styles.muted}>Keys are never part of an export: it names the environment variables that hold them.</p>
+      <p className="muted">Keys are never part of an export: it names the environment variables that hold them.</p>
     </Panel>
   );
 }

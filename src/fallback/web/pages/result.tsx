@@ -4,12 +4,12 @@ import { Link, useParams } from 'react-router';
 
 import { Button, LinkButton } from '../../../kit/web/components/button.tsx';
 import { Badge, Callout, Skeleton } from '../../../kit/web/components/feedback.tsx';
-import { PageHeader, Panel, Stats } from '../../../kit/web/components/layout.tsx';
+import { Columns, PageHeader, Panel, Stats } from '../../../kit/web/components/layout.tsx';
 import { useToast } from '../../../kit/web/components/toasts.tsx';
 import { count, counted, dollars, duration, durationText, moment, percent } from '../../../kit/web/format.ts';
-import type { TestResult } from '../../model/test.ts';
-import { useProgress } from '../data/progress.ts';
-import { useCancelTest, useMayWrite, useResult } from '../data/queries.ts';
+import type { TestProgress, TestResult } from '../../model/test.ts';
+import { useFollowedResult } from '../data/progress.ts';
+import { useCancelTest, useMayWrite } from '../data/queries.ts';
 import { Load } from '../parts/load.tsx';
 import { PromptList } from '../parts/prompt-list.tsx';
 import { RuleHits } from '../parts/rule-hits.tsx';
@@ -23,7 +23,7 @@ const Charts = lazy(async () => ({ default: (await import('../parts/result-chart
 /** A test: how it stands while it runs, and what came of it. */
 export function ResultPage() {
   const { id = '' } = useParams();
-  const result = useResult(id);
+  const { result, progress } = useFollowedResult(id);
   useTitle(result.data === undefined ? undefined : `Test of ${result.data.chain_name}`);
   return (
     <Load query={result} what="The result" lines={8}>
@@ -45,7 +45,7 @@ export function ResultPage() {
               </>
             }
           />
-          {found.status === 'running' ? <Running result={found} /> : null}
+          {found.status === 'running' ? <Running result={found} told={progress} /> : null}
           {found.error === null ? null : (
             <Callout
               tone={found.status === 'failed' ? 'bad' : 'info'}
@@ -73,20 +73,24 @@ function Subtitle({ result }: { result: TestResult }) {
   );
 }
 
-function Running({ result }: { result: TestResult }) {
-  const told = useProgress(result.id, true);
+/** How far a test is: as the stream tells, or as the result was read last where that is further. */
+function Running({ result, told }: { result: TestResult; told: TestProgress | undefined }) {
   const cancel = useCancelTest();
   const mayWrite = useMayWrite();
   const toast = useToast();
-  const { done, total } = told?.progress ?? result.progress;
+  const { progress, success_count, failure_count } = told !== undefined && told.progress.done >= result.progress.done ? told : result;
   return (
     <Panel>
       <div className={styles.running}>
         <label className={styles.progress}>
           <span>
-            {count(done)} of {counted(total, 'prompt')} done
+            {count(progress.done)} of {counted(progress.total, 'prompt')} done
+            <span className="muted">
+              {' '}
+              · {count(success_count)} served, {count(failure_count)} lost
+            </span>
           </span>
-          <progress value={done} max={total} />
+          <progress value={progress.done} max={progress.total} />
         </label>
         {mayWrite ? (
           <Button
@@ -129,7 +133,7 @@ function Figures({ result }: { result: TestResult }) {
           },
         ]}
       />
-      {result.assumptions.length === 0 ? null : <p className={styles.muted}>A simulation assumes: {result.assumptions.join(' ')}</p>}
+      {result.assumptions.length === 0 ? null : <p className="muted">A simulation assumes: {result.assumptions.join(' ')}</p>}
     </Panel>
   );
 }
@@ -142,10 +146,10 @@ function Details({ result }: { result: TestResult }) {
   );
   return (
     <>
-      <div className={styles.pair}>
+      <Columns min="24rem">
         <Checks result={result} />
         <RuleHits result={result} />
-      </div>
+      </Columns>
       <Suspense fallback={<Skeleton lines={1} height="14rem" />}>
         <Charts result={result} />
       </Suspense>
@@ -167,7 +171,7 @@ function Checks({ result }: { result: TestResult }) {
   return (
     <Panel title="Checks">
       {result.checks.length === 0 ? (
-        <p className={styles.muted}>They are made when the test has ended.</p>
+        <p className="muted">They are made when the test has ended.</p>
       ) : (
         <ul className={styles.checks}>
           {result.checks.map(({ name, passed, advisory, detail }) => (
@@ -175,7 +179,7 @@ function Checks({ result }: { result: TestResult }) {
               <Badge tone={passed ? 'good' : advisory ? 'warn' : 'bad'}>{passed ? 'holds' : 'fails'}</Badge>
               <span>
                 {detail}
-                {advisory ? <span className={styles.muted}> (advisory)</span> : null}
+                {advisory ? <span className="muted"> (advisory)</span> : null}
               </span>
             </li>
           ))}

@@ -1,12 +1,13 @@
-import { useDeferredValue, useState } from 'react';
+import { useState } from 'react';
 import { useSearchParams } from 'react-router';
 
 import { LinkButton } from '../../../kit/web/components/button.tsx';
 import { CodeBlock, CopyButton } from '../../../kit/web/components/code.tsx';
 import { Callout, Empty, Skeleton } from '../../../kit/web/components/feedback.tsx';
 import { SelectField, TextArea } from '../../../kit/web/components/field.tsx';
-import { PageHeader, Panel } from '../../../kit/web/components/layout.tsx';
-import { type TemplateName, templateNames } from '../../model/export.ts';
+import { Fields } from '../../../kit/web/components/form.tsx';
+import { Columns, PageHeader, Panel } from '../../../kit/web/components/layout.tsx';
+import { templateNames } from '../../model/export.ts';
 import { useChains, useDebounced, useTemplate } from '../data/queries.ts';
 import { Load } from '../parts/load.tsx';
 import { useTitle } from '../parts/title.ts';
@@ -52,41 +53,34 @@ function variablesOf(text: string): { variables?: Record<string, unknown>; error
   }
 }
 
+const templates = [{ value: '', label: 'my own' }, ...templateNames];
+
 function Editor({ chains }: { chains: readonly { id: string; name: string }[] }) {
   const [params, setParams] = useSearchParams();
   const chainId = chains.some(({ id }) => id === params.get('chain')) ? params.get('chain')! : chains[0]!.id;
-  const named = params.get('template') ?? '';
+  const options = chains.map(({ id, name }) => ({ value: id, label: name }));
+  const named = templateNames.find((name) => name === params.get('template'));
   const [template, setTemplate] = useState(beginning);
   const [variables, setVariables] = useState('');
   const parsed = variablesOf(variables);
-  const wanted = useDebounced(useDeferredValue(template), 250);
+  const wanted = useDebounced(template, 250);
   const output = useTemplate(
     {
       chain_id: chainId,
-      ...(named === '' ? { template: wanted } : { template_name: named as TemplateName }),
+      ...(named === undefined ? { template: wanted } : { template_name: named }),
       variables: parsed.variables ?? {},
     },
     parsed.error === undefined,
   );
   const set = (name: string, value: string) => setParams((before) => ({ ...Object.fromEntries(before), [name]: value }), { replace: true });
   return (
-    <div className={styles.columns}>
+    <Columns min="26rem">
       <Panel title="Template">
-        <div className={styles.fields}>
-          <SelectField
-            label="Chain"
-            options={chains.map(({ id, name }) => ({ value: id, label: name }))}
-            value={chainId}
-            onChange={(event) => set('chain', event.target.value)}
-          />
-          <SelectField
-            label="Template"
-            options={[{ value: '', label: 'my own' }, ...templateNames.map((value) => ({ value, label: value }))]}
-            value={named}
-            onChange={(event) => set('template', event.target.value)}
-          />
-        </div>
-        {named === '' ? (
+        <Fields min="10rem">
+          <SelectField label="Chain" options={options} value={chainId} onChange={({ target }) => set('chain', target.value)} />
+          <SelectField label="Template" options={templates} value={named ?? ''} onChange={({ target }) => set('template', target.value)} />
+        </Fields>
+        {named === undefined ? (
           <TextArea
             label="Text"
             code
@@ -96,7 +90,7 @@ function Editor({ chains }: { chains: readonly { id: string; name: string }[] })
             error={output.error?.message}
           />
         ) : (
-          <p className={styles.muted}>This template comes with the service.</p>
+          <p className="muted">This template comes with the service.</p>
         )}
         <TextArea
           label="Variables"
@@ -108,22 +102,24 @@ function Editor({ chains }: { chains: readonly { id: string; name: string }[] })
           error={parsed.error}
         />
       </Panel>
-      <Panel title="Output" actions={output.data === undefined ? undefined : <CopyButton text={output.data.output} />}>
-        <div aria-live="polite" className={styles.output}>
-          {output.error === null ? null : (
-            <Callout tone="bad" title="The template gives nothing.">
-              {output.error.message}
-            </Callout>
-          )}
-          {output.data === undefined ? (
-            output.error === null ? (
-              <Skeleton lines={5} />
-            ) : null
-          ) : (
-            <CodeBlock label="Output" text={output.data.output} />
-          )}
-        </div>
-      </Panel>
-    </div>
+      <Output text={output.data?.output} error={output.error} />
+    </Columns>
+  );
+}
+
+/** What the template gives. While it has a mistake, what it gave last stays beside the mistake. */
+function Output({ text, error }: { text: string | undefined; error: Error | null }) {
+  return (
+    <Panel title="Output" actions={text === undefined ? undefined : <CopyButton text={text} />}>
+      <div aria-live="polite" className={styles.output}>
+        {error === null ? null : (
+          <Callout tone="bad" title="The template gives nothing.">
+            {error.message}
+          </Callout>
+        )}
+        {text === undefined && error === null ? <Skeleton lines={5} /> : null}
+        {text === undefined ? null : <CodeBlock label="Output" text={text} />}
+      </div>
+    </Panel>
   );
 }

@@ -2,7 +2,7 @@ import { ArrowDown } from 'lucide-react';
 import { Fragment, useId } from 'react';
 import { useSearchParams } from 'react-router';
 
-import { Badge, Callout, Skeleton } from '../../../kit/web/components/feedback.tsx';
+import { Badge, Skeleton } from '../../../kit/web/components/feedback.tsx';
 import { Panel, ScrollX, Stats } from '../../../kit/web/components/layout.tsx';
 import { counted, duration, durationText, words } from '../../../kit/web/format.ts';
 import { conditions } from '../../model/chain.ts';
@@ -10,6 +10,7 @@ import type { Decision, Routing, RoutingQuery } from '../../model/routing.ts';
 import { useRouting } from '../data/queries.ts';
 import { Action } from '../parts/action-cell.tsx';
 import { Load } from '../parts/load.tsx';
+import { Notes } from '../parts/notes.tsx';
 import { useCurrentChain } from './chain.tsx';
 import styles from './what-if.module.css';
 
@@ -47,7 +48,7 @@ export function WhatIf() {
                     <Skeleton lines={3} height="3rem" />
                   )
                 ) : (
-                  <p className={styles.muted}>Choose a cell of the table: a provider and the way in which it fails. Nothing is called.</p>
+                  <p className="muted">Choose a cell of the table: a provider and the way in which it fails. Nothing is called.</p>
                 )}
               </div>
             </Panel>
@@ -68,15 +69,7 @@ function WorstCase({ routing }: { routing: Routing }) {
           { label: 'Most calls', value: routing.worst_case.attempts, unit: 'attempts', note: 'for one prompt' },
         ]}
       />
-      {routing.warnings.length === 0 ? null : (
-        <Callout tone="warn">
-          <ul className={styles.warnings}>
-            {routing.warnings.map(({ code, detail }) => (
-              <li key={`${code} ${detail}`}>{detail}</li>
-            ))}
-          </ul>
-        </Callout>
-      )}
+      <Notes tone="warn" notes={routing.warnings} />
     </>
   );
 }
@@ -187,7 +180,7 @@ function Path({ routing }: { routing: Routing }) {
             <li className={styles.step} data-action={action}>
               <span className={styles.stepHead}>
                 <strong>{provider}</strong>
-                <span className={styles.muted}>attempt {attempt}</span>
+                <span className="muted">attempt {attempt}</span>
               </span>
               <span>
                 {condition === null ? 'answers' : `fails with ${words(condition)}`}
@@ -195,7 +188,7 @@ function Path({ routing }: { routing: Routing }) {
                   <>
                     {': '}
                     <Action action={action} />
-                    <span className={styles.muted}> {source === 'rule' ? `by rule ${(rule ?? 0) + 1}` : 'by default'}</span>
+                    <span className="muted"> {source === 'rule' ? `by rule ${(rule ?? 0) + 1}` : 'by default'}</span>
                   </>
                 )}
               </span>

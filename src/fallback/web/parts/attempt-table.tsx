@@ -24,7 +24,7 @@ export function AttemptTable({ prompt }: { prompt: PromptResult }) {
               <>
                 {condition === null ? 'answered' : words(condition)}
                 {injected ? <Badge>injected</Badge> : null}
-                {error === null ? null : <span className={styles.error}> {error}</span>}
+                {error === null ? null : <span className="muted"> {error}</span>}
               </>
             ),
           },
@@ -35,7 +35,7 @@ export function AttemptTable({ prompt }: { prompt: PromptResult }) {
                 '–'
               ) : (
                 <>
-                  <Action action={action} /> <span className={styles.error}>{rule === null ? 'by default' : `by rule ${rule + 1}`}</span>
+                  <Action action={action} /> <span className="muted">{rule === null ? 'by default' : `by rule ${rule + 1}`}</span>
                 </>
               ),
           },

@@ -1,9 +1,10 @@
-import { type FormEvent, useRef, useState } from 'react';
+import { useRef, useState } from 'react';
 
 import { Button } from '../../../kit/web/components/button.tsx';
 import { TextField } from '../../../kit/web/components/field.tsx';
+import { Form } from '../../../kit/web/components/form.tsx';
 import { PageHeader, Panel } from '../../../kit/web/components/layout.tsx';
-import { useForgetAnswers } from '../data/queries.ts';
+import { useAskAgain } from '../data/queries.ts';
 import { currentKey, setKey } from '../data/session.ts';
 import styles from './key-form.module.css';
 
@@ -12,10 +13,9 @@ export function KeyForm() {
   const field = useRef<HTMLInputElement>(null);
   const wrong = currentKey() !== null;
   const [error, setError] = useState(wrong ? 'The service refused this key.' : undefined);
-  const forget = useForgetAnswers();
+  const askAgain = useAskAgain();
 
-  function submit(event: FormEvent): void {
-    event.preventDefault();
+  function submit(): void {
     const value = field.current!.value.trim();
     if (value === '') {
       setError('Enter a key.');
@@ -23,14 +23,14 @@ export function KeyForm() {
       return;
     }
     setKey(value);
-    forget();
+    askAgain();
   }
 
   return (
     <div className={styles.frame}>
       <PageHeader title="API key" subtitle="This service asks for a key before it shows its chains." />
       <Panel>
-        <form onSubmit={submit} className={styles.form} noValidate>
+        <Form onSubmit={submit}>
           <TextField
             ref={field}
             label="Key"
@@ -42,7 +42,7 @@ export function KeyForm() {
           <Button type="submit" look="primary">
             Continue
           </Button>
-        </form>
+        </Form>
       </Panel>
     </div>
   );

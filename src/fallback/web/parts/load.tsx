@@ -10,21 +10,21 @@ interface Loading<T> {
   refetch(): unknown;
 }
 
-/** What was loaded; until then grey lines, and a sentence where it can't be. */
-export function Load<T>({
-  query,
-  lines,
-  what,
-  children,
-}: {
+interface LoadProps<T> {
   query: Loading<T>;
   /** What is being loaded, as a sentence's subject: `The chain`. */
   what: string;
+  /** How many grey lines stand for it. */
   lines?: number;
-  children: (value: T) => ReactNode;
-}) {
+  /** The height of each. */
+  height?: string;
+  children(value: T): ReactNode;
+}
+
+/** What was loaded; until then grey lines, and a sentence where it can't be. */
+export function Load<T>({ query, lines = 6, height = '2.5rem', what, children }: LoadProps<T>) {
   if (query.data !== undefined) return children(query.data);
-  if (query.error === null) return <Skeleton lines={lines ?? 6} height="2.5rem" />;
+  if (query.error === null) return <Skeleton lines={lines} height={height} />;
   if (isRefusal(query.error, 404)) {
     return (
       <Empty level={1} title={`${what} is not there`} actions={<LinkButton to="/chains">To the chains</LinkButton>}>

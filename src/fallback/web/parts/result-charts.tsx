@@ -1,9 +1,8 @@
 import { Bars } from '../../../kit/web/charts/bars.tsx';
 import { seriesColor } from '../../../kit/web/charts/series.ts';
-import { Panel } from '../../../kit/web/components/layout.tsx';
+import { Columns, Panel } from '../../../kit/web/components/layout.tsx';
 import { counted, durationText, percent } from '../../../kit/web/format.ts';
 import type { TestResult } from '../../model/test.ts';
-import styles from './result-charts.module.css';
 
 const percentiles = ['min', 'p50', 'p90', 'p95', 'p99', 'max'] as const;
 
@@ -12,7 +11,7 @@ export function ResultCharts({ result }: { result: TestResult }) {
   const { latency_ms, providers } = result;
   const served = providers.reduce((sum, provider) => sum + provider.served, 0);
   return (
-    <div className={styles.charts}>
+    <Columns min="24rem">
       <Panel title="Latency of prompts, end to end">
         {latency_ms === null ? null : (
           <Bars
@@ -49,6 +48,6 @@ export function ResultCharts({ result }: { result: TestResult }) {
           ]}
         />
       </Panel>
-    </div>
+    </Columns>
   );
 }

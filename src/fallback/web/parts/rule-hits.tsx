@@ -10,7 +10,7 @@ export function RuleHits({ result }: { result: TestResult }) {
   return (
     <Panel title="Rules">
       {result.rules.length === 0 ? (
-        <p className={styles.muted}>The chain has no rules.</p>
+        <p className="muted">The chain has no rules.</p>
       ) : (
         <ol className={styles.rules}>
           {result.rules.map(({ condition, action, hits, never_hit }, index) => (

@@ -1,5 +1,5 @@
 import type { LucideIcon } from 'lucide-react';
-import type { ButtonHTMLAttributes, ReactNode } from 'react';
+import type { ButtonHTMLAttributes, ReactNode, Ref } from 'react';
 import { Link } from 'react-router';
 
 import styles from './button.module.css';
@@ -11,9 +11,12 @@ interface ButtonProps extends ButtonHTMLAttributes<HTMLButtonElement> {
   icon?: LucideIcon;
   /** Work is under way: the button keeps its width and its focus, and does nothing. */
   busy?: boolean;
+  ref?: Ref<HTMLButtonElement>;
 }
 
-const classOf = (look: Look, hasText: boolean) => [styles.button, styles[look], hasText ? '' : styles.square].join(' ');
+/** The classes of a button; a `square` one has an icon and no text. */
+export const buttonClass = (look: Look, shape: 'text' | 'square' = 'text'): string =>
+  [styles.button, styles[look], shape === 'square' ? styles.square : ''].join(' ');
 
 /** A button. With an icon and no children it needs an `aria-label`. */
 export function Button({ look = 'plain', icon: Icon, busy = false, children, onClick, type = 'button', ...rest }: ButtonProps) {
@@ -21,7 +24,7 @@ export function Button({ look = 'plain', icon: Icon, busy = false, children, onC
     <button
       {...rest}
       type={type}
-      className={classOf(look, children !== undefined)}
+      className={buttonClass(look, children === undefined ? 'square' : 'text')}
       aria-disabled={busy || rest['aria-disabled']}
       aria-busy={busy || undefined}
       onClick={busy ? (event) => event.preventDefault() : onClick}
@@ -42,7 +45,7 @@ interface LinkButtonProps {
 /** A link that looks like a button: it leads somewhere and changes nothing. */
 export function LinkButton({ to, look = 'plain', icon: Icon, children }: LinkButtonProps) {
   return (
-    <Link to={to} className={classOf(look, true)}>
+    <Link to={to} className={buttonClass(look)}>
       {Icon === undefined ? null : <Icon size={15} aria-hidden="true" />}
       {children}
     </Link>

@@ -2,6 +2,7 @@ import { Dialog as AriakitDialog, DialogDismiss, DialogHeading } from '@ariakit/
 import { X } from 'lucide-react';
 import type { ReactNode } from 'react';
 
+import { buttonClass } from './button.tsx';
 import styles from './dialog.module.css';
 
 interface DialogProps {
@@ -26,7 +27,7 @@ export function Dialog({ open, onClose, title, children, actions, wide = false }
     >
       <header className={styles.head}>
         <DialogHeading className={styles.title}>{title}</DialogHeading>
-        <DialogDismiss className={styles.close} aria-label="Close">
+        <DialogDismiss className={buttonClass('quiet', 'square')} aria-label="Close">
           <X size={16} aria-hidden="true" />
         </DialogDismiss>
       </header>

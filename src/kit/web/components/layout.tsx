@@ -1,4 +1,4 @@
-import { type ReactNode, useEffect, useRef } from 'react';
+import { type CSSProperties, type ReactNode, useEffect, useRef } from 'react';
 import { NavLink, useLocation } from 'react-router';
 
 import styles from './layout.module.css';
@@ -43,6 +43,15 @@ export function Panel({ title, actions, children, flush = false }: PanelProps) {
       )}
       <div className={flush ? styles.flush : styles.panelBody}>{children}</div>
     </section>
+  );
+}
+
+/** Panels side by side, each at least `min` wide; on a narrow window one below the other. */
+export function Columns({ min, children }: { min: string; children: ReactNode }) {
+  return (
+    <div className={styles.columns} style={{ '--column-min': min } as CSSProperties}>
+      {children}
+    </div>
   );
 }
 

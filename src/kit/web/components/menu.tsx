@@ -1,7 +1,7 @@
 import { Menu as AriakitMenu, MenuButton, MenuItem, MenuProvider } from '@ariakit/react';
 import type { LucideIcon } from 'lucide-react';
 
-import buttonStyles from './button.module.css';
+import { buttonClass } from './button.tsx';
 import styles from './menu.module.css';
 
 export interface MenuEntry {
@@ -15,7 +15,7 @@ export interface MenuEntry {
 export function Menu({ label, icon: Icon, entries }: { label: string; icon: LucideIcon; entries: readonly MenuEntry[] }) {
   return (
     <MenuProvider placement="bottom-end">
-      <MenuButton className={[buttonStyles.button, buttonStyles.quiet, buttonStyles.square].join(' ')} aria-label={label}>
+      <MenuButton className={buttonClass('quiet', 'square')} aria-label={label}>
         <Icon size={16} aria-hidden="true" />
       </MenuButton>
       <AriakitMenu gutter={4} className={styles.menu!} portal unmountOnHide>

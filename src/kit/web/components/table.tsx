@@ -1,5 +1,7 @@
 import type { ReactNode } from 'react';
 
+import { count } from '../format.ts';
+import { Button } from './button.tsx';
 import { ScrollX } from './layout.tsx';
 import styles from './table.module.css';
 
@@ -57,5 +59,32 @@ export function Table<Row>({ label, columns, rows, keyOf }: TableProps<Row>) {
         </tbody>
       </table>
     </ScrollX>
+  );
+}
+
+interface PagerProps {
+  /** From 0. */
+  page: number;
+  perPage: number;
+  total: number;
+  onPage(page: number): void;
+}
+
+/** Which rows of how many are shown, newest first, and buttons to the others. Nothing where all fit on one page. */
+export function Pager({ page, perPage, total, onPage }: PagerProps) {
+  if (total <= perPage) return null;
+  const last = Math.min(total, (page + 1) * perPage);
+  return (
+    <nav className={styles.pager} aria-label="Pages">
+      <span className="muted" role="status">
+        {count(page * perPage + 1)} to {count(last)} of {count(total)}
+      </span>
+      <Button disabled={page === 0} onClick={() => onPage(page - 1)}>
+        Newer
+      </Button>
+      <Button disabled={last === total} onClick={() => onPage(page + 1)}>
+        Older
+      </Button>
+    </nav>
   );
 }

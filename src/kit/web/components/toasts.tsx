@@ -1,5 +1,5 @@
 import { X } from 'lucide-react';
-import { createContext, type ReactNode, useCallback, useContext, useMemo, useRef, useState } from 'react';
+import { createContext, type ReactNode, useCallback, useContext, useEffect, useRef, useState } from 'react';
 
 import { Button } from './button.tsx';
 import type { Tone } from './feedback.tsx';
@@ -12,9 +12,14 @@ interface Toast {
   action?: { label: string; onSelect(): void };
   /** How long it stands, in milliseconds. Pointing at it or focus in it holds it. */
   durationMs?: number;
+  /** Called when the message has gone and its action was not chosen. */
+  onGone?(): void;
 }
 
 type Shown = Toast & { id: number };
+
+/** Older messages make room for newer ones. */
+const mostShown = 3;
 
 const Context = createContext<(toast: Toast) => void>(() => undefined);
 
@@ -24,65 +29,69 @@ export const useToast = () => useContext(Context);
 /** Holds the messages: a live region, so that screen readers hear them. */
 export function Toasts({ children }: { children: ReactNode }) {
   const [toasts, setToasts] = useState<readonly Shown[]>([]);
-  const next = useRef(1);
-  const timers = useRef(new Map<number, ReturnType<typeof setTimeout>>());
-
-  const hold = useCallback((id: number) => clearTimeout(timers.current.get(id)), []);
-  const dismiss = useCallback(
-    (id: number) => {
-      hold(id);
-      setToasts((shown) => shown.filter((toast) => toast.id !== id));
+  // What was shown last, for those who act between two renderings.
+  const latest = useRef(toasts);
+  const nextId = useRef(1);
+  const change = useCallback((next: readonly Shown[]) => {
+    latest.current = next;
+    setToasts(next);
+  }, []);
+  const remove = useCallback(
+    (id: number, chosen: boolean) => {
+      const toast = latest.current.find((shown) => shown.id === id);
+      if (toast === undefined) return;
+      change(latest.current.filter((shown) => shown !== toast));
+      if (chosen) toast.action?.onSelect();
+      else toast.onGone?.();
     },
-    [hold],
+    [change],
   );
-  const start = useCallback(
-    (id: number, durationMs: number) => {
-      timers.current.set(
-        id,
-        setTimeout(() => dismiss(id), durationMs),
-      );
+  const show = useCallback(
+    (toast: Toast) => {
+      for (const { id } of latest.current.slice(0, 1 - mostShown)) remove(id, false);
+      change([...latest.current, { ...toast, id: nextId.current++ }]);
     },
-    [dismiss],
+    [change, remove],
   );
-  const show = useMemo(
-    () => (toast: Toast) => {
-      const id = next.current++;
-      setToasts((shown) => [...shown.slice(-2), { ...toast, id }]);
-      start(id, toast.durationMs ?? 6000);
-    },
-    [start],
-  );
-
   return (
     <Context value={show}>
       {children}
       <div className={styles.region} role="status" aria-live="polite">
-        {toasts.map(({ id, text, tone = 'neutral', action, durationMs = 6000 }) => (
-          // biome-ignore lint/a11y/noStaticElementInteractions: pointing at a message only keeps it there.
-          <div
-            key={id}
-            className={styles.toast}
-            data-tone={tone}
-            onPointerEnter={() => hold(id)}
-            onPointerLeave={() => start(id, durationMs)}
-            onFocus={() => hold(id)}
-            onBlur={() => start(id, durationMs)}
-          >
-            <span>{text}</span>
-            {action === undefined ? null : (
-              <Button
-                onClick={() => {
-                  dismiss(id);
-                  action.onSelect();
-                }}
-              >
-                {action.label}
-              </Button>
-            )}
-            <Button look="quiet" icon={X} aria-label="Dismiss" onClick={() => dismiss(id)} />
-          </div>
+        {toasts.map((toast) => (
+          <Message key={toast.id} toast={toast} onRemove={remove} />
         ))}
       </div>
     </Context>
+  );
+}
+
+interface MessageProps {
+  toast: Shown;
+  onRemove(id: number, chosen: boolean): void;
+}
+
+function Message({ toast: { id, text, tone = 'neutral', action, durationMs = 6000 }, onRemove }: MessageProps) {
+  const [pointed, setPointed] = useState(false);
+  const [focused, setFocused] = useState(false);
+  const held = pointed || focused;
+  useEffect(() => {
+    if (held) return;
+    const timer = setTimeout(() => onRemove(id, false), durationMs);
+    return () => clearTimeout(timer);
+  }, [held, id, durationMs, onRemove]);
+  return (
+    // biome-ignore lint/a11y/noStaticElementInteractions: pointing at a message only keeps it there.
+    <div
+      className={styles.toast}
+      data-tone={tone}
+      onPointerEnter={() => setPointed(true)}
+      onPointerLeave={() => setPointed(false)}
+      onFocus={() => setFocused(true)}
+      onBlur={() => setFocused(false)}
+    >
+      <span>{text}</span>
+      {action === undefined ? null : <Button onClick={() => onRemove(id, true)}>{action.label}</Button>}
+      <Button look="quiet" icon={X} aria-label="Dismiss" onClick={() => onRemove(id, false)} />
+    </div>
   );
 }

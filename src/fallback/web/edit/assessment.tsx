@@ -1,0 +1,29 @@
+import { counted, durationText } from '../../../kit/web/format.ts';
+import type { ChainCheck } from '../../model/routing.ts';
+import type { Fault } from '../data/api.ts';
+import { Notes } from '../parts/notes.tsx';
+import styles from './assessment.module.css';
+
+interface AssessmentProps {
+  check: ChainCheck | undefined;
+  faults: readonly Fault[];
+  /** Whether saving was tried: until then a fault is told beside its field alone. */
+  tried: boolean;
+}
+
+/** What the service says of the chain as it is typed: faults, or warnings and the worst case. */
+export function Assessment({ check, faults, tried }: AssessmentProps) {
+  return (
+    <div role="status" aria-live="polite" className={styles.assessment}>
+      {tried ? <Notes tone="bad" title={counted(faults.length, 'fault')} notes={faults} /> : null}
+      {faults.length > 0 || check === undefined ? null : (
+        <>
+          <p className="muted">
+            Worst case: {counted(check.worst_case.attempts, 'attempt')} and {durationText(check.worst_case.latency_ms)} for one prompt.
+          </p>
+          <Notes tone="warn" notes={check.warnings} />
+        </>
+      )}
+    </div>
+  );
+}

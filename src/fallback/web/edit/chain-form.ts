@@ -1,0 +1,107 @@
+import { useQueryClient } from '@tanstack/react-query';
+import { useEffect, useMemo, useRef, useState } from 'react';
+import { useNavigate } from 'react-router';
+
+import { useToast } from '../../../kit/web/components/toasts.tsx';
+import type { Chain, ChainRequest } from '../../model/chain.ts';
+import { api, type Fault, faultsOf, isRefusal } from '../data/api.ts';
+import { useCheck, useDebounced, useSaveChain } from '../data/queries.ts';
+import { type ChainDraft, draftOf, requestOf } from './draft.ts';
+
+/** How long the draft stands still before the service is asked about it, in milliseconds. */
+const settleMs = 300;
+
+/** The state of an editor: the draft, what the service says of it, saving it, and a version that somebody else saved meanwhile. */
+export function useChainForm(start: ChainDraft, kept?: Chain) {
+  const client = useQueryClient();
+  const [draft, setDraft] = useState(start);
+  // The version that was opened: a change by somebody else meanwhile must not slip in between.
+  const [base, setBase] = useState(kept);
+  const [begun, setBegun] = useState(() => JSON.stringify(requestOf(start)));
+  const request = useMemo(() => requestOf(draft), [draft]);
+  const dirty = JSON.stringify(request) !== begun;
+  const saving = useSaving(request);
+  const tried = saving.tried;
+  const check = useCheck(useDebounced(request, settleMs), dirty || tried);
+  const told = dirty || tried ? faultsOf(check.error) : [];
+  const faults: readonly Fault[] = saving.faults.length > 0 ? saving.faults : told;
+  return {
+    draft,
+    setDraft,
+    base,
+    request,
+    check: check.data,
+    faults,
+    /** What is wrong with a field, by its dotted path, or with something in it. */
+    faultOf: (field: string) => faults.find((fault) => fault.field === field || fault.field.startsWith(`${field}.`))?.detail,
+    /** Whether something would be lost if the page were left. */
+    isUnsaved: () => dirty && !saving.isSaved(),
+    saving,
+    save: () => saving.send(base),
+    keepTheirs(theirs: Chain) {
+      client.setQueryData(['chains', theirs.id], theirs);
+      const next = draftOf(theirs);
+      setBase(theirs);
+      setDraft(next);
+      setBegun(JSON.stringify(requestOf(next)));
+      saving.reset();
+    },
+    saveMine(theirs: Chain) {
+      setBase(theirs);
+      saving.send(theirs);
+    },
+  };
+}
+
+/** Sends a chain, and tells what came of it. */
+function useSaving(request: ChainRequest) {
+  const navigate = useNavigate();
+  const toast = useToast();
+  const { mutate, error, variables, isPending, reset: forget } = useSaveChain();
+  const [tried, setTried] = useState(false);
+  const [theirs, setTheirs] = useState<Chain>();
+  const saved = useRef(false);
+  const form = useRef<HTMLFormElement>(null);
+  useEffect(() => {
+    if (isRefusal(error, 400)) form.current?.querySelector<HTMLElement>('[aria-invalid]')?.focus();
+  }, [error]);
+
+  function send(base: Chain | undefined): void {
+    setTried(true);
+    setTheirs(undefined);
+    const onto = base === undefined ? {} : { id: base.id, version: base.version };
+    mutate(
+      { ...onto, chain: request },
+      {
+        onSuccess({ id, name }) {
+          saved.current = true;
+          toast({ text: `${name} is saved.`, tone: 'good' });
+          void navigate(`/chains/${id}`);
+        },
+        async onError(refusal) {
+          if (base === undefined || !isRefusal(refusal, 412)) return;
+          await api()
+            .getChain({ params: { id: base.id } })
+            .then(setTheirs, (fault: Error) => toast({ text: `${base.name} was not saved: ${fault.message}`, tone: 'bad' }));
+        },
+      },
+    );
+  }
+  return {
+    send,
+    form,
+    tried,
+    busy: isPending,
+    isSaved: () => saved.current,
+    /** What the service found wrong with just this request. */
+    faults: variables?.chain === request ? faultsOf(error) : [],
+    /** Why it was not saved, where neither a field nor another version is the reason. */
+    error: isRefusal(error, 400) || isRefusal(error, 412) ? null : error,
+    /** The version that stands in the way. */
+    theirs,
+    reset() {
+      setTheirs(undefined);
+      forget();
+    },
+  };
+}

@@ -1,0 +1,35 @@
+import { useEffect } from 'react';
+import { useBlocker } from 'react-router';
+
+import { Button } from '../../../kit/web/components/button.tsx';
+import { Dialog } from '../../../kit/web/components/dialog.tsx';
+
+/** Asks before a page is left on which something would be lost. */
+export function LeaveGuard({ isUnsaved }: { isUnsaved(): boolean }) {
+  const blocker = useBlocker(({ currentLocation, nextLocation }) => isUnsaved() && currentLocation.pathname !== nextLocation.pathname);
+  useEffect(() => {
+    const warn = (event: BeforeUnloadEvent) => {
+      if (isUnsaved()) event.preventDefault();
+    };
+    addEventListener('beforeunload', warn);
+    return () => removeEventListener('beforeunload', warn);
+  }, [isUnsaved]);
+  if (blocker.state !== 'blocked') return null;
+  return (
+    <Dialog
+      open
+      onClose={() => blocker.reset()}
+      title="Leave without saving?"
+      actions={
+        <>
+          <Button onClick={() => blocker.reset()}>Go on editing</Button>
+          <Button look="danger" onClick={() => blocker.proceed()}>
+            Leave
+          </Button>
+        </>
+      }
+    >
+      <p>What you changed here is not saved and will be lost.</p>
+    </Dialog>
+  );
+}

@@ -1,0 +1,52 @@
+import { Plus } from 'lucide-react';
+
+import { Button } from '../../../kit/web/components/button.tsx';
+import { Panel } from '../../../kit/web/components/layout.tsx';
+import { useToast } from '../../../kit/web/components/toasts.tsx';
+import { counted } from '../../../kit/web/format.ts';
+import { type ChainDraft, changed, emptyProvider, moved, type ProviderDraft, withoutProvider, withProviders } from './draft.ts';
+import { ProviderFields } from './provider-fields.tsx';
+import { Sortable } from './sortable.tsx';
+
+/** A part of the editor: the draft, and how it is changed. */
+export interface PartProps {
+  draft: ChainDraft;
+  onChange(change: (draft: ChainDraft) => ChainDraft): void;
+  faultOf(field: string): string | undefined;
+}
+
+/** The providers of a chain, in their order. */
+export function ProviderPanel({ draft, onChange, faultOf }: PartProps) {
+  const toast = useToast();
+  const { providers } = draft;
+  function remove({ key, name }: ProviderDraft): void {
+    const lost = draft.rules.length - withoutProvider(draft, key).rules.length;
+    if (lost > 0) toast({ text: `${counted(lost, 'rule')} for ${name} alone went with it.`, tone: 'warn' });
+    onChange((before) => withoutProvider(before, key));
+  }
+  return (
+    <Panel
+      title="Providers, in the order they are tried"
+      actions={
+        <Button icon={Plus} onClick={() => onChange((before) => withProviders(before, [...before.providers, emptyProvider()]))}>
+          Add a provider
+        </Button>
+      }
+    >
+      <Sortable
+        items={providers}
+        nameOf={({ name }, index) => `provider ${name === '' ? index + 1 : name}`}
+        onMove={(from, to) => onChange((before) => withProviders(before, moved(before.providers, from, to)))}
+      >
+        {(provider, index) => (
+          <ProviderFields
+            provider={provider}
+            faultOf={(field) => faultOf(`providers.${index}.${field}`)}
+            onChange={(changes) => onChange((before) => ({ ...before, providers: changed(before.providers, provider.key, changes) }))}
+            onRemove={providers.length === 1 ? undefined : () => remove(provider)}
+          />
+        )}
+      </Sortable>
+    </Panel>
+  );
+}

@@ -1,0 +1,46 @@
+import { Plus } from 'lucide-react';
+
+import { Button } from '../../../kit/web/components/button.tsx';
+import { Panel } from '../../../kit/web/components/layout.tsx';
+import { changed, emptyRule, moved } from './draft.ts';
+import type { PartProps } from './provider-panel.tsx';
+import { RuleFields } from './rule-fields.tsx';
+import { Sortable } from './sortable.tsx';
+
+/** The rules of a chain, in their order. */
+export function RulePanel({ draft: { providers, rules }, onChange, faultOf }: PartProps) {
+  const remove = (key: string) => onChange((before) => ({ ...before, rules: before.rules.filter((rule) => rule.key !== key) }));
+  return (
+    <Panel
+      title="Rules, the first that fits decides"
+      actions={
+        <Button icon={Plus} onClick={() => onChange((before) => ({ ...before, rules: [...before.rules, emptyRule()] }))}>
+          Add a rule
+        </Button>
+      }
+    >
+      {rules.length === 0 ? (
+        <p className="muted">
+          Without rules every failure goes to the next provider, except invalid requests and content filters, which are returned to the
+          caller.
+        </p>
+      ) : (
+        <Sortable
+          items={rules}
+          nameOf={(_, index) => `rule ${index + 1}`}
+          onMove={(from, to) => onChange((before) => ({ ...before, rules: moved(before.rules, from, to) }))}
+        >
+          {(rule, index) => (
+            <RuleFields
+              rule={rule}
+              providers={providers}
+              faultOf={(field) => faultOf(`fallback_rules.${index}.${field}`)}
+              onChange={(changes) => onChange((before) => ({ ...before, rules: changed(before.rules, rule.key, changes) }))}
+              onRemove={() => remove(rule.key)}
+            />
+          )}
+        </Sortable>
+      )}
+    </Panel>
+  );
+}

@@ -1,0 +1,116 @@
+import { Play } from 'lucide-react';
+import { useState } from 'react';
+import { useNavigate } from 'react-router';
+
+import { Button } from '../../../kit/web/components/button.tsx';
+import { Callout } from '../../../kit/web/components/feedback.tsx';
+import { CheckField, SelectField, TextArea, TextField } from '../../../kit/web/components/field.tsx';
+import { bind, Fields, Form } from '../../../kit/web/components/form.tsx';
+import type { Chain } from '../../model/chain.ts';
+import { type Fault, faultsOf } from '../data/api.ts';
+import { useAccess, useStartTest } from '../data/queries.ts';
+import { FaultFields } from './fault-fields.tsx';
+import { emptyFault, emptyTest, type TestDraft, testRequest } from './test-draft.ts';
+
+const modes = [
+  { value: 'simulate', label: 'Simulate: no network, seeded' },
+  { value: 'drill', label: 'Drill: real calls, injected faults' },
+  { value: 'live', label: 'Live: real calls, no faults' },
+] as const;
+const presets = [
+  { value: 'coverage', label: 'Coverage: every rule is put to work' },
+  { value: 'healthy', label: 'Healthy: nothing fails' },
+  { value: 'primary_down', label: 'Primary down' },
+  { value: 'cascade', label: 'Cascade: all but the last down' },
+  { value: 'flap', label: 'Flap: the primary comes and goes' },
+  { value: 'blackout', label: 'Blackout: everything down' },
+  { value: '', label: 'My own faults' },
+] as const;
+
+/** Chooses mode, faults, number and seed of a test, and starts it. */
+export function TestForm({ chain }: { chain: Chain }) {
+  const navigate = useNavigate();
+  const start = useStartTest(chain.id);
+  const [draft, setDraft] = useState(emptyTest);
+  const set = (changes: Partial<TestDraft>) => setDraft((before) => ({ ...before, ...changes }));
+  const faults = faultsOf(start.error);
+  const faultOf = (field: string) => faults.find((fault) => fault.field === field)?.detail;
+  const bound = bind(draft, set, faultOf);
+  const providers = chain.providers.map(({ name }) => name);
+  const ownFaults = draft.mode !== 'live' && draft.preset === '';
+  const choosePreset = (preset: string) =>
+    set({
+      preset: preset as TestDraft['preset'],
+      ...(preset === '' && draft.faults.length === 0 ? { faults: [emptyFault(providers[0]!)] } : {}),
+    });
+  const refused = useAccess()?.live_allowed === false && draft.mode !== 'simulate';
+  return (
+    <Form onSubmit={() => start.mutate(testRequest(draft), { onSuccess: ({ id }) => void navigate(`/results/${id}`) })}>
+      <Fields>
+        <SelectField label="Mode" options={modes} {...bound('mode')} />
+        {draft.mode === 'live' ? null : (
+          <SelectField label="Faults" options={presets} value={draft.preset} onChange={({ target }) => choosePreset(target.value)} />
+        )}
+        <TextField label="Prompts" type="number" inputMode="numeric" min={1} max={1000} {...bound('prompt_count')} />
+        <TextField label="Seed" type="number" inputMode="numeric" placeholder="drawn" {...bound('seed')} />
+      </Fields>
+      {ownFaults ? (
+        <FaultFields faults={draft.faults} providers={providers} onChange={(next) => set({ faults: next })} faultOf={faultOf} />
+      ) : null}
+      <MoreOptions bound={bound} />
+      <ModeNotice mode={draft.mode} refused={refused} />
+      <NotStarted error={start.error} faults={faults} />
+      <div>
+        <Button type="submit" look="primary" icon={Play} busy={start.isPending} disabled={refused}>
+          Run
+        </Button>
+      </div>
+    </Form>
+  );
+}
+
+function MoreOptions({ bound }: { bound: ReturnType<typeof bind<TestDraft>> }) {
+  const [open, setOpen] = useState(false);
+  return (
+    <>
+      <CheckField label="More options" checked={open} onChange={({ target }) => setOpen(target.checked)} />
+      {open ? (
+        <Fields>
+          <TextField label="Deadline for one prompt" unit="ms" type="number" min={1} placeholder="none" {...bound('deadline_ms')} />
+          <TextArea
+            label="Prompt texts"
+            hint="One after another, with an empty line between. They are used in turn."
+            rows={4}
+            {...bound('prompts')}
+          />
+        </Fields>
+      ) : null}
+    </>
+  );
+}
+
+/** What real calls mean, or that this service makes none. */
+function ModeNotice({ mode, refused }: { mode: TestDraft['mode']; refused: boolean }) {
+  if (mode === 'simulate') return null;
+  if (!refused)
+    return <Callout tone="info">Real calls reach the providers and may cost money. Keys come from the service’s environment.</Callout>;
+  return (
+    <Callout tone="warn" title="This service makes no real calls.">
+      Start it with <code>--allow-live</code> to allow drills and live tests.
+    </Callout>
+  );
+}
+
+/** The fields that tell their faults themselves, while they are shown. */
+const placed = ['prompt_count', 'seed'];
+
+/** Why a test was not started, as far as no field tells. */
+function NotStarted({ error, faults }: { error: Error | null; faults: readonly Fault[] }) {
+  const unplaced = faults.filter(({ field }) => !placed.includes(field) && !field.startsWith('faults.'));
+  if (error === null || (faults.length > 0 && unplaced.length === 0)) return null;
+  return (
+    <Callout tone="bad" alert title="The test was not started.">
+      {unplaced.length > 0 ? unplaced.map(({ field, detail }) => <p key={field}>{detail}</p>) : error.message}
+    </Callout>
+  );
+}

@@ -1,0 +1,33 @@
+import type { ReactNode } from 'react';
+
+import { Callout, type Tone } from '../../../kit/web/components/feedback.tsx';
+import styles from './notes.module.css';
+
+interface Note {
+  code?: string;
+  field?: string | null;
+  detail: string;
+}
+
+interface NotesProps {
+  notes: readonly Note[];
+  tone: Exclude<Tone, 'neutral'>;
+  title?: ReactNode;
+  /** Announced at once by screen readers. */
+  alert?: boolean;
+  actions?: ReactNode;
+}
+
+/** What the service notes of something: faults, warnings, findings. Nothing where there are none. */
+export function Notes({ notes, ...callout }: NotesProps) {
+  if (notes.length === 0) return null;
+  return (
+    <Callout {...callout}>
+      <ul className={styles.notes}>
+        {notes.map(({ code, field, detail }) => (
+          <li key={`${code} ${field} ${detail}`}>{detail}</li>
+        ))}
+      </ul>
+    </Callout>
+  );
+}

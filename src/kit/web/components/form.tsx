@@ -1,0 +1,60 @@
+import type { ChangeEvent, CSSProperties, ReactNode, Ref } from 'react';
+
+import styles from './form.module.css';
+
+interface FormProps {
+  onSubmit(): void;
+  children: ReactNode;
+  ref?: Ref<HTMLFormElement>;
+}
+
+/** A form whose faults are told by the page, not by the browser. */
+export function Form({ onSubmit, children, ref }: FormProps) {
+  return (
+    <form
+      ref={ref}
+      className={styles.form}
+      noValidate
+      onSubmit={(event) => {
+        event.preventDefault();
+        onSubmit();
+      }}
+    >
+      {children}
+    </form>
+  );
+}
+
+/** Fields side by side, each at least `min` wide. */
+export function Fields({ min = '13rem', children }: { min?: string; children: ReactNode }) {
+  return (
+    <div className={styles.fields} style={{ '--field-min': min } as CSSProperties}>
+      {children}
+    </div>
+  );
+}
+
+type Control = HTMLInputElement | HTMLSelectElement | HTMLTextAreaElement;
+
+/** What ties a control to one member of a draft. */
+interface Bound {
+  value: string;
+  onChange(event: ChangeEvent<Control>): void;
+  error: string | undefined;
+}
+
+/** The members of `T` that are texts. */
+type TextName<T> = { [Name in keyof T]: T[Name] extends string ? Name : never }[keyof T] & string;
+
+/** Ties controls to the texts of a draft: `<TextField label="Name" {...bound('name')} />`. */
+export function bind<T>(
+  draft: T,
+  onChange: (changes: Partial<T>) => void,
+  faultOf: (name: string) => string | undefined = () => undefined,
+): (name: TextName<T>) => Bound {
+  return (name) => ({
+    value: draft[name] as string,
+    onChange: (event) => onChange({ [name]: event.target.value } as unknown as Partial<T>),
+    error: faultOf(name),
+  });
+}
