@@ -1,13 +1,12 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, type TestContext, test } from 'node:test';
-import { type Browser, chromium, type Page } from 'playwright-core';
+import type { Browser, Page } from 'playwright-core';
 
 import { apiPrefix, routes } from '../../src/handoff/model/api.ts';
 import type { Route } from '../../src/kit/route.ts';
-import { findProgram } from '../support/programs.ts';
+import { launchBrowser, withoutBrowser } from '../support/browser.ts';
 import { adminKey, startService } from '../support/service.ts';
 
-const executablePath = findProgram('chromium');
 const summaries = Object.values<Route>(routes).map(({ summary }) => summary);
 
 /** The explorers, and where each shows an operation's summary. */
@@ -27,20 +26,10 @@ interface Visit {
   readonly complaints: string[];
 }
 
-describe('in a browser', { skip: executablePath === undefined ? 'there is no chromium on this machine' : false }, () => {
+describe('in a browser', { skip: withoutBrowser }, () => {
   let browser: Browser;
   before(async () => {
-    browser = await chromium.launch({
-      executablePath: executablePath!,
-      args: [
-        '--disable-gpu',
-        '--disable-quic',
-        '--no-first-run',
-        '--disable-background-networking',
-        '--disable-component-update',
-        '--disable-sync',
-      ],
-    });
+    browser = await launchBrowser();
   });
   after(() => browser.close());
 

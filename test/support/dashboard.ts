@@ -4,13 +4,9 @@ import { readFileSync } from 'node:fs';
 import { createServer, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { fileURLToPath } from 'node:url';
-import { type Browser, type BrowserContextOptions, chromium, type Page } from 'playwright-core';
+import type { Browser, BrowserContextOptions, ConsoleMessage, Page, Request } from 'playwright-core';
 
 import { chainRequest, type FallbackOptions, startFallback, type TestFallback } from './fallback.ts';
-import { findProgram } from './programs.ts';
-
-/** Where Chromium is; undefined on a machine without it. */
-export const chromiumPath = findProgram('chromium');
 
 const axeSource = readFileSync(fileURLToPath(import.meta.resolve('axe-core/axe.min.js')), 'utf8');
 
@@ -26,8 +22,9 @@ export interface Dashboard {
   readonly address: string;
   readonly browser: Browser;
   /**
-   * Opens a page below `/dashboard` in a context of its own. When the test ends, it fails if the page asked another host,
-   * broke its content security policy, or wrote an error or a warning to the console.
+   * Loads a page below `/dashboard`: in a tab that tests share, or with options in a context of its own, which is what a
+   * test needs that turns the clock of its page or leaves something in the browser's storage. When the test ends, it fails
+   * if the page asked another host, broke its content security policy, or wrote an error or a warning to the console.
    */
   open(t: Scope, path: string, options?: BrowserContextOptions): Promise<Page>;
   /** Creates a chain and gives its id. */
@@ -36,27 +33,26 @@ export interface Dashboard {
   run(chainId: string, body?: Record<string, unknown>): Promise<string>;
 }
 
-/** Starts a service and a browser that end with the suite. */
-export async function startDashboard(t: Scope, options: FallbackOptions = {}): Promise<Dashboard> {
+/** Starts a service that ends with the suite, and looks at its dashboard with the browser. */
+export async function startDashboard(t: Scope, browser: Browser, options: FallbackOptions = {}): Promise<Dashboard> {
   const service = await startFallback(t as Parameters<typeof startFallback>[0], options);
   const address = await service.fallback.start();
-  const browser = await chromium.launch({
-    executablePath: chromiumPath!,
-    args: [
-      '--disable-gpu',
-      '--disable-quic',
-      '--no-first-run',
-      '--disable-background-networking',
-      '--disable-component-update',
-      '--disable-sync',
-    ],
-  });
-  t.after(() => browser.close());
+  let shared: Promise<Page> | undefined;
+  t.after(async () => (await shared)?.context().close());
   return {
     service,
     address,
     browser,
-    open: (scope, path, contextOptions) => open({ browser, address }, scope, path, contextOptions),
+    async open(scope, path, contextOptions) {
+      const own = contextOptions === undefined ? undefined : newPage(browser, contextOptions);
+      if (own === undefined) shared ??= newPage(browser);
+      const page = await (own ?? shared!);
+      watch(scope, page, address);
+      scope.after(() => own?.then((closed) => closed.context().close()));
+      const answer = await page.goto(`${address}/dashboard${path}`);
+      assert.equal(answer?.status(), 200);
+      return page;
+    },
     async chain(changes) {
       const answer = await service.call('POST', '/chains', { body: chainRequest(changes) });
       assert.equal(answer.status, 201, answer.text);
@@ -70,43 +66,55 @@ export async function startDashboard(t: Scope, options: FallbackOptions = {}): P
   };
 }
 
-/** What the browser itself notes of an answer that is no success. The page has to show it, and a test looks for that. */
-const refusalNote = /^Failed to load resource: (the server responded with a status of 4|net::ERR_(INTERNET_DISCONNECTED|FAILED))/;
-
-async function open(
-  { browser, address }: Pick<Dashboard, 'browser' | 'address'>,
-  scope: Scope,
-  path: string,
-  options: BrowserContextOptions = {},
-): Promise<Page> {
-  const context = await browser.newContext({ viewport: { width: 1280, height: 900 }, colorScheme: 'light', locale: 'en-GB', ...options });
+async function newPage(browser: Browser, options: BrowserContextOptions = {}): Promise<Page> {
+  const context = await browser.newContext({
+    viewport: { width: 1280, height: 900 },
+    colorScheme: 'light',
+    reducedMotion: 'reduce',
+    locale: 'en-GB',
+    ...options,
+  });
   const page = await context.newPage();
   page.setDefaultTimeout(20_000);
-  const strayed: string[] = [];
-  const complaints: string[] = [];
-  page.on('request', (request) => {
-    const url = request.url();
-    if (!url.startsWith(`${address}/`) && !url.startsWith(`blob:${address}/`)) strayed.push(url);
-  });
-  page.on('console', (message) => {
-    if (['error', 'warning'].includes(message.type()) && !refusalNote.test(message.text())) complaints.push(message.text());
-  });
-  page.on('pageerror', (error) => complaints.push(error.message));
-  scope.after(async () => {
-    await context.close();
-    assert.deepEqual(strayed, []);
-    assert.deepEqual(complaints, []);
-  });
-  const answer = await page.goto(`${address}/dashboard${path}`);
-  assert.equal(answer?.status(), 200);
   return page;
 }
 
-/** Fails when axe finds a fault of accessibility in the page. */
-export async function assertAccessible(page: Page): Promise<void> {
-  await page.evaluate(`typeof axe === 'undefined' && (() => { ${axeSource} })()`);
+/** What the browser itself notes of an answer that is no success. The page has to show it, and a test looks for that. */
+const refusalNote = /^Failed to load resource: (the server responded with a status of 4|net::ERR_)/;
+
+/** Fails the test at its end if the page strayed or complained meanwhile. */
+function watch(scope: Scope, page: Page, address: string): void {
+  const strayed: string[] = [];
+  const complaints: string[] = [];
+  const onRequest = (request: Request) => {
+    const url = request.url();
+    if (!url.startsWith(`${address}/`) && !url.startsWith(`blob:${address}/`)) strayed.push(url);
+  };
+  const onConsole = (message: ConsoleMessage) => {
+    if (['error', 'warning'].includes(message.type()) && !refusalNote.test(message.text())) complaints.push(message.text());
+  };
+  const onError = (error: Error) => complaints.push(error.message);
+  page.on('request', onRequest).on('console', onConsole).on('pageerror', onError);
+  scope.after(async () => {
+    page.off('request', onRequest).off('console', onConsole).off('pageerror', onError);
+    await page.unrouteAll();
+    assert.deepEqual(strayed, []);
+    assert.deepEqual(complaints, []);
+  });
+}
+
+/** Goes to another page as a link of the dashboard does: the document stays. */
+export const go = (page: Page, path: string): Promise<void> =>
+  page.evaluate(
+    `history.pushState({ ...history.state, idx: (history.state?.idx ?? 0) + 1 }, '', ${JSON.stringify(`/dashboard${path}`)}), dispatchEvent(new PopStateEvent('popstate', { state: history.state }))`,
+  );
+
+/** Fails when axe finds a fault of accessibility in the page; with `colours`, when it finds one that the colour scheme decides. */
+export async function assertAccessible(page: Page, { colours = false } = {}): Promise<void> {
+  if (await page.evaluate(`typeof axe === 'undefined'`)) await page.evaluate(axeSource);
+  const options = colours ? `{ runOnly: { type: 'rule', values: ['color-contrast', 'link-in-text-block'] } }` : '{}';
   const faults = await page.evaluate<string[]>(
-    `axe.run().then(({ violations }) => violations.map(({ id, nodes }) => id + ': ' + nodes.map(({ html, failureSummary }) => html + ' ' + failureSummary).join('; ')))`,
+    `axe.run(${options}).then(({ violations }) => violations.map(({ id, nodes }) => id + ': ' + nodes.map(({ html, failureSummary }) => html + ' ' + failureSummary).join('; ')))`,
   );
   assert.deepEqual(faults, []);
 }

@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
-import { after, before, describe, test } from 'node:test';
+import { before, test } from 'node:test';
 import type { Page } from 'playwright-core';
 
-import { exportFormats } from '../../src/fallback/model/export.ts';
-import { assertAccessible, chromiumPath, type Dashboard, startDashboard } from '../support/dashboard.ts';
+import { exportFormats } from '../../../src/fallback/model/export.ts';
+import { assertAccessible, type Dashboard } from '../../support/dashboard.ts';
 
 const button = (page: Page, name: string | RegExp) => page.getByRole('button', { name, exact: true });
 const heading = (page: Page, name: string | RegExp) => page.getByRole('heading', { level: 1, name });
@@ -17,22 +17,17 @@ const portkey = JSON.stringify({
   ],
 });
 
-describe('the dashboard: exports', { skip: chromiumPath === undefined ? 'there is no chromium on this machine' : false }, () => {
-  let dashboard: Dashboard;
+/** Tests of exports, templates and imports. */
+export function exportTests(dashboard: () => Dashboard): void {
   let id: string;
-  const afters: (() => unknown)[] = [];
   before(async () => {
-    dashboard = await startDashboard({ after: (work) => void afters.unshift(work) });
-    id = await dashboard.chain({ name: 'exported' });
-  });
-  after(async () => {
-    for (const work of afters) await work();
+    id = await dashboard().chain({ name: 'exported' });
   });
 
-  const exported = async (format: string) => (await dashboard.service.call('POST', `/chains/${id}/export?format=${format}`)).body;
+  const exported = async (format: string) => (await dashboard().service.call('POST', `/chains/${id}/export?format=${format}`)).body;
 
   test('every format is shown with its warnings, is copied and downloaded as the service gives it', async (t) => {
-    const page = await dashboard.open(t, `/chains/${id}/export`, { permissions: ['clipboard-read', 'clipboard-write'] });
+    const page = await dashboard().open(t, `/chains/${id}/export`, { permissions: ['clipboard-read', 'clipboard-write'] });
     const formats = page.getByRole('navigation', { name: 'Formats' }).getByRole('button');
     await formats.first().waitFor();
     assert.equal(await formats.count(), exportFormats.length);
@@ -44,7 +39,6 @@ describe('the dashboard: exports', { skip: chromiumPath === undefined ? 'there i
       assert.equal(await code.textContent(), content);
       for (const { detail } of warnings) await page.getByText(detail, { exact: true }).waitFor();
     }
-    await assertAccessible(page);
     const { filename, content } = await exported(exportFormats.at(-1)!);
     await button(page, 'Copy').click();
     await page.getByText('Copied').waitFor({ state: 'attached' });
@@ -57,7 +51,7 @@ describe('the dashboard: exports', { skip: chromiumPath === undefined ? 'there i
   });
 
   test('a template is edited beside its output; a mistake is told with its line and column', async (t) => {
-    const page = await dashboard.open(t, `/templates?chain=${id}`);
+    const page = await dashboard().open(t, `/templates?chain=${id}`);
     const output = page.getByRole('region', { name: 'Output' });
     await output.getByText('# exported').waitFor();
     const text = page.getByLabel('Text', { exact: true });
@@ -78,7 +72,7 @@ describe('the dashboard: exports', { skip: chromiumPath === undefined ? 'there i
   });
 
   test('a pasted configuration becomes a chain, with what was found in it', async (t) => {
-    const page = await dashboard.open(t, '/import');
+    const page = await dashboard().open(t, '/import');
     await button(page, 'Import').click();
     await page.getByText('Paste a configuration or choose a file.').waitFor();
     const content = page.getByLabel('Content');
@@ -97,7 +91,7 @@ describe('the dashboard: exports', { skip: chromiumPath === undefined ? 'there i
   });
 
   test('a chosen file is read and its format recognised', async (t) => {
-    const page = await dashboard.open(t, '/import');
+    const page = await dashboard().open(t, '/import');
     const { content } = await exported('yaml');
     await page.getByLabel('File to import').setInputFiles({ name: 'chain.yaml', mimeType: 'text/yaml', buffer: Buffer.from(content) });
     await page.waitForFunction(`document.querySelector('textarea').value !== ''`);
@@ -106,4 +100,4 @@ describe('the dashboard: exports', { skip: chromiumPath === undefined ? 'there i
     await button(page, 'Import').click();
     await heading(page, 'from a file').waitFor();
   });
-});
+}

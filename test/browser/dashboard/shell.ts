@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
-import { after, before, describe, test } from 'node:test';
+import { before, test } from 'node:test';
 import { gzipSync } from 'node:zlib';
 import type { Page } from 'playwright-core';
 
-import { assertAccessible, assertFits, chromiumPath, type Dashboard, startDashboard } from '../support/dashboard.ts';
-import { supportChain } from '../support/support-chain.ts';
+import { assertAccessible, assertFits, type Dashboard, go } from '../../support/dashboard.ts';
+import { supportChain } from '../../support/support-chain.ts';
 
 const button = (page: Page, name: string | RegExp) => page.getByRole('button', { name });
 const heading = (page: Page, name: string | RegExp) => page.getByRole('heading', { level: 1, name });
@@ -12,17 +12,13 @@ const heading = (page: Page, name: string | RegExp) => page.getByRole('heading',
 /** The most that the scripts of the first page may weigh, compressed. */
 const mostScriptBytes = 200 * 1024;
 
-const skip = chromiumPath === undefined ? 'there is no chromium on this machine' : false;
-
-describe('the dashboard', { skip }, () => {
-  let dashboard: Dashboard;
+/** Tests of what every page has in common. */
+export function shellTests(dashboard: () => Dashboard): void {
   let pages: Record<string, { path: string; title: string | RegExp; ready: string | RegExp }>;
-  const afters: (() => unknown)[] = [];
   before(async () => {
-    dashboard = await startDashboard({ after: (work) => void afters.unshift(work) });
-    const id = await dashboard.chain(supportChain);
-    const a = await dashboard.run(id, { prompt_count: 40, seed: 1 });
-    const b = await dashboard.run(id, { prompt_count: 40, seed: 1, preset: 'blackout' });
+    const id = await dashboard().chain(supportChain);
+    const a = await dashboard().run(id, { prompt_count: 40, seed: 1 });
+    const b = await dashboard().run(id, { prompt_count: 40, seed: 1, preset: 'blackout' });
     const name = supportChain.name;
     pages = {
       list: { path: '/chains', title: 'Chains', ready: name },
@@ -39,30 +35,28 @@ describe('the dashboard', { skip }, () => {
       nowhere: { path: '/nowhere', title: 'There is no such page', ready: 'mistyped' },
     };
   });
-  after(async () => {
-    for (const work of afters) await work();
+  test('axe finds nothing on any page, light or dark, and none is wider than its window of 320 or 2,560 pixels', async (t) => {
+    const page = await dashboard().open(t, '/nowhere', {});
+    for (const [name, { path, title, ready }] of Object.entries(pages)) {
+      await t.test(name, async () => {
+        await go(page, path);
+        await heading(page, title).waitFor();
+        await page.getByText(ready).last().waitFor();
+        await assertAccessible(page);
+        // Only what colours decide can differ in the other scheme.
+        await page.emulateMedia({ colorScheme: 'dark' });
+        await assertAccessible(page, { colours: true });
+        await page.emulateMedia({ colorScheme: 'light' });
+        for (const width of [320, 2560, 1280]) {
+          await page.setViewportSize({ width, height: 900 });
+          await assertFits(page);
+        }
+      });
+    }
   });
 
-  for (const colorScheme of ['light', 'dark'] as const)
-    test(`${colorScheme}: axe finds nothing on any page, and none is wider than its window of 320 or 2,560 pixels`, async (t) => {
-      const page = await dashboard.open(t, '/chains', { colorScheme });
-      for (const [name, { path, title, ready }] of Object.entries(pages)) {
-        await t.test(name, async () => {
-          await page.setViewportSize({ width: 1280, height: 900 });
-          await page.goto(`${dashboard.address}/dashboard${path}`);
-          await heading(page, title).waitFor();
-          await page.getByText(ready).last().waitFor();
-          await assertAccessible(page);
-          for (const width of [320, 2560]) {
-            await page.setViewportSize({ width, height: 900 });
-            await assertFits(page);
-          }
-        });
-      }
-    });
-
   test('the colour scheme is chosen by keyboard and remembered in the browser', async (t) => {
-    const page = await dashboard.open(t, '/chains');
+    const page = await dashboard().open(t, '/chains', {});
     const canvas = () => page.evaluate<string>('getComputedStyle(document.documentElement).backgroundColor');
     const light = await canvas();
     await button(page, 'Colour scheme').press('Enter');
@@ -75,7 +69,7 @@ describe('the dashboard', { skip }, () => {
   });
 
   test('the first Tab leads to a link past the navigation, and a new page is read from its heading', async (t) => {
-    const page = await dashboard.open(t, '/chains');
+    const page = await dashboard().open(t, '/chains');
     await heading(page, 'Chains').waitFor();
     await page.keyboard.press('Tab');
     assert.equal(await page.evaluate('document.activeElement.textContent'), 'Skip to content');
@@ -86,7 +80,7 @@ describe('the dashboard', { skip }, () => {
   });
 
   test('a lost connection is told while what was loaded stays, and is gone when the service answers again', async (t) => {
-    const page = await dashboard.open(t, '/import');
+    const page = await dashboard().open(t, '/import', {});
     await page.clock.install();
     await page.getByRole('link', { name: 'Chains', exact: true }).click();
     await page.getByRole('link', { name: supportChain.name }).waitFor();
@@ -102,7 +96,7 @@ describe('the dashboard', { skip }, () => {
   });
 
   test('what can’t be loaded is told with a way to try again', async (t) => {
-    const page = await dashboard.open(t, '/import');
+    const page = await dashboard().open(t, '/import');
     let broken = true;
     await page.route(
       (url) => url.pathname === '/chains',
@@ -117,7 +111,7 @@ describe('the dashboard', { skip }, () => {
   });
 
   test('grey lines stand while chains are loaded, and what is not there is told', async (t) => {
-    const page = await dashboard.open(t, '/import');
+    const page = await dashboard().open(t, '/import');
     let letGo: () => void = () => undefined;
     const held = new Promise<void>((resolve) => {
       letGo = resolve;
@@ -134,15 +128,14 @@ describe('the dashboard', { skip }, () => {
     await assertAccessible(page);
     letGo();
     await page.getByRole('link', { name: supportChain.name }).waitFor();
-    await page.goto(`${dashboard.address}/dashboard/chains/019cb8d3-f1a2-7c05-9a2b-3c4d5e6f7a8b`);
+    await page.goto(`${dashboard().address}/dashboard/chains/019cb8d3-f1a2-7c05-9a2b-3c4d5e6f7a8b`);
     await heading(page, 'The chain is not there').waitFor();
     await assertAccessible(page);
   });
 
   test(`the first page needs at most ${mostScriptBytes / 1024} KB of compressed script`, async (t) => {
-    const page = await dashboard.open(t, '/chains');
+    const page = await dashboard().open(t, '/chains');
     await page.getByRole('link', { name: supportChain.name }).waitFor();
-    await page.waitForLoadState('networkidle');
     const names: string[] = await page.evaluate("performance.getEntriesByType('resource').map(({ name }) => name)");
     const scripts = await Promise.all(
       names.filter((name) => name.endsWith('.js')).map(async (name) => gzipSync(await (await fetch(name)).bytes()).length),
@@ -152,64 +145,4 @@ describe('the dashboard', { skip }, () => {
     assert.ok(bytes <= mostScriptBytes, `${bytes} bytes`);
     t.diagnostic(`${(bytes / 1024).toFixed(1)} KB by gzip`);
   });
-});
-
-describe('the dashboard of a service with keys', { skip }, () => {
-  let dashboard: Dashboard;
-  const afters: (() => unknown)[] = [];
-  before(async () => {
-    const environment = { SERVICE_API_KEYS: 'ops:write-key-0123456789,viewer:read-key-0123456789' };
-    dashboard = await startDashboard({ after: (work) => void afters.unshift(work) }, { environment });
-  });
-  after(async () => {
-    for (const work of afters) await work();
-  });
-
-  test('the key is asked for and kept in the tab; without chains the page says what to do', async (t) => {
-    const page = await dashboard.open(t, '/chains');
-    await heading(page, 'API key').waitFor();
-    await assertAccessible(page);
-    await button(page, 'Continue').click();
-    await page.getByText('Enter a key.').waitFor();
-    await page.getByLabel('Key', { exact: true }).fill('wrong');
-    await page.keyboard.press('Enter');
-    await page.getByText('The service refused this key.').waitFor();
-    await page.getByLabel('Key', { exact: true }).fill('write-key-0123456789');
-    await page.keyboard.press('Enter');
-    await page.getByRole('heading', { name: 'No chains yet' }).waitFor();
-    await assertAccessible(page);
-    assert.equal(await page.evaluate('localStorage.length'), 0);
-    await page.reload();
-    await page.getByRole('heading', { name: 'No chains yet' }).waitFor();
-    const other = await page.context().newPage();
-    await other.goto(page.url());
-    await heading(other, 'API key').waitFor();
-    await button(page, 'API key').click();
-    await page.getByRole('menuitem', { name: 'Forget the key' }).click();
-    await page.reload();
-    await heading(page, 'API key').waitFor();
-  });
-
-  test('a read-only key hides what it may not do', async (t) => {
-    const headers = { 'x-api-key': 'write-key-0123456789' };
-    const created = await dashboard.service.call('POST', '/chains', { body: supportChain, headers });
-    assert.equal(created.status, 201, created.text);
-    const page = await dashboard.open(t, `/chains/${created.body.id}`);
-    await page.getByLabel('Key', { exact: true }).fill('read-key-0123456789');
-    await page.keyboard.press('Enter');
-    await page.getByText('Read only').waitFor();
-    await heading(page, supportChain.name).waitFor();
-    for (const name of ['Edit', 'Test']) assert.equal(await page.getByRole('link', { name, exact: true }).count(), 0, name);
-    assert.equal(await button(page, 'More actions').count(), 0);
-    await page.getByRole('link', { name: 'Tests', exact: true }).click();
-    await page.getByText('Never tested').waitFor();
-    assert.equal(await button(page, 'Run').count(), 0);
-    await page.getByRole('link', { name: 'Chains', exact: true }).click();
-    await page.getByRole('link', { name: supportChain.name }).waitFor();
-    assert.equal(await page.getByRole('link', { name: 'New chain' }).count(), 0);
-    assert.equal(await button(page, /^Actions for/).count(), 0);
-    await page.getByRole('link', { name: 'Import', exact: true }).click();
-    await page.getByText('nothing can be imported with it').waitFor();
-    await assertAccessible(page);
-  });
-});
+}

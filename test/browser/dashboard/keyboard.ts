@@ -1,0 +1,114 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import type { Locator, Page } from 'playwright-core';
+
+import type { Dashboard } from '../../support/dashboard.ts';
+
+const heading = (page: Page, name: string | RegExp) => page.getByRole('heading', { level: 1, name });
+const button = (page: Page, name: string | RegExp) => page.getByRole('button', { name });
+const link = (page: Page, name: string) => page.getByRole('link', { name, exact: true });
+
+/** Presses Tab until the focus is on the target, as often as a person would. */
+async function tabTo(target: Locator, key: 'Tab' | 'Shift+Tab' = 'Tab'): Promise<void> {
+  await target.waitFor();
+  for (let presses = 0; presses < 40; presses += 1) {
+    await target.page().keyboard.press(key);
+    if ((await target.and(target.page().locator(':focus')).count()) === 1) return;
+  }
+  assert.fail(`${target} is not reached by ${key}.`);
+}
+
+/** Goes to the target by Tab and presses Enter. */
+async function choose(target: Locator): Promise<void> {
+  await tabTo(target);
+  await target.page().keyboard.press('Enter');
+}
+
+/** Tests of what can be done without a pointer. */
+export function keyboardTests(dashboard: () => Dashboard): void {
+  const read = async (path: string) => (await dashboard().service.call('GET', path)).body;
+
+  test('chains are created and ordered, asked about, tested, compared and exported; faults and warnings are told as one types', async (t) => {
+    const page = await dashboard().open(t, '/chains', { permissions: ['clipboard-read', 'clipboard-write'] });
+    const { keyboard } = page;
+    const type = async (target: Locator, text: string) => {
+      await tabTo(target);
+      await keyboard.type(text);
+    };
+    await choose(link(page, 'New chain').first());
+    await heading(page, 'New chain').waitFor();
+    const providers = page.locator('section', { hasText: 'Providers, in the order' });
+    const name = (nth: number) => providers.getByLabel('Name', { exact: true }).nth(nth);
+    const timeout = providers.getByLabel('Timeout').last();
+    await type(page.getByLabel('Name', { exact: true }).first(), 'typed chain');
+    await type(page.getByLabel('Description'), 'made without a mouse');
+    // What is missing is told beside its field before anything is sent.
+    await page.locator('[aria-invalid]').nth(3).waitFor();
+    for (const nth of [0, 1]) {
+      await type(name(nth), ['first', 'second'][nth]!);
+      await type(providers.getByLabel('Model').nth(nth), 'openai/gpt-4o');
+    }
+    await type(timeout, 'soon');
+    await page
+      .getByText(/timeout_ms/)
+      .first()
+      .waitFor();
+    await keyboard.press('Control+A');
+    await keyboard.type('9000');
+    await page.getByText(/Worst case: 2 attempts and 39.0 s for one prompt/).waitFor();
+    await page.locator('[role=status]', { hasText: 'Worst case' }).getByRole('listitem').first().waitFor();
+    assert.equal(await page.locator('[aria-invalid]').count(), 0);
+
+    await tabTo(button(page, 'Move provider second').first(), 'Shift+Tab');
+    for (const [key, said] of [
+      ['Space', 'provider second is lifted. It is at place 2 of 2.'],
+      ['ArrowUp', 'provider second is over place 1.'],
+      ['Space', 'provider second is dropped at place 1.'],
+    ] as const) {
+      await keyboard.press(key);
+      await page.getByText(said).waitFor();
+    }
+    await tabTo(button(page, 'Save'), 'Shift+Tab');
+    await keyboard.press('Enter');
+    await heading(page, 'typed chain').waitFor();
+    const chain = await read(`/chains/${page.url().split('/').at(-1)}`);
+    assert.equal(chain.description, 'made without a mouse');
+    assert.deepEqual(
+      chain.providers.map((provider: { name: string; timeout_ms: number }) => [provider.name, provider.timeout_ms]),
+      [
+        ['second', 9000],
+        ['first', 30_000],
+      ],
+    );
+
+    await choose(link(page, 'What happens if'));
+    await choose(button(page, /second fails with rate limit/));
+    await page.getByText('first answers').waitFor();
+
+    for (const [index, seed] of ['1', '2'].entries()) {
+      await tabTo(link(page, 'Tests'), index === 0 ? 'Shift+Tab' : 'Tab');
+      await keyboard.press('Enter');
+      await type(page.getByLabel('Seed'), seed);
+      await keyboard.press('Enter');
+      await heading(page, /Test of typed chain/).waitFor();
+      await choose(link(page, 'Chain’s tests'));
+    }
+    const boxes = page.getByRole('checkbox', { name: /^Compare the test/ });
+    for (const nth of [0, 1]) {
+      await tabTo(boxes.nth(nth));
+      await keyboard.press('Space');
+    }
+    await tabTo(button(page, 'Compare two'), 'Shift+Tab');
+    await keyboard.press('Enter');
+    await page.getByRole('table', { name: 'Figures of both tests' }).waitFor();
+
+    await page.goBack();
+    await choose(link(page, 'Export'));
+    await choose(button(page, 'JSON'));
+    await page.getByRole('region', { name: /json$/ }).waitFor();
+    await choose(button(page, 'Copy'));
+    await page.getByText('Copied').waitFor({ state: 'attached' });
+    const copied = JSON.parse(await page.evaluate<string>('navigator.clipboard.readText()'));
+    assert.equal(copied.name, 'typed chain');
+  });
+}

@@ -1,0 +1,70 @@
+import assert from 'node:assert/strict';
+import { after, before, test } from 'node:test';
+import type { Browser, Page } from 'playwright-core';
+
+import { assertAccessible, type Dashboard, startDashboard } from '../../support/dashboard.ts';
+import { supportChain } from '../../support/support-chain.ts';
+
+const button = (page: Page, name: string | RegExp) => page.getByRole('button', { name });
+const heading = (page: Page, name: string | RegExp) => page.getByRole('heading', { level: 1, name });
+
+/** Tests of a service that asks for a key. */
+export function keyTests(browser: () => Browser): void {
+  let dashboard: Dashboard;
+  const afters: (() => unknown)[] = [];
+  before(async () => {
+    const environment = { SERVICE_API_KEYS: 'ops:write-key-0123456789,viewer:read-key-0123456789' };
+    dashboard = await startDashboard({ after: (work) => void afters.unshift(work) }, browser(), { environment });
+  });
+  after(async () => {
+    for (const work of afters) await work();
+  });
+
+  test('the key is asked for and kept in the tab; without chains the page says what to do', async (t) => {
+    const page = await dashboard.open(t, '/chains', {});
+    await heading(page, 'API key').waitFor();
+    await assertAccessible(page);
+    await button(page, 'Continue').click();
+    await page.getByText('Enter a key.').waitFor();
+    await page.getByLabel('Key', { exact: true }).fill('wrong');
+    await page.keyboard.press('Enter');
+    await page.getByText('The service refused this key.').waitFor();
+    await page.getByLabel('Key', { exact: true }).fill('write-key-0123456789');
+    await page.keyboard.press('Enter');
+    await page.getByRole('heading', { name: 'No chains yet' }).waitFor();
+    await assertAccessible(page);
+    assert.equal(await page.evaluate('localStorage.length'), 0);
+    await page.reload();
+    await page.getByRole('heading', { name: 'No chains yet' }).waitFor();
+    const other = await page.context().newPage();
+    await other.goto(page.url());
+    await heading(other, 'API key').waitFor();
+    await button(page, 'API key').click();
+    await page.getByRole('menuitem', { name: 'Forget the key' }).click();
+    await page.reload();
+    await heading(page, 'API key').waitFor();
+  });
+
+  test('a read-only key hides what it may not do', async (t) => {
+    const headers = { 'x-api-key': 'write-key-0123456789' };
+    const created = await dashboard.service.call('POST', '/chains', { body: supportChain, headers });
+    assert.equal(created.status, 201, created.text);
+    const page = await dashboard.open(t, `/chains/${created.body.id}`, {});
+    await page.getByLabel('Key', { exact: true }).fill('read-key-0123456789');
+    await page.keyboard.press('Enter');
+    await page.getByText('Read only').waitFor();
+    await heading(page, supportChain.name).waitFor();
+    for (const name of ['Edit', 'Test']) assert.equal(await page.getByRole('link', { name, exact: true }).count(), 0, name);
+    assert.equal(await button(page, 'More actions').count(), 0);
+    await page.getByRole('link', { name: 'Tests', exact: true }).click();
+    await page.getByText('Never tested').waitFor();
+    assert.equal(await button(page, 'Run').count(), 0);
+    await page.getByRole('link', { name: 'Chains', exact: true }).click();
+    await page.getByRole('link', { name: supportChain.name }).waitFor();
+    assert.equal(await page.getByRole('link', { name: 'New chain' }).count(), 0);
+    assert.equal(await button(page, /^Actions for/).count(), 0);
+    await page.getByRole('link', { name: 'Import', exact: true }).click();
+    await page.getByText('nothing can be imported with it').waitFor();
+    await assertAccessible(page);
+  });
+}
