@@ -31,6 +31,7 @@ export async function runPrompt({ engine, transport, scene, index, prompt, seed,
   const random = seeded(seed, index);
   const clock = transport.begin(signal);
   const position = startAt();
+  const circumstances = { random, elapsed_ms: 0, deadline_ms: deadlineMs };
   const attempts: Attempt[] = [];
   let nth = 0;
   for (;;) {
@@ -39,15 +40,18 @@ export async function runPrompt({ engine, transport, scene, index, prompt, seed,
     const start = clock.elapsed();
     const timeoutMs = deadlineMs === null ? provider.timeout_ms : Math.min(provider.timeout_ms, Math.max(deadlineMs - start, 1));
     const fault = scene.faults.length === 0 ? undefined : faultAt(scene, { provider: place, nth, prompt: index }, random);
-    const calling = clock.call({ provider, prompt, timeoutMs, fault, random });
-    const called = calling instanceof Promise ? await calling : calling;
-    signal.throwIfAborted();
+    let called = clock.call({ provider, prompt, timeoutMs, fault, random });
+    if (called instanceof Promise) {
+      called = await called;
+      signal.throwIfAborted();
+    }
     const elapsed = clock.elapsed();
     if (called.condition === null) {
       attempts.push(attemptOf(provider, called, start, elapsed, undefined));
       return { scene, end: null, result: promptResult(index, scene, attempts, elapsed, null) };
     }
-    const step = next(engine, position, called, { random, elapsed_ms: elapsed, deadline_ms: deadlineMs });
+    circumstances.elapsed_ms = elapsed;
+    const step = next(engine, position, called, circumstances);
     attempts.push(attemptOf(provider, called, start, elapsed, step));
     if (step.end !== null) {
       const error = step.end === 'deadline' ? 'timeout' : called.condition;
@@ -56,14 +60,20 @@ export async function runPrompt({ engine, transport, scene, index, prompt, seed,
     nth = step.action === 'retry' ? nth + 1 : 0;
     if (step.wait_ms > 0) {
       const waiting = clock.wait(step.wait_ms);
-      if (waiting instanceof Promise) await waiting;
-      signal.throwIfAborted();
+      if (waiting instanceof Promise) {
+        await waiting;
+        signal.throwIfAborted();
+      }
     }
   }
 }
 
 /** Figures to a hundredth of a millisecond; what a real clock says beyond that is noise. */
-const rounded = (ms: number) => Math.round(ms * 100) / 100;
+function rounded(ms: number): number {
+  // A simulation has whole numbers, which take no space of their own where they are known to be whole.
+  const whole = ms | 0;
+  return whole === ms ? whole : Math.round(ms * 100) / 100;
+}
 
 function attemptOf(provider: Provider, called: CallResult, start: number, end: number, step: Next | undefined): Attempt {
   return {

@@ -44,22 +44,14 @@ class VirtualClock implements PromptClock {
       fault === undefined ? spread(Math.min(answerMs, provider.timeout_ms / 2), random()) : faultLatency(fault, timeoutMs, random());
     if (took > timeoutMs || (fault !== undefined && isSilent(fault))) {
       this.#elapsed += Math.min(took, timeoutMs);
-      return { ...failed, condition: 'timeout', injected: fault !== undefined, error: 'no answer in time' };
+      return fault === undefined ? slow : silenced;
     }
     this.#elapsed += took;
-    const condition = fault?.condition ?? null;
-    if (condition === null) return { ...answered, injected: fault !== undefined, usage: assumedUsage(provider) };
-    const { status_code, retry_after_ms } = fault!;
+    if (fault === undefined || fault.condition === null) return answerOf(provider, fault !== undefined);
+    const { condition, status_code, retry_after_ms } = fault;
     const charged = status_code !== null && status_code < 300;
-    return {
-      condition,
-      status_code,
-      retry_after_ms,
-      injected: true,
-      error: 'injected',
-      charged,
-      usage: charged ? assumedUsage(provider) : null,
-    };
+    const usage = charged ? assumedUsage(provider) : null;
+    return { condition, status_code, retry_after_ms, injected: true, error: 'injected', charged, usage };
   }
 
   wait(ms: number): void {
@@ -67,8 +59,27 @@ class VirtualClock implements PromptClock {
   }
 }
 
-const failed = { status_code: null, retry_after_ms: null, charged: false, usage: null };
-const answered = { condition: null, status_code: 200, retry_after_ms: null, error: null, charged: true };
+/** A call that is not answered in time, by itself or because the plan says so. */
+const slow: CallResult = {
+  condition: 'timeout',
+  status_code: null,
+  retry_after_ms: null,
+  injected: false,
+  error: 'no answer in time',
+  charged: false,
+  usage: null,
+};
+const silenced: CallResult = { ...slow, injected: true };
+
+const answerOf = (provider: Provider, injected: boolean): CallResult => ({
+  condition: null,
+  status_code: 200,
+  retry_after_ms: null,
+  injected,
+  error: null,
+  charged: true,
+  usage: assumedUsage(provider),
+});
 
 /** A timeout that nothing of the provider is heard of. */
 const isSilent = ({ condition, status_code, latency_ms }: SceneFault) =>

@@ -123,6 +123,6 @@ export function next(engine: Engine, position: Position, outcome: Outcome, { ran
   if (action === 'fail') return { action, wait_ms: 0, rule, end: 'rule' };
   if (position.provider + 1 >= engine.chain.providers.length) return { action: 'fail', wait_ms: 0, rule, end: 'exhausted' };
   position.provider += 1;
-  position.used = new Map();
+  if (position.used.size > 0) position.used.clear();
   return { action, wait_ms: 0, rule, end: null };
 }
