@@ -4,7 +4,7 @@ import { fileURLToPath } from 'node:url';
 
 import { openStore } from '../src/handoff/store/store.ts';
 import { startPostgres } from '../test/support/postgres.ts';
-import { findProgram } from '../test/support/programs.ts';
+import { findProgram, findPythonWith } from '../test/support/programs.ts';
 import { handoffTemplate, withServer } from '../test/support/stores.ts';
 
 /**
@@ -14,16 +14,19 @@ import { handoffTemplate, withServer } from '../test/support/stores.ts';
 const named = process.argv.slice(2);
 const files = named.length > 0 ? named : globSync('test/**/*.test.ts').sort();
 
-const needed = {
-  'redis-server': 'Redis suites',
-  chromium: 'browser suites',
-  zsh: 'completions for zsh',
-  fish: 'completions for fish',
-  python3: 'terminal suites',
-} as const;
-const missing = Object.keys(needed).filter((program) => findProgram(program) === undefined);
+/** What suites need of the machine: its name as Debian's package has it, the suites, and whether it is there. */
+const needed: readonly (readonly [name: string, suites: string, isThere?: boolean])[] = [
+  ['redis-server', 'Redis suites'],
+  ['chromium', 'browser suites'],
+  ['zsh', 'completions for zsh'],
+  ['fish', 'completions for fish'],
+  ['python3', 'terminal suites'],
+  ['webhook', 'the webhook receiver'],
+  ['python3-websockets', 'the WebSocket client in Python', findPythonWith('websockets') !== undefined],
+];
+const missing = needed.filter(([name, , isThere = findProgram(name) !== undefined]) => !isThere);
 if (missing.length > 0) {
-  const skipped = missing.map((program) => `${needed[program as keyof typeof needed]} (no ${program})`).join(', ');
+  const skipped = missing.map(([name, suites]) => `${suites} (no ${name})`).join(', ');
   console.log(`Skipped on this machine: ${skipped}`);
   if (process.env.CI === 'true') {
     console.error('In CI nothing may be skipped.');

@@ -1,42 +1,66 @@
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { connect } from 'node:net';
-import { describe, test } from 'node:test';
+import { describe, type TestContext, test } from 'node:test';
 
 import type { Packet } from '../../src/handoff/model/packet.ts';
 import { startProcess, type TestProcess } from '../support/process.ts';
-import { adminKey, packetRequest, type TestAnswer } from '../support/service.ts';
-import { stores } from '../support/stores.ts';
+import { startReceiver, type TestReceiver } from '../support/receiver.ts';
+import { adminKey, packetRequest, startService, type TestAnswer, TestClock, type TestService } from '../support/service.ts';
+import { stores, type TestStore } from '../support/stores.ts';
+import { openEvents, type TestEvent } from '../support/streams.ts';
+import { secret } from '../support/webhooks.ts';
 
-const rounds = 5;
-const callers = 16;
-/** How many requests are answered before the program is killed in the middle of the next ones. */
-const answersARound = 240;
+const rounds = 20;
+const callers = 8;
+const settings = { SERVICE_WEBHOOK_ALLOW: '127.0.0.1' };
 
-/** What callers know: every idempotency key they used, and the last answer about each packet. */
+/** How long a delivery is in hand: then it is due again, whatever became of the program that took it. */
+const leaseSeconds = 20;
+
+/** After how many answered requests, or arrived posts, a round's program is killed: early in its life and later, never twice the same. */
+const killAfter = (round: number) => 5 + ((round * 37) % 60);
+
+/** What the world outside knows of the program that is killed. */
 interface Known {
+  readonly receiver: TestReceiver;
+  /** Told of each post before it is answered. */
+  onPost: () => void;
+  /** Every idempotency key that was used, the last answer to it, and the last answer about each packet. */
   readonly keys: Set<string>;
   readonly created: Map<string, TestAnswer>;
   readonly last: Map<string, Packet>;
+  /** What the streams told, one after the other, each resumed behind the one before. */
+  readonly heard: TestEvent[];
+  lastEventId: string | undefined;
 }
 
 const requestOf = (key: string) => packetRequest({ context: { summary: `charged ${key.replace('-', 'x')}` } });
-const create = ({ call }: TestProcess, key: string) =>
+const create = ({ call }: Pick<TestService, 'call'>, key: string) =>
   call('POST', '/packets', { body: requestOf(key), headers: { 'Idempotency-Key': key } });
 
-/** Many callers create, claim and move packets, until the program is killed under their hands. */
-async function loadAndKill(program: TestProcess, round: number, { keys, created, last }: Known): Promise<void> {
+/** Callers create, claim and move packets until the program is killed: after so many answers, or while so many a post is answered. */
+async function loadAndKill(program: TestProcess, round: number, known: Known): Promise<void> {
+  const { keys, created, last, receiver } = known;
   let answered = 0;
   let killed: Promise<void> | undefined;
+  const kill = () => {
+    killed ??= program.kill();
+  };
+  const postsAtStart = receiver.posts.length;
+  known.onPost = () => {
+    // The receiver answers, and nobody is left to write that down.
+    if (round % 2 === 1 && receiver.posts.length - postsAtStart >= killAfter(round)) kill();
+  };
   const note = (answer: TestAnswer, expected: number): Packet => {
     assert.equal(answer.status, expected, answer.text);
     last.set(answer.body.id, answer.body);
     answered += 1;
-    if (answered >= answersARound) killed ??= program.kill();
+    if (round % 2 === 0 && answered >= killAfter(round)) kill();
     return answer.body;
   };
   const work = async (caller: number) => {
-    for (let turn = 0; ; turn += 1) {
+    for (let turn = 0; killed === undefined; turn += 1) {
       const key = `${round}c${caller}-${turn}`;
       keys.add(key);
       const answer = await create(program, key);
@@ -44,10 +68,8 @@ async function loadAndKill(program: TestProcess, round: number, { keys, created,
       const { id } = note(answer, 201);
       if (turn % 2 === 0) continue;
       note(await program.call('POST', `/packets/${id}/claim`, { body: { agent_id: `a${caller}` } }), 200);
-      note(
-        await program.call('PATCH', `/packets/${id}`, { body: { status: 'in_progress', metadata: { tags: [`caller-${caller}`] } } }),
-        200,
-      );
+      const body = { status: 'in_progress', metadata: { tags: [`caller-${caller}`] } };
+      note(await program.call('PATCH', `/packets/${id}`, { body }), 200);
     }
   };
   // `fetch` rejects when the connection breaks; any other failure is the test's.
@@ -56,86 +78,186 @@ async function loadAndKill(program: TestProcess, round: number, { keys, created,
   await killed;
 }
 
-/** Every packet of the tenant, read page by page. */
-async function readAll({ call }: TestProcess): Promise<Packet[]> {
-  const packets: Packet[] = [];
-  for (let cursor = ''; ; ) {
-    const { status, body } = await call('GET', `/packets?view=full&limit=200${cursor}`);
-    assert.equal(status, 200);
-    packets.push(...body.packets);
-    if (body.next_cursor === null) return packets;
-    cursor = `&cursor=${body.next_cursor}`;
+/** Who got no answer asks again under the same key; of those who got one, one asks again and gets the same. */
+async function askAgain(service: Pick<TestService, 'call'>, { keys, created, last }: Known): Promise<void> {
+  const answeredOnce = [...created.keys()].at(-1);
+  for (const key of keys) {
+    const first = created.get(key);
+    if (first !== undefined && key !== answeredOnce) continue;
+    const again = await create(service, key);
+    assert.equal(again.status, 201, again.text);
+    if (first !== undefined) assert.deepEqual([again.text, again.headers['idempotency-replayed']], [first.text, 'true']);
+    created.set(key, again);
+    if (first === undefined) last.set(again.body.id, again.body);
   }
 }
 
-const totalOf = async ({ call }: TestProcess, path: string): Promise<number> => (await call('GET', path)).body.total;
+/** A round: the program starts on what the last one left, is asked again, listened to, loaded and killed. */
+async function playRound(t: TestContext, databaseUrl: string, round: number, known: Known): Promise<void> {
+  const program = await startProcess({ databaseUrl, settings });
+  t.after(() => program.kill());
+  if (round === 0) {
+    const hook = await program.call('POST', '/hooks', { body: { url: known.receiver.url, secret } });
+    assert.equal(hook.status, 201);
+  }
+  const query = known.lastEventId === undefined ? '' : `?last_event_id=${known.lastEventId}`;
+  const stream = await openEvents(program.address, query, { 'x-api-key': adminKey });
+  assert.equal(stream.status, 200);
+  await askAgain(program, known);
+  await loadAndKill(program, round, known);
+  await stream.ended;
+  hear(known, stream.events.all);
+}
+
+function hear(known: Known, events: readonly TestEvent[]): void {
+  known.heard.push(...events.filter(({ event }) => !['connected', 'ping'].includes(event)));
+  known.lastEventId = events.at(-1)?.id ?? known.lastEventId;
+}
+
+/** Every item of a list that is read page by page. */
+async function readAll<Item>({ call }: Pick<TestService, 'call'>, path: string, name: string): Promise<Item[]> {
+  const items: Item[] = [];
+  for (;;) {
+    const { status, body } = await call('GET', `${path}&limit=200&offset=${items.length}`);
+    assert.equal(status, 200);
+    items.push(...body[name]);
+    if (items.length >= body.total) return items;
+  }
+}
+
+const packetsOf = (service: Pick<TestService, 'call'>) => readAll<Packet>(service, '/packets?view=full', 'packets');
+const totalOf = async ({ call }: Pick<TestService, 'call'>, path: string): Promise<number> => (await call('GET', path)).body.total;
 
 /** Whatever was being written when the program ended is there whole or not at all, and every count says the same. */
-async function assertWhole(program: TestProcess, packets: readonly Packet[]): Promise<void> {
-  assert.equal(await totalOf(program, '/packets?limit=1'), packets.length);
-  assert.equal(await totalOf(program, '/packets/search?q=charged&limit=1'), packets.length);
+async function assertWhole(service: Pick<TestService, 'call'>, packets: readonly Packet[]): Promise<void> {
+  assert.equal(await totalOf(service, '/packets?limit=1'), packets.length);
+  assert.equal(await totalOf(service, '/packets/search?q=charged&limit=1'), packets.length);
   for (const status of ['created', 'claimed', 'in_progress', 'completed']) {
     const expected = packets.filter((packet) => packet.status === status).length;
-    assert.equal(await totalOf(program, `/packets?limit=1&status=${status}`), expected, status);
+    assert.equal(await totalOf(service, `/packets?limit=1&status=${status}`), expected, status);
     // The same counted from the rows instead of from the counters.
-    assert.equal(await totalOf(program, `/packets?limit=1&status=${status}&source_agent=frontline`), expected, status);
+    assert.equal(await totalOf(service, `/packets?limit=1&status=${status}&source_agent=frontline`), expected, status);
   }
   for (let caller = 0; caller < callers; caller += 1) {
     const tag = `caller-${caller}`;
     const expected = packets.filter(({ metadata }) => metadata.tags.includes(tag)).length;
-    assert.equal(await totalOf(program, `/packets?limit=1&tags=${tag}`), expected);
+    assert.equal(await totalOf(service, `/packets?limit=1&tags=${tag}`), expected);
   }
-  // One entry of the trail for every revision.
-  const revisions = packets.reduce((sum, { revision }) => sum + revision, 0);
-  assert.equal(await totalOf(program, '/audit?limit=1'), revisions);
-  assert.equal(await totalOf(program, '/audit?limit=1&created_after=2000-01-01'), revisions);
 }
 
-for (const store of stores.slice(1)) {
-  describe(`kill -9 on ${store.name}`, () => {
-    test(`under load, ${rounds} times: every answered write is there, nothing is there by halves, and a retry creates nothing twice`, async (t) => {
-      const { url, drop } = await store.open();
-      const known: Known = { keys: new Set(), created: new Map(), last: new Map() };
-      let program = await startProcess({ databaseUrl: url });
-      t.after(async () => {
-        await program.kill();
-        await drop();
-      });
-      for (let round = 0; round < rounds; round += 1) {
-        await loadAndKill(program, round, known);
-        program = await startProcess({ databaseUrl: url });
+/** Every answered write is there as it was answered, or as a later one left it whose answer was lost. */
+async function assertKept(service: TestService, { keys, created, last }: Known): Promise<void> {
+  const packets = await packetsOf(service);
+  const byId = new Map(packets.map((packet) => [packet.id, packet]));
+  for (const [id, answered] of last) {
+    const kept = byId.get(id);
+    assert.ok(kept !== undefined, 'an answered packet is gone');
+    assert.ok(kept.revision >= answered.revision);
+    if (kept.revision === answered.revision) assert.deepEqual(kept, answered);
+  }
+  await assertWhole(service, packets);
+  assert.equal(packets.length, keys.size);
+  const [key] = [...keys].slice(-1);
+  const found = await service.call('GET', `/packets/search?q=${key!.replace('-', 'x')}`);
+  assert.deepEqual([found.body.total, found.body.packets[0].id], [1, created.get(key!)!.body.id]);
+}
 
-        const packets = await readAll(program);
-        const byId = new Map(packets.map((packet) => [packet.id, packet]));
-        for (const [id, answered] of known.last) {
-          const kept = byId.get(id);
-          assert.ok(kept !== undefined, 'an answered packet is gone');
-          // A later change may have been carried out without its answer arriving; an earlier state may not come back.
-          assert.ok(kept.revision >= answered.revision);
-          if (kept.revision === answered.revision) assert.deepEqual(kept, answered);
-        }
-        await assertWhole(program, packets);
+interface Entry {
+  readonly id: string;
+  readonly packet_id: string;
+  readonly action: string;
+  readonly resource: string;
+}
 
-        // Who got no answer asks again under the same key; who got one and asks again gets the same one.
-        for (const key of known.keys) {
-          const first = known.created.get(key);
-          if (first !== undefined && !key.startsWith(`${round}c0-`)) continue;
-          const again = await create(program, key);
-          assert.equal(again.status, 201);
-          if (first !== undefined) assert.deepEqual([again.text, again.headers['idempotency-replayed']], [first.text, 'true']);
-          known.created.set(key, again);
-          known.last.set(again.body.id, (await program.call('GET', `/packets/${again.body.id}`)).body);
-        }
-        assert.equal(await totalOf(program, '/packets?limit=1'), known.keys.size);
-        const [key] = [...known.keys].slice(-1);
-        const found = await program.call('GET', `/packets/search?q=${key!.replace('-', 'x')}`);
-        assert.deepEqual([found.body.total, found.body.packets[0].id], [1, known.created.get(key!)!.body.id]);
-      }
-      assert.ok(known.created.size > rounds * 100);
-      assert.equal(await program.stop(), 0);
-    });
+/** The trail's entries of packets: one for every revision. */
+async function trailOf(service: TestService): Promise<Entry[]> {
+  const entries = (await readAll<Entry>(service, '/audit?', 'entries')).filter(({ resource }) => resource === 'packet');
+  const revisions = (await packetsOf(service)).reduce((sum, { revision }) => sum + revision, 0);
+  assert.equal(entries.length, revisions);
+  return entries;
+}
 
-    test('SIGTERM: requests in hand are carried out and answered, then the program ends with 0', async (t) => {
+/** The streams told every event once and in order, over all kills. */
+async function assertHeard(service: TestService, known: Known, trail: readonly Entry[]): Promise<void> {
+  const address = await service.handoff.start();
+  const stream = await openEvents(address, `?last_event_id=${known.lastEventId}`, { 'x-api-key': adminKey });
+  while (known.heard.length + stream.events.all.length - 1 < trail.length) await stream.events.next();
+  stream.close();
+  hear(known, stream.events.all);
+  const positions = known.heard.map(({ id }) => Number(id!.split('-')[0]));
+  for (const [index, position] of positions.entries()) assert.equal(position, positions[0]! + index);
+  const texts = (list: readonly string[]) => list.toSorted();
+  assert.deepEqual(
+    texts(known.heard.map(({ event, data }) => `${data.packet_id} ${event}`)),
+    texts(trail.map(({ packet_id, action }) => `${packet_id} packet.${action}`)),
+  );
+}
+
+/** Every event reaches the receiver, under one delivery id, and none stays in hand once its lease is over. */
+async function assertDelivered(service: TestService, { receiver }: Known, trail: readonly Entry[]): Promise<void> {
+  const interrupted = receiver.posts.at(-1)!.headers['x-service-delivery'];
+  const postsOf = (delivery: unknown) => receiver.posts.filter(({ headers }) => headers['x-service-delivery'] === delivery).length;
+  const before = postsOf(interrupted);
+  const waiting = async () => Number(/^service_webhook_queue_length (\d+)$/m.exec((await service.call('GET', '//metrics')).text)![1]);
+  assert.ok((await waiting()) > 0, 'the last kill left something in hand');
+  service.clock.turn(leaseSeconds);
+  for (let left = await waiting(); left > 0; ) {
+    await service.handoff.runOnce.deliver();
+    const now = await waiting();
+    assert.ok(now < left, `${now} deliveries are stuck`);
+    left = now;
+  }
+  // The receiver had taken it; that was not written down, so it comes once more.
+  assert.equal(postsOf(interrupted), before + 1);
+  const byEvent = Map.groupBy(receiver.posts, ({ headers }) => String(headers['webhook-id']));
+  assert.deepEqual([...byEvent.keys()].toSorted(), trail.map(({ id }) => id).toSorted());
+  for (const posts of byEvent.values()) {
+    assert.equal(new Set(posts.map(({ headers }) => headers['x-service-delivery'])).size, 1);
+    assert.equal(new Set(posts.map(({ body }) => body)).size, 1);
+  }
+  const [hook] = (await service.call('GET', '/hooks')).body;
+  for (const status of ['pending', 'failed', 'dead_letter', 'cancelled'])
+    assert.deepEqual((await service.call('GET', `/hooks/${hook.id}/deliveries?status=${status}`)).body, []);
+}
+
+async function killAgainAndAgain(t: TestContext, store: TestStore): Promise<void> {
+  const { url, drop } = await store.open();
+  t.after(drop);
+  const receiver = await startReceiver(t, (response) => {
+    known.onPost();
+    response.writeHead(204).end();
+  });
+  const known: Known = {
+    receiver,
+    onPost: () => undefined,
+    keys: new Set(),
+    created: new Map(),
+    last: new Map(),
+    heard: [],
+    lastEventId: undefined,
+  };
+  for (let round = 0; round < rounds; round += 1) await playRound(t, url, round, known);
+  // What is left is looked at from inside, where the clock can be turned to the end of the last leases.
+  const ends: (() => Promise<void>)[] = [];
+  const scope = { after: (end: unknown) => void ends.push(end as () => Promise<void>) };
+  const service = await startService(scope, { databaseUrl: url, clock: new TestClock(new Date().toISOString()), settings });
+  try {
+    await askAgain(service, known);
+    await assertKept(service, known);
+    const trail = await trailOf(service);
+    await assertDelivered(service, known, trail);
+    await assertHeard(service, known, trail);
+  } finally {
+    for (const end of ends) await end();
+  }
+}
+
+describe('A program that ends', { concurrency: true }, () => {
+  for (const store of stores.slice(1)) {
+    test(`by kill -9 under load, ${rounds} times on ${store.name}: every answered write is there, a retry creates nothing twice, streams and webhooks tell every event`, (t) =>
+      killAgainAndAgain(t, store));
+
+    test(`by SIGTERM on ${store.name}: requests in hand are carried out and answered, then it ends with 0`, async (t) => {
       const { url, drop } = await store.open();
       t.after(drop);
       const program = await startProcess({ databaseUrl: url });
@@ -145,13 +267,13 @@ for (const store of stores.slice(1)) {
       for (const answer of answers) assert.match(answer, /^HTTP\/1\.1 201 /);
       assert.equal(await stopped, 0);
       const again = await startProcess({ databaseUrl: url });
-      const packets = await readAll(again);
+      const packets = await packetsOf(again);
       assert.equal(packets.length, 20);
       await assertWhole(again, packets);
       assert.equal(await again.stop(), 0);
     });
-  });
-}
+  }
+});
 
 /** Sends a create request up to its body; when this resolves the program has it in hand. What it gives sends the rest. */
 async function beginRequest(address: string, body: unknown): Promise<() => Promise<string>> {

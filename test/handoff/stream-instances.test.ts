@@ -4,9 +4,9 @@ import pg from 'pg';
 
 import { startProcess, type TestProcess } from '../support/process.ts';
 import { createRedis, skipWithoutRedis } from '../support/redis.ts';
-import { adminKey, createPacket, packetRequest, startService, TestClock, type TestService } from '../support/service.ts';
+import { adminKey, createPacket, newTenant, packetRequest, startService, TestClock, type TestService } from '../support/service.ts';
 import { openPostgresDatabase } from '../support/stores.ts';
-import { openEvents, type TestEvents } from '../support/streams.ts';
+import { Arrivals, openEvents, type TestEvents } from '../support/streams.ts';
 
 const keyed = { 'x-api-key': adminKey };
 
@@ -43,8 +43,19 @@ describe('Streams of instances that share a PostgreSQL', () => {
     const streams = await Promise.all(addresses.map((address) => listen(t, address)));
     const ids: string[] = [];
     for (let round = 0; round < 6; round += 1) ids.push((await createPacket(instances[round % 2]!)).id);
-    await Promise.all(instances.map(({ handoff }) => handoff.runOnce.look()));
+    // From one look's beginning to the next there are two seconds, which leaves a second of the three for the look itself.
+    assert.deepEqual(await Promise.all(instances.map(({ handoff }) => handoff.runOnce.look())), [2000, 2000]);
     for (const { events } of streams) assert.deepEqual(packetIds(await events.take(6)), ids);
+  });
+
+  test('end when their key is revoked on another instance', async (t) => {
+    const { instances, addresses } = await startInstances(t, 2);
+    const { key, keyId } = await newTenant(instances[0]!);
+    const stream = await openEvents(addresses[1]!, `?api_key=${key}`);
+    assert.equal((await stream.events.next()).event, 'connected');
+    assert.equal((await instances[0]!.call('DELETE', `/keys/${keyId}`)).status, 204);
+    await instances[1]!.handoff.runOnce.recheck();
+    await stream.ended;
   });
 
   test('miss and repeat nothing when commits end in another order than they began', async (t) => {
@@ -88,52 +99,106 @@ describe('Streams of instances that share a PostgreSQL', () => {
   });
 });
 
+/** A stream and what it told, each event with the moment of its arrival. */
+interface Heard {
+  readonly events: { readonly position: number; readonly packetId: string; readonly at: number }[];
+  /** Resolves when so many have come. */
+  count(wanted: number): Promise<void>;
+}
+
+async function hear(t: TestContext, address: string): Promise<Heard> {
+  const stream = await listen(t, address);
+  const events: Heard['events'] = [];
+  const arrivals = new Arrivals<number>();
+  void (async () => {
+    for (;;) {
+      const { event, id, data } = await stream.events.next();
+      if (event === 'ping') continue;
+      events.push({ position: Number(id!.split('-')[0]), packetId: data.packet_id, at: performance.now() });
+      arrivals.put(events.length);
+    }
+  })();
+  return {
+    events,
+    async count(wanted) {
+      while (events.length < wanted) await arrivals.next();
+    },
+  };
+}
+
+/**
+ * How late a stream may be on a machine that is busy with other things, in milliseconds. The three seconds that are promised
+ * follow from the looks, which have a test of their own; this one shows that no fault of the broker holds a look up.
+ */
+const lateMs = 10_000;
+
 describe('Streams of instances with a broker that fails', { skip: skipWithoutRedis }, () => {
-  test('miss nothing and repeat nothing while it is killed, frozen and flapping', async (t) => {
+  test('miss nothing and repeat nothing while it is killed, frozen and flapping under load, and every request succeeds', async (t) => {
     const redis = await createRedis();
     await redis.start();
     const { url, drop } = await openPostgresDatabase();
     const settings = { SERVICE_REDIS_URL: redis.url };
     const programs: TestProcess[] = [];
     t.after(async () => {
-      await Promise.all(programs.map((program) => program.stop()));
+      redis.thaw();
+      await Promise.all(programs.map((program) => program.kill()));
       await redis.stop();
       await drop();
     });
-    while (programs.length < 2) programs.push(await startProcess({ databaseUrl: url, settings }));
-    const streams = await Promise.all(programs.map(({ address }) => listen(t, address)));
-    const made: string[] = [];
-    const create = async () => {
-      const answer = await programs[made.length % 2]!.call('POST', '/packets', { body: packetRequest() });
-      assert.equal(answer.status, 201);
-      made.push(answer.body.id);
+    programs.push(...(await Promise.all([0, 1].map(() => startProcess({ databaseUrl: url, settings })))));
+    const heard = await Promise.all([...programs, ...programs].map(({ address }) => hear(t, address)));
+    const answeredAt = new Map<string, number>();
+    let isLoaded = true;
+    const load = programs.flatMap((program) =>
+      [0, 1].map(async () => {
+        while (isLoaded) {
+          const answer = await program.call('POST', '/packets', { body: packetRequest() });
+          assert.equal(answer.status, 201, answer.text);
+          answeredAt.set(answer.body.id, performance.now());
+        }
+      }),
+    );
+    /** Goes on when every stream has told of this many packets more, created meanwhile. */
+    const more = async (count: number) => {
+      const wanted = answeredAt.size + count;
+      await Promise.all(heard.map((one) => one.count(wanted)));
     };
-    const stages: [string, () => unknown][] = [
-      ['in reach', () => undefined],
-      ['frozen', () => redis.freeze()],
-      ['killed', () => redis.stop()],
-      ['back', () => redis.start()],
-      ['killed again', () => redis.stop()],
+    const stages: (() => unknown)[] = [
+      () => undefined,
+      () => redis.freeze(),
+      () => redis.thaw(),
+      () => redis.stop(),
+      () => redis.start(),
+      () => redis.freeze(),
+      () => redis.stop(),
+      () => redis.start(),
+      () => redis.stop(),
     ];
-    let heard = 0;
-    for (const [, stage] of stages) {
-      await stage();
-      for (let round = 0; round < 10; round += 1) await create();
-      const expected = made.slice(heard);
-      for (const { events } of streams) {
-        assert.deepEqual(packetIds((await events.take(expected.length)).toSorted(byPosition)).toSorted(), expected.toSorted());
+    const playing = (async () => {
+      for (const stage of stages) {
+        await stage();
+        await more(20);
       }
-      heard = made.length;
-    }
-    for (const { events } of streams) {
-      const positions = events.all.slice(1).map(({ id }) => Number(id!.split('-')[0]));
+    })();
+    // A request that fails ends the test at once.
+    await Promise.race([playing, Promise.all(load)]);
+    isLoaded = false;
+    await Promise.all(load);
+    await Promise.all(heard.map((one) => one.count(answeredAt.size)));
+    const [first] = heard;
+    const slowest = Math.max(...heard.flatMap(({ events }) => events.map(({ packetId, at }) => at - answeredAt.get(packetId)!)));
+    t.diagnostic(`${answeredAt.size} packets; the latest event came ${Math.round(slowest)} ms after its answer`);
+    assert.ok(slowest < lateMs, `${slowest} ms`);
+    assert.deepEqual(first!.events.map(({ packetId }) => packetId).toSorted(), [...answeredAt.keys()].toSorted());
+    for (const { events } of heard) {
       assert.deepEqual(
-        positions,
-        [...new Set(positions)].toSorted((a, b) => a - b),
+        events.map(({ position }) => position),
+        events.map((_, index) => first!.events[0]!.position + index),
+      );
+      assert.deepEqual(
+        events.map(({ packetId }) => packetId),
+        first!.events.map(({ packetId }) => packetId),
       );
     }
   });
 });
-
-const byPosition = (one: { id: string | undefined }, other: { id: string | undefined }) =>
-  Number(one.id!.split('-')[0]) - Number(other.id!.split('-')[0]);

@@ -19,6 +19,9 @@ export function eventText({ event, data, id, retry }: ServerSentEvent): Buffer {
   return Buffer.from(`${retryLine}${idLine}event: ${event}\ndata: ${data}\n\n`);
 }
 
+/** TCP asks a client for a sign of life after five seconds without traffic, then every second, five times. */
+const keepAlive = { enable: true, initialDelay: 5_000, interval: 1_000, count: 5 };
+
 const headers = {
   'content-type': 'text/event-stream',
   'cache-control': 'no-store',
@@ -61,6 +64,8 @@ function takeOver(reply: FastifyReply): Stream {
   response.flushHeaders();
   // A large answer sent before on this connection may have left its time limit.
   response.socket?.setTimeout(0);
+  // A client has nothing to answer a ping with: that it vanished while nothing was sent is noticed by TCP alone.
+  response.socket?.setKeepAlive(keepAlive);
   return {
     protocol: 'sse',
     waitingBytes: () => response.writableLength,

@@ -1,12 +1,12 @@
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
-import { connect } from 'node:net';
+import { connect, type Socket } from 'node:net';
 import { describe, type TestContext, test } from 'node:test';
 import { EventSource } from 'eventsource';
 
 import { adminKey, createPacket, newTenant, packetRequest, startService, type TestService } from '../../support/service.ts';
 import { sendRaw } from '../../support/socket.ts';
-import { openEvents, openSocket, type TestEvents } from '../../support/streams.ts';
+import { Arrivals, openEvents, openSocket, type TestEvents } from '../../support/streams.ts';
 
 const keyed = { 'x-api-key': adminKey };
 
@@ -137,6 +137,56 @@ describe('A stream', () => {
     }
   });
 
+  test('ends when its key has been rotated and the overlap is over', async (t) => {
+    const { service, address } = await started(t);
+    const { key, keyId } = await newTenant(service);
+    const stream = await listen(t, address, `?api_key=${key}`, {});
+    const socket = await openSocket(address, `?api_key=${key}`);
+    assert.equal((await service.call('POST', `/keys/${keyId}/rotate`, { body: { overlap_seconds: 60 }, key })).status, 201);
+    service.clock.turn(59);
+    await service.handoff.runOnce.recheck();
+    const { id } = await createPacket(service, {}, key);
+    assert.equal((await stream.events.next()).data.packet_id, id);
+    service.clock.turn(1);
+    await service.handoff.runOnce.recheck();
+    await stream.ended;
+    assert.equal((await socket.closed).code, 4001);
+  });
+
+  test('is reset as too old where events behind its id have been removed for their age, on both kinds', async (t) => {
+    const { service, address } = await started(t, { SERVICE_STREAM_RETENTION_SECONDS: '60' });
+    const first = await listen(t, address);
+    await createPacket(service);
+    const { id } = await first.events.next();
+    await createPacket(service);
+    service.clock.turn(61);
+    await service.handoff.runOnce.prune();
+    const late = await openEvents(address, `?last_event_id=${id}`, keyed);
+    t.after(() => late.close());
+    const [, reset] = await late.events.take(2);
+    assert.deepEqual([reset!.event, reset!.data], ['reset', { reason: 'too_old' }]);
+    const socket = await openSocket(address, `?api_key=${adminKey}&last_event_id=${id}`);
+    t.after(() => socket.socket.terminate());
+    assert.deepEqual((await socket.messages.take(2))[1], { type: 'reset', reason: 'too_old' });
+    const made = await createPacket(service);
+    assert.equal((await late.events.next()).data.packet_id, made.id);
+    assert.equal((await socket.messages.next()).packet_id, made.id);
+  });
+
+  test('of server-sent events has its connection kept alive by TCP, which notices a client that vanished between two pings', async (t) => {
+    const { service, address } = await started(t);
+    const calls: unknown[][] = [];
+    service.handoff.app.server.on('connection', (socket: Socket) => {
+      const { setKeepAlive } = socket;
+      socket.setKeepAlive = (...parameters: unknown[]) => {
+        calls.push(parameters);
+        return setKeepAlive.apply(socket, parameters as []);
+      };
+    });
+    await listen(t, address);
+    assert.deepEqual(calls, [[{ enable: true, initialDelay: 5000, interval: 1000, count: 5 }]]);
+  });
+
   test('whose client does not read is closed, and resumes by id; the others hear everything', async (t) => {
     const { service, address } = await started(t);
     const slow = await listen(t, address);
@@ -252,23 +302,14 @@ describe('A stream', () => {
     assert.equal(streams[3]!.events.all.length, 1);
   });
 
-  test('is read by the eventsource package, which resumes by itself', async (t) => {
+  test('is read by the eventsource package', async (t) => {
     const { service, address } = await started(t);
     const source = new EventSource(`${address}/events?api_key=${adminKey}`);
     t.after(() => source.close());
-    const seen: string[] = [];
-    let arrived: () => void = () => undefined;
-    source.addEventListener('packet.created', (event) => {
-      seen.push(JSON.parse(event.data).packet_id);
-      arrived();
-    });
+    const seen = new Arrivals<string>();
+    source.addEventListener('packet.created', (event) => seen.put(JSON.parse(event.data).packet_id));
     await new Promise((resolve) => source.addEventListener('connected', resolve, { once: true }));
     const ids = [(await createPacket(service)).id, (await createPacket(service)).id];
-    while (seen.length < 2) {
-      await new Promise<void>((resolve) => {
-        arrived = resolve;
-      });
-    }
-    assert.deepEqual(seen, ids);
+    assert.deepEqual(await seen.take(2), ids);
   });
 });

@@ -1,0 +1,124 @@
+import assert from 'node:assert/strict';
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { createInterface } from 'node:readline';
+import { describe, type TestContext, test } from 'node:test';
+import { fileURLToPath } from 'node:url';
+import { EventSource } from 'eventsource';
+import { chromium } from 'playwright-core';
+
+import { findProgram, findPythonWith } from '../../support/programs.ts';
+import { adminKey, createPacket, startService } from '../../support/service.ts';
+import { Arrivals } from '../../support/streams.ts';
+
+const python = findPythonWith('websockets');
+
+test("Debian's python3-websockets subscribes, hears, answers pings and closes", { skip: python === undefined }, async (t) => {
+  const service = await startService(t);
+  const address = await service.handoff.start();
+  const script = fileURLToPath(new URL('../../support/websocket_client.py', import.meta.url));
+  const child = spawn(python!, [script, `${address.replace('http', 'ws')}/ws?api_key=${adminKey}`], { stdio: ['pipe', 'pipe', 'inherit'] });
+  t.after(() => child.kill('SIGKILL'));
+  // biome-ignore lint/suspicious/noExplicitAny: a test looks into messages of every shape.
+  const messages = new Arrivals<any>();
+  createInterface(child.stdout).on('line', (line) => messages.put(line.startsWith('{') ? JSON.parse(line) : line));
+  assert.equal((await messages.next()).type, 'connected');
+  child.stdin.write('{"action": "subscribe", "channel": "status:created", "id": 1}\n');
+  assert.deepEqual(await messages.next(), { type: 'subscribed', channel: 'status:created', channels: ['status:created'], id: 1 });
+  const { id } = await createPacket(service);
+  const told = await messages.next();
+  assert.deepEqual([told.type, told.packet_id, told.data.status], ['packet.created', id, 'created']);
+  // One that had not answered the first ping would be closed at the second.
+  for (let beat = 0; beat < 3; beat += 1) {
+    service.clock.turn(30);
+    await service.handoff.runOnce.beat();
+    assert.equal((await messages.next()).type, 'ping');
+    child.stdin.write(`{"action": "ping", "id": ${beat}}\n`);
+    assert.deepEqual(((await messages.next()) as { id: number }).id, beat);
+  }
+  child.stdin.end();
+  assert.equal(await messages.next(), 'closed 1000');
+});
+
+const executablePath = findProgram('chromium');
+
+describe('A browser', { skip: executablePath === undefined }, () => {
+  /** An empty page on an origin of its own. */
+  async function startPage(t: TestContext): Promise<string> {
+    const server = createServer((_, answer) => answer.writeHead(200, { 'content-type': 'text/html' }).end('<title>page</title>'));
+    server.listen(0, '127.0.0.1');
+    await once(server, 'listening');
+    t.after(() => {
+      server.closeAllConnections();
+      server.close();
+    });
+    return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  }
+
+  test('on a page of another origin hears by EventSource and WebSocket, and EventSource resumes by itself; so does the eventsource package', async (t) => {
+    const origin = await startPage(t);
+    const service = await startService(t, { settings: { SERVICE_CORS_ORIGINS: origin } });
+    const address = await service.handoff.start();
+    const browser = await chromium.launch({ executablePath: executablePath!, args: ['--disable-gpu', '--disable-background-networking'] });
+    t.after(() => browser.close());
+    const page = await browser.newPage();
+    const [sse, ws] = [new Arrivals<string>(), new Arrivals<string>()];
+    await page.exposeFunction('tellSse', (text: string) => sse.put(text));
+    await page.exposeFunction('tellWs', (text: string) => ws.put(text));
+    await page.goto(origin);
+    const streams = `
+      const source = new EventSource('${address}/events?api_key=${adminKey}');
+      source.addEventListener('connected', () => tellSse('connected'));
+      source.addEventListener('packet.created', ({ data }) => tellSse(JSON.parse(data).packet_id));
+      const socket = new WebSocket('${address.replace('http', 'ws')}/ws?api_key=${adminKey}');
+      socket.addEventListener('message', ({ data }) => tellWs(JSON.parse(data).packet_id ?? JSON.parse(data).type));
+      socket.addEventListener('close', ({ code }) => tellWs('closed ' + code));
+      socket.addEventListener('open', () => socket.send('{"action":"subscribe","channel":"status:created"}'));`;
+    await page.evaluate(streams);
+    const own = new Arrivals<string>();
+    const source = new EventSource(`${address}/events?api_key=${adminKey}`);
+    t.after(() => source.close());
+    source.addEventListener('connected', () => own.put('connected'));
+    source.addEventListener('packet.created', ({ data }) => own.put(JSON.parse(data).packet_id));
+    assert.deepEqual([await sse.next(), await own.next()], ['connected', 'connected']);
+    assert.deepEqual(await ws.take(2), ['connected', 'subscribed']);
+    const ids: string[] = [];
+    const create = async () => void ids.push((await createPacket(service)).id);
+    await create();
+    await create();
+    for (const heard of [sse, ws, own]) assert.deepEqual(await heard.take(2), ids);
+    // Their connections break; what happens until they are back is told then, once.
+    service.handoff.app.server.closeAllConnections();
+    await create();
+    await create();
+    for (const heard of [sse, own]) assert.deepEqual(await heard.take(3), ['connected', ...ids.slice(2)]);
+    await create();
+    for (const heard of [sse, own]) assert.equal(await heard.next(), ids[4]);
+    await page.evaluate('source.close(), socket.close()').catch(() => undefined);
+  });
+
+  test('on a page of an origin that is not allowed hears nothing by either', async (t) => {
+    const origin = await startPage(t);
+    const service = await startService(t, { settings: { SERVICE_CORS_ORIGINS: 'https://app.example' } });
+    const address = await service.handoff.start();
+    const browser = await chromium.launch({ executablePath: executablePath!, args: ['--disable-gpu', '--disable-background-networking'] });
+    t.after(() => browser.close());
+    const page = await browser.newPage();
+    await page.goto(origin);
+    const ends = await page.evaluate(`Promise.all([
+      new Promise((resolve) => {
+        const source = new EventSource('${address}/events?api_key=${adminKey}');
+        source.addEventListener('connected', () => resolve('connected'));
+        source.addEventListener('error', () => resolve(source.readyState === 2 ? 'refused' : 'broken'));
+      }),
+      new Promise((resolve) => {
+        const socket = new WebSocket('${address.replace('http', 'ws')}/ws?api_key=${adminKey}');
+        socket.addEventListener('open', () => resolve('connected'));
+        socket.addEventListener('close', () => resolve('refused'));
+      }),
+    ])`);
+    assert.deepEqual(ends, ['refused', 'refused']);
+  });
+});

@@ -1,0 +1,319 @@
+import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import { readFileSync } from 'node:fs';
+import type { ServerResponse } from 'node:http';
+import { createServer as createTlsServer } from 'node:https';
+import type { AddressInfo } from 'node:net';
+import { type TestContext, test } from 'node:test';
+import { gzipSync } from 'node:zlib';
+import { Webhook } from 'standardwebhooks';
+
+import { type Reply, startReceiver } from '../../support/receiver.ts';
+import { createPacket, packetRequest, TestClock, type TestService } from '../../support/service.ts';
+import { stores } from '../../support/stores.ts';
+import { deliveriesOf, register, secret, startHooked } from '../../support/webhooks.ts';
+
+// What receivers and machines do wrong, each through the deliverer itself. The rules behind it are tested one by one in
+// test/handoff/rules/delivery.test.ts, the exchange in test/kit/outgoing/outgoing.test.ts.
+
+const pem = (name: string) => readFileSync(new URL(`../../support/tls/${name}.pem`, import.meta.url), 'utf8');
+
+/** An attempt's time, in milliseconds, where a test waits for its end: what is waited for never comes. */
+const soon = 50;
+
+async function createMany(service: TestService, count: number): Promise<void> {
+  const packets = Array.from({ length: count }, () => packetRequest());
+  assert.equal((await service.call('POST', '/packets/batch', { body: { packets } })).status, 201);
+}
+
+/** Resolves when the connection of an answer is closed, however it ends. */
+function cut({ socket }: ServerResponse): Promise<void> {
+  socket!.on('error', () => undefined);
+  return new Promise((resolve) => socket!.once('close', () => resolve()));
+}
+
+/** What became of the one delivery to each of the receivers' answers. */
+async function outcomesOf(t: TestContext, service: TestService, replies: readonly Reply[]): Promise<unknown[][]> {
+  const hooks: string[] = [];
+  for (const reply of replies) hooks.push((await register(service, (await startReceiver(t, reply)).url)).id);
+  await createPacket(service);
+  await service.handoff.runOnce.deliver();
+  const outcomes: unknown[][] = [];
+  for (const id of hooks) {
+    const [{ status, attempts, last_error, last_status_code, next_retry_at }] = await deliveriesOf(service, id);
+    outcomes.push([status, attempts, last_error, last_status_code, next_retry_at]);
+  }
+  return outcomes;
+}
+
+test('a TLS certificate that is self-signed, expired or of another host is tls_error, and one that fits is taken', async (t) => {
+  const received: string[] = [];
+  const urls: Record<string, string> = {};
+  for (const name of ['self-signed', 'expired', 'elsewhere', 'good']) {
+    const server = createTlsServer({ key: pem(name), cert: pem(name) }, (request, response) => {
+      received.push(name);
+      request.resume().on('end', () => response.writeHead(204).end());
+    });
+    server.listen(0, '127.0.0.1');
+    await once(server, 'listening');
+    t.after(() => {
+      server.closeAllConnections();
+      server.close();
+    });
+    urls[name] = `https://receiver.test:${(server.address() as AddressInfo).port}/`;
+  }
+  const resolve = async () => [{ address: '127.0.0.1', family: 4 }];
+  const service = await startHooked(t, { world: { outgoing: { resolve, ca: pem('authority') } } });
+  const hooks = new Map<string, string>();
+  for (const [name, url] of Object.entries(urls)) hooks.set(name, (await register(service, url)).id);
+  await createPacket(service);
+  await service.handoff.runOnce.deliver();
+  for (const [name, id] of hooks) {
+    const [{ status, last_error, last_status_code }] = await deliveriesOf(service, id);
+    assert.deepEqual(
+      [status, last_error, last_status_code],
+      name === 'good' ? ['delivered', null, 204] : ['failed', 'tls_error', null],
+      name,
+    );
+  }
+  assert.deepEqual(received, ['good']);
+});
+
+test('a receiver that never answers, or stops in its head, is a timeout with no status, and its connection is cut', async (t) => {
+  const ended: Promise<void>[] = [];
+  const silent: Reply = (response) => void ended.push(cut(response));
+  const halting: Reply = (response) => {
+    silent(response, undefined as never, undefined as never);
+    response.socket!.write('HTTP/1.1 200 OK\r\ncontent-ty');
+  };
+  const service = await startHooked(t, { world: { outgoing: { attemptMs: soon } } });
+  for (const [status, attempts, error, code] of await outcomesOf(t, service, [silent, halting]))
+    assert.deepEqual([status, attempts, error, code], ['failed', 1, 'timeout', null]);
+  await Promise.all(ended);
+  assert.equal(ended.length, 2);
+});
+
+test('a 2xx decides: an endless body is cut at 64 KiB, a dripping one at the deadline, a reset behind the status and a gzip bomb harm nobody', async (t) => {
+  const ended: Promise<void>[] = [];
+  let sent = 0;
+  const watched = (handle: (response: ServerResponse) => void): Reply => {
+    return (response) => {
+      ended.push(cut(response));
+      handle(response);
+    };
+  };
+  const endless = watched((response) => {
+    response.writeHead(200).flushHeaders();
+    const flood = () => {
+      while (!response.destroyed) {
+        sent += 16_384;
+        if (!response.write(Buffer.alloc(16_384))) return void response.once('drain', flood);
+      }
+    };
+    flood();
+  });
+  const dripping = watched((response) => void response.writeHead(200).write('x'));
+  const breaking = watched((response) => {
+    response.writeHead(200, { 'content-length': '100' }).write('x');
+    setImmediate(() => response.socket?.resetAndDestroy());
+  });
+  const bomb: Reply = (response) => void response.writeHead(200, { 'content-encoding': 'gzip' }).end(gzipSync(Buffer.alloc(10_000_000)));
+  const informed: Reply = (response) => {
+    response.writeProcessing();
+    response.writeEarlyHints({ link: '</x>; rel=preload' });
+    response.writeHead(202).end();
+  };
+  const service = await startHooked(t, { world: { outgoing: { attemptMs: 1000 } } });
+  const outcomes = await outcomesOf(t, service, [endless, dripping, breaking, bomb, informed, 204]);
+  assert.deepEqual(
+    outcomes,
+    [200, 200, 200, 200, 202, 204].map((code) => ['delivered', 1, null, code, null]),
+  );
+  await Promise.all(ended);
+  // What both kernels hold of a connection that nobody reads is in it.
+  assert.ok(sent < 32 * 1024 * 1024, `${sent} bytes`);
+});
+
+test('Retry-After lengthens the delay as seconds or as a date, an hour at most, and is ignored where it makes no sense', async (t) => {
+  const asking =
+    (retryAfter: string): Reply =>
+    (response) =>
+      void response.writeHead(429, { 'retry-after': retryAfter }).end();
+  const service = await startHooked(t);
+  const now = service.clock.read().getTime();
+  const date = new Date(now + 300_000).toUTCString();
+  const outcomes = await outcomesOf(t, service, ['120', date, '-1', 'abc', '99999999'].map(asking));
+  const delays = outcomes.map(([status, , error, code, next]) => {
+    assert.deepEqual([status, error, code], ['failed', 'http_status', 429]);
+    return (Date.parse(String(next)) - now) / 1000;
+  });
+  assert.deepEqual([delays[0], delays[1], delays[4]], [120, 300, 3600]);
+  for (const delay of [delays[2]!, delays[3]!]) assert.ok(delay >= 1 && delay <= 1.2, `${delay}`);
+});
+
+test('redirects of every kind are refused, and where they lead gets no request', async (t) => {
+  const target = await startReceiver(t);
+  const service = await startHooked(t);
+  const codes = [301, 302, 303, 307, 308];
+  const leading =
+    (code: number): Reply =>
+    (response) =>
+      void response.writeHead(code, { location: target.url }).end();
+  const outcomes = await outcomesOf(t, service, codes.map(leading));
+  assert.deepEqual(
+    outcomes.map(([status, , error, code]) => [status, error, code]),
+    codes.map((code) => ['failed', 'redirect_refused', code]),
+  );
+  assert.equal(target.posts.length, 0);
+});
+
+test('a fresh delivery is taken by a verifier of Standard Webhooks', async (t) => {
+  const receiver = await startReceiver(t);
+  // That verifier looks at the time.
+  const service = await startHooked(t, { clock: new TestClock(new Date().toISOString()) });
+  await register(service, receiver.url);
+  const { id } = await createPacket(service);
+  await service.handoff.runOnce.deliver();
+  const [{ headers, body }] = receiver.posts as [(typeof receiver.posts)[0]];
+  const verifier = new Webhook(secret, { format: 'raw' });
+  assert.equal((verifier.verify(body, headers as Record<string, string>) as { packet_id: string }).packet_id, id);
+  assert.throws(() => verifier.verify(body.replace('created', 'claimed'), headers as Record<string, string>), /signature/i);
+});
+
+test('a receiver that was quick and hangs is given no more attempts than a slow one, before the first of them has failed', async (t) => {
+  const held: ServerResponse[] = [];
+  let hangs = false;
+  const receiver = await startReceiver(t, (response) => {
+    if (hangs) held.push(response);
+    else response.writeHead(204).end();
+  });
+  const service = await startHooked(t);
+  await register(service, receiver.url);
+  // By these it has earned as many attempts at once as there are.
+  await createMany(service, 100);
+  while (receiver.posts.length < 100) await service.handoff.runOnce.deliver();
+  hangs = true;
+  await createMany(service, 6);
+  const delivering = [service.handoff.runOnce.deliver()];
+  await receiver.received(106);
+  service.clock.turn(1.5);
+  await createMany(service, 50);
+  delivering.push(service.handoff.runOnce.deliver());
+  await createPacket(service);
+  assert.equal(receiver.posts.length, 106);
+  hangs = false;
+  for (const response of held.splice(0)) response.writeHead(500).end();
+  await Promise.all(delivering);
+  // A failure begins it anew with a few at once.
+  hangs = true;
+  const before = receiver.posts.length;
+  delivering.push(service.handoff.runOnce.deliver());
+  await receiver.received(before + 4);
+  assert.equal(held.length, 4);
+  hangs = false;
+  for (const response of held) response.writeHead(204).end();
+  await Promise.all(delivering);
+});
+
+test('bodies in hand are bounded in bytes: further attempts wait for memory, and all are delivered', async (t) => {
+  const held: ServerResponse[] = [];
+  let isOpen = false;
+  let arrived: () => void = () => undefined;
+  const service = await startHooked(t);
+  const receivers = await Promise.all(
+    Array.from({ length: 75 }, () =>
+      startReceiver(t, (response) => {
+        if (isOpen) response.writeHead(204).end();
+        else held.push(response);
+        arrived();
+      }),
+    ),
+  );
+  for (const { url } of receivers) await register(service, url);
+  await createPacket(service, { context: { summary: 'x'.repeat(950_000) } });
+  const delivering = service.handoff.runOnce.deliver();
+  const all = () => receivers.flatMap(({ posts }) => posts);
+  const arrival = () =>
+    new Promise<void>((resolve) => {
+      arrived = resolve;
+    });
+  while (all().length === 0) await arrival();
+  const megabyte = 1024 * 1024;
+  const most = Math.floor((63 * megabyte) / all()[0]!.body.length) + 1;
+  while (all().length < most) await arrival();
+  for (let turn = 0; turn < 50; turn += 1) await new Promise(setImmediate);
+  assert.deepEqual([all().length, most < 75], [most, true]);
+  isOpen = true;
+  for (const response of held) response.writeHead(204).end();
+  await delivering;
+  while (all().length < 75) await service.handoff.runOnce.deliver();
+  assert.equal(all().length, 75);
+});
+
+test('a clock that is set back or ahead floods nobody and stalls nothing beyond the jump; leases still end', async (t) => {
+  const receiver = await startReceiver(t, 500, 204);
+  const service = await startHooked(t);
+  const { id } = await register(service, receiver.url);
+  await createPacket(service);
+  await service.handoff.runOnce.deliver();
+  service.clock.turn(-3600);
+  await createPacket(service);
+  await service.handoff.runOnce.deliver();
+  // What happens now goes out now; what failed before the jump waits for its moment.
+  assert.equal(receiver.posts.length, 2);
+  service.clock.turn(3602);
+  await service.handoff.runOnce.deliver();
+  assert.equal(receiver.posts.length, 3);
+  service.clock.turn(3600);
+  for (let round = 0; round < 3; round += 1) await service.handoff.runOnce.deliver();
+  assert.equal(receiver.posts.length, 3);
+  assert.ok((await deliveriesOf(service, id)).every(({ status }) => status === 'delivered'));
+});
+
+test('retry-all takes nothing that is in hand: it is posted once', async (t) => {
+  let answer: (() => void) | undefined;
+  const receiver = await startReceiver(t, 500, (response) => {
+    answer = () => response.writeHead(204).end();
+  });
+  const service = await startHooked(t);
+  await register(service, receiver.url);
+  await createPacket(service);
+  await service.handoff.runOnce.deliver();
+  service.clock.turn(2);
+  const delivering = service.handoff.runOnce.deliver();
+  await receiver.received(2);
+  const retried = await service.call('POST', '/hooks/dlq/retry-all', { body: { force: true } });
+  assert.deepEqual(retried.body, { retried: 0, skipped: 0, remaining: 0 });
+  answer!();
+  await delivering;
+  await service.handoff.runOnce.deliver();
+  assert.equal(receiver.posts.length, 2);
+});
+
+test('an instance that is held up past its lease: another delivers, and what the first finds later changes nothing', async (t) => {
+  const held: ServerResponse[] = [];
+  const receiver = await startReceiver(t, (response) => void held.push(response));
+  const postgres = stores.find(({ name }) => name === 'PostgreSQL')!;
+  const first = await startHooked(t, { store: postgres });
+  const second = await startHooked(t, { databaseUrl: first.databaseUrl, clock: first.clock });
+  const { id } = await register(first, receiver.url);
+  await createPacket(first);
+  const delivering = [first.handoff.runOnce.deliver()];
+  await receiver.received(1);
+  await second.handoff.runOnce.deliver();
+  assert.equal(receiver.posts.length, 1);
+  first.clock.turn(20);
+  delivering.push(second.handoff.runOnce.deliver());
+  await receiver.received(2);
+  // The first's attempt fails while the delivery is in the second's hands: it is not made due by that.
+  held[0]!.socket!.resetAndDestroy();
+  await delivering[0];
+  first.clock.turn(5);
+  await first.handoff.runOnce.deliver();
+  assert.equal(receiver.posts.length, 2);
+  held[1]!.writeHead(204).end();
+  await delivering[1];
+  const [{ status, attempts, last_error }] = await deliveriesOf(first, id);
+  assert.deepEqual([status, attempts, last_error], ['delivered', 1, null]);
+  assert.equal(new Set(receiver.posts.map(({ headers }) => headers['x-service-delivery'])).size, 1);
+});
