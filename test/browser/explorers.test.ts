@@ -15,8 +15,6 @@ const explorers = [
   { path: '/redoc', name: 'Redoc', operation: '[data-section-id^="tag/"] h2' },
 ] as const;
 
-const widths = { wide: 1280, narrow: 390 } as const;
-
 /** A page of the service in light colours, and everything it did that it should not have. */
 interface Visit {
   readonly page: Page;
@@ -28,15 +26,20 @@ interface Visit {
 
 describe('in a browser', { skip: withoutBrowser }, () => {
   let browser: Browser;
+  let address: string;
+  const ends: (() => unknown)[] = [];
   before(async () => {
+    const service = await startService({ after: (end) => void ends.push(end as () => unknown) });
+    address = await service.handoff.start();
     browser = await launchBrowser();
   });
-  after(() => browser.close());
+  after(async () => {
+    await browser.close();
+    for (const end of ends) await end();
+  });
 
-  async function visit(t: TestContext, path: string, width: number): Promise<Visit> {
-    const service = await startService(t);
-    const address = await service.handoff.start();
-    const page = await browser.newPage({ viewport: { width, height: 900 }, colorScheme: 'light' });
+  async function visit(t: TestContext, path: string): Promise<Visit> {
+    const page = await browser.newPage({ viewport: { width: 1280, height: 900 }, colorScheme: 'light' });
     const strayed: string[] = [];
     const complaints: string[] = [];
     page.on('request', (request) => {
@@ -54,48 +57,45 @@ describe('in a browser', { skip: withoutBrowser }, () => {
   }
 
   for (const { path, name, operation } of explorers) {
-    for (const [form, width] of Object.entries(widths)) {
-      test(`${path} (${name}, ${form}) shows every operation, fits its window, asks no other host, complains of nothing`, async (t) => {
-        const { page, strayed, complaints } = await visit(t, path, width);
-        await page
-          .locator(operation)
-          .nth(summaries.length - 1)
-          .waitFor({ state: 'attached' });
-        const shown = (await page.locator(operation).allTextContents()).map((text) => text.trim());
-        for (const summary of summaries) assert.ok(shown.includes(summary), summary);
-        // Pictures and workers that come last have come.
-        await page.waitForLoadState('networkidle');
-        const overhang = await page.evaluate<number>('document.documentElement.scrollWidth - window.innerWidth');
-        assert.equal(overhang, 0);
-        assert.deepEqual(strayed, []);
-        assert.deepEqual(complaints, []);
-      });
-    }
-
-    test(`${apiPrefix}${path} is the same page`, async (t) => {
-      const { page, strayed, complaints } = await visit(t, apiPrefix + path, widths.wide);
+    test(`${path} (${name}) shows every operation, fits its window, wide and narrow, asks no other host, complains of nothing`, async (t) => {
+      const { page, strayed, complaints } = await visit(t, path);
       await page
         .locator(operation)
         .nth(summaries.length - 1)
         .waitFor({ state: 'attached' });
+      const shown = (await page.locator(operation).allTextContents()).map((text) => text.trim());
+      for (const summary of summaries) assert.ok(shown.includes(summary), summary);
+      for (const width of [1280, 390]) {
+        await page.setViewportSize({ width, height: 900 });
+        // Pictures and workers that come last have come.
+        await page.waitForLoadState('networkidle');
+        assert.equal(await page.evaluate<number>('document.documentElement.scrollWidth - window.innerWidth'), 0, `${width}`);
+      }
       assert.deepEqual(strayed, []);
       assert.deepEqual(complaints, []);
     });
   }
 
-  test('an operation can be tried from /docs: the answer of the service is shown', async (t) => {
-    const { page, strayed, complaints } = await visit(t, '/docs', widths.wide);
+  test(`below ${apiPrefix} the explorers are the same pages, of the same description`, async () => {
+    const texts = (path: string) => Promise.all(['', apiPrefix].map(async (prefix) => (await fetch(address + prefix + path)).text()));
+    for (const { path } of explorers) {
+      const [plain, prefixed] = await texts(path);
+      assert.equal(prefixed!.replaceAll(`"${apiPrefix}/`, '"/'), plain);
+      for (const [, asset] of prefixed!.matchAll(/(?:src|href)="(\/[^"]+)"/g))
+        assert.equal((await fetch(address + asset)).status, 200, asset);
+    }
+    const [plain, prefixed] = await texts('/openapi.json');
+    assert.equal(prefixed, plain);
+  });
+
+  test('operations can be tried from /docs, with a key that is entered there: the answer of the service is shown', async (t) => {
+    const { page, strayed, complaints } = await visit(t, '/docs');
     const health = page.locator('.opblock', { hasText: '/health' });
     await health.locator('.opblock-summary').click();
     await health.locator('button.execute').click();
     await health.locator('.live-responses-table .response-col_status').getByText('200').waitFor();
     assert.match((await health.locator('.live-responses-table').textContent()) ?? '', /"status": "ok"/);
-    assert.deepEqual(strayed, []);
-    assert.deepEqual(complaints, []);
-  });
-
-  test('a key that is entered in /docs is sent: a tenant sees its packets', async (t) => {
-    const { page } = await visit(t, '/docs', widths.wide);
+    // The key that is entered is sent: a tenant sees its packets.
     await page.locator('button.authorize').first().click();
     await page.locator('.auth-container input').fill(adminKey);
     await page.locator('.auth-btn-wrapper button.authorize').click();
@@ -105,10 +105,12 @@ describe('in a browser', { skip: withoutBrowser }, () => {
     await list.locator('button.execute').click();
     await list.locator('.live-responses-table .response-col_status').getByText('200').waitFor();
     assert.match((await list.locator('.live-responses-table').textContent()) ?? '', /"total": 0/);
+    assert.deepEqual(strayed, []);
+    assert.deepEqual(complaints, []);
   });
 
   test('what is looked for in /redoc is found', async (t) => {
-    const { page, strayed, complaints } = await visit(t, '/redoc', widths.wide);
+    const { page, strayed, complaints } = await visit(t, '/redoc');
     await page.locator('input[type=text]').first().fill('claim');
     await page.locator('[data-role="search:results"]').getByText('Claim a packet').first().waitFor();
     assert.deepEqual(strayed, []);
