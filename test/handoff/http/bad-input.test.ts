@@ -138,70 +138,6 @@ const rawWithCustom = (json: string) =>
 
 for (const store of stores) {
   describe(`Bad input on ${store.name}`, () => {
-    test('400: broken JSON, on every route that takes a body', async (t) => {
-      const service = await startService(t, { store });
-      const { id } = await createPacket(service);
-      const before = await footprint(service);
-      const valid = JSON.stringify(whole);
-      const broken = [
-        '{',
-        '{"a"',
-        'nul',
-        '[1,]',
-        "{'a':1}",
-        '{"a":01}',
-        '{"a":NaN}',
-        '{"a":"\u0001"}',
-        '\u0000',
-        `${valid}}`,
-        `\ufeff${valid}`,
-        ' ',
-      ];
-      const truncated = [0.1, 0.5, 0.9, 0.999].map((share) => valid.slice(0, Math.floor(valid.length * share)));
-      for (const [, route] of withBody) {
-        for (const raw of [...broken, ...truncated]) {
-          assertRefused(await service.call(route.method, pathOf(route, id), { raw }), 400, null);
-        }
-        if (!route.bodyOptional) assertRefused(await service.call(route.method, pathOf(route, id), { raw: '' }), 400, null);
-      }
-      assert.deepEqual(await footprint(service), before);
-    });
-
-    test('400: bytes that are not UTF-8', async (t) => {
-      const service = await startService(t, { store });
-      const before = await footprint(service);
-      const valid = JSON.stringify(packetRequest());
-      const bytes = [[0xff], [0xc0, 0xaf], [0xed, 0xa0, 0x80], [0xf4, 0x90, 0x80, 0x80], [0xe2, 0x82]];
-      for (const sequence of bytes) {
-        const [head, tail] = valid.split('charged');
-        const raw = Buffer.concat([Buffer.from(head!), Buffer.from(sequence), Buffer.from(tail!)]);
-        assertRefused(await service.call('POST', '/packets', { raw }), 400, null);
-      }
-      assertRefused(await service.call('POST', '/packets', { raw: Buffer.from(valid, 'utf16le') }), 400, null);
-      assert.deepEqual(await footprint(service), before);
-    });
-
-    test('400 with the field: a wrong type at any place of any body', async (t) => {
-      const service = await startService(t, { store });
-      const { id } = await createPacket(service);
-      const before = await footprint(service);
-      let tried = 0;
-      for (const [name, route] of withBody) {
-        for (const { path, value } of places(bodies[name])) {
-          for (const wrong of otherThan(value)) {
-            const answer = await service.call(route.method, pathOf(route, id), { body: withValue(bodies[name], path, wrong) });
-            assertRefused(answer, 400, path.join('.'));
-            tried += 1;
-          }
-        }
-        for (const wrong of ['text', 7, true, null, [], [bodies[name]]]) {
-          assertRefused(await service.call(route.method, pathOf(route, id), { body: wrong }), 400, null);
-        }
-      }
-      assert.ok(tried > 300, `${tried}`);
-      assert.deepEqual(await footprint(service), before);
-    });
-
     test('a wrong item of a batch is refused alone, with its field', async (t) => {
       const service = await startService(t, { store });
       const items = [...places(whole)].flatMap(({ path, value }) =>
@@ -221,39 +157,6 @@ for (const store of stores) {
       assert.equal((await service.call('GET', '/packets')).body.total, Math.ceil(items.length / 90));
     });
 
-    test('400 with the field: an unknown field at the top of any body, or one the service sets', async (t) => {
-      const service = await startService(t, { store });
-      const { id } = await createPacket(service);
-      const before = await footprint(service);
-      const own = [
-        'surprise',
-        'id',
-        'status',
-        'revision',
-        'created_at',
-        'updated_at',
-        'claimed_at',
-        'claimed_by',
-        'version',
-        'key',
-        'admin',
-        'tenant_id',
-      ];
-      for (const [name, route] of withBody) {
-        for (const field of own.filter((field) => !(field in bodies[name]!))) {
-          assertRefused(await service.call(route.method, pathOf(route, id), { body: { ...bodies[name], [field]: 'x' } }), 400, field);
-        }
-      }
-      const answer = await service.call('PATCH', `/packets/${id}`, { body: { metadata: { source_agent: whole.metadata.source_agent } } });
-      assertRefused(answer, 400, 'metadata.source_agent');
-      assertRefused(
-        await service.call('PATCH', `/packets/${id}`, { body: { metadata: { created_at: '2020-01-01' } } }),
-        400,
-        'metadata.created_at',
-      );
-      assert.deepEqual(await footprint(service), before);
-    });
-
     test('what the service sets itself is not taken from inside a create request', async (t) => {
       const service = await startService(t, { store });
       const packet = await createPacket(service, {
@@ -264,23 +167,6 @@ for (const store of stores) {
       assert.equal(packet.hitl.response, null);
       assert.equal(packet.hitl.responded_by, null);
       assert.equal(packet.hitl.expires_at, null);
-    });
-
-    test('400 with the field: names of JavaScript prototypes, anywhere', async (t) => {
-      const service = await startService(t, { store });
-      const before = await footprint(service);
-      for (const name of ['__proto__', 'constructor', 'prototype', '\\u005f_proto__']) {
-        const plain = name.replace('\\u005f', '_');
-        const valid = JSON.stringify(whole);
-        const top = await service.call('POST', '/packets', { raw: `{"${name}":{"admin":true},${valid.slice(1)}` });
-        assertRefused(top, 400, plain);
-        const inCustom = await service.call('POST', '/packets', { raw: rawWithCustom(`{"${name}":{"admin":true}}`) });
-        assertRefused(inCustom, 400, `context.custom.x.${plain}`);
-        const inItem = await service.call('POST', '/packets', { raw: valid.replace('"decisions":[{', `"decisions":[{"${name}":1,`) });
-        assertRefused(inItem, 400, `decisions.0.${plain}`);
-      }
-      assert.equal(({} as { admin?: boolean }).admin, undefined);
-      assert.deepEqual(await footprint(service), before);
     });
 
     test('nesting: 64 levels are kept and given back, 65 and 10,000 are a 400', async (t) => {
@@ -296,24 +182,6 @@ for (const store of stores) {
       assert.equal(kept.status, 201);
       assert.equal(JSON.stringify(kept.body.context.custom.x), nested(61));
       assert.equal((await service.call('GET', '/packets/search?q=s')).body.total, 1);
-    });
-
-    test('400 with the field: a name that appears twice', async (t) => {
-      const service = await startService(t, { store });
-      const before = await footprint(service);
-      const valid = JSON.stringify(whole);
-      const twice: [string, string][] = [
-        [`{"context":{"summary":"other"},${valid.slice(1)}`, 'context'],
-        [valid.replace('"summary":', '"summary":"other","summary":'), 'context.summary'],
-        [valid.replace('"summary":', '"s\\u0075mmary":"other","summary":'), 'context.summary'],
-        [valid.replace('"decision":', '"id":"d2","decision":'), 'decisions.0.id'],
-        [rawWithCustom('[1,[{}],{"a":{"b":1,"c":"}{\\"b\\":","b":2}}]'), 'context.custom.x.2.a.b'],
-      ];
-      for (const [raw, field] of twice) assertRefused(await service.call('POST', '/packets', { raw }), 400, field);
-      assert.deepEqual(await footprint(service), before);
-      // What looks like a name inside a text is none.
-      const { body } = await service.call('POST', '/packets', { raw: rawWithCustom('{"a":"\\"a\\":1,{\\"a\\":","b":"\\\\"}') });
-      assert.deepEqual(body.context.custom.x, { a: '"a":1,{"a":', b: '\\' });
     });
 
     test('any text is kept as it came: NUL, lone surrogates, line separators, both directions', async (t) => {
@@ -428,62 +296,6 @@ for (const store of stores) {
       assert.deepEqual(body.context.custom.x, [9007199254740992, 1e308, 5e-324, 0.1, 0]);
     });
 
-    test('an answer to any number of faults, or to a name of any length, stays small', async (t) => {
-      const service = await startService(t, { store });
-      const before = await footprint(service);
-      const many = await service.call('POST', '/packets', { body: { ...whole, decisions: Array.from({ length: 5000 }, () => 7) } });
-      assertRefused(many, 400, 'decisions.0');
-      assert.equal(many.body.errors.length, 50);
-      const unknown = Object.fromEntries(Array.from({ length: 4000 }, (_, index) => [`field_${index}`, 1]));
-      const fields = await service.call('POST', '/packets', { body: { ...whole, ...unknown } });
-      assertRefused(fields, 400, 'field_0');
-      const large = await service.call('POST', '/packets', { body: { ...whole, decisions: Array.from({ length: 100_000 }, () => ({})) } });
-      assertRefused(large, 400, 'decisions.0.id');
-      // Of a body of more than 64 KiB one fault is told: to look for the others would hold up everybody.
-      assert.equal(large.body.errors, undefined);
-      const long = 'x'.repeat(500_000);
-      const longName = await service.call('POST', '/packets', { body: { ...whole, [long]: 1 } });
-      assertRefused(longName, 400);
-      assert.ok(longName.body.field.startsWith('xxx'));
-      const twice = await service.call('POST', '/packets', { raw: `{"${long}":1,"${long}":2}` });
-      assertRefused(twice, 400);
-      const deep = await service.call('POST', '/packets', { raw: rawWithCustom(`{"${long}":{"__proto__":1}}`) });
-      assertRefused(deep, 400);
-      for (const { text } of [many, fields, large, longName, twice, deep]) assert.ok(text.length < 20_000, `${text.length}`);
-      assert.deepEqual(await footprint(service), before);
-    });
-
-    test('415: a body that is not announced as JSON in UTF-8', async (t) => {
-      const service = await startService(t, { store });
-      const before = await footprint(service);
-      const raw = JSON.stringify(packetRequest());
-      const wrong = [
-        'text/plain',
-        'application/x-www-form-urlencoded',
-        'multipart/form-data; boundary=x',
-        'application/json; charset=utf-16',
-        'application/json; charset=iso-8859-1',
-        'application/jsonp',
-        'json',
-        ';',
-        '',
-      ];
-      for (const type of wrong) {
-        assertRefused(await service.call('POST', '/packets', { raw, headers: { 'content-type': type } }), 415, null);
-      }
-      for (const encoding of ['gzip', 'br', 'identity, gzip'])
-        assertRefused(await service.call('POST', '/packets', { raw, headers: { 'content-encoding': encoding } }), 415, null);
-      assert.deepEqual(await footprint(service), before);
-      for (const type of [
-        'application/json',
-        'APPLICATION/JSON; Charset="UTF-8"',
-        'application/json;charset=utf8',
-        'application/vnd.acme+json',
-      ]) {
-        assert.equal((await service.call('POST', '/packets', { raw, headers: { 'content-type': type } })).status, 201);
-      }
-    });
-
     test('413: one byte over the limit; the limit itself is let in, and a batch counts each item', async (t) => {
       const service = await startService(t, { store, settings: { SERVICE_PACKET_BYTES_BUSINESS: '2048' } });
       const sized = (bytes: number) => {
@@ -508,154 +320,6 @@ for (const store of stores) {
         413,
         null,
       );
-    });
-
-    test('413, 415 and 400 reach who sends the whole body first and only then looks, and a kept connection goes on', async (t) => {
-      const service = await startService(t, { store });
-      const address = await service.handoff.start();
-      const agent = new Agent({ keepAlive: true, maxSockets: 1 });
-      const closing = new Agent({ keepAlive: false });
-      t.after(() => agent.destroy());
-      const large = Buffer.alloc(8_000_000, 'x');
-      for (const [type, path, expected] of [
-        ['application/json', '/packets', 413],
-        ['text/plain', '/packets', 415],
-        ['application/json', '/packets/batch', 400],
-      ] as const) {
-        for (const framing of [{ 'content-length': large.length }, { 'transfer-encoding': 'chunked' }]) {
-          for (const by of [agent, closing]) {
-            const answer = await sendWhole(`${address}/api/v1${path}`, by, { 'content-type': type, ...framing }, large);
-            assert.equal(answer, expected, `${path} ${JSON.stringify(framing)}`);
-          }
-        }
-      }
-      assert.equal(Object.values(agent.freeSockets).flat().length, 1);
-    });
-
-    test('400 with the field: a fault within what may be null is told alone', async (t) => {
-      const service = await startService(t, { store });
-      const { id } = await createPacket(service);
-      const one = await service.call('PATCH', `/packets/${id}`, { body: { hitl: { timeout_seconds: 0 } } });
-      assertRefused(one, 400, 'hitl.timeout_seconds');
-      assert.equal(one.body.errors, undefined);
-      const other = await service.call('PATCH', `/packets/${id}`, { body: { hitl: 7 } });
-      assertRefused(other, 400, 'hitl');
-      assert.equal(other.body.errors, undefined);
-    });
-
-    test('400 with a sentence for each: too few, too many, too long, too large, no such day', async (t) => {
-      const service = await startService(t, { store });
-      const refusal = async (changes: Record<string, unknown>) =>
-        (await service.call('POST', '/packets', { body: packetRequest(changes) })).body.detail;
-      const turn = { role: 'user', content: 'x', timestamp: '2026-02-31T00:00:00Z' };
-      const agent = { id: 'x'.repeat(513), name: 'A', framework: 'f' };
-      for (const [changes, sentence] of [
-        [{ context: { summary: 'x', conversation_state: [turn] } }, /conversation_state\.0\.timestamp must be an ISO 8601 date/],
-        [{ metadata: { ...createExample.metadata, source_agent: agent } }, /source_agent\.id can have at most 512 characters\./],
-        [{ metadata: { ...createExample.metadata, tags: Array(101).fill('t') } }, /tags can have at most 100 items\./],
-        [{ hitl: { required: true, reason: 'r', question: 'q', timeout_seconds: 0 } }, /timeout_seconds must be at least 1\./],
-      ] as const) {
-        assert.match(await refusal(changes), sentence);
-      }
-      assert.equal((await service.call('POST', '/packets/batch', { body: { packets: [] } })).body.detail, 'packets must not be empty.');
-      const item = await service.call('POST', '/packets/batch', { body: { packets: [null] } });
-      assert.match(item.body.errors[0].error, /^The packet must be an object/);
-      assert.equal((await service.call('GET', '/packets?limit=0')).body.detail, 'limit must be at least 1.');
-    });
-
-    test('400 with the field: query parameters that are unknown, repeated, out of range or of another type', async (t) => {
-      const service = await startService(t, { store });
-      await createPacket(service);
-      const pages = [
-        'limit=0',
-        'limit=201',
-        'limit=-1',
-        'limit=abc',
-        'limit=',
-        'limit=1e3',
-        'limit=1e2',
-        'limit=0x10',
-        'limit=5.5',
-        'limit=%205',
-        'limit=99999999999999999999',
-        'limit=NaN',
-        'offset=-1',
-        'offset=1e99',
-        'offset=9007199254740993',
-        'limit=5&limit=5',
-        'offset=0&offset=1',
-      ];
-      const moments = [
-        'created_after=yesterday',
-        'created_after=',
-        'created_before=2026-13-01',
-        'created_before=1',
-        'created_after=2026-03-01T25:00:00Z',
-        'created_after=%2B275760-09-13',
-        'created_after=2026-02-31',
-        'created_before=2026-04-31T00:00:00Z',
-        'created_after=2025-02-29',
-      ];
-      const list = [
-        'status=nope',
-        'status=created,',
-        'status=,',
-        'status=',
-        'status=Created',
-        'priority=urgent',
-        'priority=',
-        'hitl_required=1',
-        'hitl_required=yes',
-        'hitl_required=',
-        'view=whole',
-        `tags=${Array(21)
-          .fill('a')
-          .map((tag, index) => tag + index)
-          .join(',')}`,
-        'cursor=a&offset=1',
-      ];
-      const odd = [
-        'q=x',
-        'nope=1',
-        'limit[]=1',
-        '__proto__=1',
-        'constructor=1',
-        '%00=1',
-        'source_agent=%00',
-        'target_agent=a%00b',
-        'tags=a,%00',
-        'status=a&status=b',
-        '%=1',
-        'tenant_id=x',
-      ];
-      const search = ['q=', 'q=%20', 'q=a%00b', 'q=a&q=b', 'q=a&cursor=x', 'q=a&source_agent=b', 'q=a&status=nope', 'q=a&priority=nope'];
-      const audit = ['actor=%00', 'action=%00', 'packet_id=%00', 'cursor=x', 'status=created', 'actor=a&actor=b'];
-      const cases: Record<string, string[]> = {
-        '/packets': [...pages, ...moments, ...list.filter((query) => query !== 'status=created,'), ...odd],
-        '/packets/awaiting': [...pages, 'status=created', 'q=x', '%00=1'],
-        '/packets/search': [...search, ...pages.map((query) => `q=a&${query}`)],
-        '/audit': [...audit, ...pages, ...moments],
-      };
-      for (const [path, queries] of Object.entries(cases)) {
-        for (const query of queries) {
-          const answer = await service.call('GET', `${path}?${query}`);
-          const last = decodeURIComponent(query.replace('%=', '%25=')).split('&').at(-1)!.split('=')[0]!;
-          assertRefused(answer, 400, query === 'cursor=a&offset=1' ? 'cursor' : last);
-        }
-      }
-      assertRefused(await service.call('GET', '/packets/search'), 400, 'q');
-      assertRefused(await service.call('DELETE', `/packets/${unknownId}?hard=maybe`), 400, 'hard');
-      for (const harmless of [
-        'source_agent=%ff',
-        'source_agent=%ED%A0%80',
-        'source_agent=%zz',
-        '&&&',
-        'status=created,claimed,',
-        `source_agent=${'x'.repeat(10_000)}`,
-        "tags='%20or%201=1--",
-      ]) {
-        assert.equal((await service.call('GET', `/packets?${harmless}`)).status, 200, harmless);
-      }
     });
 
     test('any search text is safe: what means something to an engine means nothing here', async (t) => {
@@ -765,19 +429,6 @@ for (const store of stores) {
       assert.deepEqual(await footprint(service), before);
     });
 
-    test('404 and 405: paths and methods that do not exist, in the specified body', async (t) => {
-      const service = await startService(t, { store });
-      for (const path of ['/nope', '//nope', '/packets/', '/packets/x/y/z', '//api/v2/packets', '//..%2f..%2fetc%2fpasswd', '/PACKETS']) {
-        assertRefused(await service.call('GET', path), 404, null);
-      }
-      for (const method of ['PUT', 'OPTIONS', 'TRACE', 'PROPFIND', 'PURGE']) {
-        const answer = await service.call(method, '/packets');
-        assertRefused(answer, 405, null);
-        assert.deepEqual(String(answer.headers.allow).split(', ').sort(), ['GET', 'HEAD', 'POST']);
-      }
-      assertRefused(await service.call('GET', `/packets/${unknownId}/claim`), 405, null);
-    });
-
     test('401: junk keys, two key headers, and a key anywhere but in its header', async (t) => {
       const service = await startService(t, { store });
       const address = await service.handoff.start();
@@ -805,60 +456,6 @@ for (const store of stores) {
       assertRefused(await get(`X-API-Key: ${'x'.repeat(100_000)}`), 431, null);
       // Spaces around a header's value are no part of it (RFC 9110, 5.5).
       assert.equal((await get(`X-API-Key:  ${adminKey} `)).status, 200);
-    });
-
-    test('400: idempotency keys and agent ids that are empty or long', async (t) => {
-      const service = await startService(t, { store });
-      const before = await footprint(service);
-      for (const name of ['Idempotency-Key', 'X-Agent-Id']) {
-        for (const value of ['', ' ', 'x'.repeat(256)]) {
-          assertRefused(await service.call('POST', '/packets', { body: packetRequest(), headers: { [name]: value } }), 400, name);
-        }
-      }
-      assert.deepEqual(await footprint(service), before);
-      const odd = { 'Idempotency-Key': '\u00ff'.repeat(255), 'X-Agent-Id': "\u00e9'--" };
-      assert.equal((await service.call('POST', '/packets', { body: packetRequest(), headers: odd })).status, 201);
-    });
-
-    test('over a socket: oversized, endless, truncated and malformed requests end in an answer or a closed connection', async (t) => {
-      const service = await startService(t, { store, settings: { SERVICE_PACKET_BYTES_BUSINESS: '4096' } });
-      const address = await service.handoff.start();
-      const before = await footprint(service);
-      const post = (headers: string, body = '') =>
-        `POST /api/v1/packets HTTP/1.1\r\nHost: x\r\nX-API-Key: ${adminKey}\r\nContent-Type: application/json\r\n${headers}\r\n\r\n${body}`;
-      const valid = JSON.stringify(packetRequest());
-      const chunk = `1000\r\n${' '.repeat(4096)}\r\n`;
-
-      // Refused before the body has come.
-      assertRefused(await sendRaw(address, post('Content-Length: 52428800'), { once: true }), 413, null);
-      assertRefused(await sendRaw(address, post('Transfer-Encoding: chunked', `${chunk}1\r\n `), { once: true }), 413, null);
-      const endless = await sendRaw(address, post('Transfer-Encoding: chunked'), { flood: chunk });
-      assert.ok([0, 413].includes(endless.status), endless.text);
-      const unasked = await sendRaw(address, post('Content-Length: 1073741824'), { flood: 'x'.repeat(65_536) });
-      assert.ok([0, 413].includes(unasked.status), unasked.text);
-
-      const cut = [
-        post(`Content-Length: ${valid.length}`, valid.slice(0, -1)),
-        post('Transfer-Encoding: chunked', `${valid.length.toString(16)}\r\n${valid}\r\n`),
-        post('Transfer-Encoding: chunked', `ffff\r\n${valid}`),
-      ];
-      for (const text of cut) assertRefused(await sendRaw(address, text, { end: true }), 400, null);
-
-      const malformed = [
-        post(`Content-Length: ${valid.length}\r\nTransfer-Encoding: chunked`, valid),
-        post('Content-Length: -1'),
-        post(`Content-Length: ${valid.length}\r\nContent-Length: 1`, valid),
-        post('Transfer-Encoding: chunked', `zz\r\n${valid}\r\n0\r\n\r\n`),
-        post('Bad Header: x'),
-        'GET / HTTP/9.9\r\n\r\n',
-        'nonsense\r\n\r\n',
-        '\u0016\u0003\u0001\u0002\u0000\u0001\u0000\u0001\u00fc',
-      ];
-      for (const text of malformed) assertRefused(await sendRaw(address, text, { end: true }), 400, null);
-
-      assert.deepEqual(await footprint(service), before);
-      const good = await sendRaw(address, post(`Connection: close\r\nContent-Length: ${valid.length}`, valid));
-      assert.equal(good.status, 201);
     });
 
     test('every failure that the API description names can be met, in the specified body', async (t) => {
@@ -950,32 +547,438 @@ for (const store of stores) {
         [],
       );
     });
-
-    test('400: HTTP/1.1 without a Host; an older client needs none', async (t) => {
-      const service = await startService(t, { store });
-      const address = await service.handoff.start();
-      const refused = await sendRaw(address, 'GET /health HTTP/1.1\r\nConnection: close\r\n\r\n');
-      assert.equal(refused.status, 400);
-      assert.deepEqual([refused.body.code, refused.body.status_code], ['VALIDATION_ERROR', 400]);
-      assert.equal((await sendRaw(address, 'GET /health HTTP/1.0\r\n\r\n')).status, 200);
-    });
-
-    test('slow senders are cut off: 15 s for headers, 60 s for a request, answered 408', async (t) => {
-      const service = await startService(t, { store });
-      const address = await service.handoff.start();
-      const { server } = service.handoff.app;
-      assert.equal(server.headersTimeout, 15_000);
-      assert.equal(server.requestTimeout, 60_000);
-      // What Node does when one of the two has passed, without the wait.
-      server.once('connection', (socket) => {
-        server.emit('clientError', Object.assign(new Error('late'), { code: 'ERR_HTTP_REQUEST_TIMEOUT' }), socket);
-      });
-      const late = await sendRaw(address, 'POST /api/v1/packets HTTP/1.1\r\nHost: x\r\nX-Slow: ');
-      assert.equal(late.status, 408);
-      assert.deepEqual([late.body.status_code, typeof late.body.code, late.body.field], [408, 'string', null]);
-    });
   });
 }
+
+// What is refused before a store is asked: one store will do.
+describe('Bad input', () => {
+  test('400: broken JSON, on every route that takes a body', async (t) => {
+    const service = await startService(t);
+    const { id } = await createPacket(service);
+    const before = await footprint(service);
+    const valid = JSON.stringify(whole);
+    const broken = [
+      '{',
+      '{"a"',
+      'nul',
+      '[1,]',
+      "{'a':1}",
+      '{"a":01}',
+      '{"a":NaN}',
+      '{"a":"\u0001"}',
+      '\u0000',
+      `${valid}}`,
+      `\ufeff${valid}`,
+      ' ',
+    ];
+    const truncated = [0.1, 0.5, 0.9, 0.999].map((share) => valid.slice(0, Math.floor(valid.length * share)));
+    for (const [, route] of withBody) {
+      for (const raw of [...broken, ...truncated]) {
+        assertRefused(await service.call(route.method, pathOf(route, id), { raw }), 400, null);
+      }
+      if (!route.bodyOptional) assertRefused(await service.call(route.method, pathOf(route, id), { raw: '' }), 400, null);
+    }
+    assert.deepEqual(await footprint(service), before);
+  });
+
+  test('400: bytes that are not UTF-8', async (t) => {
+    const service = await startService(t);
+    const before = await footprint(service);
+    const valid = JSON.stringify(packetRequest());
+    const bytes = [[0xff], [0xc0, 0xaf], [0xed, 0xa0, 0x80], [0xf4, 0x90, 0x80, 0x80], [0xe2, 0x82]];
+    for (const sequence of bytes) {
+      const [head, tail] = valid.split('charged');
+      const raw = Buffer.concat([Buffer.from(head!), Buffer.from(sequence), Buffer.from(tail!)]);
+      assertRefused(await service.call('POST', '/packets', { raw }), 400, null);
+    }
+    assertRefused(await service.call('POST', '/packets', { raw: Buffer.from(valid, 'utf16le') }), 400, null);
+    assert.deepEqual(await footprint(service), before);
+  });
+
+  test('400 with the field: a wrong type at any place of any body', async (t) => {
+    const service = await startService(t);
+    const { id } = await createPacket(service);
+    const before = await footprint(service);
+    let tried = 0;
+    for (const [name, route] of withBody) {
+      for (const { path, value } of places(bodies[name])) {
+        for (const wrong of otherThan(value)) {
+          const answer = await service.call(route.method, pathOf(route, id), { body: withValue(bodies[name], path, wrong) });
+          assertRefused(answer, 400, path.join('.'));
+          tried += 1;
+        }
+      }
+      for (const wrong of ['text', 7, true, null, [], [bodies[name]]]) {
+        assertRefused(await service.call(route.method, pathOf(route, id), { body: wrong }), 400, null);
+      }
+    }
+    assert.ok(tried > 300, `${tried}`);
+    assert.deepEqual(await footprint(service), before);
+  });
+
+  test('400 with the field: an unknown field at the top of any body, or one the service sets', async (t) => {
+    const service = await startService(t);
+    const { id } = await createPacket(service);
+    const before = await footprint(service);
+    const own = [
+      'surprise',
+      'id',
+      'status',
+      'revision',
+      'created_at',
+      'updated_at',
+      'claimed_at',
+      'claimed_by',
+      'version',
+      'key',
+      'admin',
+      'tenant_id',
+    ];
+    for (const [name, route] of withBody) {
+      for (const field of own.filter((field) => !(field in bodies[name]!))) {
+        assertRefused(await service.call(route.method, pathOf(route, id), { body: { ...bodies[name], [field]: 'x' } }), 400, field);
+      }
+    }
+    const answer = await service.call('PATCH', `/packets/${id}`, { body: { metadata: { source_agent: whole.metadata.source_agent } } });
+    assertRefused(answer, 400, 'metadata.source_agent');
+    assertRefused(
+      await service.call('PATCH', `/packets/${id}`, { body: { metadata: { created_at: '2020-01-01' } } }),
+      400,
+      'metadata.created_at',
+    );
+    assert.deepEqual(await footprint(service), before);
+  });
+
+  test('400 with the field: names of JavaScript prototypes, anywhere', async (t) => {
+    const service = await startService(t);
+    const before = await footprint(service);
+    for (const name of ['__proto__', 'constructor', 'prototype', '\\u005f_proto__']) {
+      const plain = name.replace('\\u005f', '_');
+      const valid = JSON.stringify(whole);
+      const top = await service.call('POST', '/packets', { raw: `{"${name}":{"admin":true},${valid.slice(1)}` });
+      assertRefused(top, 400, plain);
+      const inCustom = await service.call('POST', '/packets', { raw: rawWithCustom(`{"${name}":{"admin":true}}`) });
+      assertRefused(inCustom, 400, `context.custom.x.${plain}`);
+      const inItem = await service.call('POST', '/packets', { raw: valid.replace('"decisions":[{', `"decisions":[{"${name}":1,`) });
+      assertRefused(inItem, 400, `decisions.0.${plain}`);
+    }
+    assert.equal(({} as { admin?: boolean }).admin, undefined);
+    assert.deepEqual(await footprint(service), before);
+  });
+
+  test('400 with the field: a name that appears twice', async (t) => {
+    const service = await startService(t);
+    const before = await footprint(service);
+    const valid = JSON.stringify(whole);
+    const twice: [string, string][] = [
+      [`{"context":{"summary":"other"},${valid.slice(1)}`, 'context'],
+      [valid.replace('"summary":', '"summary":"other","summary":'), 'context.summary'],
+      [valid.replace('"summary":', '"s\\u0075mmary":"other","summary":'), 'context.summary'],
+      [valid.replace('"decision":', '"id":"d2","decision":'), 'decisions.0.id'],
+      [rawWithCustom('[1,[{}],{"a":{"b":1,"c":"}{\\"b\\":","b":2}}]'), 'context.custom.x.2.a.b'],
+    ];
+    for (const [raw, field] of twice) assertRefused(await service.call('POST', '/packets', { raw }), 400, field);
+    assert.deepEqual(await footprint(service), before);
+    // What looks like a name inside a text is none.
+    const { body } = await service.call('POST', '/packets', { raw: rawWithCustom('{"a":"\\"a\\":1,{\\"a\\":","b":"\\\\"}') });
+    assert.deepEqual(body.context.custom.x, { a: '"a":1,{"a":', b: '\\' });
+  });
+
+  test('an answer to any number of faults, or to a name of any length, stays small', async (t) => {
+    const service = await startService(t);
+    const before = await footprint(service);
+    const many = await service.call('POST', '/packets', { body: { ...whole, decisions: Array.from({ length: 5000 }, () => 7) } });
+    assertRefused(many, 400, 'decisions.0');
+    assert.equal(many.body.errors.length, 50);
+    const unknown = Object.fromEntries(Array.from({ length: 4000 }, (_, index) => [`field_${index}`, 1]));
+    const fields = await service.call('POST', '/packets', { body: { ...whole, ...unknown } });
+    assertRefused(fields, 400, 'field_0');
+    const large = await service.call('POST', '/packets', { body: { ...whole, decisions: Array.from({ length: 100_000 }, () => ({})) } });
+    assertRefused(large, 400, 'decisions.0.id');
+    // Of a body of more than 64 KiB one fault is told: to look for the others would hold up everybody.
+    assert.equal(large.body.errors, undefined);
+    const long = 'x'.repeat(500_000);
+    const longName = await service.call('POST', '/packets', { body: { ...whole, [long]: 1 } });
+    assertRefused(longName, 400);
+    assert.ok(longName.body.field.startsWith('xxx'));
+    const twice = await service.call('POST', '/packets', { raw: `{"${long}":1,"${long}":2}` });
+    assertRefused(twice, 400);
+    const deep = await service.call('POST', '/packets', { raw: rawWithCustom(`{"${long}":{"__proto__":1}}`) });
+    assertRefused(deep, 400);
+    for (const { text } of [many, fields, large, longName, twice, deep]) assert.ok(text.length < 20_000, `${text.length}`);
+    assert.deepEqual(await footprint(service), before);
+  });
+
+  test('415: a body that is not announced as JSON in UTF-8', async (t) => {
+    const service = await startService(t);
+    const before = await footprint(service);
+    const raw = JSON.stringify(packetRequest());
+    const wrong = [
+      'text/plain',
+      'application/x-www-form-urlencoded',
+      'multipart/form-data; boundary=x',
+      'application/json; charset=utf-16',
+      'application/json; charset=iso-8859-1',
+      'application/jsonp',
+      'json',
+      ';',
+      '',
+    ];
+    for (const type of wrong) {
+      assertRefused(await service.call('POST', '/packets', { raw, headers: { 'content-type': type } }), 415, null);
+    }
+    for (const encoding of ['gzip', 'br', 'identity, gzip'])
+      assertRefused(await service.call('POST', '/packets', { raw, headers: { 'content-encoding': encoding } }), 415, null);
+    assert.deepEqual(await footprint(service), before);
+    for (const type of [
+      'application/json',
+      'APPLICATION/JSON; Charset="UTF-8"',
+      'application/json;charset=utf8',
+      'application/vnd.acme+json',
+    ]) {
+      assert.equal((await service.call('POST', '/packets', { raw, headers: { 'content-type': type } })).status, 201);
+    }
+  });
+
+  test('413, 415 and 400 reach who sends the whole body first and only then looks, and a kept connection goes on', async (t) => {
+    const service = await startService(t);
+    const address = await service.handoff.start();
+    const agent = new Agent({ keepAlive: true, maxSockets: 1 });
+    const closing = new Agent({ keepAlive: false });
+    t.after(() => agent.destroy());
+    const large = Buffer.alloc(8_000_000, 'x');
+    for (const [type, path, expected] of [
+      ['application/json', '/packets', 413],
+      ['text/plain', '/packets', 415],
+      ['application/json', '/packets/batch', 400],
+    ] as const) {
+      for (const framing of [{ 'content-length': large.length }, { 'transfer-encoding': 'chunked' }]) {
+        for (const by of [agent, closing]) {
+          const answer = await sendWhole(`${address}/api/v1${path}`, by, { 'content-type': type, ...framing }, large);
+          assert.equal(answer, expected, `${path} ${JSON.stringify(framing)}`);
+        }
+      }
+    }
+    assert.equal(Object.values(agent.freeSockets).flat().length, 1);
+  });
+
+  test('400 with the field: a fault within what may be null is told alone', async (t) => {
+    const service = await startService(t);
+    const { id } = await createPacket(service);
+    const one = await service.call('PATCH', `/packets/${id}`, { body: { hitl: { timeout_seconds: 0 } } });
+    assertRefused(one, 400, 'hitl.timeout_seconds');
+    assert.equal(one.body.errors, undefined);
+    const other = await service.call('PATCH', `/packets/${id}`, { body: { hitl: 7 } });
+    assertRefused(other, 400, 'hitl');
+    assert.equal(other.body.errors, undefined);
+  });
+
+  test('400 with a sentence for each: too few, too many, too long, too large, no such day', async (t) => {
+    const service = await startService(t);
+    const refusal = async (changes: Record<string, unknown>) =>
+      (await service.call('POST', '/packets', { body: packetRequest(changes) })).body.detail;
+    const turn = { role: 'user', content: 'x', timestamp: '2026-02-31T00:00:00Z' };
+    const agent = { id: 'x'.repeat(513), name: 'A', framework: 'f' };
+    for (const [changes, sentence] of [
+      [{ context: { summary: 'x', conversation_state: [turn] } }, /conversation_state\.0\.timestamp must be an ISO 8601 date/],
+      [{ metadata: { ...createExample.metadata, source_agent: agent } }, /source_agent\.id can have at most 512 characters\./],
+      [{ metadata: { ...createExample.metadata, tags: Array(101).fill('t') } }, /tags can have at most 100 items\./],
+      [{ hitl: { required: true, reason: 'r', question: 'q', timeout_seconds: 0 } }, /timeout_seconds must be at least 1\./],
+    ] as const) {
+      assert.match(await refusal(changes), sentence);
+    }
+    assert.equal((await service.call('POST', '/packets/batch', { body: { packets: [] } })).body.detail, 'packets must not be empty.');
+    const item = await service.call('POST', '/packets/batch', { body: { packets: [null] } });
+    assert.match(item.body.errors[0].error, /^The packet must be an object/);
+    assert.equal((await service.call('GET', '/packets?limit=0')).body.detail, 'limit must be at least 1.');
+  });
+
+  test('400 with the field: query parameters that are unknown, repeated, out of range or of another type', async (t) => {
+    const service = await startService(t);
+    await createPacket(service);
+    const pages = [
+      'limit=0',
+      'limit=201',
+      'limit=-1',
+      'limit=abc',
+      'limit=',
+      'limit=1e3',
+      'limit=1e2',
+      'limit=0x10',
+      'limit=5.5',
+      'limit=%205',
+      'limit=99999999999999999999',
+      'limit=NaN',
+      'offset=-1',
+      'offset=1e99',
+      'offset=9007199254740993',
+      'limit=5&limit=5',
+      'offset=0&offset=1',
+    ];
+    const moments = [
+      'created_after=yesterday',
+      'created_after=',
+      'created_before=2026-13-01',
+      'created_before=1',
+      'created_after=2026-03-01T25:00:00Z',
+      'created_after=%2B275760-09-13',
+      'created_after=2026-02-31',
+      'created_before=2026-04-31T00:00:00Z',
+      'created_after=2025-02-29',
+    ];
+    const list = [
+      'status=nope',
+      'status=created,',
+      'status=,',
+      'status=',
+      'status=Created',
+      'priority=urgent',
+      'priority=',
+      'hitl_required=1',
+      'hitl_required=yes',
+      'hitl_required=',
+      'view=whole',
+      `tags=${Array(21)
+        .fill('a')
+        .map((tag, index) => tag + index)
+        .join(',')}`,
+      'cursor=a&offset=1',
+    ];
+    const odd = [
+      'q=x',
+      'nope=1',
+      'limit[]=1',
+      '__proto__=1',
+      'constructor=1',
+      '%00=1',
+      'source_agent=%00',
+      'target_agent=a%00b',
+      'tags=a,%00',
+      'status=a&status=b',
+      '%=1',
+      'tenant_id=x',
+    ];
+    const search = ['q=', 'q=%20', 'q=a%00b', 'q=a&q=b', 'q=a&cursor=x', 'q=a&source_agent=b', 'q=a&status=nope', 'q=a&priority=nope'];
+    const audit = ['actor=%00', 'action=%00', 'packet_id=%00', 'cursor=x', 'status=created', 'actor=a&actor=b'];
+    const cases: Record<string, string[]> = {
+      '/packets': [...pages, ...moments, ...list.filter((query) => query !== 'status=created,'), ...odd],
+      '/packets/awaiting': [...pages, 'status=created', 'q=x', '%00=1'],
+      '/packets/search': [...search, ...pages.map((query) => `q=a&${query}`)],
+      '/audit': [...audit, ...pages, ...moments],
+    };
+    for (const [path, queries] of Object.entries(cases)) {
+      for (const query of queries) {
+        const answer = await service.call('GET', `${path}?${query}`);
+        const last = decodeURIComponent(query.replace('%=', '%25=')).split('&').at(-1)!.split('=')[0]!;
+        assertRefused(answer, 400, query === 'cursor=a&offset=1' ? 'cursor' : last);
+      }
+    }
+    assertRefused(await service.call('GET', '/packets/search'), 400, 'q');
+    assertRefused(await service.call('DELETE', `/packets/${unknownId}?hard=maybe`), 400, 'hard');
+    for (const harmless of [
+      'source_agent=%ff',
+      'source_agent=%ED%A0%80',
+      'source_agent=%zz',
+      '&&&',
+      'status=created,claimed,',
+      `source_agent=${'x'.repeat(10_000)}`,
+      "tags='%20or%201=1--",
+    ]) {
+      assert.equal((await service.call('GET', `/packets?${harmless}`)).status, 200, harmless);
+    }
+  });
+
+  test('404 and 405: paths and methods that do not exist, in the specified body', async (t) => {
+    const service = await startService(t);
+    for (const path of ['/nope', '//nope', '/packets/', '/packets/x/y/z', '//api/v2/packets', '//..%2f..%2fetc%2fpasswd', '/PACKETS']) {
+      assertRefused(await service.call('GET', path), 404, null);
+    }
+    for (const method of ['PUT', 'OPTIONS', 'TRACE', 'PROPFIND', 'PURGE']) {
+      const answer = await service.call(method, '/packets');
+      assertRefused(answer, 405, null);
+      assert.deepEqual(String(answer.headers.allow).split(', ').sort(), ['GET', 'HEAD', 'POST']);
+    }
+    assertRefused(await service.call('GET', `/packets/${unknownId}/claim`), 405, null);
+  });
+
+  test('400: idempotency keys and agent ids that are empty or long', async (t) => {
+    const service = await startService(t);
+    const before = await footprint(service);
+    for (const name of ['Idempotency-Key', 'X-Agent-Id']) {
+      for (const value of ['', ' ', 'x'.repeat(256)]) {
+        assertRefused(await service.call('POST', '/packets', { body: packetRequest(), headers: { [name]: value } }), 400, name);
+      }
+    }
+    assert.deepEqual(await footprint(service), before);
+    const odd = { 'Idempotency-Key': '\u00ff'.repeat(255), 'X-Agent-Id': "\u00e9'--" };
+    assert.equal((await service.call('POST', '/packets', { body: packetRequest(), headers: odd })).status, 201);
+  });
+
+  test('over a socket: oversized, endless, truncated and malformed requests end in an answer or a closed connection', async (t) => {
+    const service = await startService(t, { settings: { SERVICE_PACKET_BYTES_BUSINESS: '4096' } });
+    const address = await service.handoff.start();
+    const before = await footprint(service);
+    const post = (headers: string, body = '') =>
+      `POST /api/v1/packets HTTP/1.1\r\nHost: x\r\nX-API-Key: ${adminKey}\r\nContent-Type: application/json\r\n${headers}\r\n\r\n${body}`;
+    const valid = JSON.stringify(packetRequest());
+    const chunk = `1000\r\n${' '.repeat(4096)}\r\n`;
+
+    // Refused before the body has come.
+    assertRefused(await sendRaw(address, post('Content-Length: 52428800'), { once: true }), 413, null);
+    assertRefused(await sendRaw(address, post('Transfer-Encoding: chunked', `${chunk}1\r\n `), { once: true }), 413, null);
+    const endless = await sendRaw(address, post('Transfer-Encoding: chunked'), { flood: chunk });
+    assert.ok([0, 413].includes(endless.status), endless.text);
+    const unasked = await sendRaw(address, post('Content-Length: 1073741824'), { flood: 'x'.repeat(65_536) });
+    assert.ok([0, 413].includes(unasked.status), unasked.text);
+
+    const cut = [
+      post(`Content-Length: ${valid.length}`, valid.slice(0, -1)),
+      post('Transfer-Encoding: chunked', `${valid.length.toString(16)}\r\n${valid}\r\n`),
+      post('Transfer-Encoding: chunked', `ffff\r\n${valid}`),
+    ];
+    for (const text of cut) assertRefused(await sendRaw(address, text, { end: true }), 400, null);
+
+    const malformed = [
+      post(`Content-Length: ${valid.length}\r\nTransfer-Encoding: chunked`, valid),
+      post('Content-Length: -1'),
+      post(`Content-Length: ${valid.length}\r\nContent-Length: 1`, valid),
+      post('Transfer-Encoding: chunked', `zz\r\n${valid}\r\n0\r\n\r\n`),
+      post('Bad Header: x'),
+      'GET / HTTP/9.9\r\n\r\n',
+      'nonsense\r\n\r\n',
+      '\u0016\u0003\u0001\u0002\u0000\u0001\u0000\u0001\u00fc',
+    ];
+    for (const text of malformed) assertRefused(await sendRaw(address, text, { end: true }), 400, null);
+
+    assert.deepEqual(await footprint(service), before);
+    const good = await sendRaw(address, post(`Connection: close\r\nContent-Length: ${valid.length}`, valid));
+    assert.equal(good.status, 201);
+  });
+
+  test('400: HTTP/1.1 without a Host; an older client needs none', async (t) => {
+    const service = await startService(t);
+    const address = await service.handoff.start();
+    const refused = await sendRaw(address, 'GET /health HTTP/1.1\r\nConnection: close\r\n\r\n');
+    assert.equal(refused.status, 400);
+    assert.deepEqual([refused.body.code, refused.body.status_code], ['VALIDATION_ERROR', 400]);
+    assert.equal((await sendRaw(address, 'GET /health HTTP/1.0\r\n\r\n')).status, 200);
+  });
+
+  test('slow senders are cut off: 15 s for headers, 60 s for a request, answered 408', async (t) => {
+    const service = await startService(t);
+    const address = await service.handoff.start();
+    const { server } = service.handoff.app;
+    assert.equal(server.headersTimeout, 15_000);
+    assert.equal(server.requestTimeout, 60_000);
+    // What Node does when one of the two has passed, without the wait.
+    server.once('connection', (socket) => {
+      server.emit('clientError', Object.assign(new Error('late'), { code: 'ERR_HTTP_REQUEST_TIMEOUT' }), socket);
+    });
+    const late = await sendRaw(address, 'POST /api/v1/packets HTTP/1.1\r\nHost: x\r\nX-Slow: ');
+    assert.equal(late.status, 408);
+    assert.deepEqual([late.body.status_code, typeof late.body.code, late.body.field], [408, 'string', null]);
+  });
+});
 
 /** Sends the whole body before it looks for an answer, as many clients do. Gives the status. */
 function sendWhole(url: string, agent: Agent, headers: Record<string, string | number>, body: Buffer): Promise<number> {
