@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { execFileSync, spawn, spawnSync } from 'node:child_process';
 import { mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { dirname, join } from 'node:path';
+import { delimiter, join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { after, before, describe, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
@@ -12,23 +12,26 @@ import packageJson from '../package.json' with { type: 'json' };
 const root = fileURLToPath(new URL('..', import.meta.url));
 const folder = mkdtempSync(join(tmpdir(), 'baton-package-'));
 
-/** Links a package of the checkout into the folder, so that nothing is fetched. */
-function link(name: string): void {
-  const place = join(folder, 'node_modules', name);
-  mkdirSync(dirname(place), { recursive: true });
-  symlinkSync(join(root, 'node_modules', name), place);
-}
+/** The environment of somebody who has the package installed and no checkout. */
+const env = {
+  ...process.env,
+  PATH: (process.env.PATH ?? '')
+    .split(delimiter)
+    .filter((place) => !place.startsWith(root))
+    .join(delimiter),
+};
 
-/** Packs the package as `npm publish` would, and puts it into an otherwise empty folder with what it depends on. */
+/** Packs the package as `npm publish` would, and installs it in an empty folder as its users do. */
 before(() => {
   const packed = JSON.parse(
     execFileSync('npm', ['pack', '--json', '--silent', '--pack-destination', folder], { cwd: root, encoding: 'utf8' }),
   ) as [{ filename: string }];
-  const home = join(folder, 'node_modules', packageJson.name);
-  mkdirSync(home, { recursive: true });
-  execFileSync('tar', ['-xzf', join(folder, packed[0].filename), '-C', home, '--strip-components=1']);
-  for (const name of [...Object.keys(packageJson.dependencies), '@types/node']) link(name);
   writeFileSync(join(folder, 'package.json'), JSON.stringify({ type: 'module' }));
+  const quietly = ['--prefer-offline', '--no-audit', '--no-fund', '--loglevel=error'];
+  execFileSync('npm', ['install', '--prefix', folder, ...quietly, `./${packed[0].filename}`], { cwd: folder, env, stdio: 'pipe' });
+  // What a TypeScript program needs besides; the checkout has it.
+  mkdirSync(join(folder, 'node_modules/@types'), { recursive: true });
+  symlinkSync(join(root, 'node_modules/@types/node'), join(folder, 'node_modules/@types/node'));
 });
 after(() => rmSync(folder, { recursive: true, force: true }));
 
@@ -122,13 +125,15 @@ describe('The packed package', () => {
     assert.equal(status, 0);
   });
 
-  test('has programs that run', async (t) => {
-    const program = join(folder, 'node_modules/baton/bin/service-cli.js');
-    const version = spawnSync(process.execPath, [program, '--version'], { encoding: 'utf8' });
-    assert.equal(version.stdout, `${packageJson.version}\n`);
-    const child = spawn(process.execPath, [program, 'serve', '--host', '127.0.0.1', '--port', '0'], {
+  test('has programs that npx runs: help, the service, and a list of it', async (t) => {
+    const npx = (...args: string[]) => spawnSync('npx', ['--no-install', ...args], { cwd: folder, env, encoding: 'utf8' });
+    const help = npx('service-cli', '--help');
+    assert.deepEqual([help.status, help.stdout.split('\n')[0]], [0, 'Usage: service-cli [options] [command]'], help.stderr);
+    assert.match(npx('fallback-service', '--help').stdout, /^Usage: fallback-service/);
+    const program = join(folder, 'node_modules/.bin/service-cli');
+    const child = spawn(program, ['serve', '--host', '127.0.0.1', '--port', '0'], {
       cwd: folder,
-      env: { SERVICE_ADMIN_KEY: 'an-admin-key-of-our-own' },
+      env: { PATH: `${join(folder, 'node_modules/.bin')}${delimiter}${env.PATH}`, SERVICE_ADMIN_KEY: 'an-admin-key-of-our-own' },
     });
     t.after(() => child.kill('SIGKILL'));
     const ended = new Promise<number | null>((resolve) => child.once('close', resolve));
@@ -138,11 +143,9 @@ describe('The packed package', () => {
       const page = await fetch(`${address}/docs/assets/swagger-ui.css`);
       assert.equal(page.status, 200);
       await page.text();
-      const list = spawnSync(process.execPath, [program, 'list', '--server-url', address, '--api-key', 'an-admin-key-of-our-own'], {
-        encoding: 'utf8',
-        env: {},
-      });
-      assert.deepEqual([list.status, list.stdout, list.stderr], [0, '', 'No packets.\n']);
+      const list = npx('service-cli', 'list', '--server-url', address, '--api-key', 'an-admin-key-of-our-own');
+      assert.deepEqual([list.status, list.stdout], [0, '']);
+      assert.match(list.stderr, /No packets\.\n$/);
       break;
     }
     child.kill('SIGTERM');
