@@ -1,10 +1,12 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 
-import { ApiError, createFallbackClient, createHandoffClient } from '../../src/client.ts';
+import { ApiError, createFallbackClient, createHandoffClient, type StreamEvent } from '../../src/client.ts';
 import type { CreateRequest } from '../../src/handoff/model/packet.ts';
 import { startPeer, TestWorld } from '../support/client-world.ts';
-import { adminKey, packetRequest, startService } from '../support/service.ts';
+import { freePort } from '../support/postgres.ts';
+import { adminKey, createPacket, packetRequest, startService } from '../support/service.ts';
+import { stores } from '../support/stores.ts';
 
 describe('The client of the handoff service', () => {
   test('finds every operation below its address, given with or without the API prefix, at the root and below it', async (t) => {
@@ -45,6 +47,42 @@ describe('The client of the handoff service', () => {
         return true;
       },
     );
+  });
+
+  test('takes a stream up where it broke off: a connection that is cut, and a service that is started anew', async (t) => {
+    const { url, drop } = await stores[1]!.open();
+    t.after(drop);
+    const options = { databaseUrl: url, settings: { SERVICE_PORT: String(await freePort()) } };
+    const first = await startService(t, options);
+    const baseUrl = await first.handoff.start();
+    // Every pause before another try is over at once; the longest is 30 seconds.
+    const client = createHandoffClient({ baseUrl, apiKey: adminKey, timeoutSeconds: 40, world: new TestWorld(30) });
+    const ending = new AbortController();
+    const events = client.events({ signal: ending.signal });
+    const seen: string[] = [];
+    const next = async () => {
+      const { value } = await events.next();
+      seen.push((value as StreamEvent).packet_id);
+    };
+    const reading = next();
+    // The stream is open once the service has a listener.
+    while (!(await client.metrics()).includes('service_open_connections{protocol="sse"} 1')) await new Promise(setImmediate);
+    const made = [(await createPacket(first)).id];
+    await reading;
+    first.handoff.app.server.closeAllConnections();
+    made.push((await createPacket(first)).id, (await createPacket(first)).id);
+    await next();
+    await next();
+    await first.handoff.stop();
+    const second = await startService(t, options);
+    made.push((await createPacket(second)).id);
+    await second.handoff.start();
+    await next();
+    made.push((await createPacket(second)).id);
+    await next();
+    assert.deepEqual(seen, made);
+    ending.abort(new Error('enough'));
+    await assert.rejects(events.next(), /enough/);
   });
 
   test('gives events with their ids, without what only keeps the stream alive, and a reset as one of them', async (t) => {
