@@ -3,9 +3,9 @@ import type { Command, Option } from 'commander';
 import { createProgram } from '../src/handoff/cli/program.ts';
 
 /** The page about the command line, made from its tree of commands. */
-export function cliDocument(note: string): string {
+export async function cliDocument(note: string): Promise<string> {
   const { stdin, stdout, stderr } = process;
-  const program = createProgram({ args: [], environment: {}, stdin, stdout, stderr, userName: () => undefined });
+  const program = await createProgram({ args: [], environment: {}, stdin, stdout, stderr, userName: () => undefined });
   return `${note}
 # The command line: \`service-cli\`
 

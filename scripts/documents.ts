@@ -19,7 +19,7 @@ export async function generatedDocuments(): Promise<Record<string, string>> {
     'docs/packet-life.md': lifeDocument(),
     'docs/schema.sqlite.sql': await sqliteSchema(),
     'docs/schema.postgres.sql': postgresSchema(),
-    'docs/cli.md': cliDocument(generatedNote),
+    'docs/cli.md': await cliDocument(generatedNote),
     ...generatedOperations(),
   };
 }

@@ -2,7 +2,7 @@ import type { Command } from 'commander';
 
 import type { ClientNote } from '../../kit/connection.ts';
 import type { HandoffClient } from '../client/client.ts';
-import { type CliConfig, readConfig } from './config.ts';
+import type { CliConfig } from './config.ts';
 import type { Terminal } from './terminal.ts';
 
 /** The options that every command takes. */
@@ -34,7 +34,7 @@ export function createContext(options: GlobalOptions, terminal: Terminal): Conte
   const trace = options.verbose ? (line: string) => void terminal.stderr.write(`${line}\n`) : () => undefined;
   let read: Promise<CliConfig> | undefined;
   const config = () => {
-    read ??= readConfig(options, terminal);
+    read ??= import('./config.ts').then(({ readConfig }) => readConfig(options, terminal));
     return read;
   };
   return {

@@ -1,19 +1,13 @@
-import { type Command, Option } from 'commander';
+import type { Command } from 'commander';
 
 import type { Answer } from '../../kit/client.ts';
 import type { Lease, Packet } from '../model/packet.ts';
 import { act, type Context } from './context.ts';
-import { given, whole } from './options.ts';
+import { given, leaseOption, tokenOption } from './options.ts';
 import { packetLines } from './output/packets.ts';
 import { showJson, showOne } from './output/show.ts';
 import { pairLines } from './output/table.ts';
 import type { Terminal } from './terminal.ts';
-
-/** How long a lease runs. */
-export const leaseOption = (text: string) => new Option('--lease <seconds>', text).argParser(whole(1, 86_400));
-
-/** The token of a leased packet. */
-export const tokenOption = () => new Option('--token <token>', "the token of the packet's lease, which a leased packet needs");
 
 /** Shows a claimed packet. Quietly: its id, and behind a space the token of its lease, which nothing else tells again. */
 export function showClaimed(context: Context, answer: Answer<Packet>): void {

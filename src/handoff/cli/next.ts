@@ -2,8 +2,8 @@ import { type Command, Option } from 'commander';
 
 import type { ClaimNextRequest } from '../model/packet.ts';
 import { act, type Context } from './context.ts';
-import { leaseOption, showClaimed } from './leases.ts';
-import { type AgentOptions, agentOptions, claimantOf, given, prioritiesOption, whole, wordsOf } from './options.ts';
+import { showClaimed } from './leases.ts';
+import { type AgentOptions, agentOptions, claimantOf, given, leaseOption, prioritiesOption, whole, wordsOf } from './options.ts';
 import { CliError, type Terminal } from './terminal.ts';
 
 interface NextOptions extends AgentOptions {

@@ -39,6 +39,12 @@ export function paged(command: Command, limit = 20): Command {
 /** One of the priorities. */
 export const priorityOption = () => new Option('--priority <priority>', 'how urgent it is').choices(priorities);
 
+/** How long a lease runs. */
+export const leaseOption = (text: string) => new Option('--lease <seconds>', text).argParser(whole(1, 86_400));
+
+/** The token of a leased packet. */
+export const tokenOption = () => new Option('--token <token>', "the token of the packet's lease, which a leased packet needs");
+
 /** Some of the priorities. */
 export const prioritiesOption = () =>
   new Option('--priority <priorities>', `only of these priorities, comma-separated: ${priorities.join(', ')}`);

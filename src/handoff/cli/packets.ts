@@ -1,15 +1,10 @@
 import type { Command } from 'commander';
 
 import { act, type Context } from './context.ts';
-import { addLeaseCommands, leaseOption, showClaimed } from './leases.ts';
-import { addNextCommand } from './next.ts';
-import { type AgentOptions, agentOptions, claimantOf, given, paged, priorityOption } from './options.ts';
+import { type AgentOptions, agentOptions, claimantOf, given, leaseOption, paged, priorityOption } from './options.ts';
 import { awaitingColumns, hitColumns, packetColumns, packetLines } from './output/packets.ts';
 import { sayNextPage, showList, showOne } from './output/show.ts';
-import { addCreateCommands } from './packets-create.ts';
-import { addUpdateCommands } from './packets-update.ts';
 import type { Terminal } from './terminal.ts';
-import { addWatchCommand } from './watch.ts';
 
 interface Page {
   limit: number;
@@ -26,21 +21,32 @@ interface ListOptions extends Page {
 }
 
 /** The commands of packets; the five that are used most stand at the top as well. */
-export function addPacketCommands(program: Command, terminal: Terminal): void {
+export async function addPacketCommands(program: Command, terminal: Terminal, name?: string): Promise<void> {
+  if (name !== undefined && name !== 'packets') return addDailyCommands(program, terminal, name);
   const packets = program.command('packets').description('create, find and work on packets');
-  for (const parent of [packets, program]) {
-    if (parent === program) parent.commandsGroup('Shortcuts of packets:');
-    addListCommand(parent, terminal);
-    addCreateCommands(parent, terminal);
-    addClaimCommand(parent, terminal);
-    act(parent.command('get').description('show a packet').argument('<packet_id>', 'its id'), terminal, get);
-    addSearchCommand(parent, terminal);
-  }
+  await addDailyCommands(packets, terminal);
+  if (name === undefined) await addDailyCommands(program.commandsGroup('Shortcuts of packets:'), terminal);
+  const [{ addNextCommand }, { addUpdateCommands }, { addLeaseCommands }, { addWatchCommand }] = await Promise.all([
+    import('./next.ts'),
+    import('./packets-update.ts'),
+    import('./leases.ts'),
+    import('./watch.ts'),
+  ]);
   addNextCommand(packets, terminal);
   addUpdateCommands(packets, terminal);
   addLeaseCommands(packets, terminal);
   act(paged(packets.command('awaiting').description('list the questions that wait for a person')), terminal, awaiting);
   addWatchCommand(packets, terminal);
+}
+
+/** The commands that are used most: all of them, or the one of this name. */
+async function addDailyCommands(parent: Command, terminal: Terminal, name?: string): Promise<void> {
+  const wants = (one: string) => name === undefined || name === one;
+  if (wants('list')) addListCommand(parent, terminal);
+  if (wants('create')) (await import('./packets-create.ts')).addCreateCommands(parent, terminal);
+  if (wants('claim')) addClaimCommand(parent, terminal);
+  if (wants('get')) act(parent.command('get').description('show a packet').argument('<packet_id>', 'its id'), terminal, get);
+  if (wants('search')) addSearchCommand(parent, terminal);
 }
 
 function addListCommand(parent: Command, terminal: Terminal): void {
@@ -125,5 +131,6 @@ function addClaimCommand(parent: Command, terminal: Terminal): void {
 
 async function claim(context: Context, { lease, ...agent }: ClaimOptions, id: string): Promise<void> {
   const body = { ...claimantOf(agent), ...given({ lease_seconds: lease }) };
+  const { showClaimed } = await import('./leases.ts');
   showClaimed(context, await (await context.client()).claimPacket.withResponse({ params: { id }, body }));
 }

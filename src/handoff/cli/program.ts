@@ -1,21 +1,39 @@
 import { Command, CommanderError, Option } from 'commander';
 
 import packageJson from '../../../package.json' with { type: 'json' };
-import { addAgentCommand } from './agents.ts';
-import { addCompletionCommand } from './completion.ts';
 import { act, createContext, type GlobalOptions } from './context.ts';
-import { explain } from './errors.ts';
-import { addHookCommands } from './hooks.ts';
-import { addKeyCommands } from './keys.ts';
-import { addPacketCommands } from './packets.ts';
-import { addRespondCommand } from './respond.ts';
-import { addServiceCommands } from './serve.ts';
-import { addTenantCommands } from './tenants.ts';
 import type { Terminal } from './terminal.ts';
-import { addTrailCommands } from './trail.ts';
 
-/** The command line of the handoff service, as a tree of commands. */
-export function createProgram(terminal: Terminal): Command {
+/** A part of the tree: the commands at the top that it makes, and how. */
+interface Part {
+  readonly names: readonly string[];
+  /** @param name the one of the names that is wanted; undefined: all of them */
+  add(program: Command, terminal: Terminal, name: string | undefined): Promise<void>;
+}
+
+/** The parts in the order in which help shows them. A command loads its own part alone, since every module that is loaded costs time. */
+const parts: readonly Part[] = [
+  {
+    names: ['packets', 'list', 'create', 'claim', 'get', 'search'],
+    add: async (program, terminal, name) => (await import('./packets.ts')).addPacketCommands(program, terminal, name),
+  },
+  { names: ['history', 'audit'], add: async (program, terminal) => (await import('./trail.ts')).addTrailCommands(program, terminal) },
+  { names: ['respond'], add: async (program, terminal) => (await import('./respond.ts')).addRespondCommand(program, terminal) },
+  { names: ['agents'], add: async (program, terminal) => (await import('./agents.ts')).addAgentCommand(program, terminal) },
+  { names: ['hooks'], add: async (program, terminal) => (await import('./hooks.ts')).addHookCommands(program, terminal) },
+  { names: ['keys'], add: async (program, terminal) => (await import('./keys.ts')).addKeyCommands(program, terminal) },
+  { names: ['tenants'], add: async (program, terminal) => (await import('./tenants.ts')).addTenantCommands(program, terminal) },
+  { names: ['serve', 'admin-key'], add: async (program, terminal) => (await import('./serve.ts')).addServiceCommands(program, terminal) },
+  { names: ['open'], add: async (program, terminal) => addOpenCommand(program, terminal) },
+];
+
+function addOpenCommand(program: Command, terminal: Terminal): void {
+  const open = program.command('open').description("print the address of the service's interactive documentation");
+  act(open, terminal, async ({ config, print }) => print(`${(await config()).serverUrl.replace(/\/api\/v1$/, '')}/docs`));
+}
+
+/** The command line of the handoff service, as a tree of commands: all of it, or what a command at the top needs. */
+export async function createProgram(terminal: Terminal, name?: string): Promise<Command> {
   const program = new Command('service-cli')
     .description('Hand work from agent to agent: the client of the handoff packet service, and the service itself.')
     .version(packageJson.version, '--version', 'show the version')
@@ -31,29 +49,33 @@ export function createProgram(terminal: Terminal): Command {
       writeOut: (text) => void terminal.stdout.write(text),
       writeErr: (text) => void terminal.stderr.write(text.replace(/^error: /, 'service-cli: ')),
     });
-  addPacketCommands(program, terminal);
-  program.commandsGroup('Commands:');
-  addTrailCommands(program, terminal);
-  addRespondCommand(program, terminal);
-  addAgentCommand(program, terminal);
-  addHookCommands(program, terminal);
-  addKeyCommands(program, terminal);
-  addTenantCommands(program, terminal);
-  addServiceCommands(program, terminal);
-  const open = program.command('open').description("print the address of the service's interactive documentation");
-  act(open, terminal, async ({ config, print }) => print(`${(await config()).serverUrl.replace(/\/api\/v1$/, '')}/docs`));
+  const wanted = parts.filter(({ names }) => name !== undefined && names.includes(name));
+  if (wanted.length > 0) {
+    for (const { add } of wanted) await add(program, terminal, name);
+    return program;
+  }
+  for (const { add } of parts) {
+    await add(program, terminal, undefined);
+    program.commandsGroup('Commands:');
+  }
+  const { addCompletionCommand } = await import('./completion.ts');
   addCompletionCommand(program, terminal);
   return program;
 }
 
 /** Carries out what the arguments say; gives the exit code: 0 done, 1 the server refused, 2 wrong usage, 3 unreachable. */
 export async function runCli(terminal: Terminal): Promise<number> {
-  const program = createProgram(terminal);
+  // Where an option with a value stands before the command this is the value, and the whole tree is made.
+  const program = await createProgram(
+    terminal,
+    terminal.args.find((word) => !word.startsWith('-')),
+  );
   try {
     await program.parseAsync(terminal.args, { from: 'user' });
     return 0;
   } catch (error) {
     if (error instanceof CommanderError) return error.exitCode === 0 ? 0 : 2;
+    const { explain } = await import('./errors.ts');
     const { message, exitCode } = await explain(error, createContext(program.opts<GlobalOptions>(), terminal).config);
     for (const line of message.split('\n')) terminal.stderr.write(`service-cli: ${line}\n`);
     return exitCode;

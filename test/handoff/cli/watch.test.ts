@@ -32,6 +32,9 @@ test('packets watch tells of a real service, and misses and repeats nothing when
   assert.equal(await next(), `packet.claimed ${id}`);
   const { id: other } = await createPacket(service);
   assert.equal(await next(), `packet.created ${other}`);
-  assert.ok(notes.all.some((line) => line.includes('Trying again in 3 s.')), notes.all.join('\n'));
+  assert.ok(
+    notes.all.some((line) => line.includes('Trying again in 3 s.')),
+    notes.all.join('\n'),
+  );
   assert.ok(!notes.all.join('\n').includes(adminKey));
 });
