@@ -91,7 +91,7 @@ export function testTests(dashboard: () => Dashboard, provider: () => SlowProvid
     const prompts = page.getByRole('region', { name: '30 prompts' });
     await prompts.getByRole('button').first().press('Enter');
     await prompts.getByRole('table').waitFor();
-    assert.ok((await prompts.locator('[class*=attempt]').count()) > 0, 'the waterfall has bars');
+    assert.ok((await prompts.locator('[class*=waterfall] > *').count()) > 0, 'the waterfall has bars');
     await assertAccessible(page);
   });
 

@@ -5,14 +5,14 @@ import type { TestProgress } from '../../model/test.ts';
 import { api } from './api.ts';
 import { useResult } from './queries.ts';
 
-/** How often a running test is asked for, in milliseconds: its details beside the stream, everything without one. */
-const pollMs = { besideStream: 5000, withoutStream: 2000 };
-
-/** A result. While its test runs, `progress` is what the service's stream told last; undefined while no stream stands. */
+/**
+ * A result. While its test runs, `progress` is what the service's stream told last: each step as it happens. Its details,
+ * and everything while no stream stands, come with the result, which is polled.
+ */
 export function useFollowedResult(id: string) {
   const client = useQueryClient();
   const [progress, setProgress] = useState<TestProgress>();
-  const result = useResult(id, { pollMs: progress === undefined ? pollMs.withoutStream : pollMs.besideStream });
+  const result = useResult(id);
   const running = result.data?.status === 'running';
   useEffect(() => {
     if (!running) return;

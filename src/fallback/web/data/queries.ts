@@ -98,13 +98,13 @@ export const useResults = (chainId: string, page = 0) =>
     refetchInterval: ({ state }) => (state.data?.results.some(({ status }) => status === 'running') ? 5000 : false),
   });
 
-/** One result, asked for again every `pollMs` while its test runs. */
-export const useResult = (id: string, { enabled = true, pollMs = 5000 } = {}) =>
+/** One result, asked for again every two seconds while its test runs. */
+export const useResult = (id: string, enabled = true) =>
   useQuery({
     queryKey: ['results', id],
     queryFn: async ({ signal }) => (await api().getTestResult({ params: { id }, signal })) as TestResult,
     enabled,
-    refetchInterval: ({ state }) => (state.data?.status === 'running' ? pollMs : false),
+    refetchInterval: ({ state }) => (state.data?.status === 'running' ? 2000 : false),
   });
 
 /** Creates or changes a chain, and keeps what the service answered. */

@@ -78,6 +78,7 @@ function Header({ base, busy, mayWrite }: { base: Chain | undefined; busy: boole
   const navigate = useNavigate();
   return (
     <PageHeader
+      sticky
       title={base === undefined ? 'New chain' : `Edit ${base.name}`}
       subtitle={base === undefined ? undefined : `Version ${base.version}`}
       actions={

@@ -121,7 +121,12 @@ function ChainTable({ chains, mayWrite }: { chains: readonly Chain[]; mayWrite: 
           cell: ({ warnings }) =>
             warnings.length === 0 ? <span className="muted">none</span> : <Badge tone="warn">{warnings.length}</Badge>,
         },
-        { name: 'Changed', muted: true, cell: ({ updated_at }) => <span className={styles.time}>{moment(updated_at)}</span> },
+        {
+          name: 'Changed',
+          muted: true,
+          tabular: true,
+          cell: ({ updated_at }) => <span className={styles.time}>{moment(updated_at)}</span>,
+        },
         ...(mayWrite ? [{ name: 'Actions', nameHidden: true, cell: (chain: Chain) => <ChainMenu chain={chain} /> }] : []),
       ]}
     />

@@ -3,7 +3,7 @@ import { Link } from 'react-router';
 import { Badge } from '../../../kit/web/components/feedback.tsx';
 import { Panel, Stats } from '../../../kit/web/components/layout.tsx';
 import { Table } from '../../../kit/web/components/table.tsx';
-import { duration, durationText, moment, words } from '../../../kit/web/format.ts';
+import { dollars, duration, durationText, moment, words } from '../../../kit/web/format.ts';
 import type { Chain } from '../../model/chain.ts';
 import type { ChainSummary } from '../../model/summary.ts';
 import { useSummary } from '../data/queries.ts';
@@ -46,7 +46,7 @@ export function ChainOverview() {
               // biome-ignore lint/suspicious/noArrayIndexKey: a rule is known by its place.
               <li key={index}>
                 <span className={styles.ruleHead}>
-                  <Badge>{words(rule.condition)}</Badge> <Action action={rule.action} />
+                  <span className="muted tabular">{index + 1}</span> <Badge>{words(rule.condition)}</Badge> <Action action={rule.action} />
                 </span>
                 <span>{ruleText(rule)}</span>
               </li>
@@ -120,4 +120,4 @@ function Providers({ chain }: { chain: Chain }) {
   );
 }
 
-const price = (amount: number | null) => (amount === null ? '?' : `$${amount}`);
+const price = (amount: number | null) => (amount === null ? '?' : dollars(amount));

@@ -77,13 +77,13 @@ function ResultTable({ results, picked, onPick }: ResultTableProps) {
       rows={results}
       keyOf={({ id }) => id}
       columns={[
-        { name: 'Started', cell: ({ id, started_at }) => <Link to={`/results/${id}`}>{moment(started_at)}</Link> },
+        { name: 'Started', tabular: true, cell: ({ id, started_at }) => <Link to={`/results/${id}`}>{moment(started_at)}</Link> },
         { name: 'Verdict', cell: ({ verdict, status }) => <Verdict verdict={verdict} status={status} /> },
         { name: 'Mode', cell: ({ mode, preset }) => `${mode}, ${preset ?? 'own faults'}` },
         { name: 'Prompts', number: true, cell: ({ prompt_count }) => count(prompt_count) },
         { name: 'Served', number: true, cell: ({ success_rate }) => percent(success_rate) },
         { name: 'By fallback', number: true, cell: ({ fallback_rate }) => percent(fallback_rate) },
-        { name: 'p95', number: true, cell: ({ latency_ms }) => durationText(latency_ms?.p95) },
+        { name: 'Latency p95', number: true, cell: ({ latency_ms }) => durationText(latency_ms?.p95) },
         { name: 'Version', number: true, cell: ({ chain_version }) => chain_version },
         {
           name: 'Compare',

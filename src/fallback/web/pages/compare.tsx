@@ -18,7 +18,7 @@ export function ComparePage() {
   useTitle('Compare two tests');
   const [params] = useSearchParams();
   const a = params.get('a') ?? '';
-  const first = useResult(a, { enabled: a !== '' });
+  const first = useResult(a, a !== '');
   if (a === '') {
     return (
       <Empty level={1} title="Compare two tests" actions={<LinkButton to="/chains">To the chains</LinkButton>}>
@@ -39,7 +39,7 @@ export function ComparePage() {
 function Pair({ left }: { left: TestResult }) {
   const [params, setParams] = useSearchParams();
   const b = params.get('b') ?? '';
-  const second = useResult(b, { enabled: b !== '' });
+  const second = useResult(b, b !== '');
   return (
     <>
       <Panel>

@@ -54,7 +54,7 @@ export function ResultPage() {
               {found.error}
             </Callout>
           )}
-          <Figures result={found} />
+          {found.status === 'running' && found.progress.done === 0 ? null : <Figures result={found} />}
           {found.results.length === 0 ? null : <Details result={found} />}
         </>
       )}
@@ -82,7 +82,7 @@ function Running({ result, told }: { result: TestResult; told: TestProgress | un
   return (
     <Panel>
       <div className={styles.running}>
-        <label className={styles.progress}>
+        <label className={`${styles.progress} tabular`}>
           <span>
             {count(progress.done)} of {counted(progress.total, 'prompt')} done
             <span className="muted">
@@ -150,7 +150,7 @@ function Details({ result }: { result: TestResult }) {
         <Checks result={result} />
         <RuleHits result={result} />
       </Columns>
-      <Suspense fallback={<Skeleton lines={1} height="14rem" />}>
+      <Suspense fallback={<Skeleton lines={1} height="17rem" />}>
         <Charts result={result} />
       </Suspense>
       <Panel title="Scenarios" flush>

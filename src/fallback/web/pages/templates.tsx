@@ -25,7 +25,14 @@ export function TemplatesPage() {
   const chains = useChains();
   return (
     <>
-      <PageHeader title="Templates" subtitle="Liquid: the chain is `chain`; each variable goes by its name." />
+      <PageHeader
+        title="Templates"
+        subtitle={
+          <>
+            Liquid: the chain is <code>chain</code>; each variable goes by its name.
+          </>
+        }
+      />
       <Load query={chains} what="The chains">
         {(found) =>
           found.length === 0 ? (

@@ -24,7 +24,8 @@ export function AttemptTable({ prompt }: { prompt: PromptResult }) {
               <>
                 {condition === null ? 'answered' : words(condition)}
                 {injected ? <Badge>injected</Badge> : null}
-                {error === null ? null : <span className="muted"> {error}</span>}
+                {/* Of an injected failure the badge says as much. */}
+                {error === null || error === 'injected' ? null : <span className="muted"> {error}</span>}
               </>
             ),
           },

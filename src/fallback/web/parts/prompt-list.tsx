@@ -1,9 +1,9 @@
 import { useVirtualizer } from '@tanstack/react-virtual';
-import { ChevronRight } from 'lucide-react';
-import { memo, useMemo, useRef, useState } from 'react';
+import { memo, useCallback, useMemo, useRef, useState } from 'react';
 
 import { seriesColor } from '../../../kit/web/charts/series.ts';
 import { counted, durationText, words } from '../../../kit/web/format.ts';
+import { useMedia } from '../../../kit/web/media.ts';
 import type { PromptResult } from '../../model/test.ts';
 import { AttemptTable } from './attempt-table.tsx';
 import styles from './prompt-list.module.css';
@@ -14,50 +14,71 @@ interface PromptListProps {
   providers: readonly string[];
 }
 
+/** Heights of a closed row in pixels, as the style sheet has them: one line, and three on a narrow window. */
+const rowHeight = { wide: 44, narrow: 84 };
+
 /** The prompts, each with its waterfall of attempts. Only the rows in sight are drawn, so that a thousand scroll freely. */
 export function PromptList({ prompts, providers }: PromptListProps) {
-  const scroller = useRef<HTMLDivElement>(null);
   const [open, setOpen] = useState<ReadonlySet<number>>(new Set());
-  const longestMs = useMemo(() => Math.max(1, ...prompts.map(({ latency_ms }) => latency_ms)), [prompts]);
-  const rows = useVirtualizer({
-    count: prompts.length,
-    getScrollElement: () => scroller.current,
-    estimateSize: () => 44,
-    getItemKey: (index) => prompts[index]!.index,
-    overscan: 8,
-  });
-  const toggle = (index: number) =>
+  const toggle = useCallback((index: number) => {
     setOpen((before) => {
       const after = new Set(before);
       if (!after.delete(index)) after.add(index);
       return after;
     });
-
+  }, []);
+  const height = useMedia('(max-width: 60rem)') ? rowHeight.narrow : rowHeight.wide;
   return (
     <>
       <Legend providers={providers} />
-      {/* biome-ignore lint/a11y/noNoninteractiveTabindex: a scrolling region must be reachable by keyboard (WCAG 2.1.1). */}
-      <section ref={scroller} className={styles.scroller} aria-label={counted(prompts.length, 'prompt')} tabIndex={0}>
-        <ul className={styles.rows} style={{ height: `${rows.getTotalSize()}px` }}>
-          {rows.getVirtualItems().map(({ index, key, start }) => {
-            const prompt = prompts[index]!;
-            return (
-              <li
-                key={key}
-                ref={rows.measureElement}
-                data-index={index}
-                className={styles.row}
-                style={{ transform: `translateY(${start}px)` }}
-                aria-setsize={prompts.length}
-                aria-posinset={index + 1}
-              >
-                <Prompt prompt={prompt} providers={providers} longestMs={longestMs} open={open.has(prompt.index)} onToggle={toggle} />
-              </li>
-            );
-          })}
-        </ul>
-      </section>
+      <Rows key={height} prompts={prompts} providers={providers} closedHeight={height} open={open} onToggle={toggle} />
     </>
+  );
+}
+
+interface RowsProps extends PromptListProps {
+  /** The height of a closed row in pixels. */
+  closedHeight: number;
+  /** The prompts that are open, by index. */
+  open: ReadonlySet<number>;
+  onToggle(index: number): void;
+}
+
+function Rows({ prompts, providers, closedHeight, open, onToggle }: RowsProps) {
+  const scroller = useRef<HTMLDivElement>(null);
+  const longestMs = useMemo(() => prompts.reduce((longest, { latency_ms }) => Math.max(longest, latency_ms), 1), [prompts]);
+  const rows = useVirtualizer({
+    count: prompts.length,
+    getScrollElement: () => scroller.current,
+    estimateSize: () => closedHeight,
+    // A function of its own for each rendering would have all places computed anew with each.
+    getItemKey: useCallback((index: number) => prompts[index]!.index, [prompts]),
+    overscan: 6,
+  });
+  return (
+    // biome-ignore lint/a11y/noNoninteractiveTabindex: a scrolling region must be reachable by keyboard (WCAG 2.1.1).
+    <section ref={scroller} className={styles.scroller} aria-label={counted(prompts.length, 'prompt')} tabIndex={0}>
+      <ul className={styles.rows} style={{ height: `${rows.getTotalSize()}px` }}>
+        {rows.getVirtualItems().map(({ index, key, start }) => {
+          const prompt = prompts[index]!;
+          const isOpen = open.has(prompt.index);
+          return (
+            <li
+              key={key}
+              // The height of an open row is its table's; that of the others is known, and asking for it would cost a layout.
+              ref={isOpen ? rows.measureElement : undefined}
+              data-index={index}
+              className={styles.row}
+              style={{ transform: `translateY(${start}px)` }}
+              aria-setsize={prompts.length}
+              aria-posinset={index + 1}
+            >
+              <Prompt prompt={prompt} providers={providers} longestMs={longestMs} open={isOpen} onToggle={onToggle} />
+            </li>
+          );
+        })}
+      </ul>
+    </section>
   );
 }
 
@@ -70,36 +91,41 @@ interface PromptProps {
 }
 
 const Prompt = memo(function Prompt({ prompt, providers, longestMs, open, onToggle }: PromptProps) {
-  const { index, scenario, success, served_by, latency_ms, retries_used, error, attempts } = prompt;
+  const { index, scenario, success, served_by, latency_ms, retries_used, error } = prompt;
   return (
     <>
       <button type="button" className={styles.head} aria-expanded={open} onClick={() => onToggle(index)}>
-        <ChevronRight size={14} aria-hidden="true" className={styles.chevron} />
         <span className={styles.index}>{index + 1}</span>
         <span className={styles.scenario}>{scenario}</span>
         <span className={success ? styles.served : styles.lost}>{success ? served_by : words(error ?? 'lost')}</span>
         <span className={styles.retries}>{retries_used === 0 ? '' : counted(retries_used, 'retry', 'retries')}</span>
         <span className={styles.latency}>{durationText(latency_ms)}</span>
-        <span className={styles.waterfall} aria-hidden="true">
-          {attempts.map(({ provider, start_ms, latency_ms: own, condition }, place) => (
-            <span
-              // biome-ignore lint/suspicious/noArrayIndexKey: an attempt is known by its place.
-              key={place}
-              className={styles.attempt}
-              data-failed={condition !== null || undefined}
-              style={{
-                left: `${(start_ms / longestMs) * 100}%`,
-                width: `max(2px, ${(own / longestMs) * 100}%)`,
-                background: `var(${seriesColor(providers.indexOf(provider))})`,
-              }}
-            />
-          ))}
-        </span>
+        <Waterfall prompt={prompt} providers={providers} longestMs={longestMs} />
       </button>
       {open ? <AttemptTable prompt={prompt} /> : null}
     </>
   );
 });
+
+/** The attempts of a prompt on one scale of time, which is that of all prompts. */
+function Waterfall({ prompt, providers, longestMs }: Pick<PromptProps, 'prompt' | 'providers' | 'longestMs'>) {
+  return (
+    <span className={styles.waterfall} aria-hidden="true">
+      {prompt.attempts.map(({ provider, start_ms, latency_ms, condition }, place) => (
+        <span
+          // biome-ignore lint/suspicious/noArrayIndexKey: an attempt is known by its place.
+          key={place}
+          className={condition === null ? styles.answered : styles.failed}
+          style={{
+            left: `${(start_ms / longestMs) * 100}%`,
+            width: `${(latency_ms / longestMs) * 100}%`,
+            color: `var(${seriesColor(providers.indexOf(provider))})`,
+          }}
+        />
+      ))}
+    </span>
+  );
+}
 
 function Legend({ providers }: { providers: readonly string[] }) {
   return (
@@ -111,7 +137,7 @@ function Legend({ providers }: { providers: readonly string[] }) {
         </li>
       ))}
       <li>
-        <span className={`${styles.swatch} ${styles.hatched}`} aria-hidden="true" />
+        <span className={`${styles.swatch} ${styles.striped}`} aria-hidden="true" />
         striped: the attempt failed
       </li>
     </ul>

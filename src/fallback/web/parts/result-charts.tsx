@@ -1,7 +1,7 @@
 import { Bars } from '../../../kit/web/charts/bars.tsx';
 import { seriesColor } from '../../../kit/web/charts/series.ts';
 import { Columns, Panel } from '../../../kit/web/components/layout.tsx';
-import { counted, durationText, percent } from '../../../kit/web/format.ts';
+import { count, durationText, percent } from '../../../kit/web/format.ts';
 import type { TestResult } from '../../model/test.ts';
 
 const percentiles = ['min', 'p50', 'p90', 'p95', 'p99', 'max'] as const;
@@ -9,6 +9,7 @@ const percentiles = ['min', 'p50', 'p90', 'p95', 'p99', 'max'] as const;
 /** Latency by percentile, and who served how much. */
 export function ResultCharts({ result }: { result: TestResult }) {
   const { latency_ms, providers } = result;
+  const share = (prompts: number) => `${percent(prompts / result.progress.done)} · ${count(prompts)}`;
   const served = providers.reduce((sum, provider) => sum + provider.served, 0);
   return (
     <Columns min="24rem">
@@ -25,14 +26,14 @@ export function ResultCharts({ result }: { result: TestResult }) {
           />
         )}
       </Panel>
-      <Panel title="Who served">
+      <Panel title="Who served, in prompts">
         <Bars
           label="Prompts served by provider"
           items={[
             ...providers.map(({ name, served: own }, index) => ({
               name,
               value: own,
-              text: `${percent(own / result.progress.done)} · ${own}`,
+              text: share(own),
               color: seriesColor(index),
             })),
             ...(served < result.progress.done
@@ -40,7 +41,7 @@ export function ResultCharts({ result }: { result: TestResult }) {
                   {
                     name: 'nobody',
                     value: result.progress.done - served,
-                    text: counted(result.progress.done - served, 'prompt'),
+                    text: share(result.progress.done - served),
                     color: '--bad',
                   },
                 ]

@@ -17,9 +17,9 @@ export function RuleHits({ result }: { result: TestResult }) {
             // biome-ignore lint/suspicious/noArrayIndexKey: a rule is known by its place.
             <li key={index}>
               <span>
-                {words(condition)} <Action action={action} />
+                <span className="muted tabular">{index + 1}</span> {words(condition)} <Action action={action} />
               </span>
-              {never_hit ? <Badge tone="warn">never hit</Badge> : <span>{counted(hits, 'hit')}</span>}
+              {never_hit ? <Badge tone="warn">never hit</Badge> : <span className="tabular">{counted(hits, 'hit')}</span>}
             </li>
           ))}
         </ol>

@@ -53,7 +53,7 @@ export function ScenarioGrid({ result, chosen, onChoose }: ScenarioGridProps) {
                 {lost === 0 ? 'all served' : `${counted(lost, 'prompt')} lost`}
                 {servedBy.size === 0 ? '' : ` · ${[...servedBy.keys()].join(', ')}`}
               </span>
-              <span className={styles.figures}>
+              <span className={`${styles.figures} tabular`}>
                 {counted(prompts, 'prompt')} · slowest {durationText(slowestMs)}
               </span>
             </button>

@@ -1,4 +1,4 @@
-import { Bar, BarChart, CartesianGrid, Cell, LabelList, ResponsiveContainer, XAxis, YAxis } from 'recharts';
+import { Bar, BarChart, Cell, LabelList, ResponsiveContainer, XAxis, YAxis } from 'recharts';
 
 import styles from './bars.module.css';
 
@@ -31,7 +31,6 @@ export function Bars({ label, items }: BarsProps) {
             barSize={16}
             accessibilityLayer={false}
           >
-            <CartesianGrid horizontal={false} stroke="var(--line)" />
             <XAxis type="number" hide domain={[0, 'dataMax']} />
             <YAxis
               type="category"

@@ -8,12 +8,14 @@ interface PageHeaderProps {
   /** One line under the title. */
   subtitle?: ReactNode;
   actions?: ReactNode;
+  /** Stays in sight while a long page is scrolled. */
+  sticky?: boolean;
 }
 
 /** The head of a page: its title, what it is about, and what can be done here. */
-export function PageHeader({ title, subtitle, actions }: PageHeaderProps) {
+export function PageHeader({ title, subtitle, actions, sticky = false }: PageHeaderProps) {
   return (
-    <header className={styles.pageHeader}>
+    <header className={sticky ? `${styles.pageHeader} ${styles.sticky}` : styles.pageHeader}>
       <div className={styles.titles}>
         <h1 tabIndex={-1}>{title}</h1>
         {subtitle === undefined ? null : <div className={styles.subtitle}>{subtitle}</div>}
@@ -84,7 +86,7 @@ export interface StatItem {
 /** Figures side by side, each with its unit. */
 export function Stats({ items }: { items: readonly StatItem[] }) {
   return (
-    <dl className={styles.stats}>
+    <dl className={`${styles.stats} tabular`}>
       {items.map(({ label, value, unit, note }) => (
         <div key={label} className={styles.stat}>
           <dt>{label}</dt>

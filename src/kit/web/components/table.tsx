@@ -11,6 +11,8 @@ export interface Column<Row> {
   cell(row: Row): ReactNode;
   /** Numbers stand right, so that their places line up. */
   number?: boolean;
+  /** Moments and other texts whose digits line up. */
+  tabular?: boolean;
   muted?: boolean;
   /** The heading is for screen readers alone. */
   nameHidden?: boolean;
@@ -26,7 +28,8 @@ interface TableProps<Row> {
 
 /** A table whose first column names the row. */
 export function Table<Row>({ label, columns, rows, keyOf }: TableProps<Row>) {
-  const classOf = ({ number, muted }: Column<Row>) => [number ? styles.number : '', muted ? styles.muted : ''].join(' ');
+  const classOf = ({ number, tabular, muted }: Column<Row>) =>
+    [number ? styles.number : '', number || tabular ? 'tabular' : '', muted ? styles.muted : ''].join(' ');
   return (
     <ScrollX label={label}>
       <table className={styles.table}>
@@ -76,7 +79,7 @@ export function Pager({ page, perPage, total, onPage }: PagerProps) {
   const last = Math.min(total, (page + 1) * perPage);
   return (
     <nav className={styles.pager} aria-label="Pages">
-      <span className="muted" role="status">
+      <span className="muted tabular" role="status">
         {count(page * perPage + 1)} to {count(last)} of {count(total)}
       </span>
       <Button disabled={page === 0} onClick={() => onPage(page - 1)}>
