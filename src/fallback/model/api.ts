@@ -73,7 +73,6 @@ const schemas = {
   PromptResult: testSchemas.PromptResult,
   Check: testSchemas.Check,
   TestResult: testSchemas.TestResult,
-  TestProgress: testSchemas.TestProgress,
   Export: exports.Export,
   TemplateRequest: exports.TemplateRequest,
   TemplateOutput: exports.TemplateOutput,

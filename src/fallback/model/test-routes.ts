@@ -89,7 +89,7 @@ export const testEvents = defineRoute({
   access: 'read',
   summary: 'Follow a running test',
   description:
-    'Server-sent events. `progress` tells how far it is (`TestProgress`), `end` is the last one, and the connection is closed behind it. A test that has ended gives `end` at once.',
+    'Server-sent events, each with the `id`, `status`, `progress`, `success_count`, `failure_count`, `fallback_count` and `verdict` of the result: `progress` while it runs, `end` as the last one, and the connection is closed behind it. A test that has ended gives `end` at once.',
   params: IdParams,
   responses: {
     200: { schema: Type.String(), contentType: 'text/event-stream', description: 'The events.', example: events },
