@@ -10,6 +10,8 @@ import { memory } from './cases/memory.ts';
 import { postgres } from './cases/postgres.ts';
 import { get, list } from './cases/read.ts';
 import { beside, search } from './cases/search.ts';
+import { streams } from './cases/streams.ts';
+import { webhooks } from './cases/webhooks.ts';
 import { work } from './cases/work.ts';
 import { describeMachine } from './machine.ts';
 import { type Figure, lineOf, tableOf } from './report.ts';
@@ -27,6 +29,8 @@ const cases: Record<string, (run: Run) => Promise<void>> = {
   hostile,
   postgres,
   memory,
+  webhooks,
+  streams,
   'get-chain': getChain,
   simulate,
   drill,

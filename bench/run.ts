@@ -55,7 +55,7 @@ export interface Run {
   load(load: Load): Promise<LoadResult>;
   /** Sends requests round and round, for a round's length. */
   again(url: string, requests: readonly LoadRequest[], connections?: number): Promise<LoadResult>;
-  startService(databaseUrl: string, place?: Place): Promise<MeasuredService>;
+  startService(databaseUrl: string, place?: Place, settings?: Record<string, string>): Promise<MeasuredService>;
   /** Fills a database; gives the ids of the packets. */
   fill(databaseUrl: string, packets: number): Promise<string[]>;
   /** A SQLite file with so many packets and their search index: made once a run, or once for all where they are kept. */
@@ -77,12 +77,18 @@ function settingsFor(databaseUrl: string, port: number): Record<string, string> 
   };
 }
 
-async function startService(databaseUrl: string, place: Place, profile: string | undefined): Promise<MeasuredService> {
+interface ServiceParts {
+  place: Place;
+  profile: string | undefined;
+  settings: Record<string, string>;
+}
+
+async function startService(databaseUrl: string, { place, profile, settings }: ServiceParts): Promise<MeasuredService> {
   const port = await freePort();
   const profiling = profile === undefined ? [] : ['--cpu-prof', `--cpu-prof-dir=${profile}`];
   const program = startProgram<ServiceTasks>('./service.ts', {
     place,
-    env: settingsFor(databaseUrl, port),
+    env: { ...settingsFor(databaseUrl, port), ...settings },
     node: ['--expose-gc', ...profiling],
   });
   await program.call('start', null);
@@ -129,7 +135,8 @@ export async function startRun(options: Options, out: Pick<Run, 'report' | 'say'
     ceilingUrl,
     load,
     again: (url, requests, open = connections) => load({ url, connections: open, requests, seconds }),
-    startService: (databaseUrl, place = 'server') => startService(databaseUrl, place, options.profile),
+    startService: (databaseUrl, place = 'server', settings = {}) =>
+      startService(databaseUrl, { place, profile: options.profile, settings }),
     fill: async (databaseUrl, packets) => (await fill(databaseUrl, packets, true)).ids,
     seeded,
     ...out,

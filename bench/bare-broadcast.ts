@@ -1,0 +1,32 @@
+import { once } from 'node:events';
+import type { AddressInfo } from 'node:net';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { WebSocketServer } from 'ws';
+
+import { serveTasks } from './programs.ts';
+
+/** The least that tells many: `ws` sends each message to every client, written once. */
+
+let server: WebSocketServer;
+
+const tasks = {
+  async start(_: null): Promise<string> {
+    server = new WebSocketServer({ host: '127.0.0.1', port: 0, perMessageDeflate: false });
+    await once(server, 'listening');
+    return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  },
+  /** Sends so many messages, so many a second, to every client. */
+  async broadcast({ data, count, rate }: { data: string; count: number; rate: number }): Promise<void> {
+    const first = performance.now();
+    for (let index = 0; index < count; index += 1) {
+      await sleep(Math.max(0, first + (index * 1000) / rate - performance.now()));
+      const message = Buffer.from(`${data.slice(0, -1)},"timestamp":"${new Date().toISOString()}"}`);
+      for (const client of server.clients) client.send(message, { binary: false });
+    }
+  },
+};
+
+/** What the bare broadcast does for the benchmark. */
+export type BareBroadcastTasks = typeof tasks;
+
+serveTasks(tasks);

@@ -1,0 +1,166 @@
+import { mkdtempSync } from 'node:fs';
+import { join } from 'node:path';
+
+import type { BareSenderTasks } from '../bare-sender.ts';
+import { packetOfBytes } from '../bodies.ts';
+import type { HookTasks } from '../hooks.ts';
+import { type Program, startProgram } from '../programs.ts';
+import { figureOf } from '../report.ts';
+import { compare, median, requireGood, type Side } from '../rounds.ts';
+import { jsonHeaders, type MeasuredService, type Run } from '../run.ts';
+
+const body = packetOfBytes(2048);
+const batch = JSON.stringify({ packets: Array(100).fill(JSON.parse(body)) });
+const create = { method: 'POST', path: '/api/v1/packets', headers: jsonHeaders, body } as const;
+
+interface Place {
+  run: Run;
+  service: MeasuredService;
+  hooks: Program<HookTasks>;
+}
+
+async function post(service: MeasuredService, path: string, text: string): Promise<string> {
+  const answer = await fetch(`${service.url}/api/v1${path}`, { method: 'POST', headers: jsonHeaders, body: text });
+  if (answer.status !== 201) throw new Error(`POST ${path}: ${answer.status} ${await answer.text()}`);
+  return answer.text();
+}
+
+/** Registers a webhook at a receiver of its own. */
+async function register({ service, hooks }: Place, isOpen: boolean): Promise<{ receiver: number; url: string }> {
+  const receiver = await hooks.call('listen', isOpen);
+  await post(service, '/hooks', JSON.stringify({ url: receiver.url, secret: 'a-secret-for-the-benchmark', events: ['packet.created'] }));
+  return receiver;
+}
+
+async function queue(service: MeasuredService, count: number): Promise<void> {
+  for (let made = 0; made < count; made += 100) await post(service, '/packets/batch', batch);
+}
+
+/** Runs a case with a service that delivers to receivers on this machine. */
+async function withReceivers(run: Run, work: (place: Place) => Promise<void>): Promise<void> {
+  const folder = mkdtempSync(join(run.folder, 'webhooks-'));
+  const service = await run.startService(`sqlite://${join(folder, 'service.db')}`, 'server', { SERVICE_WEBHOOK_ALLOW: '127.0.0.1' });
+  const hooks = startProgram<HookTasks>('./hooks.ts', { place: 'load' });
+  try {
+    await work({ run, service, hooks });
+  } finally {
+    await Promise.all([service.stop(), hooks.stop()]);
+  }
+}
+
+/** Webhooks: how fast, how late, and how little a dead receiver and many webhooks hold others up. */
+export async function webhooks(run: Run): Promise<void> {
+  await withReceivers(run, throughput);
+  await withReceivers(run, lateness);
+  await withReceivers(run, besideDead);
+  await withReceivers(run, creating);
+}
+
+/** Deliveries that wait, sent and written down, against signed posts of the same bytes that are stored nowhere. */
+async function throughput(place: Place): Promise<void> {
+  const { run, service, hooks } = place;
+  const count = run.options.quick ? 2_000 : 10_000;
+  const own = await register(place, false);
+  const other = await hooks.call('listen', true);
+  const sender = startProgram<BareSenderTasks>('./bare-sender.ts', { place: 'server' });
+  const envelope = JSON.stringify({ type: 'packet.created', data: JSON.parse(body) });
+  const product: Side = {
+    program: service.program,
+    async prepare() {
+      await hooks.call('open', { receiver: own.receiver, isOpen: false });
+      await queue(service, count);
+    },
+    async run() {
+      const received = hooks.call('receive', { receiver: own.receiver, count: count - 4 });
+      await hooks.call('open', { receiver: own.receiver, isOpen: true });
+      return received;
+    },
+  };
+  const bare: Side = { program: sender, run: () => sender.call('send', { url: other.url, body: envelope, count }) };
+  const compared = await compare(run.rounds, bare, product);
+  await sender.stop();
+  const {
+    p50: _,
+    p99: __,
+    ...figure
+  } = figureOf('webhooks: deliveries', 'bare undici and HMAC', compared, {
+    better: 'more',
+    asked: 0.45,
+    stretch: 0.55,
+  });
+  run.report(figure);
+}
+
+const at = (times: readonly number[], part: number) => times.toSorted((a, b) => a - b)[Math.floor(times.length * part)]!;
+
+/** From the commit to the receipt, while half as much is created as can be. */
+async function lateness(place: Place): Promise<void> {
+  const { run, service, hooks } = place;
+  const full = requireGood(await run.again(service.url, [create]));
+  const { receiver } = await register(place, true);
+  const rate = Math.floor(requireGood(await run.again(service.url, [create])).perSecond / 2);
+  const p99: number[] = [];
+  for (let round = 0; round < run.rounds; round += 1) {
+    const { committed } = await hooks.call('pace', { url: service.url, headers: jsonHeaders, body, rate, seconds: run.seconds, receiver });
+    p99.push(at(committed, 0.99));
+  }
+  run.report({
+    name: `webhooks: ms from commit to receipt, p99, at ${rate} a second`,
+    against: `creates without a webhook: ${Math.round(full.perSecond)} a second`,
+    value: median(p99),
+    target: { better: 'less', asked: 100, stretch: 50 },
+  });
+}
+
+/** A healthy receiver's p95, from sending the create on, beside a dead one for which much waits. */
+async function besideDead(place: Place): Promise<void> {
+  const { run, service, hooks } = place;
+  const waiting = run.options.quick ? 2_000 : 10_000;
+  const healthy = await register(place, true);
+  const steady = async () => {
+    const { sent } = await hooks.call('pace', {
+      url: service.url,
+      headers: jsonHeaders,
+      body,
+      rate: 100,
+      seconds: 2 * run.seconds,
+      receiver: healthy.receiver,
+    });
+    return at(sent, 0.95);
+  };
+  await steady();
+  const alone: number[] = [];
+  for (let round = 0; round < run.rounds; round += 1) alone.push(await steady());
+  await register(place, false);
+  await queue(service, waiting);
+  await steady();
+  const beside: number[] = [];
+  for (let round = 0; round < run.rounds; round += 1) beside.push(await steady());
+  run.report({
+    name: `webhooks: p95 beside a dead receiver with ${waiting.toLocaleString('en-US')} waiting, ${median(beside).toFixed(1)} ms`,
+    against: `alone: ${median(alone).toFixed(1)} ms`,
+    value: median(beside) / median(alone),
+    target: { better: 'less', asked: 1.5, stretch: 1.1 },
+  });
+}
+
+/** What ten webhooks add to the p99 of creates at a steady pace. */
+async function creating(place: Place): Promise<void> {
+  const { run, service } = place;
+  const steady = async () =>
+    requireGood(await run.load({ url: service.url, connections: 20, requests: [create], seconds: run.seconds, rate: 200 }));
+  await steady();
+  const alone: number[] = [];
+  for (let round = 0; round < run.rounds; round += 1) alone.push((await steady()).p99);
+  for (let index = 0; index < 10; index += 1) await register(place, true);
+  await steady();
+  const together: number[] = [];
+  for (let round = 0; round < run.rounds; round += 1) together.push((await steady()).p99);
+  run.report({
+    name: 'p99 of creates, 200 a second, with 10 webhooks',
+    p99: median(together),
+    against: `without: p99 ${median(alone).toFixed(2)} ms`,
+    value: median(together) / median(alone),
+    target: { better: 'less', asked: 2, stretch: 1.5 },
+  });
+}

@@ -1,0 +1,128 @@
+import { once } from 'node:events';
+import { createServer, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { Pool } from 'undici';
+
+import { serveTasks } from './programs.ts';
+import { type LoadResult, Times } from './times.ts';
+
+/** Receivers of webhooks, and creates at a steady pace whose deliveries they wait for. */
+
+interface Receiver {
+  received: number;
+  held: ServerResponse[];
+  /** Whether posts are answered; else they are held. */
+  isOpen: boolean;
+}
+
+const receivers: Receiver[] = [];
+let onReceipt: (receiver: number, body: Buffer) => void = () => undefined;
+
+/** How long receipts are waited for without one, in milliseconds. */
+const silenceMs = 30_000;
+
+async function listen(isOpen: boolean): Promise<{ receiver: number; url: string }> {
+  const receiver: Receiver = { received: 0, held: [], isOpen };
+  const index = receivers.push(receiver) - 1;
+  const server = createServer((request, response) => {
+    const chunks: Buffer[] = [];
+    request.on('data', (chunk: Buffer) => chunks.push(chunk));
+    request.on('end', () => {
+      if (!receiver.isOpen) {
+        receiver.held.push(response);
+        return;
+      }
+      receiver.received += 1;
+      response.writeHead(204).end();
+      onReceipt(index, Buffer.concat(chunks));
+    });
+  });
+  server.keepAliveTimeout = 60_000;
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  return { receiver: index, url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/` };
+}
+
+/** Waits until a receiver has got so many posts more; gives how fast they came. */
+async function receive(index: number, count: number): Promise<LoadResult> {
+  const times = new Times();
+  let left = count;
+  await new Promise<void>((resolve, reject) => {
+    let silence = setTimeout(() => reject(new Error(`${left} posts did not come.`)), silenceMs);
+    onReceipt = (receiver) => {
+      if (receiver !== index) return;
+      times.add(0);
+      left -= 1;
+      clearTimeout(silence);
+      if (left === 0) resolve();
+      else silence = setTimeout(() => reject(new Error(`${left} posts did not come.`)), silenceMs);
+    };
+  });
+  return times.result(0);
+}
+
+interface Pace {
+  url: string;
+  headers: Record<string, string>;
+  body: string;
+  /** Creates a second, and for how many seconds. */
+  rate: number;
+  seconds: number;
+  receiver: number;
+}
+
+/** The times from sending a create, and from its commit (by the packet's own moment, to the millisecond), until the post came. */
+async function pace({ url, headers, body, rate, seconds, receiver }: Pace): Promise<{ sent: number[]; committed: number[] }> {
+  const pool = new Pool(url, { connections: 32 });
+  const begunAt = new Map<string, number>();
+  const [sent, committed]: [number[], number[]] = [[], []];
+  const count = Math.round(rate * seconds);
+  const arrived = Promise.withResolvers<void>();
+  onReceipt = (index, post) => {
+    if (index !== receiver) return;
+    const { data, timestamp } = JSON.parse(post.toString()) as { data: { metadata: { tags: string[] } }; timestamp: string };
+    const begun = begunAt.get(data.metadata.tags[0] ?? '');
+    if (begun === undefined) return;
+    sent.push(performance.now() - begun);
+    committed.push(Date.now() - Date.parse(timestamp));
+    if (sent.length === count) arrived.resolve();
+  };
+  const request = JSON.parse(body);
+  const run = `run-${performance.now()}`;
+  const requests: Promise<unknown>[] = [];
+  const first = performance.now();
+  for (let index = 0; index < count; index += 1) {
+    await sleep(Math.max(0, first + (index * 1000) / rate - performance.now()));
+    const tag = `${run}-${index}`;
+    begunAt.set(tag, performance.now());
+    const tagged = JSON.stringify({ ...request, metadata: { ...request.metadata, tags: [tag] } });
+    requests.push(
+      pool.request({ method: 'POST', path: '/api/v1/packets', headers, body: tagged }).then(async (answer) => {
+        await answer.body.dump();
+        if (answer.statusCode !== 201) throw new Error(`POST /packets: ${answer.statusCode}`);
+      }),
+    );
+  }
+  await Promise.all(requests);
+  await arrived.promise;
+  await pool.close();
+  return { sent, committed };
+}
+
+const tasks = {
+  listen,
+  receive: ({ receiver, count }: { receiver: number; count: number }) => receive(receiver, count),
+  /** Answers what was held, and from now on; or holds what comes. */
+  open({ receiver, isOpen }: { receiver: number; isOpen: boolean }): void {
+    const { held } = receivers[receiver]!;
+    receivers[receiver]!.isOpen = isOpen;
+    if (isOpen) for (const response of held.splice(0)) response.writeHead(204).end();
+  },
+  pace,
+};
+
+/** What the receivers do for the benchmark. */
+export type HookTasks = typeof tasks;
+
+serveTasks(tasks);
