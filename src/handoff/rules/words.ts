@@ -263,6 +263,16 @@ export function phrasesOf(query: string): string[][] {
 /** The characters that a query's word begins with, where it is a beginning. */
 export const beginningOf = (word: string): string | undefined => (word.endsWith(beginning) ? word.slice(0, -1) : undefined);
 
+/** Whether all of the phrases stand in a packet's words: `text` has them with a space between, as `searchableText` gives them without a prefix. */
+export function hasPhrases(text: string, phrases: readonly (readonly string[])[]): boolean {
+  const spaced = ` ${text} `;
+  return phrases.every((phrase) => {
+    const begins = beginningOf(phrase.at(-1) ?? '');
+    const wanted = ` ${phrase.join(' ')}`;
+    return spaced.includes(begins === undefined ? `${wanted} ` : wanted.slice(0, -1));
+  });
+}
+
 /** Whether a word of a text is the one that a query names. */
 function isMeant(word: string | undefined, named: string): boolean {
   const begins = beginningOf(named);

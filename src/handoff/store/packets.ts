@@ -110,8 +110,11 @@ export function createPacketReads(database: Database<Tables>) {
   };
 }
 
-/** The condition of a filter, the tenant's first. */
-export function matches(tenant: number, filter: PacketFilter) {
+/**
+ * The condition of a filter, the tenant's first.
+ * @param ledTo whether something else leads to the packets: then tags are looked up packet by packet, and do not lead
+ */
+export function matches(tenant: number, filter: PacketFilter, { ledTo = false } = {}) {
   return (eb: ExpressionBuilder<Tables, 'packets'>): Expression<SqlBool> => {
     const { statuses, source_agent, target_agent, tags = [], priority, hitl_required, created_after, created_before } = filter;
     const { claimed_by, parent_packet_id, updated_after, updated_before } = filter;
@@ -138,7 +141,7 @@ export function matches(tenant: number, filter: PacketFilter) {
         .select('packet_id')
         .where('packet_tags.tenant', '=', tenant)
         .where('packet_tags.tag', '=', tag);
-      conditions.push(eb('packets.id', 'in', tagged));
+      conditions.push(ledTo ? eb.exists(tagged.whereRef('packet_tags.packet_id', '=', 'packets.id')) : eb('packets.id', 'in', tagged));
     }
     return eb.and(conditions);
   };

@@ -25,15 +25,18 @@ export interface SearchBounds {
   readonly ranked: number;
   /** Matches are counted up to so many. */
   readonly counted: number;
-  /** How many packets are looked through for one page, newest first. */
+  /** How many packets are looked through for one page, newest first; with a filter no more matches than this are ranked. */
   readonly lookedThrough: number;
+  /** How many packets' texts are looked through for one page. */
+  readonly readThrough: number;
 }
 
-/** What a search does here in about a tenth of a second; PostgreSQL reads every packet that it looks through for its words. */
+/** What a search does in about a tenth of a second; PostgreSQL reads every packet that it looks through for its words. */
 export const searchBounds = (database: Database<Tables>['name']): SearchBounds => ({
   ranked: 50_000,
   counted: 100_000,
-  lookedThrough: database === 'sqlite' ? 50_000 : 20_000,
+  lookedThrough: 20_000,
+  readThrough: 2_000,
 });
 
 /** How many of them PostgreSQL reads at first; common words are found among few. */
@@ -46,7 +49,7 @@ export interface Placed {
 }
 
 /** A search whose phrases are spelled as the database's full-text queries, each of which must be met. */
-interface Spelled {
+export interface Spelled {
   readonly tenant: number;
   readonly spelled: readonly string[];
 }
@@ -117,7 +120,9 @@ export function createMatches(database: Database<Tables>, bounds: SearchBounds) 
   function matching(query: string, tenant: number, filter: PacketFilter): Query {
     const found: Query = db.selectFrom('search_index').where(condition(query));
     if (Object.keys(filter).length === 0) return found;
-    return found.innerJoin('packets', 'packets.seq', 'search_index.rowid').where(matches(tenant, filter) as never) as unknown as Query;
+    return found
+      .innerJoin('packets', 'packets.seq', 'search_index.rowid')
+      .where(matches(tenant, filter, { ledTo: true }) as never) as unknown as Query;
   }
 
   /** How many match, counted no further than one beyond the bound; that too when the database needs too long for it. */
@@ -134,12 +139,13 @@ export function createMatches(database: Database<Tables>, bounds: SearchBounds) 
     }
   }
 
-  /** The phrases by which SQLite ranks: its rank reads every match of every one, so those in too many packets are left out. */
+  /** The phrases by which SQLite ranks: its rank reads every match of each, so each has its share of what can be read. */
   async function telling({ tenant, spelled }: Spelled): Promise<readonly string[]> {
     if (spelled.length === 1) return spelled;
+    const share = Math.floor(bounds.ranked / spelled.length);
     const kept: string[] = [];
     for (const phrase of spelled) {
-      if ((await countUpTo(bounds.ranked, matching(phrase, tenant, {}))) <= bounds.ranked) kept.push(phrase);
+      if ((await countUpTo(share, matching(phrase, tenant, {}))) <= share) kept.push(phrase);
       await nextTurn();
     }
     return kept;
@@ -206,7 +212,7 @@ export function createMatches(database: Database<Tables>, bounds: SearchBounds) 
       .crossJoin('packets')
       .select('walked.seq')
       .whereRef('packets.seq', '=', 'walked.seq')
-      .where(matches(search.tenant, filter) as never)
+      .where(matches(search.tenant, filter, { ledTo: true }) as never)
       .orderBy('walked.seq', 'desc')
       .limit(most)
       .execute();
@@ -239,8 +245,15 @@ export function createMatches(database: Database<Tables>, bounds: SearchBounds) 
     /** The phrases of a search as the others take them. @throws TooWide unless `wide` */
     spell: createSpelling(database),
 
-    /** How many packets match, and are let through: exact up to the bound, one more when there are more. */
-    count: ({ tenant, spelled }: Spelled, filter: PacketFilter) => countUpTo(bounds.counted, matching(together(spelled), tenant, filter)),
+    /** How many packets have the word, counted no further than one beyond what is ranked; the beginning of a word counts as so many. */
+    async countWord(tenant: number, word: string): Promise<number> {
+      if (beginningOf(word) !== undefined) return bounds.ranked + 1;
+      return countUpTo(bounds.ranked, matching(`"${prefixOf(tenant)}${word}"`, tenant, {}));
+    },
+
+    /** How many packets match, and are let through: exact up to so many, one more when there are more. */
+    count: ({ tenant, spelled }: Spelled, filter: PacketFilter, most: number) =>
+      countUpTo(most, matching(together(spelled), tenant, filter)),
 
     /** A page of matches, best first, by their numbers; undefined when they can't be ranked. */
     ranked: isSqlite ? rankedInSqlite : rankedInPostgres,
@@ -259,9 +272,10 @@ export function createMatches(database: Database<Tables>, bounds: SearchBounds) 
   };
 }
 
-type Filtered = Spelled & Pick<SearchFor, 'filter'>;
+export type Filtered = Spelled & Pick<SearchFor, 'filter'>;
 
-interface Newest {
+/** Matches, newest first; `end`: up to where they were looked for, if there may be more behind it. */
+export interface Newest {
   readonly found: readonly Placed[];
   readonly end: string | undefined;
 }

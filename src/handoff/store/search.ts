@@ -8,6 +8,7 @@ import { type Searched, searchableTexts, snippetIn, snippetOf } from '../rules/w
 import { shortText, wholeText } from './packets.ts';
 import { maxPageBytes } from './page-size.ts';
 import { createMatches, type Matches, type SearchFor, searchBounds, TooWide } from './search-matches.ts';
+import { createTextSearch } from './search-texts.ts';
 import type { Tables } from './tables.ts';
 
 /** Where a page of matches begins, and in which order they come. */
@@ -55,7 +56,8 @@ const snippetBytes = 2 * 1024 * 1024;
 /** How many of them are looked through in one go. */
 const snippetBytesAtOnce = 256 * 1024;
 
-type SpelledSearch = Search & { readonly spelled: readonly string[] };
+/** `apart`: phrases that are looked for in texts. */
+type SpelledSearch = Search & { readonly spelled: readonly string[]; readonly apart: Matches['phrases'] };
 
 /** A page's matches, before their texts are read. */
 interface Listed {
@@ -91,13 +93,15 @@ export function createSearcher(database: Database<Tables>, bounds = searchBounds
       : packets.select(['packets.seq', shortText.as('text')]).execute();
   };
 
+  const texts = createTextSearch({ matches, bounds, sizesOf, textsOf: (tenant, seqs) => textsOf(tenant, seqs, { whole: true }) });
+
   /** The matches in the order of their rank; undefined when they can't be ranked. */
   async function ranked(search: SpelledSearch, counted: number): Promise<Listed | undefined> {
     const { from, offset, limit, filter } = search;
     const shown = from?.shown ?? offset;
     const seqs = counted === 0 ? [] : await matches.ranked(search, { limit, offset: shown });
     if (seqs === undefined) return undefined;
-    const total = Object.keys(filter).length === 0 ? counted : await matches.count(search, filter);
+    const total = Object.keys(filter).length === 0 ? counted : await matches.count(search, filter, bounds.counted);
     return {
       seqs,
       order: 'rank',
@@ -107,16 +111,22 @@ export function createSearcher(database: Database<Tables>, bounds = searchBounds
     };
   }
 
-  /** The matches that were created last. They are looked through a stretch at a time: a page may end early, and `next` goes on. */
-  async function newest(search: SpelledSearch, counted: number): Promise<Listed> {
-    const { from, offset, limit, filter } = search;
+  /**
+   * The matches that were created last. They are looked through a stretch at a time: a page may end early, and `next` goes on.
+   * @param counted undefined where they can't be
+   */
+  async function newest(search: SpelledSearch, counted: number | undefined): Promise<Listed> {
+    const { from, offset, limit, filter, apart } = search;
     const place = from?.order === 'newest' ? from : { shown: offset, after: '', skip: offset };
-    const { found, end } = await matches.newest(search, place.after, place.skip + limit + 1);
+    const most = place.skip + limit + 1;
+    const { found, end } = await (apart.length === 0
+      ? matches.newest(search, place.after, most)
+      : texts.newest(search, apart, place.after, most));
     const rows = found.slice(place.skip, place.skip + limit);
     const isWhole = end === undefined && found.length <= place.skip + limit;
-    const unfiltered = Object.keys(filter).length === 0;
+    const known = Object.keys(filter).length === 0 ? counted : undefined;
     const seen = place.shown - place.skip + found.length;
-    const total = unfiltered ? Math.min(counted, bounds.counted) : seen;
+    const total = known === undefined ? seen : Math.min(known, bounds.counted);
     const endAfter = (count: number): SearchPlace | undefined => {
       const shown = place.shown + count;
       if (count < rows.length) return { order: 'newest', shown, after: rows[count - 1]!.place, skip: 0 };
@@ -129,19 +139,24 @@ export function createSearcher(database: Database<Tables>, bounds = searchBounds
       seqs: rows.map(({ seq }) => seq),
       order: 'newest',
       total,
-      total_is: (unfiltered ? counted <= bounds.counted : isWhole) ? 'exact' : 'at_least',
+      total_is: (known === undefined ? isWhole : known <= bounds.counted) ? 'exact' : 'at_least',
       endAfter,
     };
   }
 
   async function list(wanted: Search): Promise<Listed | { outgrown: true }> {
-    const { from } = wanted;
-    const search = { ...wanted, spelled: await matches.spell(wanted, wanted.wide === true) };
-    const counted = await matches.count(search, {});
+    const { from, filter } = wanted;
+    const { phrases, apart } = database.name === 'sqlite' ? await texts.takeApart(wanted) : { phrases: wanted.phrases, apart: [] };
+    const search = { ...wanted, apart, spelled: await matches.spell({ ...wanted, phrases }, wanted.wide === true) };
+    if (apart.length > 0) return from?.order === 'rank' ? { outgrown: true } : newest(search, undefined);
+    const isFiltered = Object.keys(filter).length > 0;
+    const mostRanked = isFiltered ? bounds.lookedThrough : bounds.ranked;
+    // With a filter the count tells only whether they are ranked.
+    const counted = await matches.count(search, {}, isFiltered && from?.order !== 'rank' ? mostRanked : bounds.counted);
     await nextTurn();
     // Who pages through ranked matches goes on so, although there may be a few more by now.
     if (from?.order === 'rank' && counted > bounds.counted) return { outgrown: true };
-    const isRanked = from === undefined ? counted <= bounds.ranked : from.order === 'rank';
+    const isRanked = from === undefined ? counted <= mostRanked : from.order === 'rank';
     return (isRanked ? await ranked(search, counted) : undefined) ?? (await newest(search, counted));
   }
 

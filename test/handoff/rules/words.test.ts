@@ -5,7 +5,7 @@ import fc from 'fast-check';
 
 import type { Packet } from '../../../src/handoff/model/packet.ts';
 import { newPacket } from '../../../src/handoff/rules/packet.ts';
-import { phrasesOf, searchableText, searchableWords, snippetOf, wordsOf } from '../../../src/handoff/rules/words.ts';
+import { hasPhrases, phrasesOf, searchableText, searchableWords, snippetOf, wordsOf } from '../../../src/handoff/rules/words.ts';
 
 const agent = { id: 'a', name: 'A', framework: 'f' };
 
@@ -133,6 +133,21 @@ describe('a query', () => {
     assert.deepEqual(phrasesOf(`"${words.join(' ')}"`), [words.slice(0, 16)]);
     assert.deepEqual(phrasesOf('a'.repeat(10_000)), [['a'.repeat(64)]]);
   });
+});
+
+test('phrases are looked for in the words of a packet: whole words in a row, the last of which may be a beginning', () => {
+  const text = 'charged twice _ please refund it _';
+  for (const [phrases, found] of [
+    [[['charged', 'twice']], true],
+    [[['charged', 'twice'], ['refund']], true],
+    [[['charged', 'twice'], ['order']], false],
+    [[['twice', 'please']], false],
+    [[['harged', 'twice']], false],
+    [[['charged', 'twic']], false],
+    [[['charged', 'twic*']], true],
+    [[['please', 'refund', 'it']], true],
+  ] as const)
+    assert.equal(hasPhrases(text, phrases), found, JSON.stringify(phrases));
 });
 
 describe('what of a packet is searched', () => {

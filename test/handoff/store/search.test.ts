@@ -16,7 +16,7 @@ const tenant = 7;
 const agent = { id: 'a', name: 'A', framework: 'f' };
 
 /** Small bounds, so that a few packets are many. */
-const bounds = { ranked: 10, counted: 20, lookedThrough: 15 };
+const bounds = { ranked: 10, counted: 20, lookedThrough: 15, readThrough: 6 };
 
 interface Asked {
   q: string;
@@ -119,6 +119,28 @@ for (const testStore of stores.filter(({ name }) => name !== 'SQLite in memory')
       const { found } = await all({ q: 'word', filter, limit: 5 });
       assert.deepEqual(found, ['word 30', 'word 20', 'word 10', 'word 0']);
       assert.deepEqual((await all({ q: 'word', filter, limit: 2, offset: 1 })).found, ['word 20', 'word 10', 'word 0']);
+    });
+
+    test('a phrase of common words is looked for in the newest packets that have its words: a page may end early, and the next goes on', async (t) => {
+      const summaries = Array.from({ length: 40 }, (_, index) => (index % 10 === 5 ? `the green red ${index}` : `red green ${index}`));
+      const { page, all } = await searching(t, testStore, summaries);
+      const wanted = summaries.filter((summary) => summary.startsWith('the')).sort();
+      for (const q of ['"green red"', '"green re*"', '"the green red"']) {
+        const { found } = await all({ q, limit: 2 });
+        // Those few that have a phrase's words are ranked; PostgreSQL counts the matches of the phrase itself.
+        assert.deepEqual(found.toSorted(), wanted, q);
+      }
+      const first = await page({ q: '"green red"', limit: 5 });
+      const bounded = { order: 'newest', rows: 1, total: 1, total_is: 'at_least' };
+      const exact = { order: 'rank', rows: 4, total: 4, total_is: 'exact' };
+      assert.deepEqual(
+        { order: first.order, rows: first.rows.length, total: first.total, total_is: first.total_is },
+        testStore.name === 'PostgreSQL' ? exact : bounded,
+      );
+      const rare = await page({ q: '"the green red"', limit: 5 });
+      assert.deepEqual([rare.order, rare.total, rare.total_is], ['rank', 4, 'exact']);
+      assert.deepEqual((await all({ q: '"green red"', filter: { priority: 'critical' } })).found, []);
+      assert.deepEqual((await all({ q: '"red green"', filter: { priority: 'critical' } })).found.length, 4);
     });
 
     test('ranked pages go on although there are a few more matches by now, but not when there are too many', async (t) => {
