@@ -9,7 +9,7 @@ import { hostile } from './cases/hostile.ts';
 import { memory } from './cases/memory.ts';
 import { postgres } from './cases/postgres.ts';
 import { get, list } from './cases/read.ts';
-import { beside, search } from './cases/search.ts';
+import { beside, search, searches } from './cases/search.ts';
 import { streams } from './cases/streams.ts';
 import { webhooks } from './cases/webhooks.ts';
 import { work } from './cases/work.ts';
@@ -25,6 +25,7 @@ const cases: Record<string, (run: Run) => Promise<void>> = {
   claim,
   work,
   search,
+  searches,
   beside,
   hostile,
   postgres,

@@ -50,6 +50,48 @@ export async function search(run: Run): Promise<void> {
   await service.stop();
 }
 
+const many = 'order refund customer invoice shipment carrier warehouse address payment card charge duplicate receipt return policy approve';
+
+/** Searches that would take long if they were not bounded: parameters by what they are. */
+const dearest: Record<string, Record<string, string>> = {
+  'a word in every packet': { q: searched.everywhere },
+  'a word in 42 %': { q: searched.common },
+  'a rare word': { q: searched.rare },
+  'two words': { q: searched.phrase.join(' ') },
+  'a phrase': { q: `"${searched.phrase.join(' ')}"` },
+  'a phrase in a few': { q: '"order refund customer"' },
+  'a phrase in none': { q: '"for handoff"' },
+  'sixteen words': { q: many },
+  'a phrase of sixteen words': { q: `"${many}"` },
+  'a rare word and fifteen': { q: `${searched.rare} ${many}` },
+  'a beginning': { q: 're*' },
+  'a word and a tag': { q: searched.common, tags: 'batch-7' },
+  'a word and a filter that nothing meets': { q: searched.everywhere, target_agent: 'nobody' },
+  'a phrase and a filter': { q: `"${searched.phrase.join(' ')}"`, tags: 'batch-7' },
+};
+
+/** The time of any search over very many packets, one request at a time. */
+export async function searches(run: Run): Promise<void> {
+  const path = await run.seeded(run.options.packets);
+  const service = await run.startService(`sqlite://${path}`);
+  for (const [name, parameters] of Object.entries(dearest)) {
+    const query = new URLSearchParams({ limit: String(pageSize), ...parameters });
+    const { perSecond, p50, p99 } = requireGood(
+      await run.again(service.url, [{ method: 'GET', path: `/api/v1/packets/search?${query}`, headers }], 1),
+    );
+    const target = { better: 'less', asked: 150, stretch: 60 } as const;
+    run.report({
+      name: `search over ${run.options.packets.toLocaleString('en-US')}, ${name}, ms`,
+      perSecond,
+      p50,
+      p99,
+      value: p50,
+      target,
+    });
+  }
+  await service.stop();
+}
+
 /** How many requests a second the others send while somebody searches: far from what the service can do. */
 const othersPerSecond = 500;
 const searchers = 10;

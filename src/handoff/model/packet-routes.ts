@@ -196,7 +196,7 @@ export const searchPackets = defineRoute({
   access: 'key',
   summary: 'Search packets',
   description:
-    'Full text over summary, conversation, artifacts, decisions, actions and the question and reason of a checkpoint. What was just created is found at once. Up to 50,000 matches are ranked; of more the newest come first. Then, with a filter or a phrase of common words, a page may end early, or be empty: `next_cursor` goes on.',
+    'Full text over summary, conversation, artifacts, decisions, actions and the question and reason of a checkpoint. What was just created is found at once. Up to 50,000 matches are ranked (5,000 on PostgreSQL); of more the newest come first. Then, with a filter or a phrase of common words, a page may end early, or be empty: `next_cursor` goes on.',
   query: SearchQuery,
   responses: {
     200: {

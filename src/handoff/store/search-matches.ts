@@ -29,14 +29,17 @@ export interface SearchBounds {
   readonly lookedThrough: number;
   /** How many packets' texts are looked through for one page. */
   readonly readThrough: number;
+  /** PostgreSQL counts matches where it expects a word, or a word of a phrase, in no more packets than this. */
+  readonly expected: { readonly words: number; readonly phrases: number };
 }
 
 /** What a search does in about a tenth of a second; PostgreSQL reads every packet that it looks through for its words. */
 export const searchBounds = (database: Database<Tables>['name']): SearchBounds => ({
-  ranked: 50_000,
+  ranked: database === 'sqlite' ? 50_000 : 5_000,
   counted: 100_000,
   lookedThrough: 20_000,
-  readThrough: 2_000,
+  readThrough: database === 'sqlite' ? 2_000 : 5_000,
+  expected: { words: 100_000, phrases: 10_000 },
 });
 
 /** How many of them PostgreSQL reads at first; common words are found among few. */
@@ -111,6 +114,7 @@ type Query = SelectQueryBuilder<Tables, 'search_index', unknown>;
 export function createMatches(database: Database<Tables>, bounds: SearchBounds) {
   const { longReads: db, name } = database;
   const isSqlite = name === 'sqlite';
+  const spell = createSpelling(database);
   const together = (spelled: readonly string[]) => spelled.join(isSqlite ? ' AND ' : ' & ');
 
   const condition = (query: string) =>
@@ -219,14 +223,37 @@ export function createMatches(database: Database<Tables>, bounds: SearchBounds) 
     return { found: placed(found), end: count < length || last === null ? undefined : String(last) };
   }
 
+  /** How many packets PostgreSQL expects to match, by what it knows of words; a word bears its tenant. */
+  async function expected(query: string): Promise<number> {
+    const [row] = await db.selectFrom('search_index').select('rowid').where(condition(query)).explain('json');
+    const [{ Plan: plan }] = row!['QUERY PLAN'] as [{ Plan: { 'Plan Rows': number } }];
+    return plan['Plan Rows'];
+  }
+
+  /**
+   * Whether PostgreSQL would take too long to count the matches: it collects all packets of every word before the first
+   * match, and compares the places of a phrase's words packet by packet. Then the newest packets are looked through.
+   */
+  async function isTooMuchToCount({ tenant, phrases }: Matches): Promise<boolean> {
+    if (isSqlite) return false;
+    const most = phrases.some(({ length }) => length > 1) ? bounds.expected.phrases : bounds.expected.words;
+    // Of beginnings it knows too little.
+    const words = phrases.flat().filter((word) => beginningOf(word) === undefined);
+    const spelling = await spell({ tenant, phrases: words.map((word) => [word]) }, true);
+    for (const word of spelling) if ((await expected(word)) <= most) return false;
+    return words.length > 0;
+  }
+
   /** PostgreSQL would collect all matches before it gives the first: it walks the packets backwards, and looks which match. */
   async function newestInPostgres({ filter, ...search }: Filtered, after: string, most: number): Promise<Newest> {
     const query = together(search.spelled);
+    // For a phrase it reads where all the words of a packet stand.
+    const lookedThrough = query.includes('<->') ? bounds.readThrough : bounds.lookedThrough;
     const found: Placed[] = [];
     let place = after;
     let looked = 0;
-    for (let step = firstStep; looked < bounds.lookedThrough; step *= 4) {
-      step = Math.min(step, bounds.lookedThrough - looked);
+    for (let step = firstStep; looked < lookedThrough; step *= 4) {
+      step = Math.min(step, lookedThrough - looked);
       const rows = await packetsBefore(db, search.tenant, filter, place, step, query).catch((error: unknown) => {
         if (!database.isTooLong(error) || looked === 0) throw error;
         return undefined;
@@ -243,7 +270,9 @@ export function createMatches(database: Database<Tables>, bounds: SearchBounds) 
 
   return {
     /** The phrases of a search as the others take them. @throws TooWide unless `wide` */
-    spell: createSpelling(database),
+    spell,
+
+    isTooMuchToCount,
 
     /** How many packets have the word, counted no further than one beyond what is ranked; the beginning of a word counts as so many. */
     async countWord(tenant: number, word: string): Promise<number> {

@@ -148,7 +148,8 @@ export function createSearcher(database: Database<Tables>, bounds = searchBounds
     const { from, filter } = wanted;
     const { phrases, apart } = database.name === 'sqlite' ? await texts.takeApart(wanted) : { phrases: wanted.phrases, apart: [] };
     const search = { ...wanted, apart, spelled: await matches.spell({ ...wanted, phrases }, wanted.wide === true) };
-    if (apart.length > 0) return from?.order === 'rank' ? { outgrown: true } : newest(search, undefined);
+    if (apart.length > 0 || (await matches.isTooMuchToCount(wanted)))
+      return from?.order === 'rank' ? { outgrown: true } : newest(search, undefined);
     const isFiltered = Object.keys(filter).length > 0;
     const mostRanked = isFiltered ? bounds.lookedThrough : bounds.ranked;
     // With a filter the count tells only whether they are ranked.

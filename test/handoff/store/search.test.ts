@@ -16,7 +16,7 @@ const tenant = 7;
 const agent = { id: 'a', name: 'A', framework: 'f' };
 
 /** Small bounds, so that a few packets are many. */
-const bounds = { ranked: 10, counted: 20, lookedThrough: 15, readThrough: 6 };
+const bounds = { ranked: 10, counted: 20, lookedThrough: 15, readThrough: 6, expected: { words: 100, phrases: 100 } };
 
 interface Asked {
   q: string;
@@ -27,7 +27,7 @@ interface Asked {
 }
 
 /** A search with small bounds over indexed packets with these summaries, the first the oldest; every tenth is critical. */
-async function searching(t: TestContext, testStore: TestStore, summaries: readonly string[]) {
+async function searching(t: TestContext, testStore: TestStore, summaries: readonly string[], other: Partial<typeof bounds> = {}) {
   const { url, drop } = await testStore.open();
   const store = await openStore({ databaseUrl: url, clock: systemClock, newId: () => '' });
   const database = openDatabase<Tables>(url);
@@ -47,7 +47,7 @@ async function searching(t: TestContext, testStore: TestStore, summaries: readon
     },
   });
   await store.index.step();
-  const searcher = createSearcher(database, bounds);
+  const searcher = createSearcher(database, { ...bounds, ...other });
   const ask = ({ q, filter = {}, limit = 5, offset = 0, from }: Asked): Promise<SearchResult> =>
     searcher.search({ tenant, phrases: phrasesOf(q), filter, limit, offset, from });
   const page = async (asked: Asked): Promise<SearchPage> => {
@@ -141,6 +141,15 @@ for (const testStore of stores.filter(({ name }) => name !== 'SQLite in memory')
       assert.deepEqual([rare.order, rare.total, rare.total_is], ['rank', 4, 'exact']);
       assert.deepEqual((await all({ q: '"green red"', filter: { priority: 'critical' } })).found, []);
       assert.deepEqual((await all({ q: '"red green"', filter: { priority: 'critical' } })).found.length, 4);
+    });
+
+    test('words that PostgreSQL expects in too many packets are not counted: it looks through the newest, and the next page goes on', async (t) => {
+      const summaries = Array.from({ length: 40 }, (_, index) => (index % 10 === 5 ? `the green red ${index}` : `red green ${index}`));
+      const { page, all } = await searching(t, testStore, summaries, { expected: { words: 0, phrases: 0 } });
+      for (const q of ['red', '"green red"', 'the red'])
+        assert.deepEqual((await all({ q, limit: 3 })).found.length, q === 'red' ? 40 : 4, q);
+      const { order, total, total_is } = await page({ q: 'the', limit: 5 });
+      assert.deepEqual([order, total, total_is], testStore.name === 'PostgreSQL' ? ['newest', 2, 'at_least'] : ['rank', 4, 'exact']);
     });
 
     test('ranked pages go on although there are a few more matches by now, but not when there are too many', async (t) => {
