@@ -8,6 +8,7 @@ import { errorCodes } from '../src/kit/errors.ts';
 import { fileKey, type SettingsTable } from '../src/kit/settings.ts';
 import { migrate } from '../src/kit/sql/migrate.ts';
 import { openSqlite } from '../src/kit/sql/sqlite.ts';
+import { clientVariables } from '../src/variables.ts';
 import { cliDocument } from './cli-document.ts';
 import { generatedOperations } from './operations.ts';
 
@@ -64,6 +65,15 @@ ${settingsRows(handoffSettings)}
 \`npx fallback-service serve\`. The file is named by \`--config\`. A flag without a value (\`--allow-live\`) means true.
 
 ${settingsRows(fallbackSettings)}
+
+## The command line
+
+What the commands of \`service-cli\` read besides their flags; [cli.md](cli.md) has the flags and the configuration file.
+
+${table(
+  ['Variable', 'Meaning'],
+  Object.entries(clientVariables).map(([name, meaning]) => [code(name), meaning]),
+)}
 `;
 }
 

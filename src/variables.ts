@@ -2,8 +2,16 @@ import { settingsTable as fallback } from './fallback/settings.ts';
 import { settingsTable as handoff } from './handoff/settings.ts';
 import { nearest, type SettingsTable } from './kit/settings.ts';
 
+/** The variables that the commands of `service-cli` read, and what each is. */
+export const clientVariables = {
+  SERVICE_URL: 'Where the API is; `--server-url` comes first.',
+  SERVICE_API_KEY: 'The API key; `--api-key` comes first.',
+  SERVICE_WEBHOOK_SECRET:
+    'The secret that `hooks create` gives a webhook, and `hooks update --secret` without a value; `--secret TEXT` comes first. Here it is in no list of processes. The service itself does not read it.',
+} as const;
+
 /** Variables that the programs read besides their settings. */
-const others = ['SERVICE_CONFIG', 'SERVICE_URL', 'SERVICE_API_KEY', 'SERVICE_WEBHOOK_SECRET'];
+const others = ['SERVICE_CONFIG', ...Object.keys(clientVariables)];
 
 /** Every `SERVICE_*` variable that a program of this package reads. */
 export const knownVariables: readonly string[] = [...new Set([...variablesOf(handoff), ...variablesOf(fallback), ...others])];
