@@ -64,6 +64,11 @@ const waitForNext: Take = async (ask, agent) => {
 const listAndClaim: Take = async (ask, agent) => {
   for (;;) {
     const list = await ask('GET', `/packets?status=created&target_agent=${target}&order=asc&limit=${pageSize}`);
+    if (list.status === 503) {
+      // Too many lists are asked for at once: later, as Retry-After says, but sooner.
+      await sleep(5);
+      continue;
+    }
     if (list.status !== 200 || list.body.packets.length === 0) throw new Error(`The list answered ${list.status}.`);
     for (const { id } of list.body.packets) {
       const claimed = await ask('POST', `/packets/${id}/claim`, JSON.stringify({ agent_id: agent }));

@@ -42,7 +42,7 @@ export async function createFrom(context: Context, file: string, options: Create
   }
   const work: Work = { context, client, progress: createProgress(context), created: 0, refused: 0 };
   try {
-    for await (const batch of batchesOf(input.many, options)) await createBatch(work, batch);
+    for await (const batch of batchesOf(work, input.many, options)) await createBatch(work, batch);
   } finally {
     work.progress.clear();
   }
@@ -53,10 +53,18 @@ export async function createFrom(context: Context, file: string, options: Create
 
 type Item = Document & { readonly request: unknown };
 
-async function* batchesOf(documents: AsyncIterable<Document> | Iterable<Document>, options: CreateOptions): AsyncGenerator<Item[]> {
+async function* batchesOf(
+  work: Work,
+  documents: AsyncIterable<Document> | Iterable<Document>,
+  options: CreateOptions,
+): AsyncGenerator<Item[]> {
   let batch: Item[] = [];
   let size = 0;
   for await (const document of documents) {
+    if (document.fault !== undefined) {
+      tell(work, document.fault);
+      continue;
+    }
     const request = applyFlags(document.value, options);
     const { length } = JSON.stringify(request ?? null);
     if (batch.length === batchItems || (batch.length > 0 && size + length > batchText)) {
@@ -102,10 +110,12 @@ async function createBatch(work: Work, batch: readonly Item[]): Promise<void> {
 }
 
 async function tellRefused(work: Work, batch: readonly Item[], errors: readonly Refused[]): Promise<void> {
-  work.refused += errors.length;
-  for (const { index, error, field } of errors) {
-    work.progress.clear();
-    const place = await batch[index]!.placeOf(field ?? '');
-    work.context.terminal.stderr.write(`${place}: ${named(field, error)}\n`);
-  }
+  for (const { index, error, field } of errors) tell(work, `${await batch[index]!.placeOf(field ?? '')}: ${named(field, error)}`);
+}
+
+/** Counts a packet that was not created, and says why. */
+function tell(work: Work, sentence: string): void {
+  work.refused += 1;
+  work.progress.clear();
+  work.context.terminal.stderr.write(`${sentence}\n`);
 }

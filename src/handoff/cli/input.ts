@@ -7,6 +7,8 @@ import { CliError, type Terminal } from './terminal.ts';
 /** A value that a file or standard input holds. */
 export interface Document {
   readonly value: unknown;
+  /** Why there is no value, with its line: others of the input may have theirs. */
+  readonly fault?: string;
   /** How much of the input is read with it, from 0 to 1; undefined where the whole is not known. */
   readonly done: number | undefined;
   /** A field of it, as `file:line`. */
@@ -76,7 +78,7 @@ async function* linesOf(
     if (text === '') continue;
     const placeOf = async () => `${name}:${lineNumber}`;
     const done = size === undefined ? undefined : Math.min(1, read / size);
-    yield { value: parseJson(text, name, number), done, placeOf, located: (error) => locate(error, placeOf) };
+    yield { ...parsed(text, name, number), done, placeOf, located: (error) => locate(error, placeOf) };
   }
 }
 
@@ -91,6 +93,16 @@ function isLines(text: string): boolean {
   }
 }
 
+/** The value of a line, or what is wrong with it. */
+function parsed(text: string, name: string, line: number): Pick<Document, 'value' | 'fault'> {
+  try {
+    return { value: parseJson(text, name, line) };
+  } catch (error) {
+    return { value: undefined, fault: (error as CliError).message };
+  }
+}
+
+/** @throws CliError with the line of the fault */
 function parseJson(text: string, name: string, line?: number): unknown {
   try {
     return JSON.parse(text);

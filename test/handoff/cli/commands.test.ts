@@ -345,7 +345,8 @@ context:
     };
     refused(await create('a: [1\nb: 2', 'p.yaml'), 2, /p\.yaml:2:1: This is not YAML: /);
     refused(await create('{"a": 1,\n "b": }', 'p.json'), 2, /p\.json:2:7: This is not JSON: a value is expected here/);
-    refused(await create(`{"a": 1}\n{"b": }\n`, 'p.jsonl'), 2, /p\.jsonl:2:\d+: This is not JSON/);
+    const broken = `${JSON.stringify(packetRequest())}\n{"b": }\n${JSON.stringify(packetRequest())}\n`;
+    refused(await create(broken, 'p.jsonl'), 1, /p\.jsonl:2:\d+: This is not JSON.*\n2 created, 1 refused\./);
     refused(await create('', 'empty.yaml'), 2, /empty\.yaml is empty/);
     refused(await create(yaml.replace('From YAML', '""'), 'p.yaml'), 1, /p\.yaml:5: context\.summary /);
     refused(await create(yaml.replace(', framework: f', ''), 'p.yaml'), 1, /p\.yaml:2: metadata\.source_agent\.framework is required/);
