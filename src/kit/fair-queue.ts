@@ -35,10 +35,12 @@ export class FairQueue {
   run<T>(owner: unknown, work: () => Promise<T>, signal?: AbortSignal): Promise<T> {
     return new Promise<T>((resolve, reject) => {
       if (signal?.aborted) return reject(abandoned());
+      // Work that throws before it gives a promise gives its place back too.
+      const started = async () => work();
       const begin = () => {
         this.#open += 1;
         this.#running.set(owner, (this.#running.get(owner) ?? 0) + 1);
-        work()
+        started()
           .then(resolve, reject)
           .finally(() => this.#end(owner));
       };

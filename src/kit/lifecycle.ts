@@ -18,7 +18,9 @@ export function stopOnSignals(stop: () => Promise<void>): void {
     stopping = true;
     setTimeout(() => process.exit(1), stopWithinMs).unref();
     const outcomes = await Promise.allSettled(stops.map((one) => one()));
-    process.exit(outcomes.every(({ status }) => status === 'fulfilled') ? 0 : 1);
+    const failures = outcomes.filter((outcome) => outcome.status === 'rejected');
+    for (const { reason } of failures) console.error(`The stop failed: ${reason instanceof Error ? reason.message : String(reason)}`);
+    process.exit(failures.length === 0 ? 0 : 1);
   };
   process.on('SIGTERM', stopAll);
   process.on('SIGINT', stopAll);

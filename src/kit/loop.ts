@@ -4,7 +4,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 export interface LoopParts {
   name: string;
   runOnce(): Promise<number>;
-  /** Told of a failed round; the loop goes on after `retryMs`. */
+  /** Told of a failed round; must not fail. The loop goes on after `retryMs`. */
   onError(error: unknown): void;
   retryMs?: number;
 }

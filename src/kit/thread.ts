@@ -67,6 +67,8 @@ export function startThread<T extends Tasks>(entry: URL, data: unknown, { patien
     };
     started.on('error', failAll);
     started.on('exit', () => failAll(new Error('The thread has stopped.')));
+    // Only an open call keeps the process alive.
+    started.unref();
     worker = started;
     return started;
   }
@@ -75,17 +77,29 @@ export function startThread<T extends Tasks>(entry: URL, data: unknown, { patien
     call(task, argument, signal) {
       const answered = new Promise((resolve, reject) => {
         if (stopped) return reject(new Error('The thread has stopped.'));
+        if (signal?.aborted) return reject(abandoned());
         const thread = running();
         lastId += 1;
         const id = lastId;
-        open.set(id, { resolve, reject });
-        thread.ref();
+        // An argument that can't be copied throws here, before the call is open.
         thread.postMessage({ id, task, argument } satisfies Message);
-        signal?.addEventListener('abort', () => {
-          if (!open.has(id)) return;
+        const abandon = () => {
           thread.postMessage({ id } satisfies Message);
           reject(abandoned());
+        };
+        const settled = () => signal?.removeEventListener('abort', abandon);
+        open.set(id, {
+          resolve(value) {
+            settled();
+            resolve(value);
+          },
+          reject(error) {
+            settled();
+            reject(error);
+          },
         });
+        thread.ref();
+        signal?.addEventListener('abort', abandon, { once: true });
       });
       return answered as ReturnType<T[typeof task]>;
     },

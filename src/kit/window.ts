@@ -95,6 +95,9 @@ export class SlidingWindow {
 /** How many windows of a kind are kept before the empty and the oldest are dropped. */
 const maxWindows = 20_000;
 
+/** How many are left then: looking through all of them is paid for by a thousand new names, not by each. */
+const keptWindows = 19_000;
+
 /** Windows by name, bounded: those that count nothing go first, then the oldest. */
 export class Windows {
   readonly #lengthMs: number;
@@ -117,7 +120,7 @@ export class Windows {
   #drop(now: number): void {
     for (const [name, window] of this.#windows) if (window.isEmpty(now)) this.#windows.delete(name);
     for (const name of this.#windows.keys()) {
-      if (this.#windows.size < maxWindows) return;
+      if (this.#windows.size <= keptWindows) return;
       this.#windows.delete(name);
     }
   }

@@ -62,6 +62,15 @@ describe('A fair queue', () => {
     assert.deepEqual([await first, await last, begun], ['a1', 'a3', ['a1', 'a3']]);
   });
 
+  test('work that throws before it gives a promise rejects, and makes room', async () => {
+    const queue = new FairQueue({ concurrency: 1, perOwner: 1 });
+    const thrown = queue.run('a', () => {
+      throw new Error('It threw.');
+    });
+    await assert.rejects(thrown, /It threw/);
+    assert.equal(await queue.run('b', async () => 'next'), 'next');
+  });
+
   test('refuses what is too much of one owner or waits too long: 503', async (t) => {
     t.mock.timers.enable({ apis: ['setTimeout'] });
     const { begun, work, end } = noted();

@@ -40,6 +40,13 @@ describe('A thread', () => {
     assert.equal(await thread.call('greet', 'again'), 'Hello, again');
   });
 
+  test('a call whose argument can not be copied rejects and is not open; one that nobody waits for is not made', async (t) => {
+    const thread = start(t);
+    await assert.rejects(thread.call('greet', (() => undefined) as never), { name: 'DataCloneError' });
+    await assert.rejects(thread.call('greet', 'nobody', AbortSignal.abort()), /The connection closed before the answer/);
+    assert.equal(await thread.call('greet', 'you'), 'Hello, you');
+  });
+
   test('that is stopped takes no calls', async (t) => {
     const thread = start(t);
     await thread.call('greet', 'you');

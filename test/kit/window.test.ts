@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import fc from 'fast-check';
 
-import { SlidingWindow, type WindowState } from '../../src/kit/window.ts';
+import { SlidingWindow, type WindowState, Windows } from '../../src/kit/window.ts';
 
 const minuteMs = 60_000;
 
@@ -66,6 +66,14 @@ const step = fc.oneof(
   { weight: 1, arbitrary: fc.record({ kind: fc.constant('take back' as const), afterMs: fc.constant(0) }) },
   { weight: 1, arbitrary: fc.record({ kind: fc.constant('other limit' as const), afterMs: fc.constant(0) }) },
 );
+
+test('of more names than windows are kept, the oldest are forgotten, many at once', () => {
+  const windows = new Windows(60_000);
+  for (let name = 0; name < 20_001; name += 1) windows.of(String(name), 0).add(0, 10);
+  assert.equal(windows.of('20000', 0).peek(0, 10).remaining, 9);
+  assert.equal(windows.of('1001', 0).peek(0, 10).remaining, 9, 'it was kept');
+  assert.equal(windows.of('999', 0).peek(0, 10).remaining, 10, 'it was forgotten');
+});
 
 describe('A sliding window', () => {
   test('lets exactly the limit through, and no more until the first has left', () => {

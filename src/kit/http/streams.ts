@@ -129,18 +129,24 @@ export function createStreams({ clock, logger, onEnded }: StreamsParts): Streams
       const { caller } = notes;
       const openedAt = clock().getTime();
       const status = stream.protocol === 'sse' ? 200 : 101;
-      const open = new OpenStream(stream, (why) => {
-        if (!entries.delete(entry)) return;
+      let entry: Entry | undefined;
+      let ended: StreamEnd | undefined;
+      const finish = (why: StreamEnd) => {
+        ended = why;
+        // A feed may end the stream while it begins to feed it.
+        if (entry === undefined || !entries.delete(entry)) return;
         counts[stream.protocol] -= 1;
         const seconds = (clock().getTime() - openedAt) / 1000;
         logger.info({ request_id: id, caller, method, route, status, seconds, end: why }, 'stream');
         onEnded(method, route, status);
         entry.feed.onEnd(why);
-      });
-      const entry: Entry = { open, stream, feed: feed(open), nextBeatAt: openedAt + heartbeatMs, sentBytes: -1 };
+      };
+      const open = new OpenStream(stream, finish);
+      entry = { open, stream, feed: feed(open), nextBeatAt: openedAt + heartbeatMs, sentBytes: -1 };
       entries.add(entry);
       counts[stream.protocol] += 1;
-      if (closing) open.end('shutdown');
+      if (ended !== undefined) finish(ended);
+      else if (closing) open.end('shutdown');
       return open;
     },
     beat() {
