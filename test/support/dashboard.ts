@@ -4,7 +4,7 @@ import { readFileSync } from 'node:fs';
 import { createServer, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { fileURLToPath } from 'node:url';
-import type { Browser, BrowserContextOptions, ConsoleMessage, Page, Request } from 'playwright-core';
+import type { Browser, ConsoleMessage, Page, Request } from 'playwright-core';
 
 import { chainRequest, type FallbackOptions, startFallback, type TestFallback } from './fallback.ts';
 
@@ -22,11 +22,11 @@ export interface Dashboard {
   readonly address: string;
   readonly browser: Browser;
   /**
-   * Loads a page below `/dashboard`: in a tab that tests share, or with options in a context of its own, which is what a
-   * test needs that turns the clock of its page or leaves something in the browser's storage. When the test ends, it fails
-   * if the page asked another host, broke its content security policy, or wrote an error or a warning to the console.
+   * Loads a page below `/dashboard` in a tab that tests share, or in one whose clock they can turn: a tab of its own for each
+   * would cost more than most tests. When the test ends, it fails if the page asked another host, broke its content
+   * security policy, or wrote an error or a warning to the console.
    */
-  open(t: Scope, path: string, options?: BrowserContextOptions): Promise<Page>;
+  open(t: Scope, path: string, tab?: 'usual' | 'with a clock'): Promise<Page>;
   /** Creates a chain and gives its id. */
   chain(changes?: Record<string, unknown>): Promise<string>;
   /** Runs a test of a chain and gives its result's id. */
@@ -37,18 +37,18 @@ export interface Dashboard {
 export async function startDashboard(t: Scope, browser: Browser, options: FallbackOptions = {}): Promise<Dashboard> {
   const service = await startFallback(t as Parameters<typeof startFallback>[0], options);
   const address = await service.fallback.start();
-  let shared: Promise<Page> | undefined;
-  t.after(async () => (await shared)?.context().close());
+  const tabs = new Map<string, Promise<Page>>();
+  t.after(async () => {
+    for (const tab of tabs.values()) await (await tab).context().close();
+  });
   return {
     service,
     address,
     browser,
-    async open(scope, path, contextOptions) {
-      const own = contextOptions === undefined ? undefined : newPage(browser, contextOptions);
-      if (own === undefined) shared ??= newPage(browser);
-      const page = await (own ?? shared!);
+    async open(scope, path, tab = 'usual') {
+      if (!tabs.has(tab)) tabs.set(tab, openTab(browser, tab === 'with a clock'));
+      const page = await tabs.get(tab)!;
       watch(scope, page, address);
-      scope.after(() => own?.then((closed) => closed.context().close()));
       const answer = await page.goto(`${address}/dashboard${path}`);
       assert.equal(answer?.status(), 200);
       return page;
@@ -66,15 +66,16 @@ export async function startDashboard(t: Scope, browser: Browser, options: Fallba
   };
 }
 
-async function newPage(browser: Browser, options: BrowserContextOptions = {}): Promise<Page> {
+async function openTab(browser: Browser, withClock: boolean): Promise<Page> {
   const context = await browser.newContext({
     viewport: { width: 1280, height: 900 },
     colorScheme: 'light',
     reducedMotion: 'reduce',
     locale: 'en-GB',
-    ...options,
+    permissions: ['clipboard-read', 'clipboard-write'],
   });
   const page = await context.newPage();
+  if (withClock) await page.clock.install();
   page.setDefaultTimeout(20_000);
   return page;
 }

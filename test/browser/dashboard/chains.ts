@@ -123,14 +123,13 @@ export function chainTests(dashboard: () => Dashboard): void {
 
   test('are deleted with undo: taken back nothing is sent, else the chain goes', async (t) => {
     const id = await dashboard().chain({ name: 'doomed' });
-    const page = await dashboard().open(t, '/chains?q=doomed', {});
+    const page = await dashboard().open(t, '/chains?q=doomed', 'with a clock');
     const remove = async () => {
       await button(page, 'Actions for doomed').press('Enter');
       await page.getByRole('menuitem', { name: 'Delete' }).click();
       await page.getByText('doomed is deleted.').waitFor();
       await page.getByRole('link', { name: 'doomed' }).waitFor({ state: 'detached' });
     };
-    await page.clock.install();
     await remove();
     await button(page, 'Undo').click();
     await page.getByRole('link', { name: 'doomed' }).waitFor();

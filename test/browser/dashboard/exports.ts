@@ -27,7 +27,7 @@ export function exportTests(dashboard: () => Dashboard): void {
   const exported = async (format: string) => (await dashboard().service.call('POST', `/chains/${id}/export?format=${format}`)).body;
 
   test('every format is shown with its warnings, is copied and downloaded as the service gives it', async (t) => {
-    const page = await dashboard().open(t, `/chains/${id}/export`, { permissions: ['clipboard-read', 'clipboard-write'] });
+    const page = await dashboard().open(t, `/chains/${id}/export`);
     const formats = page.getByRole('navigation', { name: 'Formats' }).getByRole('button');
     await formats.first().waitFor();
     assert.equal(await formats.count(), exportFormats.length);

@@ -29,7 +29,7 @@ export function keyboardTests(dashboard: () => Dashboard): void {
   const read = async (path: string) => (await dashboard().service.call('GET', path)).body;
 
   test('chains are created and ordered, asked about, tested, compared and exported; faults and warnings are told as one types', async (t) => {
-    const page = await dashboard().open(t, '/chains', { permissions: ['clipboard-read', 'clipboard-write'] });
+    const page = await dashboard().open(t, '/chains');
     const { keyboard } = page;
     const type = async (target: Locator, text: string) => {
       await tabTo(target);

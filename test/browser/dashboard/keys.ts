@@ -21,7 +21,7 @@ export function keyTests(browser: () => Browser): void {
   });
 
   test('the key is asked for and kept in the tab; without chains the page says what to do', async (t) => {
-    const page = await dashboard.open(t, '/chains', {});
+    const page = await dashboard.open(t, '/chains');
     await heading(page, 'API key').waitFor();
     await assertAccessible(page);
     await button(page, 'Continue').click();
@@ -39,6 +39,7 @@ export function keyTests(browser: () => Browser): void {
     const other = await page.context().newPage();
     await other.goto(page.url());
     await heading(other, 'API key').waitFor();
+    await other.close();
     await button(page, 'API key').click();
     await page.getByRole('menuitem', { name: 'Forget the key' }).click();
     await page.reload();
@@ -49,7 +50,7 @@ export function keyTests(browser: () => Browser): void {
     const headers = { 'x-api-key': 'write-key-0123456789' };
     const created = await dashboard.service.call('POST', '/chains', { body: supportChain, headers });
     assert.equal(created.status, 201, created.text);
-    const page = await dashboard.open(t, `/chains/${created.body.id}`, {});
+    const page = await dashboard.open(t, `/chains/${created.body.id}`);
     await page.getByLabel('Key', { exact: true }).fill('read-key-0123456789');
     await page.keyboard.press('Enter');
     await page.getByText('Read only').waitFor();

@@ -36,7 +36,7 @@ export function shellTests(dashboard: () => Dashboard): void {
     };
   });
   test('axe finds nothing on any page, light or dark, and none is wider than its window of 320 or 2,560 pixels', async (t) => {
-    const page = await dashboard().open(t, '/nowhere', {});
+    const page = await dashboard().open(t, '/nowhere');
     for (const [name, { path, title, ready }] of Object.entries(pages)) {
       await t.test(name, async () => {
         await go(page, path);
@@ -56,7 +56,7 @@ export function shellTests(dashboard: () => Dashboard): void {
   });
 
   test('the colour scheme is chosen by keyboard and remembered in the browser', async (t) => {
-    const page = await dashboard().open(t, '/chains', {});
+    const page = await dashboard().open(t, '/chains');
     const canvas = () => page.evaluate<string>('getComputedStyle(document.documentElement).backgroundColor');
     const light = await canvas();
     await button(page, 'Colour scheme').press('Enter');
@@ -66,6 +66,10 @@ export function shellTests(dashboard: () => Dashboard): void {
     assert.notEqual(dark, light);
     await page.reload();
     assert.equal(await canvas(), dark);
+    await button(page, 'Colour scheme').press('Enter');
+    await page.getByRole('menuitem', { name: 'As the system' }).press('Enter');
+    await page.waitForFunction(`document.documentElement.dataset.scheme === undefined`);
+    assert.equal(await canvas(), light);
   });
 
   test('the first Tab leads to a link past the navigation, and a new page is read from its heading', async (t) => {
@@ -80,8 +84,7 @@ export function shellTests(dashboard: () => Dashboard): void {
   });
 
   test('a lost connection is told while what was loaded stays, and is gone when the service answers again', async (t) => {
-    const page = await dashboard().open(t, '/import', {});
-    await page.clock.install();
+    const page = await dashboard().open(t, '/import', 'with a clock');
     await page.getByRole('link', { name: 'Chains', exact: true }).click();
     await page.getByRole('link', { name: supportChain.name }).waitFor();
     const calls = (url: URL) => url.pathname === '/chains';

@@ -117,11 +117,10 @@ export function testTests(dashboard: () => Dashboard, provider: () => SlowProvid
       providers: [{ name: 'slow', model_id: 'slow-1', provider: 'openai', api_base: provider().apiBase }],
       fallback_rules: [],
     });
-    const page = await dashboard().open(t, `/chains/${id}/tests`, {});
+    const page = await dashboard().open(t, `/chains/${id}/tests`, 'with a clock');
     await page.getByLabel('Mode').selectOption('live');
     await page.getByText('Real calls reach the providers and may cost money.').waitFor();
     await page.getByLabel('Prompts', { exact: true }).fill('6');
-    await page.clock.install();
     const stream = page.waitForResponse((answer) => isStream(new URL(answer.url())));
     await button(page, 'Run').click();
     await page.getByText('0 of 6 prompts done').waitFor();
