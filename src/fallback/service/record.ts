@@ -118,6 +118,22 @@ export function progressOf({ id, status, progress, success_count, failure_count,
   return { id, status, progress, success_count, failure_count, fallback_count, verdict };
 }
 
+/**
+ * A result without its prompts, which are most of its text and need not be read for the rest: they stand at its end. Where
+ * something else in it looks like their beginning, what is before that is no JSON, and the whole is read.
+ */
+export function headOf(text: string): Omit<TestResult, 'results'> {
+  const end = text.indexOf(',"results":[{"index":');
+  if (end !== -1) {
+    try {
+      return JSON.parse(`${text.slice(0, end)}}`) as Omit<TestResult, 'results'>;
+    } catch (error) {
+      if (!(error instanceof SyntaxError)) throw error;
+    }
+  }
+  return JSON.parse(text) as TestResult;
+}
+
 /** A result in JSON, as it was kept: one that was running has its prompts beside it. */
 export function endedText({ text, prompts }: { readonly text: string; readonly prompts: readonly string[] }): string {
   return prompts.length === 0 ? text : withPrompts(text, prompts);

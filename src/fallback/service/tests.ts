@@ -10,7 +10,7 @@ import { planOf, presetOf } from '../rules/plan.ts';
 import type { Store } from '../store/store.ts';
 import { cancelled, createLeases, type Retention } from './leases.ts';
 import { type LiveParts, transportFor } from './live.ts';
-import { endedText, progressOf, TestRecord } from './record.ts';
+import { endedText, headOf, progressOf, TestRecord } from './record.ts';
 import { createRunQueue, type Place, type Run, runTest } from './runs.ts';
 
 /** How many tests run at once, and how many may wait. */
@@ -215,8 +215,9 @@ export function createTestService({ store, clock, newId, random, live: parts, re
       const { rows } = await store.results.ofChain(chainId, { limit: 1, offset: 0 });
       const [row] = rows;
       if (row === undefined) return null;
-      const result = JSON.parse(inHand.get(row.id)?.text() ?? endedText(row)) as TestResult;
-      const { id, status, mode, verdict, prompt_count, success_rate, chain_version, started_at, completed_at } = result;
+      const { id, status, mode, verdict, prompt_count, success_rate, chain_version, started_at, completed_at } = headOf(
+        inHand.get(row.id)?.text() ?? endedText(row),
+      );
       return { id, status, mode, verdict, prompt_count, success_rate, chain_version, started_at, completed_at };
     },
 

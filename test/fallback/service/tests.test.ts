@@ -3,6 +3,7 @@ import { describe, type TestContext, test } from 'node:test';
 
 import type { TestProgress, TestResult } from '../../../src/fallback/model/test.ts';
 import { createChainService } from '../../../src/fallback/service/chains.ts';
+import { headOf } from '../../../src/fallback/service/record.ts';
 import { createRunQueue } from '../../../src/fallback/service/runs.ts';
 import { createTestService, type TestService, type TestServiceParts } from '../../../src/fallback/service/tests.ts';
 import { openStore, type Store } from '../../../src/fallback/store/store.ts';
@@ -181,6 +182,20 @@ for (const kind of stores) {
     });
   });
 }
+
+describe('A result without its prompts', () => {
+  const results = [{ index: 0, attempts: [] }];
+  const verdict = { id: 'a', verdict: 'pass' };
+
+  test('is what stands before them, whatever else looks like their beginning', () => {
+    assert.deepEqual(headOf(JSON.stringify({ ...verdict, results })), verdict);
+    for (const chain of [{ metadata: { other: 1, results } }, { metadata: { text: ',"results":[{"index":' } }]) {
+      const { results: _, ...head } = headOf(JSON.stringify({ ...verdict, chain, results })) as TestResult;
+      assert.deepEqual(head, { ...verdict, chain });
+    }
+    assert.deepEqual(headOf(JSON.stringify({ ...verdict, results: [] })), { ...verdict, results: [] });
+  });
+});
 
 describe('The line for runs', () => {
   const never = new AbortController().signal;
