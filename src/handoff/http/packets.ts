@@ -2,36 +2,34 @@ import { hash } from 'node:crypto';
 import type { IncomingHttpHeaders } from 'node:http';
 
 import type { Awaitable } from '../../kit/awaitable.ts';
-import { readCursor, writeCursor } from '../../kit/cursor.ts';
 import { invalid, notFound, ServiceError } from '../../kit/errors.ts';
 import { isKnown } from '../../kit/etag.ts';
-import { type Answer, answer, type HandlerContext, JsonText, type Mount } from '../../kit/http/mount.ts';
+import { type Answer, answer, JsonText, type Mount } from '../../kit/http/mount.ts';
 import { bodyValidator } from '../../kit/http/validate.ts';
 import { isId } from '../../kit/id.ts';
 import { routes } from '../model/api.ts';
 import { type ClaimRequest, CreateRequest, type Packet } from '../model/packet.ts';
-import type { PacketQuery } from '../model/packet-routes.ts';
 import { entityTag } from '../rules/packet.ts';
 import type { Caller } from '../service/access.ts';
 import type { Changed, ChangeOptions } from '../service/change.ts';
+import type { ListService, PageText } from '../service/lists.ts';
 import type { BatchItem, ClaimWish, CreateOptions, Made, PacketService } from '../service/packets.ts';
-import type { PacketFilter, PacketText } from '../store/packets.ts';
-import { isShort, type PacketTexts } from '../store/pages.ts';
+import type { PacketText } from '../store/packets.ts';
 import type { Store } from '../store/store.ts';
 import type { Idempotency } from '../store/units/answers.ts';
-import { filterOf, requireOneWay } from './query.ts';
 
 export interface PacketRoutesParts {
   mount: Mount<Caller>;
   store: Store;
   packets: PacketService;
+  lists: ListService;
   batchMax: number;
   /** The largest item of a batch that the caller may send, in bytes. */
   itemLimit(caller: Caller): number;
 }
 
 /** The packet routes over HTTP. */
-export function mountPackets({ mount, store, packets, batchMax, itemLimit }: PacketRoutesParts): void {
+export function mountPackets({ mount, store, packets, lists, batchMax, itemLimit }: PacketRoutesParts): void {
   const validateItem = bodyValidator(CreateRequest, { nullIsAbsent: true, name: 'The packet' });
 
   function itemOf(value: unknown, limit: number): BatchItem {
@@ -64,8 +62,9 @@ export function mountPackets({ mount, store, packets, batchMax, itemLimit }: Pac
     return made(packets.createBatch(caller, items, createOptions(headers, 'POST /packets/batch', rawBody)));
   });
 
-  mount(routes.listPackets, ({ query }, context) => listPage(store, context, query, filterOf(query)));
-  mount(routes.listAwaiting, ({ query }, context) => listPage(store, context, query, { statuses: ['awaiting_human'] }));
+  mount(routes.listPackets, ({ query }, { caller, signal }) => jsonOf(lists.packets(caller, query, signal)));
+  mount(routes.listAwaiting, ({ query }, { caller, signal }) => jsonOf(lists.awaiting(caller, query, signal)));
+  mount(routes.searchPackets, ({ query }, { caller, signal }) => jsonOf(lists.search(caller, query, signal)));
   mount(routes.getPacket, ({ params }, { caller, headers }) => {
     if (!isId(params.id)) throw notFound('packet');
     // The commonest read: where the store has the packet at hand, the answer waits for no promise either.
@@ -120,37 +119,15 @@ export function mountPackets({ mount, store, packets, batchMax, itemLimit }: Pac
   });
 }
 
-function listPage(
-  store: Store,
-  context: HandlerContext<Caller>,
-  { limit, offset, cursor, view, order }: Pick<PacketQuery, 'limit' | 'offset' | 'cursor' | 'view'> & { order?: PacketQuery['order'] },
-  filter: PacketFilter,
-): Awaitable<JsonText> {
-  requireOneWay({ cursor, offset });
-  const { caller } = context;
-  const ascending = order === 'asc';
-  const scope = `${caller.tenant_id} ${ascending ? 'asc ' : ''}${JSON.stringify(filter)}`;
-  const after = cursor === undefined ? undefined : readCursor(scope, cursor);
-  if (after !== undefined && !isId(after)) throw invalid('cursor', 'This cursor does not belong to this list.');
-  const answer = ({ text, octets, last, more, total }: PacketTexts) =>
-    page(text, octets, { total, limit, offset, next_cursor: more && last !== undefined ? writeCursor(scope, last) : null });
-  // Many who watch the same list come together: they get one page, read once.
-  return store.inView(JSON.stringify(['packets', scope, limit, offset, view, after]), () => {
-    // A list that one index answers waits for nothing, so nobody can go meanwhile.
-    const signal = isShort(filter, offset) ? undefined : context.signal;
-    const found = store.of(caller.tenant_number, signal).packets.page({ filter, limit, offset, full: view === 'full', after, ascending });
-    return found instanceof Promise ? found.then(answer) : answer(found);
-  });
-}
+/** The answers of pages that several ask for: the bytes of a long one are made once. */
+const answers = new WeakMap<PageText, JsonText>();
 
-/** A page of packets that are JSON text already, joined by commas, and their length in UTF-8 where it is known. */
-function page(
-  texts: string,
-  octets: number | undefined,
-  rest: { total: number; limit: number; offset: number; next_cursor: string | null },
-): JsonText {
-  const [begin, end] = ['{"packets":[', `],${JSON.stringify(rest).slice(1)}`];
-  return new JsonText(begin + texts + end, octets && begin.length + octets + end.length);
+/** A page as an answer; where it is at hand, the answer waits for no promise either. */
+function jsonOf(page: Awaitable<PageText>): Awaitable<JsonText> {
+  if (page instanceof Promise) return page.then(jsonOf);
+  const answered = answers.get(page) ?? new JsonText(page.text, page.octets);
+  answers.set(page, answered);
+  return answered;
 }
 
 /** A stored packet as the answer to who has asked for it, perhaps knowing it already. */

@@ -16,6 +16,7 @@ import type { HandoffRoute } from '../model/route.ts';
 import type { TierLimits } from '../rules/tiers.ts';
 import type { AccessService, Caller } from '../service/access.ts';
 import type { AgentService } from '../service/agents.ts';
+import { createListService } from '../service/lists.ts';
 import type { PacketService } from '../service/packets.ts';
 import { createTrailService } from '../service/trail.ts';
 import type { WebhookService } from '../service/webhooks.ts';
@@ -25,7 +26,6 @@ import type { Counters } from './counters.ts';
 import { Limits } from './limits.ts';
 import type { HandoffMetrics } from './metrics.ts';
 import { headerText, maxHeaderLength, mountPackets } from './packets.ts';
-import { mountSearch } from './search.ts';
 import { mountSse } from './sse.ts';
 import { keyOf, type Listening } from './streams.ts';
 import { mountTrail } from './trail.ts';
@@ -164,8 +164,7 @@ export function createServer({
     readParams: lowerCase,
   });
 
-  mountPackets({ mount, store, packets, batchMax, itemLimit });
-  mountSearch(mount, store);
+  mountPackets({ mount, store, packets, lists: createListService(store), batchMax, itemLimit });
   mountAccess(mount, access, store);
   mountWork({ mount, packets, agents, waiting, listening });
   mountTrail(mount, createTrailService(store));

@@ -2,8 +2,8 @@ import type { Mount } from '../../kit/http/mount.ts';
 import { routes } from '../model/api.ts';
 import type { HandoffRoute } from '../model/route.ts';
 import type { Caller } from '../service/access.ts';
+import { momentOf } from '../service/filters.ts';
 import type { TrailService } from '../service/trail.ts';
-import { momentOf } from './query.ts';
 
 /** The history of packets and the audit log over HTTP. */
 export function mountTrail(mount: Mount<Caller, HandoffRoute>, trail: TrailService): void {

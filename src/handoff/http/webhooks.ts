@@ -3,9 +3,9 @@ import { routes } from '../model/api.ts';
 import type { HandoffRoute } from '../model/route.ts';
 import type { Delivery } from '../model/webhook.ts';
 import type { Caller } from '../service/access.ts';
+import { momentOf } from '../service/filters.ts';
 import type { WebhookService } from '../service/webhooks.ts';
 import { idempotencyOf } from './packets.ts';
-import { momentOf } from './query.ts';
 
 /** Webhooks and their deliveries over HTTP. */
 export function mountWebhooks(mount: Mount<Caller, HandoffRoute>, webhooks: WebhookService): void {

@@ -23,7 +23,7 @@ const maxAnswerBytes = 64 * 1024;
 /** The most attempts at once, whatever their receivers. */
 const maxRunning = 1024;
 
-/** About the most characters of bodies in hand at once; what is in hand already may be as large as a body over it. */
+/** About the most bytes of bodies in hand at once; what is in hand already may be as large as a body over it. */
 const maxBodies = 64 * 1024 * 1024;
 
 /** What a body counts for until it is read. */
@@ -145,9 +145,11 @@ export function createDeliverer(parts: DelivererParts): Deliverer {
 
   async function attemptOn(item: Item, { receiver, attempt, held }: Hand): Promise<void> {
     const { delivery, queue, until } = item;
-    const body = await store.deliveries.body(delivery.event_id);
+    const text = await store.deliveries.body(delivery.event_id);
     // Its packet was removed for good, and the delivery with it.
-    if (body === undefined) return;
+    if (text === undefined) return;
+    // Made into bytes once, for the signatures and the request.
+    const body = Buffer.from(text);
     held.set(body.length);
     const started = performance.now();
     const outcome = await send(parts, { delivery, queue, body, now: clock() });
@@ -220,7 +222,7 @@ export function createDeliverer(parts: DelivererParts): Deliverer {
   /** One attempt; undefined when it was cut short by the end of the service. */
   async function send(
     { userAgent, attemptMs: timeoutMs }: DelivererParts,
-    { delivery, queue, body, now }: { delivery: ClaimedDelivery; queue: DeliveryQueue; body: string; now: Date },
+    { delivery, queue, body, now }: { delivery: ClaimedDelivery; queue: DeliveryQueue; body: Buffer; now: Date },
   ): Promise<AttemptOutcome | undefined> {
     const headers = {
       'content-type': 'application/json; charset=utf-8',

@@ -4,7 +4,8 @@ import { createHmac } from 'node:crypto';
 export interface Signed {
   /** The event's id: the same for every webhook and attempt. */
   readonly eventId: string;
-  readonly body: string;
+  /** The bytes that are sent, or their text. */
+  readonly body: Buffer | string;
   /** The secrets in force, the newest first; their UTF-8 bytes are the keys. */
   readonly secrets: readonly string[];
   readonly now: Date;
@@ -17,11 +18,11 @@ export interface Signed {
  */
 export function signatureHeaders({ eventId, body, secrets, now }: Signed): Record<string, string> {
   const timestamp = Math.floor(now.getTime() / 1000);
-  const dated = `${eventId}.${timestamp}.${body}`;
+  const dated = (secret: string) => createHmac('sha256', secret).update(`${eventId}.${timestamp}.`).update(body).digest('base64');
   return {
     'x-service-signature': `sha256=${createHmac('sha256', secrets[0]!).update(body).digest('hex')}`,
     'webhook-id': eventId,
     'webhook-timestamp': String(timestamp),
-    'webhook-signature': secrets.map((secret) => `v1,${createHmac('sha256', secret).update(dated).digest('base64')}`).join(' '),
+    'webhook-signature': secrets.map((secret) => `v1,${dated(secret)}`).join(' '),
   };
 }

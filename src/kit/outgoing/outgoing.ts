@@ -140,7 +140,8 @@ interface Received {
 
 function answerOf({ statusCode, headers, body }: Received, maxBytes: number, finish: (failure?: OutgoingError) => void): OutgoingAnswer {
   async function* bounded(): AsyncGenerator<Buffer> {
-    let failure: OutgoingError | undefined = new OutgoingError('cancelled');
+    let failure: OutgoingError | undefined;
+    let isWhole = false;
     let size = 0;
     try {
       for await (const chunk of body) {
@@ -148,12 +149,13 @@ function answerOf({ statusCode, headers, body }: Received, maxBytes: number, fin
         if (size > maxBytes) throw new OutgoingError('too_large');
         yield chunk;
       }
-      failure = undefined;
+      isWhole = true;
     } catch (error) {
       failure = exchangeFailure(error);
       throw failure;
     } finally {
-      finish(failure);
+      // An error takes longer to make than the rest of this; most bodies are read to their end.
+      finish(isWhole ? undefined : (failure ?? new OutgoingError('cancelled')));
     }
   }
   const chunks = bounded();

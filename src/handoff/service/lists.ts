@@ -1,0 +1,102 @@
+import type { Awaitable } from '../../kit/awaitable.ts';
+import { readCursor, writeCursor } from '../../kit/cursor.ts';
+import { invalid } from '../../kit/errors.ts';
+import { isId } from '../../kit/id.ts';
+import { maxOffset } from '../../kit/schemas.ts';
+import type { PacketQuery, SearchQuery } from '../model/packet-routes.ts';
+import { phrasesOf } from '../rules/words.ts';
+import type { PacketFilter } from '../store/packets.ts';
+import { isShort, type PacketTexts } from '../store/pages.ts';
+import type { SearchPage, SearchPlace } from '../store/search.ts';
+import type { Store } from '../store/store.ts';
+import type { Caller } from './access.ts';
+import { filterOf, requireOneWay } from './filters.ts';
+
+/** A page as JSON text. */
+export interface PageText {
+  readonly text: string;
+  /** Its length in UTF-8, where it is known. */
+  readonly octets: number | undefined;
+}
+
+type Paging = Pick<PacketQuery, 'limit' | 'offset' | 'cursor' | 'view'> & { order?: PacketQuery['order'] };
+
+/** A text without a word in it (only punctuation, say) is in no packet. */
+const nothing: SearchPage = { rows: [], order: 'rank', total: 0, total_is: 'exact', next: undefined };
+
+/** Lists and searches of a tenant's packets. A `signal` says that nobody waits any more. */
+export function createListService(store: Store) {
+  function list({ tenant_id, tenant_number }: Caller, paging: Paging, filter: PacketFilter, signal: AbortSignal): Awaitable<PageText> {
+    const { limit, offset, cursor, view, order } = paging;
+    requireOneWay(paging);
+    const ascending = order === 'asc';
+    const scope = `${tenant_id} ${ascending ? 'asc ' : ''}${JSON.stringify(filter)}`;
+    const after = cursor === undefined ? undefined : readCursor(scope, cursor);
+    if (after !== undefined && !isId(after)) throw invalid('cursor', 'This cursor does not belong to this list.');
+    const pageOf = ({ text, octets, last, more, total }: PacketTexts) =>
+      joined(text, octets, { total, limit, offset, next_cursor: more && last !== undefined ? writeCursor(scope, last) : null });
+    // Many who watch the same list come together: they get one page, read once.
+    return store.inView(JSON.stringify(['packets', scope, limit, offset, view, after]), () => {
+      // A list that one index answers waits for nothing, so nobody can go meanwhile.
+      const going = isShort(filter, offset) ? undefined : signal;
+      const found = store.of(tenant_number, going).packets.page({ filter, limit, offset, full: view === 'full', after, ascending });
+      return found instanceof Promise ? found.then(pageOf) : pageOf(found);
+    });
+  }
+
+  return {
+    /** A page of packets, newest first unless asked otherwise. Who asks for the same page in one view gets the same object. */
+    packets: (caller: Caller, query: PacketQuery, signal: AbortSignal) => list(caller, query, filterOf(query), signal),
+
+    /** A page of the packets that wait for a person. */
+    awaiting: (caller: Caller, paging: Paging, signal: AbortSignal) => list(caller, paging, { statuses: ['awaiting_human'] }, signal),
+
+    /** A page of the packets that a text is found in. */
+    async search({ tenant_id, tenant_number }: Caller, query: SearchQuery, signal: AbortSignal): Promise<PageText> {
+      const { q, limit, offset, cursor } = query;
+      if (q.trim() === '') throw invalid('q', 'q must not be empty.');
+      requireOneWay(query);
+      const phrases = phrasesOf(q);
+      const filter = filterOf(query);
+      const scope = `search ${tenant_id} ${JSON.stringify([phrases, filter])}`;
+      const from = cursor === undefined ? undefined : placeOf(readCursor(scope, cursor));
+      const page =
+        phrases.length === 0 ? nothing : await store.of(tenant_number, signal).packets.search({ phrases, filter, limit, offset, from });
+      const { rows, next, ...counts } = page;
+      const packets = rows.map(({ summary, snippet }) => `${summary.slice(0, -1)},"snippet":${JSON.stringify(snippet)}}`);
+      const next_cursor = next === undefined ? null : writeCursor(scope, JSON.stringify(next));
+      return joined(packets.join(','), undefined, { ...counts, limit, offset: from?.shown ?? offset, next_cursor });
+    },
+  };
+}
+
+export type ListService = ReturnType<typeof createListService>;
+
+/** A page of packets that are JSON text already, joined by commas, and their length in UTF-8 where it is known. */
+function joined(texts: string, octets: number | undefined, rest: object): PageText {
+  const [begin, end] = ['{"packets":[', `],${JSON.stringify(rest).slice(1)}`];
+  return { text: begin + texts + end, octets: octets && begin.length + octets + end.length };
+}
+
+/** The place that a search's cursor holds. A cursor can be made up, so nothing of it is taken unseen. */
+function placeOf(position: string): SearchPlace {
+  const { order, shown, skip, after } = membersOf(position);
+  const isCount = (value: unknown) => Number.isInteger(value) && Number(value) >= 0 && Number(value) <= maxOffset + maxShown;
+  if (order === 'rank' && isCount(shown)) return { order, shown: Number(shown) };
+  const isPlace = typeof after === 'string' && (/^\d{0,15}$/.test(after) || isId(after));
+  if (order !== 'newest' || !isCount(shown) || !isCount(skip) || !isPlace)
+    throw invalid('cursor', 'This cursor does not belong to this list.');
+  return { order, shown: Number(shown), skip: Number(skip), after };
+}
+
+/** The members of an object as JSON text; none when it is something else. */
+function membersOf(text: string): Partial<Record<string, unknown>> {
+  try {
+    return Object(JSON.parse(text)) as Partial<Record<string, unknown>>;
+  } catch {
+    return {};
+  }
+}
+
+/** More packets than a search by cursor ever shows behind an offset. */
+const maxShown = 1_000_000_000;
