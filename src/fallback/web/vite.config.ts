@@ -19,7 +19,7 @@ export default defineConfig({
   server: {
     port: 5173,
     proxy: Object.fromEntries(
-      ['/chains', '/test-results', '/import', '/export-template', '/health', '/openapi.json'].map((path) => [
+      ['/access', '/chains', '/test-results', '/import', '/export-template', '/health', '/openapi.json'].map((path) => [
         path,
         'http://127.0.0.1:8000',
       ]),

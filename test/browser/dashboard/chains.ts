@@ -134,7 +134,12 @@ export function chainTests(dashboard: () => Dashboard): void {
     await button(page, 'Undo').click();
     await page.getByRole('link', { name: 'doomed' }).waitFor();
     await remove();
+    // While somebody points at the message its Undo stands, and the chain with it.
+    await button(page, 'Undo').hover();
+    await page.clock.fastForward(60_000);
+    assert.ok(await button(page, 'Undo').isVisible());
     assert.equal((await dashboard().service.call('GET', `/chains/${id}`)).status, 200);
+    await page.mouse.move(0, 0);
     const gone = page.waitForResponse((answer) => answer.request().method() === 'DELETE');
     await page.clock.fastForward(8000);
     assert.equal((await gone).status(), 204);

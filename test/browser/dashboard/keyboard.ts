@@ -49,10 +49,7 @@ export function keyboardTests(dashboard: () => Dashboard): void {
       await type(providers.getByLabel('Model').nth(nth), 'openai/gpt-4o');
     }
     await type(timeout, 'soon');
-    await page
-      .getByText(/timeout_ms/)
-      .first()
-      .waitFor();
+    await page.getByText('Must be an integer, not a string.').waitFor();
     await keyboard.press('Control+A');
     await keyboard.type('9000');
     await page.getByText(/Worst case: 2 attempts and 39.0 s for one prompt/).waitFor();

@@ -40,9 +40,21 @@ export function keyTests(browser: () => Browser): void {
     await other.goto(page.url());
     await heading(other, 'API key').waitFor();
     await other.close();
+
+    // A key that is refused while a chain is edited costs nothing of what was typed.
+    await page.getByRole('link', { name: 'New chain' }).first().click();
+    await page.getByLabel('Description').fill('half a thought');
+    const check = (url: URL) => url.pathname === '/chains/check';
+    await page.route(check, (route) => route.fulfill({ status: 401, json: { detail: 'It was withdrawn.', code: 'UNAUTHORIZED' } }));
+    await page.getByLabel('Name', { exact: true }).first().fill('typed');
+    await heading(page, 'API key').waitFor();
+    await page.unroute(check);
+    await page.getByLabel('Key', { exact: true }).fill('write-key-0123456789');
+    await page.keyboard.press('Enter');
+    await heading(page, 'New chain').waitFor();
+    assert.equal(await page.getByLabel('Description').inputValue(), 'half a thought');
     await button(page, 'API key').click();
     await page.getByRole('menuitem', { name: 'Forget the key' }).click();
-    await page.reload();
     await heading(page, 'API key').waitFor();
   });
 

@@ -69,7 +69,7 @@ export function testTests(dashboard: () => Dashboard, provider: () => SlowProvid
     await page.getByText('Never tested').waitFor();
     await page.getByLabel('Prompts', { exact: true }).fill('0');
     await button(page, 'Run').click();
-    await page.getByText(/prompt_count must be/).waitFor();
+    await page.getByText('Must be at least 1.').waitFor();
     await page.getByLabel('Prompts', { exact: true }).fill('30');
     await page.getByLabel('Seed').fill('7');
     await button(page, 'Run').click();
@@ -102,7 +102,7 @@ export function testTests(dashboard: () => Dashboard, provider: () => SlowProvid
     await page.getByLabel('Fails with').selectOption('timeout');
     await page.getByLabel('Probability').fill('2');
     await button(page, 'Run').click();
-    await page.getByText(/probability must be/).waitFor();
+    await page.getByText(/^Must be .* 1/).waitFor();
     await page.getByLabel('Probability').fill('1');
     await button(page, 'Run').click();
     await heading(page, /Test of faulted/).waitFor();
@@ -151,6 +151,7 @@ export function testTests(dashboard: () => Dashboard, provider: () => SlowProvid
 
   test('the history lists the tests of a chain, newest first; two of them are compared', async (t) => {
     const id = await dashboard().chain({ name: 'compared' });
+    for (let older = 0; older < 19; older += 1) await dashboard().run(id, { preset: 'flap', prompt_count: 1 });
     await dashboard().run(id, { preset: 'healthy', prompt_count: 4, seed: 1 });
     await dashboard().run(id, { preset: 'blackout', prompt_count: 4, seed: 1 });
     const page = await dashboard().open(t, `/chains/${id}/tests`);
@@ -158,6 +159,12 @@ export function testTests(dashboard: () => Dashboard, provider: () => SlowProvid
     await rows.nth(2).waitFor();
     assert.match((await rows.nth(1).textContent()) ?? '', /simulate, blackout.*4.*0 %/);
     assert.match((await rows.nth(2).textContent()) ?? '', /pass.*simulate, healthy.*4.*100 %/);
+    await page.getByText('1 to 20 of 21').waitFor();
+    await button(page, 'Older').click();
+    await page.getByText('21 to 21 of 21').waitFor();
+    assert.ok(await button(page, 'Older').isDisabled());
+    await button(page, 'Newer').click();
+    await page.getByText('1 to 20 of 21').waitFor();
     assert.ok(await button(page, 'Compare two').isDisabled());
     await rows.nth(2).getByRole('checkbox').check();
     await rows.nth(1).getByRole('checkbox').check();

@@ -16,6 +16,13 @@ export function faultsOf(error: Error | null): readonly Fault[] {
   return errors.length > 0 || field === null ? errors : [{ field, detail: message }];
 }
 
+/** What is wrong, as a sentence beside its field, which need not be named again: `Must be a whole number.` */
+export function besideField({ field, detail }: Fault): string {
+  if (!detail.startsWith(`${field} `)) return detail;
+  const rest = detail.slice(field.length + 1);
+  return rest.charAt(0).toUpperCase() + rest.slice(1);
+}
+
 /** Whether the service refused with this status. */
 export const isRefusal = (error: Error | null, status: number): boolean => error instanceof ApiError && error.status_code === status;
 

@@ -4,7 +4,7 @@ import { useNavigate } from 'react-router';
 
 import { useToast } from '../../../kit/web/components/toasts.tsx';
 import type { Chain, ChainRequest } from '../../model/chain.ts';
-import { api, type Fault, faultsOf, isRefusal } from '../data/api.ts';
+import { api, besideField, type Fault, faultsOf, isRefusal } from '../data/api.ts';
 import { useCheck, useDebounced, useSaveChain } from '../data/queries.ts';
 import { type ChainDraft, draftOf, requestOf } from './draft.ts';
 
@@ -33,7 +33,10 @@ export function useChainForm(start: ChainDraft, kept?: Chain) {
     check: check.data,
     faults,
     /** What is wrong with a field, by its dotted path, or with something in it. */
-    faultOf: (field: string) => faults.find((fault) => fault.field === field || fault.field.startsWith(`${field}.`))?.detail,
+    faultOf(field: string): string | undefined {
+      const found = faults.find((fault) => fault.field === field || fault.field.startsWith(`${field}.`));
+      return found && besideField(found);
+    },
     /** Whether something would be lost if the page were left. */
     isUnsaved: () => dirty && !saving.isSaved(),
     saving,

@@ -7,7 +7,7 @@ import { Callout } from '../../../kit/web/components/feedback.tsx';
 import { CheckField, SelectField, TextArea, TextField } from '../../../kit/web/components/field.tsx';
 import { bind, Fields, Form } from '../../../kit/web/components/form.tsx';
 import type { Chain } from '../../model/chain.ts';
-import { type Fault, faultsOf } from '../data/api.ts';
+import { besideField, type Fault, faultsOf } from '../data/api.ts';
 import { useAccess, useStartTest } from '../data/queries.ts';
 import { FaultFields } from './fault-fields.tsx';
 import { emptyFault, emptyTest, type TestDraft, testRequest } from './test-draft.ts';
@@ -34,7 +34,7 @@ export function TestForm({ chain }: { chain: Chain }) {
   const [draft, setDraft] = useState(emptyTest);
   const set = (changes: Partial<TestDraft>) => setDraft((before) => ({ ...before, ...changes }));
   const faults = faultsOf(start.error);
-  const faultOf = (field: string) => faults.find((fault) => fault.field === field)?.detail;
+  const faultOf = (field: string) => faults.filter((fault) => fault.field === field).map(besideField)[0];
   const bound = bind(draft, set, faultOf);
   const providers = chain.providers.map(({ name }) => name);
   const ownFaults = draft.mode !== 'live' && draft.preset === '';

@@ -1,0 +1,61 @@
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import { chainExample } from '../../../src/fallback/model/chain.ts';
+import { changed, draftOf, moved, requestOf, withoutProvider, withProviders } from '../../../src/fallback/web/edit/draft.ts';
+
+const [first, second] = chainExample.providers as [(typeof chainExample.providers)[0], (typeof chainExample.providers)[0]];
+const chain = {
+  ...chainExample,
+  providers: [first, second],
+  fallback_rules: [
+    { ...chainExample.fallback_rules[0]!, providers: [first.name] },
+    { ...chainExample.fallback_rules[0]!, providers: [first.name, second.name] },
+    { ...chainExample.fallback_rules[0]!, providers: null },
+  ],
+};
+
+describe('A chain that is edited', () => {
+  test('is sent as it was kept while nothing is changed', () => {
+    const { name, description, providers, fallback_rules } = requestOf(draftOf(chain));
+    assert.deepEqual({ name, description }, { name: chain.name, description: chain.description });
+    assert.deepEqual(providers, chain.providers);
+    assert.deepEqual(
+      fallback_rules?.map((rule) => rule.providers),
+      [[first.name], [first.name, second.name], null],
+    );
+  });
+
+  test('has rules that follow a provider to its new name, however it is typed', () => {
+    let draft = draftOf(chain);
+    for (const name of ['', 'n', 'ne', 'new ']) {
+      draft = { ...draft, providers: changed(draft.providers, draft.providers[0]!.key, { name }) };
+    }
+    assert.deepEqual(
+      requestOf(draft).fallback_rules?.map((rule) => rule.providers),
+      [['new'], ['new', second.name], null],
+    );
+  });
+
+  test('loses with a provider the rules for it alone; a rule for others too, or for all, stays', () => {
+    const draft = draftOf(chain);
+    assert.deepEqual(
+      requestOf(withoutProvider(draft, draft.providers[0]!.key)).fallback_rules?.map((rule) => rule.providers),
+      [[second.name], null],
+    );
+  });
+
+  test('takes the places of its providers as their priorities once they are ordered', () => {
+    const draft = draftOf({ ...chain, providers: chain.providers.map((provider, index) => ({ ...provider, priority: index * 10 })) });
+    assert.deepEqual(
+      requestOf(draft).providers.map(({ priority }) => priority),
+      [0, 10],
+    );
+    assert.deepEqual(
+      requestOf(withProviders(draft, moved(draft.providers, 0, 1))).providers.map(({ name, priority }) => [name, priority]),
+      [
+        [second.name, 0],
+        [first.name, 1],
+      ],
+    );
+  });
+});
