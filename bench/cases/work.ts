@@ -3,7 +3,6 @@ import pg from 'pg';
 
 import { startPostgres } from '../../test/support/postgres.ts';
 import { packetOfBytes } from '../bodies.ts';
-import type { BossTasks } from '../boss.ts';
 import { type Program, startProgram } from '../programs.ts';
 import { figureOf, type Target } from '../report.ts';
 import { compare, median, requireGood, type Side } from '../rounds.ts';
