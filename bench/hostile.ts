@@ -44,6 +44,17 @@ function standStill({ url, key }: Target, text: string, milliseconds: number): P
 /** A batch with as many names spelled with an escape as fit into it. */
 const escapedNames = `{"packets":[${Array.from({ length: 100 }, (_, item) => `{${Array.from({ length: 2350 }, (_, index) => `"\\u0061${item}_${index}":1`).join(',')}}`).join(',')}]}`;
 
+/** A packet with nearly as many different names as a body may hold, each of which is read for the first time. */
+const differentNames = (round: number) =>
+  `{"metadata":{"source_agent":{"id":"a","name":"a","framework":"f"},"target_agent":{"id":"b","name":"b"}},"context":{"summary":"s","custom":{${Array.from({ length: 9900 }, (_, index) => `"a${round}_${index}":1`).join(',')}}}}`;
+
+async function post({ url, key }: Target, text: string, body: string): Promise<void> {
+  const headers = { 'x-api-key': key, 'content-type': 'application/json' };
+  await (await fetch(url + path(text), { method: 'POST', headers, body })).arrayBuffer();
+}
+
+let rounds = 0;
+
 /** The worst that was found a tenant can ask for, each again and again. */
 export const hostileRequests: readonly HostileRequest[] = [
   {
@@ -57,11 +68,13 @@ export const hostileRequests: readonly HostileRequest[] = [
   { name: 'a filter that nothing meets', send: (target) => get(target, '/packets?tags=x&source_agent=a') },
   { name: 'large pages nobody takes', send: (target) => standStill(target, '/packets?view=full&limit=15', 2_000) },
   { name: 'large pages by cursor and offset', send: (target) => get(target, '/packets?limit=20&offset=0') },
+  { name: 'a phrase that no packet has', send: (target) => get(target, `/packets/search?q=${encodeURIComponent('"x x"')}`) },
+  { name: 'escaped names', send: (target) => post(target, '/packets/batch', escapedNames) },
   {
-    name: 'escaped names',
-    async send({ url, key }) {
-      const headers = { 'x-api-key': key, 'content-type': 'application/json' };
-      await (await fetch(url + path('/packets/batch'), { method: 'POST', headers, body: escapedNames })).arrayBuffer();
+    name: 'different names',
+    send(target) {
+      rounds += 1;
+      return post(target, '/packets', differentNames(rounds));
     },
   },
 ];
