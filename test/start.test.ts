@@ -224,6 +224,16 @@ describe('npm start', { concurrency: 2 }, () => {
 });
 
 describe('The warning of unknown variables', () => {
+  test('names the setting that was meant, where its end is left out too', () => {
+    for (const [name, meant] of [
+      ['SERVICE_RATE_LMIT', 'SERVICE_RATE_LIMIT_PER_MINUTE'],
+      ['SERVICE_DATABASE', 'SERVICE_DATABASE_URL'],
+      ['SERVICE_PROT', 'SERVICE_PORT'],
+      ['SERVICE_ADMIN', 'SERVICE_ADMIN_KEY'],
+    ] as const)
+      assert.match(unknownVariables({ [name]: 'x' }) ?? '', new RegExp(`the nearest known name is ${meant}\\)`));
+  });
+
   test('is not given where every SERVICE_* variable is known', () => {
     const environment = Object.fromEntries(knownVariables.map((name) => [name, 'x']));
     assert.equal(unknownVariables({ ...environment, PATH: '/bin' }), undefined);

@@ -218,9 +218,13 @@ export function originList<const Fallback extends string | undefined>(parts: Row
   });
 }
 
-/** The name of the list that takes the fewest changes of single characters (Levenshtein) to become `text`. */
+/**
+ * The name of the list that takes the fewest changes of single characters (Levenshtein) to become `text`; what a name has
+ * beyond the text's length counts as one, since people leave out the end.
+ */
 export function nearest(text: string, names: readonly string[]): string {
-  return names.reduce((best, name) => (distance(text, name) < distance(text, best) ? name : best));
+  const changes = (name: string) => Math.min(distance(text, name), distance(text, name.slice(0, text.length)) + 1);
+  return names.reduce((best, name) => (changes(name) < changes(best) ? name : best));
 }
 
 function distance(from: string, to: string): number {
