@@ -180,10 +180,11 @@ export function createDeliverer(parts: DelivererParts): Deliverer {
       for (const { webhook } of queues.filter(({ gone }) => gone === 1)) if (await store.deliveries.cancel(webhook, now)) parts.wake();
       const due = queues.filter(({ gone, active, due_at }) => gone === 0 && active === 1 && due_at <= now.toISOString());
       await take(due, now);
+      const wanted = new Set(queues.map(({ url }) => new URL(url).origin));
       for (const [origin, receiver] of receivers) {
         startWaiting(receiver);
         // One that nothing waits for is forgotten: there may be many over time.
-        if (receiver.isIdle() && !queues.some(({ url }) => new URL(url).origin === origin)) receivers.delete(origin);
+        if (receiver.isIdle() && !wanted.has(origin)) receivers.delete(origin);
       }
       const next = queues.filter((queue) => queue.active === 1 && !due.includes(queue)).map(({ due_at }) => Date.parse(due_at));
       return Math.max(1, Math.min(everyMs, ...next.map((moment) => moment - now.getTime())));

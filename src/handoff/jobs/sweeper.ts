@@ -24,12 +24,14 @@ export function createSweeper({ store, packets, clock, unclaimedTtlSeconds }: Sw
   return async () => {
     const now = clock();
     const due = await store.sweep.due(now, roundSize);
-    await Promise.all(due.map(({ tenant, id }) => packets.sweep(tenant, id, { kind: 'time_out' })));
+    const ends = await Promise.allSettled(due.map(({ tenant, id }) => packets.sweep(tenant, id, { kind: 'time_out' })));
 
     const unclaimed =
       unclaimedTtlSeconds === 0 ? [] : await store.sweep.unclaimed(new Date(now.getTime() - unclaimedTtlSeconds * 1000 + 1), roundSize);
-    await Promise.all(unclaimed.map(({ tenant, id }) => packets.sweep(tenant, id, { kind: 'expire_unclaimed' })));
-
+    ends.push(...(await Promise.allSettled(unclaimed.map(({ tenant, id }) => packets.sweep(tenant, id, { kind: 'expire_unclaimed' })))));
+    // One packet that fails holds up no other, and is told.
+    const failed = ends.find((end) => end.status === 'rejected');
+    if (failed !== undefined) throw failed.reason;
     return due.length === roundSize || unclaimed.length === roundSize ? 0 : everyMs;
   };
 }

@@ -81,6 +81,8 @@ const unsentBytes = 256 * 1024;
 export class Hub {
   readonly #trail: Trail;
   readonly #states = new Map<number, TenantState>();
+  /** Why the trail could not be read since the last look. */
+  #failure: unknown;
 
   constructor(trail: Trail) {
     this.#trail = trail;
@@ -151,8 +153,13 @@ export class Hub {
     void this.#read(state);
   }
 
-  /** Compares with the database, and begins to tell what no hint spoke of. A tenant whose trail never ends delays no other's. */
+  /**
+   * Compares with the database, and begins to tell what no hint spoke of. A tenant whose trail never ends delays no other's.
+   * @throws what a read of a trail has failed with since the last look
+   */
   async look(): Promise<void> {
+    const failure = this.#failure;
+    this.#failure = undefined;
     const tenants = [...this.#states.keys()];
     if (tenants.length === 0) return;
     for (const { tenant, position } of await this.#trail.positions(tenants)) {
@@ -161,6 +168,7 @@ export class Hub {
       state.known = Math.max(state.known, position);
       void this.#read(state);
     }
+    if (failure !== undefined) throw failure;
   }
 
   /** Joins the listener to those that hear what happens, unless more has been told since it read the trail. */
@@ -213,8 +221,9 @@ export class Hub {
       let rows: readonly TrailEvent[];
       try {
         rows = await this.#trail.after(state.tenant.tenant_number, state.last!, limit);
-      } catch {
-        // The next look says so if it is still true, and tries again.
+      } catch (error) {
+        // The next look tries again, and says so.
+        this.#failure = error;
         return;
       }
       const bytes = rows.reduce((sum, { payload }) => sum + (payload?.length ?? 0), 0);

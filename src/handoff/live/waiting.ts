@@ -136,19 +136,26 @@ export class WaitingList {
   #take(line: Line, waiter: Waiter): void {
     waiter.isTaking = true;
     waiter.isStale = false;
-    waiter.wish.take().then((packet) => {
-      waiter.isTaking = false;
-      if (packet !== null && packet !== undefined) {
-        waiter.isOver = true;
-        waiter.end(packet);
-      } else if (waiter.isOver) {
-        waiter.end(null);
-        // The packet that it was woken for may be there still.
+    waiter.wish.take().then(
+      (packet) => {
+        waiter.isTaking = false;
+        if (packet !== null && packet !== undefined) {
+          waiter.isOver = true;
+          waiter.end(packet);
+        } else if (waiter.isOver) {
+          waiter.end(null);
+          // The packet that it was woken for may be there still.
+          this.#wakeFirst(line, waiter.wish.kind);
+        } else if (packet === undefined || waiter.isStale) {
+          this.#take(line, waiter);
+        }
+      },
+      (error) => {
+        waiter.fail(error);
+        // The packet that it was woken for may be there for another.
         this.#wakeFirst(line, waiter.wish.kind);
-      } else if (packet === undefined || waiter.isStale) {
-        this.#take(line, waiter);
-      }
-    }, waiter.fail);
+      },
+    );
   }
 
   #remove(tenant: TenantRef, line: Line, waiter: Waiter): void {
