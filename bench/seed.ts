@@ -5,6 +5,7 @@ import type { CreateRequest } from '../src/handoff/model/packet.ts';
 import { newPacket } from '../src/handoff/rules/packet.ts';
 import { readHandoffSettings } from '../src/handoff/settings.ts';
 import { openStore, type Store } from '../src/handoff/store/store.ts';
+import { nextTurn } from '../src/kit/awaitable.ts';
 import { systemClock } from '../src/kit/clock.ts';
 import { createIds } from '../src/kit/id.ts';
 import { seededRequest } from './bodies.ts';
@@ -59,7 +60,11 @@ async function seed({ env, packets, ids = false }: Seeding): Promise<{ seconds: 
   const begun = performance.now();
   let inserting = true;
   const indexing = (async () => {
-    while (inserting || (await store.index.queued(1)) > 0) await store.index.step();
+    while (inserting || (await store.index.queued(1)) > 0) {
+      // With nothing to index a step waits for nothing, and whoever inserts would never get a turn.
+      const { taken } = await store.index.step();
+      if (taken === 0) await nextTurn();
+    }
   })();
   const made = await insert(store, packets);
   inserting = false;
