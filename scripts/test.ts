@@ -41,7 +41,7 @@ const postgres = await startPostgres();
 await withServer(postgres.url, (server) => server.query(`create database ${handoffTemplate}`));
 const template = await openStore({ databaseUrl: `${postgres.url}/${handoffTemplate}`, clock: () => new Date(), newId: () => '' });
 await template.close();
-const child = spawn(process.execPath, ['--test', '--test-reporter=spec', '--test-concurrency=2', '--test-timeout=300000', ...files], {
+const child = spawn(process.execPath, ['--test', '--test-reporter=spec', '--test-concurrency=3', '--test-timeout=300000', ...files], {
   stdio: 'inherit',
   env: { ...process.env, BATON_TEST_POSTGRES: postgres.url, NODE_COMPILE_CACHE: compileCache },
 });

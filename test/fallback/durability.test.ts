@@ -14,9 +14,9 @@ import { openPostgresDatabase, stores } from '../support/stores.ts';
 const callers = 8;
 /** How many writes are answered before the program is ended in the middle of the next ones. */
 const answersARound = 60;
-/** How many prompts the provider answers before it hangs, and how many of them are kept together at least. */
+/** How many prompts the provider answers before it hangs. Prompts are kept a hundred together, or what there is after two seconds. */
 const promptsAnswered = 120;
-const promptsKept = 100;
+const promptsKept = promptsAnswered - 99;
 
 function newFolder(t: TestContext): string {
   const folder = mkdtempSync(join(tmpdir(), 'baton-fallback-'));
