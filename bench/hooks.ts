@@ -11,7 +11,7 @@ import { type LoadResult, Times } from './times.ts';
 
 interface Receiver {
   received: number;
-  held: ServerResponse[];
+  held: { response: ServerResponse; body: Buffer }[];
   /** Whether posts are answered; else they are held. */
   isOpen: boolean;
 }
@@ -29,19 +29,21 @@ async function listen(isOpen: boolean): Promise<{ receiver: number; url: string 
     const chunks: Buffer[] = [];
     request.on('data', (chunk: Buffer) => chunks.push(chunk));
     request.on('end', () => {
-      if (!receiver.isOpen) {
-        receiver.held.push(response);
-        return;
-      }
-      receiver.received += 1;
-      response.writeHead(204).end();
-      onReceipt(index, Buffer.concat(chunks));
+      const body = Buffer.concat(chunks);
+      if (receiver.isOpen) take(index, response, body);
+      else receiver.held.push({ response, body });
     });
   });
   server.keepAliveTimeout = 60_000;
   server.listen(0, '127.0.0.1');
   await once(server, 'listening');
   return { receiver: index, url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/` };
+}
+
+function take(index: number, response: ServerResponse, body: Buffer): void {
+  receivers[index]!.received += 1;
+  response.writeHead(204).end();
+  onReceipt(index, body);
 }
 
 /** Waits until a receiver has got so many posts more; gives how fast they came. */
@@ -117,7 +119,7 @@ const tasks = {
   open({ receiver, isOpen }: { receiver: number; isOpen: boolean }): void {
     const { held } = receivers[receiver]!;
     receivers[receiver]!.isOpen = isOpen;
-    if (isOpen) for (const response of held.splice(0)) response.writeHead(204).end();
+    if (isOpen) for (const { response, body } of held.splice(0)) take(receiver, response, body);
   },
   pace,
 };

@@ -71,7 +71,7 @@ async function throughput(place: Place): Promise<void> {
       await queue(service, count);
     },
     async run() {
-      const received = hooks.call('receive', { receiver: own.receiver, count: count - 4 });
+      const received = hooks.call('receive', { receiver: own.receiver, count });
       await hooks.call('open', { receiver: own.receiver, isOpen: true });
       return received;
     },

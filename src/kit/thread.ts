@@ -56,7 +56,7 @@ export function startThread<T extends Tasks>(entry: URL, data: unknown, { patien
       const waiting = open.get(reply.id);
       open.delete(reply.id);
       if (open.size === 0) started.unref();
-      if ('error' in reply) waiting?.reject(Object.assign(reply.error as object, reply.codes));
+      if ('error' in reply) waiting?.reject(withCodes(reply.error as object, reply.codes));
       else waiting?.resolve(reply.result);
     });
     const failAll = (error: Error) => {
@@ -117,6 +117,14 @@ export function startThread<T extends Tasks>(entry: URL, data: unknown, { patien
   };
 }
 
+/** Defined, not assigned: the error of an aborted signal has a `code` of its own that can't be set. */
+function withCodes(error: object, codes: object): object {
+  for (const [name, value] of Object.entries(codes)) {
+    if (value !== undefined) Object.defineProperty(error, name, { value, configurable: true, enumerable: true, writable: true });
+  }
+  return error;
+}
+
 /** What the starter hands to a thread. */
 interface Start {
   data: unknown;
@@ -134,7 +142,7 @@ export function serveTasks(tasks: Tasks): void {
   const inHand = new Map<number, AbortController>();
   parentPort!.on('message', async (message: Message) => {
     const { id } = message;
-    if (message.task === undefined) return inHand.get(id)?.abort();
+    if (message.task === undefined) return inHand.get(id)?.abort(abandoned());
     const { task, argument } = message;
     const controller = new AbortController();
     inHand.set(id, controller);

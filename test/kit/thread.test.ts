@@ -47,6 +47,18 @@ describe('A thread', () => {
     assert.equal(await thread.call('greet', 'you'), 'Hello, you');
   });
 
+  test('a call that is abandoned while it runs rejects, and its late failure, whatever the error, ends nothing else', async (t) => {
+    const thread = start(t);
+    await thread.call('greet', 'you');
+    const controller = new AbortController();
+    const call = thread.call('wait', '', controller.signal);
+    controller.abort();
+    await assert.rejects(call, /The connection closed before the answer/);
+    // Answered behind the failure: messages of a thread come in their order.
+    assert.equal(await thread.call('greet', 'you'), 'Hello, you');
+    assert.equal(await thread.call('greet', 'again'), 'Hello, again');
+  });
+
   test('that is stopped takes no calls', async (t) => {
     const thread = start(t);
     await thread.call('greet', 'you');

@@ -6,6 +6,11 @@ const tasks = {
   fail: async (parts: Record<string, unknown>) => {
     throw Object.assign(new Error('It failed.'), parts);
   },
+  /** Goes on until it is abandoned, and fails with an error whose `code` can't be set. */
+  wait: async (_: string, signal: AbortSignal) => {
+    await new Promise((resolve) => signal.addEventListener('abort', resolve));
+    throw new DOMException('This operation was aborted', 'AbortError');
+  },
   end: async (code: number) => process.exit(code),
 };
 
