@@ -1,6 +1,7 @@
 import { answer, type Mount } from '../../kit/http/mount.ts';
 import { routes } from '../model/api.ts';
-import type { AccessService, Caller } from '../service/access.ts';
+import type { AccessService } from '../service/access.ts';
+import type { Caller } from '../service/authentication.ts';
 import type { Store } from '../store/store.ts';
 import { idempotencyOf } from './packets.ts';
 

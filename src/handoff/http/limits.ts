@@ -3,7 +3,7 @@ import { type LimitState, limitHeaders, tooMany } from '../../kit/http/limits.ts
 import { Windows } from '../../kit/window.ts';
 import type { Tier } from '../model/common.ts';
 import type { TierLimits } from '../rules/tiers.ts';
-import type { Caller } from '../service/access.ts';
+import type { Caller } from '../service/authentication.ts';
 import { type Counters, minuteMs, type Taken } from './counters.ts';
 
 /** Wrong keys a minute from one address, before guessing gets 429. */

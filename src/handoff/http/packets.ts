@@ -10,7 +10,7 @@ import { isId } from '../../kit/id.ts';
 import { routes } from '../model/api.ts';
 import { type ClaimRequest, CreateRequest, type Packet } from '../model/packet.ts';
 import { entityTag } from '../rules/packet.ts';
-import type { Caller } from '../service/access.ts';
+import type { Caller } from '../service/authentication.ts';
 import type { Changed, ChangeOptions } from '../service/change.ts';
 import type { ListService, PageText } from '../service/lists.ts';
 import type { BatchItem, ClaimWish, CreateOptions, Made, PacketService } from '../service/packets.ts';

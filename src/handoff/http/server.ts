@@ -14,8 +14,9 @@ import { apiPrefix, describeHandoff, prefixesOf, serviceTitle } from '../model/a
 import type { Tier } from '../model/common.ts';
 import type { HandoffRoute } from '../model/route.ts';
 import type { TierLimits } from '../rules/tiers.ts';
-import type { AccessService, Caller } from '../service/access.ts';
+import type { AccessService } from '../service/access.ts';
 import type { AgentService } from '../service/agents.ts';
+import type { Caller } from '../service/authentication.ts';
 import { createListService } from '../service/lists.ts';
 import type { PacketService } from '../service/packets.ts';
 import { createTrailService } from '../service/trail.ts';

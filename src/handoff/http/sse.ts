@@ -4,7 +4,7 @@ import type { StreamAnswer } from '../../kit/http/streams.ts';
 import type { HandoffRoute } from '../model/route.ts';
 import { streamRoutes } from '../model/stream.ts';
 import { eventId, parseChannels } from '../rules/channels.ts';
-import type { Caller } from '../service/access.ts';
+import type { Caller } from '../service/authentication.ts';
 import { greeting, isOn, keyOf, type Listening, lastEventIdOf, listenerOf } from './streams.ts';
 
 /** How long a client should wait before it connects again, in milliseconds. */

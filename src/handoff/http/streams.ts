@@ -8,7 +8,8 @@ import type { NewId } from '../../kit/id.ts';
 import type { LiveEvent } from '../live/event.ts';
 import type { Hub, Listener, Start } from '../live/hub.ts';
 import type { Tier } from '../model/common.ts';
-import type { AccessService, Caller } from '../service/access.ts';
+import type { AccessService } from '../service/access.ts';
+import type { Caller } from '../service/authentication.ts';
 
 export interface ListeningParts {
   hub: Hub;

@@ -1,7 +1,7 @@
 import type { Mount } from '../../kit/http/mount.ts';
 import { routes } from '../model/api.ts';
 import type { HandoffRoute } from '../model/route.ts';
-import type { Caller } from '../service/access.ts';
+import type { Caller } from '../service/authentication.ts';
 import { momentOf } from '../service/filters.ts';
 import type { TrailService } from '../service/trail.ts';
 

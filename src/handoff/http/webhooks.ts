@@ -2,7 +2,7 @@ import { answer, type Mount } from '../../kit/http/mount.ts';
 import { routes } from '../model/api.ts';
 import type { HandoffRoute } from '../model/route.ts';
 import type { Delivery } from '../model/webhook.ts';
-import type { Caller } from '../service/access.ts';
+import type { Caller } from '../service/authentication.ts';
 import { momentOf } from '../service/filters.ts';
 import type { WebhookService } from '../service/webhooks.ts';
 import { idempotencyOf } from './packets.ts';

@@ -12,7 +12,7 @@ import type { Listener, Start } from '../live/hub.ts';
 import type { HandoffRoute } from '../model/route.ts';
 import { SocketRequest, streamRoutes } from '../model/stream.ts';
 import { maxChannels, parseChannels } from '../rules/channels.ts';
-import type { Caller } from '../service/access.ts';
+import type { Caller } from '../service/authentication.ts';
 import { greeting, isOn, keyOf, type Listening, lastEventIdOf, listenerOf } from './streams.ts';
 
 /** How many messages a client may send in any ten seconds, protocol pings included. */

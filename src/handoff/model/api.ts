@@ -4,6 +4,7 @@ import { Failure } from '../../kit/schemas.ts';
 import * as system from '../../kit/system.ts';
 import * as access from './access.ts';
 import * as audit from './audit.ts';
+import * as batches from './batch-routes.ts';
 import * as packetSchemas from './packet.ts';
 import * as packets from './packet-routes.ts';
 import { streamRoutes } from './stream.ts';
@@ -30,9 +31,9 @@ export const routes = {
   respondPacket: packets.respondPacket,
   chainPacket: packets.chainPacket,
   packetHistory: packets.packetHistory,
-  batchCreate: packets.batchCreate,
-  batchClaim: packets.batchClaim,
-  batchComplete: packets.batchComplete,
+  batchCreate: batches.batchCreate,
+  batchClaim: batches.batchClaim,
+  batchComplete: batches.batchComplete,
   createWebhook: webhooks.createWebhook,
   listWebhooks: webhooks.listWebhooks,
   patchWebhook: webhooks.patchWebhook,
@@ -91,7 +92,7 @@ const schemas = {
   PacketList: packets.PacketList,
   PacketHit: packets.PacketHit,
   SearchList: packets.SearchList,
-  BatchRefused: packets.BatchRefused,
+  BatchRefused: batches.BatchRefused,
   SourceAgent: packetSchemas.SourceAgent,
   TargetAgent: packetSchemas.TargetAgent,
   Turn: packetSchemas.Turn,

@@ -1,33 +1,18 @@
 import Type, { type Static } from 'typebox';
 
-import type { ErrorCode } from '../../kit/errors.ts';
-import { choice, Failure, givenTimestamp, Id, IdParams, IfMatch, orNull, paging, timestamp, UsedUp } from '../../kit/schemas.ts';
+import { choice, Failure, givenTimestamp, Id, IdParams, IfMatch, orNull, paging, timestamp } from '../../kit/schemas.ts';
 import { AgentId, failing, IdempotencyKey, LeaseToken, priorities, Replayed } from './common.ts';
 import {
   answeredExample,
   chainedExample,
   claimedExample,
-  completedExample,
   conflictExample,
   createExample,
   packetExample,
   startedExample,
   summaryExample,
 } from './examples.ts';
-import {
-  BatchClaimRequest,
-  BatchCompleteRequest,
-  BatchCreateRequest,
-  BatchCreateShape,
-  ChainRequest,
-  ClaimRequest,
-  CreateRequest,
-  HistoryEvent,
-  Packet,
-  PacketSummary,
-  PatchRequest,
-  RespondRequest,
-} from './packet.ts';
+import { ChainRequest, ClaimRequest, CreateRequest, HistoryEvent, Packet, PacketSummary, PatchRequest, RespondRequest } from './packet.ts';
 import { defineRoute } from './route.ts';
 
 const ETag = { ETag: 'The revision of the packet, for `If-Match` and `If-None-Match`.' };
@@ -107,34 +92,14 @@ const tooLargePage = {
   description:
     'The page would be larger than 16 MiB; `detail` names a `limit` that fits. A page that is asked for by `cursor` ends early instead.',
 };
-const capReached = 'The tenant may create 5 packets a day and has; the next UTC day begins in 3600 seconds.';
-const ItemFault = { error: Type.String(), code: Type.String(), limit: Type.Optional(UsedUp) };
-const Claimed = Type.Object({
+/** Who holds a packet, as the 409 of a claim says it. */
+export const Holder = Type.Object({
   agent_id: Type.String(),
   agent_name: Type.String(),
   framework: orNull(Type.String()),
   claimed_at: orNull(timestamp('When it was claimed.')),
 });
-const BatchFault = Type.Object({
-  index: Type.Integer({ description: 'Its place in the request.' }),
-  ...ItemFault,
-  field: orNull(Type.String()),
-});
-const BatchCreated = Type.Object({ created: Type.Array(Packet), errors: Type.Array(BatchFault) });
-
-const { errors: _, ...failure } = Failure.properties;
-/** The error body of a batch of which nothing could be created. */
-export const BatchRefused = Type.Object(
-  { ...failure, created: Type.Array(Packet, { maxItems: 0 }), errors: Type.Array(BatchFault) },
-  { description: 'The body of an error, with a line for each packet of the batch.' },
-);
-const refused = (status: 400 | 429, code: ErrorCode, detail: string, field: string | null, error: string) => ({
-  schema: Type.Union([BatchRefused, Failure]),
-  description: 'The batch is refused as a whole, or each of its packets is.',
-  example: { detail, code, field, status_code: status, request_id: '2s-1', created: [], errors: [{ index: 0, error, code, field: null }] },
-});
-const PacketFault = Type.Object({ packet_id: Type.String(), ...ItemFault, claimed_by: Type.Optional(orNull(Claimed)) });
-const ClaimConflict = Type.Interface([Failure], { claimed_by: Type.Optional(orNull(Claimed)) });
+const ClaimConflict = Type.Interface([Failure], { claimed_by: Type.Optional(orNull(Holder)) });
 
 const tag = 'packets';
 
@@ -348,77 +313,5 @@ export const packetHistory = defineRoute({
       },
     },
     ...failing(401, 404, 429),
-  },
-});
-
-const batchSize = 'At most 100 in one request, if the service is not set otherwise.';
-
-export const batchCreate = defineRoute({
-  id: 'batchCreate',
-  method: 'POST',
-  path: '/packets/batch',
-  tag,
-  access: 'key',
-  summary: 'Create many packets',
-  description: `Each packet stands alone: those that are refused are listed in \`errors\` by their index. ${batchSize}`,
-  body: BatchCreateRequest,
-  describedBody: BatchCreateShape,
-  bodyExample: { packets: [createExample] },
-  bodySize: 'batch',
-  capped: true,
-  headers: { ...IdempotencyKey, ...AgentId },
-  responses: {
-    201: {
-      schema: BatchCreated,
-      description: 'The packets created, and what was refused.',
-      headers: Replayed,
-      example: { created: [packetExample], errors: [] },
-    },
-    ...failing(401, 409, 413, 415),
-    400: refused(400, 'VALIDATION_ERROR', 'None of the packets could be created; errors says why.', 'packets', 'metadata is required.'),
-    429: refused(429, 'RATE_LIMITED', capReached, null, capReached),
-  },
-});
-
-export const batchClaim = defineRoute({
-  id: 'batchClaim',
-  method: 'POST',
-  path: '/packets/batch/claim',
-  tag,
-  access: 'key',
-  summary: 'Claim many packets',
-  description: `Claims each packet as if alone: those that are not free are listed in \`errors\` with who holds them. ${batchSize}`,
-  body: BatchClaimRequest,
-  bodyExample: { packet_ids: [packetExample.id], agent_id: 'resolver' },
-  nullIsAbsent: true,
-  responses: {
-    200: {
-      schema: Type.Object({ claimed: Type.Array(Packet), errors: Type.Array(PacketFault) }),
-      description: 'What was claimed, and what was not.',
-      example: { claimed: [claimedExample], errors: [] },
-    },
-    ...failing(401, 413, 415, 429),
-  },
-});
-
-export const batchComplete = defineRoute({
-  id: 'batchComplete',
-  method: 'POST',
-  path: '/packets/batch/complete',
-  tag,
-  access: 'key',
-  summary: 'Complete many packets',
-  description: `Completes each packet as if alone: those that can not be completed are listed in \`errors\`. ${batchSize}`,
-  body: BatchCompleteRequest,
-  bodyExample: { packet_ids: [packetExample.id], agent_id: 'resolver' },
-  nullIsAbsent: true,
-  headers: AgentId,
-  responses: {
-    200: {
-      schema: Type.Object({ completed: Type.Array(Packet), errors: Type.Array(PacketFault) }),
-      description: 'What was completed, and what was not.',
-      example: { completed: [completedExample], errors: [] },
-    },
-    ...failing(401, 413, 415, 429),
   },
 });

@@ -1,34 +1,14 @@
-import { timingSafeEqual } from 'node:crypto';
-import type { Awaitable } from '../../kit/awaitable.ts';
 import type { Clock } from '../../kit/clock.ts';
 import { conflict, invalid, notFound, ServiceError } from '../../kit/errors.ts';
 import { isId, type NewId, type RandomSource } from '../../kit/id.ts';
 import type { ApiKey, KeyRequest, NewApiKey, Tenant, TenantPatch, TenantRequest } from '../model/access.ts';
-import type { Tier } from '../model/common.ts';
-import { hashOf, keyBytes, keyFrom, looksLikeKey, prefixOf } from '../rules/keys.ts';
+import { hashOf, keyBytes, keyFrom, prefixOf } from '../rules/keys.ts';
 import { defaultMaxKeys, isAbove } from '../rules/tiers.ts';
-import type { KeyAccess } from '../store/access.ts';
 import type { Store } from '../store/store.ts';
 import type { KeyToStore, StoredKey } from '../store/units/access.ts';
 import type { Idempotency } from '../store/units/answers.ts';
 import type { AuditNote } from '../store/units/events.ts';
-
-/** Who is calling: a key, and what its tenant allows. */
-export interface Caller {
-  readonly key_id: string;
-  readonly key_tier: Tier;
-  readonly admin: boolean;
-  readonly tenant_id: string;
-  /** What stands for the tenant in the store. */
-  readonly tenant_number: number;
-  readonly tenant_tier: Tier;
-  /** The tenant's own daily cap; null: its tier's. */
-  readonly handoffs_per_day: number | null;
-  /** When the key ends, in milliseconds since 1970; left out: never. */
-  readonly key_ends?: number;
-  /** The first of the keys whose place it took, where it took one's: they count as one key against the limit of a minute. */
-  readonly rotated_from?: string;
-}
+import { type Caller, createAuthenticator } from './authentication.ts';
 
 /** What a start found or made. */
 export interface Beginning {
@@ -41,9 +21,6 @@ export interface Beginning {
 /** The tenant that an empty database is given. Its id is fixed, so that instances that start together agree. */
 export const defaultTenantId = '00000000-0000-7000-8000-000000000001';
 
-/** How many keys are remembered. */
-const maxKnownKeys = 10_000;
-
 interface AccessParts {
   store: Store;
   clock: Clock;
@@ -54,36 +31,6 @@ interface AccessParts {
 /** Keys and tenants: who may call, and who may change that. */
 export function createAccessService({ store, clock, newId, random }: AccessParts) {
   const { access } = store;
-  const known = new Map<string, Caller>();
-  let knownVersion = -1;
-  const currentVersion = shared(() => access.version());
-
-  /** The caller behind a key's hash: remembered while no key or tenant has changed since. */
-  function callerOfKey(hash: string, version: number): Awaitable<Caller | undefined> {
-    if (version !== knownVersion) {
-      known.clear();
-      knownVersion = version;
-    }
-    const caller = known.get(hash);
-    return caller === undefined ? lookUp(hash, version) : stillValid(caller);
-  }
-
-  async function lookUp(hash: string, version: number): Promise<Caller | undefined> {
-    const row = await access.keyByHash(hash);
-    if (row === undefined || !timingSafeEqual(Buffer.from(row.hash), Buffer.from(hash))) return undefined;
-    const caller = callerOf(row);
-    // What was read is as new as the version at least. If the map has been emptied for a later one meanwhile, this may be
-    // what that one took back, so it is not remembered.
-    if (version !== knownVersion) return stillValid(caller);
-    if (known.size >= maxKnownKeys) known.delete(known.keys().next().value!);
-    known.set(hash, caller);
-    return stillValid(caller);
-  }
-
-  function stillValid(caller: Caller): Caller | undefined {
-    return caller.key_ends === undefined || caller.key_ends > clock().getTime() ? caller : undefined;
-  }
-
   function newKey(): string {
     const bytes = Buffer.alloc(keyBytes);
     random(bytes);
@@ -91,13 +38,7 @@ export function createAccessService({ store, clock, newId, random }: AccessParts
   }
 
   return {
-    /** The caller behind a key, or undefined. A revocation on any instance counts from the next call on. */
-    authenticate(key: string): Awaitable<Caller | undefined> {
-      if (!looksLikeKey(key)) return undefined;
-      const hash = hashOf(key);
-      const version = currentVersion();
-      return version instanceof Promise ? version.then((current) => callerOfKey(hash, current)) : callerOfKey(hash, version);
-    },
+    authenticate: createAuthenticator(access, clock),
 
     /** Who calls without a key in development mode: the tenant `default`, with a key that does not exist. */
     async defaultCaller(): Promise<Caller> {
@@ -157,7 +98,7 @@ export function createAccessService({ store, clock, newId, random }: AccessParts
         if (await beginWith(made)) return { made };
       }
       const found = await access.keyByHash(hashOf(adminKey));
-      return { unusedKey: found?.admin !== 1 || stillValid(callerOf(found)) === undefined };
+      return { unusedKey: found?.admin !== 1 || hasEnded(found, now) };
     },
 
     /** Makes an admin key of the tenant `default`, whatever keys there are; gives it. The service itself did it, in its trail. */
@@ -352,52 +293,10 @@ function shownOnce({ id, name, tier, prefix, admin, created_at, expires_at }: Ke
 }
 
 /** Whether a key has ended, since another took its place. */
-function hasEnded({ expires_at }: StoredKey, now: Date): boolean {
+function hasEnded({ expires_at }: Pick<StoredKey, 'expires_at'>, now: Date): boolean {
   return expires_at !== null && Date.parse(expires_at) <= now.getTime();
 }
 
 function requireRoom(count: number, { max_api_keys }: Tenant): void {
   if (count >= max_api_keys) throw conflict(`The tenant has ${count} of at most ${max_api_keys} API keys; delete one first.`);
-}
-
-function callerOf({ admin, hash: _, expires_at, rotated_from, ...caller }: KeyAccess): Caller {
-  return {
-    ...caller,
-    admin: admin === 1,
-    ...(expires_at === null ? {} : { key_ends: Date.parse(expires_at) }),
-    ...(rotated_from === null ? {} : { rotated_from }),
-  };
-}
-
-/**
- * Shares one read among all that ask before it begins, so that nobody gets a value older than its own question.
- * A read that answers on the spot is not shared.
- */
-function shared<T>(read: () => Awaitable<T>): () => Awaitable<T> {
-  let inHand: Promise<unknown> | undefined;
-  let next: Promise<T> | undefined;
-
-  function begin(): Awaitable<T> {
-    const reading = read();
-    if (!(reading instanceof Promise)) return reading;
-    const settled = reading.then(
-      () => undefined,
-      () => undefined,
-    );
-    inHand = settled;
-    void settled.then(() => {
-      if (inHand === settled) inHand = undefined;
-    });
-    return reading;
-  }
-
-  return () => {
-    if (next !== undefined) return next;
-    if (inHand === undefined) return begin();
-    next = inHand.then(() => {
-      next = undefined;
-      return begin();
-    });
-    return next;
-  };
 }

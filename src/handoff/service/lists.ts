@@ -9,7 +9,7 @@ import type { PacketFilter } from '../store/packets.ts';
 import { isShort, type PacketTexts } from '../store/pages.ts';
 import type { SearchPage, SearchPlace } from '../store/search.ts';
 import type { Store } from '../store/store.ts';
-import type { Caller } from './access.ts';
+import type { Caller } from './authentication.ts';
 import { filterOf, requireOneWay } from './filters.ts';
 
 /** A page as JSON text. */

@@ -12,7 +12,7 @@ import type { Circumstances } from '../store/units/events.ts';
 import type { NextFilter } from '../store/units/next.ts';
 import type { OpenTransaction } from '../store/units/open.ts';
 import type { Transaction } from '../store/units/transaction.ts';
-import type { Caller } from './access.ts';
+import type { Caller } from './authentication.ts';
 import { type Changed, type ChangeOptions, changeIn, once } from './change.ts';
 
 export interface PacketServiceParts {

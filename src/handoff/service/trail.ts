@@ -4,7 +4,7 @@ import type { AuditEntry } from '../model/audit.ts';
 import type { HistoryEvent } from '../model/packet.ts';
 import type { AuditFilter } from '../store/events.ts';
 import type { Store } from '../store/store.ts';
-import type { Caller } from './access.ts';
+import type { Caller } from './authentication.ts';
 
 /** What a caller may read of what happened. */
 export function createTrailService(store: Store) {

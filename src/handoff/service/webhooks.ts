@@ -17,7 +17,7 @@ import type { Store } from '../store/store.ts';
 import type { Idempotency } from '../store/units/answers.ts';
 import type { StoredDelivery } from '../store/units/deliveries.ts';
 import { type StoredWebhook, shownWebhook } from '../store/units/webhooks.ts';
-import type { Caller } from './access.ts';
+import type { Caller } from './authentication.ts';
 
 interface WebhookServiceParts {
   store: Store;

@@ -1,0 +1,103 @@
+import Type from 'typebox';
+
+import type { ErrorCode } from '../../kit/errors.ts';
+import { Failure, orNull, UsedUp } from '../../kit/schemas.ts';
+import { AgentId, failing, IdempotencyKey, Replayed } from './common.ts';
+import { claimedExample, completedExample, createExample, packetExample } from './examples.ts';
+import { BatchClaimRequest, BatchCompleteRequest, BatchCreateRequest, BatchCreateShape, Packet } from './packet.ts';
+import { Holder } from './packet-routes.ts';
+import { defineRoute } from './route.ts';
+
+const ItemFault = { error: Type.String(), code: Type.String(), limit: Type.Optional(UsedUp) };
+const BatchFault = Type.Object({
+  index: Type.Integer({ description: 'Its place in the request.' }),
+  ...ItemFault,
+  field: orNull(Type.String()),
+});
+const BatchCreated = Type.Object({ created: Type.Array(Packet), errors: Type.Array(BatchFault) });
+
+const { errors: _, ...failure } = Failure.properties;
+/** The error body of a batch of which nothing could be created. */
+export const BatchRefused = Type.Object(
+  { ...failure, created: Type.Array(Packet, { maxItems: 0 }), errors: Type.Array(BatchFault) },
+  { description: 'The body of an error, with a line for each packet of the batch.' },
+);
+const refused = (status: 400 | 429, code: ErrorCode, detail: string, field: string | null, error: string) => ({
+  schema: Type.Union([BatchRefused, Failure]),
+  description: 'The batch is refused as a whole, or each of its packets is.',
+  example: { detail, code, field, status_code: status, request_id: '2s-1', created: [], errors: [{ index: 0, error, code, field: null }] },
+});
+const PacketFault = Type.Object({ packet_id: Type.String(), ...ItemFault, claimed_by: Type.Optional(orNull(Holder)) });
+const tag = 'packets';
+const capReached = 'The tenant may create 5 packets a day and has; the next UTC day begins in 3600 seconds.';
+const batchSize = 'At most 100 in one request, if the service is not set otherwise.';
+
+export const batchCreate = defineRoute({
+  id: 'batchCreate',
+  method: 'POST',
+  path: '/packets/batch',
+  tag,
+  access: 'key',
+  summary: 'Create many packets',
+  description: `Each packet stands alone: those that are refused are listed in \`errors\` by their index. ${batchSize}`,
+  body: BatchCreateRequest,
+  describedBody: BatchCreateShape,
+  bodyExample: { packets: [createExample] },
+  bodySize: 'batch',
+  capped: true,
+  headers: { ...IdempotencyKey, ...AgentId },
+  responses: {
+    201: {
+      schema: BatchCreated,
+      description: 'The packets created, and what was refused.',
+      headers: Replayed,
+      example: { created: [packetExample], errors: [] },
+    },
+    ...failing(401, 409, 413, 415),
+    400: refused(400, 'VALIDATION_ERROR', 'None of the packets could be created; errors says why.', 'packets', 'metadata is required.'),
+    429: refused(429, 'RATE_LIMITED', capReached, null, capReached),
+  },
+});
+
+export const batchClaim = defineRoute({
+  id: 'batchClaim',
+  method: 'POST',
+  path: '/packets/batch/claim',
+  tag,
+  access: 'key',
+  summary: 'Claim many packets',
+  description: `Claims each packet as if alone: those that are not free are listed in \`errors\` with who holds them. ${batchSize}`,
+  body: BatchClaimRequest,
+  bodyExample: { packet_ids: [packetExample.id], agent_id: 'resolver' },
+  nullIsAbsent: true,
+  responses: {
+    200: {
+      schema: Type.Object({ claimed: Type.Array(Packet), errors: Type.Array(PacketFault) }),
+      description: 'What was claimed, and what was not.',
+      example: { claimed: [claimedExample], errors: [] },
+    },
+    ...failing(401, 413, 415, 429),
+  },
+});
+
+export const batchComplete = defineRoute({
+  id: 'batchComplete',
+  method: 'POST',
+  path: '/packets/batch/complete',
+  tag,
+  access: 'key',
+  summary: 'Complete many packets',
+  description: `Completes each packet as if alone: those that can not be completed are listed in \`errors\`. ${batchSize}`,
+  body: BatchCompleteRequest,
+  bodyExample: { packet_ids: [packetExample.id], agent_id: 'resolver' },
+  nullIsAbsent: true,
+  headers: AgentId,
+  responses: {
+    200: {
+      schema: Type.Object({ completed: Type.Array(Packet), errors: Type.Array(PacketFault) }),
+      description: 'What was completed, and what was not.',
+      example: { completed: [completedExample], errors: [] },
+    },
+    ...failing(401, 413, 415, 429),
+  },
+});

@@ -1,0 +1,111 @@
+import { timingSafeEqual } from 'node:crypto';
+import type { Awaitable } from '../../kit/awaitable.ts';
+import type { Clock } from '../../kit/clock.ts';
+import type { Tier } from '../model/common.ts';
+import { hashOf, looksLikeKey } from '../rules/keys.ts';
+import type { KeyAccess } from '../store/access.ts';
+import type { Store } from '../store/store.ts';
+
+/** The caller of a request: its API key and the limits of its tenant. */
+export interface Caller {
+  readonly key_id: string;
+  readonly key_tier: Tier;
+  readonly admin: boolean;
+  readonly tenant_id: string;
+  /** The tenant's number in the store. */
+  readonly tenant_number: number;
+  readonly tenant_tier: Tier;
+  /** The tenant's own daily cap; null: the cap of its tier. */
+  readonly handoffs_per_day: number | null;
+  /** When the key expires, in milliseconds since 1970; left out: never. */
+  readonly key_ends?: number;
+  /** For a rotated key, the first key of its chain of rotations: the rate limit counts the whole chain as one key. */
+  readonly rotated_from?: string;
+}
+
+/** The most keys that are cached. */
+const maxKnownKeys = 10_000;
+
+/**
+ * Returns the function that finds the caller behind an API key, undefined for a key that is unknown, revoked or expired.
+ * Callers are cached until any key or tenant changes, so a revocation on any instance takes effect with the next call.
+ */
+export function createAuthenticator(access: Store['access'], clock: Clock): (key: string) => Awaitable<Caller | undefined> {
+  const known = new Map<string, Caller>();
+  let knownVersion = -1;
+  const currentVersion = shared(() => access.version());
+
+  function callerOfKey(hash: string, version: number): Awaitable<Caller | undefined> {
+    if (version !== knownVersion) {
+      known.clear();
+      knownVersion = version;
+    }
+    const caller = known.get(hash);
+    return caller === undefined ? lookUp(hash, version) : unlessExpired(caller);
+  }
+
+  async function lookUp(hash: string, version: number): Promise<Caller | undefined> {
+    const row = await access.keyByHash(hash);
+    if (row === undefined || !timingSafeEqual(Buffer.from(row.hash), Buffer.from(hash))) return undefined;
+    const caller = callerOf(row);
+    // The row is at least as new as `version`. If a later version has cleared the cache since, that change may have
+    // revoked this key, so it is not cached.
+    if (version !== knownVersion) return unlessExpired(caller);
+    if (known.size >= maxKnownKeys) known.delete(known.keys().next().value!);
+    known.set(hash, caller);
+    return unlessExpired(caller);
+  }
+
+  function unlessExpired(caller: Caller): Caller | undefined {
+    return caller.key_ends === undefined || caller.key_ends > clock().getTime() ? caller : undefined;
+  }
+
+  return (key) => {
+    if (!looksLikeKey(key)) return undefined;
+    const hash = hashOf(key);
+    const version = currentVersion();
+    return version instanceof Promise ? version.then((current) => callerOfKey(hash, current)) : callerOfKey(hash, version);
+  };
+}
+
+function callerOf({ admin, hash: _, expires_at, rotated_from, ...caller }: KeyAccess): Caller {
+  return {
+    ...caller,
+    admin: admin === 1,
+    ...(expires_at === null ? {} : { key_ends: Date.parse(expires_at) }),
+    ...(rotated_from === null ? {} : { rotated_from }),
+  };
+}
+
+/**
+ * Shares one read among all callers that ask before it begins, so that no caller gets a value older than its own call.
+ * A read that returns synchronously is not shared.
+ */
+function shared<T>(read: () => Awaitable<T>): () => Awaitable<T> {
+  let current: Promise<unknown> | undefined;
+  let next: Promise<T> | undefined;
+
+  function begin(): Awaitable<T> {
+    const reading = read();
+    if (!(reading instanceof Promise)) return reading;
+    const settled = reading.then(
+      () => undefined,
+      () => undefined,
+    );
+    current = settled;
+    void settled.then(() => {
+      if (current === settled) current = undefined;
+    });
+    return reading;
+  }
+
+  return () => {
+    if (next !== undefined) return next;
+    if (current === undefined) return begin();
+    next = current.then(() => {
+      next = undefined;
+      return begin();
+    });
+    return next;
+  };
+}
