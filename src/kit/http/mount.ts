@@ -10,33 +10,34 @@ import { type Answers, createAnswers, largeFrom } from './answers.ts';
 import { bodyKind, passOver, readBody, textOf } from './body.ts';
 import { endSignalOf, signalOf } from './gone.ts';
 import { parseJson } from './json.ts';
+import { createPaths } from './paths.ts';
 import { StreamAnswer } from './streams.ts';
 import { bodyValidator, queryValidator } from './validate.ts';
 
-/** JSON that is written already, and travels as it is. */
+/** JSON that is already serialized and is sent unchanged. */
 export class JsonText {
   #text: string | Buffer;
 
-  /** @param octets the text's length in UTF-8, where it is known and the text is long: then ASCII goes out as bytes, uncounted */
+  /** @param octets the text's length in UTF-8, if known. If it equals `text.length`, the text is ASCII and takes the faster Latin-1 conversion. */
   constructor(text: string, octets?: number) {
     this.#text = octets === text.length ? Buffer.from(text, 'latin1') : text;
   }
 
-  /** The text as it goes out. A long one is bytes, the same for all who are answered with it. */
+  /** The text to send. A long text is converted to bytes once, and all responses share them. */
   payload(): string | Buffer {
     if (typeof this.#text === 'string' && this.#text.length > largeFrom) this.#text = Buffer.from(this.#text);
     return this.#text;
   }
 }
 
-/** An answer with more than a body. `body` is left out for 204. */
+/** An answer with a status, headers and a body. A 204 has no `body`. */
 export interface Answer<T> {
   readonly status?: number;
   readonly headers?: Readonly<Record<string, string>>;
   readonly body?: T | JsonText;
 }
 
-/** Marks a handler's value as an Answer, so that a body with a member called `status` is never taken for one. */
+/** Marks a handler's value as an Answer, so that a body with a field called `status` is not mistaken for one. */
 class Answered<T> implements Answer<T> {
   readonly status?: number;
   readonly headers?: Readonly<Record<string, string>>;
@@ -51,38 +52,38 @@ export function answer<T>(parts: Answer<T>): Answer<T> {
   return new Answered(parts);
 }
 
-/** What a service puts around all its routes. */
+/** What a service provides for all its routes. */
 export interface MountParts<Context, Traits> {
   app: FastifyInstance;
-  /** Where a route is found: one prefix, or several. */
+  /** The path prefixes under which a route is mounted. */
   prefixes(route: Route): readonly string[];
-  /** Runs before the body is read: who is calling, and whether they may. Throws a ServiceError to refuse. */
+  /** Authenticates and authorizes the caller, before the body is read. Throws a ServiceError to refuse. */
   admit(route: Route & Traits, request: FastifyRequest, reply: FastifyReply): Awaitable<Context>;
-  /** Runs where there is no route, before that is said: requests that lead nowhere count as well. */
+  /** Runs before a 404 or 405 is sent, so that requests without a route count against the rate limit as well. */
   admitStray(request: FastifyRequest, reply: FastifyReply): Awaitable<unknown>;
-  /** The largest body this caller may send here, in bytes. */
+  /** The largest body that this caller may send to this route, in bytes. */
   bodyLimit(route: Route & Traits, caller: Context): number;
-  /** The sentence of a 413. */
+  /** The message of a 413. */
   tooLarge?(limit: number): string;
-  /** Query parameters that admission reads, which every route takes. */
+  /** Query parameters that `admit` reads; every route accepts them. */
   admissionParameters?: readonly string[];
-  /** Path parameters as the service compares them. */
+  /** Normalizes path parameters. */
   readParams?(params: Record<string, string>): Record<string, string>;
-  /** The most bytes of large bodies in all requests in hand; what comes beyond it is refused with 503. */
+  /** The limit on the bytes of large bodies of all requests in progress; a request beyond it gets 503. */
   maxBodyBytes?: number;
-  /** The most bytes of large answers that were not taken yet; what comes beyond it is 503. */
+  /** The limit on the bytes of large answers that clients have not read yet; a request beyond it gets 503. */
   maxAnswerBytes?: number;
 }
 
-/** What a handler is told besides the request's own parts. */
+/** What a handler gets besides the parts of the request. */
 export interface HandlerContext<Context> {
   caller: Context;
   headers: FastifyRequest['headers'];
-  /** The body's bytes as they came, where there was one. */
+  /** The body's bytes as received, if the request has a body. */
   rawBody: Buffer | undefined;
-  /** Aborts when the connection is gone before the answer. Who only ends the sending half still waits. Made when it is asked for. */
+  /** Aborts when the connection closes before the answer; not when the client only ends its sending half. Created on first use. */
   readonly signal: AbortSignal;
-  /** Aborts earlier: when the client ends its sending half, too. For what must not be given to a client that may be gone. */
+  /** Also aborts when the client ends its sending half. For answers that must not be lost, such as a claimed packet. */
   readonly endSignal: AbortSignal;
 }
 
@@ -93,22 +94,22 @@ export type Handler<R extends Route, Context> = (
   context: HandlerContext<Context>,
 ) => Awaitable<Handled<ResultOf<R>>>;
 
-/** A function that mounts one route after another on the application. */
+/** Mounts one route on the application. */
 export type Mount<Context, Traits = object> = <R extends Route & Traits>(
   route: R,
   handler: Handler<R, Context>,
   options?: MountOptions,
 ) => void;
 
-/** What else is said of a route where it is mounted. */
+/** Options of a mounted route. */
 export interface MountOptions {
-  /** What is wrong with a body beyond its schema; it is asked of bodies of every form, so that all faults are told at once. */
+  /** Faults of a body beyond its schema. Called even if the schema is violated, so that the answer lists all faults at once. */
   bodyFaults?(body: unknown): readonly Fault[];
 }
 
 /**
- * Mounts routes: admission, then body, then validation, then the handler. The methods of every path are remembered, so
- * that another method gets 405 with `Allow` instead of 404.
+ * Returns a function that mounts routes. A request passes admission, body, validation and handler, in this order. A
+ * known path with another method gets 405 with `Allow` instead of 404.
  */
 export function createMount<Context, Traits extends object = object>({
   app,
@@ -132,7 +133,7 @@ export function createMount<Context, Traits extends object = object>({
       done(null);
       return;
     }
-    // The handler throws it: what is thrown here closes the connection, and who is still sending then misses the answer.
+    // The handler throws it. An error thrown here closes the connection, and a client that is still sending misses the answer.
     const refuse = (refusal: unknown) => {
       request.notes.refusal = refusal;
       passOver(payload);
@@ -144,7 +145,7 @@ export function createMount<Context, Traits extends object = object>({
     } catch (fault) {
       return refuse(fault);
     }
-    // Only routes that were mounted here are noted.
+    // `mounted` is only set for routes that were mounted here.
     const limit = bodyLimit(mounted as Route & Traits, context as Context);
     readBody(
       payload,
@@ -165,27 +166,11 @@ export function createMount<Context, Traits extends object = object>({
     );
   });
 
-  const paths = new Map<string, { pattern: RegExp; access: string; methods: string[] }>();
-  let longestPath = 0;
-  // What is no route of the API (the explorers, the description) can only be got.
-  const others = new Set<string>();
-  app.addHook('onRoute', ({ method, url }) => void (method === 'GET' && others.add(url)));
-  const find = (path: string) => paths.get(path) ?? [...paths.values()].find(({ pattern }) => pattern.test(path));
-  const isKnown = (path: string) => find(path) !== undefined || others.has(path);
-  app.setNotFoundHandler(async (request, reply) => {
-    const path = pathOf(request);
-    const known = find(path);
-    const methods = known?.methods ?? (others.has(path) ? ['GET'] : []);
-    if (known === undefined ? methods.length === 0 : known.access !== 'public') await admitStray(request, reply);
-    const straight = path.replace(/\/+$/, '');
-    if (methods.length === 0 && straight !== path && isKnown(straight)) throw slashAtTheEnd(straight);
-    if (methods.length === 0) throw new ServiceError('NOT_FOUND', 'There is nothing at this path.');
-    throw wrongMethod(methods);
-  });
+  const paths = createPaths(app, admitStray);
 
   return (route, handler, { bodyFaults } = {}) => {
     const query = route.query && queryValidator(route.query);
-    // Probes add what they like to the addresses of the system; elsewhere a parameter that is not known is a mistake.
+    // Health probes may add arbitrary parameters. On other routes an unknown parameter is a mistake.
     const takesAny = route.access === 'public';
     const lists = listsOf(route.query);
     const body =
@@ -224,7 +209,7 @@ export function createMount<Context, Traits extends object = object>({
           },
         },
       );
-      // The framework goes on waiting for an answer that goes out piece by piece when it is given the reply.
+      // Resolving with the reply makes Fastify wait for an answer that is sent in pieces.
       if (result instanceof Promise) {
         return result.then((found) => {
           respond(found);
@@ -238,32 +223,19 @@ export function createMount<Context, Traits extends object = object>({
     for (const prefix of prefixes(route)) {
       const path = prefix + route.path;
       const url = path.replace(/\{(\w+)\}/g, ':$1');
-      const known = paths.get(path) ?? {
-        pattern: new RegExp(`^${path.replaceAll('.', '\\.').replace(/\{\w+\}/g, '[^/]+')}$`),
-        access: route.access,
-        methods: [],
-      };
-      known.methods.push(route.method);
-      paths.set(path, known);
-      if (!path.includes('{')) longestPath = Math.max(longestPath, path.length);
-
+      paths.add(path, route);
       app.route({
         method: route.method,
         url,
         exposeHeadRoute: route.method === 'GET',
-        // Admission and the answer seldom have to wait, and promises for each request would be felt.
+        // Admission and handlers are usually synchronous, and promises for every request would cost measurable time.
         onRequest: (request, reply, done) => {
           request.notes.route = url;
           request.notes.mounted = route;
           reply.header('x-request-id', request.id);
           const admitted = (caller: Context) => {
             request.notes.context = caller;
-            // `/packets/batch` is no packet of that name.
-            const asked = pathOf(request);
-            const meant = asked.length <= longestPath && path.includes('{') ? paths.get(asked) : undefined;
-            if (meant !== undefined && meant !== known) return done(wrongMethod(meant.methods));
-            // The router takes `/packets/` for a packet whose id is empty.
-            done(path.includes('{') && asked.endsWith('/') ? slashAtTheEnd(asked.replace(/\/+$/, '')) : undefined);
+            done(paths.misroutedTo(path, request));
           };
           let caller: Awaitable<Context>;
           try {
@@ -287,15 +259,15 @@ export function createMount<Context, Traits extends object = object>({
   };
 }
 
-/** Refuses every parameter where none is known. */
+/** Refuses all query parameters of a route that takes none. */
 function requireNone(query: Record<string, unknown>): void {
   for (const name in query) throw invalid(name, `${name} is not a parameter of this request; it takes none.`);
 }
 
-/** What a handler of the framework's gives: nothing where the answer is sent already, else a promise of the reply. */
+/** The result of a Fastify handler: undefined if the answer is already sent, else a promise of the reply. */
 type Answering = Promise<FastifyReply> | undefined;
 
-/** Does something, and something else once it is done. */
+/** Does `work`, and calls `then` when it has finished or failed. */
 function after(work: () => Answering, then: () => void): Answering {
   let working: Answering;
   try {
@@ -309,25 +281,8 @@ function after(work: () => Answering, then: () => void): Answering {
   return working;
 }
 
-/** Whose share of a budget a request takes: its caller's. */
+/** The owner to whom the memory budgets charge a request. */
 const ownerOf = (request: FastifyRequest): string => request.notes.caller ?? '';
-
-function pathOf(request: FastifyRequest): string {
-  const { url } = request;
-  const end = url.indexOf('?');
-  return end === -1 ? url : url.slice(0, end);
-}
-
-/** 404 for a path that is only known without the slash at its end. */
-function slashAtTheEnd(straight: string): ServiceError {
-  return new ServiceError('NOT_FOUND', `There is nothing at this path: it ends in a slash. Ask for ${straight} instead.`);
-}
-
-function wrongMethod(methods: readonly string[]): ServiceError {
-  // What can be got can be asked for by HEAD.
-  const allow = methods.flatMap((method) => (method === 'GET' ? ['GET', 'HEAD'] : [method])).join(', ');
-  return new ServiceError('METHOD_NOT_ALLOWED', `This path takes ${allow}.`, { headers: { Allow: allow } });
-}
 
 interface AnswerParts {
   route: Route;
@@ -354,17 +309,17 @@ function answerWith(result: unknown, { route, request, reply, successStatus, ans
 function writtenAs(body: unknown, shape: ResponseShape | undefined): string | Buffer {
   if (body instanceof JsonText) return body.payload();
   if (shape?.contentType !== undefined) return body as string;
-  // Only the fields that the declared schema names leave the service, so that a column can't leak.
+  // Only fields of the declared schema are sent, so that a column can't leak.
   return JSON.stringify(shape?.schema === undefined ? body : pick(shape.schema, body));
 }
 
-/** `readParams` where path parameters are ids: a UUID may be written in either case (RFC 9562, 4). */
+/** A `readParams` for ids: a UUID may be written in either case (RFC 9562, section 4). */
 export function lowerCase(params: Record<string, string>): Record<string, string> {
   for (const name in params) params[name] = params[name]!.toLowerCase();
   return params;
 }
 
-/** Hands the connection to a stream, unless its client is gone or asked for the head alone. */
+/** Hands the connection to a stream, unless the client has disconnected or sent HEAD. */
 function takeOver(stream: StreamAnswer, request: FastifyRequest, reply: FastifyReply): void {
   if (request.method === 'HEAD') {
     stream.abandon();
@@ -384,7 +339,7 @@ function listsOf(query: TSchema | undefined): ReadonlySet<string> {
   return new Set(properties.filter(([, { type }]) => type === 'array').map(([name]) => name));
 }
 
-/** A query parameter given twice is refused, unless it is a list. So is NUL, which no database keeps in a text. */
+/** Refuses a repeated query parameter that is not a list, and NUL, which PostgreSQL can't store in a text. */
 function single(query: Record<string, unknown>, lists: ReadonlySet<string>): Record<string, unknown> {
   for (const [name, value] of Object.entries(query)) {
     if (lists.has(name)) query[name] = Array.isArray(value) ? value : [value];
@@ -401,13 +356,13 @@ interface Shape {
   anyOf?: TSchema[];
 }
 
-/** The value with those fields alone that the schema names. An object whose schema allows others, by saying so, keeps all. */
+/** The value reduced to the fields of its schema. If the schema allows additional properties, all fields are kept. */
 function pick(schema: TSchema, value: unknown): unknown {
   const { properties, additionalProperties, items, anyOf } = schema as Shape;
   if (typeof value !== 'object' || value === null) return value;
   if (Array.isArray(value)) return items === undefined ? value : value.map((item) => pick(items, item));
   if (anyOf !== undefined) {
-    // Mostly an object or null. Where there are several objects it can't be told which is meant.
+    // Usually an object or null. With several object schemas it is unknown which one applies.
     const objects = anyOf.filter((one) => (one as Shape).properties !== undefined);
     return objects.length === 1 ? pick(objects[0]!, value) : value;
   }
