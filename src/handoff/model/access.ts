@@ -8,7 +8,7 @@ const tier = choice(tiers, { description: 'The tier.' });
 const id = '0197b5a6-8c3e-7f01-9a2b-3c4d5e6f7a8b';
 const created_at = '2026-03-01T09:30:00.000Z';
 
-/** An API key as it is listed: never its value. */
+/** An API key without its value. */
 export const ApiKey = Type.Object(
   {
     id: Id,
@@ -16,21 +16,21 @@ export const ApiKey = Type.Object(
     tier,
     prefix: Type.String({ description: 'The first eight characters of the key.' }),
     admin: Type.Boolean({ description: 'Whether it may manage tenants.' }),
-    created_at: timestamp('When it was made.'),
-    expires_at: orNull(timestamp('When it ends.'), 'When it ends, since another key has taken its place; null: never.'),
+    created_at: timestamp('When it was created.'),
+    expires_at: orNull(timestamp('When it expires.'), 'When a rotated key expires; null for a key that was not rotated.'),
   },
   closed,
 );
 export const NewApiKey = Type.Object(
-  { ...ApiKey.properties, key: Type.String({ description: 'The key itself; it is shown only here.' }) },
+  { ...ApiKey.properties, key: Type.String({ description: 'The key itself. It is never shown again.' }) },
   closed,
 );
 export const KeyRequest = Type.Object(
   {
     name: name('What the key is for.'),
-    tier: Type.Optional(choice(tiers, { description: "Not above the tenant's; the tenant's if left out." })),
-    admin: Type.Optional(Type.Boolean({ description: 'An admin key; only an admin may make one.' })),
-    tenant_id: Type.Optional(Type.String({ format: 'uuid', description: "Another tenant's; only for an admin." })),
+    tier: Type.Optional(choice(tiers, { description: "At most the tenant's tier, which is the default." })),
+    admin: Type.Optional(Type.Boolean({ description: 'Whether to create an admin key; needs an admin key.' })),
+    tenant_id: Type.Optional(Type.String({ format: 'uuid', description: 'The tenant to create the key for; needs an admin key.' })),
   },
   closed,
 );
@@ -38,43 +38,45 @@ export const KeyRequest = Type.Object(
 export const RotateRequest = Type.Object(
   {
     overlap_seconds: Type.Optional(
-      Type.Integer({ minimum: 0, maximum: 604_800, description: 'How long the old key goes on beside the new one; an hour if left out.' }),
+      Type.Integer({ minimum: 0, maximum: 604_800, description: 'How long the old key remains valid; an hour if left out.' }),
     ),
   },
   closed,
 );
 
-/** A tenant. `handoffs_per_day` null means what its tier allows. */
+/** A tenant. `handoffs_per_day` null means the default of its tier. */
 export const Tenant = Type.Object(
   {
     id: Id,
     name: Type.String(),
     tier,
-    handoffs_per_day: orNull(Type.Integer({ minimum: 0 }), 'The most packets a UTC day; null for what the tier allows.'),
-    max_api_keys: Type.Integer({ minimum: 0, description: 'The most keys it may have; 1, 5 or 25, by tier, until it is set.' }),
-    created_at: timestamp('When it was made.'),
+    handoffs_per_day: orNull(Type.Integer({ minimum: 0 }), "The most packets per UTC day; null for the tier's default."),
+    max_api_keys: Type.Integer({ minimum: 0, description: 'The most API keys it may have; unless set, 1, 5 or 25 by tier.' }),
+    created_at: timestamp('When it was created.'),
     updated_at: timestamp('When it last changed.'),
     deleted_at: orNull(timestamp('When it was deleted.')),
   },
   closed,
 );
-const cap = Type.Union([Type.Integer({ minimum: 0, maximum: 1_000_000_000 }), Type.Null()], { description: "Null for the tier's." });
+const cap = Type.Union([Type.Integer({ minimum: 0, maximum: 1_000_000_000 }), Type.Null()], {
+  description: "The most packets per UTC day; null for the tier's default.",
+});
 const maxKeys = (description: string) => Type.Integer({ minimum: 0, maximum: 100_000, description });
 export const TenantRequest = Type.Object(
   {
-    name: name('What it is called.'),
+    name: name('The name of the tenant.'),
     tier: Type.Optional(choice(tiers, { description: 'The tier.', default: 'free' })),
     handoffs_per_day: Type.Optional(cap),
-    max_api_keys: Type.Optional(maxKeys('The most keys it may have. Left out: 1, 5 or 25, by tier.')),
+    max_api_keys: Type.Optional(maxKeys('The most API keys it may have; 1, 5 or 25 by tier if left out.')),
   },
   closed,
 );
 export const TenantPatch = Type.Object(
   {
-    name: Type.Optional(name('What it is called.')),
+    name: Type.Optional(name('The name of the tenant.')),
     tier: Type.Optional(tier),
     handoffs_per_day: Type.Optional(cap),
-    max_api_keys: Type.Optional(maxKeys('The most keys it may have. Until it is set it follows the tier.')),
+    max_api_keys: Type.Optional(maxKeys('The most API keys it may have. Until it is set, it follows the tier.')),
   },
   closed,
 );
@@ -106,13 +108,13 @@ export const createKey = defineRoute({
   access: 'key',
   summary: 'Create an API key',
   description:
-    'The key works at once, for the tenant of the key that makes it. An admin key may also make admin keys, and keys of other tenants.',
+    "The key is valid immediately and belongs to the caller's tenant. An admin key may also create admin keys, and keys for other tenants.",
   body: KeyRequest,
   bodyExample: { name: 'ci', tier: 'pro' },
   nullIsAbsent: true,
   headers: IdempotencyKey,
   responses: {
-    201: { schema: NewApiKey, description: 'The key; its value is shown only here.', example: { ...keyExample, key: 'svc_...' } },
+    201: { schema: NewApiKey, description: 'The key. Its value is never shown again.', example: { ...keyExample, key: 'svc_...' } },
     ...failing(401, 403, 404, 409, 413, 415, 429),
   },
 });
@@ -124,8 +126,8 @@ export const rotateKey = defineRoute({
   access: 'key',
   summary: 'Rotate an API key',
   description:
-    'Makes a key of the same name, tier and rights that takes the place of this one, which goes on for the overlap and then ends. ' +
-    "The two count as one, of the tenant's keys and against the limit of a minute. A key may rotate itself; an admin key is rotated by an admin key.",
+    'Creates a key with the same name, tier and rights to replace this one, which stays valid for the overlap and then expires. ' +
+    "The two count as one key, towards the tenant's maximum and the limit per minute. A key may rotate itself; only an admin key may rotate an admin key.",
   params: IdParams,
   body: RotateRequest,
   bodyOptional: true,
@@ -133,7 +135,7 @@ export const rotateKey = defineRoute({
   nullIsAbsent: true,
   headers: IdempotencyKey,
   responses: {
-    201: { schema: NewApiKey, description: 'The new key; its value is shown only here.', example: { ...keyExample, key: 'svc_...' } },
+    201: { schema: NewApiKey, description: 'The new key. Its value is never shown again.', example: { ...keyExample, key: 'svc_...' } },
     ...failing(401, 403, 404, 409, 413, 415, 429),
   },
 });
@@ -144,7 +146,7 @@ export const listKeys = defineRoute({
   tag: 'keys',
   access: 'key',
   summary: "List the tenant's API keys",
-  description: "The keys that are neither revoked nor ended. Their values are not kept, so they can't be shown.",
+  description: "The keys that are neither revoked nor expired. Their values are not stored, so they can't be shown.",
   responses: {
     200: { schema: Type.Array(ApiKey), description: 'The keys, oldest first, without their values.', example: [keyExample] },
     ...failing(401, 429),
@@ -157,9 +159,9 @@ export const deleteKey = defineRoute({
   tag: 'keys',
   access: 'key',
   summary: 'Revoke an API key',
-  description: "From the answer on the key is refused everywhere. An admin key may revoke any tenant's key.",
+  description: "The key is refused on every instance from now on. An admin key may revoke any tenant's key.",
   params: IdParams,
-  responses: { 204: { description: 'The key is refused from now on.' }, ...failing(401, 404, 429) },
+  responses: { 204: { description: 'The key is revoked.' }, ...failing(401, 404, 429) },
 });
 
 const one = (description: string) => ({ schema: Tenant, description, example: tenantExample });
@@ -171,7 +173,7 @@ export const createTenant = defineRoute({
   tag: 'tenants',
   access: 'admin',
   summary: 'Create a tenant',
-  description: 'A tenant begins without keys; make its first with `POST /keys` and its `tenant_id`.',
+  description: 'A new tenant has no keys; create its first one with `POST /keys` and its `tenant_id`.',
   body: TenantRequest,
   bodyExample: { name: 'Acme', tier: 'pro' },
   nullIsAbsent: true,
@@ -197,7 +199,7 @@ export const getTenant = defineRoute({
   tag: 'tenants',
   access: 'admin',
   summary: 'Get a tenant',
-  description: 'A deleted tenant is not found.',
+  description: 'A deleted tenant gets 404.',
   params: IdParams,
   responses: { 200: one('The tenant.'), ...failing(401, 403, 404, 429) },
 });
@@ -208,11 +210,11 @@ export const patchTenant = defineRoute({
   tag: 'tenants',
   access: 'admin',
   summary: 'Update a tenant',
-  description: 'Changes what is named and leaves the rest. A new tier counts from the next request on.',
+  description: 'Changes the given fields and keeps the others. A new tier applies from the next request on.',
   params: IdParams,
   body: TenantPatch,
   bodyExample: { tier: 'business' },
-  responses: { 200: one('The tenant as it is now.'), ...failing(401, 403, 404, 413, 415, 429) },
+  responses: { 200: one('The updated tenant.'), ...failing(401, 403, 404, 413, 415, 429) },
 });
 export const deleteTenant = defineRoute({
   id: 'deleteTenant',
@@ -221,7 +223,7 @@ export const deleteTenant = defineRoute({
   tag: 'tenants',
   access: 'admin',
   summary: 'Delete a tenant',
-  description: 'Softly: its data stays, its keys are refused at once.',
+  description: 'A soft delete: the data stays, the keys are refused immediately.',
   params: IdParams,
   responses: { 204: { description: 'Done.' }, ...failing(401, 403, 404, 409, 429) },
 });
@@ -232,7 +234,7 @@ export const listTenantKeys = defineRoute({
   tag: 'tenants',
   access: 'admin',
   summary: "List a tenant's API keys",
-  description: 'What the tenant itself sees with `GET /keys`.',
+  description: 'The same list that the tenant gets with `GET /keys`.',
   params: IdParams,
   responses: {
     200: { schema: Type.Array(ApiKey), description: 'The keys, without their values.', example: [keyExample] },

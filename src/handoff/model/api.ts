@@ -12,10 +12,10 @@ import * as webhookSchemas from './webhook.ts';
 import * as webhooks from './webhook-routes.ts';
 import * as work from './work-routes.ts';
 
-/** What descriptions and pages call the service. */
+/** The name of the service in the API description and on its pages. */
 export const serviceTitle = 'Baton handoff packet service';
 
-/** The prefix of every route but the system's, which are found at the root as well. */
+/** The prefix of every route; the system routes are mounted at the root as well. */
 export const apiPrefix = '/api/v1';
 
 /** Every route of the service, by its operation's name. */
@@ -64,7 +64,7 @@ export const routes = {
   metrics: system.metrics,
 } as const;
 
-/** Where a route is mounted. */
+/** Returns the path prefixes under which a route is mounted. */
 export function prefixesOf(route: Route): readonly string[] {
   if (route.tag === 'streams') return [''];
   return route.tag === 'system' ? ['', apiPrefix] : [apiPrefix];
@@ -72,19 +72,19 @@ export function prefixesOf(route: Route): readonly string[] {
 
 const limitHeaders = {
   'X-RateLimit-Limit': 'The most requests in any 60 seconds.',
-  'X-RateLimit-Remaining': 'How many of them are left.',
+  'X-RateLimit-Remaining': 'How many of these requests are left.',
   'X-RateLimit-Reset': 'Seconds until the oldest request counted leaves the window.',
   'X-RateLimit-Tier': 'The tier of the key: `free`, `pro` or `business`.',
 };
-const retryAfter = { 'Retry-After': 'Seconds until a request is let through again.' };
+const retryAfter = { 'Retry-After': 'Seconds until a request is allowed again.' };
 
-/** The headers that every answer of a route with this status may carry. */
+/** The headers that any answer of a route with this status may have. */
 function headersOf({ access }: Route, status: number): Record<string, string> {
   if (access === 'public' || status === 401) return {};
   return { ...limitHeaders, ...(status === 429 ? retryAfter : {}) };
 }
 
-/** What the description names once and refers to. */
+/** The schemas that the API description names, so that routes refer to them. */
 const schemas = {
   Failure,
   Packet: packetSchemas.Packet,
@@ -135,28 +135,28 @@ export function describeHandoff(version: string): Record<string, unknown> {
     title: serviceTitle,
     version,
     description: [
-      'Agents hand units of work to one another: create, claim, ask a person, complete, chain.',
+      'Agents hand units of work (packets) to one another: create, claim, ask a person, complete, chain.',
       'A packet is `created` until an agent claims it, then `claimed`, `in_progress` while the agent works, `awaiting_human` while a person is asked, ' +
-        'and in the end `completed`, `failed` or `expired`. `PATCH` with a `status` moves it; an answer leads from `awaiting_human` back to `claimed`.',
+        'and finally `completed`, `failed` or `expired`. `PATCH` with a `status` moves it; an answer moves it from `awaiting_human` back to `claimed`.',
       "The API key in `X-API-Key` belongs to one tenant. Another tenant's packets and keys answer 404, like ids that do not exist.",
-      'Lists are read page by page: pass `next_cursor` as `cursor` until it is null.',
-      'A repeated request with the same `Idempotency-Key` gives the first answer again for 24 hours and does nothing twice; with another body it is 409. ' +
-        '`If-Match` with the `ETag` last seen refuses a change of what has changed since: 412.',
-      'History and audit entries name who acted: `agent:<id>`, `human:<name>`, `key:<id>` or `system:<job>`, and the key in `key_id`.',
-      'Every 429 names its limit in `limit`; `Retry-After` says when a request is let through again. A request that a limit refuses is not counted.',
+      'To read a whole list, pass `next_cursor` as `cursor` until it is null.',
+      'For 24 hours, a repeated request with the same `Idempotency-Key` gets the first answer again and changes nothing; with another body it gets 409. ' +
+        '`If-Match` with the `ETag` last seen makes a change fail with 412 if the packet has changed since.',
+      'History and audit entries name the actor, `agent:<id>`, `human:<name>`, `key:<id>` or `system:<job>`, and the key in `key_id`.',
+      'Every 429 names its limit in `limit`; `Retry-After` says when a request is allowed again. A refused request is not counted.',
       'Every error has the body `Failure`: a sentence in `detail`, a `code` for programs, the `field` at fault, and the `status_code`.',
     ].join('\n\n'),
     contact: 'The maintainers of Baton',
     server: '/',
     tags: [
       { name: 'packets', description: 'Units of work that agents hand over.' },
-      { name: 'webhooks', description: 'Signed callbacks, their deliveries, and those that failed for good.' },
-      { name: 'agents', description: 'Who hands over and takes work.' },
-      { name: 'streams', description: 'Events as they happen. Found at the root.' },
-      { name: 'audit', description: 'What happened, tenant by tenant.' },
+      { name: 'webhooks', description: 'Signed callbacks, their deliveries and dead letters.' },
+      { name: 'agents', description: 'The agents that hand over and claim packets.' },
+      { name: 'streams', description: 'Events as they happen. Served at the root.' },
+      { name: 'audit', description: 'The audit log of a tenant.' },
       { name: 'keys', description: "A tenant's API keys." },
       { name: 'tenants', description: 'Tenants; for admin keys.' },
-      { name: 'system', description: 'Liveness, readiness, metrics. Found at the root and under the API prefix.' },
+      { name: 'system', description: 'Liveness, readiness, metrics. Served at the root and under the API prefix.' },
     ],
     routes: { ...routes, ...streamRoutes },
     schemas,

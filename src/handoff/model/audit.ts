@@ -8,7 +8,7 @@ export const AuditEntry = Type.Object({
   id: Id,
   packet_id: orNull(Id),
   actor: Type.String({ description: 'Who did it.', example: 'agent:resolver' }),
-  key_id: orNull(Id, 'The API key that acted; null when the service did it by itself.'),
+  key_id: orNull(Id, 'The API key that was used; null when the service itself acted.'),
   action: Type.String({ description: 'What happened.', example: 'claimed' }),
   resource: Type.String({ description: 'The kind of resource.', example: 'packet' }),
   details: Type.Record(Type.String(), Type.Unknown()),
@@ -36,7 +36,7 @@ export const listAudit = defineRoute({
   tag: 'audit',
   access: 'key',
   summary: 'Read the audit log',
-  description: 'The trail of all packets of the tenant, and what was done to its keys. Newest first; every filter narrows.',
+  description: "The history of all the tenant's packets, and the changes to its keys, newest first. Filters are combined with AND.",
   query: AuditQuery,
   responses: {
     200: {

@@ -10,27 +10,27 @@ import { defineRoute } from './route.ts';
 
 const ItemFault = { error: Type.String(), code: Type.String(), limit: Type.Optional(UsedUp) };
 const BatchFault = Type.Object({
-  index: Type.Integer({ description: 'Its place in the request.' }),
+  index: Type.Integer({ description: 'The index of the packet in the request, from 0.' }),
   ...ItemFault,
   field: orNull(Type.String()),
 });
 const BatchCreated = Type.Object({ created: Type.Array(Packet), errors: Type.Array(BatchFault) });
 
 const { errors: _, ...failure } = Failure.properties;
-/** The error body of a batch of which nothing could be created. */
+/** The error body of a batch in which every packet was refused. */
 export const BatchRefused = Type.Object(
   { ...failure, created: Type.Array(Packet, { maxItems: 0 }), errors: Type.Array(BatchFault) },
-  { description: 'The body of an error, with a line for each packet of the batch.' },
+  { description: 'The error body, with an entry in `errors` for each packet of the batch.' },
 );
 const refused = (status: 400 | 429, code: ErrorCode, detail: string, field: string | null, error: string) => ({
   schema: Type.Union([BatchRefused, Failure]),
-  description: 'The batch is refused as a whole, or each of its packets is.',
+  description: 'The batch is refused, or every one of its packets is.',
   example: { detail, code, field, status_code: status, request_id: '2s-1', created: [], errors: [{ index: 0, error, code, field: null }] },
 });
 const PacketFault = Type.Object({ packet_id: Type.String(), ...ItemFault, claimed_by: Type.Optional(orNull(Holder)) });
 const tag = 'packets';
 const capReached = 'The tenant may create 5 packets a day and has; the next UTC day begins in 3600 seconds.';
-const batchSize = 'At most 100 in one request, if the service is not set otherwise.';
+const batchSize = 'At most 100 in one request, unless the service is configured otherwise.';
 
 export const batchCreate = defineRoute({
   id: 'batchCreate',
@@ -39,7 +39,7 @@ export const batchCreate = defineRoute({
   tag,
   access: 'key',
   summary: 'Create many packets',
-  description: `Each packet stands alone: those that are refused are listed in \`errors\` by their index. ${batchSize}`,
+  description: `Each packet is created or refused independently; refused packets are listed in \`errors\` by index. ${batchSize}`,
   body: BatchCreateRequest,
   describedBody: BatchCreateShape,
   bodyExample: { packets: [createExample] },
@@ -49,7 +49,7 @@ export const batchCreate = defineRoute({
   responses: {
     201: {
       schema: BatchCreated,
-      description: 'The packets created, and what was refused.',
+      description: 'The packets created and those refused.',
       headers: Replayed,
       example: { created: [packetExample], errors: [] },
     },
@@ -66,14 +66,14 @@ export const batchClaim = defineRoute({
   tag,
   access: 'key',
   summary: 'Claim many packets',
-  description: `Claims each packet as if alone: those that are not free are listed in \`errors\` with who holds them. ${batchSize}`,
+  description: `Claims each packet independently; packets that are not free are listed in \`errors\` with their holders. ${batchSize}`,
   body: BatchClaimRequest,
   bodyExample: { packet_ids: [packetExample.id], agent_id: 'resolver' },
   nullIsAbsent: true,
   responses: {
     200: {
       schema: Type.Object({ claimed: Type.Array(Packet), errors: Type.Array(PacketFault) }),
-      description: 'What was claimed, and what was not.',
+      description: 'The packets claimed and those refused.',
       example: { claimed: [claimedExample], errors: [] },
     },
     ...failing(401, 413, 415, 429),
@@ -87,7 +87,7 @@ export const batchComplete = defineRoute({
   tag,
   access: 'key',
   summary: 'Complete many packets',
-  description: `Completes each packet as if alone: those that can not be completed are listed in \`errors\`. ${batchSize}`,
+  description: `Completes each packet independently; packets that can't be completed are listed in \`errors\`. ${batchSize}`,
   body: BatchCompleteRequest,
   bodyExample: { packet_ids: [packetExample.id], agent_id: 'resolver' },
   nullIsAbsent: true,
@@ -95,7 +95,7 @@ export const batchComplete = defineRoute({
   responses: {
     200: {
       schema: Type.Object({ completed: Type.Array(Packet), errors: Type.Array(PacketFault) }),
-      description: 'What was completed, and what was not.',
+      description: 'The packets completed and those refused.',
       example: { completed: [completedExample], errors: [] },
     },
     ...failing(401, 413, 415, 429),

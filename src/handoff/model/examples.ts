@@ -1,4 +1,4 @@
-/** A create request, as the documentation and the tests show it. */
+/** The create request used as an example in the documentation and the tests. */
 export const createExample = {
   metadata: {
     source_agent: { id: 'frontline', name: 'Frontline agent', framework: 'langgraph' },
@@ -44,7 +44,7 @@ const tail = {
   _links: { self: `/api/v1/packets/${id}`, claim: `/api/v1/packets/${id}/claim`, history: `/api/v1/packets/${id}/history` },
 };
 
-/** The packet that the create request makes. */
+/** The packet created by the request. */
 export const packetExample = {
   ...head,
   metadata,
@@ -79,7 +79,7 @@ export const claimedExample = {
   updated_at: claimedAt,
 };
 
-/** What a second claim is answered. */
+/** The answer to a second claim. */
 export const conflictExample = {
   detail: 'The packet is claimed; Resolver holds it.',
   code: 'CONFLICT',
@@ -115,7 +115,7 @@ export const answeredExample = {
   updated_at: '2026-03-01T09:40:00.000Z',
 };
 
-/** The packet when the work is done. */
+/** The completed packet. */
 export const completedExample = {
   ...answeredExample,
   status: 'completed',
@@ -125,7 +125,7 @@ export const completedExample = {
 
 const childId = '0197b5b0-1d2c-7a45-8b6f-9e0d1c2b3a49';
 
-/** A packet that continues the packet. */
+/** A child of the packet. */
 export const chainedExample = {
   ...packetExample,
   id: childId,

@@ -24,17 +24,19 @@ const packet = (description: string, example: unknown, headers: Record<string, s
 });
 
 const listFilters = {
-  status: Type.Optional(Type.String({ description: 'Statuses, comma-separated; any of them.', example: 'created,claimed' })),
+  status: Type.Optional(
+    Type.String({ description: 'Comma-separated statuses; a packet must have one of them.', example: 'created,claimed' }),
+  ),
   source_agent: Type.Optional(Type.String({ description: "The source agent's id." })),
   target_agent: Type.Optional(Type.String({ description: "The target agent's id." })),
-  tags: Type.Optional(Type.String({ description: 'Tags, comma-separated; all of them.', example: 'billing,urgent' })),
+  tags: Type.Optional(Type.String({ description: 'Comma-separated tags; a packet must have all of them.', example: 'billing,urgent' })),
   priority: Type.Optional(choice(priorities, { description: 'The priority.' })),
-  hitl_required: Type.Optional(Type.Boolean({ description: 'Whether the packet has a checkpoint that requires a person.' })),
+  hitl_required: Type.Optional(Type.Boolean({ description: 'Whether the packet has a checkpoint that a person must answer.' })),
   created_after: Type.Optional(givenTimestamp('Created at or after this moment.')),
   created_before: Type.Optional(givenTimestamp('Created at or before this moment.')),
 };
 const holderFilters = {
-  claimed_by: Type.Optional(Type.String({ description: 'The id of the agent that holds it, or held it last.' })),
+  claimed_by: Type.Optional(Type.String({ description: 'The id of the agent that holds the packet, or held it last.' })),
   parent_packet_id: Type.Optional(Id),
   updated_after: Type.Optional(givenTimestamp('Last changed at or after this moment.')),
   updated_before: Type.Optional(givenTimestamp('Last changed at or before this moment.')),
@@ -42,7 +44,7 @@ const holderFilters = {
 };
 
 const cursor = Type.Optional(
-  Type.String({ maxLength: 1024, description: 'The `next_cursor` of the page before; not together with `offset`.' }),
+  Type.String({ maxLength: 1024, description: 'The `next_cursor` of the previous page; must not be combined with `offset`.' }),
 );
 const view = Type.Optional(choice(['summary', 'full'], { default: 'summary', description: '`full`: whole packets instead of summaries.' }));
 
@@ -54,7 +56,7 @@ export const SearchQuery = Type.Object(
   {
     q: Type.String({
       description:
-        'Words, and "phrases in quotes"; all of them must occur. A star directly behind a word of two characters or more finds all words that begin so. Sixteen words count.',
+        'Words and "quoted phrases", all of which must occur. `*` directly after a word of two or more characters makes it a prefix. Only the first sixteen words count.',
       example: 'refund "gold member"',
     }),
     status: listFilters.status,
@@ -74,25 +76,24 @@ const page = { total: Type.Integer(), limit: Type.Integer(), offset: Type.Intege
 export const PacketList = Type.Object({ packets: Type.Array(Type.Union([PacketSummary, Packet])), ...page });
 const pageExample = { packets: [summaryExample], total: 1, limit: 50, offset: 0, next_cursor: null };
 
-/** A packet that a search found. */
+/** A packet in a search result. */
 export const PacketHit = Type.Interface([PacketSummary], {
-  snippet: Type.String({ description: 'The words found, in their surroundings.' }),
+  snippet: Type.String({ description: 'An excerpt around the words that match.' }),
 });
 export const SearchList = Type.Object({
   packets: Type.Array(PacketHit),
   order: choice(['rank', 'newest'], {
-    description: '`rank`: the best match first; `newest`: too many match to be ranked, and the newest comes first.',
+    description: '`rank`: the best match first; `newest`: too many packets match to rank them, so the newest comes first.',
   }),
   ...page,
-  total_is: choice(['exact', 'at_least'], { description: 'Whether there are `total` matches, or that many and perhaps more.' }),
+  total_is: choice(['exact', 'at_least'], { description: 'Whether `total` is the number of matches or a lower bound.' }),
 });
 
 const tooLargePage = {
   schema: Failure,
-  description:
-    'The page would be larger than 16 MiB; `detail` names a `limit` that fits. A page that is asked for by `cursor` ends early instead.',
+  description: 'The page would be larger than 16 MiB; `detail` names a `limit` that fits. A page requested by `cursor` ends early instead.',
 };
-/** Who holds a packet, as the 409 of a claim says it. */
+/** The holder of a packet, as a 409 names it. */
 export const Holder = Type.Object({
   agent_id: Type.String(),
   agent_name: Type.String(),
@@ -111,7 +112,7 @@ export const createPacket = defineRoute({
   access: 'key',
   summary: 'Create a packet',
   description:
-    "Hands a unit of work to another agent. The packet begins as `created`, at the `version` of the packet schema. It counts towards the tenant's packets of the UTC day. After 503, or without an answer, repeat it with the same `Idempotency-Key`.",
+    "Hands a unit of work to another agent. The packet starts as `created`, with the `version` of the packet schema. It counts towards the tenant's daily cap (UTC). After a 503, or when no answer arrives, repeat the request with the same `Idempotency-Key`.",
   body: CreateRequest,
   bodyExample: createExample,
   nullIsAbsent: true,
@@ -128,7 +129,7 @@ export const listPackets = defineRoute({
   access: 'key',
   summary: 'List packets',
   description:
-    'Newest first, or oldest first with `order=asc`. Every filter narrows; `total` is exact. `next_cursor` leads to the next page and is null on the last; it belongs to its filters, and goes together with no `offset`. Packets that are created meanwhile shift pages by `offset` and leave those by cursor alone.',
+    'Newest first, or oldest first with `order=asc`. Filters are combined with AND; `total` is exact. Pass `next_cursor` as `cursor` for the next page; it is null on the last page, is only valid with the same filters, and must not be combined with `offset`. Packets created between requests shift pages by `offset`, but not pages by cursor.',
   query: PacketQuery,
   responses: {
     200: { schema: PacketList, description: 'A page of packets.', example: pageExample },
@@ -144,7 +145,7 @@ export const listAwaiting = defineRoute({
   tag,
   access: 'key',
   summary: 'List packets that await a person',
-  description: 'The questions that are open, newest packet first: every packet in `awaiting_human`.',
+  description: 'Every packet in `awaiting_human`, newest first.',
   query: AwaitingQuery,
   responses: {
     200: { schema: PacketList, description: 'A page of packets in `awaiting_human`.', example: pageExample },
@@ -161,12 +162,12 @@ export const searchPackets = defineRoute({
   access: 'key',
   summary: 'Search packets',
   description:
-    'Full text over summary, conversation, artifacts, decisions, actions and the question and reason of a checkpoint. What was just created is found at once. Up to 50,000 matches are ranked (5,000 on PostgreSQL); of more the newest come first. Then, with a filter or a phrase of common words, a page may end early, or be empty: `next_cursor` goes on.',
+    'Full-text search over summary, conversation, artifacts, decisions, actions and the question and reason of a checkpoint. A new packet is found as soon as it is created. Up to 50,000 matches are ranked (5,000 on PostgreSQL); if there are more, the newest come first. In that case a search with a filter or a phrase of common words may return a short or empty page before the end: continue with `next_cursor`.',
   query: SearchQuery,
   responses: {
     200: {
       schema: SearchList,
-      description: 'The best matches, or the newest.',
+      description: 'The best or the newest matches.',
       example: {
         ...pageExample,
         packets: [{ ...summaryExample, snippet: 'Refund approved for order 4711' }],
@@ -186,9 +187,9 @@ export const getPacket = defineRoute({
   tag,
   access: 'key',
   summary: 'Get a packet',
-  description: 'The whole packet as it stands. With `If-None-Match` an unchanged packet costs no body.',
+  description: 'The whole packet. With `If-None-Match`, an unchanged packet is answered with 304 and no body.',
   params: IdParams,
-  headers: { 'If-None-Match': 'The `ETag` the caller last saw; 304 when the packet has not changed since. Optional.' },
+  headers: { 'If-None-Match': 'The `ETag` that the caller last saw; 304 when the packet has not changed since. Optional.' },
   responses: {
     200: packet('The packet.', packetExample),
     304: { description: 'The packet has not changed since.', headers: ETag },
@@ -204,16 +205,16 @@ export const patchPacket = defineRoute({
   access: 'key',
   summary: 'Update a packet',
   description:
-    'Moves the packet to another status, and merges content into it. What is not named stays: `decisions`, `dependencies` and the lists of `actions` are merged by `id`, `context` and `metadata` at their top level; an action that appears in `completed` or `failed` leaves `pending`. A transition that is not allowed is 400, and `detail` lists those that are. `awaiting_human` needs `hitl.question`; with `hitl.required` a packet is not completed unanswered.',
+    'Moves the packet to another status and merges content into it. Fields that are left out stay unchanged: `decisions`, `dependencies` and the lists of `actions` are merged by `id`, `context` and `metadata` at their top level; an action listed in `completed` or `failed` is removed from `pending`. A transition that is not allowed gets 400, and `detail` lists the allowed ones. `awaiting_human` needs `hitl.question`; a packet with `hitl.required` can only be completed once the question is answered.',
   params: IdParams,
   body: PatchRequest,
   bodyExample: { status: 'in_progress', decisions: [{ id: 'd2', decision: 'Refund in full', rationale: 'Within 14 days' }] },
   headers: { ...IfMatch, ...AgentId, ...LeaseToken },
-  responses: { 200: packet('The packet as it is now.', startedExample), ...failing(401, 404, 409, 412, 413, 415, 429) },
+  responses: { 200: packet('The updated packet.', startedExample), ...failing(401, 404, 409, 412, 413, 415, 429) },
 });
 
 const DeleteQuery = Type.Object(
-  { hard: Type.Optional(Type.Boolean({ description: 'Remove the packet and its content for good; needs an admin key.' })) },
+  { hard: Type.Optional(Type.Boolean({ description: 'Remove the packet and its content permanently; needs an admin key.' })) },
   { additionalProperties: false },
 );
 export const deletePacket = defineRoute({
@@ -224,7 +225,7 @@ export const deletePacket = defineRoute({
   access: 'key',
   summary: 'Delete a packet',
   description:
-    'The packet becomes `expired` and stays readable; an expired one is not deleted again (409). With `hard=true` an admin key removes it and its content for good. A leased packet needs its token, unless the key is an admin key.',
+    'The packet becomes `expired` and stays readable; deleting an expired packet gets 409. With `hard=true` an admin key removes the packet and its content permanently. A leased packet needs its lease token, unless the key is an admin key.',
   params: IdParams,
   query: DeleteQuery,
   headers: { ...IfMatch, ...AgentId, ...LeaseToken },
@@ -239,16 +240,16 @@ export const claimPacket = defineRoute({
   access: 'key',
   summary: 'Claim a packet',
   description:
-    "Takes a `created` packet for an agent. Of any number of agents that try, one gets it; the others get 409 with the holder in `claimed_by`. The target agent is a recommendation: any agent of the tenant may claim. With `lease_seconds` the claim ends by itself unless it is renewed, and the answer has the lease's `token`.",
+    "Assigns a `created` packet to an agent. When several agents try, exactly one succeeds; the others get 409 with the holder in `claimed_by`. The target agent is a recommendation: any agent of the tenant may claim. With `lease_seconds` the claim expires unless it is renewed, and the answer contains the lease's `token`.",
   params: IdParams,
   body: ClaimRequest,
   bodyExample: { agent_id: 'resolver', agent_name: 'Resolver', framework: 'langgraph' },
   nullIsAbsent: true,
   headers: { ...IfMatch, ...IdempotencyKey },
   responses: {
-    200: packet('The packet, claimed.', claimedExample, Replayed),
+    200: packet('The claimed packet.', claimedExample, Replayed),
     ...failing(401, 404, 410, 412, 413, 415, 429),
-    409: { schema: ClaimConflict, description: 'The packet is not free; `claimed_by` is who holds it.', example: conflictExample },
+    409: { schema: ClaimConflict, description: 'The packet is not free; `claimed_by` names the holder.', example: conflictExample },
   },
 });
 
@@ -260,7 +261,7 @@ export const respondPacket = defineRoute({
   access: 'key',
   summary: "Answer a packet's question",
   description:
-    'Gives the answer of a person to a packet in `awaiting_human`. The packet is `claimed` again by who held it, or by its target agent when nobody did. 409 when no answer is awaited, 410 after `timeout_seconds`.',
+    'Records the answer of a person to a packet in `awaiting_human`. The packet returns to `claimed`, held by its previous holder, or by its target agent if it had none. 409 when the packet awaits no answer, 410 after `timeout_seconds`.',
   params: IdParams,
   body: RespondRequest,
   bodyExample: { response: 'Approve', responded_by: 'dana@example.com', notes: 'Loyal customer' },
@@ -279,7 +280,7 @@ export const chainPacket = defineRoute({
   tag,
   access: 'key',
   summary: 'Continue a packet with a new one',
-  description: 'Creates a packet whose parent is the one in the path, whatever status that has. The child holds only what is sent.',
+  description: 'Creates a packet whose parent is the packet in the path, in any status. The child contains only what is sent.',
   params: IdParams,
   body: ChainRequest,
   bodyExample: createExample,
@@ -299,7 +300,7 @@ export const packetHistory = defineRoute({
   tag,
   access: 'key',
   summary: "Read a packet's history",
-  description: 'Who did what to the packet and when: its own part of the audit log.',
+  description: 'Who did what to the packet, and when: the part of the audit log that concerns it.',
   params: IdParams,
   responses: {
     200: {

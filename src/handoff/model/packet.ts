@@ -15,7 +15,7 @@ export const SourceAgent = Type.Object(
 
 export const TargetAgent = Type.Object(
   { id: indexedName("The agent's id."), name: name("The agent's name."), framework: Type.Optional(prose('What the agent runs on.')) },
-  { description: 'The agent that is meant to go on.' },
+  { description: 'The agent that should continue the work.' },
 );
 
 export const Turn = Type.Object({
@@ -34,7 +34,7 @@ export const Decision = Type.Object({
   id: name('The id of the decision within the packet.'),
   decision: statement('What was decided.'),
   rationale: prose('Why.'),
-  alternatives: Type.Optional(Type.Array(anyJson('What else was weighed.'))),
+  alternatives: Type.Optional(Type.Array(anyJson('What else was considered.'))),
   decided_by: Type.Optional(prose('Who decided.')),
 });
 
@@ -42,16 +42,16 @@ const priority = choice(priorities, { description: 'How urgent it is.' });
 
 export const PendingAction = Type.Object({
   id: name('The id of the action within the packet.'),
-  description: statement('What is to be done.'),
-  assignee: prose('Who is to do it.'),
+  description: statement('What needs to be done.'),
+  assignee: prose('Who should do it.'),
   priority: Type.Optional(priority),
-  depends_on: Type.Optional(Type.Array(Type.String(), { description: 'Ids of actions that come first.' })),
+  depends_on: Type.Optional(Type.Array(Type.String(), { description: 'Ids of the actions to complete first.' })),
 });
 
 export const CompletedAction = Type.Object({
   id: name('The id of the action within the packet.'),
   description: statement('What was done.'),
-  result: prose('What came of it.'),
+  result: prose('The result.'),
   completed_by: Type.Optional(prose('Who did it.')),
 });
 
@@ -63,9 +63,9 @@ export const FailedAction = Type.Object({
 
 export const Dependency = Type.Object({
   id: name('The id of the dependency within the packet.'),
-  type: prose('What kind it is.'),
-  description: statement('What is depended on.'),
-  status: Type.Optional(prose('How it stands.')),
+  type: prose('The kind of dependency.'),
+  description: statement('What the packet depends on.'),
+  status: Type.Optional(prose('The status of the dependency.')),
   source: Type.Optional(prose('Where it comes from.')),
 });
 
@@ -73,15 +73,15 @@ const question = {
   required: Type.Boolean({ description: 'Whether a person must answer before the packet can be completed.' }),
   reason: prose('Why a person is asked.'),
   question: statement('The question.'),
-  options: Type.Optional(Type.Array(anyJson('An answer to choose.'))),
+  options: Type.Optional(Type.Array(anyJson('A possible answer.'))),
   timeout_seconds: Type.Optional(
     Type.Integer({
       minimum: 1,
       maximum: 3_153_600_000,
-      description: 'How long an answer is awaited, from the moment the packet enters awaiting_human.',
+      description: 'How long to wait for an answer, from the moment the packet enters awaiting_human.',
     }),
   ),
-  on_timeout: Type.Optional(choice(['keep', 'fail', 'expire'], { description: 'What happens when the time is over; `keep` if left out.' })),
+  on_timeout: Type.Optional(choice(['keep', 'fail', 'expire'], { description: 'What happens at the timeout; `keep` if left out.' })),
 };
 
 export const Question = Type.Object(question, { description: 'A checkpoint for a human.' });
@@ -101,8 +101,8 @@ const contextFields = {
   custom,
 };
 
-/** The optional form of every field of the record. */
 type Fields = Record<string, Type.TSchema>;
+/** The same fields, all of them optional. */
 const optional = <F extends Fields>(fields: F): { [Name in keyof F]: Type.TOptional<F[Name]> } =>
   Object.fromEntries(Object.entries(fields).map(([key, schema]) => [key, Type.Optional(schema)])) as never;
 
@@ -133,10 +133,10 @@ export const CreateRequest = Type.Object({ parent_packet_id: Type.Optional(Id), 
 
 const known = <F extends Fields & { id: Type.TString }>({ id, ...rest }: F) => Type.Object({ id: id as Type.TString, ...optional(rest) });
 
-/** A field that can't be set. */
+/** A field that a caller can't set. */
 const fixed = Type.Optional(Type.Unsafe<never>({ not: {} }));
 
-/** What a PATCH may carry: items of lists need their `id` alone, since they are merged into what is there. */
+/** The body of a PATCH. Items of lists only need their `id`, because they are merged into the existing items. */
 export const PatchRequest = Type.Object(
   {
     status: Type.Optional(choice(statuses, { description: 'The status to move to.' })),
@@ -170,48 +170,50 @@ const leaseSeconds = (description: string) => Type.Optional(Type.Integer({ minim
 
 export const ClaimRequest = Type.Object(
   {
-    agent_id: name('The id of the agent that takes the packet.'),
-    agent_name: Type.Optional(name('Its name; the id if left out.')),
-    framework: Type.Optional(remark('What it runs on.')),
-    lease_seconds: leaseSeconds('How long the claim holds unless it is renewed. Without it the claim has no end.'),
+    agent_id: name('The id of the agent that claims the packet.'),
+    agent_name: Type.Optional(name('The name of the agent; its id if left out.')),
+    framework: Type.Optional(remark('What the agent runs on.')),
+    lease_seconds: leaseSeconds('How long the claim lasts unless it is renewed. Without it the claim does not expire.'),
   },
   closed,
 );
 
-/** The most tags that a request for the next packet can name, and the longest that it may wait. */
+/** The most tags in a request for the next packet, and the longest that it may wait. */
 const maxNextTags = 20;
 const maxWaitSeconds = 60;
 
-/** A request for the next packet that waits for an agent. */
+/** A request to claim the next packet. */
 export const ClaimNextRequest = Type.Object(
   {
     ...ClaimRequest.properties,
-    target_agent: Type.Optional(name('Whose packets: `agent_id` if left out; `*` is any.')),
-    tags: Type.Optional(Type.Array(indexedName('A tag.'), { maxItems: maxNextTags, description: 'All of these tags.' })),
+    target_agent: Type.Optional(name('The target agent of the packets; `agent_id` if left out, `*` for any.')),
+    tags: Type.Optional(
+      Type.Array(indexedName('A tag.'), { maxItems: maxNextTags, description: 'Only packets that have all of these tags.' }),
+    ),
     priorities: Type.Optional(
       Type.Array(choice(priorities), {
         minItems: 1,
         maxItems: priorities.length,
-        description: 'Any of these priorities; all if left out.',
+        description: 'Only packets of these priorities; all if left out.',
       }),
     ),
     wait_seconds: Type.Optional(
-      Type.Integer({ minimum: 0, maximum: maxWaitSeconds, default: 0, description: 'How long to wait for a packet when there is none.' }),
+      Type.Integer({ minimum: 0, maximum: maxWaitSeconds, default: 0, description: 'How long to wait if no packet is available.' }),
     ),
   },
   closed,
 );
 
 export const RenewRequest = Type.Object(
-  { lease_seconds: leaseSeconds('How long it holds from now; as long as before if left out.') },
+  { lease_seconds: leaseSeconds('The duration of the lease from now; the previous duration if left out.') },
   closed,
 );
 
 export const RespondRequest = Type.Object(
   {
-    response: Type.String({ maxLength: 16_384, description: "The person's answer; the trail keeps it." }),
-    responded_by: name('Who answers.'),
-    notes: Type.Optional(prose('What else there is to say.')),
+    response: Type.String({ maxLength: 16_384, description: "The person's answer; the history keeps it." }),
+    responded_by: name('The person who answers.'),
+    notes: Type.Optional(prose('Additional remarks.')),
   },
   closed,
 );
@@ -220,7 +222,7 @@ export const BatchCreateRequest = Type.Object(
   { packets: Type.Array(Type.Unknown({ description: 'A packet create request.' }), { minItems: 1 }) },
   closed,
 );
-/** The same with its items described; the service judges them one by one, so that a faulty one fails alone. */
+/** The same with its items described. The service validates the items one by one, so that an invalid item does not fail the batch. */
 export const BatchCreateShape = Type.Object({ packets: Type.Array(CreateRequest, { minItems: 1 }) }, closed);
 
 const packetIds = Type.Array(Type.String(), { minItems: 1, description: 'Ids of packets.' });
@@ -228,9 +230,9 @@ export const BatchClaimRequest = Type.Object({ packet_ids: packetIds, ...ClaimRe
 export const BatchCompleteRequest = Type.Object(
   {
     packet_ids: packetIds,
-    agent_id: Type.Optional(name('The agent to name in the trail.')),
+    agent_id: Type.Optional(name('The agent to record as the actor.')),
     lease_tokens: Type.Optional(
-      Type.Record(Type.String(), Type.String(), { description: 'The lease token of each packet that is leased, by its id.' }),
+      Type.Record(Type.String(), Type.String(), { description: 'The lease tokens of leased packets, by packet id.' }),
     ),
   },
   closed,
@@ -240,10 +242,10 @@ export const Hitl = Type.Object({
   ...question,
   response: orNull(Type.String()),
   responded_by: orNull(Type.String()),
-  responded_at: orNull(timestamp('When the answer came.')),
+  responded_at: orNull(timestamp('When the question was answered.')),
   notes: orNull(Type.String()),
   requested_at: orNull(timestamp('When the packet entered awaiting_human.')),
-  expires_at: orNull(timestamp('Until when an answer is taken.')),
+  expires_at: orNull(timestamp('When the time to answer ends.')),
 });
 
 const Metadata = Type.Object({
@@ -256,20 +258,24 @@ const Metadata = Type.Object({
 
 const Links = Type.Object({ self: Type.String(), claim: Type.String(), history: Type.String() });
 
-/** A claim that ends unless it is renewed. */
+/** The lease of a claim, which expires unless it is renewed. */
 export const Lease = Type.Object({
-  token: Type.Optional(Type.String({ description: 'What the holder shows to change the packet. Only in the answer to the claim.' })),
-  generation: Type.Integer({ minimum: 1, description: 'Which lease of the packet it is, from 1.' }),
-  expires_at: orNull(timestamp('When it ends; null while the packet awaits a person.')),
+  token: Type.Optional(
+    Type.String({ description: 'The holder must send it to change the packet. It is only in the answer to the claim.' }),
+  ),
+  generation: Type.Integer({ minimum: 1, description: 'The number of the lease, counted from the first lease of the packet.' }),
+  expires_at: orNull(timestamp('When it expires; null while the packet awaits a person.')),
 });
 
 const state = {
   id: Id,
   version: Type.String({ description: 'The version of the packet schema.' }),
   parent_packet_id: orNull(Id),
-  status: choice(statuses, { description: 'Where the packet stands.' }),
-  revision: Type.Integer({ description: 'Rises by one with each change.' }),
-  lease: Type.Union([Lease, Type.Null()], { description: 'How long the claim holds; null: without end, or there is none.' }),
+  status: choice(statuses, { description: 'The status of the packet.' }),
+  revision: Type.Integer({ description: 'The number of the revision; each change increments it.' }),
+  lease: Type.Union([Lease, Type.Null()], {
+    description: 'The lease of the claim; null when the packet is not claimed or the claim does not expire.',
+  }),
 };
 const trail = {
   claimed_by: orNull(Claimant),
@@ -279,7 +285,7 @@ const trail = {
   _links: Links,
 };
 
-/** What a packet's life changes; its content stands behind it. */
+/** The fields that the packet's life changes. The content follows them, in the API and as stored. */
 const life = { ...state, metadata: Metadata, hitl: Type.Union([Hitl, Type.Null()]), ...trail };
 
 export const Packet = Type.Object({
@@ -297,7 +303,7 @@ export const Packet = Type.Object({
 
 const counted = ['decisions', 'pending', 'completed', 'failed', 'dependencies', 'turns', 'artifacts'] as const;
 
-/** A packet in a list: everything at its top level but the long parts, which are counted instead. */
+/** A packet in a list: without the long parts of its content, which are only counted. */
 export const PacketSummary = Type.Object({
   ...life,
   context: Type.Object({ summary: Type.String() }),
@@ -308,7 +314,7 @@ export const HistoryEvent = Type.Object({
   timestamp: timestamp('When it happened.'),
   event_type: Type.String({ description: 'What happened.', example: 'claimed' }),
   actor: Type.String({ description: 'Who did it.', example: 'agent:researcher' }),
-  key_id: orNull(Id, 'The API key that acted; null when the service did it by itself.'),
+  key_id: orNull(Id, 'The API key that was used; null when the service itself acted.'),
   details: Type.Record(Type.String(), Type.Unknown()),
 });
 

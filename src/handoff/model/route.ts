@@ -1,14 +1,14 @@
 import { routeDefiner } from '../../kit/route.ts';
 
-/** What a handoff route says besides its form. */
+/** Properties of a handoff route beyond its method, path and schemas. */
 export interface HandoffRoute {
   /** Who may call it: anyone, any valid key, or an admin key. */
   readonly access: 'public' | 'key' | 'admin';
-  /** Whether the key may come as the query parameter `api_key`, for clients that can't send headers. */
+  /** Whether the key may be sent as the query parameter `api_key`, for clients that can't set headers. */
   readonly keyInQuery?: boolean;
-  /** How large a body is let in: an item's limit of the tier (default), or a batch of such items. */
+  /** The limit on the body's size: the tier's limit for one item (default), or the limit for a batch of items. */
   readonly bodySize?: 'item' | 'batch';
-  /** Whether the daily cap applies, so that a refusal by another limit looks at it too. */
+  /** Whether the daily cap applies, so that a refusal by another limit also reports the cap if that lasts longer. */
   readonly capped?: boolean;
 }
 

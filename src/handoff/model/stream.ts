@@ -13,7 +13,7 @@ const channels = Type.Optional(
 );
 const apiKey = Type.Optional(Type.String({ description: 'An API key, for clients that cannot send the header `X-API-Key`.' }));
 const lastEventId = Type.Optional(
-  Type.String({ description: 'The id of the last event seen: what came after it is sent first, once and in order.' }),
+  Type.String({ description: 'The id of the last event seen: the events after it are sent first, each once and in order.' }),
 );
 
 const query = Type.Object({ api_key: apiKey, subscribe: channels, last_event_id: lastEventId }, { additionalProperties: false });
@@ -34,12 +34,14 @@ const events = defineRoute({
   keyInQuery: true,
   summary: 'Listen to events (server-sent events)',
   description: [
-    "The tenant's events as they are committed, until the client closes. Each event is `{type, packet_id, data, timestamp}` with the packet's summary in `data`, as it was after the change.",
-    'First comes `connected` `{connection_id, message}`, then what was missed since `Last-Event-ID`, then what happens. `reset` `{reason}` says that the id is `unknown` or `too_old` and the stream begins now. `ping` `{timestamp}` comes every 30 seconds.',
-    'A reader that lets more than 1 MiB wait is closed; it resumes by id.',
+    "The tenant's events as they are committed, until the client closes the connection. Each event is `{type, packet_id, data, timestamp}` with the packet's summary after the change in `data`.",
+    'The stream sends `connected` `{connection_id, message}`, then the events since `Last-Event-ID`, then new events. `reset` `{reason}` means that the id is `unknown` or `too_old` and the stream starts from now. `ping` `{timestamp}` is sent every 30 seconds.',
+    'A client that has more than 1 MiB of unread events is disconnected; it can resume by event id.',
   ].join('\n\n'),
   query,
-  headers: { 'Last-Event-ID': 'The id of the last event seen, as browsers send it when they connect again. It beats `last_event_id`.' },
+  headers: {
+    'Last-Event-ID': 'The id of the last event seen, as browsers send it when they reconnect. It takes precedence over `last_event_id`.',
+  },
   responses: {
     200: { schema: Type.String(), contentType: 'text/event-stream', description: 'The stream.', example: eventsExample },
     ...failing(400, 401, 429, 503),
@@ -55,24 +57,24 @@ const socket = defineRoute({
   keyInQuery: true,
   summary: 'Listen to events (WebSocket)',
   description: [
-    'The events of `/events` over WebSocket, as text messages: the envelope with `event_id`. The connection begins with all events of the tenant, or the channels of `subscribe`.',
-    'The client may send `{"action": "subscribe" | "unsubscribe" | "ping", "channel": "..."}`, or `"channels": [...]`, with an `id` that is echoed; a `subscribe` may carry `last_event_id`. The first `subscribe` narrows to its channels; after the last `unsubscribe` nothing comes until the next `subscribe`.',
+    'The events of `/events` over WebSocket, as text messages: the envelope with `event_id`. The connection starts with all events of the tenant, or with the channels in `subscribe`.',
+    'The client may send `{"action": "subscribe" | "unsubscribe" | "ping", "channel": "..."}`, or `"channels": [...]`, with an `id` that is echoed; a `subscribe` may carry `last_event_id`. The first `subscribe` narrows the stream to its channels; after unsubscribing from the last channel the client receives no events until the next `subscribe`.',
     'The service sends `connected`, `subscribed` and `unsubscribed` `{type, channel, channels}`, `reset` `{type, reason}`, `ping` `{type, timestamp}` every 30 seconds with a protocol ping, `pong`, and `error` (the HTTP error body).',
-    'Close codes: 1001 the service stops, 1003 a binary message, 1007 bad UTF-8, 1009 a message over 64 KiB, 4001 the key is not valid any more, 4100 too many messages, 4200 too slow, 4201 no pong.',
+    'Close codes: 1001 the service is stopping, 1003 a binary message, 1007 invalid UTF-8, 1009 a message over 64 KiB, 4001 the key is no longer valid, 4100 too many messages, 4200 too slow, 4201 no pong.',
   ].join('\n\n'),
   query,
   responses: {
-    101: { description: 'The connection speaks WebSocket from here on.' },
-    403: { schema: Failure, description: 'The page that asks is of an origin that may not.' },
-    426: { schema: Failure, description: 'The request does not ask for WebSocket, version 13.' },
+    101: { description: 'The connection is upgraded to WebSocket.' },
+    403: { schema: Failure, description: 'The origin of the page is not allowed to connect.' },
+    426: { schema: Failure, description: 'The request is not a WebSocket upgrade (version 13).' },
     ...failing(400, 401, 429, 503),
   },
 });
 
-/** The routes whose answers are streams. They are found at the root, and no client method calls them. */
+/** The routes that answer with a stream. They are mounted at the root, without a method in the generated client. */
 export const streamRoutes = { events, socket } as const;
 
-/** A message of a WebSocket client. */
+/** A message that a WebSocket client sends. */
 export const SocketRequest = Type.Object(
   {
     action: choice(['subscribe', 'unsubscribe', 'ping']),

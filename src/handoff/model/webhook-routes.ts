@@ -41,7 +41,7 @@ const deliveryExample = {
   updated_at: at,
 };
 const deadExample = { ...deliveryExample, status: 'dead_letter', attempts: 6, next_retry_at: '2026-03-01T16:35:36.000Z' };
-const total = { 'X-Total-Count': 'How many there are in all.' };
+const total = { 'X-Total-Count': 'The length of the whole list.' };
 const webhook = (description: string) => ({ schema: Webhook, description, example: webhookExample });
 
 export const createWebhook = defineRoute({
@@ -52,7 +52,7 @@ export const createWebhook = defineRoute({
   access: 'key',
   summary: 'Register a webhook',
   description:
-    'Events are sent to the URL as they happen, each as `{type, packet_id, data, timestamp}` with the whole packet in `data`, signed over the raw bytes: `X-SERVICE-Signature: sha256=<hex HMAC-SHA256>`, and the headers of Standard Webhooks.',
+    'Each event is posted to the URL when it happens, as `{type, packet_id, data, timestamp}` with the whole packet in `data`. The raw body is signed: `X-SERVICE-Signature: sha256=<hex HMAC-SHA256>`, and the headers of Standard Webhooks.',
   body: WebhookRequest,
   bodyExample: { url: webhookExample.url, events: webhookExample.events, secret: 'a-secret-of-16-or-more' },
   nullIsAbsent: true,
@@ -66,7 +66,7 @@ export const listWebhooks = defineRoute({
   tag,
   access: 'key',
   summary: 'List webhooks',
-  description: 'Those that are not removed; one that the service switched off says why.',
+  description: 'The webhooks that are not removed. If the service disabled one, `disabled_reason` says why.',
   responses: {
     200: { schema: Type.Array(Webhook), description: 'The webhooks, oldest first.', example: [webhookExample] },
     ...failing(401, 429),
@@ -79,11 +79,12 @@ export const patchWebhook = defineRoute({
   tag,
   access: 'key',
   summary: 'Change a webhook',
-  description: 'Changes what is named. An old secret signs beside a new one for a while, so that a receiver can change over.',
+  description:
+    'Changes the given fields. After a change of secret, deliveries are signed with both secrets for a while, so that the receiver can switch.',
   params: IdParams,
   body: WebhookPatch,
   bodyExample: { active: true },
-  responses: { 200: webhook('The webhook as it is now.'), ...failing(401, 404, 413, 415, 429) },
+  responses: { 200: webhook('The updated webhook.'), ...failing(401, 404, 413, 415, 429) },
 });
 export const deleteWebhook = defineRoute({
   id: 'deleteWebhook',
@@ -92,7 +93,7 @@ export const deleteWebhook = defineRoute({
   tag,
   access: 'key',
   summary: 'Remove a webhook',
-  description: 'It is hidden and sent nothing more; what waits for it is cancelled.',
+  description: 'The webhook disappears from lists and receives no more events; its pending deliveries are cancelled.',
   params: IdParams,
   responses: { 204: { description: 'Done.' }, ...failing(401, 404, 429) },
 });
@@ -103,7 +104,7 @@ export const pingWebhook = defineRoute({
   tag,
   access: 'key',
   summary: 'Send a test delivery',
-  description: 'An event of type `ping` with `data: {webhook_id}`: recorded, signed and retried like any other.',
+  description: 'Sends an event of type `ping` with `data: {webhook_id}`, recorded, signed and retried like any other.',
   params: IdParams,
   responses: {
     202: {
@@ -121,7 +122,7 @@ export const listDeliveries = defineRoute({
   tag,
   access: 'key',
   summary: "List a webhook's deliveries",
-  description: 'Newest first. Those of a removed webhook can still be read.',
+  description: 'Newest first. The deliveries of a removed webhook remain readable.',
   params: IdParams,
   query: DeliveryQuery,
   responses: {
@@ -136,7 +137,7 @@ export const listDeadLetters = defineRoute({
   tag,
   access: 'key',
   summary: 'List dead letters',
-  description: 'Deliveries that have failed for good, of all webhooks of the tenant.',
+  description: "Deliveries to any of the tenant's webhooks that have used up their attempts.",
   query: DeadLetterQuery,
   responses: {
     200: { schema: Type.Array(Delivery), description: 'The dead letters, newest first.', example: [deadExample], headers: total },
@@ -150,12 +151,12 @@ export const replayDeadLetter = defineRoute({
   tag,
   access: 'key',
   summary: 'Replay a dead letter',
-  description: 'Sends it again at once, the same bytes under the same delivery id, with all its attempts before it.',
+  description: 'Sends the same bytes again immediately, under the same delivery id and with a full set of attempts.',
   params: Type.Object({ delivery_id: Type.String({ description: 'The id of the delivery.', example: deadExample.id }) }),
   responses: {
     200: {
       schema: Replayed,
-      description: 'The delivery, waiting again.',
+      description: 'The delivery, pending again.',
       example: { ...deadExample, status: 'pending', attempts: 0, delivery_id: deadExample.id, replayed: true },
     },
     ...failing(401, 404, 409, 429),
@@ -169,13 +170,13 @@ export const retryAll = defineRoute({
   access: 'key',
   summary: 'Retry failed deliveries',
   description:
-    'Failed ones and dead letters whose `next_retry_at` is due, oldest first, at most 1,000 a call; each restarts as a replay does.',
+    'Retries failed deliveries and dead letters whose `next_retry_at` has passed, oldest first, at most 1,000 per call; each restarts with a full set of attempts.',
   body: RetryRequest,
   bodyOptional: true,
   bodyExample: { since: at },
   nullIsAbsent: true,
   responses: {
-    200: { schema: Retried, description: 'What was done.', example: { retried: 12, skipped: 0, remaining: 0 } },
+    200: { schema: Retried, description: 'How many were retried.', example: { retried: 12, skipped: 0, remaining: 0 } },
     ...failing(401, 404, 413, 415, 429),
   },
 });

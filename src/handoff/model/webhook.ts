@@ -7,7 +7,7 @@ export const { webhookEvents, deliveryStatuses } = words;
 export type WebhookEvent = (typeof webhookEvents)[number];
 export type DeliveryStatus = (typeof deliveryStatuses)[number];
 
-/** Why the last attempt failed, in a word that does not change; never the receiver's own. */
+/** Why the last attempt failed: a stable code, never text from the receiver. */
 export const deliveryErrors = [
   'timeout',
   'dns_error',
@@ -20,20 +20,20 @@ export const deliveryErrors = [
 ] as const;
 export type DeliveryError = (typeof deliveryErrors)[number];
 
-/** Why a webhook was switched off by the service: its receiver answered 410, or has failed for too long. */
+/** Why the service disabled a webhook: its receiver answered 410, or has failed for too long. */
 export const disabledReasons = ['gone', 'failing'] as const;
 export type DisabledReason = (typeof disabledReasons)[number];
 
 const closed = { additionalProperties: false };
 
-/** A webhook as it is shown: never its secret. */
+/** A webhook without its secret. */
 export const Webhook = Type.Object(
   {
     id: Id,
     url: Type.String({ description: 'Where deliveries go.', example: 'https://example.com/hooks/handoff' }),
-    events: Type.Array(choice(webhookEvents), { description: 'What it is told of.' }),
-    active: Type.Boolean({ description: 'Whether it is sent anything.' }),
-    disabled_reason: orNull(choice(disabledReasons), 'Why the service switched it off; null when it did not.'),
+    events: Type.Array(choice(webhookEvents), { description: 'The event types it is subscribed to.' }),
+    active: Type.Boolean({ description: 'Whether events are sent to it.' }),
+    disabled_reason: orNull(choice(disabledReasons), 'Why the service disabled it; null when it did not.'),
     created_at: timestamp('When it was registered.'),
   },
   closed,
@@ -46,7 +46,7 @@ const url = Type.String({
 const events = Type.Array(choice(webhookEvents), {
   minItems: 1,
   maxItems: 100,
-  description: 'What to be told of.',
+  description: 'The event types to subscribe to.',
 });
 const secret = Type.String({
   minLength: 16,
@@ -55,32 +55,32 @@ const secret = Type.String({
 });
 
 export const WebhookRequest = Type.Object(
-  { url, events: Type.Optional({ ...events, description: 'What to be told of; all eight types if left out.' }), secret },
+  { url, events: Type.Optional({ ...events, description: 'The event types to subscribe to; all eight if left out.' }), secret },
   closed,
 );
 export const WebhookPatch = Type.Object(
   {
     url: Type.Optional(url),
     events: Type.Optional(events),
-    active: Type.Optional(Type.Boolean({ description: 'Switches it off, or on again.' })),
-    secret: Type.Optional({ ...secret, description: 'The new secret; the old one signs beside it for a day.' }),
+    active: Type.Optional(Type.Boolean({ description: 'Whether events are sent to it.' })),
+    secret: Type.Optional({ ...secret, description: 'The new secret. For a day, deliveries carry a signature by the old secret as well.' }),
   },
   closed,
 );
 
-/** What is, or was, to be sent to a webhook. */
+/** An event that is or was to be delivered to a webhook. */
 export const Delivery = Type.Object(
   {
     id: Id,
     webhook_id: Id,
-    packet_id: orNull(Id, 'The packet it is about; null for a test delivery.'),
+    packet_id: orNull(Id, 'The packet of the event; null for a test delivery.'),
     event_type: Type.String({ description: 'A webhook event type, or `ping`.', example: 'packet.created' }),
-    status: choice(deliveryStatuses, { description: 'Where it stands.' }),
+    status: choice(deliveryStatuses, { description: 'The status of the delivery.' }),
     attempts: Type.Integer({ description: 'How many attempts were made.' }),
     last_error: orNull(choice(deliveryErrors), 'Why the last attempt failed.'),
-    last_status_code: orNull(Type.Integer(), "The receiver's last HTTP status; null when none came."),
-    next_retry_at: orNull(timestamp('When it is tried again; for a dead letter, when retry-all takes it.')),
-    delivered_at: orNull(timestamp('When the receiver took it.')),
+    last_status_code: orNull(Type.Integer(), "The receiver's last HTTP status; null when it sent none."),
+    next_retry_at: orNull(timestamp('When it is retried; for a dead letter, from when retry-all includes it.')),
+    delivered_at: orNull(timestamp('When the receiver accepted it.')),
     created_at: timestamp('When the event happened.'),
     updated_at: timestamp('When the delivery last changed.'),
   },
@@ -95,7 +95,7 @@ export const Replayed = Type.Object(
 export const RetryRequest = Type.Object(
   {
     webhook_id: Type.Optional(Type.String({ format: 'uuid', description: 'Only deliveries to this webhook.' })),
-    force: Type.Optional(Type.Boolean({ description: 'Those not yet due as well.', default: false })),
+    force: Type.Optional(Type.Boolean({ description: 'Whether to include deliveries that are not yet due.', default: false })),
     since: Type.Optional(givenTimestamp('Only events at or after this moment.')),
     until: Type.Optional(givenTimestamp('Only events at or before this moment.')),
   },
@@ -103,16 +103,16 @@ export const RetryRequest = Type.Object(
 );
 export const Retried = Type.Object(
   {
-    retried: Type.Integer({ description: 'How many are tried again.' }),
-    skipped: Type.Integer({ description: 'How many were left alone since their webhook is inactive.' }),
-    remaining: Type.Integer({ description: 'How many are due beyond the 1,000 of one call.' }),
+    retried: Type.Integer({ description: 'How many deliveries are retried.' }),
+    skipped: Type.Integer({ description: 'How many were skipped because their webhook is inactive.' }),
+    remaining: Type.Integer({ description: 'How many more are due, beyond the 1,000 of one call.' }),
   },
   closed,
 );
 
 const page = {
   limit: Type.Integer({ minimum: 1, maximum: 200, default: 50, description: 'The most items to return.' }),
-  offset: Type.Integer({ minimum: 0, maximum: maxOffset, default: 0, description: 'How many items to pass over.' }),
+  offset: Type.Integer({ minimum: 0, maximum: maxOffset, default: 0, description: 'How many items to skip.' }),
 };
 export const DeliveryQuery = Type.Object(
   { status: Type.Optional(choice(deliveryStatuses, { description: 'Only deliveries of this status.' })), ...page },

@@ -1,12 +1,13 @@
-// What has no schema, so that the command line can load it without the library that makes schemas.
+// Plain constants without schemas, so that the command line can load them without the schema library.
 
-/** How urgent a packet may be. */
+/** The priorities of a packet, lowest first. */
 export const priorities = ['low', 'normal', 'high', 'critical'] as const;
-/** Where a packet may stand. */
+/** The statuses of a packet. */
 export const statuses = ['created', 'claimed', 'in_progress', 'awaiting_human', 'completed', 'failed', 'expired'] as const;
+/** The tiers of tenants and keys, lowest first. */
 export const tiers = ['free', 'pro', 'business'] as const;
 
-/** What a webhook can be told of. */
+/** The event types that a webhook can subscribe to. */
 export const webhookEvents = [
   'packet.created',
   'packet.claimed',
@@ -18,5 +19,5 @@ export const webhookEvents = [
   'hitl.response_ready',
 ] as const;
 
-/** Where a delivery stands. Work in hand is a lease, and shows as what it was before. */
+/** The statuses of a delivery. An attempt in progress is a lease, not a status: the delivery keeps its previous status. */
 export const deliveryStatuses = ['pending', 'failed', 'delivered', 'dead_letter', 'cancelled'] as const;

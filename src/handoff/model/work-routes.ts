@@ -16,9 +16,9 @@ export const claimNext = defineRoute({
   path: '/packets/claim-next',
   tag,
   access: 'key',
-  summary: 'Claim the next packet that waits',
+  summary: 'Claim the next packet',
   description:
-    'Takes a `created` packet for the agent: the highest priority first, then the oldest. With `wait_seconds` the request waits for one; waiting requests are served in turn and count towards the connections of the tenant. A packet is never given to a request whose connection is gone.',
+    "Claims a `created` packet for the agent: the highest priority first, then the oldest. With `wait_seconds` the request waits until one is available; waiting requests are served in order of arrival and count towards the tenant's connections. A request whose connection has closed is never given a packet.",
   body: ClaimNextRequest,
   bodyExample: { agent_id: 'resolver', wait_seconds: 30, lease_seconds: 300 },
   nullIsAbsent: true,
@@ -26,11 +26,11 @@ export const claimNext = defineRoute({
   responses: {
     200: {
       schema: Packet,
-      description: 'The packet, claimed.',
+      description: 'The claimed packet.',
       example: { ...claimedExample, lease: { token: 'lease_...', ...lease } },
       headers: { ...ETag, ...Replayed },
     },
-    204: { description: 'No packet came in time.' },
+    204: { description: 'No packet was available in time.' },
     ...failing(401, 409, 413, 415, 429),
   },
 });
@@ -43,11 +43,11 @@ export const releasePacket = defineRoute({
   access: 'key',
   summary: 'Release a packet',
   description:
-    'Gives a `claimed` or `in_progress` packet back: it is `created` again, for others to claim. By its holder, named in `X-Agent-Id`, or with an admin key; a leased packet needs its token.',
+    'Returns a `claimed` or `in_progress` packet to `created`, so that others can claim it. Only its holder, named in `X-Agent-Id`, or an admin key may release a packet; a leased packet needs its lease token.',
   params: IdParams,
   headers: { ...AgentId, ...LeaseToken, ...IfMatch },
   responses: {
-    200: { schema: Packet, description: 'The packet, free again.', example: packetExample, headers: ETag },
+    200: { schema: Packet, description: 'The released packet.', example: packetExample, headers: ETag },
     ...failing(401, 403, 404, 409, 412, 429),
   },
 });
@@ -59,7 +59,7 @@ export const renewLease = defineRoute({
   tag,
   access: 'key',
   summary: 'Renew a lease',
-  description: 'The lease runs anew from now. The packet keeps its revision, and its history says nothing of it.',
+  description: "Restarts the lease from now. The packet's revision and history do not change.",
   params: IdParams,
   body: RenewRequest,
   bodyOptional: true,
@@ -78,19 +78,19 @@ export const endLease = defineRoute({
   path: '/packets/{id}/lease',
   tag,
   access: 'key',
-  summary: 'Give a leased packet back',
-  description: 'Ends the lease: the packet is `created` again, for others to claim.',
+  summary: 'End a lease',
+  description: 'Ends the lease and returns the packet to `created`, so that others can claim it.',
   params: IdParams,
   headers: { ...AgentId, ...LeaseToken },
-  responses: { 204: { description: 'The packet is free again.' }, ...failing(401, 404, 409, 429) },
+  responses: { 204: { description: 'The packet is released.' }, ...failing(401, 404, 409, 429) },
 });
 
-/** An agent as a tenant's requests have named it. */
+/** An agent that a tenant's requests have named. */
 export const Agent = Type.Object({
   agent_id: Type.String(),
-  last_seen_at: timestamp('When it was last named: as source, as claimant or in X-Agent-Id.'),
-  holding: Type.Integer({ description: 'Packets that it has claimed and not ended.' }),
-  waiting: Type.Integer({ description: 'Packets in `created` that are aimed at it.' }),
+  last_seen_at: timestamp('When a request last named it: as source, as claimant or in X-Agent-Id.'),
+  holding: Type.Integer({ description: 'How many open packets it holds.' }),
+  waiting: Type.Integer({ description: 'How many packets in `created` have it as their target.' }),
 });
 export type Agent = Static<typeof Agent>;
 
@@ -103,7 +103,7 @@ export const listAgents = defineRoute({
   tag: 'agents',
   access: 'key',
   summary: 'List agents',
-  description: 'The agents that requests of the tenant have named, the latest seen first.',
+  description: "The agents that the tenant's requests have named, most recently seen first.",
   query: AgentQuery,
   responses: {
     200: {

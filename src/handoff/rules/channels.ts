@@ -3,13 +3,13 @@ import { hash } from 'node:crypto';
 import { invalid } from '../../kit/errors.ts';
 import { statuses } from '../model/common.ts';
 
-/** The most channels that one stream listens to. */
+/** The most channels that one stream may subscribe to. */
 export const maxChannels = 100;
 
 const maxAgentLength = 255;
 const uuid = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
 
-/** What of an event decides which channels tell it. */
+/** The parts of an event that determine its channels. */
 export interface Addressed {
   readonly packet_id: string | null;
   /** The packet's status after the event. */
@@ -27,11 +27,12 @@ export function channelsOf({ packet_id, status, source_agent, target_agent, clai
 }
 
 /**
- * The channels that a client asked for, as they are compared: `status:<status>`, `packet:<packet_id>`, `agent:<agent_id>`.
- * @param field names what is at fault in the 400
+ * Parses and normalises the channels of a subscription: `status:<status>`, `packet:<packet_id>`, `agent:<agent_id>`.
+ * @param field the field named in the error
+ * @throws ServiceError 400 for an invalid channel, or more than `maxChannels`
  */
 export function parseChannels(given: readonly string[], field: string): readonly string[] {
-  if (given.length > maxChannels) throw invalid(field, `A stream listens to at most ${maxChannels} channels.`);
+  if (given.length > maxChannels) throw invalid(field, `A stream can subscribe to at most ${maxChannels} channels.`);
   return given.map((text) => parseChannel(text, field));
 }
 
@@ -41,26 +42,26 @@ function parseChannel(text: string, field: string): string {
   switch (at === -1 ? undefined : kind) {
     case 'status':
       if (!(statuses as readonly string[]).includes(value))
-        throw invalid(field, `A status channel names one of ${statuses.join(', ')}: status:created.`);
+        throw invalid(field, `A status channel must name one of ${statuses.join(', ')}, as in status:created.`);
       return text;
     case 'packet':
-      if (!uuid.test(value.toLowerCase())) throw invalid(field, 'A packet channel names the id of a packet, a UUID: packet:<packet_id>.');
+      if (!uuid.test(value.toLowerCase())) throw invalid(field, 'A packet channel must name a packet by its UUID: packet:<packet_id>.');
       return `packet:${value.toLowerCase()}`;
     case 'agent':
       if (value.trim() === '' || value.length > maxAgentLength)
-        throw invalid(field, `An agent channel names an agent by 1 to ${maxAgentLength} characters: agent:<agent_id>.`);
+        throw invalid(field, `An agent channel must name an agent in 1 to ${maxAgentLength} characters: agent:<agent_id>.`);
       return text;
     default:
-      throw invalid(field, 'A channel is status:<status>, packet:<packet_id> or agent:<agent_id>.');
+      throw invalid(field, 'A channel must be status:<status>, packet:<packet_id> or agent:<agent_id>.');
   }
 }
 
-/** The id under which streams tell the event at a position of a tenant's trail; no other tenant's event has it. */
+/** The id of the event at a position of a tenant's trail, unique over all tenants. */
 export function eventId(tenantId: string, position: number): string {
   return `${position}-${hash('sha256', tenantId).slice(0, 12)}`;
 }
 
-/** The position that an event id names; undefined for what is no id of this tenant's. */
+/** The position of an event id; undefined when it is not an event id of this tenant. */
 export function positionOf(tenantId: string, id: string): number | undefined {
   const position = Number(/^(\d{1,15})-/.exec(id)?.[1] ?? Number.NaN);
   return Number.isSafeInteger(position) && eventId(tenantId, position) === id ? position : undefined;

@@ -1,6 +1,6 @@
 import type { DeliveryError, DeliveryStatus } from '../model/webhook.ts';
 
-/** How a delivery stands, as far as an attempt changes it. Moments are ISO 8601 texts. */
+/** The part of a delivery that an attempt changes. Times are ISO 8601 texts. */
 export interface DeliveryState {
   readonly status: DeliveryStatus;
   readonly attempts: number;
@@ -8,7 +8,7 @@ export interface DeliveryState {
   readonly last_status_code: number | null;
   readonly next_retry_at: string | null;
   readonly delivered_at: string | null;
-  /** From when it may be taken for an attempt, or until when it is in hand; null: never. */
+  /** When the next attempt may start, or when the lease of the current attempt expires; null: never. */
   readonly due_at: string | null;
 }
 
@@ -16,7 +16,7 @@ export interface DeliveryState {
 export interface AttemptOutcome {
   /** Why it failed; undefined when the receiver answered 2xx. */
   readonly error: DeliveryError | undefined;
-  /** The receiver's status, where one came. */
+  /** The receiver's HTTP status, if it answered. */
   readonly statusCode: number | undefined;
   /** The answer's `Retry-After`. */
   readonly retryAfter?: string | undefined;
@@ -24,24 +24,24 @@ export interface AttemptOutcome {
 
 interface Circumstances {
   readonly now: Date;
-  /** The delay after each failure, in seconds; there are as many attempts as delays. */
+  /** The delay after each failed attempt, in seconds; its length is the number of attempts. */
   readonly retrySeconds: readonly number[];
-  /** From 0 to 1: how much of the jitter is taken. */
+  /** A random number from 0 to 1, for the jitter. */
   readonly random: number;
 }
 
-/** Jitter makes a delay longer by at most this part of it. */
+/** Jitter lengthens a delay by at most this fraction. */
 const maxJitter = 0.1;
 
-/** The longest `Retry-After` that is heeded, in seconds. */
+/** The longest `Retry-After` that is respected, in seconds. */
 const maxRetryAfter = 3600;
 
-/** A receiver that answers so is gone for good. */
+/** The status of a receiver that is permanently gone. */
 const gone = 410;
 
 const after = (now: Date, seconds: number) => new Date(now.getTime() + Math.ceil(seconds * 1000)).toISOString();
 
-/** A delivery as an attempt leaves it: delivered, to be tried again, or a dead letter. */
+/** The state of a delivery after an attempt: delivered, to be retried, or a dead letter. */
 export function afterAttempt(
   { attempts: before, status }: Pick<DeliveryState, 'attempts' | 'status'>,
   { error, statusCode, retryAfter }: AttemptOutcome,
@@ -54,29 +54,29 @@ export function afterAttempt(
     return { status: 'delivered', attempts, last_error: null, last_status_code, ...ended };
   }
   const failed = { attempts, last_error: error, last_status_code, delivered_at: null };
-  // Its webhook was removed while it was in hand: what became of the attempt is recorded, and that is all.
+  // The webhook was removed during the attempt: record the outcome, but do not retry.
   if (status === 'cancelled') return { ...failed, status, next_retry_at: null, due_at: null };
   const delay = retrySeconds[attempts - 1] ?? retrySeconds.at(-1)!;
   if (isGone({ statusCode }) || attempts >= retrySeconds.length) {
     return { ...failed, status: 'dead_letter', next_retry_at: after(now, retrySeconds.at(-1)!), due_at: null };
   }
-  const next = after(now, Math.max(delay * (1 + maxJitter * random), heeded(statusCode, retryAfter, now)));
+  const next = after(now, Math.max(delay * (1 + maxJitter * random), retryAfterSeconds(statusCode, retryAfter, now)));
   return { ...failed, status: 'failed', next_retry_at: next, due_at: next };
 }
 
-/** A delivery that is sent anew, with all its attempts before it. */
+/** The state of a delivery that starts over with its full number of attempts. */
 export function restarted(now: Date): DeliveryState {
   const none = { last_error: null, last_status_code: null, next_retry_at: null, delivered_at: null };
   return { status: 'pending', attempts: 0, ...none, due_at: now.toISOString() };
 }
 
-/** Whether the receiver says that it is gone for good. */
+/** Whether the receiver answered that it is permanently gone. */
 export function isGone({ statusCode }: Pick<AttemptOutcome, 'statusCode'>): boolean {
   return statusCode === gone;
 }
 
-/** How long the receiver asks to be left alone, in seconds; 0 where it does not, or says nothing that can be read. */
-function heeded(statusCode: number | undefined, retryAfter: string | undefined, now: Date): number {
+/** The delay that the receiver asks for, in seconds; 0 when it asks for none, or in an invalid form. */
+function retryAfterSeconds(statusCode: number | undefined, retryAfter: string | undefined, now: Date): number {
   if (retryAfter === undefined || (statusCode !== 429 && statusCode !== 503)) return 0;
   const text = retryAfter.trim();
   // Seconds, or a date (RFC 9110, 10.2.3).
@@ -84,12 +84,12 @@ function heeded(statusCode: number | undefined, retryAfter: string | undefined, 
   return seconds > 0 ? Math.min(seconds, maxRetryAfter) : 0;
 }
 
-/** Whether a webhook whose deliveries have only failed since then is to be switched off. */
+/** Whether a webhook whose deliveries have all failed since `failingSince` must be disabled. */
 export function hasFailedTooLong(failingSince: string, disableAfterSeconds: number, now: Date): boolean {
   return disableAfterSeconds > 0 && now.getTime() - Date.parse(failingSince) >= disableAfterSeconds * 1000;
 }
 
-/** The secrets that sign now, the newest first. */
+/** The secrets to sign with now, newest first. */
 export function secretsInForce(
   { secret, old_secret, old_secret_until }: { secret: string; old_secret: string | null; old_secret_until: string | null },
   now: Date,

@@ -1,13 +1,13 @@
 import { hash } from 'node:crypto';
 import { crc32 } from 'node:zlib';
 
-/** What keys of our own making begin with. */
+/** The prefix of generated keys. */
 const prefix = 'svc_';
 const alphabet = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz';
 const secretLength = 43;
 const checksumLength = 6;
 
-/** How many random bytes a key is made from. */
+/** How many random bytes a key needs. */
 export const keyBytes = 32;
 
 function base62(value: bigint, length: number): string {
@@ -16,7 +16,7 @@ function base62(value: bigint, length: number): string {
   return text;
 }
 
-/** A new key: `svc_`, 43 base62 characters of the random bytes, 6 of their CRC-32. */
+/** Makes a key: `svc_`, the random bytes as 43 base62 characters, and the CRC-32 of those characters as 6 more. */
 export function keyFrom(random: Buffer): string {
   const secret = base62(BigInt(`0x${random.toString('hex')}`), secretLength);
   return prefix + secret + checksumOf(secret);
@@ -26,10 +26,10 @@ function checksumOf(secret: string): string {
   return base62(BigInt(crc32(secret)), checksumLength);
 }
 
-/** The longest value looked at; a key of one's own choosing may have any form. */
+/** The longest key that is looked up. A key chosen by the operator (`SERVICE_ADMIN_KEY`) may have any form. */
 const maxKeyLength = 512;
 
-/** Whether a value could be a key: one that begins like ours must have our form and its own checksum. */
+/** Whether a value could be a key: a value with our prefix must have the right length and checksum. */
 export function looksLikeKey(value: string): boolean {
   if (value.length === 0 || value.length > maxKeyLength) return false;
   if (!value.startsWith(prefix)) return true;
@@ -37,12 +37,12 @@ export function looksLikeKey(value: string): boolean {
   return secret.length === secretLength && checksumOf(secret) === value.slice(-checksumLength);
 }
 
-/** What is stored of a key. A key has more than 250 random bits, so a plain digest can't be searched backwards. */
+/** The hash that is stored for a key. A key has more than 250 random bits, so a plain digest can't be reversed by search. */
 export function hashOf(key: string): string {
   return hash('sha256', key);
 }
 
-/** What is shown of a key in lists. */
+/** The part of a key that lists show. */
 export function prefixOf(key: string): string {
   return key.slice(0, 8);
 }

@@ -3,28 +3,28 @@ import { hash } from 'node:crypto';
 import { ServiceError } from '../../kit/errors.ts';
 import type { AnyPacket } from './packet.ts';
 
-/** What is stored of a packet's leases, and never shown. Null where the packet was never leased. */
+/** The private state of a packet's leases. Null when the packet was never leased. */
 export interface StoredLease {
   /** How many leases the packet has had. */
   readonly generation: number;
-  /** How long the latest was asked for. */
+  /** The duration of the latest lease. */
   readonly seconds: number;
-  /** The SHA-256 of its token; null once it is over. */
+  /** The SHA-256 of its token; null once the lease has ended. */
   readonly token: string | null;
 }
 
-/** A lease that is asked for: how long, and the token that its holder will show. */
+/** The terms of a new lease: its duration, and the token that its holder must present. */
 export interface LeaseTerms {
   readonly seconds: number;
   readonly token: string;
 }
 
-/** A lease's own digest. A token has 256 random bits, so a plain digest can't be searched backwards. */
+/** A token has 256 random bits, so a plain digest can't be reversed by search. */
 const digestOf = (token: string): string => hash('sha256', token);
 
 const endOf = (now: Date, seconds: number): string => new Date(now.getTime() + seconds * 1000).toISOString();
 
-/** The packet with a new lease, and what is stored of it; with none where no terms are given. */
+/** The packet with a new lease, and the lease to store. Without terms the packet gets no lease. */
 export function leased<P extends AnyPacket>(
   packet: P,
   before: StoredLease | null,
@@ -39,7 +39,7 @@ export function leased<P extends AnyPacket>(
   };
 }
 
-/** The packet with its lease renewed from now, and what is stored of it. */
+/** The packet with its lease renewed from now, and the lease to store. */
 export function renewed<P extends AnyPacket>(
   packet: P,
   before: StoredLease,
@@ -52,8 +52,8 @@ export function renewed<P extends AnyPacket>(
 }
 
 /**
- * The lease as a change of status leaves it: suspended while a person is awaited, running its full time again after the
- * answer, over where nobody holds the packet any more.
+ * Applies a change of status to the lease: it is suspended while the packet awaits a person, restarts with its full
+ * duration after the answer, and ends when the packet no longer has a holder.
  */
 export function carriedOn<P extends AnyPacket>(packet: P, stored: StoredLease | null, now: Date): { packet: P; lease: StoredLease | null } {
   if (!packet.lease || stored === null) return { packet, lease: stored };
@@ -70,24 +70,24 @@ export function carriedOn<P extends AnyPacket>(packet: P, stored: StoredLease | 
   }
 }
 
-/** Whether the time of the packet's lease is over. */
+/** Whether the packet's lease has expired. */
 export function isLeaseOver({ lease }: AnyPacket, now: Date): boolean {
   return lease !== null && lease.expires_at !== null && now.getTime() >= Date.parse(lease.expires_at);
 }
 
 /**
- * Refuses a change of a leased packet without its token, and a token that leases nothing (any more).
+ * Requires the token of a leased packet. A token for a packet without a lease is refused too.
  * @throws ServiceError 409 LEASE_LOST
  */
 export function requireToken(packet: AnyPacket, stored: StoredLease | null, token: string | undefined, now: Date): void {
   if (packet.lease === null && token === undefined) return;
   if (packet.lease === null || stored === null || stored.token === null)
-    throw lost('The packet has no lease, so its token leases nothing any more.');
+    throw lost('The packet has no lease; the token is no longer valid.');
   const { generation, expires_at } = packet.lease;
-  if (isLeaseOver(packet, now)) throw lost(`The lease of the packet ended at ${expires_at}.`);
-  if (token === undefined) throw lost('The packet is leased: X-Lease-Token must carry the token of its claim.');
-  // Digests are compared: how long that takes tells nothing of the token.
-  if (digestOf(token) !== stored.token) throw lost(`The token is not that of the packet's lease ${generation}.`);
+  if (isLeaseOver(packet, now)) throw lost(`The lease of the packet expired at ${expires_at}.`);
+  if (token === undefined) throw lost('The packet is leased: send the token from its claim in X-Lease-Token.');
+  // Comparing digests leaks nothing about the token through timing.
+  if (digestOf(token) !== stored.token) throw lost(`The token does not belong to the packet's current lease (generation ${generation}).`);
 }
 
 const lost = (sentence: string) => new ServiceError('LEASE_LOST', sentence);

@@ -14,8 +14,9 @@ type Content = Omit<PatchRequest, 'status'>;
 type Item = { id: string };
 
 /**
- * The packet with the content of an update merged in: what it does not name stays. Lists are merged by `id`, objects
- * at their top level; an action that appears in `completed` or `failed` leaves `pending`; `hitl: null` removes it.
+ * Merges the content of an update into the packet. Fields that are left out stay unchanged. Lists are merged by `id`,
+ * objects at their top level; an action listed in `completed` or `failed` is removed from `pending`; `hitl: null` removes
+ * the question.
  */
 export function mergeContent(packet: Packet, { metadata, context, decisions, actions, dependencies, hitl }: Content): Packet {
   return {
@@ -30,8 +31,8 @@ export function mergeContent(packet: Packet, { metadata, context, decisions, act
 }
 
 /**
- * Merges items into a list: a known one field by field, a new one at the end, where it must be complete. Of items that
- * were created with one id the last is meant; the others stay.
+ * Merges items into a list: an existing item field by field; a new item is appended and must be complete. When a packet
+ * was created with several items of the same id, the last of them is updated.
  */
 function mergeById<T extends Item>(
   list: T[],
@@ -49,7 +50,7 @@ function mergeById<T extends Item>(
       if (!(field in item))
         throw invalid(
           `${path}.${index}.${field}`,
-          `${path}.${index}.${field} is required: there is no item ${JSON.stringify(change.id)} yet.`,
+          `${path}.${index}.${field} is required: the packet has no item ${JSON.stringify(change.id)} yet.`,
         );
     }
     places.set(change.id, place);
@@ -62,7 +63,7 @@ function mergeActions(current: Packet['actions'], changes: Content['actions']): 
   if (changes === undefined) return current;
   const { pending, completed, failed, ...others } = changes;
   const ended = new Set([...(completed ?? []), ...(failed ?? [])].map(({ id }) => id));
-  // What was to be done is known already: an action that ends keeps its description.
+  // An action that moves out of `pending` keeps its description unless the update gives another.
   const described = new Map(current.pending.map(({ id, description }) => [id, { description }]));
   const withDescription = <T extends Item>(items: readonly T[] | undefined) =>
     items?.map((item) => ({ ...described.get(item.id), ...item }));
@@ -80,7 +81,7 @@ function mergeHitl(current: Packet['hitl'], change: Content['hitl']): Packet['hi
   if (change === null) return null;
   const kept = current ?? { response: null, responded_by: null, responded_at: null, notes: null, requested_at: null, expires_at: null };
   const { response, responded_by, responded_at, notes, requested_at, expires_at } = kept;
-  // The answer and its times are the service's: a caller that sends them back changes nothing.
+  // Only the service sets the answer and its times; values that the caller sends are ignored.
   const merged = { ...current, ...change, response, responded_by, responded_at, notes, requested_at, expires_at };
   for (const field of Question.required) {
     if (!(field in merged)) throw invalid(`hitl.${field}`, `hitl.${field} is required: the packet has no question yet.`);

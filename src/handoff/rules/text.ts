@@ -2,19 +2,19 @@ import type { Packet } from '../model/packet.ts';
 import type { AnyPacket } from './packet.ts';
 
 /**
- * A packet as JSON text, in the parts in which it is kept: one beginning and two ends, so that the packet and its summary
- * are put together, and taken apart again, without reading them.
+ * A packet as JSON text, in the parts in which it is stored. The state followed by the digest is the summary; the state
+ * followed by the content is the packet. Neither needs parsing to be joined.
  */
 export interface PacketParts {
-  /** The beginning: what the packet's life changes, all but its content. From the opening brace to the comma at the seam. */
+  /** Everything but the content: from the opening brace to the comma before the next part. */
   readonly state: string;
-  /** The end in lists: the content's summary, and how many there are of each of its items. With the closing brace. */
+  /** The end of the packet in lists: the summary, and the counts of the other content. With the closing brace. */
   readonly digest: string;
   /** The end of the whole packet: context, decisions, actions and dependencies. With the closing brace. */
   readonly content: string;
 }
 
-/** A whole packet in parts. */
+/** Splits a whole packet into its parts. */
 export function partsOf(packet: Packet): PacketParts {
   const { context, decisions, actions, dependencies } = packet;
   const counts = {
@@ -33,11 +33,11 @@ export function partsOf(packet: Packet): PacketParts {
   };
 }
 
-/** The part of a packet that its life changes. */
+/** The `state` part of a packet. */
 export function stateOf(packet: AnyPacket): string {
   const { id, version, parent_packet_id, status, revision, lease, metadata, hitl, claimed_by, claimed_at, created_at, updated_at, _links } =
     packet;
-  const moving = {
+  const state = {
     id,
     version,
     parent_packet_id,
@@ -52,14 +52,14 @@ export function stateOf(packet: AnyPacket): string {
     updated_at,
     _links,
   };
-  return `${JSON.stringify(moving).slice(0, -1)},`;
+  return `${JSON.stringify(state).slice(0, -1)},`;
 }
 
 function endOf(members: object): string {
   return JSON.stringify(members).slice(1);
 }
 
-/** The packet as it goes out, as JSON text. */
+/** The packet as the API shows it, as JSON text. */
 export function packetText({ state, content }: Pick<PacketParts, 'state' | 'content'>): string {
   return state + content;
 }
@@ -70,8 +70,8 @@ export function summaryText({ state, digest }: Pick<PacketParts, 'state' | 'dige
 }
 
 /**
- * The text of a packet that was just leased, with the lease's token: it is in the answer to the claim alone. What stands
- * before the lease in the text is the service's own, so the first place that looks like a lease is the lease.
+ * Inserts the token into the text of a packet that was just leased: only the answer to the claim contains it. Callers
+ * can't write any of the fields before the lease, so the first match is the lease.
  */
 export function withToken(text: string, token: string): string {
   return text.replace('"lease":{', () => `"lease":{"token":${JSON.stringify(token)},`);

@@ -1,24 +1,24 @@
 import { type Tier, tiers } from '../model/common.ts';
 
-/** What a tier allows where nothing else is set; the settings may change all but the number of keys. */
+/** The limits of a tier, as the settings give them. */
 export interface TierLimits {
-  /** Requests an hour, for a tenant; 0: unlimited. */
+  /** Requests per hour and tenant; 0: unlimited. */
   readonly hourlyQuota: number;
-  /** Packets a UTC day, for a tenant; Infinity: unlimited. */
+  /** Packets per UTC day and tenant; Infinity: unlimited. */
   readonly handoffsPerDay: number;
-  /** The largest body, or item of a batch, in bytes. */
+  /** The largest body, or item of a batch body, in bytes. */
   readonly packetBytes: number;
 }
 
-/** How many keys a new tenant may have. */
+/** The most API keys of a tenant that has no limit of its own. */
 export const defaultMaxKeys: Record<Tier, number> = { free: 1, pro: 5, business: 25 };
 
-/** Whether a tier is above another. */
+/** Whether a tier is higher than another. */
 export function isAbove(tier: Tier, other: Tier): boolean {
   return tiers.indexOf(tier) > tiers.indexOf(other);
 }
 
-/** The packets a tenant may create a day: its own value, else its tier's. */
+/** The most packets that a tenant may create per day: its own limit if it has one, else its tier's. */
 export function dailyCap(own: number | null, limits: TierLimits): number {
   return own ?? limits.handoffsPerDay;
 }
