@@ -91,14 +91,14 @@ describe('limits that instances share through Redis', { skip: skipWithoutRedis }
     const { instances, redis, clock } = await threeInstances(t, { SERVICE_RATE_LIMIT_PER_MINUTE: '5' });
     assert.equal((await list(instances[0]!)).status, 200);
 
-    const lost = Promise.all(instances.map((instance) => instance.logged('redis is out of reach')));
+    const lost = Promise.all(instances.map((instance) => instance.logged('redis is unavailable')));
     await redis.stop();
     await lost;
     const alone = await Promise.all(Array.from({ length: 30 }, (_, index) => list(instances[index % 3]!)));
     assert.equal(passed(alone), 15);
-    for (const instance of instances) assert.equal(instance.logs.filter((line) => line.includes('redis is out of reach')).length, 1);
+    for (const instance of instances) assert.equal(instance.logs.filter((line) => line.includes('redis is unavailable')).length, 1);
 
-    const back = Promise.all(instances.map((instance) => instance.logged('redis is in reach')));
+    const back = Promise.all(instances.map((instance) => instance.logged('redis is available')));
     await redis.start();
     await back;
     clock.turn(60);
@@ -124,7 +124,7 @@ describe('limits that instances share through Redis', { skip: skipWithoutRedis }
     await instance.handoff.start();
     assert.equal((await list(instance)).status, 200);
     way.silence();
-    const back = instance.logged('redis is in reach');
+    const back = instance.logged('redis is available');
     for (let attempt = 0; attempt < 2; attempt += 1) {
       assert.equal((await list(instance)).status, 200);
       // A Redis that did not answer is left alone for a second.
@@ -152,7 +152,7 @@ describe('limits that instances share through Redis', { skip: skipWithoutRedis }
     await instance.handoff.start();
     assert.equal((await list(instance)).status, 200);
     assert.equal((await instance.call('GET', '/ready')).status, 200);
-    const joined = instance.logged('redis is in reach');
+    const joined = instance.logged('redis is available');
     await redis.start();
     t.after(() => redis.stop());
     await joined;

@@ -1,9 +1,9 @@
 import type { AgentService } from '../service/agents.ts';
 
-/** How often the agents that were seen are written, in milliseconds. */
+/** How often recorded agents are written, in milliseconds. */
 const everyMs = 1000;
 
-/** Writes the agents that were seen. Gives the milliseconds until the next round. */
+/** Makes the job that writes recorded agents. A round returns the milliseconds until the next one. */
 export function createAgentWriter(agents: AgentService): () => Promise<number> {
   return async () => {
     await agents.write();

@@ -8,28 +8,28 @@ import type { ClaimedDelivery, DeliveryQueue } from '../store/deliveries.ts';
 import type { Store } from '../store/store.ts';
 import { type Attempt, Receiver } from './receivers.ts';
 
-/** How long a delivery is in hand: whatever becomes of this program, it can be taken again then. */
+/** The lease on a delivery: if this process dies, another one can take the delivery afterwards. */
 const leaseMs = 20_000;
 
-/** How long an attempt may take, in milliseconds; so it ends, and its result is kept, well within the lease. */
+/** The timeout of an attempt, in milliseconds: short enough to record the outcome well within the lease. */
 export const attemptMs = 10_000;
 
-/** An attempt is not begun with less of its lease left. */
+/** The least remaining lease with which an attempt is started, in milliseconds. */
 const neededMs = 12_000;
 
-/** How much of an answer's body is read before the connection is dropped. */
+/** The most bytes of an answer's body that are read before the connection is closed. */
 const maxAnswerBytes = 64 * 1024;
 
-/** The most attempts at once, whatever their receivers. */
+/** The most concurrent attempts over all receivers. */
 const maxRunning = 1024;
 
-/** About the most bytes of bodies in hand at once; what is in hand already may be as large as a body over it. */
+/** The limit on the total size of the bodies in memory, in bytes. It may be exceeded by about one body. */
 const maxBodies = 64 * 1024 * 1024;
 
-/** What a body counts for until it is read. */
+/** The size counted for a body before it is read, in bytes. */
 const unreadBody = 1024 * 1024;
 
-/** How often due deliveries are looked for at least. A commit wakes the deliverer at once; this is the guarantee. */
+/** The longest pause between rounds, in milliseconds. A commit wakes the deliverer at once; this covers any missed wake-up. */
 const everyMs = 1000;
 
 export interface DelivererParts {
@@ -38,44 +38,44 @@ export interface DelivererParts {
   outgoing: Outgoing;
   clock: Clock;
   userAgent: string;
-  /** How long an attempt may take, in milliseconds. */
+  /** The timeout of an attempt, in milliseconds. */
   attemptMs: number;
-  /** Told how each attempt ended, and how long it took. */
+  /** Called with the outcome and the duration of each attempt. */
   onAttempt(outcome: string, seconds: number): void;
   onError(error: unknown): void;
-  /** Has another round run soon. */
+  /** Requests another round as soon as possible. */
   wake(): void;
 }
 
-/** A delivery in hand, and what it goes to. */
+/** A leased delivery, its webhook, and the end of its lease. */
 interface Item {
   readonly delivery: ClaimedDelivery;
   readonly queue: DeliveryQueue;
   readonly until: Date;
 }
 
-/** Sends what waits for webhooks. */
+/** Sends pending deliveries to webhooks. */
 export interface Deliverer {
-  /** Takes due deliveries in hand and begins to send them; gives the milliseconds until the next round. */
+  /** Leases due deliveries and starts sending them; returns the milliseconds until the next round. */
   round(): Promise<number>;
-  /** Resolves when nothing is in hand. */
+  /** Resolves when no attempt is running. */
   idle(): Promise<void>;
-  /** Begins nothing more, waits for what is in hand but no longer than told, and gives back what was not sent. */
+  /** Starts no more attempts, waits at most `withinMs` for running ones, and releases the leases of unsent deliveries. */
   stop(withinMs: number): Promise<void>;
 }
 
 /**
- * Sends due deliveries. How many are in hand is decided receiver by receiver: one that is slow or dead has a few attempts at
- * once and never takes another's place, however much waits for it.
+ * Makes a deliverer. Concurrency is limited per receiver: a slow or dead receiver gets few attempts and never delays
+ * deliveries to others, however many of its own are pending.
  */
 export function createDeliverer(parts: DelivererParts): Deliverer {
   const { store, clock, outgoing } = parts;
   const receivers = new Map<string, Receiver<Item>>();
   const running = new Set<Promise<void>>();
-  /** Receivers whose turn waits for others' attempts to end. */
-  const crowdedOut = new Set<Receiver<Item>>();
-  /** Deliveries whose attempt was cut short. */
-  const cut: Item[] = [];
+  /** Receivers that wait because a limit over all receivers is reached. */
+  const blocked = new Set<Receiver<Item>>();
+  /** Deliveries whose attempt was aborted by a stop. */
+  const aborted: Item[] = [];
   let bodies = 0;
   let isStopping = false;
 
@@ -94,11 +94,11 @@ export function createDeliverer(parts: DelivererParts): Deliverer {
   function startWaiting(receiver: Receiver<Item>): void {
     while (!isStopping && receiver.canStart(nowMs())) {
       if (running.size >= maxRunning || bodies + unreadBody > maxBodies) {
-        crowdedOut.add(receiver);
+        blocked.add(receiver);
         return;
       }
       const item = receiver.waiting.shift()!;
-      // Its lease is nearly over: it is due again then, here or elsewhere.
+      // Too little of the lease is left: the delivery becomes due again when it expires.
       if (item.until.getTime() - nowMs() < neededMs) continue;
       start(item, receiver);
     }
@@ -106,13 +106,13 @@ export function createDeliverer(parts: DelivererParts): Deliverer {
 
   function start(item: Item, receiver: Receiver<Item>): void {
     const attempt = receiver.begin(nowMs());
-    const held = hold();
-    const ended = attemptOn(item, { receiver, attempt, held })
+    const memory = reserve();
+    const ended = attemptOn(item, { receiver, attempt, memory })
       .catch(parts.onError)
       .finally(() => {
         receiver.end(attempt);
         running.delete(ended);
-        held.set(0);
+        memory.set(0);
         startWaiting(receiver);
         if (!receiver.hasMore || receiver.room(nowMs()) === 0) return;
         receiver.hasMore = false;
@@ -121,40 +121,40 @@ export function createDeliverer(parts: DelivererParts): Deliverer {
     running.add(ended);
   }
 
-  /** Counts a body that is in hand: by its size once that is known. */
-  function hold(): { set(size: number): void } {
-    let held = unreadBody;
-    bodies += held;
+  /** Reserves memory for a body; `set` corrects the reservation once the size is known. */
+  function reserve(): { set(size: number): void } {
+    let reserved = unreadBody;
+    bodies += reserved;
     return {
       set(size) {
-        bodies += size - held;
-        held = size;
-        for (const receiver of [...crowdedOut]) {
-          crowdedOut.delete(receiver);
+        bodies += size - reserved;
+        reserved = size;
+        for (const receiver of [...blocked]) {
+          blocked.delete(receiver);
           startWaiting(receiver);
         }
       },
     };
   }
 
-  interface Hand {
+  interface RunningAttempt {
     readonly receiver: Receiver<Item>;
     readonly attempt: Attempt;
-    readonly held: ReturnType<typeof hold>;
+    readonly memory: ReturnType<typeof reserve>;
   }
 
-  async function attemptOn(item: Item, { receiver, attempt, held }: Hand): Promise<void> {
+  async function attemptOn(item: Item, { receiver, attempt, memory }: RunningAttempt): Promise<void> {
     const { delivery, queue, until } = item;
     const text = await store.deliveries.body(delivery.event_id);
-    // Its packet was removed for good, and the delivery with it.
+    // The packet was removed permanently, and the delivery with it.
     if (text === undefined) return;
-    // Made into bytes once, for the signatures and the request.
+    // Encoded once, for the signatures and the request.
     const body = Buffer.from(text);
-    held.set(body.length);
+    memory.set(body.length);
     const started = performance.now();
     const outcome = await send(parts, { delivery, queue, body, now: clock() });
     if (outcome === undefined) {
-      cut.push(item);
+      aborted.push(item);
       return;
     }
     receiver.answered(attempt, outcome.error === undefined, nowMs());
@@ -162,12 +162,12 @@ export function createDeliverer(parts: DelivererParts): Deliverer {
     await parts.deliveries.record(queue, { seq: delivery.seq, until }, outcome);
   }
 
-  /** How many deliveries each due webhook may be taken; what one receiver has room for is shared among its webhooks. */
-  function takesOf(queues: readonly DeliveryQueue[]): { owner: number; quota: number }[] {
+  /** How many deliveries to lease for each due webhook. The webhooks of one receiver share its room. */
+  function quotasOf(queues: readonly DeliveryQueue[]): { owner: number; quota: number }[] {
     const byReceiver = Map.groupBy(queues, ({ url }) => receiverOf(url));
     return [...byReceiver].flatMap(([receiver, own]) => {
       const room = Math.min(receiver.room(nowMs()), maxRunning - running.size);
-      // In turn, so that none of many webhooks of one receiver is always last.
+      // The longest due first, so that no webhook of a receiver starves.
       const first = own.toSorted((one, other) => (one.due_at < other.due_at ? -1 : 1)).slice(0, room);
       return first.map(({ webhook }) => ({ owner: webhook, quota: Math.floor(room / first.length) }));
     });
@@ -183,7 +183,7 @@ export function createDeliverer(parts: DelivererParts): Deliverer {
       const wanted = new Set(queues.map(({ url }) => new URL(url).origin));
       for (const [origin, receiver] of receivers) {
         startWaiting(receiver);
-        // One that nothing waits for is forgotten: there may be many over time.
+        // Drop receivers without pending deliveries, so that the map does not grow forever.
         if (receiver.isIdle() && !wanted.has(origin)) receivers.delete(origin);
       }
       const next = queues.filter((queue) => queue.active === 1 && !due.includes(queue)).map(({ due_at }) => Date.parse(due_at));
@@ -201,17 +201,17 @@ export function createDeliverer(parts: DelivererParts): Deliverer {
       await Promise.race([this.idle(), late]);
       outgoing.close();
       await this.idle();
-      await store.deliveries.release([...waiting, ...cut], clock());
+      await store.deliveries.release([...waiting, ...aborted], clock());
     },
   };
 
-  /** Takes due deliveries in hand, for as many as their receivers have room for. */
+  /** Leases as many due deliveries as their receivers have room for. */
   async function take(due: readonly DeliveryQueue[], now: Date): Promise<void> {
-    const takes = takesOf(due);
-    if (takes.length === 0) return;
+    const quotas = quotasOf(due);
+    if (quotas.length === 0) return;
     const until = new Date(now.getTime() + leaseMs);
-    const claimed = Map.groupBy(await store.deliveries.claim(takes, now, until), ({ webhook }) => webhook);
-    for (const { owner, quota } of takes) {
+    const claimed = Map.groupBy(await store.deliveries.claim(quotas, now, until), ({ webhook }) => webhook);
+    for (const { owner, quota } of quotas) {
       const queue = due.find(({ webhook }) => webhook === owner)!;
       const own = claimed.get(owner) ?? [];
       const receiver = receiverOf(queue.url);
@@ -220,7 +220,7 @@ export function createDeliverer(parts: DelivererParts): Deliverer {
     }
   }
 
-  /** One attempt; undefined when it was cut short by the end of the service. */
+  /** Makes one attempt; undefined when a stop aborted it. */
   async function send(
     { userAgent, attemptMs: timeoutMs }: DelivererParts,
     { delivery, queue, body, now }: { delivery: ClaimedDelivery; queue: DeliveryQueue; body: Buffer; now: Date },
@@ -234,7 +234,7 @@ export function createDeliverer(parts: DelivererParts): Deliverer {
       ...signatureHeaders({ eventId: delivery.event_id, body, secrets: secretsInForce(queue, now), now }),
     };
     try {
-      // Receivers know a repeat by the delivery's id.
+      // Idempotent: receivers recognise a repeat by the delivery id.
       const request = { url: queue.url, headers, body, timeoutMs, maxBytes: maxAnswerBytes, idempotent: true };
       const answer = await outgoing.send(request);
       const retryAfter = answer.headers['retry-after'];

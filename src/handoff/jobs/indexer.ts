@@ -1,25 +1,25 @@
 import type { Clock } from '../../kit/clock.ts';
 import type { Store } from '../store/store.ts';
 
-/** How long the index rests when there is nothing to do, in milliseconds. */
+/** How long the job pauses when the queue is empty, in milliseconds. */
 const idleMs = 100;
 
 /**
- * How long it rests at least while callers come, in milliseconds: many packets in one step cost less than in many, and
- * a search takes in by itself what waits.
+ * The shortest pause between steps, in milliseconds. Indexing many packets in one step costs less than in several, and a
+ * search indexes what is queued before it runs.
  */
 const gatherMs = 50;
 
-/** Of its time, the part that indexing takes while the queue is short: callers come first. */
+/** The fraction of time that indexing may take while the queue is short, so that requests have priority. */
 const share = 0.2;
 
-/** A queue longer than this is worked off without resting, so that a search never has much to catch up on. */
+/** A queue longer than this is indexed without pauses, so that a search never has much left to index. */
 const longQueue = 20_000;
 
-/** How many steps in a row must leave something behind before the queue is counted, which costs more than a look. */
+/** How many consecutive steps must leave packets in the queue before it is counted, since counting is expensive. */
 const countAfter = 10;
 
-/** One step of indexing what was created or changed. Gives the milliseconds until the next. */
+/** Makes the job that indexes new and changed packets. A round is one step and returns the milliseconds until the next. */
 export function createIndexingJob(store: Store, clock: Clock): () => Promise<number> {
   let fullSteps = 0;
   let long = false;
@@ -28,7 +28,7 @@ export function createIndexingJob(store: Store, clock: Clock): () => Promise<num
     const { taken, more, refused } = await store.index.step();
     fullSteps = more ? fullSteps + 1 : 0;
     if (fullSteps % countAfter === 0) long = more && (await store.index.isQueued(longQueue));
-    if (refused.length > 0) throw new Error(`The search index refused packets, which can't be found by search: ${refused.join(', ')}`);
+    if (refused.length > 0) throw new Error(`The search index refused packets, so a search can't find them: ${refused.join(', ')}`);
     if (taken === 0) return idleMs;
     if (long) return 0;
     const spent = clock().getTime() - begun;

@@ -2,10 +2,10 @@ import type { Clock } from '../../kit/clock.ts';
 import { dayOf } from '../rules/tiers.ts';
 import type { Store } from '../store/store.ts';
 
-/** How long an answer is repeated under its idempotency key. */
+/** How long an answer is kept for its idempotency key. */
 export const idempotencyMs = 24 * 3_600_000;
 
-/** How long a delivery that was taken or cancelled is listed, and its body kept. */
+/** How long a delivered or cancelled delivery and its body are kept. */
 const deliveriesMs = 30 * 24 * 3_600_000;
 
 const everyMs = 60_000;
@@ -19,8 +19,9 @@ interface PrunerParts {
 }
 
 /**
- * One round of forgetting: idempotency records after 24 hours, day counters after their day, stream events after their
- * retention, deliveries that have ended after 30 days. Gives the milliseconds until the next.
+ * Makes the job that deletes old data: idempotency records after 24 hours, day counters after their day, stream events
+ * after their retention, delivered or cancelled deliveries after 30 days. A round returns the milliseconds until the next
+ * one.
  */
 export function createPruner({ store, clock, streamRetentionSeconds }: PrunerParts): () => Promise<number> {
   return async () => {

@@ -1,34 +1,34 @@
-/** The most attempts at once on a receiver that is slow, fails or is new. */
+/** The most concurrent attempts at a receiver that is slow, failing or new. */
 const fewAttempts = 4;
 
-/** The most attempts at once on one that answers well. */
+/** The most concurrent attempts at a receiver that answers quickly and successfully. */
 export const manyAttempts = 32;
 
-/** A receiver that takes longer than this is slow, in milliseconds. */
+/** The response time above which a receiver counts as slow, in milliseconds. */
 const slowMs = 1000;
 
-/** How many deliveries are taken in hand for each attempt that may run, from a receiver that answers well. */
-const ahead = 4;
+/** How many deliveries are leased per allowed attempt, for a receiver that answers well. */
+const leasedPerAttempt = 4;
 
-/** An attempt that runs, and when it began, in milliseconds. */
+/** A running attempt and its start time, in milliseconds since 1970. */
 export interface Attempt {
   readonly begunAt: number;
 }
 
-/** How one receiver is doing: it is told apart by its origin (scheme, host and port). Moments are in milliseconds. */
+/** The state of one receiver, identified by its origin (scheme, host and port): it adapts the number of concurrent attempts. Times are in milliseconds since 1970. */
 export class Receiver<Item> {
   readonly waiting: Item[] = [];
-  /** Whether more waits for it than was taken in hand. */
+  /** Whether more deliveries are due for it than are leased. */
   hasMore = false;
-  /** The attempts that run, the oldest first. */
+  /** The running attempts, oldest first. */
   readonly #running = new Set<Attempt>();
-  #earned = fewAttempts;
+  #allowed = fewAttempts;
 
-  /** How many deliveries may be taken in hand for it now. Ahead of its turn only where the turn comes soon. */
+  /** How many more deliveries may be leased for it now. Only for a receiver that answers well are more leased than can run at once. */
   room(now: number): number {
     const limit = this.#limit(now);
     const taken = this.#running.size + this.waiting.length;
-    return Math.max(0, (limit > fewAttempts ? limit * ahead : limit) - taken);
+    return Math.max(0, (limit > fewAttempts ? limit * leasedPerAttempt : limit) - taken);
   }
 
   isIdle(): boolean {
@@ -45,19 +45,19 @@ export class Receiver<Item> {
     return attempt;
   }
 
-  /** An attempt ended without a word of the receiver. */
+  /** Removes an attempt that has ended. */
   end(attempt: Attempt): void {
     this.#running.delete(attempt);
   }
 
-  /** The receiver answered an attempt, or failed to: who answers well gets more of them at once, who does not falls back to a few. */
+  /** Adapts the limit after an attempt: a quick success raises it by one, anything else resets it. */
   answered({ begunAt }: Attempt, isWell: boolean, now: number): void {
-    this.#earned = isWell && now - begunAt <= slowMs ? Math.min(manyAttempts, this.#earned + 1) : fewAttempts;
+    this.#allowed = isWell && now - begunAt <= slowMs ? Math.min(manyAttempts, this.#allowed + 1) : fewAttempts;
   }
 
-  /** One that was quick and leaves an attempt unanswered now gets no more than a slow one, before that attempt has failed. */
+  /** The most concurrent attempts now. A receiver with an unanswered attempt counts as slow even before that attempt fails. */
   #limit(now: number): number {
     const [oldest] = this.#running;
-    return oldest !== undefined && now - oldest.begunAt > slowMs ? fewAttempts : this.#earned;
+    return oldest !== undefined && now - oldest.begunAt > slowMs ? fewAttempts : this.#allowed;
   }
 }

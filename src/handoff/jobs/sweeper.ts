@@ -2,10 +2,10 @@ import type { Clock } from '../../kit/clock.ts';
 import type { PacketService } from '../service/packets.ts';
 import type { Store } from '../store/store.ts';
 
-/** How many packets of a kind one round looks at. */
+/** The most packets of each kind that one round processes. */
 const roundSize = 200;
 
-/** How often due packets are looked for: what is due happens within a second or two. */
+/** How often to look for due packets: they are processed within a second or two. */
 const everyMs = 1000;
 
 interface SweeperParts {
@@ -17,8 +17,8 @@ interface SweeperParts {
 }
 
 /**
- * One round of what time alone does to packets: `hitl.on_timeout`, and the expiry of unclaimed packets.
- * Gives the milliseconds until the next round.
+ * Makes the job that applies what time does to packets: the end of leases, `hitl.on_timeout`, and the expiry of unclaimed
+ * packets. A round returns the milliseconds until the next one.
  */
 export function createSweeper({ store, packets, clock, unclaimedTtlSeconds }: SweeperParts): () => Promise<number> {
   return async () => {
@@ -29,7 +29,7 @@ export function createSweeper({ store, packets, clock, unclaimedTtlSeconds }: Sw
     const unclaimed =
       unclaimedTtlSeconds === 0 ? [] : await store.sweep.unclaimed(new Date(now.getTime() - unclaimedTtlSeconds * 1000 + 1), roundSize);
     ends.push(...(await Promise.allSettled(unclaimed.map(({ tenant, id }) => packets.sweep(tenant, id, { kind: 'expire_unclaimed' })))));
-    // One packet that fails holds up no other, and is told.
+    // A packet that fails does not stop the others; its error is reported after all of them.
     const failed = ends.find((end) => end.status === 'rejected');
     if (failed !== undefined) throw failed.reason;
     return due.length === roundSize || unclaimed.length === roundSize ? 0 : everyMs;

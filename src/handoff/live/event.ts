@@ -1,19 +1,18 @@
 import { type Addressed, channelsOf, eventId } from '../rules/channels.ts';
 
-/** An event of a tenant's trail. */
+/** An event in a tenant's trail. */
 export interface TrailEvent extends Addressed {
   readonly position: number;
   readonly type: string | null;
-  /** The envelope as JSON text; null where streams tell nothing, or nothing any more. */
+  /** The envelope as JSON text; null for an event that streams don't send, or that is past its retention. */
   readonly payload: string | null;
 }
 
-/** An event that streams tell, written once for all of them. */
+/** An event that streams send, serialised once for all of them. */
 export class LiveEvent {
   readonly position: number;
-  /** What the event is called. */
   readonly type: string;
-  /** The id by which a stream resumes behind it. */
+  /** The id with which a stream resumes after this event. */
   readonly id: string;
   /** The channels it belongs to. */
   readonly channels: readonly string[];
@@ -29,7 +28,7 @@ export class LiveEvent {
     this.#payload = event.payload;
   }
 
-  /** The event as server-sent events carry it. */
+  /** The event in the format of server-sent events. */
   get sse(): Buffer {
     this.#sse ??= Buffer.from(`id: ${this.id}\nevent: ${this.type}\ndata: ${this.#payload}\n\n`);
     return this.#sse;
@@ -42,7 +41,7 @@ export class LiveEvent {
   }
 }
 
-/** The event as streams tell it; undefined where they tell nothing. */
+/** The event as streams send it; undefined for an event that they don't send. */
 export function liveEvent(tenantId: string, event: TrailEvent): LiveEvent | undefined {
   const { type, payload } = event;
   return type === null || payload === null ? undefined : new LiveEvent(tenantId, { ...event, type, payload });

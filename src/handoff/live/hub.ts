@@ -2,17 +2,17 @@ import { nextTurn } from '../../kit/awaitable.ts';
 import { positionOf } from '../rules/channels.ts';
 import { type LiveEvent, liveEvent, type TrailEvent } from './event.ts';
 
-/** Reading tenants' trails. */
+/** Read access to the trails of tenants. */
 export interface Trail {
-  /** What was appended to a tenant's trail after a position, in order. */
+  /** The events after a position of a tenant's trail, in order. */
   after(tenant: number, position: number, limit: number): Promise<readonly TrailEvent[]>;
-  /** A tenant's last position, and the highest whose event has been removed for its age. */
+  /** A tenant's last position, and the highest position whose event is past its retention. */
   bounds(tenant: number): Promise<{ last: number; removed: number }>;
-  /** The last positions of tenants; one without events is not among them. */
+  /** The last positions of tenants; tenants without events are left out. */
   positions(tenants: readonly number[]): Promise<readonly { tenant: number; position: number }[]>;
 }
 
-/** What one commit appended to a tenant's trail: every position from the first to the last. */
+/** The events that one commit appended to a tenant's trail: every position from `first` to `last`. */
 export interface Appended {
   readonly tenant: number;
   readonly first: number;
@@ -20,82 +20,82 @@ export interface Appended {
   readonly events: readonly TrailEvent[];
 }
 
-/** The tenant whose events a listener hears. */
+/** A tenant, by its id and its number in the store. */
 export interface TenantRef {
   readonly tenant_id: string;
   readonly tenant_number: number;
 }
 
-/** Somebody who hears a tenant's events. */
+/** A subscriber to a tenant's events. */
 export interface Listener {
-  /** The last position that it has heard of, told or not. The hub keeps it. */
+  /** The last position that was offered to it. Maintained by the hub. */
   position: number;
   isOpen(): boolean;
-  /** Tells an event, if the listener wants it; `done` is called once it has left. Gives the bytes sent. */
+  /** Sends an event if the listener wants it; `done` is called once it is written out. Returns the bytes sent. */
   hear(event: LiveEvent, done?: () => void): number;
 }
 
-/** Where a stream begins. */
+/** The position at which a stream starts. */
 export interface Start {
   readonly position: number;
-  /** Why it can't resume where it asked to. */
+  /** Why it can't resume from the event id it was given. */
   readonly reset?: 'unknown' | 'too_old';
 }
 
-/** What the hub knows of a tenant that has listeners. */
+/** The hub's state for a tenant with listeners. */
 interface TenantState {
   readonly tenant: TenantRef;
   readonly listeners: Set<Listener>;
-  /** Listeners that read the trail before they join. */
+  /** The number of listeners that are replaying the trail before they join. */
   joining: number;
-  /** Everything up to here has been told or waits in `queue`; undefined until the first listener has read the trail. */
+  /** Every event up to this position has been sent or is in `queue`; undefined until the first listener has read the trail. */
   last: number | undefined;
-  /** Telling has begun up to here. */
+  /** Sending has started for every event up to this position. */
   begun: number;
-  /** The trail is known to reach so far, by a commit of our own or by the database. */
+  /** The last position of the trail known from a commit of this process or from the database. */
   known: number;
-  /** Somebody said that there is more. */
+  /** Whether a hint announced more events. */
   hinted: boolean;
   readonly queue: LiveEvent[];
-  telling: boolean;
+  isSending: boolean;
   reading: Promise<void> | undefined;
 }
 
-/** How many events are read at once; fewer where they are large. */
+/** The most events that are read at once; fewer when they are large. */
 const maxPage = 200;
 const firstPage = 16;
-/** About how many bytes a page should have. */
+/** The size that a page of events aims for, in bytes. */
 const pageBytes = 512 * 1024;
-/** How many events may wait to be told; beyond, they are read from the trail when their turn comes. */
+/** The most events in the queue; when it is full, later events are read from the trail instead. */
 const maxQueue = 1000;
-/** After how many messages others get their turn. */
-const messagesATurn = 500;
-/** After how many bytes a replay waits until its client has taken them. */
-const unsentBytes = 256 * 1024;
+/** How many messages are sent before the event loop gets a turn. */
+const messagesPerTurn = 500;
+/** How many bytes a replay sends before it waits for its client to read them. */
+const maxUnsentBytes = 256 * 1024;
 
 /**
- * Tells listeners what happens, in the order of commits: nothing is missed and nothing told twice. Whoever says that
- * something was appended only gives a hint: events are told at once where they are the next ones, and anything else
- * makes the hub read the trail behind what it told last.
+ * Sends events to listeners in the order of commits, each exactly once. Announcements of new events are only hints: events
+ * that directly follow the last one are sent at once, and for anything else the hub reads the trail after the last event
+ * it sent.
  */
 export class Hub {
   readonly #trail: Trail;
   readonly #states = new Map<number, TenantState>();
-  /** Why the trail could not be read since the last look. */
+  /** The error of a failed read of the trail, reported by the next `look`. */
   #failure: unknown;
 
   constructor(trail: Trail) {
     this.#trail = trail;
   }
 
-  /** How many listeners there are. */
+  /** The number of listeners. */
   get size(): number {
     let size = 0;
     for (const { listeners } of this.#states.values()) size += listeners.size;
     return size;
   }
 
-  /** Where a stream begins: behind the event it names, or at the end of the trail. */
+  /** The start of a stream: after the given event, or at the end of the trail. */
   async startOf({ tenant_id, tenant_number }: TenantRef, lastEventId: string | undefined): Promise<Start> {
     const { last, removed } = await this.#trail.bounds(tenant_number);
     if (lastEventId === undefined) return { position: last };
@@ -104,7 +104,7 @@ export class Hub {
     return position < removed ? { position: last, reset: 'too_old' } : { position };
   }
 
-  /** Tells a listener everything behind its position, and from then on what happens. Rejects when the trail can't be read. */
+  /** Sends a listener every event after its position, then new events as they happen. Rejects when the trail can't be read. */
   async join(tenant: TenantRef, listener: Listener): Promise<void> {
     const state = this.#stateOf(tenant);
     state.joining += 1;
@@ -115,7 +115,7 @@ export class Hub {
         const rows = await this.#trail.after(tenant.tenant_number, listener.position, limit);
         const bytes = await this.#replay(tenant, listener, rows);
         if (rows.length < limit) {
-          // What was told before the read began can't have been missed by it.
+          // The read includes every event that was sent before it started.
           listener.position = Math.max(listener.position, begun);
           if (this.#follow(state, listener)) return;
         }
@@ -127,7 +127,7 @@ export class Hub {
     }
   }
 
-  /** Tells a listener nothing more. */
+  /** Removes a listener. */
   leave({ tenant_number }: TenantRef, listener: Listener): void {
     const state = this.#states.get(tenant_number);
     if (state === undefined) return;
@@ -135,7 +135,7 @@ export class Hub {
     this.#forget(state);
   }
 
-  /** Takes what this program has committed. */
+  /** Takes the events of a commit of this process. */
   take({ tenant, first, last, events }: Appended): void {
     const state = this.#states.get(tenant);
     if (state === undefined) return;
@@ -145,7 +145,7 @@ export class Hub {
     this.#enqueue(state, events, last);
   }
 
-  /** Takes a hint, which need not be true, that a tenant's trail reaches to a position. */
+  /** Takes a hint, which may be wrong, about the last position of a tenant's trail. */
   hint(tenant: number, position: number): void {
     const state = this.#states.get(tenant);
     if (state?.last === undefined || position <= state.last) return;
@@ -154,8 +154,9 @@ export class Hub {
   }
 
   /**
-   * Compares with the database, and begins to tell what no hint spoke of. A tenant whose trail never ends delays no other's.
-   * @throws what a read of a trail has failed with since the last look
+   * Compares positions with the database, and starts to send events that no hint announced. It does not wait for the
+   * sending, so a busy tenant delays no other.
+   * @throws the error of a failed read of a trail since the last call
    */
   async look(): Promise<void> {
     const failure = this.#failure;
@@ -171,7 +172,7 @@ export class Hub {
     if (failure !== undefined) throw failure;
   }
 
-  /** Joins the listener to those that hear what happens, unless more has been told since it read the trail. */
+  /** Subscribes the listener to new events; false when more were sent since it read the trail, so that it must read again. */
   #follow(state: TenantState, listener: Listener): boolean {
     if (state.last === undefined) {
       state.last = listener.position;
@@ -182,7 +183,7 @@ export class Hub {
     return true;
   }
 
-  /** Tells a listener events of the trail, no faster than its client takes them; gives their bytes. */
+  /** Sends events of the trail to a listener, no faster than its client reads them; returns their size in characters. */
   async #replay({ tenant_id }: TenantRef, listener: Listener, rows: readonly TrailEvent[]): Promise<number> {
     let [bytes, unsent] = [0, 0];
     for (const row of rows) {
@@ -192,7 +193,7 @@ export class Hub {
       if (event === undefined) continue;
       bytes += row.payload!.length;
       unsent += row.payload!.length;
-      if (unsent < unsentBytes) listener.hear(event);
+      if (unsent < maxUnsentBytes) listener.hear(event);
       else {
         await new Promise<void>((resolve) => {
           if (listener.hear(event, resolve) === 0) resolve();
@@ -203,7 +204,7 @@ export class Hub {
     return bytes;
   }
 
-  /** Reads what is behind the last event told, as often as more is known of. */
+  /** Reads the trail after the last event, until no more events are known. */
   #read(state: TenantState): Promise<void> {
     if (state.last === undefined || !hasMore(state)) return Promise.resolve();
     state.reading ??= this.#readOn(state).finally(() => {
@@ -222,12 +223,12 @@ export class Hub {
       try {
         rows = await this.#trail.after(state.tenant.tenant_number, state.last!, limit);
       } catch (error) {
-        // The next look tries again, and says so.
+        // The next look retries and reports the error.
         this.#failure = error;
         return;
       }
       const bytes = rows.reduce((sum, { payload }) => sum + (payload?.length ?? 0), 0);
-      // Positions at the end of the trail may be missing: of packets that were removed.
+      // The last positions may be missing: the events of removed packets are deleted.
       const reached = rows.at(-1)?.position ?? 0;
       const isWhole = rows.length < limit;
       if (!isWhole) state.hinted = true;
@@ -239,18 +240,18 @@ export class Hub {
 
   #enqueue(state: TenantState, events: readonly TrailEvent[], last: number): void {
     for (const event of events) {
-      // While the trail was read, the next events may have come by themselves.
+      // A commit may have delivered these events while the trail was read.
       if (event.position <= state.last!) continue;
       const live = liveEvent(state.tenant.tenant_id, event);
       if (live !== undefined) state.queue.push(live);
     }
     state.last = Math.max(state.last!, last);
-    if (!state.telling) void this.#tell(state);
+    if (!state.isSending) void this.#sendQueue(state);
   }
 
-  /** Tells what waits. It begins in a turn of its own, so that whoever made it happen is answered first. */
-  async #tell(state: TenantState): Promise<void> {
-    state.telling = true;
+  /** Sends the queue. It starts in a turn of its own, so that the request that caused an event is answered first. */
+  async #sendQueue(state: TenantState): Promise<void> {
+    state.isSending = true;
     let messages = 0;
     await nextTurn();
     for (let event = state.queue.shift(); event !== undefined; event = state.queue.shift()) {
@@ -260,11 +261,11 @@ export class Hub {
         listener.position = event.position;
         listener.hear(event);
         messages += 1;
-        if (messages % messagesATurn === 0) await nextTurn();
+        if (messages % messagesPerTurn === 0) await nextTurn();
       }
     }
     state.begun = state.last!;
-    state.telling = false;
+    state.isSending = false;
   }
 
   #stateOf(tenant: TenantRef): TenantState {
@@ -279,7 +280,7 @@ export class Hub {
         known: 0,
         hinted: false,
         queue: [],
-        telling: false,
+        isSending: false,
         reading: undefined,
       };
       this.#states.set(tenant.tenant_number, state);
@@ -295,7 +296,7 @@ export class Hub {
 
 const hasMore = ({ last, known, hinted }: TenantState): boolean => hinted || last! < known;
 
-/** How many events to read next, by the size of those read last. */
+/** The number of events to read next, from the average size of the last page. */
 function nextPage(count: number, bytes: number): number {
   return count === 0 || bytes === 0 ? maxPage : Math.max(1, Math.min(maxPage, Math.floor((pageBytes * count) / bytes)));
 }

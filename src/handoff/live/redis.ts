@@ -3,32 +3,32 @@ import type { Logger } from 'pino';
 
 import type { Clock } from '../../kit/clock.ts';
 
-/** How long a command may take before Redis counts as out of reach, in milliseconds. */
+/** The timeout of a command, after which Redis counts as unavailable, in milliseconds. */
 const commandMs = 500;
 
-/** How long nothing is asked of a Redis that did not answer, in milliseconds: a frozen one must not slow every request. */
-const restMs = 1000;
+/** How long no command is sent after a failure, in milliseconds, so that a frozen Redis does not slow down every request. */
+const backOffMs = 1000;
 
-/** After so many commands in a row without an answer the connection is made anew: its other end may be gone unnoticed. */
-const maxLate = 2;
+/** After this many consecutive timeouts the client reconnects: the peer may be gone without closing the connection. */
+const maxTimeouts = 2;
 
 /** The longest pause between two attempts to connect, in milliseconds. */
 const maxReconnectMs = 2000;
 
-/** A Redis that may come and go. Nothing here fails: what is out of reach does nothing. */
+/** A connection to a Redis that may be unavailable at times. No method rejects: without Redis it does nothing. */
 export interface RedisLink {
-  /** Runs a Lua script; undefined when Redis is out of reach. */
+  /** Runs a Lua script; resolves with undefined when Redis is unavailable. */
   evaluate(script: string, keys: readonly string[], args: readonly string[]): Promise<unknown>;
-  /** Sends a message to whoever listens to the channel now; resolves when Redis has it, or is out of reach. */
+  /** Publishes a message; resolves when Redis has it, or is unavailable. */
   publish(channel: string, message: string): Promise<void>;
   /**
-   * Listens to a channel, over a connection of its own, as long as the link is.
-   * @param onReady is called whenever it begins anew: what was published before was missed
+   * Subscribes to a channel over a separate connection.
+   * @param onReady called after every (re)connect: messages published before were missed
    */
   subscribe(channel: string, onMessage: (message: string) => void, onReady: () => void): void;
-  /** Asks whether the listening connection still has another end, and makes it anew when it does not answer. */
+  /** Pings over the subscribed connection, and reconnects it when Redis does not answer. */
   check(): Promise<void>;
-  /** Begins to connect, and goes on trying; resolves when it is in reach, or is known not to be. Never fails. */
+  /** Starts connecting, and keeps trying; resolves when Redis is connected, or the first attempt has failed. */
   start(): Promise<void>;
   stop(): Promise<void>;
 }
@@ -36,17 +36,17 @@ export interface RedisLink {
 interface Connecting {
   url: string;
   clock: Clock;
-  onChange(isInReach: boolean): void;
+  onChange(isAvailable: boolean): void;
 }
 
-/** A connection to Redis that is made anew as often as it breaks, or stops answering. */
+/** A connection to Redis that reconnects whenever it breaks or stops answering. */
 class Connection {
   readonly client;
   readonly #clock: Clock;
-  readonly #onChange: (isInReach: boolean) => void;
-  #isInReach: boolean | undefined;
-  #askAgainAt = 0;
-  #late = 0;
+  readonly #onChange: (isAvailable: boolean) => void;
+  #isAvailable: boolean | undefined;
+  #retryAt = 0;
+  #timeouts = 0;
 
   constructor({ url, clock, onChange }: Connecting) {
     this.#clock = clock;
@@ -58,32 +58,32 @@ class Connection {
       socket: { connectTimeout: 2000, reconnectStrategy: (attempt) => Math.min(50 * 2 ** attempt, maxReconnectMs) },
     });
     this.client.on('ready', () => {
-      this.#askAgainAt = 0;
-      this.#seen(true);
+      this.#retryAt = 0;
+      this.#setAvailable(true);
     });
-    this.client.on('error', () => this.#seen(false));
+    this.client.on('error', () => this.#setAvailable(false));
   }
 
   connect(): void {
-    this.client.connect().catch(() => this.#seen(false));
+    this.client.connect().catch(() => this.#setAvailable(false));
   }
 
-  /** What Redis answers; undefined when it is out of reach. */
+  /** Runs a command; resolves with undefined when Redis is unavailable. */
   async ask<T>(run: () => Promise<T>): Promise<T | undefined> {
     const { client } = this;
-    if (!client.isReady || this.#clock().getTime() < this.#askAgainAt) return undefined;
+    if (!client.isReady || this.#clock().getTime() < this.#retryAt) return undefined;
     try {
       const answer = await within(commandMs, run());
-      this.#late = 0;
-      this.#seen(true);
+      this.#timeouts = 0;
+      this.#setAvailable(true);
       return answer;
     } catch (error) {
-      // The kind of failure is Redis's affair; that there was one is told as a change of state.
-      this.#askAgainAt = this.#clock().getTime() + restMs;
-      this.#seen(false);
-      this.#late = error instanceof Late ? this.#late + 1 : 0;
-      if (this.#late >= maxLate && client.isReady) {
-        this.#late = 0;
+      // Every failure is handled alike: callers go on without Redis, and `onChange` reports the change of state.
+      this.#retryAt = this.#clock().getTime() + backOffMs;
+      this.#setAvailable(false);
+      this.#timeouts = error instanceof CommandTimeout ? this.#timeouts + 1 : 0;
+      if (this.#timeouts >= maxTimeouts && client.isReady) {
+        this.#timeouts = 0;
         client.destroy();
         this.connect();
       }
@@ -91,30 +91,30 @@ class Connection {
     }
   }
 
-  /** Resolves when the connection stands, or has failed once. */
+  /** Resolves when the connection is ready, or has failed once. */
   async settled(): Promise<void> {
     const settling = new Promise<void>((resolve) => {
       this.client.once('ready', () => resolve());
       this.client.once('error', () => resolve());
     });
-    await within(commandMs, settling).catch(() => this.#seen(false));
+    await within(commandMs, settling).catch(() => this.#setAvailable(false));
   }
 
-  #seen(isInReach: boolean): void {
-    if (this.#isInReach === isInReach) return;
-    this.#isInReach = isInReach;
-    this.#onChange(isInReach);
+  #setAvailable(isAvailable: boolean): void {
+    if (this.#isAvailable === isAvailable) return;
+    this.#isAvailable = isAvailable;
+    this.#onChange(isAvailable);
   }
 }
 
-/** A link to Redis. While it is out of reach the service goes on without; each change of state is one log line. */
+/** Makes a link to Redis. The service works without it while it is unavailable; each change of state is logged once. */
 export function createRedisLink(url: string, { logger, clock }: { logger: Logger; clock: Clock }): RedisLink {
   const asking = new Connection({
     url,
     clock,
-    onChange(isInReach) {
-      if (isInReach) logger.info('redis is in reach: limits are shared between instances, and events relayed at once');
-      else logger.warn('redis is out of reach: this instance counts by itself, and looks for events in the database');
+    onChange(isAvailable) {
+      if (isAvailable) logger.info('redis is available: limits are shared between instances, and events relayed at once');
+      else logger.warn('redis is unavailable: this instance counts by itself, and polls the database for events');
     },
   });
   let listening: Connection | undefined;
@@ -125,7 +125,7 @@ export function createRedisLink(url: string, { logger, clock }: { logger: Logger
       await asking.ask(() => asking.client.publish(channel, message));
     },
     subscribe(channel, onMessage, onReady) {
-      // Its state is that of the other connection, give or take a moment, and is not told twice.
+      // The other connection already reports whether Redis is available.
       const connection = new Connection({ url, clock, onChange: () => undefined });
       listening = connection;
       connection.client.on('ready', () => {
@@ -149,16 +149,16 @@ export function createRedisLink(url: string, { logger, clock }: { logger: Logger
   };
 }
 
-class Late extends Error {}
+class CommandTimeout extends Error {}
 
-/** The promise's value, or a rejection with Late when it takes longer. */
+/** The promise's value; rejects with CommandTimeout when it takes longer. */
 async function within<T>(ms: number, promise: Promise<T>): Promise<T> {
   let timer: NodeJS.Timeout | undefined;
-  const lateness = new Promise<never>((_, reject) => {
-    timer = setTimeout(() => reject(new Late('Redis did not answer in time.')), ms);
+  const timeout = new Promise<never>((_, reject) => {
+    timer = setTimeout(() => reject(new CommandTimeout('Redis did not answer in time.')), ms);
   });
   try {
-    return await Promise.race([promise, lateness]);
+    return await Promise.race([promise, timeout]);
   } finally {
     clearTimeout(timer);
   }

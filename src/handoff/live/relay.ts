@@ -1,38 +1,38 @@
 import type { RedisLink } from './redis.ts';
 
-/** The channel on which instances tell one another that trails have grown. */
+/** The channel on which instances announce new events. */
 const channel = 'baton:trails';
 
-/** The longest message that is read; ours are far shorter. */
+/** The longest message that is parsed; valid ones are far shorter. */
 const maxMessageLength = 1024 * 1024;
 
-/** How many tenants one message tells of. */
+/** The most tenants in one message. */
 const maxHints = 1000;
 
 export interface RelayParts {
   redis: RedisLink;
-  /** Told what another instance says: a tenant's number, and how far its trail reaches. It need not be true. */
+  /** Called with a hint from another instance: a tenant's number and the last position of its trail. It may be wrong. */
   onHint(tenant: number, position: number): void;
-  /** Told when the relay begins to hear, so that what was said before is looked for. */
+  /** Called when the subscription is (re)established: hints sent before were missed. */
   onReady(): void;
-  /** Told of a message that is none of ours. */
+  /** Called for an invalid message. */
   onIgnored(): void;
 }
 
-/** Tells instances of one another's events. */
+/** Announces events between instances. */
 export interface Relay {
-  /** Says that a tenant's trail reaches to a position. */
+  /** Announces the last position of a tenant's trail. */
   tell(tenant: number, position: number): void;
 }
 
 /**
- * A relay over Redis. A message says how far trails reach, `[[tenant, position], ...]`, and nothing of the events: those are
- * read from the database, so that whoever else writes to that Redis can neither forge nor read one, and a message lost
- * costs no more than time.
+ * A relay over Redis. A message contains only the last positions of trails, `[[tenant, position], ...]`. The events
+ * themselves are read from the database, so other users of the Redis can neither forge nor read them, and a lost message
+ * only delays them.
  */
 export function createRelay({ redis, onHint, onReady, onIgnored }: RelayParts): Relay {
-  const untold = new Map<number, number>();
-  let telling = false;
+  const pending = new Map<number, number>();
+  let isSending = false;
 
   redis.subscribe(
     channel,
@@ -44,26 +44,26 @@ export function createRelay({ redis, onHint, onReady, onIgnored }: RelayParts): 
     onReady,
   );
 
-  /** One message at a time: what happens meanwhile goes into the next one, so that a slow Redis gathers nothing. */
-  async function tellAll(): Promise<void> {
-    telling = true;
-    while (untold.size > 0) {
-      const hints = [...untold].slice(0, maxHints);
-      for (const [tenant] of hints) untold.delete(tenant);
+  /** Sends one message at a time and merges later hints into the next, so that no backlog builds up behind a slow Redis. */
+  async function sendAll(): Promise<void> {
+    isSending = true;
+    while (pending.size > 0) {
+      const hints = [...pending].slice(0, maxHints);
+      for (const [tenant] of hints) pending.delete(tenant);
       await redis.publish(channel, JSON.stringify(hints));
     }
-    telling = false;
+    isSending = false;
   }
 
   return {
     tell(tenant, position) {
-      untold.set(tenant, position);
-      if (!telling) void tellAll();
+      pending.set(tenant, position);
+      if (!isSending) void sendAll();
     },
   };
 }
 
-/** What a message says; undefined for one that is none of ours. */
+/** Parses a message into hints; undefined for an invalid message. */
 export function parseHints(message: string): readonly (readonly [number, number])[] | undefined {
   if (message.length > maxMessageLength) return undefined;
   let hints: unknown;

@@ -1,33 +1,33 @@
 import type { LiveEvent } from './event.ts';
 import type { Hub, Listener, TenantRef } from './hub.ts';
 
-/** A request that waits for a packet. */
+/** The request of a client that waits for a packet. */
 export interface Wish<Packet> {
   readonly tenant: TenantRef;
-  /** The agent whose packets it wants; null: anybody's. */
+  /** The target agent of the packets it wants; null: any. */
   readonly target: string | null;
-  /** What tells it from wishes that want other packets. */
+  /** Identifies the filter: wishes with the same kind want the same packets. */
   readonly kind: string;
-  /** Whether its client is still there. */
+  /** Whether its client is still connected. */
   isOpen(): boolean;
-  /** Takes a packet: null when there is none, undefined when asking again may help. */
+  /** Claims a packet: null when none is available, undefined when a retry may help. */
   take(): Promise<Packet | null | undefined>;
 }
 
 interface Waiter {
   readonly wish: Wish<unknown>;
-  /** Whether a packet is being looked for. */
+  /** Whether a claim is in progress. */
   isTaking: boolean;
-  /** Whether something happened while one was being looked for. */
+  /** Whether a matching event arrived during the claim. */
   isStale: boolean;
-  /** Whether its time is over or its client gone: it is looked for no more. */
+  /** Whether it has timed out, been answered or lost its client: no new claim is started. */
   isOver: boolean;
   readonly ended: Promise<unknown>;
   end(result: unknown): void;
   fail(error: unknown): void;
 }
 
-/** The wishes of a tenant, in the order in which they came, and what hears of its events for them. */
+/** The waiting requests of a tenant in order of arrival, and the listener for its events. */
 interface Line {
   readonly waiters: Set<Waiter>;
   readonly listener: Listener;
@@ -35,8 +35,8 @@ interface Line {
 }
 
 /**
- * Requests that wait for work. They are woken by the tenant's events, of other instances too, and served in the order in
- * which they came: a packet that becomes free wakes one of them, however many wait.
+ * The requests that wait for work. Events of the tenant wake them, including events from other instances. They are served
+ * in order of arrival, and a packet that becomes available wakes only one request of each kind.
  */
 export class WaitingList {
   readonly #hub: Hub;
@@ -47,14 +47,14 @@ export class WaitingList {
     this.#hub = hub;
   }
 
-  /** How many requests wait. */
+  /** The number of waiting requests. */
   get size(): number {
     let size = 0;
     for (const { waiters } of this.#lines.values()) size += waiters.size;
     return size;
   }
 
-  /** Waits for a packet: null when none came in time, or the service stops. */
+  /** Waits for a packet; resolves with null at the timeout or when the service stops. */
   async wait<Packet>(wish: Wish<Packet>, milliseconds: number): Promise<Packet | null> {
     if (!this.#isOpen) return null;
     const line = this.#lineOf(wish.tenant);
@@ -63,7 +63,7 @@ export class WaitingList {
     const waiter: Waiter = { wish, isTaking: false, isStale: false, isOver: false, ended: promise, end, fail: reject };
     line.waiters.add(waiter);
     const timer = setTimeout(() => finish(waiter), milliseconds);
-    // What is committed from here on is heard of; what was before is found by this look, which is the turn of whoever waits longest.
+    // The listener hears of every later commit; this first attempt finds what was committed before, for the longest waiting request.
     line.joined.then(() => this.#wakeFirst(line, wish.kind), reject);
     try {
       return await promise;
@@ -73,12 +73,12 @@ export class WaitingList {
     }
   }
 
-  /** Ends the wait of a request whose client is gone. */
+  /** Ends the wait of a request whose client has disconnected. */
   drop(wish: Wish<unknown>): void {
     for (const waiter of this.#lines.get(wish.tenant.tenant_number)?.waiters ?? []) if (waiter.wish === wish) finish(waiter);
   }
 
-  /** Answers everybody with nothing, and takes no more; resolves when what was being looked for is found or not. */
+  /** Ends all waits with null and accepts no more; resolves when the claims in progress have ended. */
   async stop(): Promise<void> {
     this.#isOpen = false;
     const waiters = [...this.#lines.values()].flatMap((line) => [...line.waiters]);
@@ -108,13 +108,13 @@ export class WaitingList {
     return line;
   }
 
-  /** Wakes the first that may want the packet, and the first of every other kind, which may want it where that one does not. */
+  /** Wakes the first request of each kind that may want the packet: a request of one kind may not match where another does. */
   #wake(line: Line, event: LiveEvent): void {
     const woken = new Set<string>();
     for (const waiter of line.waiters) {
       const { target, kind } = waiter.wish;
       if (woken.has(kind) || waiter.isOver || (target !== null && !event.channels.includes(`agent:${target}`))) continue;
-      // One that is looking already may have looked too early; whoever waits behind it is woken for this packet.
+      // A claim in progress may have started before this event, so it is repeated; meanwhile the next request is woken.
       if (waiter.isTaking) {
         waiter.isStale = true;
         continue;
@@ -124,7 +124,7 @@ export class WaitingList {
     }
   }
 
-  /** Wakes who waits longest of those that want the same and are not looking. */
+  /** Wakes the longest waiting request of a kind without a claim in progress. */
   #wakeFirst(line: Line, kind: string): void {
     for (const waiter of line.waiters) {
       if (waiter.wish.kind !== kind || waiter.isTaking || waiter.isOver) continue;
@@ -144,7 +144,7 @@ export class WaitingList {
           waiter.end(packet);
         } else if (waiter.isOver) {
           waiter.end(null);
-          // The packet that it was woken for may be there still.
+          // The packet that woke it may still be available to the next request.
           this.#wakeFirst(line, waiter.wish.kind);
         } else if (packet === undefined || waiter.isStale) {
           this.#take(line, waiter);
@@ -152,7 +152,7 @@ export class WaitingList {
       },
       (error) => {
         waiter.fail(error);
-        // The packet that it was woken for may be there for another.
+        // The packet that woke it may still be available to the next request.
         this.#wakeFirst(line, waiter.wish.kind);
       },
     );
@@ -166,7 +166,7 @@ export class WaitingList {
   }
 }
 
-/** Ends a wait with nothing; one for which a packet is being looked for ends with what is found, which is claimed by then. */
+/** Ends a wait with null. If a claim is in progress, the wait ends with its result instead, so that no claimed packet is lost. */
 function finish(waiter: Waiter): void {
   waiter.isOver = true;
   if (!waiter.isTaking) waiter.end(null);

@@ -29,7 +29,7 @@ const refused = (status: 400 | 429, code: ErrorCode, detail: string, field: stri
 });
 const PacketFault = Type.Object({ packet_id: Type.String(), ...ItemFault, claimed_by: Type.Optional(orNull(Holder)) });
 const tag = 'packets';
-const capReached = 'The tenant may create 5 packets a day and has; the next UTC day begins in 3600 seconds.';
+const capReached = 'The tenant has created the 5 packets it may create per day; the next UTC day begins in 3600 seconds.';
 const batchSize = 'At most 100 in one request, unless the service is configured otherwise.';
 
 export const batchCreate = defineRoute({
@@ -54,7 +54,7 @@ export const batchCreate = defineRoute({
       example: { created: [packetExample], errors: [] },
     },
     ...failing(401, 409, 413, 415),
-    400: refused(400, 'VALIDATION_ERROR', 'None of the packets could be created; errors says why.', 'packets', 'metadata is required.'),
+    400: refused(400, 'VALIDATION_ERROR', 'None of the packets could be created; see errors.', 'packets', 'metadata is required.'),
     429: refused(429, 'RATE_LIMITED', capReached, null, capReached),
   },
 });

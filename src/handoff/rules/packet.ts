@@ -14,8 +14,8 @@ import { carriedOn, isLeaseOver, type LeaseTerms, leased, renewed, requireToken,
 import { mergeContent } from './merge.ts';
 
 /**
- * The life of a packet: from a status, by a verb, to a status. Nothing else decides one.
- * `docs/packet-life.md` is drawn from this table.
+ * The state machine of a packet: for each status, the verbs allowed and the status each leads to. Nothing else decides a
+ * status. `docs/packet-life.md` is generated from this table.
  */
 export const transitions = {
   created: { claim: 'claimed', ask: 'awaiting_human', fail: 'failed', expire: 'expired' },
@@ -23,14 +23,14 @@ export const transitions = {
   in_progress: { release: 'created', ask: 'awaiting_human', complete: 'completed', fail: 'failed', expire: 'expired' },
   awaiting_human: { respond: 'claimed', fail: 'failed', expire: 'expired' },
   failed: { expire: 'expired' },
-  // DELETE alone leads on from here, to expired.
+  // Only DELETE leaves `completed`, to `expired`.
   completed: {},
   expired: {},
 } as const satisfies Record<Status, Partial<Record<string, Status>>>;
 
 type Verb = 'claim' | 'release' | 'start' | 'ask' | 'respond' | 'complete' | 'fail' | 'expire';
 
-/** The verb a PATCH to a status stands for; `created` and `claimed` can't be patched to. */
+/** The verb for a PATCH to each status. A PATCH can't set `created` or `claimed`. */
 const verbTo: Partial<Record<Status, Verb>> = {
   in_progress: 'start',
   awaiting_human: 'ask',
@@ -39,7 +39,7 @@ const verbTo: Partial<Record<Status, Verb>> = {
   expired: 'expire',
 };
 
-/** What happened to a packet, as the trail keeps it. `type` is its name on the streams and in webhooks; null: neither. */
+/** An entry in the trail of a packet. `type` is the event's name on streams and in webhooks; null: it is on neither. */
 export interface PacketEvent {
   readonly event_type: string;
   readonly type: string | null;
@@ -47,7 +47,7 @@ export interface PacketEvent {
   readonly details: Record<string, unknown>;
 }
 
-/** What a caller, or time alone, wants of a packet that exists. */
+/** A request to change an existing packet, from a caller or from a background job. */
 export type Command =
   | { readonly kind: 'claim'; readonly claimant: Claimant; readonly terms?: LeaseTerms | undefined }
   | { readonly kind: 'patch'; readonly patch: PatchRequest; readonly agentId: string | undefined; readonly token?: string | undefined }
@@ -61,22 +61,23 @@ export type Command =
   | { readonly kind: 'time_out' }
   | { readonly kind: 'expire_unclaimed' };
 
-/** A packet in short or whole: but for an update of its content, no command needs more than it says in short. */
+/** A packet summary or a whole packet. Only an update of content needs the whole packet. */
 export type AnyPacket = PacketSummary | Packet;
 
-/** Whether the command can be decided on the whole packet alone, since it changes what the packet says. */
+/** Whether the command needs the whole packet, because it changes the packet's content. */
 export function needsWhole(command: Command): boolean {
   return command.kind === 'patch' && Object.keys(command.patch).some((field) => field !== 'status');
 }
 
-/** The packet as a command leaves it and what tells of it; no events: nothing changed. `searchable`: its text did. */
+/** The packet after a command, and its events; without events nothing changed. */
 export interface Decision<P extends AnyPacket = Packet> {
   readonly packet: P;
   readonly events: readonly PacketEvent[];
+  /** Whether the packet must be indexed for search again. */
   readonly searchable: boolean;
-  /** Whether the packet is removed for good, with its content and its trail. */
+  /** Whether the packet is removed permanently, with its content and its trail. */
   readonly isRemoved?: true;
-  /** What is stored of its lease from now on; left out where that stays as it was. */
+  /** The lease to store; left out when it does not change. */
   readonly lease?: StoredLease | null;
 }
 
@@ -85,7 +86,7 @@ export function entityTag(packet: { revision: number }): string {
   return `"${packet.revision}"`;
 }
 
-/** A new packet and the event that tells of it. */
+/** A new packet and its `packet.created` event. */
 export function newPacket(
   request: ChainRequest & { parent_packet_id?: string | undefined },
   { id, now, agentId }: { id: string; now: Date; agentId: string | undefined },
@@ -121,15 +122,16 @@ export function newPacket(
   return { packet, events: [{ event_type: 'created', type: 'packet.created', actor, details }], searchable: true };
 }
 
-/** What the history of a packet says when another continues it; the packet itself stays as it is. */
+/** The event in a parent's history when a child is created. The parent itself does not change. */
 export function chained(child: Packet, agentId: string | undefined): PacketEvent {
   const actor = `agent:${agentId ?? child.metadata.source_agent.id}`;
   return { event_type: 'chained', type: null, actor, details: { child_packet_id: child.id } };
 }
 
 /**
- * The packet as `command` leaves it and the events that tell of it, or a ServiceError. Pure.
- * @param stored what is stored of the packet's leases
+ * Returns the packet after the command, and its events. Pure.
+ * @param stored the stored state of the packet's leases
+ * @throws ServiceError when the command is not allowed
  */
 export function decide<P extends AnyPacket>(packet: P, command: Command, now: Date, stored: StoredLease | null = null): Decision<P> {
   if ('token' in command && !mayOverride(command, packet)) requireToken(packet, stored, command.token, now);
@@ -138,7 +140,7 @@ export function decide<P extends AnyPacket>(packet: P, command: Command, now: Da
   return { ...decision, ...carriedOn(decision.packet, stored, now) };
 }
 
-/** An admin may delete a leased packet; a token that is shown must be right all the same. */
+/** An admin may delete a leased packet without its token; a token that is sent must still be valid. */
 function mayOverride(command: Command & { token?: string | undefined }, packet: AnyPacket): boolean {
   return command.kind === 'delete' && command.byAdmin === true && command.token === undefined && packet.lease !== null;
 }
@@ -156,7 +158,7 @@ function decideOn<P extends AnyPacket>(packet: P, command: Command, now: Date, s
       requireAnswered(packet, conflict);
       return enter(packet, 'completed', actorOf(packet, command.agentId), now);
     case 'delete':
-      if (packet.status === 'expired') throw conflict('The packet is expired already.');
+      if (packet.status === 'expired') throw conflict('The packet is already expired.');
       return enter(packet, 'expired', actorOf(packet, command.agentId), now, { reason: 'deleted' });
     case 'release':
       return release(packet, command, now);
@@ -164,8 +166,8 @@ function decideOn<P extends AnyPacket>(packet: P, command: Command, now: Date, s
       requireLeased(packet, stored, 'renewed');
       return { ...unchanged(packet), ...renewed(packet, stored, command.seconds, now) };
     case 'give_back':
-      requireLeased(packet, stored, 'given back');
-      if (waysFrom(packet).release === undefined) throw conflict(`The packet is ${packet.status} and can't be given back now.`);
+      requireLeased(packet, stored, 'ended');
+      if (waysFrom(packet).release === undefined) throw conflict(`The packet is ${packet.status} and can't be released now.`);
       return toCreated(packet, 'released', actorOf(packet, command.agentId), now);
     case 'remove':
       return {
@@ -181,10 +183,10 @@ function decideOn<P extends AnyPacket>(packet: P, command: Command, now: Date, s
   }
 }
 
-/** Narrows to a packet that is leased. A packet without a lease was refused by its token, unless none was shown either. */
+/** Requires a leased packet. `requireToken` lets a packet without a lease pass when no token is sent. */
 function requireLeased(packet: AnyPacket, stored: StoredLease | null, done: string): asserts stored is StoredLease {
   if (packet.lease === null || stored === null) {
-    throw new ServiceError('LEASE_LOST', `The packet has no lease that could be ${done}.`);
+    throw new ServiceError('LEASE_LOST', `The packet has no lease, so there is none to be ${done}.`);
   }
 }
 
@@ -192,17 +194,17 @@ const unanswered = { response: null, responded_by: null, responded_at: null, not
 
 const unchanged = <P extends AnyPacket>(packet: P): Decision<P> => ({ packet, events: [], searchable: false });
 
-/** The statuses that a verb leads to from here, verb by verb. */
+/** The transitions allowed from the packet's status. */
 function waysFrom(packet: AnyPacket): Partial<Record<Verb, Status>> {
   return transitions[packet.status];
 }
 
-/** The packet with its revision raised and its change dated. */
+/** The packet with its revision incremented and `updated_at` set. */
 function touched<P extends AnyPacket>(packet: P, now: Date): P {
   return { ...packet, revision: packet.revision + 1, updated_at: now.toISOString() };
 }
 
-/** The packet in its new status, and the event of that name. */
+/** The packet in its new status, and the event named after the status. */
 function enter<P extends AnyPacket>(
   packet: P,
   status: Status,
@@ -212,15 +214,15 @@ function enter<P extends AnyPacket>(
   searchable = false,
 ): Decision<P> {
   const entered = { ...touched(packet, now), status };
-  const told = status === 'completed' ? { actions_completed: completedActions(packet), ...details } : details;
-  return { packet: entered, events: [{ event_type: status, type: `packet.${status}`, actor, details: told }], searchable };
+  const allDetails = status === 'completed' ? { actions_completed: completedActions(packet), ...details } : details;
+  return { packet: entered, events: [{ event_type: status, type: `packet.${status}`, actor, details: allDetails }], searchable };
 }
 
 function completedActions(packet: AnyPacket): number {
   return 'counts' in packet ? packet.counts.completed : packet.actions.completed.length;
 }
 
-/** Who acts where the request does not say: the claimant, or before there is one the source agent. */
+/** The actor of a change: the agent named in the request, else the claimant, else the source agent. */
 function actorOf(packet: AnyPacket, agentId: string | undefined): string {
   return `agent:${agentId ?? packet.claimed_by?.agent_id ?? packet.metadata.source_agent.id}`;
 }
@@ -246,17 +248,18 @@ function claim<P extends AnyPacket>(
   return lease === null ? claimed : { ...claimed, lease };
 }
 
-/** Gives a packet back that its holder will not finish: the holder itself, whoever shows its lease's token, or an admin. */
+/** Returns a packet to `created`. Allowed to the holder, to a caller with the lease token, and to an admin. */
 function release<P extends AnyPacket>(packet: P, { agentId, token, byAdmin }: Command & { kind: 'release' }, now: Date): Decision<P> {
-  if (waysFrom(packet).release === undefined) throw conflict(`The packet is ${packet.status}; only a packet in work can be released.`);
+  if (waysFrom(packet).release === undefined)
+    throw conflict(`The packet is ${packet.status}; only a claimed packet or one in progress can be released.`);
   const isHolder = token !== undefined || (agentId !== undefined && agentId === packet.claimed_by?.agent_id);
   if (!isHolder && !byAdmin) {
-    throw new ServiceError('FORBIDDEN', 'Only its holder, named in X-Agent-Id, or an admin key may release the packet.');
+    throw new ServiceError('FORBIDDEN', 'Only the holder of the packet, named in X-Agent-Id, or an admin key may release it.');
   }
   return toCreated(packet, 'released', actorOf(packet, agentId), now);
 }
 
-/** The packet as free as it was before it was claimed. */
+/** The packet back in `created`, without a claimant. */
 function toCreated<P extends AnyPacket>(packet: P, event_type: 'released' | 'lease_expired', actor: string, now: Date): Decision<P> {
   const details = { claimed_by: packet.claimed_by, ...(packet.lease === null ? {} : { generation: packet.lease.generation }) };
   const freed: P = { ...touched(packet, now), status: 'created', claimed_by: null, claimed_at: null };
@@ -290,7 +293,7 @@ function respond<P extends AnyPacket>(packet: P, answer: RespondRequest, now: Da
   return { packet: answered, events: [event], searchable: false };
 }
 
-/** Who answered and when, as a sentence; empty before there is an answer. */
+/** A sentence that says who answered and when; empty without an answer. */
 function answeredBy(hitl: Hitl | null): string {
   if (hitl === null || hitl.responded_by === null) return '';
   return ` ${hitl.responded_by} answered at ${hitl.responded_at}.`;
@@ -300,7 +303,7 @@ function isOver(hitl: Hitl, now: Date): boolean {
   return hitl.expires_at !== null && now.getTime() >= Date.parse(hitl.expires_at);
 }
 
-/** Applies `hitl.on_timeout` once the time to answer is over. */
+/** Applies `hitl.on_timeout` after the time to answer. */
 function timeOut<P extends AnyPacket>(packet: P, now: Date): Decision<P> {
   const { hitl } = packet;
   const end = hitl?.on_timeout === 'fail' ? 'failed' : hitl?.on_timeout === 'expire' ? 'expired' : undefined;
@@ -310,7 +313,7 @@ function timeOut<P extends AnyPacket>(packet: P, now: Date): Decision<P> {
   return { ...ended, events: [timedOut, ...ended.events] };
 }
 
-/** When a sweeper must look at the packet: the end of its lease, or of a question that does something then; null: never. */
+/** When the sweeper must process the packet: at the end of its lease, or at the timeout of its question unless `on_timeout` is `keep`; null: never. */
 export function dueAt(packet: AnyPacket): string | null {
   const { status, hitl, lease } = packet;
   if (lease !== null && lease.expires_at !== null) return lease.expires_at;
@@ -353,7 +356,7 @@ function patch<P extends AnyPacket>(packet: P, request: PatchRequest, agentId: s
   const details = changed.length > 0 ? { fields: changed } : {};
   if (!moves) {
     if (packet.status === 'awaiting_human' && merged.hitl === null)
-      throw invalid('hitl', 'The packet awaits an answer; its question stays until it moves on.');
+      throw invalid('hitl', 'The packet awaits an answer; its question can only be removed after a change of status.');
     const event = { event_type: 'updated', type: 'packet.updated', actor, details };
     return { packet: touched(withDeadline(merged), now), events: [event], searchable: true };
   }
@@ -362,26 +365,27 @@ function patch<P extends AnyPacket>(packet: P, request: PatchRequest, agentId: s
   return enter(asked, status, actor, now, details, changed.length > 0);
 }
 
-/** The packet, which is whole: who decides an update of content brings it so. */
+/** Narrows to a whole packet; callers check `needsWhole` before they load a packet. */
 function whole(packet: AnyPacket): Packet {
-  if ('counts' in packet) throw new Error('Content can be changed in a whole packet alone.');
+  if ('counts' in packet) throw new Error('An update of content needs the whole packet.');
   return packet;
 }
 
 function allowedFrom(packet: AnyPacket): string {
+  // Not the verbs that have routes of their own.
   const ways = Object.entries(waysFrom(packet)).filter(([way]) => way !== 'claim' && way !== 'respond' && way !== 'release');
   return `From ${packet.status} it can be moved to ${ways.length === 0 ? 'nothing' : ways.map(([, status]) => status).join(', ')}.`;
 }
 
-/** The packet with its question put: the time to answer runs from now; a new question takes the old answer away. */
+/** The packet with its question asked: the time to answer starts now, and a new question clears the previous answer. */
 function ask<P extends AnyPacket>(packet: P, isNew: boolean, now: Date): P {
   const { hitl } = packet;
-  if (hitl === null) throw invalid('hitl', 'A packet that awaits a human needs a question: send hitl with it.');
+  if (hitl === null) throw invalid('hitl', 'A packet that awaits a human needs a question: send hitl.');
   const fresh = isNew ? { ...hitl, ...unanswered } : hitl;
   return withDeadline({ ...packet, hitl: { ...fresh, requested_at: now.toISOString() } });
 }
 
-/** The packet with `expires_at` reckoned from when its question was put. */
+/** The packet with `expires_at` computed from the time of its question. */
 function withDeadline<P extends AnyPacket>(packet: P): P {
   const { hitl } = packet;
   if (hitl === null || hitl.requested_at === null) return packet;

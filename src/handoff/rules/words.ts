@@ -1,31 +1,31 @@
 import type { Packet } from '../model/packet.ts';
 
 /**
- * A word: letters and digits in a row, with the marks that belong to them. Scripts that are written without spaces give
- * one word a character, in the midst of other scripts too, and a query in them is read as a phrase. Both databases are
- * handed these words, so that a search finds the same on both.
+ * A word: a run of letters and digits with their combining marks. In scripts that are written without spaces, each
+ * character is a word, also within text of other scripts, and a query in them is treated as a phrase. Both databases
+ * index these words, so that a search finds the same packets on both.
  */
 const word =
   /[[\p{scx=Han}\p{scx=Hira}\p{scx=Kana}\p{scx=Thai}]&&[\p{L}\p{N}]]\p{M}*|[[\p{L}\p{N}]--[\p{scx=Han}\p{scx=Hira}\p{scx=Kana}\p{scx=Thai}]][[\p{L}\p{N}\p{M}]--[\p{scx=Han}\p{scx=Hira}\p{scx=Kana}\p{scx=Thai}]]*/gv;
 const asciiWord = /[a-z0-9]+/g;
 
-/** Symbols part words. Taken apart some would become letters: the trade mark sign, say. */
+/** Symbols separate words. They are removed before normalisation, which would turn some into letters (the trade mark sign). */
 const symbols = /\p{S}/gu;
 
 /**
- * Accents, and the points of Arabic and Hebrew, which are mostly left out. Other marks spell: the vowels of India's
- * scripts and of Thai, and what tells one kana from another.
+ * Accents, and the points of Arabic and Hebrew, which writers usually omit. Other marks are part of the spelling: the
+ * vowels of Indic scripts and Thai, and the voicing marks of kana.
  */
 const accents = /[[\p{M}&&[\p{sc=Zinh}\p{sc=Arab}\p{sc=Hebr}\p{sc=Cyrl}\p{sc=Grek}\p{sc=Latn}]]--[\u3099\u309a]]/gv;
 
-/** More marks on one letter than any language has, as in Unicode's stream-safe format: they would be sorted for minutes. */
+/** More marks on one letter than any language uses, as in Unicode's stream-safe format: normalising them could take minutes. */
 const marksBeyond = /(\p{M}{30})\p{M}+/gu;
 
-/** Letters that many write as two, or without their stroke; sigma at the end of a word is a sigma. */
+/** Letters that are often written as two letters or without their stroke, and the final sigma. */
 const spellings: Record<string, string> = { ß: 'ss', œ: 'oe', æ: 'ae', ø: 'o', '\u03c2': '\u03c3' };
 const respelled = /[ßœæø\u03c2]/g;
 
-/** The text as it is cut into words: composed characters taken apart, lower case, without accents, one spelling. */
+/** Normalises a text before it is split into words: decomposed (NFKD), lower case, without accents, in one spelling. */
 function fold(text: string): string {
   const kept = text.replace(symbols, ' ').replace(marksBeyond, '$1');
   return kept
@@ -35,7 +35,7 @@ function fold(text: string): string {
     .replace(respelled, (letter) => spellings[letter]!);
 }
 
-/** Particles that stand behind Korean words, the longest first, as `fold` leaves them. */
+/** Particles that follow Korean words, longest first, as normalised by `fold`. */
 const particles = [
   ...[
     '에게서',
@@ -61,11 +61,11 @@ const particles = [
   ...['은', '는', '이', '가', '을', '를', '의', '에', '와', '과', '로', '도', '만'],
 ].map((particle) => ({ folded: particle.normalize('NFKD'), stem: particle.length > 1 ? 1 : 2 }));
 
-/** How many syllables a word of Korean has: each begins with one of these letters. */
+/** The initial letters of Korean syllables: their count is the number of syllables. */
 const syllables = /[\u1100-\u1112]/g;
 const isKorean = /[\u1100-\u1112]/;
 
-/** A Korean word without its particle, so that the word is found with any; behind a short one a syllable may be its own. */
+/** Strips the particle from a Korean word, so that the word is found with any particle. A short stem keeps a one-syllable ending, which may belong to it. */
 function withoutParticle(word: string): string {
   const particle = particles.find(({ folded, stem }) => word.endsWith(folded) && countSyllables(word) - countSyllables(folded) >= stem);
   return particle === undefined ? word : word.slice(0, -particle.folded.length);
@@ -73,14 +73,14 @@ function withoutParticle(word: string): string {
 
 const countSyllables = (word: string): number => word.match(syllables)?.length ?? 0;
 
-/** Plain text: ASCII, and the spaces, dashes, quotation marks and dots that prose has beside it. Its words are ASCII. */
-// biome-ignore lint/suspicious/noControlCharactersInRegex: the range of ASCII is what is asked.
+/** Plain text: ASCII, and the non-ASCII spaces, dashes, quotation marks and dots common in prose. Its words are ASCII. */
+// biome-ignore lint/suspicious/noControlCharactersInRegex: the whole ASCII range is meant.
 const plain = /^[\x00-\x7f\xa0\u2010-\u2027]*$/;
 
-/** Those of its characters that are not ASCII. */
+/** The non-ASCII characters of plain text. */
 const plainMarks = /[\xa0\u2010-\u2027]/g;
 
-/** The longest word kept; what is longer (a key, a digest) is cut. */
+/** The most characters of a word that are kept; longer words (keys, digests) are truncated. */
 const maxWordLength = 64;
 
 /** The words of a text, in order: lower case, without accents and Korean particles. */
@@ -89,7 +89,7 @@ export function wordsOf(text: string): string[] {
   if (found === null) return [];
   for (let index = 0; index < found.length; index += 1) {
     if (isKorean.test(found[index]!)) found[index] = withoutParticle(found[index]!);
-    // The cut may fall into a character of two halves; half of one has no UTF-8.
+    // Truncation may split a surrogate pair, and a lone surrogate can't be encoded in UTF-8.
     if (found[index]!.length > maxWordLength) found[index] = found[index]!.slice(0, maxWordLength).toWellFormed();
   }
   return found;
@@ -98,14 +98,14 @@ export function wordsOf(text: string): string[] {
 /** The most words of one packet that are indexed. */
 const maxWords = 20_000;
 
-/** The most room they may take: PostgreSQL indexes at most 1 MiB of one packet, its own bytes for each word included. */
+/** The most bytes that these words may take: PostgreSQL indexes at most 1 MiB per packet, including its overhead for each word. */
 const maxWordBytes = 1_000_000;
-const bytesAWord = 16;
+const overheadBytes = 16;
 
-/** The parts of a packet that hold what is searched. */
+/** The parts of a packet that contain searchable text. */
 export type Searched = Pick<Packet, 'context' | 'decisions' | 'actions' | 'hitl'>;
 
-/** What of a packet is searched: summary, conversation, artifacts, decisions, actions and checkpoint, part by part. */
+/** The searchable texts of a packet: summary, conversation, artifacts, decisions, actions and checkpoint. */
 export function searchableTexts({ context, decisions, actions, hitl }: Searched): string[] {
   const texts = [context.summary];
   for (const { content } of context.conversation_state) texts.push(content);
@@ -120,7 +120,7 @@ export function searchableTexts({ context, decisions, actions, hitl }: Searched)
   return texts;
 }
 
-/** Everything that can be read in a JSON value. JSON's own text would spell line breaks as letters. */
+/** The text in a JSON value. `JSON.stringify` would turn line breaks into the letter n. */
 function plainText(value: unknown): string {
   if (typeof value !== 'object' || value === null) return String(value);
   if (Array.isArray(value)) return value.map(plainText).join(' ');
@@ -129,10 +129,10 @@ function plainText(value: unknown): string {
     .join(' ');
 }
 
-/** Stands behind every part, so that no phrase runs from one into the next; no query has this word. */
+/** The separator after every part, so that no phrase matches across two parts; no query contains this word. */
 const partEnd = '_';
 
-/** The words by which a packet is found. */
+/** The words that are indexed for a packet. */
 export function searchableWords(packet: Searched): string[] {
   const words: string[] = [];
   let length = 0;
@@ -149,21 +149,21 @@ export function searchableWords(packet: Searched): string[] {
   if (fits(length, words.length)) return words;
   let left = maxWordBytes;
   const end = words.findIndex((one) => {
-    left -= Buffer.byteLength(one) + bytesAWord;
+    left -= Buffer.byteLength(one) + overheadBytes;
     return left < 0;
   });
   return end === -1 ? words : words.slice(0, end);
 }
 
-/** Whether words of so many characters in all surely are within the bytes allowed: none takes more than three. */
-const fits = (length: number, words: number): boolean => 3 * length + bytesAWord * words <= maxWordBytes;
+/** Whether words with this total length surely fit: a character takes at most three bytes. */
+const fits = (length: number, words: number): boolean => 3 * length + overheadBytes * words <= maxWordBytes;
 
-/** The same words as one text: `prefix`, which is ASCII, before each and a space between. */
+/** The same words as one text, separated by spaces, each with `prefix`, which is ASCII. */
 export function searchableText(packet: Searched, prefix: string): string {
   return quickText(searchableTexts(packet), ` ${prefix}`) ?? prefix + searchableWords(packet).join(` ${prefix}`);
 }
 
-/** The words of the texts with `lead` before each; undefined when they may be more than are kept and must be counted. */
+/** The words of the texts, each after `lead`; undefined when they might exceed the maximum and must be counted. */
 function quickText(texts: readonly string[], lead: string): string | undefined {
   const leadBytes = Buffer.from(lead, 'latin1');
   const endBytes = Buffer.from(lead + partEnd, 'latin1');
@@ -171,7 +171,7 @@ function quickText(texts: readonly string[], lead: string): string | undefined {
   let at = 0;
   let left = maxWords;
   for (const text of texts) {
-    // At worst every other character is a word.
+    // In the worst case every second character is a word.
     left -= (text.length + 3) / 2;
     if (left < 0 || at + (text.length + 1) * (lead.length + 1) + endBytes.length > scratch.length) return undefined;
     const end = writeWords(text, leadBytes, at);
@@ -187,22 +187,21 @@ function quickText(texts: readonly string[], lead: string): string | undefined {
   return left < 0 || !fits(result.length, maxWords) ? undefined : result.slice(1);
 }
 
-/** For each character of ASCII, the letter or digit that it counts as; 0 for those that part words. */
+/** Maps each ASCII character to the lower-case letter or digit it counts as, or to 0 if it separates words. */
 const folded = Uint8Array.from({ length: 128 }, (_, code) => {
   const character = String.fromCharCode(code).toLowerCase();
   return /[a-z0-9]/.test(character) ? character.charCodeAt(0) : 0;
 });
 
-/** Where `writeWords` writes. */
+/** The output buffer of `writeWords`. */
 const scratch = Buffer.allocUnsafeSlow(256 * 1024);
 
-/** Where it reads from: with a lead before each word, no text that fits there is longer. */
+/** The input buffer of `writeWords`: a longer text would not fit in the output, where each word has a lead. */
 const source = Buffer.allocUnsafeSlow((3 * scratch.length) / 4);
 
 /**
- * Writes the words of a plain text into `scratch` from `start` on, `lead` before each, and gives where they end;
- * undefined when the text is not plain. From bytes to bytes, without a string for each word, it takes a quarter of the
- * time.
+ * Writes the words of a plain text into `scratch` from `start` on, each after `lead`, and returns where they end;
+ * undefined when the text is not plain. Copying bytes instead of making a string for each word takes a quarter of the time.
  */
 function writeWords(text: string, lead: Uint8Array, start: number): number | undefined {
   let length = source.write(text);
@@ -229,20 +228,21 @@ function writeWords(text: string, lead: Uint8Array, start: number): number | und
 /** The most words of a query that count. */
 const maxQueryWords = 16;
 
-/** Stands behind a word of a query that is the beginning of the words meant. */
+/** Marks a word of a query as a prefix. */
 const beginning = '*';
 
-/** A query's piece that ends in a beginning: of two characters or more, with the star directly behind it. */
+/** A piece of a query that ends in a prefix: the star must directly follow a word. */
 const endsInBeginning = /[\p{L}\p{N}\p{M}]\*$/u;
 
 /**
- * A query as phrases, all of which must occur: a word alone is a phrase of one; "quoted words" must follow one another.
- * The last word of a phrase may end in `*`: then it is the beginning of a word. None is there twice, and 16 words count.
+ * Parses a query into phrases, all of which must occur: a single word is a phrase of one; "quoted words" must occur in
+ * sequence. The last word of a phrase may end in `*`, which makes it a prefix of at least two characters. Duplicate
+ * phrases are dropped, and only the first 16 words count.
  */
 export function phrasesOf(query: string): string[][] {
   const phrases = new Map<string, string[]>();
   for (const [index, part] of query.split('"').entries()) {
-    // Between an odd number of quotes stands a phrase; outside, each word (or run of characters) stands for itself.
+    // Odd parts are inside quotes. Outside, each run without spaces is a phrase of its own.
     const pieces = index % 2 === 1 ? [part.trim()] : part.split(/\s+/);
     for (const piece of pieces) {
       const words = wordsOf(piece);
@@ -260,10 +260,10 @@ export function phrasesOf(query: string): string[][] {
   });
 }
 
-/** The characters that a query's word begins with, where it is a beginning. */
+/** The prefix that a query's word stands for; undefined when it is a whole word. */
 export const beginningOf = (word: string): string | undefined => (word.endsWith(beginning) ? word.slice(0, -1) : undefined);
 
-/** Whether all of the phrases stand in a packet's words: `text` has them with a space between, as `searchableText` gives them without a prefix. */
+/** Whether a packet's words contain all the phrases. `text` is the packet's `searchableText` with an empty prefix. */
 export function hasPhrases(text: string, phrases: readonly (readonly string[])[]): boolean {
   const spaced = ` ${text} `;
   return phrases.every((phrase) => {
@@ -273,20 +273,20 @@ export function hasPhrases(text: string, phrases: readonly (readonly string[])[]
   });
 }
 
-/** Whether a word of a text is the one that a query names. */
+/** Whether a word of a text matches a word of a query. */
 function isMeant(word: string | undefined, named: string): boolean {
   const begins = beginningOf(named);
   return begins === undefined ? word === named : word?.startsWith(begins) === true;
 }
 
-/** How much of a text a snippet shows, in characters before and in all. */
+/** The characters of a snippet before the match, and in total. */
 const before = 40;
 const length = 160;
 
-/** How much of one text is looked through for a snippet, in characters. */
+/** How many characters of a text are searched for a snippet. */
 const maxSeen = 16 * 1024;
 
-/** The snippet of the first of the texts in which a phrase stands; the beginning of the summary when none does. */
+/** The snippet from the first text that contains a phrase; the beginning of the summary when none does. */
 export function snippetOf(texts: readonly string[], phrases: readonly (readonly string[])[]): string {
   for (const text of texts) {
     const snippet = snippetIn(text, phrases);
@@ -296,8 +296,8 @@ export function snippetOf(texts: readonly string[], phrases: readonly (readonly 
 }
 
 /**
- * The surroundings, as they were written, of the place where the longest of the phrases that are in the text stands
- * first; undefined when none is.
+ * An excerpt of the original text around the first occurrence of the longest phrase that it contains; undefined when it
+ * contains none.
  */
 export function snippetIn(text: string, phrases: readonly (readonly string[])[]): string | undefined {
   const seen = text.length > maxSeen ? text.slice(0, maxSeen) : text;
@@ -306,14 +306,14 @@ export function snippetIn(text: string, phrases: readonly (readonly string[])[])
   return at === undefined ? undefined : cut(text, Math.max(0, at - before));
 }
 
-/** One line of the text from a place on; dots stand where there is more. */
+/** An excerpt of the text as one line, with dots where text was left out. */
 function cut(text: string, start: number): string {
   const end = Math.min(text.length, start + length);
   const line = text.slice(start, end).toWellFormed().replace(/\s+/g, ' ').trim();
   return `${start > 0 ? '...' : ''}${line}${end < text.length ? '...' : ''}`;
 }
 
-/** Where the first of the phrases that is in a plain text begins. */
+/** The position in a plain text of the first phrase that it contains. */
 function placeInPlain(text: string, phrases: readonly (readonly string[])[]): number | undefined {
   const lower = text.toLowerCase();
   for (const phrase of phrases) {
@@ -325,17 +325,17 @@ function placeInPlain(text: string, phrases: readonly (readonly string[])[]): nu
   return undefined;
 }
 
-/** Whether the words of a plain text in lower case, from a place on, are those of the phrase. */
+/** Whether the words of a lower-case plain text match the phrase from a position on. */
 function beginsWith(lower: string, at: number, phrase: readonly string[]): boolean {
   asciiWord.lastIndex = at;
   return phrase.every((one) => isMeant(asciiWord.exec(lower)?.[0].slice(0, maxWordLength), one));
 }
 
-/** The pieces of a text, as it was written, of which words are made. */
+/** The pieces of an original text from which words are made. */
 const pieces =
   /[[\p{scx=Han}\p{scx=Hira}\p{scx=Kana}\p{scx=Thai}]&&[\p{L}\p{N}]][\p{M}\uff9e\uff9f]*|[[\p{L}\p{N}\p{M}]--[\p{scx=Han}\p{scx=Hira}\p{scx=Kana}\p{scx=Thai}]]+/gv;
 
-/** Where the first of the phrases that is in any text begins. */
+/** The position in any text of the first phrase that it contains. */
 function placeIn(text: string, phrases: readonly (readonly string[])[]): number | undefined {
   const whole = fold(text);
   const likely = phrases.filter(([first = '']) => whole.includes(beginningOf(first) ?? first));
@@ -343,7 +343,7 @@ function placeIn(text: string, phrases: readonly (readonly string[])[]): number 
   const words: string[] = [];
   const places: number[] = [];
   const rest = text.matchAll(pieces);
-  /** The word with this number, read when it is asked for: most places are found near the beginning. */
+  /** The word with this number, read on demand: most matches are near the beginning. */
   const wordAt = (number: number): string | undefined => {
     while (words.length <= number) {
       const { value } = rest.next();

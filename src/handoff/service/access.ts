@@ -10,15 +10,15 @@ import type { Idempotency } from '../store/units/answers.ts';
 import type { AuditNote } from '../store/units/events.ts';
 import { type Caller, createAuthenticator } from './authentication.ts';
 
-/** What a start found or made. */
+/** The admin key that a start created, and whether it ignored the one in the settings. */
 export interface Beginning {
-  /** The admin key that was made, to be shown. */
+  /** The new admin key, to be shown once. */
   readonly made?: string;
-  /** Whether the settings name an admin key that is none of the database's. */
+  /** Whether the settings name an admin key that is not in the database. */
   readonly unusedKey?: boolean;
 }
 
-/** The tenant that an empty database is given. Its id is fixed, so that instances that start together agree. */
+/** The tenant created in an empty database. Its id is fixed, so that instances that start at the same time create the same tenant. */
 export const defaultTenantId = '00000000-0000-7000-8000-000000000001';
 
 interface AccessParts {
@@ -28,7 +28,7 @@ interface AccessParts {
   random: RandomSource;
 }
 
-/** Keys and tenants: who may call, and who may change that. */
+/** Authentication, and the management of keys and tenants. */
 export function createAccessService({ store, clock, newId, random }: AccessParts) {
   const { access } = store;
   function newKey(): string {
@@ -40,7 +40,7 @@ export function createAccessService({ store, clock, newId, random }: AccessParts
   return {
     authenticate: createAuthenticator(access, clock),
 
-    /** Who calls without a key in development mode: the tenant `default`, with a key that does not exist. */
+    /** The caller of a request without a key in development mode: the tenant `default`, with a key id that matches no key. */
     async defaultCaller(): Promise<Caller> {
       const { number, tier, handoffs_per_day } = await access.tenantWithNumber(defaultTenantId);
       return {
@@ -55,8 +55,8 @@ export function createAccessService({ store, clock, newId, random }: AccessParts
     },
 
     /**
-     * Sees to it that there is a tenant `default` and that somebody can manage it: an empty database gets both, one whose
-     * admin keys are all revoked gets a new key.
+     * Creates the tenant `default` and an admin key in an empty database, and a new admin key in a database without any
+     * valid one.
      */
     async begin(adminKey: string | undefined): Promise<Beginning> {
       const now = clock();
@@ -94,14 +94,14 @@ export function createAccessService({ store, clock, newId, random }: AccessParts
         if (await beginWith(adminKey)) return {};
       } catch (error) {
         if (!access.isDuplicate(error)) throw error;
-        // The key that the settings name was revoked: it does not come back to life, a new one takes its place.
+        // The key in the settings was revoked and stays revoked; a new one replaces it.
         if (await beginWith(made)) return { made };
       }
       const found = await access.keyByHash(hashOf(adminKey));
       return { unusedKey: found?.admin !== 1 || hasEnded(found, now) };
     },
 
-    /** Makes an admin key of the tenant `default`, whatever keys there are; gives it. The service itself did it, in its trail. */
+    /** Creates an admin key for the tenant `default`, whether it has one or not, and returns it. The audit log names the service as the actor. */
     async makeAdminKey(): Promise<string> {
       const key = newKey();
       const at = { now: clock(), keyId: null };
@@ -124,9 +124,9 @@ export function createAccessService({ store, clock, newId, random }: AccessParts
 
     async createKey(caller: Caller, request: KeyRequest, idempotency?: Idempotency): Promise<NewApiKey> {
       if (!caller.admin && request.admin === true)
-        throw new ServiceError('FORBIDDEN', 'Only an admin key may make an admin key.', { field: 'admin' });
+        throw new ServiceError('FORBIDDEN', 'Only an admin key may create an admin key.', { field: 'admin' });
       if (!caller.admin && request.tenant_id !== undefined)
-        throw new ServiceError('FORBIDDEN', 'Only an admin key may make a key for a tenant.', { field: 'tenant_id' });
+        throw new ServiceError('FORBIDDEN', 'Only an admin key may create a key for another tenant.', { field: 'tenant_id' });
       const tenantId = request.tenant_id?.toLowerCase() ?? caller.tenant_id;
       const at = { now: clock(), keyId: caller.key_id };
       const key = newKey();
@@ -134,23 +134,23 @@ export function createAccessService({ store, clock, newId, random }: AccessParts
         access: { tenantId },
         idempotencyKey: idempotency?.key,
         work({ access: keys, answers }) {
-          if (answers.repeated(idempotency) !== undefined) throw new Error('A key in clear was kept.');
+          if (answers.repeated(idempotency) !== undefined) throw new Error('An answer with an API key was stored.');
           const found = keys.tenant(tenantId);
           if (found === undefined) throw notFound('tenant');
           const stored = keyOf(request, found.tenant, { id: newId(at.now), key, now: at.now });
-          // A key that ends counts as one with the key that took its place.
-          requireRoom(keys.keysOf(tenantId).filter(({ expires_at }) => expires_at === null).length, found.tenant);
+          // A rotated key and its replacement count as one.
+          requireFewerKeys(keys.keysOf(tenantId).filter(({ expires_at }) => expires_at === null).length, found.tenant);
           const { id, name, tier, admin } = stored;
           keys.addKey(stored);
           keys.trailOf(found.number).note(noteOf(caller, 'api_key', 'created', { key_id: id, name, tier, admin }), at);
-          // The answer shows the key, so it is never repeated.
+          // The answer contains the key, so its body is not stored.
           if (idempotency !== undefined) answers.remember(idempotency, { status: 201, body: null, etag: null }, at.now);
           return shownOnce(stored, key);
         },
       });
     },
 
-    /** Makes a key that takes the place of another one, which ends after the overlap. */
+    /** Creates a key that replaces another one, which expires after the overlap. */
     async rotateKey(caller: Caller, id: string, overlapSeconds: number, idempotency?: Idempotency): Promise<NewApiKey> {
       if (!isId(id)) throw notFound('API key');
       const at = { now: clock(), keyId: caller.key_id };
@@ -159,14 +159,14 @@ export function createAccessService({ store, clock, newId, random }: AccessParts
         access: { tenantId: caller.tenant_id, keyId: id },
         idempotencyKey: idempotency?.key,
         work({ access: keys, answers, events }) {
-          if (answers.repeated(idempotency) !== undefined) throw new Error('A key in clear was kept.');
+          if (answers.repeated(idempotency) !== undefined) throw new Error('An answer with an API key was stored.');
           const tenant = keys.tenant(caller.tenant_id)?.tenant;
           const old = keys.key(id);
           if (tenant === undefined || old === undefined || old.tenant_id !== caller.tenant_id || hasEnded(old, at.now))
             throw notFound('API key');
           if (old.admin && !caller.admin) throw new ServiceError('FORBIDDEN', 'Only an admin key may rotate an admin key.');
           if (old.expires_at !== null)
-            throw conflict(`The key has been rotated already; it ends at ${old.expires_at}. Rotate the key that took its place.`);
+            throw conflict(`The key has already been rotated and expires at ${old.expires_at}. Rotate the key that replaced it.`);
           const { name, admin } = old;
           const fresh = keyOf({ name, admin }, tenant, { id: newId(at.now), key, now: at.now });
           const stored: KeyToStore = { ...fresh, tier: old.tier, rotated_from: old.rotated_from ?? id };
@@ -241,7 +241,7 @@ export function createAccessService({ store, clock, newId, random }: AccessParts
           const found = tenants.tenant(id);
           if (found === undefined) throw notFound('tenant');
           tenants.saveTenant({ ...found.tenant, updated_at: deleted_at, deleted_at });
-          // The tenant's own trail is closed with it: no key reads it any more.
+          // Noted in the caller's audit log: no key can read the deleted tenant's log.
           events.note(noteOf(caller, 'tenant', 'deleted', { tenant_id: id, name: found.tenant.name }), at);
         },
       });
@@ -269,10 +269,10 @@ function noteOf(caller: Caller, resource: AuditNote['resource'], event_type: str
   return { event_type, resource, actor: `key:${caller.key_id}`, details };
 }
 
-/** The key that is asked for, as it is stored. */
+/** The key to store for a request. */
 function keyOf(request: KeyRequest, tenant: Tenant, { id, key, now }: { id: string; key: string; now: Date }): KeyToStore {
   const { name, tier = tenant.tier, admin = false } = request;
-  if (isAbove(tier, tenant.tier)) throw invalid('tier', `tier can't be above the tenant's, which is ${tenant.tier}.`);
+  if (isAbove(tier, tenant.tier)) throw invalid('tier', `tier can't be above the tenant's tier, ${tenant.tier}.`);
   return {
     id,
     tenant_id: tenant.id,
@@ -287,16 +287,16 @@ function keyOf(request: KeyRequest, tenant: Tenant, { id, key, now }: { id: stri
   };
 }
 
-/** What is answered about a new key, with its value. */
+/** The answer that shows a new key with its value. */
 function shownOnce({ id, name, tier, prefix, admin, created_at, expires_at }: KeyToStore, key: string): NewApiKey {
   return { id, key, name, tier, prefix, admin, created_at, expires_at };
 }
 
-/** Whether a key has ended, since another took its place. */
+/** Whether a rotated key has expired. */
 function hasEnded({ expires_at }: Pick<StoredKey, 'expires_at'>, now: Date): boolean {
   return expires_at !== null && Date.parse(expires_at) <= now.getTime();
 }
 
-function requireRoom(count: number, { max_api_keys }: Tenant): void {
+function requireFewerKeys(count: number, { max_api_keys }: Tenant): void {
   if (count >= max_api_keys) throw conflict(`The tenant has ${count} of at most ${max_api_keys} API keys; delete one first.`);
 }

@@ -3,20 +3,20 @@ import type { Agent } from '../model/work-routes.ts';
 import type { SeenAgent } from '../store/agents.ts';
 import type { Store } from '../store/store.ts';
 
-/** How many agents may wait to be noted; beyond, the oldest are noted at once. */
+/** The most sightings that wait to be written; further ones are dropped until the next write. */
 const maxWaiting = 10_000;
 
-/** Which agents a tenant's requests have named, and when. */
+/** Records which agents a tenant's requests have named, and when. */
 export interface AgentService {
-  /** Notes that a request named an agent. It is written within a second, and at once before it is asked for. */
+  /** Records that a request named an agent. It is written within a second, and before any `page`. */
   saw(tenant: number, agentId: string): void;
-  /** Writes what was noted; gives how many agents that were. */
+  /** Writes the recorded agents; returns how many there were. */
   write(): Promise<number>;
-  /** A page of a tenant's agents. `signal`: nobody waits for it any more. */
+  /** A page of a tenant's agents. The read is cancelled by `signal`. */
   page(tenant: number, page: { limit: number; offset: number }, signal: AbortSignal): Promise<{ agents: Agent[]; total: number }>;
 }
 
-/** Notes agents as they are named, and writes them together: a row for each request would cost more than the request. */
+/** Collects sightings of agents and writes them together: a write per request would cost more than the request itself. */
 export function createAgentService(store: Store, clock: Clock): AgentService {
   let waiting = new Map<string, SeenAgent>();
   let writing: Promise<unknown> = Promise.resolve();

@@ -7,7 +7,7 @@ import type { Idempotency } from '../store/units/answers.ts';
 import type { Circumstances } from '../store/units/events.ts';
 import type { Transaction } from '../store/units/transaction.ts';
 
-/** What a request to change a packet may say besides its body. */
+/** The parameters of a change beyond its body. */
 export interface ChangeOptions {
   readonly agentId?: string | undefined;
   readonly ifMatch?: string | undefined;
@@ -16,18 +16,18 @@ export interface ChangeOptions {
   readonly idempotency?: Idempotency | undefined;
 }
 
-/** A packet as a change left it. */
+/** A packet after a change. */
 export interface Changed extends PacketText {
-  /** Whether the answer is that of an earlier request with the same idempotency key. */
+  /** Whether this repeats the answer to an earlier request with the same idempotency key. */
   readonly replayed: boolean;
 }
 
-/** How far a packet may outgrow its tier's body size by what the service itself adds to it, in bytes. */
+/** How many bytes a packet may exceed its tier's body size by, for the fields that the service adds. */
 const ownBytes = 4096;
 
 /**
- * Carries a change out, or repeats what was answered under the same idempotency key. What changed no packet is not
- * remembered.
+ * Carries out a change, or repeats the answer stored under the same idempotency key. An answer is stored only if a packet
+ * was changed.
  */
 export function once<Nothing extends null | undefined | never>(
   { answers }: Transaction,
@@ -44,7 +44,7 @@ export function once<Nothing extends null | undefined | never>(
   return { ...changed, replayed: false };
 }
 
-/** The one way a stored packet changes: found locked, decided, saved or removed, told of. Gives it as it is afterwards. */
+/** The only way to change a stored packet: read locked, decide, save or remove, append its events. Returns the packet after the change. */
 export function changeIn(
   { packets, events: trail }: Transaction,
   id: string,
@@ -71,6 +71,6 @@ function requireSize(before: string, after: string, limit: number): void {
   if (limit === Number.POSITIVE_INFINITY) return;
   const size = Buffer.byteLength(after);
   if (size > limit + ownBytes && size > Buffer.byteLength(before)) {
-    throw new ServiceError('PAYLOAD_TOO_LARGE', `The packet would grow over the ${limit} bytes that this tenant's tier allows.`);
+    throw new ServiceError('PAYLOAD_TOO_LARGE', `The packet would exceed the ${limit} bytes that this tenant's tier allows.`);
   }
 }

@@ -9,23 +9,23 @@ interface DeliveryServiceParts {
   clock: Clock;
   /** The delay after each failure, in seconds. */
   retrySeconds: readonly number[];
-  /** For how long a webhook's deliveries may only fail before it is switched off; 0: for ever. */
+  /** How long all deliveries of a webhook may fail before it is disabled; 0: never disabled. */
   disableAfterSeconds: number;
-  /** A number from 0 to 1, by chance. */
+  /** Returns a random number from 0 to 1. */
   chance(): number;
 }
 
-/** The webhook of a delivery, as the deliverer knows it. */
+/** The webhook of a delivery, as the deliverer read it. */
 interface Destination {
   readonly tenant: number;
   readonly webhook_id: string;
   readonly failing_since: string | null;
 }
 
-/** What becomes of deliveries. */
+/** Records the outcomes of delivery attempts. */
 export function createDeliveryService({ store, clock, retrySeconds, disableAfterSeconds, chance }: DeliveryServiceParts) {
-  /** Notes since when the webhook fails, and switches it off where that is long, or its receiver is gone. */
-  function judge({ webhooks, events }: Transaction, id: string, outcome: AttemptOutcome, now: Date): void {
+  /** Updates `failing_since`, and disables the webhook when it has failed too long or its receiver is gone. */
+  function updateWebhook({ webhooks, events }: Transaction, id: string, outcome: AttemptOutcome, now: Date): void {
     const webhook = webhooks.get(id);
     if (webhook === undefined || !webhook.active) return;
     if (outcome.error === undefined) {
@@ -45,7 +45,7 @@ export function createDeliveryService({ store, clock, retrySeconds, disableAfter
   }
 
   return {
-    /** Records how an attempt ended, on a delivery that was in hand until a moment. */
+    /** Records the outcome of an attempt on a delivery that was leased until `until`. */
     async record(
       { tenant, webhook_id, failing_since }: Destination,
       { seq, until }: { readonly seq: number; readonly until: Date },
@@ -53,21 +53,21 @@ export function createDeliveryService({ store, clock, retrySeconds, disableAfter
     ): Promise<void> {
       const now = clock();
       const random = chance();
-      // A webhook that does well is not locked for each of its deliveries.
-      const judged = outcome.error !== undefined || failing_since !== null;
+      // A successful attempt on a healthy webhook changes nothing of it, so the webhook is not locked.
+      const locksWebhook = outcome.error !== undefined || failing_since !== null;
       await store.of(tenant).commit({
         deliveries: [seq],
-        ...(judged ? { webhooks: [webhook_id] } : {}),
+        ...(locksWebhook ? { webhooks: [webhook_id] } : {}),
         work(transaction) {
           const { deliveries } = transaction;
           const delivery = deliveries.get(seq);
-          // It went with its packet; or another attempt, begun when this one's lease was over, has delivered it.
+          // The delivery was removed with its packet, or a later attempt, begun after this lease expired, has delivered it.
           if (delivery === undefined || delivery.status === 'delivered') return;
-          // The lease was over and it is in other hands: a failure of this attempt decides nothing any more.
-          const isOurs = delivery.due_at === until.toISOString() || delivery.status === 'cancelled';
-          if (outcome.error !== undefined && !isOurs) return;
+          // If the lease expired and another instance holds the delivery, a failure of this attempt no longer counts.
+          const isLeaseHolder = delivery.due_at === until.toISOString() || delivery.status === 'cancelled';
+          if (outcome.error !== undefined && !isLeaseHolder) return;
           deliveries.save(delivery, afterAttempt(delivery, outcome, { now, retrySeconds, random }), now);
-          if (judged) judge(transaction, webhook_id, outcome, now);
+          if (locksWebhook) updateWebhook(transaction, webhook_id, outcome, now);
         },
       });
     },

@@ -12,7 +12,7 @@ function listOf(text: string | undefined): string[] | undefined {
     .filter((part) => part !== '');
 }
 
-/** The statuses of `status=created,claimed`; 400 on `status` when one is unknown or none is given. */
+/** Parses `status=created,claimed`. @throws ServiceError 400 when a status is unknown or none is given */
 export function statusesOf(text: string | undefined): string[] | undefined {
   const list = listOf(text);
   if (list === undefined) return undefined;
@@ -22,21 +22,21 @@ export function statusesOf(text: string | undefined): string[] | undefined {
   return [...new Set(list)].sort();
 }
 
-/** Moments are compared as text, and beyond these years their text has another form. */
+/** Times are compared as text, and outside these years their ISO text has another length. */
 const earliest = Date.parse('0000-01-01T00:00:00.000Z');
 const latest = Date.parse('9999-12-31T23:59:59.999Z');
 
-/** The moment that a timestamp names; one without an offset is in UTC, wherever the service runs. */
+/** Parses a timestamp. Without an offset it is in UTC, whatever the time zone of the service. */
 export function momentOf(text: string): Date {
   const isWhole = text.length === 'YYYY-MM-DD'.length || /(Z|[+-]\d{2}:?\d{2})$/.test(text);
   const moment = Date.parse(isWhole ? text : `${text}Z`);
   return new Date(Math.min(Math.max(moment, earliest), latest));
 }
 
-/** The most tags one list can be narrowed by. */
+/** The most tags in one filter. */
 const maxTags = 20;
 
-/** The filter that a list's query parameters spell. */
+/** Parses the query parameters of a list into a filter. */
 export function filterOf({
   status,
   source_agent,
@@ -53,7 +53,7 @@ export function filterOf({
 }: Partial<PacketQuery>): PacketFilter {
   const wantedStatuses = statusesOf(status);
   const wantedTags = listOf(tags);
-  if ((wantedTags?.length ?? 0) > maxTags) throw invalid('tags', `tags can name at most ${maxTags} tags.`);
+  if ((wantedTags?.length ?? 0) > maxTags) throw invalid('tags', `tags can have at most ${maxTags} tags.`);
   return {
     ...(wantedStatuses === undefined ? {} : { statuses: wantedStatuses }),
     ...(source_agent === undefined ? {} : { source_agent }),
@@ -70,7 +70,7 @@ export function filterOf({
   };
 }
 
-/** Refuses a page that is asked for by cursor and by offset. */
+/** Refuses a page that is requested by cursor and offset at once. */
 export function requireOneWay({ cursor, offset }: { cursor?: string | undefined; offset: number }): void {
-  if (cursor !== undefined && offset > 0) throw invalid('cursor', 'cursor and offset exclude one another.');
+  if (cursor !== undefined && offset > 0) throw invalid('cursor', 'cursor and offset are mutually exclusive.');
 }

@@ -15,16 +15,16 @@ import { filterOf, requireOneWay } from './filters.ts';
 /** A page as JSON text. */
 export interface PageText {
   readonly text: string;
-  /** Its length in UTF-8, where it is known. */
+  /** Its length in UTF-8, if known. */
   readonly octets: number | undefined;
 }
 
 type Paging = Pick<PacketQuery, 'limit' | 'offset' | 'cursor' | 'view'> & { order?: PacketQuery['order'] };
 
-/** A text without a word in it (only punctuation, say) is in no packet. */
+/** The result for a query without any word, such as punctuation only. */
 const nothing: SearchPage = { rows: [], order: 'rank', total: 0, total_is: 'exact', next: undefined };
 
-/** Lists and searches of a tenant's packets. A `signal` says that nobody waits any more. */
+/** Lists and searches a tenant's packets. A `signal` cancels the read when the client has disconnected. */
 export function createListService(store: Store) {
   function list({ tenant_id, tenant_number }: Caller, paging: Paging, filter: PacketFilter, signal: AbortSignal): Awaitable<PageText> {
     const { limit, offset, cursor, view, order } = paging;
@@ -35,23 +35,23 @@ export function createListService(store: Store) {
     if (after !== undefined && !isId(after)) throw invalid('cursor', 'This cursor does not belong to this list.');
     const pageOf = ({ text, octets, last, more, total }: PacketTexts) =>
       joined(text, octets, { total, limit, offset, next_cursor: more && last !== undefined ? writeCursor(scope, last) : null });
-    // Many who watch the same list come together: they get one page, read once.
+    // Clients that poll the same list at the same time share one read.
     return store.inView(JSON.stringify(['packets', scope, limit, offset, view, after]), () => {
-      // A list that one index answers waits for nothing, so nobody can go meanwhile.
-      const going = isShort(filter, offset) ? undefined : signal;
-      const found = store.of(tenant_number, going).packets.page({ filter, limit, offset, full: view === 'full', after, ascending });
+      // A list that an index answers is read synchronously, so it can't be cancelled.
+      const cancelSignal = isShort(filter, offset) ? undefined : signal;
+      const found = store.of(tenant_number, cancelSignal).packets.page({ filter, limit, offset, full: view === 'full', after, ascending });
       return found instanceof Promise ? found.then(pageOf) : pageOf(found);
     });
   }
 
   return {
-    /** A page of packets, newest first unless asked otherwise. Who asks for the same page in one view gets the same object. */
+    /** A page of packets, newest first by default. Callers that share a read get the same object. */
     packets: (caller: Caller, query: PacketQuery, signal: AbortSignal) => list(caller, query, filterOf(query), signal),
 
-    /** A page of the packets that wait for a person. */
+    /** A page of the packets that await a person. */
     awaiting: (caller: Caller, paging: Paging, signal: AbortSignal) => list(caller, paging, { statuses: ['awaiting_human'] }, signal),
 
-    /** A page of the packets that a text is found in. */
+    /** A page of the packets that match a query. */
     async search({ tenant_id, tenant_number }: Caller, query: SearchQuery, signal: AbortSignal): Promise<PageText> {
       const { q, limit, offset, cursor } = query;
       if (q.trim() === '') throw invalid('q', 'q must not be empty.');
@@ -72,13 +72,13 @@ export function createListService(store: Store) {
 
 export type ListService = ReturnType<typeof createListService>;
 
-/** A page of packets that are JSON text already, joined by commas, and their length in UTF-8 where it is known. */
+/** Makes a page from packets that are JSON text already, joined by commas. */
 function joined(texts: string, octets: number | undefined, rest: object): PageText {
   const [begin, end] = ['{"packets":[', `],${JSON.stringify(rest).slice(1)}`];
   return { text: begin + texts + end, octets: octets && begin.length + octets + end.length };
 }
 
-/** The place that a search's cursor holds. A cursor can be made up, so nothing of it is taken unseen. */
+/** Parses the position of a search cursor. A caller can forge a cursor, so every field is validated. */
 function placeOf(position: string): SearchPlace {
   const { order, shown, skip, after } = membersOf(position);
   const isCount = (value: unknown) => Number.isInteger(value) && Number(value) >= 0 && Number(value) <= maxOffset + maxShown;
@@ -89,7 +89,7 @@ function placeOf(position: string): SearchPlace {
   return { order, shown: Number(shown), skip: Number(skip), after };
 }
 
-/** The members of an object as JSON text; none when it is something else. */
+/** Parses a JSON object; returns an empty object for anything else. */
 function membersOf(text: string): Partial<Record<string, unknown>> {
   try {
     return Object(JSON.parse(text)) as Partial<Record<string, unknown>>;
@@ -98,5 +98,5 @@ function membersOf(text: string): Partial<Record<string, unknown>> {
   }
 }
 
-/** More packets than a search by cursor ever shows behind an offset. */
+/** An upper bound on the packets that a search by cursor shows after its offset. */
 const maxShown = 1_000_000_000;

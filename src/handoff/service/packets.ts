@@ -22,13 +22,13 @@ export interface PacketServiceParts {
   random: RandomSource;
   limits: Record<Tier, TierLimits>;
   guards: Guards;
-  /** Told, after the commit, of an agent that a request of the tenant named. */
+  /** Called with each agent that a request of the tenant names. */
   onSeen(tenant: number, agentId: string): void;
-  /** Told, after the commit, how many packets a tenant created. */
+  /** Called after a commit with the number of packets that a tenant created. */
   onCreated(tenantId: string, count: number): void;
 }
 
-/** Guards against runaway agents; 0: off. */
+/** Limits that stop runaway agents; 0: off. */
 export interface Guards {
   /** The most packets from the root of a chain to its end. */
   readonly chainDepthMax: number;
@@ -36,13 +36,13 @@ export interface Guards {
   readonly openPacketsPerAgent: number;
 }
 
-/** A claim that is asked for. */
+/** A requested claim. */
 export interface ClaimWish {
   readonly claimant: Claimant;
   readonly leaseSeconds?: number | undefined;
 }
 
-/** What a creating request may say besides its body. */
+/** The parameters of a create request beyond its body. */
 export interface CreateOptions {
   readonly agentId?: string | undefined;
   readonly idempotency?: Idempotency | undefined;
@@ -50,7 +50,7 @@ export interface CreateOptions {
   readonly size?: number | undefined;
 }
 
-/** The answer to a creating request: new, or the same as the first time. */
+/** The answer to a create request, new or replayed. */
 export interface Made {
   readonly text: string;
   readonly status: number;
@@ -58,23 +58,23 @@ export interface Made {
   readonly replayed: boolean;
 }
 
-/** An item of a batch: a request that may be carried out, or why it can't be. */
+/** An item of a batch: a valid request, or the error of an invalid one. */
 export type BatchItem = { request: CreateRequest } | { error: ServiceError };
 
-/** An item of a batch that was refused. */
+/** The error of a refused item of a batch. */
 type ItemFault = Record<string, unknown> & { error: string; code: string };
 
-/** How many random bytes the token of a lease is made from. */
+/** How many random bytes a lease token has. */
 const tokenBytes = 32;
 
-/** Once an answer to a batch has so many characters, no more packets are taken into it: they would all be in memory. */
+/** The size in characters from which a batch answer takes no more packets, since the whole answer is held in memory. */
 const maxAnswerLength = 16 * 1024 * 1024;
 
-/** What a caller may ask for of packets: one unit of work each. */
+/** The operations on packets, one unit of work each. */
 export function createPacketService({ store, clock, newId, random, limits, guards, onSeen, onCreated }: PacketServiceParts) {
   const capOf = (caller: Caller) => dailyCap(caller.handoffs_per_day, limits[caller.tenant_tier]);
 
-  /** Creates packets and says what to answer, or repeats what was answered under the same idempotency key. */
+  /** Creates packets and returns the answer, or repeats the answer stored under the same idempotency key. */
   async function createUnder(
     caller: Caller,
     { idempotency, size = 0 }: CreateOptions,
@@ -114,7 +114,7 @@ export function createPacketService({ store, clock, newId, random, limits, guard
     return made;
   }
 
-  /** Creates one packet. `refuseParent` is thrown when the named parent is unknown to the tenant. */
+  /** Creates one packet. `refuseParent` makes the error for a parent that the tenant doesn't have. */
   function createIn(
     { packets, open, events: trail }: Transaction,
     take: () => void,
@@ -127,8 +127,8 @@ export function createPacketService({ store, clock, newId, random, limits, guard
     const parent = parentId === undefined ? undefined : packets.get(parentId);
     if (parentId !== undefined && parent === undefined) throw refuseParent();
     const depth = parent === undefined ? 1 : packets.depth(parent.id) + 1;
-    requireShallow(depth, guards.chainDepthMax);
-    requireFew(open, request.metadata.source_agent.id, guards.openPacketsPerAgent);
+    requireDepth(depth, guards.chainDepthMax);
+    requireFewOpen(open, request.metadata.source_agent.id, guards.openPacketsPerAgent);
     take();
     const { packet, events } = newPacket({ ...request, parent_packet_id: parentId }, { id: newId(at.now), now: at.now, agentId });
     packets.insert(packet, depth);
@@ -144,7 +144,7 @@ export function createPacketService({ store, clock, newId, random, limits, guard
     });
   }
 
-  /** The terms of a lease with a new token; none where no lease is asked for. */
+  /** The terms of a lease with a new token; undefined when no lease is requested. */
   function termsOf(seconds: number | undefined): LeaseTerms | undefined {
     if (seconds === undefined) return undefined;
     const bytes = Buffer.alloc(tokenBytes);
@@ -160,7 +160,7 @@ export function createPacketService({ store, clock, newId, random, limits, guard
   ): Promise<Changed> {
     if (!isId(id)) throw notFound('packet');
     const at = { now: clock(), keyId: caller.key_id };
-    // Only content that is brought can be too much: a packet of any size can be claimed, answered and moved on.
+    // Only new content can exceed the size limit: a packet of any size can still be claimed, answered and moved.
     const whole = needsWhole(command);
     const maxBytes = whole ? limits[caller.tenant_tier].packetBytes : Number.POSITIVE_INFINITY;
     if (command.kind === 'claim') onSeen(caller.tenant_number, command.claimant.agent_id);
@@ -173,7 +173,7 @@ export function createPacketService({ store, clock, newId, random, limits, guard
     });
   }
 
-  /** Changes many packets in one unit; each that is refused is reported and leaves the others alone. */
+  /** Changes many packets in one unit of work. A refused packet is reported and does not affect the others. */
   async function changeEach(
     caller: Caller,
     ids: readonly string[],
@@ -190,7 +190,7 @@ export function createPacketService({ store, clock, newId, random, limits, guard
         for (const id of ids) {
           try {
             if (length > maxAnswerLength) throw answerFull();
-            // An id that is none was not looked up, and is not found.
+            // An invalid id was not read above, so this throws 404.
             const { packet } = changeIn(transaction, id.toLowerCase(), commandFor(id.toLowerCase()), at);
             changed.push(packet);
             length += packet.length;
@@ -211,7 +211,7 @@ export function createPacketService({ store, clock, newId, random, limits, guard
       return createOne(caller, { ...request, parent_packet_id: parentId }, options, () => notFound('packet'));
     },
 
-    /** Creates what can be created. When nothing can, the whole batch is refused with the items' faults beside it. */
+    /** Creates the valid packets. When every packet is refused, so is the batch, with the error of each packet. */
     createBatch(caller: Caller, items: readonly BatchItem[], options: CreateOptions = {}): Promise<Made> {
       const requests = items.flatMap((item) => ('request' in item ? [item.request] : []));
       return createUnder(caller, options, requests, items.length, (transaction, take, now) => {
@@ -244,13 +244,13 @@ export function createPacketService({ store, clock, newId, random, limits, guard
       change(caller, id, { kind: 'patch', patch, agentId, token }, options),
     expire: (caller: Caller, id: string, { agentId, token, ...options }: ChangeOptions = {}) =>
       change(caller, id, { kind: 'delete', agentId, token, byAdmin: caller.admin }, options),
-    /** Gives a packet back that its holder will not finish. */
+    /** Returns a claimed packet to `created`. */
     release: (caller: Caller, id: string, { agentId, token, ...options }: ChangeOptions = {}) =>
       change(caller, id, { kind: 'release', agentId, token, byAdmin: caller.admin }, options),
-    /** Renews the lease of a packet: no event, the same revision. */
+    /** Renews the lease of a packet, without an event or a new revision. */
     renew: (caller: Caller, id: string, seconds: number | undefined, { token }: ChangeOptions = {}) =>
       change(caller, id, { kind: 'renew', token, seconds }),
-    /** Ends the lease of a packet, which is free again. */
+    /** Ends the lease of a packet and returns it to `created`. */
     giveBack: (caller: Caller, id: string, { agentId, token }: ChangeOptions = {}) =>
       change(caller, id, { kind: 'give_back', agentId, token }),
     claimEach(caller: Caller, ids: readonly string[], { claimant, leaseSeconds }: ClaimWish) {
@@ -263,8 +263,8 @@ export function createPacketService({ store, clock, newId, random, limits, guard
     },
 
     /**
-     * Claims the next packet that waits, by priority, then the oldest. Null: none waits. Undefined: others took what was
-     * looked for, so that asking again may help.
+     * Claims the available packet with the highest priority, the oldest of them first. Returns null when none is
+     * available, undefined when others claimed the candidates first and the caller should retry.
      */
     claimNext(
       caller: Caller,
@@ -281,7 +281,7 @@ export function createPacketService({ store, clock, newId, random, limits, guard
         idempotencyKey: idempotency?.key,
         work: (transaction) =>
           once<null | undefined>(transaction, idempotency, at, () => {
-            // Nobody would get the answer.
+            // The client has disconnected, so the packet must stay available.
             if (!isOpen()) return null;
             const id = transaction.next.take(filter);
             if (id === null || id === undefined) return id;
@@ -290,18 +290,18 @@ export function createPacketService({ store, clock, newId, random, limits, guard
       });
     },
 
-    /** Removes a packet for good: its content and its trail go, one entry that says so stays. */
+    /** Removes a packet permanently, with its content and trail; one audit entry remains. */
     async remove(
       caller: Caller,
       id: string,
       { agentId, ifMatch }: { agentId?: string | undefined; ifMatch?: string | undefined } = {},
     ): Promise<void> {
-      if (!caller.admin) throw new ServiceError('FORBIDDEN', 'Removing a packet for good needs an admin key.');
+      if (!caller.admin) throw new ServiceError('FORBIDDEN', 'Removing a packet permanently needs an admin key.');
       const actor = agentId === undefined ? `key:${caller.key_id}` : `agent:${agentId}`;
       await change(caller, id, { kind: 'remove', actor }, { ifMatch });
     },
 
-    /** What time alone does to a packet of any tenant; nothing where it is not due any more. */
+    /** Applies a change that time causes to a packet of any tenant; does nothing when it is no longer due. */
     async sweep(tenant: number, id: string, command: Command & { kind: 'time_out' | 'expire_unclaimed' }): Promise<void> {
       const at = { now: clock(), keyId: null };
       await store.of(tenant).commit({
@@ -310,7 +310,7 @@ export function createPacketService({ store, clock, newId, random, limits, guard
       });
     },
 
-    /** The refusal by the daily cap, which another packet would meet now; undefined while there is room. */
+    /** The error that another packet would get from the daily cap; undefined while the cap is not reached. */
     async refusalByCap(caller: Caller): Promise<LimitReached | undefined> {
       const cap = capOf(caller);
       if (!Number.isFinite(cap)) return undefined;
@@ -322,7 +322,7 @@ export function createPacketService({ store, clock, newId, random, limits, guard
 
 export type PacketService = ReturnType<typeof createPacketService>;
 
-/** What a creating unit answers, and the packets that are in the answer. */
+/** The answer of a unit that creates packets, and the ids of those packets. */
 interface Created {
   readonly status: number;
   readonly body: string;
@@ -330,33 +330,33 @@ interface Created {
   readonly packetIds: readonly string[];
 }
 
-/** The counter of a day's new packets. */
+/** The name of the counter of packets created on a day. */
 const createdOn = (day: string) => `created:${day}`;
 
 /** @throws ServiceError 409 LOOP_GUARD when the chain would be too deep */
-function requireShallow(depth: number, max: number): void {
+function requireDepth(depth: number, max: number): void {
   if (max === 0 || depth <= max) return;
-  throw new ServiceError('LOOP_GUARD', `The chain would have ${depth} packets from its root on; at most ${max} are allowed.`);
+  throw new ServiceError('LOOP_GUARD', `The chain would have ${depth} packets from its root; at most ${max} are allowed.`);
 }
 
 /** @throws ServiceError 409 LOOP_GUARD when the source agent has too many open packets */
-function requireFew(open: OpenTransaction, sourceAgent: string, max: number): void {
+function requireFewOpen(open: OpenTransaction, sourceAgent: string, max: number): void {
   if (max === 0) return;
   const count = open.count(sourceAgent);
   if (count < max) return;
-  throw new ServiceError('LOOP_GUARD', `${sourceAgent} has ${count} open packets; at most ${max} of one source agent are allowed.`);
+  throw new ServiceError('LOOP_GUARD', `${sourceAgent} has ${count} open packets; a source agent may have at most ${max}.`);
 }
 
-const unknownParent = () => invalid('parent_packet_id', 'parent_packet_id names no packet of this tenant.');
+const unknownParent = () => invalid('parent_packet_id', 'parent_packet_id must be the id of a packet of this tenant.');
 
-const answerFull = () => new ServiceError('PAYLOAD_TOO_LARGE', 'The answer to this batch is full: name this packet in another one.');
+const answerFull = () => new ServiceError('PAYLOAD_TOO_LARGE', 'The answer to this batch is full: send this packet in another batch.');
 
 function capReached(cap: number, now: Date): LimitReached {
   const seconds = secondsToMidnight(now);
   const sentence =
     cap === 0
       ? "The tenant's daily cap is 0 packets; an admin can raise it."
-      : `The tenant may create ${cap} packets a day and has; the next UTC day begins in ${seconds} seconds.`;
+      : `The tenant has created the ${cap} packets it may create per day; the next UTC day begins in ${seconds} seconds.`;
   return new LimitReached(sentence, { name: 'day', max: cap }, seconds);
 }
 
@@ -365,12 +365,12 @@ function itemFault(error: unknown): ItemFault {
   return { error: error.message, code: error.code, ...error.extra };
 }
 
-/** Why a batch failed as a whole: 429 when the daily cap alone was the reason, else 400. */
+/** The error of a batch without any valid packet: 429 when the daily cap was the only reason, else 400. */
 function allRefused(refusals: readonly ServiceError[], errors: readonly ItemFault[]): ServiceError {
   const [first] = refusals;
   const extra = { created: [], errors };
   if (first !== undefined && refusals.every(({ code }) => code === 'RATE_LIMITED')) {
     return new ServiceError('RATE_LIMITED', first.message, { extra: { ...first.extra, ...extra }, headers: first.headers });
   }
-  return new ServiceError('VALIDATION_ERROR', 'None of the packets could be created; errors says why.', { field: 'packets', extra });
+  return new ServiceError('VALIDATION_ERROR', 'None of the packets could be created; see errors.', { field: 'packets', extra });
 }

@@ -6,10 +6,10 @@ import type { AuditFilter } from '../store/events.ts';
 import type { Store } from '../store/store.ts';
 import type { Caller } from './authentication.ts';
 
-/** What a caller may read of what happened. */
+/** Reads packet histories and the audit log. */
 export function createTrailService(store: Store) {
   return {
-    /** What happened to a packet, oldest first. */
+    /** The history of a packet, oldest first. @throws ServiceError 404 */
     async history(caller: Caller, id: string): Promise<{ packet_id: string; events: HistoryEvent[] }> {
       const tenant = store.of(caller.tenant_number);
       const known = isId(id) && (await tenant.packets.find(id)) !== undefined;
@@ -27,7 +27,7 @@ export function createTrailService(store: Store) {
       };
     },
 
-    /** A page of the tenant's audit log, newest first, and how many entries there are. It is given up when nobody waits for it any more. */
+    /** A page of the tenant's audit log, newest first, with the total number of entries. The read is cancelled by `signal`. */
     async audit(
       caller: Caller,
       filter: AuditFilter,

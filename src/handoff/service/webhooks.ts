@@ -23,26 +23,26 @@ interface WebhookServiceParts {
   store: Store;
   clock: Clock;
   newId: NewId;
-  /** What is wrong with a URL that deliveries shall go to, as a sentence. */
+  /** Returns a sentence that says why deliveries can't be sent to a URL; undefined when they can. */
   urlProblem(url: string): Promise<string | undefined>;
-  /** How long an old secret signs beside a new one. */
+  /** How long deliveries are also signed with the previous secret, in seconds. */
   overlapSeconds: number;
 }
 
-/** The most webhooks of a tenant: each is written a delivery with every event. */
+/** The most webhooks of a tenant: every event writes a delivery for each of them. */
 const maxWebhooks = 100;
 
 /** How many deliveries one call of retry-all takes. */
 const maxRetried = 1000;
 
-/** What a caller may ask for of webhooks and their deliveries. */
+/** The operations on webhooks and their deliveries. */
 export function createWebhookService({ store, clock, newId, urlProblem, overlapSeconds }: WebhookServiceParts) {
   async function requireUrl(url: string): Promise<void> {
     const problem = await urlProblem(url);
     if (problem !== undefined) throw invalid('url', problem);
   }
 
-  /** Changes one webhook, locked. `change` gives it as it shall be, or undefined where nothing changes. */
+  /** Changes one webhook while it is locked. `decide` returns its new state, or undefined when nothing changes. */
   async function change(
     caller: Caller,
     id: string,
@@ -66,7 +66,7 @@ export function createWebhookService({ store, clock, newId, urlProblem, overlapS
     });
   }
 
-  /** The number of a webhook that the caller names as a filter. */
+  /** The store's number of a webhook. @throws ServiceError 404 */
   async function numberOf(caller: Caller, id: string): Promise<number> {
     const number = isId(id) ? await store.of(caller.tenant_number).webhooks.number(id) : undefined;
     if (number === undefined) throw notFound('webhook');
@@ -74,7 +74,7 @@ export function createWebhookService({ store, clock, newId, urlProblem, overlapS
   }
 
   return {
-    /** Registers a webhook, or repeats what was answered under the same idempotency key. */
+    /** Registers a webhook, or repeats the answer stored under the same idempotency key. */
     async create(
       caller: Caller,
       { url, events: types = [...webhookEvents], secret }: WebhookRequest,
@@ -93,7 +93,7 @@ export function createWebhookService({ store, clock, newId, urlProblem, overlapS
         work({ webhooks, answers, events }) {
           const again = answers.repeated(idempotency);
           if (again !== undefined) return { webhook: JSON.parse(again.body) as Webhook, replayed: true };
-          if (webhooks.count() >= maxWebhooks) throw conflict(`The tenant has ${maxWebhooks} webhooks, the most it may have.`);
+          if (webhooks.count() >= maxWebhooks) throw conflict(`The tenant has ${maxWebhooks} webhooks, the maximum; remove one first.`);
           webhooks.insert(fresh);
           const webhook = shownWebhook(fresh);
           const details = { webhook_id: fresh.id, events: wanted };
@@ -115,7 +115,7 @@ export function createWebhookService({ store, clock, newId, urlProblem, overlapS
       });
     },
 
-    /** Removes a webhook: it is hidden, and what waits for it is cancelled by the deliverer. */
+    /** Removes a webhook: it is hidden, and the deliverer cancels its pending deliveries. */
     async remove(caller: Caller, id: string): Promise<void> {
       await change(caller, id, 'deleted', (webhook, now) => ({
         webhook: { ...webhook, active: false, removed_at: now.toISOString() },
@@ -123,7 +123,7 @@ export function createWebhookService({ store, clock, newId, urlProblem, overlapS
       }));
     },
 
-    /** Writes a test delivery. */
+    /** Queues a test delivery. */
     async ping(caller: Caller, id: string): Promise<Delivery> {
       if (!isId(id)) throw notFound('webhook');
       const now = clock();
@@ -151,7 +151,7 @@ export function createWebhookService({ store, clock, newId, urlProblem, overlapS
       return store.of(caller.tenant_number, signal).deliveries.deadLetters(webhook, page);
     },
 
-    /** Has a dead letter sent again. */
+    /** Queues a dead letter again. */
     async replay(caller: Caller, id: string): Promise<Delivery> {
       if (!isId(id)) throw notFound('delivery');
       const now = clock();
@@ -161,7 +161,7 @@ export function createWebhookService({ store, clock, newId, urlProblem, overlapS
         work({ webhooks, deliveries }) {
           const delivery = deliveries.byId(id);
           if (delivery === undefined) throw notFound('delivery');
-          if (delivery.status !== 'dead_letter') throw conflict(`The delivery is ${delivery.status}; only a dead letter is replayed.`);
+          if (delivery.status !== 'dead_letter') throw conflict(`The delivery is ${delivery.status}; only a dead letter can be replayed.`);
           const webhook = webhooks.all().find(({ seq }) => seq === delivery.webhook);
           if (webhook === undefined) throw conflict('The webhook was removed.');
           requireActive(webhook);
@@ -170,7 +170,7 @@ export function createWebhookService({ store, clock, newId, urlProblem, overlapS
       });
     },
 
-    /** Has failed deliveries sent again, oldest first. */
+    /** Queues failed deliveries and dead letters again, oldest first. */
     async retryAll(caller: Caller, { webhook_id, force = false, since, until }: MomentsOf<RetryRequest>): Promise<Retried> {
       const now = clock();
       const tenant = store.of(caller.tenant_number);
@@ -180,7 +180,7 @@ export function createWebhookService({ store, clock, newId, urlProblem, overlapS
       const retried = await tenant.commit({
         deliveries: seqs,
         work({ deliveries }) {
-          // What was sent, taken in hand or removed meanwhile is left alone.
+          // Skip deliveries that were delivered, leased or removed since they were read.
           const failed = seqs.flatMap((seq) => deliveries.get(seq) ?? []).filter(isRetriable);
           for (const delivery of failed) deliveries.save(delivery, restarted(now), now);
           return failed.length;
@@ -195,7 +195,7 @@ export type WebhookService = ReturnType<typeof createWebhookService>;
 
 type MomentsOf<T> = Omit<T, 'since' | 'until'> & { since?: Date | undefined; until?: Date | undefined };
 
-/** The webhook with what the patch names. */
+/** The webhook with the patch applied. */
 function patched(webhook: StoredWebhook, { url, events, active, secret }: WebhookPatch, now: Date, overlapSeconds: number): StoredWebhook {
   const overlap = {
     old_secret: webhook.secret,
@@ -206,21 +206,21 @@ function patched(webhook: StoredWebhook, { url, events, active, secret }: Webhoo
     ...(url === undefined ? {} : { url }),
     ...(events === undefined ? {} : { events: [...new Set(events)] }),
     ...(secret === undefined || secret === webhook.secret ? {} : { ...overlap, secret }),
-    // Who switches it on, or off, decides anew: why the service once did, and since when it fails, is past.
+    // Setting `active` starts over: the service's reason for disabling it and its record of failures no longer apply.
     ...(active === undefined ? {} : { active, disabled_reason: null, failing_since: null }),
   };
 }
 
 function requireActive(webhook: StoredWebhook): void {
-  if (!webhook.active) throw conflict('The webhook is inactive; switch it on first.');
+  if (!webhook.active) throw conflict('The webhook is inactive; activate it first.');
 }
 
-/** Whether a delivery has failed and is not in hand. */
+/** Whether a delivery has failed and no attempt is in progress. */
 function isRetriable({ status, due_at, next_retry_at }: StoredDelivery): boolean {
   return status === 'dead_letter' || (status === 'failed' && due_at === next_retry_at);
 }
 
-/** A delivery as it is shown. */
+/** A delivery as the API shows it. */
 function shownDelivery({ seq: _, webhook: __, event_id: ___, due_at: ____, ...delivery }: StoredDelivery, webhook_id: string): Delivery {
   const { id, ...rest } = delivery;
   return { id, webhook_id, ...rest };

@@ -496,7 +496,7 @@ for (const store of stores) {
       assert.match(reading.body.detail, /^The key's limit of 5 requests a minute is used up\./);
       const chaining = await service.call('POST', `/packets/${unknownId}/chain`, { key, body: packetRequest() });
       assertRefused(chaining, toMidnight, { name: 'day', max: 5 });
-      assert.match(chaining.body.detail, /^The tenant may create 5 packets a day and has;/);
+      assert.match(chaining.body.detail, /^The tenant has created the 5 packets it may create per day;/);
       assertRefused(await service.call('POST', '/packets/batch', { key, body: { packets: [packetRequest()] } }), toMidnight);
       const refused = await create(service, key);
       assertRefused(refused, toMidnight);
