@@ -1,8 +1,8 @@
-/** A value, or the promise of one where it is not at hand: SQLite answers on the spot, and what is asked often need not wait. */
+/** A value or a promise of it. SQLite and caches answer synchronously, and frequent calls then skip the cost of a promise. */
 export type Awaitable<T> = T | Promise<T>;
 
-/** Resolves in the next turn of the event loop, when others had theirs. */
+/** Resolves in the next turn of the event loop, after other pending callbacks have run. */
 export const nextTurn = (): Promise<void> => new Promise((resolve) => void setImmediate(resolve));
 
-/** Resolves after so many milliseconds. */
+/** Resolves after `ms` milliseconds. */
 export const pauseFor = (ms: number): Promise<void> => new Promise((resolve) => void setTimeout(resolve, ms));

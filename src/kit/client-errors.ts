@@ -6,23 +6,23 @@ export class ClientError extends Error {
   }
 }
 
-/** A refusal by the service: an answer whose status is no success. */
+/** The service refused the request: the response has an error status. */
 export class ApiError extends ClientError {
   /** The HTTP status. */
   readonly status_code: number;
-  /** What is wrong, for a program; undefined where what answered does not speak the service's JSON, a proxy say. */
+  /** The error code; undefined if the response does not have the service's error body, for example one from a proxy. */
   readonly code: string | undefined;
-  /** The dotted path of the field at fault, or the name of the parameter; null when there is none. */
+  /** The dotted path of the invalid field, or the name of the parameter; null if the error is not about a field. */
   readonly field: string | null;
-  /** Every fault, where the service found several. */
+  /** All faults, if the service found several. */
   readonly errors: readonly { readonly field: string; readonly detail: string }[];
-  /** Finds the request in the service's log. */
+  /** The id under which the service logged the request. */
   readonly request_id: string | undefined;
-  /** Seconds until a request is let through again, where the service says so. */
+  /** Seconds until a request is accepted again, from `Retry-After`. */
   readonly retryAfterSeconds: number | undefined;
-  /** The whole body; empty where it is no JSON object. */
+  /** The whole body; empty if it is not a JSON object. */
   readonly body: Readonly<Record<string, unknown>>;
-  /** The headers of the answer, by their names in lower case. */
+  /** The response headers, by lower-case name. */
   readonly headers: Readonly<Record<string, string>>;
 
   constructor(status: number, text: string, headers: Readonly<Record<string, string>>) {
@@ -40,11 +40,11 @@ export class ApiError extends ClientError {
   }
 }
 
-/** The service could not be reached, or the connection broke before the answer was there. */
+/** The service could not be reached, or the connection broke before the response was complete. */
 export class NetworkError extends ClientError {
-  /** The address that was asked: scheme, host and port. */
+  /** Scheme, host and port of the service. */
   readonly origin: string;
-  /** The system's code, `ECONNREFUSED` say, where there is one. */
+  /** The system's error code, for example `ECONNREFUSED`, if there is one. */
   readonly code: string | undefined;
 
   constructor(url: string, cause: unknown) {
@@ -55,13 +55,13 @@ export class NetworkError extends ClientError {
     this.code = code;
   }
 
-  /** Whether no byte of the request can have arrived, so that even what may not be done twice may be tried again. */
+  /** Whether no byte of the request can have arrived, so that even a request that is not idempotent may be retried. */
   get unsent(): boolean {
     return this.code !== undefined && ['ECONNREFUSED', 'ENOTFOUND', 'EAI_AGAIN', 'EHOSTUNREACH', 'ENETUNREACH'].includes(this.code);
   }
 }
 
-/** No answer came in time. Whether the service carried the request out is not known. */
+/** The response timed out. Whether the service carried out the request is unknown. */
 export class TimeoutError extends ClientError {
   constructor(url: string, seconds: number) {
     super(`${new URL(url).origin} did not answer within ${seconds} seconds.`);
@@ -79,7 +79,7 @@ function objectIn(text: string): Record<string, unknown> {
   }
 }
 
-/** The system's code of an error or of what caused it; of several addresses that failed, the first. */
+/** The system's code of an error or of its cause; if several addresses failed, that of the first. */
 function codeOf(error: unknown): string | undefined {
   if (typeof error !== 'object' || error === null) return undefined;
   const { code, cause, errors } = error as { code?: unknown; cause?: unknown; errors?: unknown[] };

@@ -4,22 +4,22 @@ import { ApiError } from './client-errors.ts';
 import type { Connection, ConnectionAnswer } from './connection.ts';
 import type { Defaulted, ResultOf, Route } from './route.ts';
 
-/** What a client needs of a route when it runs: the rest of a route is types, or the service's business. */
+/** The part of a route that a client needs at run time. */
 export interface Operation {
   readonly method: string;
-  /** From the service's root, parameters in braces. */
+  /** The path from the service's root, with parameters in braces. */
   readonly path: string;
-  /** It takes a body of JSON. */
+  /** The operation takes a JSON body. */
   readonly body?: true;
-  /** It takes an `Idempotency-Key`. */
+  /** The operation accepts `Idempotency-Key`. */
   readonly idempotent?: true;
-  /** The service may wait before it answers, as long as `wait_seconds` of the body says. */
+  /** The service may wait up to `wait_seconds`, a field of the body, before it answers. */
   readonly waits?: true;
-  /** It answers text that is not JSON. */
+  /** The response is text other than JSON. */
   readonly text?: true;
 }
 
-/** The operations of routes, by their names: what a client is made of, without schemas and the library that makes them. */
+/** The operations of routes, by name. They need neither the schemas nor the schema library, so that clients load fast. */
 export function operationsOf(routes: Readonly<Record<string, Route>>, pathOf: (route: Route) => string): Record<string, Operation> {
   return Object.fromEntries(
     Object.entries(routes).map(([name, route]) => {
@@ -49,7 +49,7 @@ type Before<T extends TSchema> = T extends TObject
   ? Omit<Static<T>, DefaultedNames<T>> & Partial<Pick<Static<T>, DefaultedNames<T> & keyof Static<T>>>
   : Static<T>;
 
-/** A part of the request: absent where the route does not declare it, optional where nothing in it is required. */
+/** A part of the request: absent if the route does not declare it, optional if it has no required field. */
 type Part<Name extends string, Schema, Widest> =
   Widest extends NonNullable<Schema>
     ? unknown
@@ -59,30 +59,30 @@ type Part<Name extends string, Schema, Widest> =
         : { readonly [N in Name]: Before<S> }
       : unknown;
 
-/** The body as it is described where it says more than what is validated at once. */
+/** The described body if the route has one, since it is more exact than the validated one. */
 type BodyOf<R extends Route> = TSchema extends NonNullable<R['describedBody']> ? R['body'] : R['describedBody'];
 
-/** What a caller says of a request, before defaults. */
+/** The caller's input to a route, before defaults are filled in. */
 export type InputOf<R extends Route> = Part<'params', R['params'], TObject> &
   Part<'query', R['query'], TObject> &
   Part<'body', BodyOf<R>, TSchema>;
 
-/** What a call says besides the request itself. */
+/** Options of a call besides the request itself. */
 export interface CallOptions {
   readonly headers?: Readonly<Record<string, string>>;
   readonly signal?: AbortSignal;
   readonly timeoutSeconds?: number;
-  /** Made for each call by default, where the operation takes one; the same key makes a later call repeat the answer. */
+  /** Generated for each call by default if the operation accepts one. A later call with the same key gets the same answer. */
   readonly idempotencyKey?: string;
 }
 
-/** A whole answer. */
+/** A complete response. */
 export interface Answer<Body> {
   readonly status: number;
-  /** By their names in lower case. */
+  /** Headers by lower-case name. */
   readonly headers: Readonly<Record<string, string>>;
   readonly body: Body;
-  /** The body as it came. */
+  /** The body as received. */
   readonly text: string;
 }
 
@@ -91,7 +91,7 @@ type Request<R extends Route> = InputOf<R> & CallOptions;
 type Call<R extends Route, Result> =
   Record<never, never> extends InputOf<R> ? (request?: Request<R>) => Result : (request: Request<R>) => Result;
 
-/** An item of a page: what its only list holds. */
+/** An item of a page: an element of its only list. */
 export type ItemOf<Page> = Page extends readonly (infer Item)[]
   ? Item
   : { [Name in keyof Page]: Page[Name] extends readonly (infer Item)[] ? Item : never }[keyof Page];
@@ -99,16 +99,16 @@ export type ItemOf<Page> = Page extends readonly (infer Item)[]
 type Paged<R extends Route> =
   InputOf<R> extends { readonly query?: { offset?: number } }
     ? {
-        /** Every page from the one asked for on: by `next_cursor` where the page has one, else by `offset`. */
+        /** All pages from the requested one on, by `next_cursor` if the page has one, else by `offset`. */
         readonly pages: Call<R, AsyncGenerator<ResultOf<R>, void, undefined>>;
-        /** Every item of every page. */
+        /** All items of all pages. */
         readonly items: Call<R, AsyncGenerator<ItemOf<ResultOf<R>>, void, undefined>>;
       }
     : unknown;
 
 /**
- * An operation as a function. It resolves to the body; `withResponse` to the whole answer, a 304 included.
- * Both reject with ApiError, NetworkError, TimeoutError, or the reason of the signal that was handed in.
+ * An operation as a function. It resolves to the body; `withResponse` resolves to the complete response, also for 304.
+ * Both reject with ApiError, NetworkError, TimeoutError, or the reason of the given signal.
  */
 export type Method<R extends Route> = Call<R, Promise<ResultOf<R>>> & {
   readonly withResponse: Call<R, Promise<Answer<ResultOf<R> | NotModified<R>>>>;
@@ -117,7 +117,7 @@ export type Method<R extends Route> = Call<R, Promise<ResultOf<R>>> & {
 /** One method for each route. */
 export type Client<Routes extends Readonly<Record<string, Route>>> = { readonly [Name in keyof Routes]: Method<Routes[Name]> };
 
-/** A request as it comes at run time; the types above have said what it holds. */
+/** A request at run time, when the types above no longer apply. */
 interface AnyRequest extends CallOptions {
   readonly params?: Readonly<Record<string, unknown>>;
   readonly query?: Readonly<Record<string, unknown>>;
@@ -137,7 +137,8 @@ function methodOf(operation: Operation, connection: Connection): unknown {
   const withResponse = (request: AnyRequest = {}) => call(operation, connection, request);
   const method = async (request?: AnyRequest) => {
     const answer = await withResponse(request);
-    if (answer.status === 304) throw new ApiError(304, '{"detail":"It has not changed; withResponse gives this answer."}', answer.headers);
+    if (answer.status === 304)
+      throw new ApiError(304, '{"detail":"The resource has not changed. Use withResponse to read a 304."}', answer.headers);
     return answer.body;
   };
   const pages = (request?: AnyRequest) => readPages(withResponse, request);
@@ -170,7 +171,7 @@ async function call(operation: Operation, connection: Connection, request: AnyRe
 function pathOf({ path }: Operation, params: Readonly<Record<string, unknown>>): string {
   return path.replace(/\{(\w+)\}/g, (_, name: string) => {
     const value = params[name];
-    // `/packets/` and `/packets/.` are other places than a packet of that name.
+    // An empty id, `.` or `..` would change the path itself.
     if (typeof value !== 'string' || ['', '.', '..'].includes(value)) throw new TypeError(`${name} must be an id.`);
     return encodeURIComponent(value);
   });
@@ -182,7 +183,11 @@ function bodyOf({ text }: Operation, answer: ConnectionAnswer): unknown {
   try {
     return JSON.parse(answer.text);
   } catch {
-    throw new ApiError(answer.status, '{"detail":"What answered does not speak the JSON of this service."}', answer.headers);
+    throw new ApiError(
+      answer.status,
+      '{"detail":"The response is not JSON. Check that the base URL leads to the service."}',
+      answer.headers,
+    );
   }
 }
 

@@ -1,8 +1,8 @@
-/** Gives the current moment. Handed in everywhere, so that a test turns it instead of waiting. */
+/** Returns the current time. It is injected everywhere, so that tests advance it instead of waiting. */
 export type Clock = () => Date;
 
-/** The machine's clock. */
+/** The system clock. */
 export const systemClock: Clock = () => new Date();
 
-/** Chance without secrets, from 0 up to 1: spreads out what would happen all at once. */
+/** A random number from 0 up to but not including 1, for jitter. Not for secrets. */
 export const systemRandom = (): number => Math.random();

@@ -4,55 +4,55 @@ import { ApiError, NetworkError, TimeoutError } from './client-errors.ts';
 import { systemRandom } from './clock.ts';
 import { fetchTransport, type Transport, type TransportAnswer } from './transport.ts';
 
-/** What a connection takes from the world; a test hands in its own. */
+/** Time and randomness of a connection; tests pass their own. */
 export interface ClientWorld {
-  /** Resolves after so many milliseconds; rejects with the signal's reason when it aborts. */
+  /** Resolves after `ms` milliseconds; rejects with the signal's reason when it aborts. */
   sleep(ms: number, signal?: AbortSignal): Promise<void>;
-  /** From 0 up to 1: spreads the waits of clients that failed together. */
+  /** A random number from 0 to 1: jitter for the retries of clients that failed together. */
   random(): number;
   newIdempotencyKey(): string;
 }
 
-/** What happens on the way of a call, for a log. */
+/** A step of a call, for a log. */
 export type ClientNote =
   | { readonly kind: 'request'; readonly method: string; readonly url: string }
   | { readonly kind: 'answer'; readonly status: number; readonly request_id: string | undefined }
   | { readonly kind: 'wait'; readonly seconds: number; readonly error: Error };
 
 export interface ConnectionOptions {
-  /** Where the service is, with what stands before its paths: `http://localhost:8080`. */
+  /** The service's address, with the prefix of its paths if it has one: `http://localhost:8080`. */
   readonly baseUrl: string;
   readonly headers?: Readonly<Record<string, string>>;
-  /** How long one answer is waited for; 30 by default. Where the service was asked to wait for something, that comes on top. */
+  /** The timeout of one attempt; 30 by default. `waitSeconds` of a request is added to it. */
   readonly timeoutSeconds?: number;
-  /** How often a request that failed is sent again; 2 by default. */
+  /** How often a failed request is retried; 2 by default. */
   readonly retries?: number;
-  /** Whether that goes for a service that nobody can connect to as well; true by default. */
+  /** Whether to retry as well when no connection can be made; true by default. */
   readonly retryUnreachable?: boolean;
-  /** The longest `Retry-After` that is waited for; a longer one fails at once. 60 by default. */
+  /** The longest `Retry-After` to wait for; with a longer one the call fails at once. 60 by default. */
   readonly maxWaitSeconds?: number;
   readonly transport?: Transport;
   readonly world?: ClientWorld;
-  /** Told what happens on the way. */
+  /** Called for each step of a call. */
   readonly onNote?: (note: ClientNote) => void;
 }
 
-/** A request below the base address. */
+/** A request to a path below the base URL. */
 export interface ConnectionRequest {
   readonly method: string;
   readonly path: string;
   readonly query?: Readonly<Record<string, unknown>>;
   readonly headers?: Readonly<Record<string, string>>;
   readonly body?: unknown;
-  /** Whether it may be carried out twice without harm. */
+  /** Whether the request may be carried out twice without harm. */
   readonly repeatable: boolean;
   readonly signal?: AbortSignal | undefined;
   readonly timeoutSeconds?: number | undefined;
-  /** How long the service may wait before it answers; the usual time limit begins behind it. */
+  /** How long the service may wait before it answers; added to the usual timeout. */
   readonly waitSeconds?: number | undefined;
 }
 
-/** An answer, read. */
+/** A response whose body has been read. */
 export interface ConnectionAnswer {
   readonly status: number;
   readonly headers: Readonly<Record<string, string>>;
@@ -69,29 +69,29 @@ export interface ServerSentEvent {
 export interface StreamRequest {
   readonly path: string;
   readonly query?: Readonly<Record<string, unknown>>;
-  /** The id of the last event seen: the stream goes on behind it. */
+  /** The id of the last event received: the stream resumes after it. */
   readonly lastEventId?: string | undefined;
   readonly signal?: AbortSignal | undefined;
 }
 
-/** A way to a service: sends requests, repeats what may be repeated, and reads streams. */
+/** Sends requests to a service, with retries, and reads its streams. */
 export interface Connection {
   newIdempotencyKey(): string;
-  /** Rejects with ApiError, NetworkError, TimeoutError, or the signal's reason. 304 is an answer, no error. */
+  /** Rejects with ApiError, NetworkError, TimeoutError, or the signal's reason. A 304 is not an error. */
   send(request: ConnectionRequest): Promise<ConnectionAnswer>;
-  /** Reads a stream of server-sent events, and takes it up again where it broke off, until the signal aborts or it is refused. */
+  /** Reads a stream of server-sent events and resumes it after a broken connection, until the signal aborts or the service refuses it. */
   stream(request: StreamRequest): AsyncGenerator<ServerSentEvent, void, undefined>;
 }
 
-/** Statuses that a later try may not get: a limit, and a service that is out of reach for now. */
+/** Statuses that a retry may resolve: a limit, and a service that is temporarily unavailable. */
 const passing = [429, 502, 503, 504];
 
-/** A stream that is silent for so long is taken for dead: the service sends a ping each 30 seconds. */
+/** A stream that is silent for this long counts as broken: the service sends a ping every 30 seconds. */
 const silenceMs = 75_000;
 const defaultRetryMs = 3_000;
 const maxBackOffMs = 30_000;
 
-/** Opens nothing: a connection is made when something is sent. */
+/** Creates a connection. It opens no socket before the first request. */
 export function createConnection(options: ConnectionOptions): Connection {
   const { headers: common = {}, timeoutSeconds: usualTimeout = 30, retries = 2, maxWaitSeconds = 60 } = options;
   const { transport = fetchTransport, retryUnreachable = true } = options;
@@ -113,7 +113,7 @@ export function createConnection(options: ConnectionOptions): Connection {
     }
   }
 
-  /** How long to wait before the next try, in milliseconds; undefined when there should be none. */
+  /** Milliseconds until the next attempt; undefined if there should be none. */
   function waitMs(error: unknown, attempt: number): number | undefined {
     if (!retryUnreachable && error instanceof NetworkError && error.unsent) return undefined;
     const asked = error instanceof ApiError ? error.retryAfterSeconds : undefined;
@@ -141,7 +141,7 @@ export function createConnection(options: ConnectionOptions): Connection {
     throw new ApiError(answer.status, answer.text, answer.headers);
   }
 
-  /** Does the work with a signal that ends it when its time is over or the caller gives up. */
+  /** Runs the work with a signal that aborts it at the timeout or with the caller's signal. */
   async function within<T>(
     url: string,
     seconds: number,
@@ -171,7 +171,7 @@ export function createConnection(options: ConnectionOptions): Connection {
   async function* stream(request: StreamRequest): AsyncGenerator<ServerSentEvent, void, undefined> {
     const state = { lastEventId: request.lastEventId, retryMs: defaultRetryMs };
     for (let failures = 0; ; failures += 1) {
-      // What the consumer of the events throws leaves by the generator's own end and never comes here.
+      // An error of the code that consumes the events ends the generator and is never caught here.
       let fault: unknown;
       let opened = false;
       try {
@@ -193,7 +193,7 @@ export function createConnection(options: ConnectionOptions): Connection {
     }
   }
 
-  /** One connection's events, until it breaks off; notes the id of the last in the state. */
+  /** Yields the events of one connection until it breaks; keeps the id of the last one in `state`. */
   async function* readStream(
     request: StreamRequest,
     state: { lastEventId: string | undefined; retryMs: number },
@@ -251,14 +251,14 @@ export function createConnection(options: ConnectionOptions): Connection {
 
 const isPassing = (error: unknown): boolean => error instanceof ApiError && passing.includes(error.status_code);
 
-/** A refusal by a limit and a request that never left did nothing; whatever else failed may have been carried out. */
+/** Whether a failed request may be sent again: it was rate limited or never sent, or it is repeatable. */
 function mayRepeat({ repeatable }: ConnectionRequest, error: unknown): boolean {
   if (error instanceof ApiError) return error.status_code === 429 || (repeatable && isPassing(error));
   if (error instanceof NetworkError) return repeatable || error.unsent;
   return repeatable && error instanceof TimeoutError;
 }
 
-/** The promise, or a rejection with the signal's reason if that comes first. */
+/** The promise, or a rejection with the signal's reason if it aborts first. */
 function raced<T>(promise: Promise<T>, signal: AbortSignal): Promise<T> {
   return new Promise((resolve, reject) => {
     signal.addEventListener('abort', () => reject(signal.reason));

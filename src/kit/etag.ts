@@ -6,9 +6,9 @@ export function entityTagOf(version: number): string {
 }
 
 /**
- * `If-Match` (RFC 9110, 13.1.1): one of the tags listed, or `*`.
+ * Requires that `If-Match` (RFC 9110, 13.1.1) matches: it lists the resource's tag, or is `*`.
  * @param what names the resource in the sentence, for example `packet`
- * @throws ServiceError 412 when none of them is the tag that the resource has
+ * @throws ServiceError 412 if it does not
  */
 export function requireMatch(ifMatch: string | undefined, etag: string, what: string): void {
   if (ifMatch === undefined || ifMatch.trim() === '*') return;
@@ -17,7 +17,7 @@ export function requireMatch(ifMatch: string | undefined, etag: string, what: st
     throw new ServiceError('PRECONDITION_FAILED', `If-Match names another version; the ${what}'s ETag is ${etag} now.`);
 }
 
-/** `If-None-Match` (RFC 9110, 13.1.2): one of the tags listed, weakened on the way or not, or `*`. */
+/** Whether `If-None-Match` (RFC 9110, 13.1.2) matches: it lists the tag, strong or weak, or is `*`. */
 export function isKnown(ifNoneMatch: string | undefined, etag: string): boolean {
   if (ifNoneMatch === undefined) return false;
   const tags = ifNoneMatch.split(',').map((tag) => tag.trim().replace(/^W\//, ''));

@@ -1,8 +1,8 @@
-/** Counts what owners hold at once, so that each can be kept to a limit. */
+/** Counts how many of something each owner holds at once, to enforce a limit for each. */
 export class Holdings {
   readonly #counts = new Map<string, number>();
 
-  /** Takes one more for an owner; gives the function that gives it back, once, or undefined where the limit is reached. */
+  /** Takes one more for an owner. Returns the function that releases it, or undefined if the limit is reached. */
   take(owner: string, limit: number): (() => void) | undefined {
     const count = this.#counts.get(owner) ?? 0;
     if (count >= limit) return undefined;

@@ -3,15 +3,15 @@ import { randomFillSync } from 'node:crypto';
 /** Fills a buffer with random bytes. */
 export type RandomSource = (bytes: Buffer) => void;
 
-/** Gives ids whose first 48 bits are `at`: text order of ids is time order. */
+/** Creates an id whose first 48 bits are `at`, so that the text order of ids is their time order. */
 export type NewId = (at: Date) => string;
 
 const poolBytes = 4096;
 
 /**
- * A maker of UUIDs version 7 (RFC 9562, method 1: a counter that starts at random and rises within a millisecond).
- * An id carries exactly the millisecond it is given, so ordering by id is ordering by `(created_at, id)`.
- * Random bytes come from a pool, because one system call an id would cost more than the rest together.
+ * Creates a generator of UUIDs version 7 (RFC 9562, method 1: a counter that starts at a random value and rises within a millisecond).
+ * An id contains exactly the given millisecond, so ordering by id is ordering by `(created_at, id)`.
+ * Random bytes come from a pool, because a system call for each id would cost more than everything else here.
  */
 export function createIds(random: RandomSource = (bytes) => void randomFillSync(bytes)): NewId {
   const pool = Buffer.allocUnsafe(poolBytes);
@@ -28,7 +28,7 @@ export function createIds(random: RandomSource = (bytes) => void randomFillSync(
     if (millisecond === lastMillisecond && counter < 0xfff) {
       counter += 1;
     } else {
-      // Starting below 0x800 leaves room for 2,048 further ids in this millisecond before order within it is lost.
+      // Starting below 0x800 leaves room for 2,048 more ids in this millisecond before their order is lost.
       counter = pool.readUInt16BE(used) & 0x7ff;
       lastMillisecond = millisecond;
     }
@@ -40,7 +40,7 @@ export function createIds(random: RandomSource = (bytes) => void randomFillSync(
   };
 }
 
-/** The lowest UUID version 7 of a moment: every id made before it is smaller, every id made from then on is not. */
+/** The lowest UUID version 7 of a millisecond: ids created earlier are smaller, ids created from then on are not. */
 export function lowestIdAt(at: Date): string {
   const time = Math.max(0, at.getTime()).toString(16).padStart(12, '0');
   return `${time.slice(0, 8)}-${time.slice(8)}-7000-8000-000000000000`;
@@ -48,7 +48,7 @@ export function lowestIdAt(at: Date): string {
 
 const uuid = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/;
 
-/** Whether the text is a UUID as this service writes them: lower case, with hyphens. */
+/** Whether the text is a UUID in the form this service uses: lower case, with hyphens. */
 export function isId(text: string): boolean {
   return uuid.test(text);
 }

@@ -1,4 +1,4 @@
-/** Whether an object in the text, which is valid JSON, has a name that is spelled with an escape. */
+/** Whether a property name in the text, which is valid JSON, contains an escape sequence. */
 export function hasEscapedName(text: string): boolean {
   for (let index = text.indexOf('\\'); index !== -1; index = text.indexOf('\\', index)) {
     index = endOfString(text, index + 1);
@@ -9,11 +9,10 @@ export function hasEscapedName(text: string): boolean {
 }
 
 /**
- * The value of a JSON text, as JSON.parse ought to give it. V8 13.6 (Node 24) misreads a name that is spelled with an
- * escape: where it has met an object of the same shape with a backslash in that name's place, it compares the name
- * unescaped with the other one's and may give that one instead. What one caller sent would so change what another
- * one's packet says. Such names, which are rare, are therefore respelled first.
- * The text must not be nested deeper than a call stack reaches.
+ * The value of a JSON text, without a bug of JSON.parse in V8 13.6 (Node 24): for a property name with an escape
+ * sequence it may return the name of another object that it parsed before, if both have the same shape. One caller's
+ * input could then change another caller's packet. Such names are rare, and are rewritten without escapes first.
+ * The text must not be nested more deeply than the call stack allows.
  * @throws SyntaxError as JSON.parse does
  */
 export function readJson(text: string): unknown {
@@ -24,15 +23,15 @@ export function readJson(text: string): unknown {
 }
 
 /**
- * The text, which is valid JSON, with its names spelled without escapes; `isPlain`: none is left. A name with a quotation
- * mark, a backslash, a control character or half a surrogate pair needs its escape.
+ * Rewrites the property names of the text, which is valid JSON, without escape sequences; `isPlain` says that none is
+ * left. A name with a quotation mark, a backslash, a control character or a lone surrogate needs its escape.
  */
 export function respellNames(text: string): { text: string; isPlain: boolean } {
   const parts: string[] = [];
   let from = 0;
   let isPlain = true;
   for (let index = text.indexOf('\\'); index !== -1; index = text.indexOf('\\', index)) {
-    // It is the first escape of its string, so the last quotation mark before it opens that.
+    // This is the first escape of its string, so the last quotation mark before it opens the string.
     const start = text.lastIndexOf('"', index);
     const end = endOfString(text, start);
     index = end;
@@ -47,7 +46,7 @@ export function respellNames(text: string): { text: string; isPlain: boolean } {
   return { text: parts.join(''), isPlain };
 }
 
-/** The value of a text that is known to be valid JSON; it takes some ten times as long as JSON.parse. */
+/** Parses a text that is known to be valid JSON, about ten times as slowly as JSON.parse. */
 export function readByHand(text: string): unknown {
   let index = 0;
 
@@ -75,7 +74,7 @@ export function readByHand(text: string): unknown {
       members.push([name, value()]);
     }
     pass('}');
-    // As JSON.parse does, this makes `__proto__` a member like any other.
+    // Like JSON.parse, this makes `__proto__` an ordinary property.
     return Object.fromEntries(members);
   };
   const scalar = (): unknown => {

@@ -1,13 +1,13 @@
 /** How long a stop may take before the process ends anyway, in milliseconds. */
 const stopWithinMs = 9_000;
 
-/** What stops the programs of this process. */
+/** The stop functions of the services in this process. */
 const stops: (() => Promise<void>)[] = [];
 
 /**
- * Stops the program at SIGTERM or SIGINT, or when the program that started it and watches over it is gone: what is in hand
- * is finished, then the process exits 0; after nine seconds it exits 1 with what it has. Several programs may run in one
- * process; it ends when the last of them has stopped.
+ * Stops the service at SIGTERM or SIGINT, or when its supervising parent process is gone. The process finishes requests
+ * in progress and exits 0; after nine seconds it exits 1 in any case. A process may run several services; it ends when
+ * all of them have stopped.
  */
 export function stopOnSignals(stop: () => Promise<void>): void {
   stops.push(stop);

@@ -1,18 +1,18 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 
-/** Work that happens unasked: `runOnce` does what is due and gives the milliseconds until it wants to be called again. */
+/** A background job: `runOnce` does the work that is due and returns the milliseconds until its next round. */
 export interface LoopParts {
   name: string;
   runOnce(): Promise<number>;
-  /** Told of a failed round; must not fail. The loop goes on after `retryMs`. */
+  /** Called after a failed round; must not throw. The loop continues after `retryMs`. */
   onError(error: unknown): void;
   retryMs?: number;
 }
 
-/** A background loop. `stop` waits for the round in hand. */
+/** A background loop. `stop` waits for the current round. */
 export interface Loop {
   start(): void;
-  /** Runs the next round now instead of when its pause is over. */
+  /** Starts the next round now instead of at the end of the pause. */
   wake(): void;
   stop(): Promise<void>;
 }

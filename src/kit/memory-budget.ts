@@ -1,16 +1,16 @@
-/** How many bytes may be held at once, by all owners together and by one of them. */
+/** A limit on the bytes held at once, by all owners together and by each of them. */
 export class MemoryBudget {
   readonly #share: number;
   readonly #acquired = new Map<string, number>();
   #left: number;
 
-  /** @param bytes what all owners may hold together; one may hold a quarter of it */
+  /** @param bytes the limit for all owners together; one owner may hold a quarter of it */
   constructor(bytes: number) {
     this.#left = bytes;
     this.#share = bytes / 4;
   }
 
-  /** Holds so many bytes more for the owner; false, and nothing is held, when that is more than may be. */
+  /** Reserves bytes for the owner; returns false and reserves nothing if a limit would be exceeded. */
   acquire(owner: string, bytes: number): boolean {
     const own = (this.#acquired.get(owner) ?? 0) + bytes;
     if (bytes > this.#left || own > this.#share) return false;
@@ -19,7 +19,7 @@ export class MemoryBudget {
     return true;
   }
 
-  /** Gives back bytes that the owner holds. */
+  /** Releases bytes that the owner holds. */
   release(owner: string, bytes: number): void {
     this.#left += bytes;
     const own = (this.#acquired.get(owner) ?? 0) - bytes;

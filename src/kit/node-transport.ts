@@ -3,15 +3,15 @@ import type { IncomingMessage } from 'node:http';
 import type { Transport } from './transport.ts';
 
 /**
- * A transport by Node's own HTTP client, for programs that start often: `fetch` takes 60 ms of processor time before its
- * first request, this 15.
+ * A transport over Node's own HTTP client, for programs that start often: it takes 15 ms of processor time before the
+ * first request, `fetch` takes 60.
  */
 export const nodeTransport: Transport = ({ method, url, headers, body, signal }) => {
-  // An import would read every export of the module, and with them load what `fetch` needs.
+  // An import would read all exports of the module and thereby load the implementation of `fetch`.
   const { request } = process.getBuiltinModule(url.startsWith('https:') ? 'node:https' : 'node:http');
   return new Promise((resolve, reject) => {
     const outgoing = request(url, { method, headers }, (incoming) => {
-      // Who reads the body gets its fault; one that comes when nobody reads any more concerns nobody.
+      // A reader of the body gets the error itself. Without a reader the error does not matter.
       incoming.on('error', () => undefined);
       resolve({
         status: incoming.statusCode ?? 0,
@@ -24,7 +24,7 @@ export const nodeTransport: Transport = ({ method, url, headers, body, signal })
         chunks: () => incoming.setEncoding('utf8'),
       });
     });
-    // Node's own handling of a signal throws where an answer is complete and has not been read.
+    // Node's own `signal` option throws if the response is complete but has not been read.
     const stop = () => void outgoing.destroy();
     signal.addEventListener('abort', stop);
     outgoing.on('close', () => signal.removeEventListener('abort', stop));

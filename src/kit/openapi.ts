@@ -5,42 +5,42 @@ import type { ResponseShape, Route } from './route.ts';
 
 type Json = Record<string, unknown>;
 
-/** Headers by name, and what they say. */
+/** Descriptions of headers, by name. */
 type Headers = Readonly<Record<string, string>>;
 
-/** What the description says besides the routes. */
+/** The parts of the description besides the routes. */
 export interface DescriptionParts {
   title: string;
   version: string;
   description: string;
-  /** Whom to ask. */
+  /** The name of the contact. */
   contact: string;
   server: string;
   tags: readonly { name: string; description: string }[];
   routes: Readonly<Record<string, Route>>;
-  /** Schemas that are named once and referred to. */
+  /** Schemas that are described once and referred to by name. */
   schemas: Readonly<Record<string, TSchema>>;
-  /** Where a route is found, relative to the server. */
+  /** The path of a route, relative to the server. */
   pathOf(route: Route): string;
-  /** How a caller shows who it is, by name: any one of them is enough. */
+  /** The ways to authenticate, by name; each one is sufficient. */
   securitySchemes?: Readonly<Record<string, Json>>;
-  /** Headers of a route's answers with this status besides those it names itself. */
+  /** Headers of a route's responses with this status, besides those that the route declares. */
   headersOf(route: Route, status: number): Headers;
 }
 
 /** Schemas that are referred to by name. */
 type Names = ReadonlyMap<TSchema, string>;
 
-/** What operations share: schemas and response headers, each described once. */
+/** Schemas and response headers that operations share; each is described once. */
 interface Shared {
   names: Names;
-  /** Text by name; filled as the operations are described. */
+  /** Descriptions by name, filled while the operations are described. */
   headers: Map<string, string>;
 }
 
 const tenantKey = { apiKey: { type: 'apiKey', in: 'header', name: 'X-API-Key', description: 'An API key of a tenant.' } };
 
-/** The OpenAPI 3.1 description of a service, made from its routes. */
+/** The OpenAPI 3.1 description of a service, derived from its routes. */
 export function describeApi({
   title,
   version,
@@ -100,7 +100,7 @@ function bodyOf(
 ): Json {
   if (describedBody === undefined) return {};
   const content = { schema: inline(describedBody, names), ...(bodyExample === undefined ? {} : { example: bodyExample }) };
-  const note = nullIsAbsent ? { description: 'Null for an optional field is as if it were left out.' } : {};
+  const note = nullIsAbsent ? { description: 'Null for an optional field is the same as leaving it out.' } : {};
   const texts = textTypes.map((type) => [type, { schema: { type: 'string' } }]);
   return { requestBody: { ...note, required: !bodyOptional, content: { 'application/json': content, ...Object.fromEntries(texts) } } };
 }
@@ -126,7 +126,7 @@ function headerReferences(headers: Headers, shared: Shared): Json {
   );
 }
 
-/** What an error of the status may look like, in the words of the code table. */
+/** An example of an error with this status, from the table of codes. */
 function errorExample(status: number): Json | undefined {
   const found = Object.entries(errorCodes).find(([, entry]) => entry.status === status);
   if (found === undefined) return undefined;
@@ -143,7 +143,7 @@ function parametersOf(place: 'path' | 'query', schema: TSchema | undefined): Jso
   return Object.entries(properties).map(([name, { description, example, ...rest }]) => ({
     name,
     in: place,
-    // What has a default may be left out.
+    // A parameter with a default is optional.
     required: required.includes(name) && rest.default === undefined,
     ...(description === undefined ? {} : { description }),
     ...(example === undefined ? {} : { example }),
@@ -152,8 +152,8 @@ function parametersOf(place: 'path' | 'query', schema: TSchema | undefined): Jso
 }
 
 /**
- * The fields of an object. A default is told in words: of a field that has one, generators of typed clients take it that
- * it is always there, and so demand it of requests.
+ * The fields of an object. Defaults are moved into the description text, because generators of typed clients make a
+ * field with a `default` required in requests.
  */
 function propertiesOf(properties: Readonly<Record<string, Json>>, names: Names): Json {
   return Object.fromEntries(
@@ -165,7 +165,7 @@ function propertiesOf(properties: Readonly<Record<string, Json>>, names: Names):
   );
 }
 
-/** A schema as plain JSON, with every named schema inside it as a reference. `self` is the name it is defined under. */
+/** A schema as plain JSON, in which named schemas are references. `self` is the name of the schema itself. */
 function inline(schema: unknown, names: Names, self?: string): unknown {
   if (Array.isArray(schema)) return schema.map((item) => inline(item, names));
   if (typeof schema !== 'object' || schema === null) return schema;
@@ -174,7 +174,7 @@ function inline(schema: unknown, names: Names, self?: string): unknown {
   return Object.fromEntries(
     Object.entries(schema).flatMap(([key, value]) => {
       if (key === 'example') return [['examples', [value]]];
-      // Our own format is wider than any that is registered; its description says what it takes.
+      // This format is our own and wider than any registered one; the description says what it accepts.
       if (key === 'format' && value === 'timestamp') return [];
       if (key === 'properties') return [[key, propertiesOf(value as Record<string, Json>, names)]];
       return [[key, inline(value, names)]];

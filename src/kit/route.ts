@@ -1,18 +1,18 @@
 import type { Static, TObject, TSchema } from 'typebox';
 
-/** One answer of a route: its schema (none where there is no body), and what it means. */
+/** One response of a route: its description, and its schema unless it has no body. */
 export interface ResponseShape {
   readonly schema?: TSchema;
   readonly description: string;
-  /** Where the body is not JSON. */
+  /** The media type, if it is not JSON. */
   readonly contentType?: string;
   /** An example of the body, for the API description. */
   readonly example?: unknown;
-  /** Headers of its own, by name, and what they say. */
+  /** Descriptions of its headers, by name. */
   readonly headers?: Readonly<Record<string, string>>;
 }
 
-/** An HTTP operation as a value: validation, handler types, the API description and the typed client derive from it. */
+/** An HTTP operation as a value. Validation, handler types, the API description and the typed client derive from it. */
 export interface Route<
   Params extends TObject = TObject,
   Query extends TObject = TObject,
@@ -20,36 +20,36 @@ export interface Route<
   Responses extends Readonly<Record<number, ResponseShape>> = Readonly<Record<number, ResponseShape>>,
   Described extends TSchema = TSchema,
 > {
-  /** The operation's name: unique, and the method's name in the client. */
+  /** The unique name of the operation, also of the client's method. */
   readonly id: string;
   readonly method: 'GET' | 'POST' | 'PATCH' | 'DELETE';
-  /** The path below the API's prefix, parameters in braces. */
+  /** The path below the API's prefix, with parameters in braces. */
   readonly path: string;
   readonly tag: string;
   readonly summary: string;
   readonly description?: string;
-  /** Who may call it: `public` is anyone; what every other word asks for, the service's admission knows. */
+  /** Who may call it: `public` is everyone; the service's admission defines all other values. */
   readonly access: string;
   readonly params?: Params;
   readonly query?: Query;
   readonly body?: Body;
   /** The body may be left out. */
   readonly bodyOptional?: boolean;
-  /** Null for an optional field of the body is as if it were left out. */
+  /** Null for an optional field of the body is the same as leaving it out. */
   readonly nullIsAbsent?: boolean;
   readonly bodyExample?: unknown;
-  /** The body as the API description and the client show it, where `body` leaves its items to be judged one by one. */
+  /** The body for the API description and the client, if `body` leaves the validation of its items to the handler. */
   readonly describedBody?: Described;
-  /** Media types that it takes besides JSON. Such a body is a text, and `body` must allow one. */
+  /** Media types it accepts besides JSON. Such a body is a string, which `body` must allow. */
   readonly textTypes?: readonly string[];
-  /** Request headers it reads, by their documented names. */
+  /** Descriptions of the request headers it reads, by name. */
   readonly headers?: Readonly<Record<string, string>>;
   readonly responses: Responses;
 }
 
 /**
- * A service's `defineRoute`, which only gives a route its exact type.
- * @typeParam Traits what the service's routes say besides: the words of `access`, and what its admission looks at
+ * Creates a service's `defineRoute`, which returns its argument with its exact type.
+ * @typeParam Traits the service's own properties of routes: the values of `access`, and what its admission reads
  */
 export function routeDefiner<Traits extends object>() {
   return <
@@ -63,17 +63,17 @@ export function routeDefiner<Traits extends object>() {
   ): Route<Params, Query, Body, Responses, Described> & Traits => route;
 }
 
-/** Declares a route without traits of a service. */
+/** Declares a route without traits of a particular service. */
 export const defineRoute = routeDefiner<{ access: string }>();
 
-/** A schema that gives an absent value a default: a handler always finds it, a caller may leave it out. */
+/** A schema with a default: callers may leave the value out, handlers always get it. */
 export interface Defaulted {
   readonly default: unknown;
 }
 
 type StaticOr<T, Otherwise> = T extends TSchema ? Static<T> : Otherwise;
 
-/** What a route's handler is given: the request after its defaults. */
+/** The request that a handler gets, with defaults filled in. */
 export interface RequestOf<R extends Route> {
   params: StaticOr<NonNullable<R['params']>, Record<string, never>>;
   query: StaticOr<NonNullable<R['query']>, Record<string, never>>;
@@ -84,5 +84,5 @@ type SuccessStatus<Responses> = Extract<keyof Responses, 200 | 201 | 202 | 204>;
 
 type BodyOf<Shape> = Shape extends { readonly schema: infer Schema extends TSchema } ? Static<Schema> : undefined;
 
-/** The body of a route's success. */
+/** The body of a route's successful response. */
 export type ResultOf<R extends Route> = BodyOf<R['responses'][SuccessStatus<R['responses']>]>;

@@ -1,25 +1,25 @@
 import { stopOnSignals } from './lifecycle.ts';
 import { SettingsError } from './settings.ts';
 
-/** A service, wired and not yet listening. */
+/** A service that is wired but does not listen yet. */
 export interface Service {
-  /** Starts listening; gives the address. */
+  /** Starts listening and returns the address. */
   start(): Promise<string>;
-  /** Finishes what is in hand, then closes everything. */
+  /** Finishes requests in progress, then closes everything. */
   stop(): Promise<void>;
-  /** Lines for standard output behind the address: what is shown at this start and never again. */
+  /** Lines to print after the address, for example a key that is shown only once. */
   readonly notices?: readonly string[];
-  /** What its operator should know, a line each. */
+  /** Warnings for the operator, one line each. */
   readonly warnings?: readonly string[];
-  /** Its log, which is told of the start. */
+  /** The service's log, which gets a line at the start. */
   readonly logger?: { info(fields: object, message: string): void };
 }
 
 /**
- * Runs a service until the program is told to stop. The first line on standard output is its address; notices and the log,
- * whose first line tells of the start, follow; warnings go to standard error. A service that can't start ends the program with 1 and a line for each problem.
- * @param name begins every line
- * @param portFlag the flag that chooses another port, where the port is in use
+ * Runs a service until the process is told to stop. Standard output starts with the address, followed by the notices and
+ * the log; warnings go to standard error. If the service can't start, the process exits 1 with a line for each problem.
+ * @param name the prefix of all lines
+ * @param portFlag the flag to name when the port is in use
  */
 export async function runService(name: string, create: () => Promise<Service>, portFlag = '--port'): Promise<void> {
   let service: Service | undefined;
@@ -30,11 +30,11 @@ export async function runService(name: string, create: () => Promise<Service>, p
     address = await service.start();
   } catch (error) {
     for (const line of startProblem(error, portFlag).split('\n')) console.error(`${name}: ${line}`);
-    // What a notice tells of is done by now, and no later start can show it.
+    // The notices are shown even if listening fails, because no later start shows them again.
     for (const notice of service?.notices ?? []) console.error(`${name} ${notice}`);
     process.exit(1);
   }
-  // Before the address is told: who starts this program may end it as soon as it has read that.
+  // Before the address is printed: the parent process may send a signal as soon as it has read the address.
   stopOnSignals(service.stop);
   console.log(`${name} listening on ${address}`);
   for (const notice of service.notices ?? []) console.log(`${name} ${notice}`);

@@ -1,28 +1,28 @@
 import { readFileSync } from 'node:fs';
 import { parse as parseToml } from 'smol-toml';
 
-/** How a setting is read: `parse` gives the value or throws an Error whose message ends the sentence "NAME must be ...". */
+/** How to read a setting: `parse` returns the value or throws an Error whose message completes "NAME must be ...". */
 export interface Setting<T> {
-  /** The environment variable; a setting without one is a flag, or stands in the settings file. */
+  /** The environment variable. A setting without one comes from a flag or the settings file. */
   readonly variable?: string;
-  /** The value when nothing says otherwise, in the spelling a user would write; undefined for none. */
+  /** The default, written as a user would write it; undefined for none. */
   readonly fallback: string | undefined;
   readonly help: string;
   readonly flag?: string;
   parse(text: string): T;
-  /** How a table of the settings file is read, where the setting may be one; throws as `parse` does. */
+  /** Reads the setting from a TOML table, if it may be one; throws like `parse`. */
   parseTable?(table: Readonly<Record<string, unknown>>): T;
 }
 
-/** A program's settings, one row each, by the name the code uses. */
+/** The settings of a program, by their name in code. */
 export type SettingsTable = Record<string, Setting<unknown>>;
 
-/** The values a table gives. A row without a fallback may be undefined. */
+/** The values of a table of settings. A setting without a default may be undefined. */
 export type SettingsOf<Table extends SettingsTable> = {
   readonly [Name in keyof Table]: ReturnType<Table[Name]['parse']> | (Table[Name]['fallback'] extends undefined ? undefined : never);
 };
 
-/** All that is wrong with the settings, a line each. */
+/** All problems of the settings, one line each. */
 export class SettingsError extends Error {
   constructor(problems: readonly string[]) {
     super(problems.join('\n'));
@@ -31,16 +31,16 @@ export class SettingsError extends Error {
 }
 
 interface Sources {
-  /** By the names of the table. */
+  /** Values by the names of the table. */
   flags?: Record<string, string | undefined>;
   environment?: Record<string, string | undefined>;
-  /** A TOML file's path. */
+  /** The path of a TOML file. */
   file?: string | undefined;
 }
 
 /**
- * Reads every setting of the table: flag beats environment beats file beats fallback.
- * @throws SettingsError that lists all problems at once
+ * Reads all settings of the table. A flag has precedence over the environment, then the file, then the default.
+ * @throws SettingsError that lists all problems
  */
 export function readSettings<Table extends SettingsTable>(
   table: Table,
@@ -53,7 +53,7 @@ export function readSettings<Table extends SettingsTable>(
   for (const [name, setting] of Object.entries(table)) {
     const [value, source] = firstOf([
       [flags[name], setting.flag ?? name],
-      // An empty variable is how shells and compose files spell "not set".
+      // Shells and compose files set an empty variable to mean "not set".
       [(setting.variable && environment[setting.variable]) || undefined, setting.variable ?? name],
       [inFile[fileKey(setting)], `${fileKey(setting)} in ${file}`],
       [setting.fallback, setting.variable ?? name],
@@ -69,13 +69,13 @@ export function readSettings<Table extends SettingsTable>(
   return values as SettingsOf<Table>;
 }
 
-/** A setting's name in the TOML file: its variable in lower case without `SERVICE_`, or its flag with underscores. */
+/** The name of a setting in the TOML file: its variable in lower case without `SERVICE_`, or its flag with underscores. */
 export function fileKey(setting: Setting<unknown>): string {
   const { variable, flag = '' } = setting;
   return variable?.replace(/^SERVICE_/, '').toLowerCase() ?? flag.replace(/^--/, '').replaceAll('-', '_');
 }
 
-/** What a source says of a setting: a text, or a table of the settings file. */
+/** The raw value of a setting: a text, or a table of the settings file. */
 type Given = string | Readonly<Record<string, unknown>>;
 
 function firstOf(candidates: readonly (readonly [Given | undefined, string])[]): readonly [Given | undefined, string] {
@@ -101,7 +101,7 @@ function readFile(file: string, table: SettingsTable, problems: string[]): Recor
   }
 }
 
-/** Whether a TOML value is a table; an array gives its items separated by commas, as lists are written elsewhere. */
+/** Whether a TOML value is a table. An array is not: it becomes a comma-separated list. */
 function isTable(value: unknown): value is Record<string, unknown> {
   return typeof value === 'object' && value !== null && !Array.isArray(value) && !(value instanceof Date);
 }
@@ -114,7 +114,7 @@ interface RowParts<Fallback> {
   flag?: string;
 }
 
-/** A text setting; `check` gives the end of the sentence "NAME must be ..." when the text will not do. */
+/** A text setting. For an invalid text, `check` returns the end of the sentence "NAME must be ...". */
 export function text<const Fallback extends string | undefined>(
   parts: RowParts<Fallback>,
   check: (value: string) => string | undefined = () => undefined,
@@ -129,7 +129,7 @@ export function text<const Fallback extends string | undefined>(
   };
 }
 
-/** A setting that `parse` reads: it gives the value, or throws an Error whose message ends the sentence "NAME must be ...". */
+/** A setting that `parse` reads: it returns the value, or throws an Error whose message completes "NAME must be ...". */
 export function parsed<T, const Fallback extends string | undefined>(
   parts: RowParts<Fallback> & Pick<Setting<T>, 'parseTable'>,
   parse: (value: string) => T,
@@ -157,7 +157,7 @@ export function whole<const Fallback extends string | undefined>(
   };
 }
 
-/** A whole number, or `unlimited`, which reads as Infinity. */
+/** A whole number, or `unlimited`, which is read as Infinity. */
 export function wholeOrUnlimited<const Fallback extends string | undefined>(parts: RowParts<Fallback>): Row<number, Fallback> {
   return {
     ...parts,
@@ -169,7 +169,7 @@ export function wholeOrUnlimited<const Fallback extends string | undefined>(part
   };
 }
 
-/** One of the named values. */
+/** One of the given values. */
 export function oneOf<const Values extends readonly string[], const Fallback extends string | undefined>(
   parts: RowParts<Fallback>,
   values: Values,
@@ -194,7 +194,7 @@ export function yesOrNo<const Fallback extends string | undefined>(parts: RowPar
   };
 }
 
-/** A comma-separated list; empty entries are passed over. */
+/** A comma-separated list; empty entries are ignored. */
 export function listOf<T, const Fallback extends string | undefined>(
   parts: RowParts<Fallback>,
   parseItem: (item: string) => T,
@@ -219,8 +219,8 @@ export function originList<const Fallback extends string | undefined>(parts: Row
 }
 
 /**
- * The name of the list that takes the fewest changes of single characters (Levenshtein) to become `text`; what a name has
- * beyond the text's length counts as one, since people leave out the end.
+ * The name in the list with the smallest Levenshtein distance to `text`. The part of a name beyond the text's length
+ * counts as one change, since people often leave out the end.
  */
 export function nearest(text: string, names: readonly string[]): string {
   const changes = (name: string) => Math.min(distance(text, name), distance(text, name.slice(0, text.length)) + 1);

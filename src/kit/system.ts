@@ -17,8 +17,8 @@ export const health = defineRoute({
   tag: 'system',
   access: 'public',
   summary: 'Whether the process runs',
-  description: 'Liveness: an answer is all that is asked. A process that does not answer should be started anew.',
-  responses: { 200: { schema: Alive, description: 'It runs.', example: ok }, 400: unreadable, 500: broken },
+  description: 'Liveness. Restart a process that does not answer.',
+  responses: { 200: { schema: Alive, description: 'The process runs.', example: ok }, 400: unreadable, 500: broken },
 });
 
 /** Readiness. */
@@ -29,11 +29,11 @@ export const ready = defineRoute({
   tag: 'system',
   access: 'public',
   summary: 'Whether the database is connected',
-  description: 'Readiness: requests should go to this instance only while it says yes.',
+  description: 'Readiness. Send requests to this instance only while it answers 200.',
   responses: {
     200: { schema: Alive, description: 'It is.', example: ok },
     400: unreadable,
-    503: { schema: Failure, description: 'It is not.' },
+    503: { schema: Failure, description: 'The database is not connected.' },
   },
 });
 
@@ -47,8 +47,8 @@ export const metrics = defineRoute({
   summary: 'Metrics in Prometheus text format',
   description:
     'Counters of requests and of what the service does, latencies by route, and gauges of the database and the queues. ' +
-    'Open to everybody unless the service has a metrics token, which is then needed.',
-  headers: { Authorization: '`Bearer` and the metrics token, where the service has one.' },
+    'Public, unless the service has a metrics token.',
+  headers: { Authorization: '`Bearer` and the metrics token, if the service has one.' },
   responses: {
     200: {
       schema: Type.String(),

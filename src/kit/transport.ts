@@ -7,21 +7,21 @@ export interface TransportRequest {
   readonly signal: AbortSignal;
 }
 
-/** An answer whose body has not been read. */
+/** A response whose body has not been read. */
 export interface TransportAnswer {
   readonly status: number;
-  /** By their names in lower case. */
+  /** Headers by lower-case name. */
   readonly headers: Readonly<Record<string, string>>;
   /** The whole body. */
   text(): Promise<string>;
-  /** The body as it comes, for streams. */
+  /** The body in chunks as they arrive, for streams. */
   chunks(): AsyncIterable<string>;
 }
 
-/** Sends a request. Follows no redirect: a key goes only where it was meant to go. Rejects with the fault of the network. */
+/** Sends a request. Follows no redirects, so that a key is not sent to another host. Rejects with the network error. */
 export type Transport = (request: TransportRequest) => Promise<TransportAnswer>;
 
-/** A transport by the `fetch` of whatever runs the client. */
+/** A transport over the global `fetch`. */
 export const fetchTransport: Transport = async ({ method, url, headers, body, signal }) => {
   const response = await fetch(url, { method, headers, signal, redirect: 'manual', ...(body === undefined ? {} : { body }) });
   return {

@@ -1,20 +1,20 @@
-/** What a window says of one more request. */
+/** A window's decision about one more request. */
 export interface WindowState {
   allowed: boolean;
   remaining: number;
-  /** Milliseconds until a place is free again (0 when one is). */
+  /** Milliseconds until a request is allowed again; 0 if one is allowed now. */
   retryAfterMs: number;
-  /** Milliseconds until the oldest counted request leaves the window (0 when it is empty). */
+  /** Milliseconds until the oldest counted request leaves the window; 0 if the window is empty. */
   resetMs: number;
 }
 
-/** How many runs of requests a window tells apart; it bounds a window's memory at about 64 KiB. */
+/** The most runs of requests that a window keeps; this limits its memory to about 64 KiB. */
 const maxRuns = 4096;
 
 /**
- * A true sliding window: at most `limit` requests in any `lengthMs`. Where the limit is above 4,096, requests closer
- * together than a 4,096th of the window are kept as one run that leaves with its latest possible member: memory stays
- * bounded and the limit is still never exceeded.
+ * A sliding window: at most `limit` requests in any interval of `lengthMs`. If the limit is above 4,096, requests within
+ * a 4,096th of the window are kept as one run, which leaves the window with its latest possible request. Memory stays
+ * bounded and the limit is never exceeded.
  */
 export class SlidingWindow {
   readonly #lengthMs: number;
@@ -26,13 +26,13 @@ export class SlidingWindow {
     this.#lengthMs = lengthMs;
   }
 
-  /** Whether nothing is counted any more at `now` (milliseconds), so that the window may be forgotten. */
+  /** Whether the window counts no request at `now` (milliseconds) and can be dropped. */
   isEmpty(now: number): boolean {
     this.#forget(now);
     return this.#total === 0;
   }
 
-  /** What a request at `now` would be told; counts nothing. */
+  /** The decision about a request at `now`, without counting it. */
   peek(now: number, limit: number): WindowState {
     this.#forget(now);
     const oldest = this.#runs[this.#first];
@@ -56,7 +56,7 @@ export class SlidingWindow {
     this.#total += 1;
   }
 
-  /** Takes back the latest request counted: it was refused after all. */
+  /** Uncounts the latest request, which was refused after all. */
   takeBack(): void {
     const last = this.#runs.at(-1);
     if (last === undefined || this.#total === 0) return;
@@ -77,7 +77,7 @@ export class SlidingWindow {
 
   #forget(now: number): void {
     const edge = now - this.#lengthMs;
-    // Where the clock was set back, what was counted before counts as of now: it must not be waited for longer.
+    // After the clock was set back, earlier requests count as made now, so that nobody waits longer than the window.
     const latest = now + this.#lengthMs / maxRuns;
     for (let index = this.#runs.length - 1; index >= this.#first && this.#runs[index]!.until > latest; index -= 1)
       this.#runs[index]!.until = latest;
@@ -92,13 +92,13 @@ export class SlidingWindow {
   }
 }
 
-/** How many windows of a kind are kept before the empty and the oldest are dropped. */
+/** How many windows are kept before empty and old ones are dropped. */
 const maxWindows = 20_000;
 
-/** How many are left then: looking through all of them is paid for by a thousand new names, not by each. */
+/** How many remain then: one scan of all windows serves a thousand new names. */
 const keptWindows = 19_000;
 
-/** Windows by name, bounded: those that count nothing go first, then the oldest. */
+/** A bounded set of windows by name. Empty windows are dropped first, then the oldest. */
 export class Windows {
   readonly #lengthMs: number;
   readonly #windows = new Map<string, SlidingWindow>();

@@ -4,26 +4,26 @@ import type { FastifyReply } from 'fastify';
 import { tooMuchInHand } from '../errors.ts';
 import { MemoryBudget } from '../memory-budget.ts';
 
-/** Answers from this length on, in bytes, are counted and watched; of smaller ones the cost would be felt. */
+/** Responses of at least this many bytes are counted and timed; for smaller ones the overhead would be measurable. */
 export const largeFrom = 64 * 1024;
 
-/** How much of a large answer is handed on at once: each piece that is taken is progress. */
+/** The size of the pieces of a large response. Each piece that the connection accepts is progress. */
 const pieceBytes = 64 * 1024;
 
-/** How long a large answer may stand still, in milliseconds, before its connection is cut. */
+/** How long a large response may make no progress, in milliseconds, before its connection is closed. */
 const standstillMs = 60_000;
 
-/** Sends bodies; large ones within one bound for all answers that are not taken yet. */
+/** Sends bodies. All large ones that clients have not read yet share a memory limit. */
 export interface Answers {
   /**
-   * Sends a body for an owner. A large one is counted until the connection has taken it, and its connection is cut after
-   * a minute without progress. An answer that goes to many at once is counted once.
-   * @throws ServiceError 503 when the answers in hand leave no room for it
+   * Sends a body. A large one counts against its owner until the connection has accepted all of it; the connection is
+   * closed after a minute without progress. A buffer that is sent to several clients at once is counted once.
+   * @throws ServiceError 503 if the memory limit is reached
    */
   send(reply: FastifyReply, owner: string, body: string | Buffer): FastifyReply;
 }
 
-/** @param bytes the most bytes of large answers in hand, of which one owner may have a quarter */
+/** @param bytes the limit for all large responses in progress; one owner may hold a quarter of it */
 export function createAnswers(bytes: number): Answers {
   const budget = new MemoryBudget(bytes);
   const sending = new Map<Buffer, { owner: string; count: number }>();
@@ -34,7 +34,7 @@ export function createAnswers(bytes: number): Answers {
       known.count += 1;
       return;
     }
-    if (!budget.acquire(owner, body.length)) throw tooMuchInHand('large answers that were not taken yet');
+    if (!budget.acquire(owner, body.length)) throw tooMuchInHand('large unread answers');
     sending.set(body, { owner, count: 1 });
   }
 
@@ -72,7 +72,7 @@ export function createAnswers(bytes: number): Answers {
   };
 }
 
-/** A body piece by piece; tells of each that is asked for, so of each that was taken before. */
+/** A body in pieces. `onProgress` is called when the next piece is requested, so when the previous one was accepted. */
 class Pieces extends Readable {
   readonly #body: Buffer;
   readonly #onProgress: () => void;

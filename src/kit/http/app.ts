@@ -8,27 +8,27 @@ import type { Route } from '../route.ts';
 import { type LingerLimits, lingerBehindAnswers, noteRequest } from './linger.ts';
 import { isUpgradeToWebSocket, routeUpgrades } from './upgrade.ts';
 
-/** What the service remembers of a request for its log line and its metrics. */
+/** What the service keeps about a request for its log line, its metrics and its handler. */
 export class RequestNotes {
-  /** The path pattern, never the raw path; unset until somebody asks, where no route of the API is. */
+  /** The path pattern, never the raw path. Unset for paths outside the API until it is needed. */
   route: string | undefined;
-  /** The route of the API that was found. */
+  /** The matching route of the API. */
   mounted: Route | undefined;
-  /** Whom the log names as the caller, and whose share of the room for large bodies it takes: a tenant, or a key's label. */
+  /** The caller in the log, also the owner for memory budgets: a tenant, or the label of a key. */
   caller: string | undefined;
-  /** The error code it was refused with. */
+  /** The error code, if the request was refused. */
   code: ErrorCode | undefined;
-  /** Who is calling, as the service's admission found. */
+  /** The caller, as determined by the service's admission. */
   context: unknown;
-  /** The body's bytes as they came. */
+  /** The body's bytes as received. */
   rawBody: Buffer | undefined;
-  /** Why the body is not taken. */
+  /** Why the body was refused. */
   refusal: unknown;
-  /** How many of the bytes that large bodies may hold are its own. */
+  /** The bytes that this request holds of the memory budget for large bodies. */
   held = 0;
-  /** Whether the answer is a stream, which tells of itself when it ends. */
+  /** Whether the response is a stream, which is logged when it ends. */
   isStream = false;
-  /** What admission counted. Data and no closure: one that held the reply would keep each request alive for long. */
+  /** What admission counted, as data: a closure over the reply would keep every request alive for long. */
   counted: unknown;
 }
 
@@ -37,36 +37,36 @@ declare module 'fastify' {
     notes: RequestNotes;
   }
   interface FastifyInstance {
-    /** Whether the application ends: then no connection is kept behind its answer. */
+    /** Whether the application is stopping. Connections then close after their response. */
     isStopping(): boolean;
   }
 }
 
 export interface AppParts {
   logger: Logger;
-  /** Told of every finished request: for metrics. */
+  /** Called for every finished request, for metrics. */
   onAnswered(method: string, route: string, status: number, seconds: number): void;
-  /** Told of a request that a limit refused, before the answer goes out. */
+  /** Called for a request that a limit refused, before the response is sent. */
   onLimited(request: FastifyRequest, reply: FastifyReply): void;
   isUnavailable(error: unknown): boolean;
-  /** What the log calls the caller. */
+  /** The log field of the caller. */
   callerField?: string;
-  /** How long a connection waits behind its last answer for the rest of a body. */
+  /** How long a connection waits after its last response for the rest of a request body. */
   linger?: LingerLimits;
 }
 
-/** When the application stops: how long a request that is still arriving is waited for, in milliseconds. */
+/** How long a stopping application waits for requests that are still arriving, in milliseconds. */
 const lastRequestsMs = 5_000;
 
-/** An HTTP application with our error bodies, one log line a request, and time limits on slow senders. */
+/** Creates an HTTP application with the service's error bodies, one log line per request, and timeouts for slow senders. */
 export function createApp({ logger, onAnswered, onLimited, isUnavailable, callerField = 'tenant_id', linger }: AppParts): FastifyInstance {
-  // biome-ignore lint/plugin: it tells one start of the program from another; nothing is decided by it.
+  // biome-ignore lint/plugin: distinguishes the request ids of different starts; no decision depends on it.
   const instance = process.pid.toString(36) + Date.now().toString(36);
   let requests = 0;
   const app = fastify({
     logger: false,
     genReqId: () => `${instance}-${(requests++).toString(36)}`,
-    // A sender that trickles headers or body is cut off; answers and streams are not touched by these.
+    // These end slow requests. They do not apply to responses and streams.
     http: {
       headersTimeout: 15_000,
       connectionsCheckingInterval: 5_000,
@@ -77,7 +77,7 @@ export function createApp({ logger, onAnswered, onLimited, isUnavailable, caller
     keepAliveTimeout: 72_000,
     forceCloseConnections: 'idle',
     return503OnClosing: false,
-    // No path parameter is longer than all headers may be: a long one is an unknown id like any other.
+    // The size of all headers, so that a long path parameter is an unknown id like any other.
     routerOptions: { ignoreTrailingSlash: false, maxParamLength: 16_384 },
     onProtoPoisoning: 'error',
     rewriteUrl: routable as never,
@@ -90,10 +90,10 @@ export function createApp({ logger, onAnswered, onLimited, isUnavailable, caller
     frameworkErrors: (error, request, reply) => void sendError(reply as never, request as never, translate(error)),
   });
 
-  // Who has sent a request and ends the sending half still waits for the answer.
+  // A client that ends its sending half after the request still waits for the response.
   (app.server as { httpAllowHalfOpen?: boolean }).httpAllowHalfOpen = true;
 
-  // When it stops, what is in hand is answered first and each connection closes behind its answer.
+  // While stopping, requests in progress are answered first, and each connection closes after its response.
   let stopping = false;
   app.addHook('preClose', (done) => {
     stopping = true;
@@ -105,14 +105,14 @@ export function createApp({ logger, onAnswered, onLimited, isUnavailable, caller
   lingerBehindAnswers(app.server, linger);
   routeUpgrades(app);
 
-  // Nothing but 100-continue is expected of anybody; a server may pass over the rest (RFC 9110, 10.1.1).
+  // A server may ignore expectations other than 100-continue (RFC 9110, 10.1.1).
   app.server.on('checkExpectation', (request, response) => void app.server.emit('request', request, response));
 
   app.decorateRequest('notes', null as never);
   app.addHook('onRequest', (request, _reply, done) => {
     request.notes = new RequestNotes();
     noteRequest(request.raw);
-    // RFC 9112, 3.2. Node would refuse a missing one by itself, with an empty answer, and passes over a second one.
+    // RFC 9112, 3.2. Node itself would answer a missing Host without a body, and ignore a second one.
     const hosts = countHosts(request.raw.rawHeaders);
     if (hosts > 1 || (hosts === 0 && request.raw.httpVersion === '1.1')) done(notOneHost());
     else done();
@@ -145,12 +145,12 @@ export function createApp({ logger, onAnswered, onLimited, isUnavailable, caller
     if (ours !== undefined) return ours;
     return isUnavailable(error)
       ? unavailable(error)
-      : new ServiceError('SERVER_ERROR', 'The service failed; the request_id finds the cause in its log.');
+      : new ServiceError('SERVER_ERROR', 'The service failed; the log has the cause under the request_id.');
   }
 
   function sendError(reply: FastifyReply, request: FastifyRequest, error: ServiceError): FastifyReply {
     if (stopping) reply.header('connection', 'close');
-    // What the framework refuses by itself has passed no hook.
+    // Requests that Fastify itself refuses have passed no hook.
     request.notes ??= new RequestNotes();
     request.notes.code = error.code;
     return reply
@@ -174,14 +174,14 @@ export function createApp({ logger, onAnswered, onLimited, isUnavailable, caller
   return app;
 }
 
-/** The pattern of the request's path. The framework builds an object to tell it, so a mounted route has noted its own. */
+/** The pattern of the request's path. Mounted routes set it themselves, since Fastify builds an object to return it. */
 function routeOf(request: FastifyRequest): string {
   return request.notes.route ?? request.routeOptions.url ?? 'unknown';
 }
 
 const notOneHost = () => new ServiceError('VALIDATION_ERROR', 'An HTTP/1.1 request needs one Host header.');
 
-/** How many Host headers there are among names and values in turn. */
+/** Counts the Host headers in a list of alternating names and values. */
 function countHosts(rawHeaders: readonly string[]): number {
   let count = 0;
   for (let index = 0; index < rawHeaders.length; index += 2) {
@@ -192,8 +192,8 @@ function countHosts(rawHeaders: readonly string[]): number {
 }
 
 /**
- * Makes a request one that the router takes, so that it is admitted and counted like any other. It gives up on a path that
- * does not decode, which is an unknown one, and on the method QUERY, which is not its older name SEARCH to it.
+ * Rewrites requests that the router can't handle, so that they are admitted and counted like any other: a path that does
+ * not decode becomes an unknown path, and the method QUERY becomes SEARCH, its former name.
  */
 function routable(raw: IncomingMessage): string {
   if (raw.method === 'QUERY') raw.method = 'SEARCH';
@@ -209,7 +209,7 @@ function routable(raw: IncomingMessage): string {
   }
 }
 
-/** What the log keeps of an unexpected error: its kind, message and stack, without the values a database may quote. */
+/** The log fields of an unexpected error: type, message and stack, without values that a database may quote. */
 export function describeCause(cause: unknown): { type: string; message: string; code?: unknown; stack?: string } {
   if (!(cause instanceof Error)) return { type: typeof cause, message: 'Something that is not an Error was thrown.' };
   const code = (cause as { code?: unknown }).code;
@@ -223,7 +223,7 @@ export function describeCause(cause: unknown): { type: string; message: string; 
 
 const byStatus = new Map<number, ErrorCode>(Object.entries(errorCodes).map(([code, { status }]) => [status, code as ErrorCode]));
 
-/** The framework's own refusals, in our words. */
+/** Translates Fastify's own refusals into a ServiceError. */
 function frameworkError(error: unknown): ServiceError | undefined {
   if (typeof error !== 'object' || error === null || !('statusCode' in error) || !('code' in error)) return undefined;
   const status = Number(error.statusCode);
@@ -238,8 +238,8 @@ function frameworkError(error: unknown): ServiceError | undefined {
 }
 
 /**
- * Answers what Node itself refuses before there is a request: a broken request line, headers too large or too slow.
- * @returns the status; undefined when nobody is there to be answered
+ * Answers what Node refuses before there is a request: an invalid request line, or headers that are too large or too slow.
+ * @returns the status; undefined if the client has disconnected
  */
 function answerClientError({ code }: NodeJS.ErrnoException, socket: Socket): number | undefined {
   if (socket.destroyed || !socket.writable) return undefined;
@@ -258,7 +258,7 @@ function answerClientError({ code }: NodeJS.ErrnoException, socket: Socket): num
   return status_code;
 }
 
-/** Starts listening and gives the address to print: port 0 has become a real port, a wildcard the loopback. */
+/** Starts listening. Returns the address to print, with the real port for port 0 and the loopback address for a wildcard. */
 export async function listen(app: FastifyInstance, host: string, port: number): Promise<string> {
   await app.listen({ host, port });
   const address = app.server.address() as AddressInfo;

@@ -5,15 +5,15 @@ import { ServiceError, tooMuchInHand } from '../errors.ts';
 import type { MemoryBudget } from '../memory-budget.ts';
 
 /**
- * Whether a body is announced as JSON or as one of the text types.
- * @throws ServiceError 415 when it is neither, compressed, or not in UTF-8
+ * Whether the `Content-Type` of a body is JSON or one of the text types.
+ * @throws ServiceError 415 if it is neither, or if the body is compressed or not in UTF-8
  */
 export function bodyKind(
   { 'content-type': type, 'content-encoding': encoding }: IncomingHttpHeaders,
   textTypes: readonly string[] = [],
 ): 'json' | 'text' {
   if (encoding !== undefined && encoding.trim().toLowerCase() !== 'identity')
-    throw new ServiceError('UNSUPPORTED_MEDIA_TYPE', 'The body must not be compressed: Content-Encoding is not taken.');
+    throw new ServiceError('UNSUPPORTED_MEDIA_TYPE', 'The body must not be compressed: Content-Encoding is not supported.');
   if (type === 'application/json') return 'json';
   const [essence = '', ...parameters] = (type ?? '').split(';').map((part) => part.trim().toLowerCase());
   const charset = parameters.find((parameter) => parameter.startsWith('charset='));
@@ -24,32 +24,32 @@ export function bodyKind(
   return isJson ? 'json' : 'text';
 }
 
-/** The text of a body; 400 when it is not UTF-8 or has a NUL, which no database keeps in a text. */
+/** The text of a body. @throws ServiceError 400 if it is not UTF-8 or contains NUL, which PostgreSQL can't store in a text */
 export function textOf(bytes: Buffer): string {
   if (!isUtf8(bytes)) throw new ServiceError('VALIDATION_ERROR', 'The body is not valid UTF-8.');
   if (bytes.includes(0)) throw new ServiceError('VALIDATION_ERROR', 'The body has a character that is not allowed.');
   return bytes.toString();
 }
 
-/** Smaller bodies, in bytes, are not counted: there can't be enough of them at once to matter. */
+/** Bodies below this many bytes are not counted: there can't be enough of them at once to matter. */
 const largeFrom = 64 * 1024;
 
 interface Reading {
-  /** The most bytes it may have. */
+  /** The size limit in bytes. */
   limit: number;
-  /** The sentence for one that has more. */
+  /** The message for a larger body. */
   tooLarge(limit: number): string;
-  /** Its Content-Length; NaN if it has none. */
+  /** The body's Content-Length; NaN if there is none. */
   announced: number;
-  /** What the large bodies of all requests in hand may hold. */
+  /** The memory budget of large bodies of all requests in progress. */
   budget: MemoryBudget;
-  /** Whose share of the budget it takes. */
+  /** The owner to charge in the budget. */
   owner: string;
 }
 
 /**
- * Reads a body, counting: one byte over the limit is refused, whatever its Content-Length said.
- * @param done is called once, with the error or the bytes and how many of them are counted; what is refused is left unread
+ * Reads a body up to its limit, whatever its Content-Length says.
+ * @param done called once, with an error or the bytes, and the bytes held of the budget; a refused body is left unread
  */
 export function readBody(
   payload: IncomingMessage,
@@ -84,7 +84,7 @@ export function readBody(
     }
   });
   payload.on('end', () => finish(null, chunks.length === 1 ? chunks[0]! : Buffer.concat(chunks)));
-  // A sender that hangs up is no failure of ours: Node tells of it by an error, then by the end.
+  // When the sender disconnects, Node emits an error and then the end. That is not a failure of the service.
   const cutOff = () => finish(new ServiceError('VALIDATION_ERROR', 'The body ended too early.'));
   payload.on('error', cutOff);
   payload.on('close', () => {
@@ -92,10 +92,10 @@ export function readBody(
   });
 }
 
-/** How much of a refused body is passed over before the connection is cut, in bytes. The time is bounded for any request. */
+/** How many bytes of a refused body are discarded before the connection is closed. The request timeout limits the time. */
 const maxPassedOver = 64 * 1024 * 1024;
 
-/** Reads what is left of a body to nowhere, so that its sender, who may look for the answer only then, comes to the end. */
+/** Discards the rest of a body, because some clients read the response only after they have sent everything. */
 export function passOver(payload: IncomingMessage): void {
   let size = 0;
   payload.on('data', (chunk: Buffer) => {

@@ -1,6 +1,6 @@
 import type { FastifyInstance } from 'fastify';
 
-/** What a page may read of an answer besides the headers that every browser shows it. */
+/** Response headers that pages may read besides the CORS-safelisted ones. */
 const exposed = [
   'ETag',
   'Location',
@@ -16,14 +16,14 @@ const exposed = [
 
 const preflightHeaders = {
   'Access-Control-Allow-Methods': 'GET, HEAD, POST, PATCH, PUT, DELETE',
-  // Ten minutes: what Chromium allows at most is two hours, and a change of the settings should be noticed sooner.
+  // Ten minutes. Chromium would allow two hours, but a change of the settings should take effect sooner.
   'Access-Control-Max-Age': '600',
 };
 
 /**
- * Lets pages of the given origins call the service (the CORS protocol of the Fetch standard, https://fetch.spec.whatwg.org);
- * `*` is every origin, an empty list none. A preflight is answered before admission: it carries no key and is not counted.
- * Cookies play no part, so no answer allows credentials.
+ * Lets pages of the given origins call the service (the CORS protocol of the Fetch standard, https://fetch.spec.whatwg.org).
+ * `*` allows all origins, an empty list none. A preflight is answered before admission: it has no key and is not counted.
+ * The service uses no cookies, so no response allows credentials.
  */
 export function allowOrigins(app: FastifyInstance, origins: readonly string[]): void {
   if (origins.length === 0) return;
@@ -38,7 +38,7 @@ export function allowOrigins(app: FastifyInstance, origins: readonly string[]): 
       reply.header('Access-Control-Expose-Headers', exposed);
       return done();
     }
-    // Any header may be sent: which of them count is decided where they are read.
+    // All request headers are allowed; the service ignores those it does not know.
     const asked = request.headers['access-control-request-headers'];
     if (asked !== undefined) reply.header('Access-Control-Allow-Headers', asked);
     reply.code(204).headers(preflightHeaders).send();

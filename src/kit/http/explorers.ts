@@ -6,14 +6,14 @@ import { createAnswers } from './answers.ts';
 
 const require = createRequire(import.meta.url);
 
-/** The files of the two explorers, from their packages: nothing is fetched from outside. `blank` is an address taken out. */
+/** The files of the two explorers, from their packages, so that nothing is fetched from elsewhere. `blank` is a URL to remove. */
 const assets: Record<string, { file: string; type: string; blank?: string }> = {
   'swagger-ui.css': { file: 'swagger-ui-dist/swagger-ui.css', type: 'text/css; charset=utf-8' },
   'swagger-ui-bundle.js': { file: 'swagger-ui-dist/swagger-ui-bundle.js', type: 'text/javascript; charset=utf-8' },
   'redoc.standalone.js': {
     file: 'redoc/bundles/redoc.standalone.js',
     type: 'text/javascript; charset=utf-8',
-    // The maker's mark in the corner is the one thing that Redoc fetches from elsewhere, and no option stops it.
+    // The logo in the corner is the only thing that Redoc fetches from elsewhere, and no option prevents it.
     blank: 'https://cdn.redoc.ly/redoc/logo-mini.svg',
   },
 };
@@ -23,7 +23,7 @@ const scripts: Record<string, string> = {
   'redoc.js': `Redoc.init(document.body.dataset.api, { hideDownloadButton: false, disableSearch: false }, document.getElementById('explorer'));`,
 };
 
-// The explorers style elements in place and Redoc searches in a worker made from a blob; scripts come from here alone.
+// The explorers use inline styles, and Redoc searches in a worker created from a blob. Scripts are same-origin only.
 const contentSecurityPolicy =
   "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data:; font-src 'self' data:; connect-src 'self'; worker-src 'self' blob:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
 
@@ -36,15 +36,15 @@ function page(title: string, base: string, head: string, body: string): string {
 `;
 }
 
-/** The most bytes of these files that are on their way; each file counts once, however many are sent it. */
+/** The memory limit for files being sent. Each file counts once, however many clients it is sent to. */
 const maxBytes = 64 * 1024 * 1024;
 
 /**
  * Serves `/openapi.json`, `/docs` and `/redoc` under each of the prefixes.
- * @param describe gives the OpenAPI description, which is the same at every call; it is called at the first request
+ * @param describe returns the OpenAPI description, the same at every call; called at the first request
  */
 export function mountExplorers(app: FastifyInstance, prefixes: readonly string[], title: string, describe: () => object): void {
-  // As bytes: answers that wait for slow readers share them.
+  // As bytes, which responses to slow clients share.
   let text: Buffer | undefined;
   const description = () => {
     text ??= Buffer.from(JSON.stringify(describe(), null, 2));
@@ -100,15 +100,15 @@ function mountExplorersAt(app: FastifyInstance, prefix: string, title: string, d
   }
 }
 
-/** What a service says of itself at its root. */
+/** The answer of a service at `GET /`. */
 export interface RootParts {
   name: string;
   version: string;
-  /** Paths by what they lead to. */
+  /** Paths by name. */
   links: Readonly<Record<string, string>>;
 }
 
-/** Answers `GET /`: a browser is led to the explorer, everybody else gets the name, the version and where things are. */
+/** Answers `GET /`: browsers are redirected to the explorer, other clients get the name, the version and the links. */
 export function mountRoot(app: FastifyInstance, root: RootParts): void {
   const text = JSON.stringify(root);
   app.get('/', async (request, reply) => {

@@ -1,15 +1,15 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
 
-/** Why a signal aborts. One for all: a reason of its own for each request would take 50 µs to make. */
+/** The reason of aborted signals. It is shared, because creating one for each request would take 50 µs. */
 const gone = new Error('The client is gone.');
 
-/** How often a client that has ended its sending half is sent an interim answer, in milliseconds. */
+/** The interval of interim responses to a client that has ended its sending half, in milliseconds. */
 const probeMs = 50;
 
 /**
- * Aborts when the connection closes: behind the answer nobody listens any more. A client that ends its sending half may
- * still read, or may be gone; an interim answer, which every client of HTTP/1.1 passes over (RFC 9110, 15.2), tells: the
- * system of one that is gone resets the connection, and the next one can't be written.
+ * A signal that aborts when the connection closes. A client that ends its sending half may still read or may be gone.
+ * Interim responses, which HTTP/1.1 clients ignore (RFC 9110, 15.2), show which: the operating system of a client that
+ * is gone resets the connection, and the next write fails.
  */
 export function signalOf({ raw: request }: FastifyRequest, { raw: response }: FastifyReply): AbortSignal {
   const controller = new AbortController();
@@ -37,7 +37,7 @@ export function signalOf({ raw: request }: FastifyRequest, { raw: response }: Fa
   return controller.signal;
 }
 
-/** Aborts when the connection closes, or the client says that it sends nothing more. */
+/** A signal that aborts when the connection closes or the client ends its sending half. */
 export function endSignalOf(request: FastifyRequest, reply: FastifyReply): AbortSignal {
   const { socket } = request.raw;
   const ended = new AbortController();

@@ -3,25 +3,25 @@ import { isUtf8 } from 'node:buffer';
 import { ServiceError } from '../errors.ts';
 import { endOfString, hasEscapedName, readByHand, respellNames } from '../json.ts';
 
-/** Deeper nesting than this is refused: no agent's document is, and every later step would have to bear it. */
+/** The deepest nesting allowed. Real documents are far flatter, and all later steps recurse over the value. */
 export const maxDepth = 64;
 
-/** The most values one body may hold: millions of tiny ones would hold up everybody while they are read. */
+/** The most values in a body: parsing millions of tiny ones would block all other requests. */
 export const maxValues = 250_000;
 
-/** The most names one body may hold. Each is dearer to read than a value. */
+/** The most property names in a body. A name costs more to parse than a value. */
 export const maxNames = 100_000;
 
 /**
- * The most different names one body may hold, those spelled with an escape counted each time. One that was not met before
- * takes some 3 µs to read, a hundred times as long as another: objects of one kind repeat the same few names.
+ * The most different property names in a body; a name with an escape sequence counts each time it occurs. A new name
+ * takes about 3 µs to parse, a hundred times as long as a repeated one.
  */
 export const maxDifferentNames = 10_000;
 
-/** The most values of a body with names that JSON can't spell without an escape: it is read by hand. */
+/** The most values in a body with names that need an escape sequence, which takes the slow parser. */
 export const maxValuesByHand = 5_000;
 
-/** Smaller bodies, in bytes, can't hold enough names or values to matter. */
+/** Bodies below this many bytes can't hold enough names or values to matter. */
 const countFrom = 64 * 1024;
 
 const quote = 0x22;
@@ -34,10 +34,10 @@ const openBrace = 0x7b;
 const forbiddenKeys = new Set(['__proto__', 'constructor', 'prototype']);
 
 /**
- * The value of a JSON body (RFC 8259). Refused with 400 are invalid UTF-8, broken JSON, nesting beyond 64, a name that
- * appears twice in one object (which of the two is meant, no one can say), names that belong to JavaScript's prototypes,
- * numbers beyond the range of a double, which would come back as null, and more than 250,000 values, 100,000 names or
- * 10,000 different ones.
+ * Parses a JSON body (RFC 8259).
+ * @throws ServiceError 400 for invalid UTF-8, invalid JSON, nesting beyond 64, a duplicate name in an object (it is
+ * unclear which is meant), names of JavaScript's prototypes, numbers beyond the range of a double (they would be
+ * returned as null), and more than 250,000 values, 100,000 names or 10,000 different names
  */
 export function parseJson(bytes: Buffer): unknown {
   if (!isUtf8(bytes)) throw refused('The body is not valid UTF-8.');
@@ -60,26 +60,26 @@ export function parseJson(bytes: Buffer): unknown {
     const respelled = respellNames(text);
     if (!respelled.isPlain && count(bytes).values > maxValuesByHand)
       throw refused(`A body with quotation marks, backslashes or control characters in names may have at most ${maxValuesByHand} values.`);
-    // The nesting is looked at first: by hand it is read as deep as it goes.
+    // Checks the nesting first, because the slow parser recurses without a limit.
     inspect(value);
     value = respelled.isPlain ? JSON.parse(respelled.text) : readByHand(respelled.text);
   }
   const members = inspect(value);
-  // Every member has its colon, so it is only when there are more of those that one may have appeared twice.
+  // Each property has a colon, so there can only be a duplicate if there are more colons than properties.
   if ((escaped || countColons(text) !== members) && countMembers(text) !== members) throw duplicateIn(text);
   return value;
 }
 
 /**
- * The values and names in the bytes of a JSON text, about: its commas, opening brackets and colons outside strings. It
- * stops where there are too many of something.
+ * Estimates the numbers of values and names in a JSON text by its commas, opening brackets and colons outside strings.
+ * Stops as soon as a number is too high.
  */
 function count(bytes: Buffer): { values: number; names: number; different: number } {
   let values = 0;
   let names = 0;
   let escapedNames = 0;
   const spelled = new Set<string>();
-  // The last string: where it begins and ends, and whether it has an escape.
+  // The last string: its start and end, and whether it has an escape sequence.
   let start = 0;
   let end = 0;
   let isEscaped = false;
@@ -112,13 +112,13 @@ function refused(detail: string, field: string | null = null): ServiceError {
   return new ServiceError('VALIDATION_ERROR', detail, { field });
 }
 
-/** The place that the parser named; its message may quote the body, so nothing else of it is passed on. */
+/** The position in the parser's message. The rest of the message is dropped, since it may quote the body. */
 function whereIn(error: unknown): string {
   const place = /at position \d+( \(line \d+ column \d+\))?/.exec((error as Error).message);
   return place === null ? '' : ` (${place[0]})`;
 }
 
-/** Counts the members of all objects in the value, and refuses what is too deep, too large or named like a prototype. */
+/** Counts the properties of all objects in the value. Refuses deep nesting, too large numbers and names of prototypes. */
 function inspect(value: unknown): number {
   let members = 0;
   const path: (string | number)[] = [];
@@ -144,8 +144,8 @@ function inspect(value: unknown): number {
 }
 
 /**
- * At least as many as the members that the text of a valid JSON document spells out, if no name has an escape: its
- * colons behind a quote that is not escaped itself.
+ * An upper bound for the number of properties in a valid JSON text whose names have no escape sequence: its colons
+ * after a quote that is not escaped.
  */
 function countColons(text: string): number {
   let count = 0;
@@ -157,7 +157,7 @@ function countColons(text: string): number {
   return count;
 }
 
-/** How many members the text of a valid JSON document spells out: its colons outside strings. */
+/** The number of properties in a valid JSON text, duplicates included: its colons outside strings. */
 function countMembers(text: string): number {
   let count = 0;
   for (let index = text.indexOf('"'); index !== -1; index = text.indexOf('"', index)) {
@@ -169,9 +169,9 @@ function countMembers(text: string): number {
   return count;
 }
 
-/** Names the first member that appears twice. Only for a document known to have one. */
+/** The error for the first duplicate property, in a text that is known to have one. */
 function duplicateIn(text: string): ServiceError {
-  // What is open at this point, outermost first, and where in it we are: a name in an object, an index in an array.
+  // The open objects and arrays, outermost first, each with the current position: a name or an index.
   const open: { seen?: Set<string>; at: string | number }[] = [];
   for (let index = 0; index < text.length; index += 1) {
     const character = text[index];

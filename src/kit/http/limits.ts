@@ -3,17 +3,17 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import { type Limit, LimitReached } from '../errors.ts';
 import type { WindowState } from '../window.ts';
 
-/** What the limits say of a request. */
+/** The result of checking the limits for a request. */
 export interface LimitState {
-  /** Named as the framework keeps them: other spellings it would have to lower at each request. */
+  /** By lower-case name, which spares Fastify the conversion. */
   readonly headers: Record<string, string>;
-  /** Why the request is refused, where it is. */
+  /** The refusal, if a limit is reached. */
   readonly refusal: LimitReached | undefined;
-  /** Takes the request back: another limit refused it, and what is refused counts nowhere. */
+  /** Uncounts the request. Called if another limit refuses it, since refused requests do not count. */
   giveBack(): void;
 }
 
-/** The headers that tell of a window: its limit, what is left of it, and the seconds until its oldest request leaves. */
+/** The headers of a window: its limit, the remaining requests, and the seconds until its oldest request leaves it. */
 export function limitHeaders(limit: number, { remaining, resetMs }: WindowState): Record<string, string> {
   return {
     'x-ratelimit-limit': String(limit),
@@ -22,13 +22,13 @@ export function limitHeaders(limit: number, { remaining, resetMs }: WindowState)
   };
 }
 
-/** A refusal by a window: 429, with the time after which a place is free. */
+/** A refusal by a window: 429, with the time until a request is allowed again. */
 export function tooMany(detail: string, limit: Limit, waitMs: number): LimitReached {
   const seconds = Math.ceil(waitMs / 1000);
   return new LimitReached(`${detail} Try again in ${seconds} seconds.`, limit, seconds);
 }
 
-/** Takes a request back from the limits that counted it before another one refused it. */
+/** Uncounts a request in the limits that allowed it before another one refused it. */
 export function takeBack({ notes }: FastifyRequest, reply: FastifyReply): void {
   const state = notes.counted as LimitState | undefined;
   if (state === undefined) return;

@@ -1,17 +1,17 @@
 import type { IncomingMessage, Server } from 'node:http';
 import { Socket } from 'node:net';
 
-/** How long and how much of a body is read to nowhere behind the last answer of a connection. */
+/** How long, and up to how many bytes, the rest of a request is discarded after the last response of a connection. */
 export interface LingerLimits {
-  /** Without a byte, in milliseconds. */
+  /** The longest pause without a byte, in milliseconds. */
   idleMs: number;
-  /** In all, in milliseconds. */
+  /** The longest total time, in milliseconds. */
   totalMs: number;
-  /** In bytes. */
+  /** The most bytes. */
   maxBytes: number;
 }
 
-/** nginx waits as long (`lingering_timeout`, `lingering_time`). */
+/** The times are nginx's defaults (`lingering_timeout`, `lingering_time`). */
 const usualLimits: LingerLimits = { idleMs: 5_000, totalMs: 30_000, maxBytes: 64 * 1024 * 1024 };
 
 const request = Symbol('request');
@@ -20,18 +20,18 @@ interface NotedSocket extends Socket {
   [request]?: IncomingMessage;
 }
 
-/** Notes which request a connection is about, for the time when it closes. */
+/** Remembers the current request of a connection, for when the connection closes. */
 export function noteRequest(raw: IncomingMessage): void {
   (raw.socket as NotedSocket)[request] = raw;
 }
 
 /**
- * Makes connections that close behind an answer wait for the rest of the request. Node would close at once, and a
- * connection that is closed with bytes unread is reset, which takes the answer from a client that is still sending.
+ * Makes connections that close after a response wait for the rest of the request (a lingering close). Node would close
+ * at once, and closing with unread bytes resets the connection, so that a client that is still sending loses the response.
  */
 export function lingerBehindAnswers(server: Server, limits: LingerLimits = usualLimits): void {
   server.on('connection', (socket: NotedSocket) => {
-    // Node calls it, and nothing else, where the last answer of a connection has been written.
+    // Node calls this method only after it has written the last response of a connection.
     socket.destroySoon = () => {
       const body = socket[request];
       if (body === undefined || body.complete || body.destroyed) Socket.prototype.destroySoon.call(socket);
@@ -40,7 +40,7 @@ export function lingerBehindAnswers(server: Server, limits: LingerLimits = usual
   });
 }
 
-/** Sends the end of our side and reads the other to nowhere, until it ends or has used up the limits. */
+/** Ends the sending half and discards what is received, until the client ends its half or a limit is reached. */
 function linger(socket: Socket, body: IncomingMessage, { idleMs, totalMs, maxBytes }: LingerLimits): void {
   socket.end();
   const from = socket.bytesRead;

@@ -1,31 +1,30 @@
 import { isatty } from 'node:tty';
 import pino, { type DestinationStream } from 'pino';
 
-/** Once so many characters of lines have gathered, they are written. */
+/** Buffered lines are written when they reach this many characters. */
 const writeAt = 16_384;
 
-/** No line waits longer than this to be written, in milliseconds. */
+/** The longest time a line is buffered, in milliseconds. */
 const waitMs = 100;
 
-/** The most characters that wait for a reader of the log: one that stands still costs lines, not all the memory. */
+/** The most characters that wait for a reader of the log. Beyond it lines are dropped, so that memory stays bounded. */
 const maxWaiting = 64 * 1024 * 1024;
 
-/** Where log lines go. */
+/** A destination of log lines. */
 export interface LogOutput extends DestinationStream {
-  /** Writes what has gathered; calls back once all of it is written. */
+  /** Writes the buffered lines; calls back once all of them are written. */
   flush(done?: () => void): void;
 }
 
 /**
- * Standard output for log lines. They are written in large pieces and never in the event loop's own time: a write for
- * every few lines costs more than the lines, and a slow reader of the log holds up nobody. What has gathered when the
- * process exits is written then.
+ * Standard output for log lines. Writes are large and asynchronous: a write for every few lines would cost more than the
+ * lines themselves, and a slow reader must not block the event loop. Buffered lines are written when the process exits.
  */
 export function standardOutput(): LogOutput {
-  // It could gather lines by itself, but counts all that have gathered anew at every line: this is to write at once.
+  // Its own buffering would recount all buffered lines at every line, so `minLength: 1` makes it write at once.
   const output = pino.destination({ dest: 1, sync: false, minLength: 1, maxLength: maxWaiting });
-  // A full disk, or a terminal that is gone: the lines wait, within their bound, for a write that succeeds. Until one does,
-  // nothing waits for them: at the exit it would be for ever.
+  // After a failed write (full disk, closed terminal) the lines wait, within their limit, for one that succeeds. Until
+  // then `flushSync` is disabled, because it would wait forever at the exit.
   const { flushSync } = output;
   output.on('error', () => void Object.assign(output, { flushSync: () => undefined }));
   output.on('write', () => void Object.assign(output, { flushSync }));
@@ -36,7 +35,7 @@ export function standardOutput(): LogOutput {
   };
   setInterval(pass, waitMs).unref();
   process.on('exit', () => {
-    // From here on nothing is written that was not written at once.
+    // From here on only synchronous writes complete.
     Object.assign(output, { sync: true });
     pass();
     output.flushSync();
@@ -48,13 +47,13 @@ export function standardOutput(): LogOutput {
     },
     flush(done) {
       pass();
-      // That a pipe can't be synced to a disk is no failure.
+      // A pipe can't be synced to disk; that error is ignored.
       output.flush(() => done?.());
     },
   };
 }
 
-/** How log lines look: readable text for a person, or JSON for a program. */
+/** The format of log lines: readable text for people, or JSON for programs. */
 export type LogFormat = 'pretty' | 'json';
 
 /** Standard output in the given format; without one, `pretty` on a terminal and `json` elsewhere. */
@@ -76,8 +75,8 @@ interface LogLine {
 }
 
 /**
- * A JSON log line as text: time (UTC), service, and for a request its method, route, status and milliseconds; for
- * anything else its level and message. What remains follows as `name=value`, and the stack of an error on lines of its own.
+ * Formats a JSON log line as text: time (UTC) and service, then for a request method, route, status and milliseconds, for
+ * other lines level and message. Other fields follow as `name=value`; the stack of an error follows on its own lines.
  */
 export function readable(text: string): string {
   const { level, time, service = '', msg = '', err, ...fields } = JSON.parse(text) as LogLine;
@@ -91,7 +90,7 @@ export function readable(text: string): string {
   return `${head} ${name} ${plain(msg)}${named(fields)}\n${stackOf(err)}`;
 }
 
-/** A value on one line; JSON quotes control characters, which could move a terminal's cursor. */
+/** A value on one line. Control characters, which could move a terminal's cursor, are escaped as JSON. */
 function plain(value: unknown): string {
   return typeof value === 'string' && /^[\x21-\x7e]+( [\x21-\x7e]+)*$/.test(value) ? value : (JSON.stringify(value) ?? '');
 }

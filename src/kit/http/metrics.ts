@@ -1,11 +1,11 @@
 import { monitorEventLoopDelay } from 'node:perf_hooks';
 import { Counter, Gauge, Histogram, Registry } from 'prom-client';
 
-/** A gauge that is read when somebody asks for the metrics. */
+/** A gauge that is read when the metrics are requested. */
 export interface GaugeParts {
   name: string;
   help: string;
-  /** The value; where there is a label, one for each of its values. NaN: not known now. */
+  /** The value, or with a label a value for each of its values. NaN if it is currently unknown. */
   read(): Promise<number | Readonly<Record<string, number>>> | number;
   label?: string;
 }
@@ -14,14 +14,14 @@ export interface GaugeParts {
 export interface Metrics {
   registry: Registry;
   /**
-   * Counts one finished request; labels are the method, the route's pattern and the status, never a raw path.
-   * @param seconds left out for a stream, which lasts as long as its client likes
+   * Counts a finished request by method, route pattern (never the raw path) and status.
+   * @param seconds left out for a stream, whose duration depends on the client
    */
   observe(method: string, endpoint: string, status: number, seconds?: number): void;
   stop(): void;
 }
 
-/** The gauges of a database: whether it answers, and how many writes wait for it. */
+/** The gauges of a database: whether it answers, and how many writes wait for their commit. */
 export function databaseGauges({ ping, waiting }: { ping(): Promise<void>; waiting(): number }): GaugeParts[] {
   return [
     {

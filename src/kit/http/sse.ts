@@ -3,37 +3,37 @@ import type { FastifyReply } from 'fastify';
 
 import { type OpenStream, type Stream, StreamAnswer, type StreamEnd, type StreamFeed, type Streams } from './streams.ts';
 
-/** A server-sent event; `data` is one line, as JSON text is. */
+/** A server-sent event. `data` must be a single line, such as JSON text. */
 export interface ServerSentEvent {
   readonly event: string;
   readonly data: string;
   readonly id?: string;
-  /** How long the client should wait before it connects again, in milliseconds. */
+  /** How long the client should wait before it reconnects, in milliseconds. */
   readonly retry?: number;
 }
 
-/** An event as it travels (https://html.spec.whatwg.org/multipage/server-sent-events.html). */
+/** An event in wire format (https://html.spec.whatwg.org/multipage/server-sent-events.html). */
 export function eventText({ event, data, id, retry }: ServerSentEvent): Buffer {
   const idLine = id === undefined ? '' : `id: ${id}\n`;
   const retryLine = retry === undefined ? '' : `retry: ${retry}\n`;
   return Buffer.from(`${retryLine}${idLine}event: ${event}\ndata: ${data}\n\n`);
 }
 
-/** TCP asks a client for a sign of life after five seconds without traffic, then every second, five times. */
+/** TCP keep-alive probes start after five seconds without traffic and repeat every second, five times. */
 const keepAlive = { enable: true, initialDelay: 5_000, interval: 1_000, count: 5 };
 
 const headers = {
   'content-type': 'text/event-stream',
   'cache-control': 'no-store',
-  // nginx gathers answers unless it is told not to.
+  // Stops nginx from buffering the response.
   'x-accel-buffering': 'no',
 };
 
 export interface EventsParts {
   streams: Streams;
-  /** Begins to feed the stream; its head has been sent. */
+  /** Starts feeding the stream; the response head has been sent. */
   feed(open: OpenStream): StreamFeed;
-  /** Called instead, where there is nobody to feed. */
+  /** Called instead if the client is gone or sent HEAD. */
   abandon(): void;
 }
 
@@ -43,7 +43,7 @@ export function eventStream({ streams, feed, abandon }: EventsParts): StreamAnsw
     (request, reply) => {
       reply.hijack();
       streams.open(takeOver(reply), request, (open) => {
-        // With half-open connections allowed, a client that closes is known by the end of its side alone.
+        // With half-open connections allowed, a closing client only shows as the end of its sending half.
         reply.raw.socket?.once('end', () => open.end('gone'));
         reply.raw.once('close', () => open.end('gone'));
         return feed(open);
@@ -53,7 +53,7 @@ export function eventStream({ streams, feed, abandon }: EventsParts): StreamAnsw
   );
 }
 
-/** Sends the head, and what the hooks have set of it. The body ends with the connection, so that a message is one write. */
+/** Sends the head, with the headers that hooks have set. The body ends with the connection, so each message is one write. */
 function takeOver(reply: FastifyReply): Stream {
   const response: ServerResponse = reply.raw;
   for (const [name, value] of Object.entries(reply.getHeaders())) if (value !== undefined) response.setHeader(name, value);
@@ -62,9 +62,9 @@ function takeOver(reply: FastifyReply): Stream {
   response.setHeader('connection', 'close');
   response.writeHead(200);
   response.flushHeaders();
-  // A large answer sent before on this connection may have left its time limit.
+  // Clears the timeout that an earlier large response on this connection may have set.
   response.socket?.setTimeout(0);
-  // A client has nothing to answer a ping with: that it vanished while nothing was sent is noticed by TCP alone.
+  // Clients of server-sent events can't answer a ping, so only TCP notices that an idle client has vanished.
   response.socket?.setKeepAlive(keepAlive);
   return {
     protocol: 'sse',
@@ -74,7 +74,7 @@ function takeOver(reply: FastifyReply): Stream {
       response.write(message, done === undefined ? undefined : () => done());
     },
     end(why: StreamEnd) {
-      // What waits for a client that does not read would keep the connection.
+      // Unread data would keep the connection open.
       if (why === 'slow' || why === 'gone') response.destroy();
       else response.end();
     },

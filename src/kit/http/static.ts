@@ -4,17 +4,17 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 
 import { ServiceError } from '../errors.ts';
 
-/** A built browser application, as it is served. */
+/** A built browser application to serve. */
 export interface StaticParts {
-  /** Where it is found, for example `/dashboard`; with a slash at the end too. */
+  /** Its path, for example `/dashboard`; also served with a trailing slash. */
   prefix: string;
-  /** The folder of the built files: `index.html`, and `assets/` whose names have a digest of their content. */
+  /** The folder of the built files: `index.html`, and `assets/` with content digests in the file names. */
   folder: string;
-  /** The sentence where the folder is not there. */
+  /** The message of the error if the folder does not exist. */
   notBuilt: string;
 }
 
-// Scripts, styles and calls from here alone, and in nobody's frame.
+// Same-origin scripts, styles and requests only, and no framing.
 const contentSecurityPolicy =
   "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; font-src 'self'; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
 
@@ -33,14 +33,14 @@ const types: Record<string, string> = {
 
 interface StaticFile {
   readonly bytes: Buffer;
-  /** The same, compressed with Brotli, where the build made it. */
+  /** The file compressed with Brotli, if the build created it. */
   readonly compressed: Buffer | undefined;
 }
 
 /**
- * Serves a browser application to everybody. Paths below its prefix that name no file, and do not look like one, are its
- * own pages and get `index.html`; a file that is not there is 404. Only what was in the folder when it was first asked for is
- * served, from memory: no path is ever put together from a request.
+ * Serves a browser application without authentication. A path that does not look like a file is a page of the application
+ * and gets `index.html`; a missing file is 404. Files are read once, at the first request, and served from memory, so no
+ * file path is ever built from a request.
  */
 export function mountStatic(app: FastifyInstance, { prefix, folder, notBuilt }: StaticParts): void {
   let files: ReadonlyMap<string, StaticFile> | undefined;
@@ -70,7 +70,7 @@ export function mountStatic(app: FastifyInstance, { prefix, folder, notBuilt }: 
   app.get(`${prefix}/*`, serve);
 }
 
-/** The files of a folder by their path in it; undefined where there is no `index.html`. */
+/** The files of a folder by relative path; undefined if there is no `index.html`. */
 function readFiles(folder: string): ReadonlyMap<string, StaticFile> | undefined {
   if (!statSync(join(folder, 'index.html'), { throwIfNoEntry: false })?.isFile()) return undefined;
   const names = readdirSync(folder, { recursive: true, withFileTypes: true })

@@ -7,51 +7,51 @@ import { ServiceError } from '../errors.ts';
 
 /** Why a stream ended. */
 export type StreamEnd =
-  /** The client went, or its connection broke. */
+  /** The client disconnected. */
   | 'gone'
-  /** The service stops. */
+  /** The service is stopping. */
   | 'shutdown'
-  /** The key that opened it is not valid any more. */
+  /** The API key of the stream is no longer valid. */
   | 'revoked'
-  /** More waits for the client than may wait, or nothing of it moves. */
+  /** Too many bytes wait for the client, or it reads nothing. */
   | 'slow'
   /** The client did not answer a ping. */
   | 'no_pong'
-  /** The client sent what it may not send. */
+  /** The client sent an invalid message. */
   | 'refused'
-  /** What it tells of has ended. */
+  /** There are no more events, because their subject has ended. */
   | 'done';
 
-/** The most bytes that may wait for one client; one message more may be on its way. */
+/** The most bytes that may wait for a client, exceeded by at most one message. */
 export const maxWaitingBytes = 1024 * 1024;
 
 /** How often every stream is sent a heartbeat, in milliseconds. */
 export const heartbeatMs = 30_000;
 
-/** A connection that stays open and is sent text as it comes. */
+/** A connection that stays open and is sent messages as they occur. */
 export interface Stream {
   readonly protocol: 'sse' | 'websocket';
   /** Bytes that wait for the client. */
   waitingBytes(): number;
-  /** Bytes that have left for it. */
+  /** Bytes that were sent to the client. */
   sentBytes(): number;
-  /** Asks for a sign of life where the protocol has one; false when the last one was not answered. */
+  /** Pings the client if the protocol has pings; false if the last ping was not answered. */
   probe?(): boolean;
-  /** Sends a message that is written already; `done` is called once it has left, or never will. */
+  /** Sends a serialized message. `done` is called once it has been sent or can no longer be sent. */
   write(message: Buffer, done?: () => void): void;
-  /** Tells the client why and ends the connection. */
+  /** Tells the client the reason and ends the connection. */
   end(why: StreamEnd): void;
 }
 
-/** What feeds an open stream. */
+/** The source of an open stream. */
 export interface StreamFeed {
-  /** The message of a heartbeat. */
+  /** Returns the heartbeat message. */
   heartbeat(now: Date): Buffer;
-  /** Told once, when the stream has ended. */
+  /** Called once, when the stream has ended. */
   onEnd(why: StreamEnd): void;
 }
 
-/** An open stream: bounded in what waits, kept alive, counted, and ended with the service. */
+/** An open stream, with a limit on waiting bytes and heartbeats. It ends with the service. */
 export class OpenStream {
   readonly #stream: Stream;
   readonly #finished: (why: StreamEnd) => void;
@@ -66,14 +66,14 @@ export class OpenStream {
     return this.#end === undefined;
   }
 
-  /** Sends a message to a client that keeps up; one that does not is let go. */
+  /** Sends a message. Ends the stream instead if too many bytes wait for the client. */
   send(message: Buffer, done?: () => void): void {
     if (this.isOpen && this.#stream.waitingBytes() > maxWaitingBytes) this.end('slow');
     if (this.isOpen) this.#stream.write(message, done);
     else done?.();
   }
 
-  /** Ends it, once. */
+  /** Ends the stream. Further calls do nothing. */
   end(why: StreamEnd): void {
     if (this.#end !== undefined) return;
     this.#end = why;
@@ -87,36 +87,36 @@ interface Entry {
   readonly stream: Stream;
   readonly feed: StreamFeed;
   nextBeatAt: number;
-  /** What had left at the last heartbeat. */
+  /** The bytes sent up to the last heartbeat. */
   sentBytes: number;
 }
 
-/** All open streams of a program. */
+/** All open streams of a service. */
 export interface Streams {
-  /** Opens a stream for a request, whose log line it writes when it ends. */
+  /** Opens a stream for a request, which is logged when the stream ends. */
   open(stream: Stream, request: FastifyRequest, feed: (open: OpenStream) => StreamFeed): OpenStream;
   /** Sends the heartbeats that are due. */
   beat(): void;
-  /** How many are open, by protocol. */
+  /** The number of open streams of a protocol. */
   count(protocol: Stream['protocol']): number;
-  /** Ends all of them, spread over some seconds where they are many, and takes no more. */
+  /** Ends all streams, spread over two seconds if they are many, and accepts no new ones. */
   close(): Promise<void>;
-  /** @throws ServiceError 503 when no more are taken */
+  /** @throws ServiceError 503 if streams are closing */
   requireOpen(): void;
 }
 
-/** Over how long many streams are ended, in milliseconds, so that their clients do not all come back at once. */
+/** The time over which many streams are ended, in milliseconds, so that their clients do not all reconnect at once. */
 const closeWithinMs = 2_000;
 const closeSteps = 40;
 
 export interface StreamsParts {
   clock: Clock;
   logger: Logger;
-  /** Told of every stream that ended: for metrics. */
+  /** Called for every stream that ended, for metrics. */
   onEnded(method: string, route: string, status: number): void;
 }
 
-/** A registry of open streams. */
+/** Creates a registry of open streams. */
 export function createStreams({ clock, logger, onEnded }: StreamsParts): Streams {
   const entries = new Set<Entry>();
   const counts = { sse: 0, websocket: 0 };
@@ -133,7 +133,7 @@ export function createStreams({ clock, logger, onEnded }: StreamsParts): Streams
       let ended: StreamEnd | undefined;
       const finish = (why: StreamEnd) => {
         ended = why;
-        // A feed may end the stream while it begins to feed it.
+        // A feed may end the stream before it is registered.
         if (entry === undefined || !entries.delete(entry)) return;
         counts[stream.protocol] -= 1;
         const seconds = (clock().getTime() - openedAt) / 1000;
@@ -182,12 +182,12 @@ const stopping = () =>
   new ServiceError('SERVICE_UNAVAILABLE', 'This instance of the service is stopping. Connect again.', { headers: { 'Retry-After': '1' } });
 
 /**
- * A handler's answer that takes the connection over. The request has been admitted and validated by then.
+ * A handler's answer that takes over the connection of an admitted and validated request.
  */
 export class StreamAnswer {
   /** Opens the stream. */
   readonly open: (request: FastifyRequest, reply: FastifyReply) => void;
-  /** Called instead, where there is nobody to open it for. */
+  /** Called instead if the client is gone or sent HEAD. */
   readonly abandon: () => void;
   readonly contentType: string | undefined;
 

@@ -9,7 +9,7 @@ interface SystemParts {
   /** Resolves when the database answers. */
   ping(): Promise<void>;
   metrics: Metrics;
-  /** What `/metrics` is asked for with, as `Authorization: Bearer`; undefined: nothing. */
+  /** The bearer token that `/metrics` requires; undefined if it is public. */
   metricsToken?: string | undefined;
 }
 
@@ -28,7 +28,7 @@ export function mountSystem<Context>(mount: Mount<Context>, parts: SystemParts):
   });
 }
 
-/** Refuses what is not `Bearer` and the token (RFC 6750, 2.1). Digests are compared, so that no time tells of the token. */
+/** Requires `Bearer` and the token (RFC 6750, 2.1). Compares digests in constant time, so that timing reveals nothing. */
 function requireToken(given: string | undefined, token: string): void {
   const digest = (text: string) => hash('sha256', text, 'buffer');
   const [, sent = ''] = /^Bearer +(\S+)$/i.exec(given ?? '') ?? [];

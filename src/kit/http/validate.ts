@@ -4,10 +4,10 @@ import type { TSchema } from 'typebox';
 
 import { type Fault, invalid, ServiceError } from '../errors.ts';
 
-/** Bodies up to this many characters get all their faults listed; of a larger one the first is enough. */
+/** All faults are listed for bodies up to this many bytes, only the first for larger ones. */
 const listAllBelow = 65_536;
 
-/** The most faults one answer lists. */
+/** The most faults in one answer. */
 const maxFaults = 50;
 
 const isoTimestamp = /^\d{4}-\d{2}-\d{2}([T ]\d{2}:\d{2}(:\d{2}(\.\d+)?)?(Z|[+-]\d{2}:?\d{2})?)?$/;
@@ -17,7 +17,7 @@ export function isTimestamp(text: string): boolean {
   return isoTimestamp.test(text) && !Number.isNaN(Date.parse(text)) && hasDay(text.slice(0, 10));
 }
 
-/** Whether the month has the day: Date.parse goes on into the next month. */
+/** Whether the month has this day: Date.parse accepts 31 February as a day in March. */
 function hasDay(date: string): boolean {
   return Number(date.slice(8)) <= 28 || new Date(`${date}T00:00:00Z`).toISOString().startsWith(date);
 }
@@ -33,13 +33,13 @@ function createAjv(options: { coerceTypes: boolean; allErrors: boolean }): Ajv {
 const bodies = { first: createAjv({ coerceTypes: false, allErrors: false }), all: createAjv({ coerceTypes: false, allErrors: true }) };
 const queries = createAjv({ coerceTypes: true, allErrors: true });
 
-/** Checks a value and gives it back, or throws 400 with every fault. `size` is the body's length in bytes. */
+/** Returns a valid value; throws 400 with all faults otherwise. `size` is the body's length in bytes. */
 export type Validator = (value: unknown, size?: number) => unknown;
 
 /**
- * A validator of request bodies: nothing is converted, unknown top-level fields are refused.
- * @param options.name what sentences call the whole
- * @param options.faultsOf what is wrong beyond the schema, told together with what the schema finds
+ * Creates a validator of request bodies. It converts nothing and refuses unknown top-level fields.
+ * @param options.name the name of the whole body in error sentences
+ * @param options.faultsOf finds faults beyond the schema, which are listed together with those of the schema
  */
 export function bodyValidator(
   schema: TSchema,
@@ -50,7 +50,7 @@ export function bodyValidator(
   }: { nullIsAbsent?: boolean; name?: string; faultsOf?(value: unknown): readonly Fault[] } = {},
 ): Validator {
   const fast = bodies.first.compile(schema);
-  // Made for the first body with faults: compiling is most of what a start takes.
+  // Created at the first invalid body, because compiling schemas takes most of the start-up time.
   let thorough: ValidateFunction | undefined;
   const dropNulls = nullIsAbsent ? nullDropper(schema) : undefined;
   function faultsOfSchema(value: unknown, size: number): Fault[] {
@@ -70,13 +70,13 @@ export function bodyValidator(
 
 const wholeNumber = /^-?\d{1,15}$/;
 
-/** A validator of query strings and path parameters: numbers and booleans are read from their text. */
+/** Creates a validator of query strings and path parameters, which converts numbers and booleans from text. */
 export function queryValidator(schema: TSchema): Validator {
   const validate = queries.compile(schema);
   const { properties = {} } = schema as ObjectShape;
   const integers = Object.keys(properties).filter((name) => properties[name]!.type === 'integer');
   return (value) => {
-    // JavaScript reads a number from more than digits: from `0x10`, say, and from a space.
+    // JavaScript also converts texts such as `0x10` and a space to numbers.
     for (const name of integers) {
       const text = (value as Record<string, unknown>)[name];
       if (typeof text === 'string' && !wholeNumber.test(text)) throw invalid(name, `${name} must be an integer.`);
@@ -86,11 +86,11 @@ export function queryValidator(schema: TSchema): Validator {
   };
 }
 
-/** @param parameters the names a query takes; left out for bodies */
+/** @param parameters the names of the query parameters; left out for bodies */
 function faultsIn(validate: ValidateFunction, whole: string, parameters?: readonly string[]): Fault[] {
   const faults = new Map<string, Fault>();
   const errors = validate.errors ?? [];
-  // Of what may be null, or else is an object, a fault within the object is told alone: that it is not null is none.
+  // For an object that may be null, only faults within the object are reported, not that it is not null.
   const within = (path: string) => errors.some(({ instancePath }) => instancePath.startsWith(`${path}/`));
   for (const error of errors) {
     if ((error.keyword === 'anyOf' || error.params.type === 'null') && within(error.instancePath)) continue;
@@ -101,14 +101,14 @@ function faultsIn(validate: ValidateFunction, whole: string, parameters?: readon
   return [...faults.values()];
 }
 
-/** 400 with the faults, of which the first is the sentence. */
+/** 400 with the faults; the first one is the `detail`. */
 function refusal(faults: readonly Fault[]): ServiceError {
   const list = faults.slice(0, maxFaults);
   const first = list[0] ?? { field: '', detail: 'The request is not valid.' };
   return new ServiceError('VALIDATION_ERROR', first.detail, { field: first.field === '' ? null : first.field, faults: list });
 }
 
-/** One of the validator's errors as a dotted path from the root and a sentence. */
+/** Translates an error of the validator into a dotted path and a sentence. */
 function describe(
   { instancePath, keyword, params, message, data, schema }: ErrorObject,
   whole: string,
@@ -188,7 +188,7 @@ interface ObjectShape {
 
 type Dropper = (value: unknown) => void;
 
-/** Removes, in place, every optional field whose value is null, at any depth the schema describes. */
+/** Creates a function that removes, in place, all optional fields with the value null that the schema describes. */
 function nullDropper(schema: TSchema): Dropper | undefined {
   const shape = schema as ObjectShape;
   if (shape.type === 'array' && shape.items !== undefined) {

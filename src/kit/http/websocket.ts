@@ -8,52 +8,52 @@ import { upgradeOf } from './upgrade.ts';
 /** The longest message a client may send, in bytes. */
 const maxMessageBytes = 64 * 1024;
 
-/** How long a client has to answer our close, in milliseconds. */
+/** How long a client has to answer a close frame, in milliseconds. */
 const closeMs = 2_000;
 
-/** Close codes and what they say: RFC 6455, 7.4.1, and of the private ones our own. */
+/** Close codes and reasons. Codes from 4000 on are our own, the others are defined in RFC 6455, 7.4.1. */
 const closeCodes: Readonly<Record<Exclude<StreamEnd, 'gone' | 'refused'>, readonly [number, string]>> = {
-  done: [1000, 'What this stream tells of has ended.'],
-  shutdown: [1001, 'The service stops; connect again.'],
-  revoked: [4001, 'The API key is not valid any more.'],
-  slow: [4200, 'Too much waits; connect again and resume.'],
-  no_pong: [4201, 'No pong came.'],
+  done: [1000, 'The subject of this stream has ended.'],
+  shutdown: [1001, 'The service is stopping; connect again.'],
+  revoked: [4001, 'The API key is no longer valid.'],
+  slow: [4200, 'The client reads too slowly; connect again and resume.'],
+  no_pong: [4201, 'No pong was received.'],
 };
 
-/** A feed that hears its client as well. */
+/** A feed that also receives messages of the client. */
 export interface SocketFeed extends StreamFeed {
-  /** Told of every text message and every protocol ping, which has no text. */
+  /** Called for every text message, and without a text for every protocol ping. */
   onMessage(text: string | undefined): void;
 }
 
 export interface SocketParts {
   streams: Streams;
-  /** Begins to feed the stream. `close` ends it with a code and a sentence. */
+  /** Starts feeding the stream. `close` ends it with a code and a reason. */
   feed(open: OpenStream, request: FastifyRequest, close: (code: number, reason: string) => void): SocketFeed;
-  /** Called instead, where there is nobody to feed. */
+  /** Called instead if the client is gone or sent HEAD. */
   abandon(): void;
 }
 
-// Of the options, `closeTimeout` has no type yet.
+// The types of the library lack `closeTimeout`.
 const options = {
   noServer: true,
   clientTracking: false,
-  // A small message could say to grow by a thousand.
+  // A small compressed message could expand a thousandfold.
   perMessageDeflate: false,
   maxPayload: maxMessageBytes,
   closeTimeout: closeMs,
 };
 const server = new WebSocketServer(options);
 
-/** @throws ServiceError 426 on a request that does not ask for WebSocket in a version that is spoken */
+/** @throws ServiceError 426 if the request does not ask for WebSocket in a supported version */
 function requireUpgrade({ raw }: FastifyRequest): void {
   if (upgradeOf(raw) !== undefined && raw.headers['sec-websocket-version'] === '13') return;
-  throw new ServiceError('UPGRADE_REQUIRED', 'This path speaks WebSocket, version 13.', {
+  throw new ServiceError('UPGRADE_REQUIRED', 'This path only accepts WebSocket, version 13.', {
     headers: { Upgrade: 'websocket', Connection: 'Upgrade, close', 'Sec-WebSocket-Version': '13' },
   });
 }
 
-/** An answer that is a WebSocket connection; 426 where the request does not ask for one. */
+/** An answer that opens a WebSocket connection. @throws ServiceError 426 if the request does not ask for one */
 export function webSocket({ streams, feed, abandon }: SocketParts): StreamAnswer {
   return new StreamAnswer(
     (request, reply) => {
@@ -92,10 +92,10 @@ function follow(connection: WebSocket, request: FastifyRequest, streams: Streams
   connection.on('message', (data: RawData, isBinary: boolean) => {
     if (!open.isOpen) return;
     if (!isBinary) return fed!.onMessage(String(data));
-    connection.close(1003, 'Only text is understood.');
+    connection.close(1003, 'Only text messages are supported.');
     open.end('refused');
   });
-  // The library has closed the connection with the code that fits.
+  // The library has already closed the connection with the appropriate code.
   connection.on('error', () => open.end('refused'));
   connection.on('close', () => open.end('gone'));
 }
@@ -124,7 +124,7 @@ function streamOf(connection: WebSocket): Stream {
       if (why === 'gone') connection.terminate();
       if (why === 'gone' || why === 'refused') return;
       connection.close(...closeCodes[why]);
-      // What waits for a client that does not read would come before the close.
+      // Data that the client does not read is queued before the close frame.
       if (connection.bufferedAmount > 0) setTimeout(() => connection.terminate(), closeMs).unref();
     },
   };

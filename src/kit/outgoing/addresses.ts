@@ -1,8 +1,8 @@
 import { BlockList, isIP } from 'node:net';
 
 /**
- * IPv4 that is not the public internet: IANA's special-purpose registry (RFC 6890), the 6to4 relays (RFC 7526),
- * multicast and what is reserved.
+ * IPv4 ranges that are not public: IANA's special-purpose registry (RFC 6890), the 6to4 relays (RFC 7526), multicast and
+ * reserved ranges.
  */
 const refusedIpv4 = subnets('ipv4', [
   '0.0.0.0/8',
@@ -22,13 +22,13 @@ const refusedIpv4 = subnets('ipv4', [
   '240.0.0.0/4',
 ]);
 
-/** IPv6 global unicast (RFC 4291, 2.4). Loopback, mapped, NAT64, unique local, link-local and multicast are all outside it. */
+/** IPv6 global unicast (RFC 4291, 2.4). It excludes loopback, mapped, NAT64, unique local, link-local and multicast. */
 const globalIpv6 = subnets('ipv6', ['2000::/3']);
 
-/** What of it is refused: IETF protocol assignments with Teredo and ORCHID, documentation, and 6to4, which carries any IPv4. */
+/** Ranges of it that are not public: IETF protocol assignments (Teredo, ORCHID), documentation, and 6to4, which embeds any IPv4. */
 const refusedIpv6 = subnets('ipv6', ['2001::/23', '2001:db8::/32', '2002::/16', '3fff::/20']);
 
-/** Whether an IP address, in any spelling that `net.isIP` takes, belongs to the public internet. */
+/** Whether an IP address, in any notation that `net.isIP` accepts, is public. */
 export function isPublic(address: string): boolean {
   switch (isIP(address)) {
     case 4:
@@ -40,15 +40,15 @@ export function isPublic(address: string): boolean {
   }
 }
 
-/** Hosts and address ranges that are let through although they are not public. */
+/** Hosts and address ranges that are allowed although they are not public. */
 export interface AllowList {
   hasHost(host: string): boolean;
   hasAddress(address: string): boolean;
 }
 
 /**
- * The allow list of a setting: each item a host name, an IP address or a CIDR range.
- * @throws Error whose message says what an item may be
+ * Parses the allow list of a setting. Each item is a host name, an IP address or a CIDR range.
+ * @throws Error whose message lists the allowed forms
  */
 export function parseAllowList(items: readonly string[]): AllowList {
   const hosts = new Set<string>();
@@ -72,7 +72,7 @@ export function parseAllowList(items: readonly string[]): AllowList {
   };
 }
 
-/** A host without the dot that a fully qualified name may end in, and without an IPv6 literal's brackets. */
+/** A host without the trailing dot of a fully qualified name and without the brackets of an IPv6 literal. */
 export function bareHost(host: string): string {
   return host.replace(/^\[(.*)\]$/, '$1').replace(/\.$/, '');
 }

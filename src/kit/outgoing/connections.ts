@@ -4,37 +4,37 @@ import { buildConnector, Client } from 'undici';
 import { connectFailure, OutgoingError } from './failures.ts';
 import type { AddressGuard } from './guard.ts';
 
-/** A connection to one origin, for one exchange at a time. */
+/** A connection to an origin, used by one exchange at a time. */
 export interface Connection {
   readonly origin: string;
   client: Client;
-  /** The socket while it connects: the client knows it only afterwards. */
+  /** The socket during the connect, before the client has it. */
   socket: Socket | undefined;
 }
 
 export interface ConnectionParts {
   guard: AddressGuard;
-  /** Certificate authorities to trust instead of the usual ones, in PEM. */
+  /** Certificate authorities to trust instead of the default ones, in PEM. */
   ca?: string;
-  /** The most connections to one origin; further exchanges wait in turn. */
+  /** The most connections to an origin; further exchanges wait in a queue. */
   perOrigin: number;
-  /** The most idle connections that are kept, over all origins. */
+  /** The most idle connections of all origins. */
   maxIdle?: number;
 }
 
 /** Keep-alive connections, by origin. */
 export interface Connections {
-  /** A connection for an exchange: an idle one, a new one, or the next that gets free. */
+  /** A connection for an exchange: an idle one, a new one, or the next one that is released. */
   acquire(origin: string, signal: AbortSignal): Promise<Connection>;
-  /** Takes a connection back whose exchange is complete. */
+  /** Returns a connection after a complete exchange. */
   release(connection: Connection): void;
-  /** Cuts a connection. */
+  /** Closes a connection at once. */
   discard(connection: Connection, reason: Error): void;
-  /** Cuts a connection and opens another in its place, which keeps its turn. */
+  /** Closes a connection and opens another one for the same exchange. */
   renew(connection: Connection): void;
-  /** How many connections there are, idle ones included. */
+  /** The number of connections, idle ones included. */
   count(): number;
-  /** Cuts the idle ones. */
+  /** Closes the idle connections. */
   close(): void;
 }
 
@@ -44,11 +44,11 @@ interface Origin {
   readonly waiting: Set<(connection: Connection) => void>;
 }
 
-/** How long an idle connection is kept, in milliseconds, unless its other end announces less or more. */
+/** How long an idle connection is kept, in milliseconds, unless the server announces another time. */
 const keepAliveMs = 15_000;
 const maxKeepAliveMs = 60_000;
 
-/** Pools of connections. Each connect looks the name up anew, and asks the guard about every address. */
+/** Creates pools of connections. Each connect resolves the name again and has the guard check every address. */
 export function createConnections({ guard, ca, perOrigin, maxIdle = 1_000 }: ConnectionParts): Connections {
   const origins = new Map<string, Origin>();
   const idle = new Set<Connection>();
@@ -58,7 +58,7 @@ export function createConnections({ guard, ca, perOrigin, maxIdle = 1_000 }: Con
     const opened = connection as Connection;
     const client = new Client(opened.origin, {
       pipelining: 1,
-      // The exchange has one deadline, kept by who asked for it.
+      // The caller enforces one deadline for the whole exchange.
       headersTimeout: 0,
       bodyTimeout: 0,
       keepAliveTimeout: keepAliveMs,
@@ -104,7 +104,7 @@ export function createConnections({ guard, ca, perOrigin, maxIdle = 1_000 }: Con
         pool = { open: 0, idle: [], waiting: new Set() };
         origins.set(origin, pool);
       }
-      // The latest one that got free: the others may end, so that no more are kept than are needed.
+      // Reuses the most recently released connection, so that surplus ones become idle and close.
       const free = pool.idle.pop();
       if (free !== undefined) {
         idle.delete(free);
@@ -133,7 +133,7 @@ export function createConnections({ guard, ca, perOrigin, maxIdle = 1_000 }: Con
         next(connection);
         return;
       }
-      // Its other end asked to close, or has closed: nothing to keep.
+      // The server has closed the connection or asked to close it.
       if (!connection.client.stats.connected) return forget(connection);
       pool.idle.push(connection);
       idle.add(connection);
@@ -159,8 +159,8 @@ export function createConnections({ guard, ca, perOrigin, maxIdle = 1_000 }: Con
 }
 
 /**
- * Connects to addresses that the guard has seen: Node asks `lookup` for a name and connects to what it gives, but
- * never asks it for an IP address, so those are checked first.
+ * Connects only to addresses that the guard has checked. Node calls `lookup` for names but not for IP addresses, which
+ * are therefore checked first.
  */
 function guarded(protocol: string, guard: AddressGuard, ca?: string) {
   const lookup: LookupFunction = (hostname, { all }, callback) => {
@@ -172,7 +172,7 @@ function guarded(protocol: string, guard: AddressGuard, ca?: string) {
       (error: Error) => callback(error, ''),
     );
   };
-  // The exchange's deadline ends a connect as well, so it has no time limit of its own.
+  // The deadline of the exchange also covers the connect.
   const connect = buildConnector({ ...(ca === undefined ? {} : { ca }), lookup, autoSelectFamily: true, timeout: 0 });
   return (target: buildConnector.Options, callback: buildConnector.Callback): Socket | undefined => {
     if (guard.refusesHost({ protocol, hostname: target.hostname })) {
@@ -183,7 +183,7 @@ function guarded(protocol: string, guard: AddressGuard, ca?: string) {
       if (error === null) callback(null, socket);
       else callback(connectFailure(error, protocol), null);
     });
-    // It gives the socket, though its type does not tell.
+    // It returns the socket, although its type does not say so.
     return connecting as Socket;
   };
 }

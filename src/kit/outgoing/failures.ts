@@ -1,4 +1,4 @@
-/** Why an exchange failed. Names are stable: callers store and show them; a receiver's own words never appear. */
+/** Why an exchange failed. The names are stable, since callers store and show them, and never include the server's own text. */
 export type OutgoingFailure =
   | 'timeout'
   | 'dns_error'
@@ -6,12 +6,12 @@ export type OutgoingFailure =
   | 'connection_reset'
   | 'tls_error'
   | 'address_refused'
-  /** The body is longer than the caller takes. */
+  /** The body exceeds the caller's limit. */
   | 'too_large'
-  /** The caller's signal, or `close`. */
+  /** The caller's signal aborted, or `close` was called. */
   | 'cancelled';
 
-/** An exchange that failed before its answer was complete. `cause` is for the log. */
+/** An exchange that failed before its response was complete. `cause` is for the log. */
 export class OutgoingError extends Error {
   readonly failure: OutgoingFailure;
 
@@ -38,24 +38,24 @@ const byCode: Readonly<Record<string, OutgoingFailure>> = {
 
 const codeOf = (error: unknown): string => String((error as { code?: unknown } | null)?.code);
 
-/** A failure to connect: over TLS, what is no fault of the network is one of the handshake. */
+/** A failure to connect. Over TLS, an error that is not a network error is a failed handshake. */
 export function connectFailure(error: unknown, protocol: string): OutgoingError {
   if (error instanceof OutgoingError) return error;
   return new OutgoingError(byCode[codeOf(error)] ?? (protocol === 'https:' ? 'tls_error' : 'connection_reset'), error);
 }
 
-/** A failure after the connection stood. An answer that is not HTTP counts as a broken connection. */
+/** A failure after the connection was established. A response that is not HTTP counts as a broken connection. */
 export function exchangeFailure(error: unknown): OutgoingError {
   if (error instanceof OutgoingError) return error;
   const code = codeOf(error);
-  // The request itself can't be sent: a fault of the program.
+  // The request itself is invalid, which is a bug of the caller.
   if (code === 'UND_ERR_INVALID_ARG') throw error;
   return new OutgoingError(byCode[code] ?? (code.startsWith('ERR_SSL_') ? 'tls_error' : 'connection_reset'), error);
 }
 
 const redirects: ReadonlySet<number> = new Set([301, 302, 303, 307, 308]);
 
-/** What an answer's status means where only 2xx is success: undefined for 2xx. Redirects are never followed. */
+/** The failure that a status stands for: undefined for 2xx. Redirects are never followed. */
 export function statusFailure(status: number): 'redirect_refused' | 'http_status' | undefined {
   if (status >= 200 && status < 300) return undefined;
   return redirects.has(status) ? 'redirect_refused' : 'http_status';

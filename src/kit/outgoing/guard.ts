@@ -10,18 +10,18 @@ export interface ResolvedAddress {
   readonly family: number;
 }
 
-/** Resolves a name to all its addresses; rejects when there are none. */
+/** Resolves a name to all its addresses; rejects if there are none. */
 export type Resolve = (hostname: string) => Promise<readonly ResolvedAddress[]>;
 
 export interface GuardParts {
   allow: AllowList;
-  /** The setting that `allow` comes from, as refusals name it. */
+  /** The name of the setting that `allow` comes from, for error sentences. */
   setting: string;
-  /** Whether plain http may reach public addresses too. Without it, http reaches what `allow` names alone. */
+  /** Whether plain http may reach public addresses. Otherwise http only reaches what `allow` names. */
   plainHttp?: boolean;
-  /** The system's resolver, hosts file included, when left out. */
+  /** By default the system's resolver, including the hosts file. */
   resolve?: Resolve;
-  /** How long a look-up may take, in milliseconds. */
+  /** The timeout of a look-up, in milliseconds. */
   lookupMs?: number;
 }
 
@@ -31,19 +31,19 @@ export interface Target {
   readonly hostname: string;
 }
 
-/** Decides which addresses outgoing requests may reach: where a URL is registered, and again at every connect. */
+/** Decides which addresses outgoing requests may reach, when a URL is registered and again at every connect. */
 export interface AddressGuard {
-  /** What is wrong with the form of a URL, as a sentence for its sender; no look-up. */
+  /** What is wrong with the form of a URL, as a sentence for the caller. Does not resolve the name. */
   formProblem(url: string): string | undefined;
   /**
-   * What is wrong with a URL, its address included. A name that does not resolve is accepted: whether it may be
-   * reached is decided at each connect.
+   * What is wrong with a URL, including its addresses. A name that does not resolve is accepted, since each connect
+   * checks the addresses again.
    */
   problem(url: string): Promise<string | undefined>;
-  /** Whether a host, when it is an IP address or a local name, is refused without a look-up. */
+  /** Whether a host is refused without a look-up, because it is an IP address or a local name. */
   refusesHost(target: Target): boolean;
   /**
-   * The addresses of a name, all of them checked: one that is refused refuses them all.
+   * The addresses of a name, all of them checked. One refused address refuses the name.
    * @throws OutgoingError `dns_error` or `address_refused`
    */
   addressesOf(target: Target): Promise<readonly ResolvedAddress[]>;
@@ -52,7 +52,7 @@ export interface AddressGuard {
 const maxUrlLength = 2048;
 const defaultLookupMs = 5_000;
 
-/** A guard over an allow list. Resolution, when it takes too long, is left alone and counts as failed. */
+/** Creates a guard over an allow list. A look-up that takes too long counts as failed; it can't be cancelled. */
 export function createGuard({
   allow,
   setting,
@@ -62,7 +62,7 @@ export function createGuard({
 }: GuardParts): AddressGuard {
   const pending = new Map<string, Promise<readonly ResolvedAddress[]>>();
 
-  /** Requests that need the same name at the same time share one look-up, so that a slow one holds one thread of the resolver. */
+  /** Concurrent look-ups of the same name are shared, so that a slow one occupies only one thread of the resolver. */
   function resolveShared(name: string): Promise<readonly ResolvedAddress[]> {
     let resolving = pending.get(name);
     if (resolving === undefined) {
@@ -100,8 +100,8 @@ export function createGuard({
 
   const refusal = (protocol: string): string =>
     protocol === 'https:' || plainHttp
-      ? `The URL leads to an address that is not public; ${setting} opens hosts and ranges that are meant to be reached.`
-      : `The URL must begin with https://; ${setting} opens hosts and ranges that may be reached by http.`;
+      ? `The URL leads to an address that is not public; use ${setting} to allow hosts and address ranges.`
+      : `The URL must begin with https://; use ${setting} to allow hosts and address ranges with http.`;
 
   return {
     refusesHost,
@@ -134,7 +134,7 @@ function formProblem(text: string): string | undefined {
   return undefined;
 }
 
-/** The promise's value, or a rejection after so many milliseconds. */
+/** The promise's value, or a rejection after `ms` milliseconds. */
 function within<T>(ms: number, promise: Promise<T>): Promise<T> {
   return new Promise((resolve, reject) => {
     const timer = setTimeout(() => reject(new Error(`The look-up took longer than ${ms} ms.`)), ms);

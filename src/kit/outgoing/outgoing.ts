@@ -4,73 +4,73 @@ import { type Connection, createConnections } from './connections.ts';
 import { exchangeFailure, OutgoingError } from './failures.ts';
 import type { AddressGuard } from './guard.ts';
 
-/** A request to somebody else's server. */
+/** A request to another server. */
 export interface OutgoingRequest {
   readonly url: string;
   readonly method?: 'GET' | 'POST';
   readonly headers?: Readonly<Record<string, string>>;
-  /** Sent as it is. */
+  /** Sent unchanged. */
   readonly body?: string | Buffer;
-  /** The deadline of the whole exchange in milliseconds: waiting in turn, look-up, connect, request and the answer to its end. */
+  /** The deadline of the whole exchange in milliseconds: waiting for a connection, look-up, connect, request and response. */
   readonly timeoutMs: number;
   /**
-   * Whether the request may arrive twice (RFC 9110, 9.2.2): it is then sent again, the same bytes on a fresh connection,
-   * where a reused one breaks before the answer. Left out: GET alone.
+   * Whether the request is idempotent (RFC 9110, 9.2.2). It is then sent again on a new connection if a reused one
+   * breaks before the response. By default only GET.
    */
   readonly idempotent?: boolean;
-  /** The most bytes of body that are taken. */
+  /** The size limit of the response body in bytes. */
   readonly maxBytes: number;
-  /** Ends the exchange from outside, as `cancelled`. */
+  /** Aborts the exchange, which then fails as `cancelled`. */
   readonly signal?: AbortSignal;
 }
 
-/** An answer whose head has arrived. Its body is as the server sent it, never decompressed. */
+/** A response whose head has arrived. Its body is not decompressed. */
 export interface OutgoingAnswer {
   readonly status: number;
   readonly headers: IncomingHttpHeaders;
   /**
-   * The body's chunks as they come, to be read once; who stops early cuts the connection.
+   * The chunks of the body as they arrive, to be read once. Stopping early closes the connection.
    * @throws OutgoingError `timeout`, `connection_reset`, `tls_error`, `too_large` or `cancelled`
    */
   readonly body: AsyncIterable<Buffer>;
-  /** The whole body as text. Throws what reading `body` throws. */
+  /** The whole body as text. Throws like `body`. */
   text(): Promise<string>;
 }
 
 export interface OutgoingParts {
   guard: AddressGuard;
-  /** The most connections to one origin (scheme, host and port). */
+  /** The most connections to an origin (scheme, host and port). */
   connectionsPerOrigin?: number;
-  /** Certificate authorities to trust instead of the usual ones, in PEM. */
+  /** Certificate authorities to trust instead of the default ones, in PEM. */
   ca?: string;
 }
 
-/** Outgoing HTTP: keep-alive, the address guard at every connect, one deadline, bounded answers, no redirects. */
+/** Outgoing HTTP with keep-alive, the address guard at every connect, one deadline, bounded responses and no redirects. */
 export interface Outgoing {
   /**
-   * Sends a request; resolves with the answer's head.
-   * @throws OutgoingError of any class
+   * Sends a request; resolves when the head of the response has arrived.
+   * @throws OutgoingError with any failure
    */
   open(request: OutgoingRequest): Promise<OutgoingAnswer>;
   /**
-   * Sends a request whose answer is decided by its status. At most `maxBytes` of the body are read, to nowhere, within
-   * the same deadline, so that the connection can be used again; then it is cut.
-   * @throws OutgoingError of any class but `too_large`
+   * Sends a request of which only the status and headers matter. Up to `maxBytes` of the body are read and discarded
+   * within the deadline, so that the connection can be reused; with a longer body it is closed.
+   * @throws OutgoingError with any failure but `too_large`
    */
   send(request: OutgoingRequest): Promise<Pick<OutgoingAnswer, 'status' | 'headers'>>;
-  /** How many connections there are now, idle ones included. */
+  /** The current number of connections, idle ones included. */
   connections(): number;
-  /** Ends what is in hand as `cancelled`, and every connection. */
+  /** Aborts all exchanges as `cancelled` and closes all connections. */
   close(): void;
 }
 
-/** A sender of requests. */
+/** Creates a client for outgoing requests. */
 export function createOutgoing({ guard, connectionsPerOrigin = 32, ca }: OutgoingParts): Outgoing {
   const connections = createConnections({ guard, perOrigin: connectionsPerOrigin, ...(ca === undefined ? {} : { ca }) });
   const inHand = new Set<AbortController>();
   let closed = false;
 
-  /** One exchange, from the wait for a connection to the last byte. */
+  /** Runs an exchange, from the wait for a connection to the last byte. */
   async function open(request: OutgoingRequest): Promise<OutgoingAnswer> {
     const { url, method = 'POST', idempotent = method === 'GET', headers = {}, body, timeoutMs, maxBytes, signal: outside } = request;
     if (closed || outside?.aborted) throw new OutgoingError('cancelled');
@@ -83,7 +83,7 @@ export function createOutgoing({ guard, connectionsPerOrigin = 32, ca }: Outgoin
     inHand.add(ending);
     ending.signal.addEventListener('abort', () => finish(ending.signal.reason));
 
-    /** Ends the exchange once: without a failure the connection is kept. */
+    /** Ends the exchange, once. Without a failure the connection is kept. */
     function finish(failure?: OutgoingError): void {
       if (!inHand.delete(ending)) return;
       clearTimeout(timer);
@@ -100,8 +100,8 @@ export function createOutgoing({ guard, connectionsPerOrigin = 32, ca }: Outgoin
         connections.release(connection);
         throw ending.signal.reason;
       }
-      // A connection that was closed while it stood idle is replaced before anything is sent. One that breaks afterwards may
-      // have carried the request to somebody who acted on it.
+      // A connection that was closed while idle is replaced before anything is sent. If one breaks later, the server may
+      // already have carried out the request.
       const repeatable = idempotent && connection.client.stats.connected;
       const answer = await connection.client.request(parts).catch((error: unknown) => {
         if (!repeatable || ending.signal.aborted || exchangeFailure(error).failure !== 'connection_reset') throw error;
@@ -154,7 +154,7 @@ function answerOf({ statusCode, headers, body }: Received, maxBytes: number, fin
       failure = exchangeFailure(error);
       throw failure;
     } finally {
-      // An error takes longer to make than the rest of this; most bodies are read to their end.
+      // Creates the error only if it is needed, because that is expensive and most bodies are read completely.
       finish(isWhole ? undefined : (failure ?? new OutgoingError('cancelled')));
     }
   }
@@ -169,11 +169,11 @@ function answerOf({ statusCode, headers, body }: Received, maxBytes: number, fin
   };
 }
 
-/** Reads a body to nowhere. The status has decided already, so that how the rest ends does not matter. */
+/** Discards a body. Its errors do not matter, because the status has already decided. */
 async function passOver(body: AsyncIterable<Buffer>): Promise<void> {
   try {
     for await (const _ of body);
   } catch {
-    // The connection has been cut.
+    // The connection has been closed.
   }
 }

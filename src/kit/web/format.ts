@@ -1,4 +1,4 @@
-/** A number with its unit apart, so that the unit can be set quieter. */
+/** A number and its unit, separate so that the unit can be styled. */
 export interface Quantity {
   readonly value: string;
   readonly unit: string;
@@ -16,13 +16,13 @@ export function duration(milliseconds: number | null | undefined): Quantity {
   return { value: (milliseconds / 3_600_000).toFixed(1), unit: 'h' };
 }
 
-/** The same as one text. */
+/** The duration as one text. */
 export function durationText(milliseconds: number | null | undefined): string {
   const { value, unit } = duration(milliseconds);
   return unit === '' ? value : `${value} ${unit}`;
 }
 
-/** A rate from 0 to 1 as a percentage. A rate that is not all or nothing never reads 100 % or 0 %. */
+/** A rate from 0 to 1 as a percentage. Only exactly 1 is shown as 100 % and only exactly 0 as 0 %. */
 export function percent(rate: number | null | undefined): string {
   if (rate === null || rate === undefined) return '–';
   if (rate > 0.999 && rate < 1) return '99.9 %';
@@ -33,7 +33,7 @@ export function percent(rate: number | null | undefined): string {
 /** The difference of two rates from 0 to 1, in percentage points. */
 export const percentagePoints = (difference: number): string => `${plain.format(difference * 100)} points`;
 
-/** US dollars; a dash where the price is unknown. */
+/** US dollars; a dash if the price is unknown. */
 export function dollars(amount: number | null | undefined): string {
   if (amount === null || amount === undefined) return '–';
   if (amount === 0) return '$0';
@@ -48,7 +48,7 @@ export const counted = (value: number, one: string, many = `${one}s`): string =>
 
 const moments = new Intl.DateTimeFormat('en-GB', { day: '2-digit', month: 'short', year: 'numeric', hour: '2-digit', minute: '2-digit' });
 
-/** A moment in the reader's time zone. */
+/** A date and time in the user's time zone. */
 export const moment = (timestamp: string | null | undefined): string =>
   timestamp === null || timestamp === undefined ? '–' : moments.format(new Date(timestamp));
 

@@ -1,6 +1,6 @@
 import { useCallback, useSyncExternalStore } from 'react';
 
-/** Whether a media query such as `(max-width: 60rem)` holds, now and whenever that changes. */
+/** Whether a media query such as `(max-width: 60rem)` matches; re-renders when that changes. */
 export function useMedia(query: string): boolean {
   const subscribe = useCallback(
     (listener: () => void) => {

@@ -5,7 +5,7 @@ export type Scheme = 'system' | 'light' | 'dark';
 const key = 'baton.scheme';
 const listeners = new Set<() => void>();
 
-/** Storage can be switched off in a browser; the choice then lasts as long as the page. */
+/** Browsers may disable storage; the choice then lasts until the page is closed. */
 let chosen: Scheme = read();
 
 function read(): Scheme {
@@ -31,7 +31,7 @@ export function chooseScheme(scheme: Scheme): void {
   try {
     localStorage.setItem(key, scheme);
   } catch {
-    // Storage is switched off: the choice lasts as long as the page.
+    // Storage is disabled: the choice lasts until the page is closed.
   }
   for (const tell of listeners) tell();
 }

@@ -76,7 +76,7 @@ test('large answers that nobody takes have a bound together, and each tenant a q
   const refused = await ask(`/texts/${length}`, 'one');
   assert.equal(refused.status, 503, refused.text.slice(0, 200));
   assert.equal(refused.headers.get('retry-after'), '1');
-  assert.match(refused.text, /^\{"detail":"The service has as many large answers that were not taken yet in hand as it can hold\./);
+  assert.match(refused.text, /^\{"detail":"The service is handling as many large unread answers as it can\./);
   // Small ones are not counted, and other tenants have shares of their own.
   assert.equal((await ask('/texts/1000', 'one')).status, 200);
   const taken = await ask(`/texts/${length}`, 'two');

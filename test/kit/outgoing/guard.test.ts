@@ -84,7 +84,7 @@ describe('The address of a URL', () => {
   ];
   for (const host of literals) {
     test(`https://${host}/ is refused without a look-up`, async () => {
-      assert.match((await guardOf([]).problem(`https://${host}/`))!, /not public; SERVICE_WEBHOOK_ALLOW opens/);
+      assert.match((await guardOf([]).problem(`https://${host}/`))!, /not public; use SERVICE_WEBHOOK_ALLOW to allow/);
     });
   }
 
@@ -135,7 +135,7 @@ describe('The address of a URL', () => {
     assert.equal(await guard.problem('http://inside.test/'), undefined);
     assert.equal(await guard.problem('http://named.test/'), undefined);
     for (const url of ['http://8.8.8.8/', 'http://public.test/', 'http://nowhere.test/', 'http://192.168.0.1/']) {
-      assert.match((await guard.problem(url))!, /must begin with https:\/\/; SERVICE_WEBHOOK_ALLOW/, url);
+      assert.match((await guard.problem(url))!, /must begin with https:\/\/; use SERVICE_WEBHOOK_ALLOW to allow/, url);
     }
     const open = guardOf([], { resolve, plainHttp: true });
     assert.equal(await open.problem('http://public.test/'), undefined);

@@ -5,14 +5,14 @@ import styles from './bars.module.css';
 export interface BarItem {
   name: string;
   value: number;
-  /** The value with its unit, as it is read. */
+  /** The value with its unit, as shown. */
   text: string;
   /** A colour token such as `--series-1`. */
   color?: string;
 }
 
 interface BarsProps {
-  /** What the chart shows, for screen readers, which read the figures as a list. */
+  /** What the chart shows, for screen readers, which read the values as a list. */
   label: string;
   items: readonly BarItem[];
 }

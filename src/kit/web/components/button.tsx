@@ -9,7 +9,7 @@ type Look = 'primary' | 'plain' | 'quiet' | 'danger';
 interface ButtonProps extends ButtonHTMLAttributes<HTMLButtonElement> {
   look?: Look;
   icon?: LucideIcon;
-  /** Work is under way: the button keeps its width and its focus, and does nothing. */
+  /** An action is in progress: the button keeps its width and focus and does nothing. */
   busy?: boolean;
   ref?: Ref<HTMLButtonElement>;
 }
@@ -42,7 +42,7 @@ interface LinkButtonProps {
   children: ReactNode;
 }
 
-/** A link that looks like a button: it leads somewhere and changes nothing. */
+/** A link that looks like a button, for navigation. */
 export function LinkButton({ to, look = 'plain', icon: Icon, children }: LinkButtonProps) {
   return (
     <Link to={to} className={buttonClass(look)}>

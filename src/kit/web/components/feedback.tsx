@@ -7,7 +7,7 @@ export type Tone = 'good' | 'warn' | 'bad' | 'info' | 'neutral';
 
 const icons: Record<Exclude<Tone, 'neutral'>, LucideIcon> = { good: CircleCheck, warn: TriangleAlert, bad: CircleAlert, info: Info };
 
-/** A word on a coloured ground. Colour never carries the meaning alone: the word does. */
+/** A word on a coloured background. The word carries the meaning, not the colour alone. */
 export function Badge({ tone = 'neutral', children }: { tone?: Tone; children: ReactNode }) {
   return <span className={`${styles.badge} ${styles[tone]}`}>{children}</span>;
 }
@@ -40,11 +40,11 @@ interface EmptyProps {
   title: string;
   children?: ReactNode;
   actions?: ReactNode;
-  /** 1 where it is all that the page shows. */
+  /** 1 if it is the only content of the page. */
   level?: 1 | 2;
 }
 
-/** What stands where there is nothing yet: what would be here, and how to get it. */
+/** A placeholder for an empty list: what will appear here and how to create it. */
 export function Empty({ title, children, actions, level = 2 }: EmptyProps) {
   const Heading = level === 1 ? 'h1' : 'h2';
   return (
@@ -56,13 +56,13 @@ export function Empty({ title, children, actions, level = 2 }: EmptyProps) {
   );
 }
 
-/** Grey lines of the height of what is being loaded, so that nothing jumps when it comes. */
+/** Grey lines of the height of the content being loaded, so that the layout does not jump. */
 export function Skeleton({ lines = 3, height = 'var(--control)' }: { lines?: number; height?: string }) {
   return (
     <div className={styles.skeleton} aria-busy="true" role="status">
       <span className="visually-hidden">Loading</span>
       {Array.from({ length: lines }, (_, index) => (
-        // biome-ignore lint/suspicious/noArrayIndexKey: the lines are alike and never move.
+        // biome-ignore lint/suspicious/noArrayIndexKey: the lines are identical and never move.
         <div key={index} style={{ height }} />
       ))}
     </div>

@@ -4,12 +4,12 @@ import styles from './field.module.css';
 
 interface Frame {
   label: string;
-  /** Where the label is told by a column heading; it stays for screen readers. */
+  /** Hides the label visually, for controls below a column heading. Screen readers still read it. */
   labelHidden?: boolean;
   hint?: ReactNode;
   /** What is wrong with the value, as a sentence. */
   error?: string | undefined;
-  /** The unit that stands behind a number: `ms`, `attempts`. */
+  /** The unit shown after a number: `ms`, `attempts`. */
   unit?: string;
 }
 
@@ -88,7 +88,7 @@ export function TextArea({
   );
 }
 
-/** A choice among few. */
+/** A choice among a few options. */
 export function SelectField({
   label,
   labelHidden,
@@ -115,7 +115,7 @@ export function SelectField({
   );
 }
 
-/** A box to tick. */
+/** A checkbox. */
 export function CheckField({ label, hint, ...input }: { label: string; hint?: string } & Without<InputHTMLAttributes<HTMLInputElement>>) {
   const id = useId();
   return (
@@ -131,7 +131,7 @@ export function CheckField({ label, hint, ...input }: { label: string; hint?: st
   );
 }
 
-/** The frame without members that are undefined (`exactOptionalPropertyTypes`). */
+/** The frame without undefined properties (`exactOptionalPropertyTypes`). */
 function defined(frame: { [Name in keyof Frame]: Frame[Name] | undefined } & { label: string }): Frame {
   return Object.fromEntries(Object.entries(frame).filter(([, value]) => value !== undefined)) as unknown as Frame;
 }

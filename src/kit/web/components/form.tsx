@@ -8,7 +8,7 @@ interface FormProps {
   ref?: Ref<HTMLFormElement>;
 }
 
-/** A form whose faults are told by the page, not by the browser. */
+/** A form whose errors are shown by the page, not by the browser. */
 export function Form({ onSubmit, children, ref }: FormProps) {
   return (
     <form
@@ -36,17 +36,17 @@ export function Fields({ min = '13rem', children }: { min?: string; children: Re
 
 type Control = HTMLInputElement | HTMLSelectElement | HTMLTextAreaElement;
 
-/** What ties a control to one member of a draft. */
+/** The properties that bind a control to a field of a draft. */
 interface Bound {
   value: string;
   onChange(event: ChangeEvent<Control>): void;
   error: string | undefined;
 }
 
-/** The members of `T` that are texts. */
+/** The fields of `T` that are strings. */
 type TextName<T> = { [Name in keyof T]: T[Name] extends string ? Name : never }[keyof T] & string;
 
-/** Ties controls to the texts of a draft: `<TextField label="Name" {...bound('name')} />`. */
+/** Binds controls to the strings of a draft: `<TextField label="Name" {...bound('name')} />`. */
 export function bind<T>(
   draft: T,
   onChange: (changes: Partial<T>) => void,

@@ -8,11 +8,11 @@ interface PageHeaderProps {
   /** One line under the title. */
   subtitle?: ReactNode;
   actions?: ReactNode;
-  /** Stays in sight while a long page is scrolled. */
+  /** Stays visible while the page is scrolled. */
   sticky?: boolean;
 }
 
-/** The head of a page: its title, what it is about, and what can be done here. */
+/** The header of a page: title, subtitle and actions. */
 export function PageHeader({ title, subtitle, actions, sticky = false }: PageHeaderProps) {
   return (
     <header className={sticky ? `${styles.pageHeader} ${styles.sticky}` : styles.pageHeader}>
@@ -48,7 +48,7 @@ export function Panel({ title, actions, children, flush = false }: PanelProps) {
   );
 }
 
-/** Panels side by side, each at least `min` wide; on a narrow window one below the other. */
+/** Panels side by side, each at least `min` wide; stacked in a narrow window. */
 export function Columns({ min, children }: { min: string; children: ReactNode }) {
   return (
     <div className={styles.columns} style={{ '--column-min': min } as CSSProperties}>
@@ -57,11 +57,11 @@ export function Columns({ min, children }: { min: string; children: ReactNode })
   );
 }
 
-/** Links between the pages of one thing, the current one marked. */
+/** Links between the pages of a resource, with the current one marked. */
 export function PageTabs({ label, tabs }: { label: string; tabs: readonly { to: string; label: string; end?: boolean }[] }) {
   const nav = useRef<HTMLElement>(null);
   const { pathname } = useLocation();
-  // biome-ignore lint/correctness/useExhaustiveDependencies: the path is what moves the mark.
+  // biome-ignore lint/correctness/useExhaustiveDependencies: the mark depends on the path.
   useEffect(() => {
     nav.current?.querySelector('[aria-current]')?.scrollIntoView({ block: 'nearest', inline: 'nearest' });
   }, [pathname]);
@@ -101,7 +101,7 @@ export function Stats({ items }: { items: readonly StatItem[] }) {
   );
 }
 
-/** A region that scrolls sideways by itself and can be reached by keyboard, so that the page never does. */
+/** A region that scrolls sideways, so that the page does not, and that can be focused by keyboard. */
 export function ScrollX({ label, children }: { label: string; children: ReactNode }) {
   return (
     // biome-ignore lint/a11y/noNoninteractiveTabindex: a scrolling region must be reachable by keyboard (WCAG 2.1.1).

@@ -9,12 +9,12 @@ export interface Column<Row> {
   /** The heading, and the column's key. */
   name: string;
   cell(row: Row): ReactNode;
-  /** Numbers stand right, so that their places line up. */
+  /** Aligns numbers to the right, so that their digits line up. */
   number?: boolean;
-  /** Moments and other texts whose digits line up. */
+  /** Uses tabular digits, for times and similar texts. */
   tabular?: boolean;
   muted?: boolean;
-  /** The heading is for screen readers alone. */
+  /** Shows the heading to screen readers only. */
   nameHidden?: boolean;
 }
 
@@ -73,7 +73,7 @@ interface PagerProps {
   onPage(page: number): void;
 }
 
-/** Which rows of how many are shown, newest first, and buttons to the others. Nothing where all fit on one page. */
+/** Shows the range of rows, newest first, and buttons to other pages. Renders nothing if all rows fit on one page. */
 export function Pager({ page, perPage, total, onPage }: PagerProps) {
   if (total <= perPage) return null;
   const last = Math.min(total, (page + 1) * perPage);

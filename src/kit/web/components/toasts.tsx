@@ -8,17 +8,17 @@ import styles from './toasts.module.css';
 interface Toast {
   text: string;
   tone?: Tone;
-  /** One thing to do about it, such as to undo. */
+  /** An action, such as undo. */
   action?: { label: string; onSelect(): void };
-  /** How long it stands, in milliseconds. Pointing at it or focus in it holds it. */
+  /** How long it is shown, in milliseconds. Hover or focus pauses the time. */
   durationMs?: number;
-  /** Called when the message has gone and its action was not chosen. */
+  /** Called when the message disappears without its action having been chosen. */
   onGone?(): void;
 }
 
 type Shown = Toast & { id: number };
 
-/** Older messages make room for newer ones. */
+/** How many messages are shown at once; newer ones replace the oldest. */
 const mostShown = 3;
 
 const Context = createContext<(toast: Toast) => void>(() => undefined);
@@ -26,10 +26,10 @@ const Context = createContext<(toast: Toast) => void>(() => undefined);
 /** Shows a short message at the edge of the page. */
 export const useToast = () => useContext(Context);
 
-/** Holds the messages: a live region, so that screen readers hear them. */
+/** Shows the messages in a live region, so that screen readers announce them. */
 export function Toasts({ children }: { children: ReactNode }) {
   const [toasts, setToasts] = useState<readonly Shown[]>([]);
-  // What was shown last, for those who act between two renderings.
+  // The current messages, for calls between two renderings.
   const latest = useRef(toasts);
   const nextId = useRef(1);
   const change = useCallback((next: readonly Shown[]) => {
@@ -80,7 +80,7 @@ function Message({ toast: { id, text, tone = 'neutral', action, durationMs = 600
     return () => clearTimeout(timer);
   }, [held, id, durationMs, onRemove]);
   return (
-    // biome-ignore lint/a11y/noStaticElementInteractions: pointing at a message only keeps it there.
+    // biome-ignore lint/a11y/noStaticElementInteractions: hovering over a message only keeps it visible.
     <div
       className={styles.toast}
       data-tone={tone}
