@@ -4,16 +4,24 @@ export interface Quantity {
   readonly unit: string;
 }
 
+const fine = new Intl.NumberFormat('en', { maximumFractionDigits: 2 });
 const plain = new Intl.NumberFormat('en', { maximumFractionDigits: 1 });
 const whole = new Intl.NumberFormat('en', { maximumFractionDigits: 0 });
 
-/** A duration: milliseconds below a second, seconds below two minutes, then minutes, then hours. */
+/** A duration: milliseconds below a second, seconds below two minutes, then `7 min 40 s`, then `1 h 45 min`. */
 export function duration(milliseconds: number | null | undefined): Quantity {
   if (milliseconds === null || milliseconds === undefined) return { value: '–', unit: '' };
   if (milliseconds < 1000) return { value: milliseconds < 10 ? plain.format(milliseconds) : whole.format(milliseconds), unit: 'ms' };
-  if (milliseconds < 120_000) return { value: (milliseconds / 1000).toFixed(milliseconds < 10_000 ? 2 : 1), unit: 's' };
-  if (milliseconds < 7_200_000) return { value: (milliseconds / 60_000).toFixed(1), unit: 'min' };
-  return { value: (milliseconds / 3_600_000).toFixed(1), unit: 'h' };
+  if (milliseconds < 120_000) return { value: (milliseconds < 10_000 ? fine : plain).format(milliseconds / 1000), unit: 's' };
+  return milliseconds < 3_600_000 ? twoUnits(milliseconds / 1000, 'min', 's') : twoUnits(milliseconds / 60_000, 'h', 'min');
+}
+
+/** Of a number of small units how many large ones, of sixty each, and how many small ones remain. */
+function twoUnits(exact: number, large: string, small: string): Quantity {
+  const rounded = Math.round(exact);
+  const whole = Math.floor(rounded / 60);
+  const rest = rounded % 60;
+  return rest === 0 ? { value: String(whole), unit: large } : { value: `${whole} ${large} ${rest}`, unit: small };
 }
 
 /** The duration as one text. */

@@ -79,12 +79,12 @@ export function exportTests(dashboard: () => Dashboard): void {
     await content.fill('{"no": "chain"}');
     await page.getByLabel('Format').selectOption('json');
     await button(page, 'Import').click();
-    await page.getByText('No chain was made of it.').waitFor();
+    await page.getByText('The file was not imported.').waitFor();
     await page.getByLabel('Format').selectOption('portkey');
     await content.fill(portkey);
     await page.getByLabel('Name of the chain').fill('from portkey');
     await button(page, 'Import').click();
-    await page.getByText(/from portkey was made, with \d+ findings?\./).waitFor();
+    await page.getByText(/from portkey was imported, with \d+ findings?\./).waitFor();
     await assertAccessible(page);
     await page.getByRole('link', { name: 'Open the chain' }).click();
     await heading(page, 'from portkey').waitFor();

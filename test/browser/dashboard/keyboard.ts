@@ -52,7 +52,7 @@ export function keyboardTests(dashboard: () => Dashboard): void {
     await page.getByText('Must be an integer, not a string.').waitFor();
     await keyboard.press('Control+A');
     await keyboard.type('9000');
-    await page.getByText(/Worst case: 2 attempts and 39.0 s for one prompt/).waitFor();
+    await page.getByText(/Worst case: 2 attempts and 39 s for one prompt/).waitFor();
     await page.locator('[role=status]', { hasText: 'Worst case' }).getByRole('listitem').first().waitFor();
     assert.equal(await page.locator('[aria-invalid]').count(), 0);
 

@@ -54,7 +54,7 @@ export function testTests(dashboard: () => Dashboard, provider: () => SlowProvid
     await cell.press('Enter');
     await page.getByText('claude answers').waitFor();
     const text = (await steps.allTextContents()).join(' | ');
-    assert.match(text, /gpt-4o.*attempt 1.*after up to 500 ms.*attempt 2.*after up to 1.00 s.*attempt 4.*at once.*claude.*answers/);
+    assert.match(text, /gpt-4o.*attempt 1.*after up to 500 ms.*attempt 2.*after up to 1 s.*attempt 4.*at once.*claude.*answers/);
     await page.keyboard.press('ArrowRight');
     await page.keyboard.press('ArrowDown');
     await page.keyboard.press('Enter');
@@ -143,7 +143,7 @@ export function testTests(dashboard: () => Dashboard, provider: () => SlowProvid
     await page.getByText('2 of 6 prompts done').waitFor();
 
     await button(page, 'Cancel').click();
-    await page.getByText('The run was stopped.').waitFor();
+    await page.getByText('The test was cancelled.').waitFor();
     await heading(page, 'Test of slow cancelled').waitFor();
     await page.getByRole('region', { name: '2 prompts' }).waitFor();
     assert.equal((await read(page.url().split('/').at(-1)!)).status, 'cancelled');

@@ -3,7 +3,7 @@ import { Link } from 'react-router';
 import { Badge } from '../../../kit/web/components/feedback.tsx';
 import { Panel, Stats } from '../../../kit/web/components/layout.tsx';
 import { Table } from '../../../kit/web/components/table.tsx';
-import { dollars, duration, durationText, moment, words } from '../../../kit/web/format.ts';
+import { counted, dollars, duration, durationText, moment, words } from '../../../kit/web/format.ts';
 import type { Chain } from '../../model/chain.ts';
 import type { ChainSummary } from '../../model/summary.ts';
 import { useSummary } from '../data/queries.ts';
@@ -67,8 +67,13 @@ function SummaryBody({ chain, summary }: { chain: Chain; summary: ChainSummary }
       <Stats
         items={[
           { label: 'Providers', value: summary.provider_count, note: `${summary.primary} first` },
-          { label: 'Rules', value: summary.rule_count, note: `${summary.conditions.by_default.length} conditions by default` },
-          { label: 'Longest prompt', value: worst.value, unit: worst.unit, note: `${summary.worst_case.attempts} attempts at most` },
+          { label: 'Rules', value: summary.rule_count, note: `${counted(summary.conditions.by_default.length, 'condition')} by default` },
+          {
+            label: 'Longest prompt',
+            value: worst.value,
+            unit: worst.unit,
+            note: `${counted(summary.worst_case.attempts, 'attempt')} at most`,
+          },
           {
             label: 'Last test',
             value: last_test === null ? '–' : <Verdict verdict={last_test.verdict} status={last_test.status} />,
@@ -99,7 +104,7 @@ function Providers({ chain }: { chain: Chain }) {
         { name: 'Priority', number: true, cell: ({ priority }) => priority },
         { name: 'Model', cell: ({ model_id }) => <code>{model_id}</code> },
         { name: 'Kind', cell: ({ provider }) => provider ?? <span className="muted">none</span> },
-        { name: 'Address', muted: true, cell: ({ api_base }) => api_base ?? 'the kind’s own' },
+        { name: 'Address', muted: true, cell: ({ api_base, provider }) => api_base ?? (provider === null ? 'none' : 'the kind’s own') },
         {
           name: 'Key variable',
           cell: ({ api_key_env }) => (api_key_env === null ? <span className="muted">none</span> : <code>{api_key_env}</code>),

@@ -10,6 +10,7 @@ import type { TestResult } from '../../model/test.ts';
 import { resultsPerPage, useMayWrite, useResults } from '../data/queries.ts';
 import { TestForm } from '../edit/test-form.tsx';
 import { Load } from '../parts/load.tsx';
+import { planName } from '../parts/plan-name.ts';
 import { Verdict } from '../parts/verdict.tsx';
 import { useCurrentChain } from './chain.tsx';
 import styles from './chain-tests.module.css';
@@ -79,7 +80,7 @@ function ResultTable({ results, picked, onPick }: ResultTableProps) {
       columns={[
         { name: 'Started', tabular: true, cell: ({ id, started_at }) => <Link to={`/results/${id}`}>{moment(started_at)}</Link> },
         { name: 'Verdict', cell: ({ verdict, status }) => <Verdict verdict={verdict} status={status} /> },
-        { name: 'Mode', cell: ({ mode, preset }) => `${mode}, ${preset ?? 'own faults'}` },
+        { name: 'Mode', cell: ({ mode, preset }) => `${mode}, ${planName({ mode, preset })}` },
         { name: 'Prompts', number: true, cell: ({ prompt_count }) => count(prompt_count) },
         { name: 'Served', number: true, cell: ({ success_rate }) => percent(success_rate) },
         { name: 'By fallback', number: true, cell: ({ fallback_rate }) => percent(fallback_rate) },

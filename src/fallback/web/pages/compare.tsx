@@ -9,6 +9,7 @@ import { count, dollars, durationText, moment, percent, percentagePoints } from 
 import type { TestResult } from '../../model/test.ts';
 import { useResult, useResults } from '../data/queries.ts';
 import { Load } from '../parts/load.tsx';
+import { planName } from '../parts/plan-name.ts';
 import { useTitle } from '../parts/title.ts';
 import { Verdict } from '../parts/verdict.tsx';
 import styles from './compare.module.css';
@@ -55,7 +56,7 @@ function Pair({ left }: { left: TestResult }) {
 }
 
 const titleOf = ({ started_at, mode, preset, chain_version }: TestResult) =>
-  `${moment(started_at)} · ${mode} · ${preset ?? 'own faults'} · version ${chain_version}`;
+  `${moment(started_at)} · ${mode} · ${planName({ mode, preset })} · version ${chain_version}`;
 
 function Pickers({ left, b, onPick }: { left: TestResult; b: string; onPick(which: 'a' | 'b', id: string): void }) {
   const latest = useResults(left.chain_id).data?.results ?? [];

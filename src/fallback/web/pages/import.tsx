@@ -128,11 +128,11 @@ const dropTarget = (onTake: (file: File | undefined) => void) => ({
 function NotMade({ error }: { error: Error | null }) {
   if (error === null) return null;
   const faults = faultsOf(error);
-  return <Notes tone="bad" alert title="No chain was made of it." notes={faults.length > 0 ? faults : [{ detail: error.message }]} />;
+  return <Notes tone="bad" alert title="The file was not imported." notes={faults.length > 0 ? faults : [{ detail: error.message }]} />;
 }
 
 function Findings({ imported: { chain, findings } }: { imported: Imported }) {
-  const title = `${chain.name} was made, with ${counted(findings.length, 'finding')}.`;
+  const title = `${chain.name} was imported${findings.length === 0 ? '' : `, with ${counted(findings.length, 'finding')}`}.`;
   const actions = <LinkButton to={`/chains/${chain.id}`}>Open the chain</LinkButton>;
   if (findings.length === 0) return <Callout tone="good" title={title} actions={actions} />;
   return <Notes tone="warn" title={title} actions={actions} notes={findings} />;

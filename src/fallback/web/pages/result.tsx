@@ -11,6 +11,7 @@ import type { TestProgress, TestResult } from '../../model/test.ts';
 import { useFollowedResult } from '../data/progress.ts';
 import { useCancelTest, useMayWrite } from '../data/queries.ts';
 import { Load } from '../parts/load.tsx';
+import { planName } from '../parts/plan-name.ts';
 import { PromptList } from '../parts/prompt-list.tsx';
 import { RuleHits } from '../parts/rule-hits.tsx';
 import { ScenarioGrid } from '../parts/scenario-grid.tsx';
@@ -49,7 +50,7 @@ export function ResultPage() {
           {found.error === null ? null : (
             <Callout
               tone={found.status === 'failed' ? 'bad' : 'info'}
-              title={found.status === 'failed' ? 'The run broke.' : 'The run was stopped.'}
+              title={found.status === 'failed' ? 'The test broke off.' : 'The test was cancelled.'}
             >
               {found.error}
             </Callout>
@@ -63,11 +64,11 @@ export function ResultPage() {
 }
 
 function Subtitle({ result }: { result: TestResult }) {
-  const { mode, preset, seed, chain_id, chain_version, started_at, duration_ms } = result;
+  const { mode, seed, chain_id, chain_version, started_at, duration_ms } = result;
   return (
     <>
-      <Badge tone={mode === 'simulate' ? 'neutral' : 'info'}>{mode === 'simulate' ? 'simulated' : mode}</Badge> {preset ?? 'own faults'},
-      seed <code>{seed}</code>, version {chain_version} of <Link to={`/chains/${chain_id}`}>the chain</Link>, {moment(started_at)}
+      <Badge tone={mode === 'simulate' ? 'neutral' : 'info'}>{mode === 'simulate' ? 'simulated' : mode}</Badge> {planName(result)}, seed{' '}
+      <code>{seed}</code>, version {chain_version} of <Link to={`/chains/${chain_id}`}>the chain</Link>, {moment(started_at)}
       {duration_ms === null ? '' : `, ran ${durationText(duration_ms)}`}
     </>
   );
@@ -171,7 +172,7 @@ function Checks({ result }: { result: TestResult }) {
   return (
     <Panel title="Checks">
       {result.checks.length === 0 ? (
-        <p className="muted">They are made when the test has ended.</p>
+        <p className="muted">The checks are made when the test has ended.</p>
       ) : (
         <ul className={styles.checks}>
           {result.checks.map(({ name, passed, advisory, detail }) => (

@@ -66,7 +66,12 @@ function WorstCase({ routing }: { routing: Routing }) {
       <Stats
         items={[
           { label: 'Longest prompt', value, unit, note: 'timeouts and waits included' },
-          { label: 'Most calls', value: routing.worst_case.attempts, unit: 'attempts', note: 'for one prompt' },
+          {
+            label: 'Most calls',
+            value: routing.worst_case.attempts,
+            unit: routing.worst_case.attempts === 1 ? 'attempt' : 'attempts',
+            note: 'for one prompt',
+          },
         ]}
       />
       <Notes tone="warn" notes={routing.warnings} />

@@ -4,7 +4,7 @@ import { Badge, type Tone } from '../../../kit/web/components/feedback.tsx';
 export const verdictMeanings: Record<string, string> = {
   pass: 'Every prompt was served and every check holds.',
   partial: 'Every prompt was served, but an advisory check fails.',
-  safe: 'Prompts were lost, as the rules say and within their bounds.',
+  safe: 'Prompts were lost, but only as the rules ask for and within the worst case.',
   fail: 'The chain does not do what it should.',
 };
 
