@@ -112,7 +112,8 @@ for (const store of stores.filter(({ name }) => name !== 'SQLite in memory')) {
     }
     const { body: result } = await program.call('GET', `/test-results/${testId}`);
     // Where other instances may share the database, it is ended when the lease of the killed one is over.
-    const [status, error] = store.name === 'PostgreSQL' ? ['running', null] : ['cancelled', 'The service stopped while it ran.'];
+    const [status, error] =
+      store.name === 'PostgreSQL' ? ['running', null] : ['cancelled', 'The service stopped while the test was running.'];
     assert.deepEqual([result.status, result.error], [status, error]);
     assert.ok(result.results.length >= promptsKept && result.results.length <= promptsAnswered);
     assert.equal(result.progress.done, result.results.length);

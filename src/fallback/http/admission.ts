@@ -46,7 +46,7 @@ export function createAdmission({ access, rateLimit, clock }: AdmissionParts) {
     count(reply, caller);
     if (known === undefined && !access.isOpen) throw unauthorized(key === undefined ? howToSendKeys : 'The API key is not valid.');
     if (wanted === 'write' && !caller.mayWrite)
-      throw new ServiceError('FORBIDDEN', `The label ${caller.label} of this API key permits reading and exporting only.`);
+      throw new ServiceError('FORBIDDEN', `This API key has the label ${caller.label}, which permits only reading and exporting.`);
     return caller;
   }
 

@@ -73,7 +73,7 @@ function feedOf(open: OpenStream, { id, text, tests, release }: FeedParts): Stre
 
 const tooMany = () =>
   new LimitReached(
-    `This caller follows ${maxConnections} tests already. Close one, or try again in ${retryAfterSeconds} seconds.`,
+    `This caller already follows ${maxConnections} tests. Close one, or try again in ${retryAfterSeconds} seconds.`,
     { name: 'connections', max: maxConnections },
     retryAfterSeconds,
   );

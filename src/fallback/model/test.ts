@@ -247,7 +247,7 @@ export const testExample: TestResult = {
     { condition: 'timeout', action: 'failover', hits: 0, never_hit: true },
   ],
   verdict: 'pass',
-  checks: [{ name: 'all_served', passed: true, advisory: false, detail: 'All 1 prompts were served.' }],
+  checks: [{ name: 'all_served', passed: true, advisory: false, detail: 'The prompt was served.' }],
   chain: definitionExample,
   results: [
     {

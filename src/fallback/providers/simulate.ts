@@ -7,8 +7,8 @@ const assumedTokens = 200;
 
 /** What a simulation assumes, in sentences. */
 export const assumptions: readonly string[] = [
-  `An answer takes half to one and a half times 800 ms, or of half its time-out where that is less.`,
-  `An answer costs ${assumedTokens} tokens in and ${assumedTokens} out, less where max_tokens is less; a failed call costs nothing, an unusable answer what a usable one does.`,
+  'An answer takes 400 to 1200 ms; with a timeout below 1600 ms, between a quarter and three quarters of the timeout.',
+  `An answer costs ${assumedTokens} input tokens and ${assumedTokens} output tokens, or max_tokens where that is less. A failed call costs nothing; an unusable answer costs as much as a usable one.`,
 ];
 
 /** How long an answer takes in the middle, and a failure that arrives as an answer does. */

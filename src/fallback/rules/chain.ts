@@ -107,8 +107,16 @@ export function faultsOf(request: unknown): Fault[] {
       const first = names.get(name);
       if (first === undefined) names.set(name, index);
       else
-        faults.push({ field: `${at}.name`, detail: `${at}.name is the name of providers.${first} as well; names are unique in a chain.` });
+        faults.push({
+          field: `${at}.name`,
+          detail: `${at}.name is already the name of providers.${first}; names must be unique in a chain.`,
+        });
     }
+    if ('api_key' in provider)
+      faults.push({
+        field: `${at}.api_key`,
+        detail: `${at}.api_key cannot be stored; give the name of the environment variable that holds the key as api_key_env.`,
+      });
     const base = typeof api_base === 'string' ? addressFault(api_base) : undefined;
     if (base !== undefined) faults.push({ field: `${at}.api_base`, detail: `${at}.api_base ${base}` });
     const key = typeof api_key_env === 'string' ? variableFault(api_key_env) : undefined;
@@ -139,17 +147,17 @@ function addressFault(text: string): string | undefined {
   }
   if (!/^https?:\/\//i.test(text)) return 'must be an http or https URL, such as https://llm.example.com/v1.';
   if (url.username !== '' || url.password !== '')
-    return 'must not carry a user or a password; name the variable of the key in api_key_env.';
-  if (text.includes('?') || text.includes('#')) return 'must end with its path; a query or a fragment can not follow.';
-  if (/\s/.test(text)) return 'must not have spaces in it.';
-  if (url.port === '0') return 'must not name port 0.';
+    return 'must not contain a user or a password; name the environment variable of the key in api_key_env.';
+  if (text.includes('?') || text.includes('#')) return 'must end with its path, without a query or a fragment.';
+  if (/\s/.test(text)) return 'must not contain spaces.';
+  if (url.port === '0') return 'must not use port 0.';
   return undefined;
 }
 
 /** What is wrong with the name of a variable, as the end of a sentence that does not repeat it: it may be a secret. */
 function variableFault(text: string): string | undefined {
-  if (looksLikeKey(text)) return 'must be the name of an environment variable, such as OPENAI_API_KEY; this looks like a key itself.';
+  if (looksLikeKey(text)) return 'must be the name of an environment variable, such as OPENAI_API_KEY, not the key itself.';
   if (!/^[A-Za-z_][A-Za-z0-9_]*$/.test(text))
-    return 'must be the name of an environment variable: letters, digits and underscores, no digit first.';
+    return 'must be the name of an environment variable: letters, digits and underscores, and no digit at its start.';
   return undefined;
 }

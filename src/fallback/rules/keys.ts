@@ -81,6 +81,6 @@ export function keyRefusal(
   if (variable === null || base === null || mayLeave(variable, base, grants)) return undefined;
   const { host } = new URL(base);
   if (isOwnVariable(variable))
-    return `${variable} is a setting of this service and is never sent, so ${name} can't be called at ${host} with it.`;
+    return `${variable} is a setting of this service and is never sent to a provider, so ${name} cannot be called at ${host} with it.`;
   return `${variable} may not be sent to ${host}: SERVICE_LIVE_KEYS does not list ${variable}@${host}.`;
 }

@@ -6,6 +6,7 @@ import { defaultAction, type Engine } from './engine.ts';
 import type { Random } from './random.ts';
 import { type Case, casesOf, endOf, type Failing, retriesOf, waysToFail } from './reach.ts';
 import { defaulted } from './warnings.ts';
+import { listed } from './wording.ts';
 
 /** A failure of a plan: the provider by its place, and null for what does not narrow it. */
 export interface SceneFault {
@@ -68,32 +69,32 @@ function requestFaults({ providers }: ChainDefinition, { mode, preset, faults, p
   const fault = (field: string, detail: string) => found.push({ field, detail: `${field} ${detail}` });
   const prompts = prompt_count ?? defaultPrompts;
   if (mode === 'live' && faults !== null && faults !== undefined)
-    fault('faults', 'can not be given in live mode, which makes real calls only; use drill.');
+    fault('faults', 'cannot be given in live mode, which injects nothing; use drill.');
   if (mode === 'live' && preset !== null && preset !== undefined && preset !== 'healthy')
-    fault('preset', 'can not be given in live mode, which makes real calls only; use drill.');
+    fault('preset', 'cannot be given in live mode, which injects nothing; use drill.');
   if (faults !== null && faults !== undefined && preset !== null && preset !== undefined)
-    fault('preset', 'can not be given together with faults: either is the plan.');
+    fault('preset', 'cannot be given together with faults; each of them is a whole plan.');
   for (const [index, one] of (faults ?? []).entries()) {
     const at = `faults.${index}`;
     if (!providers.some(({ name }) => name === one.provider))
-      fault(`${at}.provider`, `names no provider of this chain; its providers are ${providers.map(({ name }) => name).join(', ')}.`);
+      fault(`${at}.provider`, `names no provider of this chain; its providers are ${listed(providers.map(({ name }) => name))}.`);
     const condition = one.condition ?? null;
     const status = one.status_code ?? null;
     if (condition === null && (one.latency_ms ?? null) === null) fault(`${at}.condition`, 'is required where latency_ms is not given.');
-    if (condition === null && status !== null) fault(`${at}.status_code`, 'says nothing without a condition.');
+    if (condition === null && status !== null) fault(`${at}.status_code`, 'has no meaning without a condition.');
     if (condition !== null && status !== null && !isStatusOf(condition, status))
-      fault(`${at}.status_code`, `is not a status that ${condition} comes with${statusHint(condition)}.`);
+      fault(`${at}.status_code`, `is not a status of ${condition}${statusHint(condition)}.`);
     const [from, to] = [one.from ?? 0, one.to ?? Number.POSITIVE_INFINITY];
-    if (from > to) fault(`${at}.to`, 'must not be less than from.');
-    if (from >= prompts) fault(`${at}.from`, `is beyond the last prompt, whose index is ${prompts - 1}.`);
+    if (from > to) fault(`${at}.to`, 'must be at least from.');
+    if (from >= prompts) fault(`${at}.from`, `must be at most ${prompts - 1}, the index of the last prompt.`);
   }
   return found;
 }
 
 function statusHint(condition: Condition): string {
   const statuses = statusesOf[condition].filter((status) => status !== null);
-  if (statuses.length === 0) return ', since no answer arrives';
-  return statuses.length > 5 ? '' : `: ${statuses.join(', ')}`;
+  if (statuses.length === 0) return ', which has none because no answer arrives';
+  return statuses.length > 5 ? '' : `, which comes with ${listed(statuses.map(String))}`;
 }
 
 function sceneFault({ providers }: ChainDefinition, fault: Fault): SceneFault {

@@ -61,7 +61,7 @@ function questionOf(engine: Engine, { provider: name, condition, status_code: st
     });
   }
   if (status !== undefined && !isStatusOf(condition, status))
-    throw new ServiceError('VALIDATION_ERROR', `status_code ${status} is no status that ${condition} comes with.`, {
+    throw new ServiceError('VALIDATION_ERROR', `status_code ${status} is not a status of ${condition}.`, {
       field: 'status_code',
     });
   return askedPath(engine, provider, condition, status ?? usualStatus(condition));

@@ -22,20 +22,20 @@ const runbook = `# {{ chain.name }}
 {% if chain.description %}
 {{ chain.description }}
 {% endif %}
-Providers are asked in this order. One prompt costs at most {{ chain.routing.worst_case.attempts }} attempts and {{ chain.routing.worst_case.latency_ms | divided_by: 1000.0 }} seconds.
+Providers are asked in this order. One prompt takes at most {{ chain.routing.worst_case.attempts }} attempt{% if chain.routing.worst_case.attempts != 1 %}s{% endif %} and {{ chain.routing.worst_case.latency_ms | duration }}.
 
-| | Provider | Model | Address | Key | Time-out |
+| | Provider | Model | Address | Key | Timeout |
 | --- | --- | --- | --- | --- | --- |
 {% for provider in chain.providers -%}
-| {{ forloop.index }} | {{ provider.name | cell }} | {{ provider.model_id | cell }} | {{ provider.call.url | cell }} | {{ provider.api_key_env | default: "none" }} | {{ provider.timeout_ms }} ms |
+| {{ forloop.index }} | {{ provider.name | cell }} | {{ provider.model_id | cell }} | {{ provider.call.url | cell }} | {{ provider.api_key_env | default: "none" }} | {{ provider.timeout_ms | duration }} |
 {% endfor %}
 {%- for provider in chain.routing.providers %}
 ## When {{ provider.name }} fails
 
-| With | It is tried again | Then |
+| Failure | Retries | Then |
 | --- | --- | --- |
 {% for decision in provider.decisions -%}
-| {{ decision.condition }} | {% if decision.max_retries == 0 %}no{% else %}up to {{ decision.max_retries }} times{% endif %} | {% if decision.next_provider %}{{ decision.next_provider | cell }} is asked{% else %}the caller gets the error{% endif %} |
+| {{ decision.condition }} | {% if decision.max_retries == 0 %}no{% else %}up to {{ decision.max_retries }} time{% if decision.max_retries != 1 %}s{% endif %}{% endif %} | {% if decision.next_provider %}{{ decision.next_provider | cell }} is asked{% else %}the caller gets the error{% endif %} |
 {% endfor %}
 {%- endfor %}
 ## Before an outage

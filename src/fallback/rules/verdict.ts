@@ -2,6 +2,7 @@ import type { Check, Preset, PromptResult, Verdict } from '../model/test.ts';
 import type { Engine, Next } from './engine.ts';
 import type { Scene } from './plan.ts';
 import { casesOf, unreachable, worstCase } from './reach.ts';
+import { duration, listed, plural } from './wording.ts';
 
 /** A prompt that is done: its result, why it ended if it was lost, and what it was put through. */
 export interface Done {
@@ -27,11 +28,7 @@ export function judge(judged: Judged): { verdict: Verdict; checks: Check[] } {
   const { preset, done, engine } = judged;
   const lost = done.filter(({ result }) => !result.success);
   const checks = [
-    check(
-      'all_served',
-      lost.length === 0,
-      lost.length === 0 ? `All ${done.length} prompts were served.` : `${lost.length} of ${done.length} prompts were lost.`,
-    ),
+    check('all_served', lost.length === 0, servedSentence(done.length, lost.length)),
     ...(lost.length === 0 ? [] : [lossesCheck(lost)]),
     boundedCheck(judged),
     ...(preset === 'coverage' ? [rulesCheck(judged)] : []),
@@ -41,6 +38,13 @@ export function judge(judged: Judged): { verdict: Verdict; checks: Check[] } {
   if (!holds) return { verdict: 'fail', checks };
   if (lost.length > 0) return { verdict: 'safe', checks };
   return { verdict: checks.every(({ passed }) => passed) ? 'pass' : 'partial', checks };
+}
+
+/** How many of the prompts were served, as a sentence. */
+function servedSentence(prompts: number, lost: number): string {
+  if (lost === 0) return prompts === 1 ? 'The prompt was served.' : `All ${prompts} prompts were served.`;
+  if (lost === prompts) return prompts === 1 ? 'The prompt was lost.' : `All ${prompts} prompts were lost.`;
+  return `${lost} of ${prompts} prompts ${lost === 1 ? 'was' : 'were'} lost.`;
 }
 
 const check = (name: string, passed: boolean, detail: string, advisory = false): Check => ({ name, passed, advisory, detail });
@@ -53,9 +57,9 @@ function isMeant({ end, scene }: Done): boolean {
 
 function lossesCheck(lost: readonly Done[]): Check {
   const odd = lost.find((one) => !isMeant(one));
-  if (odd === undefined) return check('losses_as_ruled', true, 'Every prompt was lost as the rules say.');
-  const why = odd.end === 'deadline' ? 'its deadline was over' : 'no provider was left';
-  return check('losses_as_ruled', false, `Prompt ${odd.result.index} (${odd.scene.name}) was lost because ${why}.`);
+  if (odd === undefined) return check('losses_as_ruled', true, 'Every loss is what the rules ask for.');
+  const why = odd.end === 'deadline' ? 'its deadline passed' : 'no provider was left to try';
+  return check('losses_as_ruled', false, `The prompt with index ${odd.result.index} (${odd.scene.name}) was lost because ${why}.`);
 }
 
 function boundedCheck({ engine, done, slackMs }: Judged): Check {
@@ -64,11 +68,11 @@ function boundedCheck({ engine, done, slackMs }: Judged): Check {
     ({ result }) => result.attempts.length > attempts || result.latency_ms > latency_ms + slackMs * result.attempts.length,
   );
   return beyond === undefined
-    ? check('bounded', true, `No prompt took more than ${attempts} attempts and ${latency_ms} ms.`)
+    ? check('bounded', true, `No prompt took more than ${plural(attempts, 'attempt')} and ${duration(latency_ms)}, the worst case.`)
     : check(
         'bounded',
         false,
-        `Prompt ${beyond.result.index} took ${beyond.result.attempts.length} attempts and ${beyond.result.latency_ms} ms.`,
+        `The prompt with index ${beyond.result.index} took ${plural(beyond.result.attempts.length, 'attempt')} and ${duration(beyond.result.latency_ms)}; the worst case is ${plural(attempts, 'attempt')} and ${duration(latency_ms)}.`,
       );
 }
 
@@ -83,8 +87,8 @@ function rulesCheck({ engine, done }: Judged): Check {
   const missed = [...engine.chain.fallback_rules.keys()].filter((rule) => alive.has(rule) && !hit.has(rule));
   const detail =
     missed.length === 0
-      ? 'Every rule that can fire did.'
-      : `${missed.map((rule) => `fallback_rules.${rule}`).join(', ')} never fired; a larger prompt_count reaches more of the plan.`;
+      ? 'Every rule that can fire has fired.'
+      : `${listed(missed.map((rule) => `fallback_rules.${rule}`))} never fired; a larger prompt_count reaches more of the plan.`;
   return check('rules_exercised', missed.length === 0, detail, true);
 }
 

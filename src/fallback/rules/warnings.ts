@@ -1,10 +1,11 @@
 import { type ChainDefinition, type Condition, conditions, type Rule } from '../model/chain.ts';
 import type { Warning } from '../model/common.ts';
 import { isStatusOf } from './conditions.ts';
-import { createEngine, defaultAction, type Engine } from './engine.ts';
+import { createEngine, type Engine } from './engine.ts';
 import { isOwnVariable } from './keys.ts';
 import { apiBase, kinds, knownKind } from './kinds.ts';
 import { type Case, casesOf, unreachable, waysToFail, worstCase } from './reach.ts';
+import { duration, listed, plural } from './wording.ts';
 
 /** Conditions that every chain meets sooner or later. */
 const common: readonly Condition[] = ['rate_limit', 'timeout', 'server_error', 'connection_error'];
@@ -28,8 +29,6 @@ export function warningsOf(chain: ChainDefinition, engine: Engine = createEngine
 }
 
 const warning = (code: string, field: string | null, detail: string): Warning => ({ code, field, detail });
-const seconds = (ms: number) => `${Math.round(ms / 100) / 10} s`;
-const list = (names: readonly string[]) => (names.length < 2 ? names.join('') : `${names.slice(0, -1).join(', ')} and ${names.at(-1)}`);
 
 function providerWarnings({ providers }: ChainDefinition): Warning[] {
   return providers.flatMap((provider, place) => {
@@ -41,23 +40,23 @@ function providerWarnings({ providers }: ChainDefinition): Warning[] {
         warning(
           'unknown_kind',
           `${at}.provider`,
-          `${kind} is not a known kind; ${name} is taken to speak OpenAI's protocol. Known: ${Object.keys(kinds).join(', ')}.`,
+          `${kind} is not a known kind, so ${name} is called with OpenAI's protocol. Known kinds: ${Object.keys(kinds).join(', ')}.`,
         ),
       );
     if (apiBase(provider) === null)
       found.push(
-        warning('no_address', `${at}.api_base`, `${name} has neither a known kind nor an api_base, so it can be simulated but not called.`),
+        warning('no_address', `${at}.api_base`, `${name} has neither a known kind nor an api_base: it can be simulated, but not called.`),
       );
     if (api_key_env !== null && isOwnVariable(api_key_env))
       found.push(
         warning(
           'own_variable',
           `${at}.api_key_env`,
-          `${api_key_env} is a setting of this service and is never sent; name another variable.`,
+          `${api_key_env} is a setting of this service and is never sent to a provider; name another variable.`,
         ),
       );
     if (api_base !== null && api_key_env !== null && /^http:/i.test(api_base) && !/^http:\/\/(localhost|127\.|\[::1\])/i.test(api_base))
-      found.push(warning('plain_http', `${at}.api_base`, `The key of ${name} would travel unencrypted; use https.`));
+      found.push(warning('plain_http', `${at}.api_base`, `The key of ${name} would be sent unencrypted; use https.`));
     return found;
   });
 }
@@ -65,7 +64,7 @@ function providerWarnings({ providers }: ChainDefinition): Warning[] {
 function orderWarnings({ providers }: ChainDefinition, engine: Engine): Warning[] {
   const found: Warning[] = [];
   if (providers.length === 1)
-    found.push(warning('no_backup', 'providers', `${providers[0]!.name} is the only provider: there is nothing to fall back to.`));
+    found.push(warning('no_backup', 'providers', `${providers[0]!.name} is the only provider, so there is nothing to fall back to.`));
   for (const [place, { name, priority }] of providers.entries()) {
     const before = providers[place - 1];
     if (before?.priority === priority)
@@ -81,14 +80,14 @@ function orderWarnings({ providers }: ChainDefinition, engine: Engine): Warning[
   const [base] = bases;
   if (providers.length > 1 && bases.size === 1 && typeof base === 'string')
     found.push(
-      warning('shared_host', 'providers', `Every provider is called at ${new URL(base).host}: an outage there takes the whole chain.`),
+      warning('shared_host', 'providers', `Every provider is called at ${new URL(base).host}; an outage there takes the whole chain down.`),
     );
   for (const place of unreachable(engine))
     found.push(
       warning(
         'unreachable_provider',
         `providers.${place}`,
-        `${providers[place]!.name} is never tried: every failure of a provider before it ends the prompt.`,
+        `${providers[place]!.name} is never tried, because every failure of a provider before it ends the prompt.`,
       ),
     );
   return found;
@@ -104,25 +103,29 @@ function fieldWarnings(rule: Rule, place: number): Warning[] {
       (field) => rule[field] !== null,
     );
     for (const field of unused)
-      found.push(warning('unused_field', `${at}.${field}`, `${field} has no meaning with the action ${action}; only retry uses it.`));
+      found.push(warning('unused_field', `${at}.${field}`, `${field} has no effect with the action ${action}; only retry uses it.`));
   } else {
     if (max_retries === 0)
-      found.push(warning('no_retries', `${at}.max_retries`, `A retry rule without retries does at once what follows them: ${rule.then}.`));
-    if (lasting.has(condition) && max_retries! > 0)
       found.push(
         warning(
-          'hopeless_retry',
-          `${at}.action`,
-          `After ${condition} the same call usually fails again: the retries cost time and help nobody.`,
+          'no_retries',
+          `${at}.max_retries`,
+          `With max_retries 0 this rule never retries; it does at once what "then" says: ${rule.then}.`,
         ),
       );
+    if (lasting.has(condition) && max_retries! > 0)
+      found.push(
+        warning('hopeless_retry', `${at}.action`, `After ${condition} the same call usually fails again, so retries only cost time.`),
+      );
     if (wait_ms! > max_wait_ms!)
-      found.push(warning('wait_cut', `${at}.wait_ms`, `wait_ms ${wait_ms} is cut to max_wait_ms ${max_wait_ms}.`));
+      found.push(
+        warning('wait_cut', `${at}.wait_ms`, `wait_ms is longer than max_wait_ms, so every wait is cut to ${duration(max_wait_ms!)}.`),
+      );
   }
   if (status_codes !== null && condition !== 'any') {
     const foreign = status_codes.filter((status) => !isStatusOf(condition, status));
     if (foreign.length > 0 && foreign.length < status_codes.length)
-      found.push(warning('foreign_status', `${at}.status_codes`, `${condition} never comes with ${list(foreign.map(String))}.`));
+      found.push(warning('foreign_status', `${at}.status_codes`, `${condition} never comes with status ${listed(foreign.map(String))}.`));
   }
   return found;
 }
@@ -148,16 +151,21 @@ function firingWarnings(chain: ChainDefinition, engine: Engine): Warning[] {
         warning(
           'impossible_rule',
           `${at}.status_codes`,
-          `${what} never comes with ${list(status_codes!.map(String))}, so this rule can never fire.`,
+          `${what} never comes with status ${listed(status_codes!.map(String))}, so this rule can never fire.`,
         ),
       ];
     }
     const mine = cases.filter(({ provider }) => providers === null || providers.includes(chain.providers[provider]!.name));
-    if (mine.length === 0) return [warning('shadowed_rule', at, 'This rule can never fire: the providers it is for are never tried.')];
+    if (mine.length === 0)
+      return [warning('shadowed_rule', at, 'This rule can never fire, because the providers it is for are never tried.')];
     const before = new Set(mine.flatMap((found) => found.cases.filter((one) => wants(rule, one)).map((one) => one.rule)));
     const names = [...before].sort((one, other) => one - other).map((other) => `fallback_rules.${other}`);
     return [
-      warning('shadowed_rule', at, `This rule can never fire: ${list(names)} always ${names.length > 1 ? 'decide' : 'decides'} before it.`),
+      warning(
+        'shadowed_rule',
+        at,
+        `This rule can never fire, because ${listed(names)} always ${names.length > 1 ? 'decide' : 'decides'} before it.`,
+      ),
     ];
   });
 }
@@ -172,8 +180,8 @@ function wants({ condition, status_codes }: Rule, found: Case): boolean {
 function coverageWarnings(chain: ChainDefinition, engine: Engine): Warning[] {
   const bare = defaulted(chain, engine).filter((condition) => common.includes(condition));
   if (bare.length === 0) return [];
-  const does = defaultAction(bare[0]!) === 'failover' ? 'the next provider is tried at once' : 'the prompt fails';
-  return [warning('no_rule', 'fallback_rules', `No rule decides every ${list(bare)}: by default ${does}.`)];
+  const does = chain.providers.length > 1 ? 'the next provider is tried at once' : 'the prompt fails';
+  return [warning('no_rule', 'fallback_rules', `No rule covers every case of ${listed(bare)}; by default ${does}.`)];
 }
 
 /** The conditions that a default decides at some provider with some status. */
@@ -194,7 +202,7 @@ function slowWarnings(engine: Engine): Warning[] {
     warning(
       'slow_worst_case',
       null,
-      `One prompt can take up to ${seconds(latency_ms)} and ${attempts} attempts; shorter time-outs or fewer retries bound it.`,
+      `One prompt can take up to ${duration(latency_ms)} and ${plural(attempts, 'attempt')}; shorter timeouts or fewer retries reduce that.`,
     ),
   ];
 }

@@ -40,7 +40,7 @@ export function createExportService({ chains, sandbox, checkRequest }: ExportSer
       const definition = definitionOf(chain);
       const variables = request.variables ?? {};
       if (Object.hasOwn(variables, 'chain'))
-        throw invalid('variables.chain', 'variables.chain would hide the chain; call it something else.');
+        throw invalid('variables.chain', 'variables.chain would hide the chain itself; rename that variable.');
       const scope = { ...variables, chain: templateChain(chain, routingOf(definition)) };
       const output = await sandbox.render(template, scope, field, owner);
       return { output, content_type, warnings: warningsFor(request, definition) };
@@ -78,7 +78,7 @@ function templateOf({ template, template_name }: TemplateRequest): { template: s
     return { ...namedTemplates[template_name], field: 'template_name' };
   }
   if (!isOwn) throw invalid('template', 'template or template_name is required.');
-  if (Buffer.byteLength(template) > maxTemplateBytes) throw invalid('template', `template must have at most ${maxTemplateBytes} bytes.`);
+  if (Buffer.byteLength(template) > maxTemplateBytes) throw invalid('template', `template can have at most ${maxTemplateBytes} bytes.`);
   return { template, content_type: 'text/plain; charset=utf-8', field: 'template' };
 }
 
@@ -91,7 +91,7 @@ function warningsFor({ template_name }: TemplateRequest, { providers }: ChainDef
       {
         code: 'no_key',
         field: `providers.${index}.api_key_env`,
-        detail: `${name} names no variable for its key: it is called without one.`,
+        detail: `${name} has no api_key_env, so it is called without a key.`,
       },
     ];
   });

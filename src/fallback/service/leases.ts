@@ -15,7 +15,7 @@ const renewEveryMs = 2_000;
 const pruneEveryMs = 3_600_000;
 
 /** Why a test was cancelled. */
-export const cancelled = { byCaller: 'It was cancelled by a caller.', byStop: 'The service stopped while it ran.' } as const;
+export const cancelled = { byCaller: 'A caller cancelled the test.', byStop: 'The service stopped while the test was running.' } as const;
 
 /** Which results are kept. */
 export interface Retention {

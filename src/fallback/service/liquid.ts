@@ -1,5 +1,7 @@
 import { type Context, type Emitter, Liquid, type Template } from 'liquidjs';
 
+import { duration } from '../rules/wording.ts';
+
 /** The longest template, in bytes of UTF-8. */
 export const maxTemplateBytes = 64 * 1024;
 /** The longest output of a template, in bytes of UTF-8. */
@@ -43,6 +45,7 @@ function createEngine(): Liquid {
   for (const tag of ['include', 'render', 'layout', 'block']) delete engine.tags[tag];
   engine.registerFilter('shell', (value: unknown) => `'${text(value).replaceAll("'", "'\\''")}'`);
   engine.registerFilter('cell', (value: unknown) => text(value).replaceAll('|', '\\|'));
+  engine.registerFilter('duration', (value: unknown) => duration(Number(value)));
   boundOutput(engine);
   return engine;
 }
@@ -76,8 +79,8 @@ function text(value: unknown): string {
 
 /** The engine's sentences that need other words for a caller. */
 const sentences: readonly [RegExp, string][] = [
-  [/^template render limit exceeded/, `The template takes longer than ${renderMs} ms.`],
-  [/^memory alloc limit exceeded/, 'The template builds more than it may: too large a range, list or text.'],
+  [/^template render limit exceeded/, `The template takes longer than ${duration(renderMs)}.`],
+  [/^memory alloc limit exceeded/, 'The template builds too large a range, list or text.'],
 ];
 
 function describe(error: unknown): Rendered {

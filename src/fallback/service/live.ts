@@ -24,9 +24,13 @@ export interface LiveParts extends Pick<RealParts, 'outgoing' | 'clock' | 'now'>
 export function transportFor(mode: Mode, chain: ChainDefinition, stream: boolean, live: LiveParts): Transport {
   if (mode === 'simulate') return simulation;
   if (!live.allowed)
-    throw new ServiceError('FORBIDDEN', `mode ${mode} calls real providers, which this service does only when started with --allow-live.`, {
-      field: 'mode',
-    });
+    throw new ServiceError(
+      'FORBIDDEN',
+      `mode ${mode} calls real providers; this service allows that only when it was started with --allow-live.`,
+      {
+        field: 'mode',
+      },
+    );
   const keys = new Map<string, string | undefined>();
   const faults: Fault[] = [];
   for (const [place, provider] of chain.providers.entries()) {
@@ -43,13 +47,14 @@ export function transportFor(mode: Mode, chain: ChainDefinition, stream: boolean
 function keyFor(provider: Provider, { environment, grants }: LiveParts): { key: string | undefined } | { field: string; fault: string } {
   const { name, api_key_env: variable } = provider;
   if (callAddress(provider) === null)
-    return { field: 'api_base', fault: `${name} can't be called: it has neither an api_base nor a known kind.` };
+    return { field: 'api_base', fault: `${name} cannot be called, because it has neither an api_base nor a known kind.` };
   const refusal = keyRefusal(provider, grants);
   if (refusal !== undefined) return { field: 'api_key_env', fault: refusal };
   if (variable === null) return { key: undefined };
   const key = environment[variable]?.trim() ?? '';
-  if (key === '') return { field: 'api_key_env', fault: `${variable}, which ${name} names, is not set where this service runs.` };
+  if (key === '')
+    return { field: 'api_key_env', fault: `${variable}, the api_key_env of ${name}, is not set in the environment of this service.` };
   if (!/^[\x21-\x7e]+$/.test(key))
-    return { field: 'api_key_env', fault: `The value of ${variable} has characters that no request header may carry.` };
+    return { field: 'api_key_env', fault: `The value of ${variable} has characters that are not allowed in a request header.` };
   return { key };
 }

@@ -5,6 +5,7 @@ import type { Transport } from '../providers/transport.ts';
 import type { Engine } from '../rules/engine.ts';
 import { type Plan, sceneOf } from '../rules/plan.ts';
 import type { Done } from '../rules/verdict.ts';
+import { plural } from '../rules/wording.ts';
 
 /** A test to be run. */
 export interface Run {
@@ -113,7 +114,7 @@ export function createRunQueue(atOnce: number, mostWaiting: number): RunQueue {
     if (line.size >= mostWaiting) throw tooMany(`${mostWaiting} tests`);
     let waiting = 0;
     for (const one of line) if (one.owner === owner) waiting += 1;
-    if (waiting >= waitingPerOwner) throw tooMany(`${waiting} tests of this caller`);
+    if (waiting >= waitingPerOwner) throw tooMany(`${plural(waiting, 'test')} of this caller`);
   }
 
   return {
@@ -155,6 +156,6 @@ export function createRunQueue(atOnce: number, mostWaiting: number): RunQueue {
 }
 
 const tooMany = (what: string) =>
-  new ServiceError('SERVICE_UNAVAILABLE', `${what} wait for their turn already; try again later.`, {
+  new ServiceError('SERVICE_UNAVAILABLE', `${what} are already waiting for their turn; try again later.`, {
     headers: { 'Retry-After': '5' },
   });

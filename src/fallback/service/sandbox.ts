@@ -2,6 +2,7 @@ import { invalid, ServiceError, tooMuchInHand } from '../../kit/errors.ts';
 import { FairQueue } from '../../kit/fair-queue.ts';
 import { Holdings } from '../../kit/holdings.ts';
 import { startThread } from '../../kit/thread.ts';
+import { duration } from '../rules/wording.ts';
 import type { SandboxTasks } from './sandbox-thread.ts';
 
 export interface SandboxParts {
@@ -58,7 +59,7 @@ export function createSandbox({ deadlineMs = 3_000, maxWaiting = 64, maxPerOwner
     let timer: NodeJS.Timeout | undefined;
     try {
       await thread.call('ready', {});
-      const late = invalid(field, `${what} takes longer than ${deadlineMs} ms.`);
+      const late = invalid(field, `${what} takes longer than ${duration(deadlineMs)}.`);
       timer = setTimeout(() => thread.interrupt(late), deadlineMs);
       return await task();
     } catch (error) {

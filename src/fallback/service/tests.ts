@@ -120,7 +120,7 @@ export function createTestService({ store, clock, newId, random, live: parts, re
       if (run.signal.aborted) record.stop('cancelled', String(run.signal.reason));
       else {
         onError(error);
-        record.stop('failed', 'The run itself broke; the log has the cause.');
+        record.stop('failed', 'The run failed because of an internal error; the log of the service has the cause.');
       }
     } finally {
       place.leave();
@@ -135,7 +135,7 @@ export function createTestService({ store, clock, newId, random, live: parts, re
   }
 
   async function start(chainId: string, request: TestRequest, owner = ''): Promise<Started> {
-    if (stopping) throw new ServiceError('SERVICE_UNAVAILABLE', 'The service is stopping; no test is begun.');
+    if (stopping) throw new ServiceError('SERVICE_UNAVAILABLE', 'The service is stopping and starts no more tests.');
     const found = isId(chainId) ? await store.chains.find(chainId) : undefined;
     if (found === undefined) throw notFound('chain');
     const { record, run } = prepare(JSON.parse(found.text) as Chain, request);
@@ -174,7 +174,7 @@ export function createTestService({ store, clock, newId, random, live: parts, re
 
   /** Has the instance that runs a test cancel it; gives the result once it has stopped. */
   async function cancelElsewhere(id: string): Promise<string> {
-    if (!(await store.results.requestCancel(id))) throw conflict('This test has ended; its result is kept.');
+    if (!(await store.results.requestCancel(id))) throw conflict('This test has already ended; its result stays as it is.');
     while ((await store.results.head(id))?.status === 'running') await leases.nextRound();
     const text = await kept(id);
     if (text === undefined) throw notFound('test result');

@@ -54,8 +54,8 @@ export function readYaml(source: string): ReadYaml {
   }
 }
 
-const tooLarge = 'The aliases stand for more than a document may grow to.';
-const tooDeep = `Lists and maps stand more than ${maxDepth} deep within one another.`;
+const tooLarge = 'The document grows too large when its aliases are expanded.';
+const tooDeep = `Lists and maps are nested more than ${maxDepth} levels deep.`;
 
 function sentenceOf({ code, message }: { code: string; message: string }): string {
   if (code === 'MULTIPLE_DOCS') return 'There is more than one document.';

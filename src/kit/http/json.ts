@@ -112,10 +112,10 @@ function refused(detail: string, field: string | null = null): ServiceError {
   return new ServiceError('VALIDATION_ERROR', detail, { field });
 }
 
-/** The position in the parser's message. The rest of the message is dropped, since it may quote the body. */
+/** The place that the parser named, as the end of a sentence. The rest of its message is dropped, since it may quote the body. */
 function whereIn(error: unknown): string {
-  const place = /at position \d+( \(line \d+ column \d+\))?/.exec((error as Error).message);
-  return place === null ? '' : ` (${place[0]})`;
+  const [, line, column] = /at position \d+ \(line (\d+) column (\d+)\)/.exec((error as Error).message) ?? [];
+  return line === undefined ? '' : ` at line ${line}, column ${column}`;
 }
 
 /** Counts the properties of all objects in the value. Refuses deep nesting, too large numbers and names of prototypes. */

@@ -64,7 +64,8 @@ export function bodyValidator(
     const more = faultsOf(value);
     if (isValid && more.length === 0) return value;
     const found = isValid ? [] : faultsOfSchema(value, size);
-    throw refusal([...found, ...more]);
+    // For a field with a fault of both kinds, the one beyond the schema is more specific.
+    throw refusal([...new Map([...found, ...more].map((fault) => [fault.field, fault])).values()]);
   };
 }
 
@@ -91,7 +92,11 @@ function faultsIn(validate: ValidateFunction, whole: string, parameters?: readon
   const faults = new Map<string, Fault>();
   const errors = validate.errors ?? [];
   // For an object that may be null, only faults within the object are reported, not that it is not null.
-  const within = (path: string) => errors.some(({ instancePath }) => instancePath.startsWith(`${path}/`));
+  const within = (path: string) =>
+    errors.some(
+      ({ instancePath, keyword }) =>
+        instancePath.startsWith(`${path}/`) || (instancePath === path && (keyword === 'required' || keyword === 'additionalProperties')),
+    );
   for (const error of errors) {
     if ((error.keyword === 'anyOf' || error.params.type === 'null') && within(error.instancePath)) continue;
     const fault = describe(error, whole, parameters);
@@ -134,6 +139,7 @@ function describe(
     case 'enum':
       return { field: at(), detail: `${name} must be one of ${(schema as unknown[]).join(', ')}.` };
     case 'type':
+      if (params.type === 'integer' && typeof data === 'number') return { field: at(), detail: `${name} must be a whole number.` };
       return { field: at(), detail: `${name} must be ${article(String(params.type))}, not ${typeName(data)}.` };
     case 'minLength':
     case 'minItems':

@@ -21,6 +21,12 @@ describe('POST /chains/check', () => {
     ];
     assert.equal(checked.status, 400);
     assert.deepEqual(checked.body.errors, refused.body.errors);
+    const keyed = { name: 'a', providers: [{ name: 'a', model_id: 'm', priority: 1.5, api_key: 'a-key' }] };
+    const told = (await service.call('POST', '/chains/check', { body: keyed })).body.errors.map(({ detail }: { detail: string }) => detail);
+    assert.deepEqual(told, [
+      'providers.0.api_key cannot be stored; give the name of the environment variable that holds the key as api_key_env.',
+      'providers.0.priority must be a whole number.',
+    ]);
     assert.equal((await service.call('GET', '/chains')).body.length, 1);
   });
 });

@@ -52,6 +52,8 @@ describe('Named templates', () => {
   test('runbook is Markdown that tells who is asked after whom', async (t) => {
     const service = await startFallback(t);
     const { body } = await render(service, { chain: threeProviders, template_name: 'runbook' });
+    assert.match(body.output, /One prompt takes at most \d+ attempts and (\d+ min )?[\d.]+ s\./);
+    assert.ok(!/1 times|\d ms \|/.test(body.output), body.output);
     assert.equal(body.content_type, 'text/markdown; charset=utf-8');
     assert.match(body.output, /^# production-chain\n/);
     assert.match(body.output, /\| rate_limit \| up to 3 times \| claude is asked \|/);
@@ -90,6 +92,7 @@ describe('400 with a sentence', () => {
   const chain = threeProviders;
   const faults: [string, Record<string, unknown>, string, RegExp][] = [
     ['no chain', { template: 'x' }, 'chain_id', /chain_id or chain is required/],
+    ['half a chain', { chain: { name: 'a' }, template: 'x' }, 'chain.providers', /^chain\.providers is required\.$/],
     ['two chains', { chain_id: 'a', chain, template: 'x' }, 'chain', /Only one of/],
     ['no template', { chain }, 'template', /template or template_name is required/],
     ['two templates', { chain, template: 'x', template_name: 'env' }, 'template_name', /Only one of/],
@@ -114,6 +117,7 @@ describe('400 with a sentence', () => {
       assert.equal(answer.status, 400);
       assert.equal(answer.body.field, field);
       assert.match(answer.body.detail, detail);
+      assert.ok(!answer.text.includes('must be null'), answer.text);
     });
   }
 

@@ -27,6 +27,9 @@ export function requestOf(count: number, rules: RuleRequest[] = [], provider: Pa
   return { name: 'chain', providers, fallback_rules: rules };
 }
 
+/** What no sentence for a caller has: a plural of one, a long duration in milliseconds or seconds, an end of dots. */
+export const roughWords = /\b1 (attempts|times|retries|prompts|seconds)\b|\b\d{4,}(\.\d+)? m?s\b|\.\.$/;
+
 const statuses = [...new Set(conditions.flatMap((condition) => statusesOf[condition].filter((status) => status !== null)))];
 const someStatus = fc.oneof(fc.constantFrom(200, 400, 401, 408, 413, 429, 500, 502, 503, 504, 529), fc.constantFrom(...statuses));
 

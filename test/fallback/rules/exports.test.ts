@@ -11,6 +11,7 @@ import { exportChain } from '../../../src/fallback/rules/exports/export.ts';
 import { importChain } from '../../../src/fallback/rules/imports/import.ts';
 import { routingOf } from '../../../src/fallback/rules/routing.ts';
 import { anyChain, plainChain, threeProviders } from '../../support/chains.ts';
+import { roughWords } from './chains.ts';
 
 function exported(request: ChainRequest, format: ExportFormat, prefer: 'failover' | 'retry' = 'failover') {
   const chain = define(request);
@@ -34,7 +35,10 @@ describe('Every export', () => {
           const made = exported(request, format, prefer);
           assert.equal(made.format, format);
           assert.match(made.filename, /^[a-z0-9-]+\.[a-z.-]+$/);
-          for (const { detail } of made.warnings) assert.match(detail, /^[^\n]+\.$/);
+          for (const { detail } of made.warnings) {
+            assert.match(detail, /^[^\n]+\.$/);
+            assert.doesNotMatch(detail, roughWords);
+          }
           if (!made.lossless) assert.notEqual(made.warnings.length, 0);
         }),
         { numRuns: 300 },
@@ -169,11 +173,20 @@ describe('LiteLLM', () => {
     const { warnings } = exported(threeProviders, 'litellm');
     assert.deepEqual(
       warnings.filter(({ code }) => code === 'fail').map(({ detail }) => detail),
-      [
-        'The chain ends with an error on content_filter; LiteLLM falls back on any failure.',
-        'The chain ends with an error on invalid_request; LiteLLM falls back on any failure.',
-      ],
+      ['The chain ends with an error on content_filter and invalid_request; LiteLLM falls back on any failure.'],
     );
+  });
+
+  test('statuses that it cannot tell apart are one warning, and so are the fields that an import gives differently', () => {
+    const rule = { condition: 'any' as const, action: 'retry' as const, status_codes: [500] };
+    const { warnings } = exported(chainWith({ fallback_rules: [rule] }), 'litellm');
+    assert.deepEqual(
+      warnings.filter(({ code }) => code === 'status_codes').map(({ detail }) => detail.slice(0, 89)),
+      ['LiteLLM treats every status of server_error alike; the chain treats 501, 502, 503, 505, 5'],
+    );
+    const providers = Array.from({ length: 7 }, (_, index) => ({ name: `p${index}`, model_id: 'openai/gpt-4o' }));
+    const differs = exported(chainWith({ providers }), 'litellm').warnings.find(({ code }) => code === 'import_differs');
+    assert.match(differs!.detail, /^Importing this file gives a chain that differs in ([^ ,]+, ){3}[^ ,]+ and \d+ other fields\.$/);
   });
 
   test('more than five backups are told of, since it tries five by itself', () => {
@@ -228,7 +241,7 @@ describe('OpenRouter', () => {
       warnings: { code: string; detail: string }[];
     };
     assert.deepEqual(made.config.models, ['vendor/m1', 'vendor/m2', 'vendor/m3']);
-    assert.match(made.warnings.find(({ code }) => code === 'too_long')!.detail, /p4, p5 are left out/);
+    assert.match(made.warnings.find(({ code }) => code === 'too_long')!.detail, /p4 and p5 are left out/);
   });
 });
 

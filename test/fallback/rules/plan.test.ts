@@ -11,7 +11,7 @@ import { faultAt, planOf, sceneOf } from '../../../src/fallback/rules/plan.ts';
 import { figuresOf, percentile } from '../../../src/fallback/rules/statistics.ts';
 import { judge } from '../../../src/fallback/rules/verdict.ts';
 import { ServiceError } from '../../../src/kit/errors.ts';
-import { chainArbitrary, chainOf } from './chains.ts';
+import { chainArbitrary, chainOf, roughWords } from './chains.ts';
 
 const rules: RuleRequest[] = [
   { condition: 'rate_limit', action: 'retry', max_retries: 3 },
@@ -151,6 +151,14 @@ describe('A verdict', () => {
     ['pass: a healthy run, which proves little', 1, rules, { preset: 'healthy', prompt_count: 2 }, 'pass'],
     ['safe: the faults given left nobody', 1, rules, { prompt_count: 1, faults: [{ provider: 'a', condition: 'server_error' }] }, 'safe'],
   ];
+  test('tells how many prompts were served in words that fit their number', async () => {
+    const saidOf = async (count: number, request: TestRequest) => (await run(chainOf(count, rules), request)).checks[0]!.detail;
+    assert.equal(await saidOf(1, { preset: 'healthy', prompt_count: 1 }), 'The prompt was served.');
+    assert.equal(await saidOf(1, { preset: 'healthy', prompt_count: 2 }), 'All 2 prompts were served.');
+    assert.equal(await saidOf(1, { preset: 'blackout', prompt_count: 1 }), 'The prompt was lost.');
+    assert.equal(await saidOf(1, { preset: 'flap', prompt_count: 3 }), '2 of 3 prompts were lost.');
+  });
+
   for (const [name, count, of, request, expected] of verdicts) {
     test(name, async () => {
       const { verdict, checks } = await run(chainOf(count, of), request);
@@ -166,6 +174,7 @@ describe('A verdict', () => {
           checks.filter(({ name, passed }) => !passed && (name === 'rules_exercised' || name === 'bounded')),
           [],
         );
+        for (const { detail } of checks) assert.doesNotMatch(detail, roughWords);
       }),
       { numRuns: 100 },
     );

@@ -98,7 +98,7 @@ for (const kind of stores) {
       const result = JSON.parse(await (await tests.start(chain.id, { prompt_count: 200 })).ended) as TestResult;
       assert.equal(result.status, 'failed');
       assert.equal(result.verdict, null);
-      assert.match(result.error!, /the log has the cause/);
+      assert.match(result.error!, /the log of the service has the cause/);
       assert.ok(!JSON.stringify(result).includes('no prompt can be kept'));
       assert.deepEqual(errors, [fault]);
       assert.equal(JSON.parse((await tests.find(result.id))!).status, 'failed');
@@ -131,7 +131,7 @@ for (const kind of stores) {
       }
       await cancelling;
       const result = JSON.parse(answer) as TestResult;
-      assert.deepEqual([result.status, result.error, result.results.length], ['cancelled', 'It was cancelled by a caller.', 1]);
+      assert.deepEqual([result.status, result.error, result.results.length], ['cancelled', 'A caller cancelled the test.', 1]);
       assert.equal(await ended, answer);
       while (told.at(-1)!.status === 'running') await nextTurn();
       assert.equal(told.at(-1)!.status, 'cancelled');
@@ -154,7 +154,7 @@ for (const kind of stores) {
       assert.equal(await statusAfter(2), 'cancelled');
       const text = (await other.find(id))!;
       const { error, results } = JSON.parse(text) as TestResult;
-      assert.deepEqual([error, results.length], ['The service stopped while it ran.', 1]);
+      assert.deepEqual([error, results.length], ['The service stopped while the test was running.', 1]);
       // It was only held up, and learns that it has been given up.
       await owner.runOnce();
       assert.equal(await ended, text);
@@ -216,9 +216,9 @@ describe('The line for runs', () => {
   test('refuses with 503 whoever would wait behind too many, of all callers or of one', () => {
     const queue = createRunQueue(1, 8);
     for (const owner of ['a', 'a', 'a', 'b', 'b']) queue.enter(owner, never);
-    assert.throws(() => queue.enter('a', never), { code: 'SERVICE_UNAVAILABLE', message: /^2 tests of this caller wait/ });
+    assert.throws(() => queue.enter('a', never), { code: 'SERVICE_UNAVAILABLE', message: /^2 tests of this caller are already waiting/ });
     for (const owner of ['c', 'c', 'd', 'd']) queue.enter(owner, never);
-    assert.throws(() => queue.enter('e', never), { code: 'SERVICE_UNAVAILABLE', message: /^8 tests wait/ });
+    assert.throws(() => queue.enter('e', never), { code: 'SERVICE_UNAVAILABLE', message: /^8 tests are already waiting/ });
   });
 
   test('leaves one place to others, whatever one caller asks for, and then lets in whoever has the fewest', async () => {

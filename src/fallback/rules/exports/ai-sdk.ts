@@ -17,8 +17,8 @@ export const aiSdk: Exporter = (source, notes) => {
   noteWhatStaysBehind(source, notes);
   const capped = chain.providers.findIndex(({ max_tokens }) => max_tokens !== null);
   if (capped !== -1)
-    notes.remark('max_tokens', null, 'max_tokens is written as the default of each call; maxOutputTokens of a call comes before it.');
-  notes.remark('no_retries_of_its_own', null, 'Call it with maxRetries: 0, or the AI SDK tries the whole chain again.');
+    notes.remark('max_tokens', null, 'max_tokens is the default of each call; a call can override it with maxOutputTokens.');
+  notes.remark('no_retries_of_its_own', null, 'Call it with maxRetries: 0; otherwise the AI SDK retries the whole chain.');
   const content = `${anthropic ? "import { createAnthropic } from '@ai-sdk/anthropic';\n" : ''}${openai ? "import { createOpenAICompatible } from '@ai-sdk/openai-compatible';\n" : ''}import { wrapLanguageModel } from 'ai';
 import { createFallback } from 'ai-fallback';
 

@@ -1,7 +1,8 @@
 import type { Provider } from '../../model/chain.ts';
 import { kinds, modelName } from '../kinds.ts';
+import { duration } from '../wording.ts';
 import { oneBudget } from './budget.ts';
-import { at, type Exporter, jsonText, type Notes, noteWhatStaysBehind, type Source, slug, slugs } from './target.ts';
+import { at, type Exporter, jsonText, type Notes, noteEnds, noteWhatStaysBehind, type Source, slug, slugs } from './target.ts';
 import { addressed, keyEnv, nameOfKind, speaksAnthropic } from './wire.ts';
 
 /**
@@ -40,10 +41,14 @@ export const bifrost: Exporter = (source, notes) => {
 function providerEntry(provider: Provider, index: number, name: string, max_retries: number, notes: Notes) {
   const seconds = Math.ceil(provider.timeout_ms / 1000);
   if (seconds * 1000 !== provider.timeout_ms) {
-    notes.loss('timeout', at(index, 'timeout_ms'), `${provider.name}: Bifrost counts time-outs in whole seconds; ${seconds} s is written.`);
+    notes.loss(
+      'timeout',
+      at(index, 'timeout_ms'),
+      `${provider.name}: Bifrost counts timeouts in whole seconds; the export has ${duration(seconds * 1000)}.`,
+    );
   }
   if (provider.max_tokens !== null)
-    notes.loss('max_tokens', at(index, 'max_tokens'), `${provider.name}: Bifrost takes max_tokens from each request alone.`);
+    notes.loss('max_tokens', at(index, 'max_tokens'), `${provider.name}: Bifrost takes max_tokens only from each request.`);
   const base = baseUrl(addressed('bifrost', provider, index, notes).base, provider, index, notes);
   return {
     keys: [{ name: `${name}-key`, value: `env.${keyEnv(provider, index, name, notes)}`, models: ['*'], weight: 1 }],
@@ -61,7 +66,7 @@ function baseUrl(base: string | null, provider: Provider, index: number, notes: 
   if (base === null) return {};
   const base_url = base.replace(/\/v1\/?$/, '');
   if (base_url === base) {
-    notes.loss('api_base', at(index, 'api_base'), `${provider.name}: Bifrost adds /v1 to base_url; this address does not end so.`);
+    notes.loss('api_base', at(index, 'api_base'), `${provider.name}: Bifrost adds /v1 to base_url, and this address does not end in /v1.`);
   }
   const { hostname } = new URL(base);
   return isPrivate(hostname) ? { base_url, allow_private_network: true } : { base_url };
@@ -94,10 +99,8 @@ function customConfig(provider: Provider): Record<string, unknown> {
 }
 
 function noteFailing(source: Source, notes: Notes): void {
-  for (const { decisions } of source.routing.providers.slice(0, -1)) {
-    for (const { condition, next_provider } of decisions) {
-      if (next_provider === null)
-        notes.loss('fail', null, `The chain ends with an error on ${condition}; Bifrost falls back on any failure.`);
-    }
-  }
+  const ends = source.routing.providers
+    .slice(0, -1)
+    .flatMap(({ decisions }) => decisions.filter(({ next_provider }) => next_provider === null).map(({ condition }) => condition));
+  noteEnds([...new Set(ends)], 'Bifrost falls back on any failure', notes);
 }

@@ -1,4 +1,5 @@
 import type { Condition } from '../../model/chain.ts';
+import { times } from '../wording.ts';
 import { type Notes, type Source, verdictOf } from './target.ts';
 
 /** The failures that a target with one number of retries retries, all of them or none. */
@@ -24,7 +25,7 @@ export function oneBudget(source: Source, target: string, notes: Notes): number 
     notes.loss(
       'one_budget',
       'fallback_rules',
-      `${target} has one number of retries for all failures: rate limits, time-outs, server errors and failed connections are all retried ${times(most)}.`,
+      `${target} has one number of retries for all failures: rate limits, timeouts, server errors and failed connections are all retried ${times(most)}.`,
     );
     noteWaits(target, notes);
     return most;
@@ -32,13 +33,11 @@ export function oneBudget(source: Source, target: string, notes: Notes): number 
   notes.loss(
     'one_budget',
     'fallback_rules',
-    `${target} has one number of retries for all failures, so nothing is retried and the next provider is asked at once; prefer=retry retries everything instead.`,
+    `${target} has one number of retries for all failures, so nothing is retried and the next provider is tried at once; export with prefer=retry to retry everything instead.`,
   );
   return 0;
 }
 
-const times = (count: number) => (count === 1 ? 'once' : `${count} times`);
-
 function noteWaits(target: string, notes: Notes): void {
-  notes.loss('waits', 'fallback_rules', `${target} waits by its own rule between retries and does not look at Retry-After.`);
+  notes.loss('waits', 'fallback_rules', `${target} chooses the waits between retries itself and ignores Retry-After.`);
 }

@@ -1,6 +1,7 @@
 import type { Provider } from '../../model/chain.ts';
 import { conditionOf } from '../conditions.ts';
 import { knownKind, modelName } from '../kinds.ts';
+import { duration, listed } from '../wording.ts';
 import { oneBudget } from './budget.ts';
 import { at, type Exporter, type Notes, noteWhatStaysBehind, type Source, slug, slugs, verdictOf, yamlText } from './target.ts';
 import { baseOf, keyEnv, knownStatuses, noteKind, speaksAnthropic } from './wire.ts';
@@ -46,7 +47,7 @@ export const envoyAiGateway: Exporter = (source, notes) => {
   notes.remark(
     'secrets',
     null,
-    `The keys are Secrets: ${needed.map((secret) => `${secret.name} with apiKey from ${secret.env}`).join(', ')}.`,
+    `The cluster needs a Secret with the field apiKey for each key: ${listed(needed.map((secret) => `${secret.name} (${secret.env})`))}.`,
   );
   const content = manifests.map(yamlText).join('---\n');
   return { filename: `${name}.envoy.yaml`, content_type: 'application/yaml', config: manifests, content };
@@ -83,7 +84,7 @@ function policyManifest(name: string, source: Source, notes: Notes): Manifest {
   const attempts = 1 + oneBudget(source, 'Envoy', notes);
   const timeout = Math.max(...providers.map(({ timeout_ms }) => timeout_ms));
   if (providers.some(({ timeout_ms }) => timeout_ms !== timeout)) {
-    notes.loss('timeout', 'providers', `Envoy has one time-out for all providers: ${timeout} ms, the longest.`);
+    notes.loss('timeout', 'providers', `Envoy has one timeout for all providers; the export has the longest, ${duration(timeout)}.`);
   }
   const statuses = triedAgain(source, attempts > 1, notes);
   return namespaced(`${envoyGroup}/v1alpha1`, 'BackendTrafficPolicy', name, {
@@ -113,13 +114,13 @@ function triedAgain(source: Source, retries: boolean, notes: Notes): number[] {
     notes.loss(
       'one_policy',
       'fallback_rules',
-      'Envoy has one policy for all providers: the first one decides which statuses are tried again.',
+      'Envoy has one retry policy for all providers; the first provider decides which statuses are tried again.',
     );
   }
   for (const { condition, next_provider } of source.routing.providers[0]!.decisions) {
     const byStatus = knownStatuses.some((status) => conditionOf(status) === condition);
     if (!byStatus && condition !== 'connection_error' && next_provider !== null) {
-      notes.loss('no_status', null, `Envoy decides by status: ${condition} has none of its own, so it does not hand over on it.`);
+      notes.loss('no_status', null, `Envoy decides by status, and ${condition} has none of its own, so Envoy does not fail over on it.`);
     }
   }
   return statuses;
@@ -132,7 +133,7 @@ function connectionTriggers(source: Source, notes: Notes): string[] {
     notes.loss(
       'connection_error',
       null,
-      'Envoy tells a time-out of its own from a failed connection by the reset trigger alone, which is left out.',
+      'Envoy tells its own timeout from a failed connection only by the reset trigger, which is left out.',
     );
   }
   return [];
@@ -144,9 +145,13 @@ function backendManifests(provider: Provider, name: string, secret: { name: stri
   const prefix = pathname.replace(/\/$/, '');
   if (knownKind(provider.provider) === undefined) noteKind(provider, index, notes);
   if (provider.max_tokens !== null)
-    notes.loss('max_tokens', at(index, 'max_tokens'), `${provider.name}: Envoy takes max_tokens from each request alone.`);
+    notes.loss('max_tokens', at(index, 'max_tokens'), `${provider.name}: Envoy takes max_tokens only from each request.`);
   if (secure && 'ip' in endpoint(hostname, 443)) {
-    notes.loss('api_base', at(index, 'api_base'), `${provider.name}: Envoy checks a certificate by a name; this address has none.`);
+    notes.loss(
+      'api_base',
+      at(index, 'api_base'),
+      `${provider.name}: Envoy checks a certificate by a host name, and this address has none.`,
+    );
   }
   const anthropic = speaksAnthropic(provider);
   const schema = { name: anthropic ? 'Anthropic' : 'OpenAI', ...(prefix === '' || prefix === '/v1' ? {} : { prefix }) };

@@ -4,6 +4,7 @@ import { type Export, type ExportFormat, type ImportFormat, importFormats } from
 import type { Routing } from '../../model/routing.ts';
 import { define } from '../chain.ts';
 import { importChain } from '../imports/import.ts';
+import { listed, plural } from '../wording.ts';
 import { aiSdk } from './ai-sdk.ts';
 import { bifrost } from './bifrost.ts';
 import { envoyAiGateway } from './envoy.ts';
@@ -32,13 +33,17 @@ export function exportChain(format: ExportFormat, source: Source): Export {
   const { filename, content_type, config, content } = exporters[format](source, notes);
   const back = readBack(format, config, source.chain);
   if (back !== null && back.length > 0) {
-    notes.loss(
-      'import_differs',
-      null,
-      `An import of this file gives another ${back.slice(0, 5).join(', ')}${back.length > 5 ? ' ...' : ''}.`,
-    );
+    notes.loss('import_differs', null, `Importing this file gives a chain that differs in ${listed(named(back))}.`);
   }
   return { format, filename, content_type, config, content, lossless: back !== null && notes.exact, warnings: notes.warnings };
+}
+
+/** The most fields that one sentence names. */
+const maxNamed = 5;
+
+function named(fields: readonly string[]): readonly string[] {
+  if (fields.length <= maxNamed) return fields;
+  return [...fields.slice(0, maxNamed - 1), plural(fields.length - maxNamed + 1, 'other field')];
 }
 
 /** The formats in which a chain is the same after an export and an import, and behaves the same in between. */

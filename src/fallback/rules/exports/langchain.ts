@@ -18,7 +18,7 @@ export const langchain: Exporter = (source, notes) => {
   notes.remark(
     'streaming',
     null,
-    'The chain gives the whole answer at once: a stream that broke in its middle could not be taken over by another provider.',
+    'The exported chain returns whole answers and does not stream, because another provider could not continue a stream that broke off.',
   );
   const content = `import { RunnableLambda } from '@langchain/core/runnables';
 ${anthropic ? "import { ChatAnthropic } from '@langchain/anthropic';\n" : ''}${openai ? "import { ChatOpenAI } from '@langchain/openai';\n" : ''}

@@ -1,6 +1,7 @@
 import type { Condition } from '../../model/chain.ts';
 import { modelName } from '../kinds.ts';
-import { at, type Exporter, type Notes, noteWhatStaysBehind, type Source, slug, slugs, verdictOf, yamlText } from './target.ts';
+import { listed } from '../wording.ts';
+import { at, type Exporter, type Notes, noteEnds, noteWhatStaysBehind, type Source, slug, slugs, verdictOf, yamlText } from './target.ts';
 import { addressed, keyEnv } from './wire.ts';
 
 /** The names of LiteLLM's retry policy for each condition that it tells apart. */
@@ -66,21 +67,21 @@ function retryPolicy(source: Source, notes: Notes): { retry_policy?: Record<stri
     notes.loss(
       'recent_only',
       null,
-      'Older versions of LiteLLM do not retry server errors by InternalServerErrorRetries and ServiceUnavailableErrorRetries.',
+      'Older versions of LiteLLM ignore InternalServerErrorRetries and ServiceUnavailableErrorRetries, and so do not retry server errors.',
     );
   }
-  if (retriesOf('auth_error') > 0) notes.loss('auth_error', null, 'LiteLLM counts 401 as an authentication error, but not 403.');
+  if (retriesOf('auth_error') > 0) notes.loss('auth_error', null, 'LiteLLM counts status 401 as an authentication error, but not 403.');
   for (const [condition, like] of Object.entries(likened) as [Condition, Condition | null][]) {
     if (retriesOf(condition) === (like === null ? 0 : retriesOf(like))) continue;
     const instead = like === null ? 'it is not retried' : `it is retried like ${like}`;
-    notes.loss('retries', null, `LiteLLM has no number of retries for ${condition}: ${instead}.`);
+    notes.loss('retries', null, `LiteLLM has no retry count for ${condition}: ${instead}.`);
   }
   noteOneRouter(source, notes);
   if (Object.values(policy).some((retries) => retries > 0)) {
     notes.loss(
       'waits',
       'fallback_rules',
-      'LiteLLM waits by its own rule between retries: from half a second to eight, or as long as Retry-After says.',
+      'LiteLLM chooses the waits between retries itself: from 0.5 s to 8 s, or as long as Retry-After says.',
     );
   }
   return Object.keys(policy).length === 0 ? {} : { retry_policy: policy };
@@ -91,16 +92,22 @@ function noteOneRouter(source: Source, notes: Notes): void {
   source.routing.providers.forEach(({ name, decisions }, index) => {
     for (const { condition, max_retries, exceptions } of decisions) {
       if (max_retries !== verdictOf(source, 0, condition).retries) {
-        notes.loss('one_policy', at(index), `LiteLLM has one retry policy for all providers: ${name} gets the first one's.`);
+        notes.loss('one_policy', at(index), `LiteLLM has one retry policy for all providers: ${name} gets that of the first provider.`);
       }
-      for (const other of exceptions) {
-        if (other.max_retries === max_retries && (other.next_provider === null) === decisionEnds(source, index, condition)) continue;
-        notes.loss('status_codes', null, `LiteLLM cannot treat status ${other.status_code} differently from the rest of ${condition}.`);
-      }
+      const apart = exceptions.filter(
+        (other) => other.max_retries !== max_retries || (other.next_provider === null) !== decisionEnds(source, index, condition),
+      );
+      if (apart.length > 0)
+        notes.loss(
+          'status_codes',
+          null,
+          `LiteLLM treats every status of ${condition} alike; the chain treats ${statusList(apart)} differently.`,
+        );
     }
   });
 }
 
+const statusList = (exceptions: readonly { status_code: number }[]) => listed(exceptions.map(({ status_code }) => String(status_code)));
 const decisionEnds = (source: Source, index: number, condition: Condition) => !verdictOf(source, index, condition).goesOn;
 
 /** The order of the backups. LiteLLM falls back on any failure, or never. */
@@ -114,12 +121,10 @@ function fallbacks(source: Source, groups: string[], notes: Notes): Record<strin
   if (ends.length === all) return {};
   if (!ends.includes('invalid_response') || !ends.includes('content_filter')) {
     const sentence =
-      'LiteLLM gives an empty answer, and one with the finish reason content_filter, to the caller; it never falls back for it.';
+      'LiteLLM returns an empty answer, or one with the finish reason content_filter, to the caller; it never falls back on it.';
     notes.loss('empty_answer', null, sentence);
   }
-  for (const condition of new Set(ends)) {
-    notes.loss('fail', null, `The chain ends with an error on ${condition}; LiteLLM falls back on any failure.`);
-  }
+  noteEnds([...new Set(ends)], 'LiteLLM falls back on any failure', notes);
   const map = [{ [first]: backups }];
   return {
     fallbacks: map,

@@ -1,6 +1,7 @@
 import type { Provider } from '../../model/chain.ts';
 import { modelName } from '../kinds.ts';
-import { at, type Exporter, jsonText, type Notes, noteWhatStaysBehind, type Source, slug, verdictOf } from './target.ts';
+import { listed } from '../wording.ts';
+import { at, type Exporter, jsonText, type Notes, noteEnds, noteWhatStaysBehind, type Source, slug, verdictOf } from './target.ts';
 
 /** OpenRouter takes the primary and this many backups. */
 const maxBackups = 3;
@@ -18,7 +19,7 @@ export const openrouter: Exporter = (source, notes) => {
     notes.loss(
       'too_long',
       'providers',
-      `OpenRouter tries at most ${maxBackups + 1} models: ${left.join(', ')} ${left.length > 1 ? 'are' : 'is'} left out.`,
+      `OpenRouter tries at most ${maxBackups + 1} models: ${listed(left)} ${left.length > 1 ? 'are' : 'is'} left out.`,
     );
   }
   noteRules(source, notes);
@@ -26,7 +27,7 @@ export const openrouter: Exporter = (source, notes) => {
   notes.loss(
     'hosted',
     null,
-    "OpenRouter calls the models itself: the chain's addresses, key variables and time-outs have no place in the request.",
+    "OpenRouter calls the models itself: the chain's addresses, key variables and timeouts have no place in the request.",
   );
   const config = {
     model: first,
@@ -43,7 +44,7 @@ function modelSlug(provider: Provider, index: number, notes: Notes): string {
   notes.loss(
     'model_slug',
     at(index, 'model_id'),
-    `${provider.name}: ${named} may not be OpenRouter's name of the model; look it up at openrouter.ai/models.`,
+    `${provider.name}: OpenRouter may not know the model as ${named}; look its name up at openrouter.ai/models.`,
   );
   return named;
 }
@@ -52,11 +53,11 @@ function noteRules(source: Source, notes: Notes): void {
   const { decisions } = source.routing.providers[0]!;
   const retried = decisions.filter(({ max_retries }) => max_retries > 0).map(({ condition }) => condition);
   if (retried.length > 0)
-    notes.loss('retries', null, `OpenRouter does not try the same model again: the retries on ${retried.join(', ')} are lost.`);
-  source.chain.providers.slice(0, -1).forEach((_, index) => {
-    for (const { condition } of source.routing.providers[index]!.decisions) {
-      if (verdictOf(source, index, condition).goesOn) continue;
-      notes.loss('fail', null, `The chain ends with an error on ${condition}; OpenRouter tries the next model on any error.`);
-    }
-  });
+    notes.loss('retries', null, `OpenRouter does not try the same model again: the retries on ${listed(retried)} are lost.`);
+  const ends = source.chain.providers
+    .slice(0, -1)
+    .flatMap((_, index) =>
+      source.routing.providers[index]!.decisions.filter(({ condition }) => !verdictOf(source, index, condition).goesOn),
+    );
+  noteEnds([...new Set(ends.map(({ condition }) => condition))], 'OpenRouter tries the next model on any error', notes);
 }

@@ -1,6 +1,7 @@
 import type { Condition } from '../../model/chain.ts';
 import { conditionOf } from '../conditions.ts';
 import { modelName } from '../kinds.ts';
+import { times } from '../wording.ts';
 import { at, type Exporter, jsonText, type Notes, noteWhatStaysBehind, type Source, slug, slugs, verdictOf } from './target.ts';
 import { addressed, keyEnv, knownStatuses } from './wire.ts';
 
@@ -36,7 +37,7 @@ export const portkey: Exporter = (source, notes) => {
   notes.remark(
     'keys_substituted',
     null,
-    'Portkey does not expand references to variables: put the keys in where the configuration is loaded.',
+    'Portkey does not expand references to environment variables; insert the keys where the configuration is loaded.',
   );
   const config = nest(
     targets,
@@ -77,13 +78,17 @@ function retryOf(source: Source, index: number, notes: Notes): { attempts: numbe
   if (attempts === 0) return undefined;
   if (attempts > 5) notes.loss('many_retries', at(index), `${name}: Portkey's hosted gateway retries at most 5 times.`);
   if (retried.some(({ retries }) => retries !== attempts)) {
-    notes.loss('one_budget', at(index), `${name}: Portkey has one number of retries for all statuses; ${attempts} is taken, the largest.`);
+    notes.loss(
+      'one_budget',
+      at(index),
+      `${name}: Portkey has one number of retries for all statuses; the export has the largest, ${attempts}.`,
+    );
   }
   if (connection.retries !== attempts) {
     notes.loss(
       'connection_retries',
       at(index),
-      `${name}: Portkey retries a failed connection ${attempts} times whatever the statuses say; the chain does so ${connection.retries} times.`,
+      `${name}: Portkey retries a failed connection ${times(attempts)}, whatever the statuses say; the chain ${connection.retries === 0 ? 'never retries it' : `retries it ${times(connection.retries)}`}.`,
     );
   }
   for (const { rule } of [connection, ...retried]) noteWaits(rule, attempts, notes);
@@ -96,7 +101,11 @@ function noteWaits(rule: Source['chain']['fallback_rules'][number] | null, attem
   const longest = 1000 * 2 ** (attempts - 1);
   const grows = rule.backoff === 'exponential' || attempts === 1;
   if (rule.wait_ms !== 1000 || !grows || rule.max_wait_ms! < longest || rule.respect_retry_after) {
-    notes.loss('waits', 'fallback_rules', 'Portkey waits 1, 2, 4 ... seconds between retries, whatever the rules and Retry-After say.');
+    notes.loss(
+      'waits',
+      'fallback_rules',
+      'Portkey waits 1 s before the first retry and twice as long before each further one, whatever the rules and Retry-After say.',
+    );
   }
 }
 
@@ -114,7 +123,7 @@ function noteWhatStatusesHide(source: Source, notes: Notes): void {
       const hidden = verdictOf(source, index, condition, status);
       const seen = verdictOf(source, index, conditionOf(status), status);
       if (hidden.goesOn !== seen.goesOn || (condition !== 'connection_error' && hidden.retries !== seen.retries)) {
-        const sentence = `Portkey sees status ${status} alone, so it treats ${condition} like ${other} there.`;
+        const sentence = `Portkey sees only status ${status}, so it treats ${condition} like ${other}.`;
         notes.loss('same_status', null, sentence);
       }
     }
@@ -123,12 +132,12 @@ function noteWhatStatusesHide(source: Source, notes: Notes): void {
       notes.loss(
         'invalid_response',
         at(index),
-        `${name}: Portkey gives a broken or empty answer to the caller; it never tries again for it.`,
+        `${name}: Portkey returns a broken or empty answer to the caller; it never retries it or fails over.`,
       );
     }
     const filtered = verdictOf(source, index, 'content_filter');
     if (filtered.retries > 0 || (filtered.goesOn && !last)) {
-      notes.loss('content_filter', at(index), `${name}: Portkey gives an answer with the finish reason content_filter to the caller.`);
+      notes.loss('content_filter', at(index), `${name}: Portkey returns an answer with the finish reason content_filter to the caller.`);
     }
   });
 }

@@ -3,6 +3,7 @@ import { stringify } from 'yaml';
 import type { ChainDefinition, Condition, Provider, Rule } from '../../model/chain.ts';
 import type { preferences } from '../../model/export.ts';
 import type { Routing } from '../../model/routing.ts';
+import { listed } from '../wording.ts';
 
 /** What a warning of an export is about, where it is told and in which words. */
 export interface ExportWarning {
@@ -106,6 +107,11 @@ export const jsonText = (value: unknown) => `${JSON.stringify(value, null, 2)}\n
 /** A value as YAML text, without anchors and without lines broken. */
 export const yamlText = (value: unknown) => stringify(value, { lineWidth: 0, aliasDuplicateObjects: false });
 
+/** Tells that the chain ends with an error on these conditions, where the target does something else. */
+export function noteEnds(conditions: readonly Condition[], instead: string, notes: Notes): void {
+  if (conditions.length > 0) notes.loss('fail', null, `The chain ends with an error on ${listed(conditions)}; ${instead}.`);
+}
+
 /** What has no place in formats of others: told once for all of it. */
 export function noteWhatStaysBehind({ chain }: Source, notes: Notes, carries: { prices?: boolean } = {}): void {
   const left: string[] = [];
@@ -117,9 +123,4 @@ export function noteWhatStaysBehind({ chain }: Source, notes: Notes, carries: { 
   );
   if (priced && !carries.prices) left.push('the prices');
   if (left.length > 0) notes.loss('not_carried', null, `The format has no place for ${listed(left)}.`);
-}
-
-/** Words as a list in a sentence. */
-export function listed(words: readonly string[]): string {
-  return words.length < 2 ? words.join('') : `${words.slice(0, -1).join(', ')} and ${words.at(-1)}`;
 }

@@ -65,9 +65,9 @@ export function addressed(target: NamingTarget, provider: Provider, index: numbe
 
 /** Says that a provider goes out as one with the OpenAI API because its kind isn't known. */
 export function noteKind({ name, provider, api_base }: Provider, index: number, notes: Notes): void {
-  const why = provider === null ? 'has no kind' : `is of kind ${provider}, which the target does not know`;
+  const why = provider === null ? 'has no known kind' : `is of kind ${provider}, which the target does not know`;
   const where = provider === null && api_base === null ? ' at api.openai.com' : '';
-  notes.loss('provider_kind', at(index, 'provider'), `${name} ${why}: it goes out as one that speaks the OpenAI API${where}.`);
+  notes.loss('provider_kind', at(index, 'provider'), `${name} ${why}; it is exported as OpenAI-compatible${where}.`);
 }
 
 /**
@@ -86,7 +86,7 @@ export function keyEnv(provider: Provider, index: number, slugged: string, notes
   notes.loss(
     'key_assumed',
     at(index, 'api_key_env'),
-    `${provider.name} names no variable for its key; the target needs one, so ${assumed} is referred to.`,
+    `${provider.name} has no api_key_env, which the target needs; the export refers to the environment variable ${assumed}.`,
   );
   return assumed;
 }

@@ -39,13 +39,13 @@ export function readLitellm(value: unknown, findings: Findings): Shape {
   const order = orderFrom(first, readFallbacks(router.fallbacks, 'fallbacks'));
   for (const name of ['context_window_fallbacks', 'content_policy_fallbacks']) {
     if (router[name] !== undefined && String(orderFrom(first, readFallbacks(router[name], name))) !== String(order)) {
-      findings.add('left_out', name, `${name} names another order than fallbacks; a chain has one order, and that of fallbacks is taken.`);
+      findings.add('left_out', name, `${name} has a different order from fallbacks; a chain has one order, so that of fallbacks is used.`);
     }
   }
   const providers = order.flatMap((group) => providersOf(group, deployments, findings));
   const left = deployments.filter(({ group }) => !order.includes(group));
   for (const { place, group } of left) {
-    findings.add('left_out', `model_list.${place}`, `${group} is not reached from ${first} by fallbacks and is left out.`);
+    findings.add('left_out', `model_list.${place}`, `${group} is left out, because no fallback leads to it from ${first}.`);
   }
   if (providers.length > maxProviders) listAt(providers, 'model_list', maxProviders);
   return {
@@ -103,7 +103,7 @@ function readModel(model: string, modelId: unknown, field: string, findings: Fin
     findings.add(
       'provider_kind',
       field,
-      `${field}: nothing is known of ${prefix === '' ? 'who serves this model' : `the provider ${prefix}`}; the model is taken as it is.`,
+      `${field} ${prefix === '' ? 'does not name a provider' : `names the unknown provider ${prefix}`}; the model is imported unchanged, without a kind.`,
     );
     return { model_id: model };
   }
@@ -118,7 +118,11 @@ export function readKey(value: unknown, reference: RegExp, field: string, findin
   if (value === undefined || value === null) return undefined;
   const [, name] = typeof value === 'string' ? (reference.exec(value) ?? []) : [];
   if (name === undefined)
-    findings.add('key_left_out', field, `${field} is no reference to a variable. Keys are not kept: name a variable in api_key_env.`);
+    findings.add(
+      'key_left_out',
+      field,
+      `${field} is left out, because it is not a reference to an environment variable and keys are never stored. Set api_key_env to the name of a variable.`,
+    );
   return name;
 }
 
@@ -148,12 +152,12 @@ function orderFrom(first: string, fallbacks: ReadonlyMap<string, string[]>): str
 
 function providersOf(group: string, deployments: readonly Deployment[], findings: Findings): Shape[] {
   const found = deployments.filter((deployment) => deployment.group === group);
-  if (found.length === 0) findings.add('unknown_model', 'fallbacks', `fallbacks names ${group}, which model_list does not have.`);
+  if (found.length === 0) findings.add('unknown_model', 'fallbacks', `fallbacks names ${group}, which is not in model_list.`);
   if (found.length > 1) {
     findings.add(
       'load_balanced',
       'model_list',
-      `LiteLLM balances between the ${found.length} models called ${group}; the chain tries them one after the other.`,
+      `LiteLLM balances the load between the ${found.length} models named ${group}; the chain tries them in turn.`,
     );
   }
   return found.map(({ provider }) => provider);
@@ -176,7 +180,7 @@ function rulesOf(router: Shape, hasBackups: boolean, findings: Findings): Shape[
     findings.add(
       'default',
       'num_retries',
-      'num_retries is left out: how often LiteLLM retries by itself depends on its version and is not taken over.',
+      'num_retries is not set; how often LiteLLM then retries depends on its version, so no retries are imported for it.',
     );
   const rules: Shape[] = [...retries]
     .filter(([, count]) => count > 0)

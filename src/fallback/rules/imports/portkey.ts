@@ -35,13 +35,13 @@ export function readPortkey(value: unknown, findings: Findings): Shape {
 function targetsOf(shape: Shape, path: string, outer: readonly number[] | undefined, findings: Findings, depth = 0): Target[] {
   const at = (name: string) => (path === '' ? name : `${path}.${name}`);
   if (shape.targets === undefined) return [{ shape, path, handover: outer }];
-  if (depth > maxNesting) throw invalid(path, `Strategies stand more than ${maxNesting} deep within one another.`);
+  if (depth > maxNesting) throw invalid(path, `Strategies are nested more than ${maxNesting} levels deep.`);
   findings.leftOut(shape, ['strategy', 'targets', 'name'], path);
   const strategy = objectAt(shape.strategy, at('strategy'));
   if (strategy.mode !== 'fallback' && strategy.mode !== 'single') {
     throw invalid(
       at('strategy.mode'),
-      `${at('strategy.mode')} must be fallback or single: a chain has an order, and no shares or conditions.`,
+      `${at('strategy.mode')} must be fallback or single; a chain has an order, but neither weights nor conditions.`,
     );
   }
   const handover = statusesAt(strategy.on_status_codes, at('strategy.on_status_codes'));
@@ -68,7 +68,11 @@ function readTarget(shape: Shape, path: string, priority: number, taken: Set<str
   const called = textAt(shape.provider, at('provider'));
   const kind = kindNamed('portkey', called);
   if (kind === null)
-    findings.add('provider_kind', at('provider'), `${at('provider')}: nothing is known of ${called}; the model is taken as it is.`);
+    findings.add(
+      'provider_kind',
+      at('provider'),
+      `${at('provider')} names the unknown provider ${called}; the model is imported unchanged, without a kind.`,
+    );
   const parameters = objectAt(shape.override_params, at('override_params'));
   findings.leftOut(parameters, ['model', 'max_tokens'], at('override_params'));
   const model_id = textAt(parameters.model, at('override_params.model'));

@@ -1,4 +1,4 @@
-import { invalid } from '../../../kit/errors.ts';
+import { invalid, type ServiceError } from '../../../kit/errors.ts';
 import type { ExportWarning } from '../exports/target.ts';
 
 /** An object of a file, whatever is in it. */
@@ -7,32 +7,36 @@ export type Shape = Readonly<Record<string, unknown>>;
 /** The value as an object, or 400 on `field`. */
 export function objectAt(value: unknown, field: string): Shape {
   if (typeof value === 'object' && value !== null && !Array.isArray(value)) return value as Shape;
-  throw invalid(field, `${field} must be an object, not ${kindOf(value)}.`);
+  throw mismatch(value, field, 'an object');
 }
 
 /** The value as a list of at most `most` items, or 400 on `field`. */
 export function listAt(value: unknown, field: string, most: number): readonly unknown[] {
-  if (!Array.isArray(value)) throw invalid(field, `${field} must be a list, not ${kindOf(value)}.`);
+  if (!Array.isArray(value)) throw mismatch(value, field, 'a list');
   if (value.length === 0) throw invalid(field, `${field} must not be empty.`);
-  if (value.length > most) throw invalid(field, `${field} must have at most ${most} items.`);
+  if (value.length > most) throw invalid(field, `${field} can have at most ${most} items.`);
   return value;
 }
 
 /** The value as a text with something in it, or 400 on `field`. */
 export function textAt(value: unknown, field: string): string {
   if (typeof value === 'string' && value !== '') return value;
-  throw invalid(field, value === '' ? `${field} must not be empty.` : `${field} must be a text, not ${kindOf(value)}.`);
+  throw value === '' ? invalid(field, `${field} must not be empty.`) : mismatch(value, field, 'a text');
 }
 
 /** The value as a number of `least` or more, undefined where there is none, or 400 on `field`. */
 export function numberAt(value: unknown, field: string, least = 0): number | undefined {
   if (value === undefined || value === null) return undefined;
   if (typeof value === 'number' && value >= least) return value;
-  throw invalid(field, `${field} must be a number of ${least} or more.`);
+  throw invalid(field, `${field} must be a number of at least ${least}.`);
+}
+
+/** 400 on `field`, which is missing or of another kind. */
+function mismatch(value: unknown, field: string, wanted: string): ServiceError {
+  return invalid(field, value === undefined ? `${field} is required.` : `${field} must be ${wanted}, not ${kindOf(value)}.`);
 }
 
 function kindOf(value: unknown): string {
-  if (value === undefined) return 'left out';
   if (value === null) return 'null';
   if (Array.isArray(value)) return 'a list';
   return typeof value === 'object' ? 'an object' : `a ${typeof value === 'string' ? 'text' : typeof value}`;
