@@ -33,62 +33,62 @@ import { createWebhookService } from './service/webhooks.ts';
 import { maxConnections, type Settings, tierLimits } from './settings.ts';
 import { openStore } from './store/store.ts';
 
-/** What a test turns and a program leaves alone. */
+/** The outside world of a service. Tests replace it; programs use the defaults. */
 export interface World {
   clock?: Clock;
   random?: RandomSource;
-  /** Where log lines go; standard output when left out. */
+  /** Where log lines go; standard output by default. */
   logs?: DestinationStream;
-  /** How names are resolved for webhooks, which certificate authorities are trusted, and how long an attempt may take in milliseconds. */
+  /** For webhooks: how names are resolved, which certificate authority is trusted, and the timeout of an attempt in milliseconds. */
   outgoing?: { resolve?: Resolve; ca?: string; attemptMs?: number };
 }
 
-/** A handoff service, wired and not yet listening. */
+/** A handoff service that is wired but not yet listening. */
 export interface Handoff {
   readonly app: FastifyInstance;
   readonly logger: Logger;
-  /** The first admin key, when this start made one: shown once, never again. */
+  /** The first admin key, if this start created one. It is never shown again. */
   readonly adminKey: string | undefined;
-  /** What its operator should know, a sentence each. */
+  /** Warnings for the operator, one sentence each. */
   readonly warnings: readonly string[];
-  /** How many requests wait for a packet. */
+  /** The number of requests that wait for a packet. */
   waiting(): number;
-  /** Starts listening and the jobs; gives the address. */
+  /** Starts listening, and the jobs; resolves with the address. */
   start(): Promise<string>;
-  /** Finishes what is in hand, then closes everything. */
+  /** Finishes the requests and attempts in progress, then closes everything. */
   stop(): Promise<void>;
-  /** One round of each job, for tests: the clock they see is the one handed in. */
+  /** Runs one round of a job, for tests, which control the clock. */
   runOnce: Record<'sweep' | 'index' | 'prune' | 'deliver' | 'look' | 'recheck' | 'beat', () => Promise<number>>;
 }
 
 const unusedAdminKey =
-  'SERVICE_ADMIN_KEY was not used: the database has an admin key already, and this is none of its keys. `service-cli admin-key` makes a new one.';
+  'SERVICE_ADMIN_KEY was ignored: the database already has an admin key, and this is not one of its keys. `service-cli admin-key` creates a new one.';
 
 /**
- * Makes an admin key at the database itself, also while a service runs on it; gives the key.
- * @throws where the database can't be opened, or is in memory
+ * Creates an admin key directly in the database, even while a service uses it, and returns it.
+ * @throws when the database can't be opened, or is in memory
  */
 export async function makeAdminKey(settings: Settings): Promise<string> {
   if (settings.databaseUrl === 'sqlite::memory:')
-    throw new Error("A database in memory is its own program's alone; no key can be made for it from here.");
+    throw new Error('A database in memory belongs to the process that opened it; set SERVICE_DATABASE_URL to a database on disk.');
   const newId = createIds((bytes) => void randomFillSync(bytes));
   const store = await openStore({ databaseUrl: settings.databaseUrl, clock: systemClock, newId });
   try {
     const access = createAccessService({ store, clock: systemClock, newId, random: (bytes) => void randomFillSync(bytes) });
-    // An empty database has nobody's tenant yet; the key that this makes is the one wanted.
+    // In an empty database `begin` creates the tenant and the key.
     return (await access.begin(undefined)).made ?? (await access.makeAdminKey());
   } finally {
     await store.close();
   }
 }
 
-/** How often open streams are compared with the database, and their keys and Redis are looked at, in milliseconds. */
+/** How often the hub polls the database, and the keys of streams and the connection to Redis are checked, in milliseconds. */
 const lookEveryMs = 2000;
 
-/** How often heartbeats that are due are looked for, in milliseconds. */
+/** How often due heartbeats are sent, in milliseconds. */
 const beatEveryMs = 1000;
 
-/** Wires a handoff service: settings, database, services, jobs, HTTP. The only file that knows every room. */
+/** Wires a handoff service: settings, database, services, jobs, HTTP. */
 export async function createHandoff(settings: Settings, world: World = {}): Promise<Handoff> {
   const { clock = systemClock, random = (bytes: Buffer) => void randomFillSync(bytes) } = world;
   const destination = world.logs ?? logOutput(settings.logFormat);
@@ -97,7 +97,7 @@ export async function createHandoff(settings: Settings, world: World = {}): Prom
   const tiers = tierLimits(settings);
 
   const store = await openStore({ databaseUrl: settings.databaseUrl, clock, newId });
-  // Loaded where it is used: the library of Redis is a fifth of what a start loads.
+  // Loaded only if it is used: the Redis library is a fifth of what a start loads.
   const redis =
     settings.redisUrl === undefined ? undefined : (await import('./live/redis.ts')).createRedisLink(settings.redisUrl, { logger, clock });
   const local = createLocalCounters();
@@ -157,7 +157,7 @@ export async function createHandoff(settings: Settings, world: World = {}): Prom
     async look() {
       const begun = clock().getTime();
       await hub.look();
-      // From one look's beginning to the next one's, so that a slow one delays no event by more; a clock that is set back counts for nothing.
+      // Measured from the start of this round, so that a slow round does not add to the delay of events. The bounds guard against a clock that was set back.
       return Math.min(lookEveryMs, Math.max(lookEveryMs / 4, begun + lookEveryMs - clock().getTime()));
     },
     async recheck() {
@@ -251,10 +251,10 @@ export async function createHandoff(settings: Settings, world: World = {}): Prom
   };
 }
 
-/** How long attempts in hand may take to end when the service stops, in milliseconds. */
+/** How long a stop waits for running delivery attempts, in milliseconds. */
 const finishMs = 4_000;
 
-/** A number from 0 to 1 at each call. */
+/** Makes a function that returns a random number from 0 to 1. */
 function chanceFrom(random: RandomSource): () => number {
   const bytes = Buffer.alloc(4);
   return () => {

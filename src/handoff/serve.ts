@@ -3,18 +3,18 @@ import { holdFile } from '../kit/sql/file-lock.ts';
 import { createHandoff, makeAdminKey } from './main.ts';
 import { readHandoffSettings } from './settings.ts';
 
-/** What the command line may say. */
+/** The flags of the command line. */
 export interface ServeFlags {
   host?: string;
   port?: string;
   config?: string;
 }
 
-/** Runs the handoff service until it is told to stop. An admin key that was made is shown behind the address. */
+/** Runs the handoff service until it is told to stop. A new admin key is printed after the address. */
 export async function serveHandoff({ config, ...flags }: ServeFlags, environment: NodeJS.ProcessEnv): Promise<void> {
   await runService('handoff', async () => {
     const settings = readHandoffSettings({ flags, environment, file: config ?? environment.SERVICE_CONFIG });
-    // Until this process ends: a second one on the same file would not see what this one knows.
+    // Held until this process ends: a second process on the same file would not see this one's caches and wake-ups.
     await holdFile(settings.databaseUrl);
     const service = await createHandoff(settings);
     const { adminKey, logger, start, stop, warnings } = service;
@@ -22,7 +22,7 @@ export async function serveHandoff({ config, ...flags }: ServeFlags, environment
   });
 }
 
-/** Makes an admin key at the database itself and prints it; a fault ends the program with 1 and a line for each problem. */
+/** Creates an admin key directly in the database and prints it. On an error it prints a line for each problem and sets exit code 1. */
 export async function printAdminKey({ config }: Pick<ServeFlags, 'config'>, environment: NodeJS.ProcessEnv): Promise<void> {
   try {
     const key = await makeAdminKey(readHandoffSettings({ environment, file: config ?? environment.SERVICE_CONFIG }));

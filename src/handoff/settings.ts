@@ -6,12 +6,12 @@ import { looksLikeKey } from './rules/keys.ts';
 import type { TierLimits } from './rules/tiers.ts';
 
 const hour = (tier: string, fallback: string) =>
-  whole({ variable: `SERVICE_HOURLY_QUOTA_${tier}`, fallback, help: `Requests an hour for a ${tier.toLowerCase()} tenant; 0 = off.` });
+  whole({ variable: `SERVICE_HOURLY_QUOTA_${tier}`, fallback, help: `Requests per hour for a ${tier.toLowerCase()} tenant; 0 = off.` });
 const day = (tier: string, fallback: string) =>
   wholeOrUnlimited({
     variable: `SERVICE_HANDOFFS_PER_DAY_${tier}`,
     fallback,
-    help: `Packets a UTC day for a ${tier.toLowerCase()} tenant: a number, or unlimited.`,
+    help: `Packets per UTC day for a ${tier.toLowerCase()} tenant: a number, or unlimited.`,
   });
 const bytes = (tier: string, fallback: string) =>
   whole(
@@ -27,7 +27,7 @@ const connections = (tier: string, fallback: string) =>
   whole({
     variable: `SERVICE_CONNECTIONS_${tier}`,
     fallback,
-    help: `Connections that a ${tier.toLowerCase()} tenant may have open at each instance: streams, and requests that wait for work.`,
+    help: `Connections that a ${tier.toLowerCase()} tenant may have open per instance: streams, and requests that wait for work.`,
   });
 
 /** A list of delays in seconds, at least one. */
@@ -46,7 +46,7 @@ function secondsList<const Fallback extends string | undefined>(parts: Parameter
   };
 }
 
-/** Every setting of the handoff service. Flags beat the environment, that beats the TOML file, that the defaults. */
+/** Every setting of the handoff service. Flags take precedence over the environment, then the TOML file, then the defaults. */
 export const settingsTable = {
   host: text({ variable: 'SERVICE_HOST', flag: '--host', fallback: '0.0.0.0', help: 'The address to listen on.' }),
   port: whole(
@@ -66,7 +66,7 @@ export const settingsTable = {
     {
       variable: 'SERVICE_REDIS_URL',
       fallback: undefined,
-      help: 'redis://host:port: limit counters that instances share, and hints of new events. While it is out of reach each counts by itself, and streams hear of other instances within three seconds.',
+      help: 'redis://host:port, to share limit counters and hints of new events between instances. While it is unavailable, each instance counts by itself, and streams receive events of other instances within three seconds.',
     },
     (url) => (/^rediss?:\/\/.+/.test(url) ? undefined : 'redis://host:port'),
   ),
@@ -74,22 +74,22 @@ export const settingsTable = {
     {
       variable: 'SERVICE_ADMIN_KEY',
       fallback: undefined,
-      help: "The first admin key's value, for an empty database. When not set, the first start makes a key and prints it behind the address, once.",
+      help: 'The first admin key, for an empty database. If not set, the first start creates a key and prints it once, after the address.',
     },
     (key) => {
       if (!/^[\x21-\x7e]{16,512}$/.test(key)) return '16 to 512 visible ASCII characters without spaces';
-      return looksLikeKey(key) ? undefined : 'a text that does not begin with svc_, or a whole key of this service';
+      return looksLikeKey(key) ? undefined : 'a text that does not begin with svc_, or a complete key of this service';
     },
   ),
   devMode: yesOrNo({
     variable: 'SERVICE_DEV_MODE',
     fallback: 'false',
-    help: 'Streams without a key see the tenant default. For development alone.',
+    help: 'Whether streams without a key see the tenant default. For development only.',
   }),
   rateLimitPerMinute: whole({
     variable: 'SERVICE_RATE_LIMIT_PER_MINUTE',
     fallback: '60',
-    help: 'Requests in any 60 seconds for each key; 0 = off.',
+    help: 'Requests per key in any 60 seconds; 0 = off.',
   }),
   hourlyQuotaFree: hour('FREE', '100'),
   hourlyQuotaPro: hour('PRO', '1000'),
@@ -109,7 +109,7 @@ export const settingsTable = {
     {
       variable: 'SERVICE_OPEN_PACKETS_PER_AGENT',
       fallback: '0',
-      help: 'The most packets of one source agent that are not completed, failed or expired; 0 = off.',
+      help: 'The most open packets of one source agent: not completed, failed or expired; 0 = off.',
     },
     0,
     1_000_000,
@@ -122,7 +122,7 @@ export const settingsTable = {
     {
       variable: 'SERVICE_WEBHOOK_ALLOW',
       fallback: '',
-      help: 'Hosts or CIDRs that webhooks may reach although they are private; plain http too. For development.',
+      help: 'Private hosts or CIDRs that webhooks may reach, also over plain http. For development.',
     },
     (item) => {
       parseAllowList([item]);
@@ -132,23 +132,23 @@ export const settingsTable = {
   webhookRetrySeconds: secondsList({
     variable: 'SERVICE_WEBHOOK_RETRY_SECONDS',
     fallback: '1,5,30,300,3600,21600',
-    help: 'The delay after each failed attempt, in seconds; there are as many attempts, and the last delay is that of a dead letter.',
+    help: 'The delay after each failed attempt, in seconds, one per attempt. The last one is the delay before retry-all includes a dead letter.',
   }),
   webhookDisableAfterSeconds: whole({
     variable: 'SERVICE_WEBHOOK_DISABLE_AFTER_SECONDS',
     fallback: '432000',
-    help: 'A webhook whose deliveries have only failed for so long is switched off; 0 = never.',
+    help: 'How long all deliveries of a webhook may fail before it is disabled, in seconds; 0 = never disabled.',
   }),
   webhookSecretOverlapSeconds: whole({
     variable: 'SERVICE_WEBHOOK_SECRET_OVERLAP_SECONDS',
     fallback: '86400',
-    help: 'How long an old webhook secret signs beside a new one, in seconds.',
+    help: 'How long deliveries are also signed with the previous secret of a webhook, in seconds.',
   }),
   streamRetentionSeconds: whole(
     {
       variable: 'SERVICE_STREAM_RETENTION_SECONDS',
       fallback: '604800',
-      help: 'How far back a stream can resume, in seconds. History and audit log keep everything.',
+      help: 'How far back a stream can resume, in seconds. History and audit log are kept forever.',
     },
     1,
   ),
@@ -166,11 +166,11 @@ export const settingsTable = {
     {
       variable: 'SERVICE_METRICS_TOKEN',
       fallback: undefined,
-      help: 'When set, `/metrics` needs `Authorization: Bearer` with it, and names tenants by their ids; without it they are told apart only.',
+      help: 'If set, `/metrics` requires it as a bearer token and labels tenants with their ids; otherwise with pseudonyms.',
     },
     (token) => (/^[\x21-\x7e]+$/.test(token) ? undefined : 'visible ASCII characters without spaces'),
   ),
-  logLevel: oneOf({ variable: 'SERVICE_LOG_LEVEL', fallback: 'info', help: 'What is logged.' }, [
+  logLevel: oneOf({ variable: 'SERVICE_LOG_LEVEL', fallback: 'info', help: 'The lowest level that is logged.' }, [
     'trace',
     'debug',
     'info',
@@ -183,7 +183,7 @@ export const settingsTable = {
     {
       variable: 'SERVICE_LOG_FORMAT',
       fallback: undefined,
-      help: 'How log lines look; `pretty` on a terminal and `json` elsewhere if not set.',
+      help: 'The format of log lines; by default `pretty` on a terminal and `json` elsewhere.',
     },
     ['pretty', 'json'],
   ),
@@ -192,19 +192,19 @@ export const settingsTable = {
 export type Settings = SettingsOf<typeof settingsTable>;
 
 /**
- * The settings of the handoff service.
- * @throws SettingsError that lists every problem
+ * Reads the settings of the handoff service.
+ * @throws SettingsError with every problem
  */
 export function readHandoffSettings(sources: Parameters<typeof readSettings>[1]): Settings {
   return readSettings(settingsTable, sources);
 }
 
-/** How many connections a tenant of each tier may have open. */
+/** The most open connections of a tenant, by tier. */
 export function maxConnections(settings: Settings): Record<Tier, number> {
   return { free: settings.connectionsFree, pro: settings.connectionsPro, business: settings.connectionsBusiness };
 }
 
-/** What the settings allow each tier. */
+/** The limits of each tier. */
 export function tierLimits(settings: Settings): Record<Tier, TierLimits> {
   return {
     free: { hourlyQuota: settings.hourlyQuotaFree, handoffsPerDay: settings.handoffsPerDayFree, packetBytes: settings.packetBytesFree },

@@ -55,7 +55,7 @@ for (const store of stores.filter(({ name }) => name !== 'SQLite in memory')) {
         const next = await startService(t, { databaseUrl: service.databaseUrl, settings: { SERVICE_ADMIN_KEY: other } });
         assert.equal(next.handoff.adminKey, undefined);
         assert.equal(next.handoff.warnings.length, 1);
-        assert.match(next.handoff.warnings[0]!, /^SERVICE_ADMIN_KEY was not used: .*service-cli admin-key/);
+        assert.match(next.handoff.warnings[0]!, /^SERVICE_ADMIN_KEY was ignored: .*service-cli admin-key/);
         assert.ok(!next.handoff.warnings[0]!.includes(other));
       }
     });

@@ -447,7 +447,9 @@ describe('service-cli', () => {
   test('admin-key for a database in memory is refused with a sentence', async (t) => {
     const { ended, stderr } = run(t, newFolder(t), ['admin-key'], { SERVICE_DATABASE_URL: 'sqlite::memory:' });
     assert.equal((await ended).code, 1);
-    assert.deepEqual(stderr(), ["handoff: A database in memory is its own program's alone; no key can be made for it from here."]);
+    assert.deepEqual(stderr(), [
+      'handoff: A database in memory belongs to the process that opened it; set SERVICE_DATABASE_URL to a database on disk.',
+    ]);
   });
 
   test('--version tells the version, --help names the commands', async (t) => {

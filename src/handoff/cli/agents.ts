@@ -14,11 +14,11 @@ const columns: readonly Column<Agent & { id: string }>[] = [
   { title: 'WAITING', value: ({ waiting }) => waiting },
 ];
 
-/** `agents`: who has been at work, what each holds and what waits for it. */
+/** `agents`: the agents seen in requests, with the packets that each holds and that wait for it. */
 export function addAgentCommand(program: Command, terminal: Terminal): void {
   const command = program
     .command('agents')
-    .description('list the agents, the latest seen first, with what they hold and what waits for them');
+    .description('list the agents, most recently seen first, with the packets they hold and that wait for them');
   act<{ limit: number; offset: number }>(paged(command), terminal, async (context, { limit, offset }) => {
     const answer = await (await context.client()).listAgents.withResponse({ query: { limit, offset } });
     const { agents, total } = answer.body;

@@ -10,7 +10,7 @@ import { showJson, showOne } from './output/show.ts';
 import { applyFlags, type CreateOptions } from './packets-create.ts';
 import { CliError } from './terminal.ts';
 
-/** The most packets, and the most text in characters, of one request. */
+/** The most packets, and the most characters, in one request. */
 const batchItems = 100;
 const batchText = 4_000_000;
 
@@ -28,7 +28,7 @@ interface Refused {
   readonly field: string | null;
 }
 
-/** Creates the packet that a file holds, or in batches the packets. What is refused is told with its line and field. */
+/** Creates the packet in a file, or several packets in batches. A refused packet is reported with its line and field. */
 export async function createFrom(context: Context, file: string, options: CreateOptions): Promise<void> {
   const input = await readInput(file, context.terminal);
   const client = await context.client();
@@ -79,7 +79,7 @@ async function* batchesOf(
 }
 
 async function createBatch(work: Work, batch: readonly Item[]): Promise<void> {
-  // Whether a document is a request the server says.
+  // The server validates the documents.
   const packets = batch.map(({ request }) => request as CreateRequest);
   let answer: Answer<{ created: Packet[]; errors: Refused[] }>;
   try {
@@ -87,7 +87,7 @@ async function createBatch(work: Work, batch: readonly Item[]): Promise<void> {
   } catch (error) {
     const { status_code = 0, body = {} } = error instanceof ApiError ? error : {};
     if (Array.isArray(body.created) && Array.isArray(body.errors)) await tellRefused(work, batch, body.errors as Refused[]);
-    // A server may take fewer or less at once than we send.
+    // The server may have smaller limits on batches than this command, so try two halves.
     else if ([400, 413].includes(status_code) && batch.length > 1) {
       const middle = Math.ceil(batch.length / 2);
       await createBatch(work, batch.slice(0, middle));
@@ -113,7 +113,7 @@ async function tellRefused(work: Work, batch: readonly Item[], errors: readonly 
   for (const { index, error, field } of errors) tell(work, `${await batch[index]!.placeOf(field ?? '')}: ${named(field, error)}`);
 }
 
-/** Counts a packet that was not created, and says why. */
+/** Counts and reports a refused packet. */
 function tell(work: Work, sentence: string): void {
   work.refused += 1;
   work.progress.clear();

@@ -4,20 +4,20 @@ import { act } from './context.ts';
 import { type Completion, completions } from './options.ts';
 import type { Terminal } from './terminal.ts';
 
-/** A command as its completion needs it. */
+/** A command and its completions. */
 interface Place {
-  /** Its names from the program on, without the program's own. */
+  /** The names of the command and its parents, without the program. */
   readonly path: string;
   readonly description: string;
   readonly commands: readonly string[];
   readonly options: readonly { readonly flags: readonly string[]; readonly description: string; readonly value: Completion | undefined }[];
-  /** What its first argument is completed with. */
+  /** The completion of its first argument. */
   readonly argument: Completion;
 }
 
 const shells = { bash: bashScript, zsh: zshScript, fish: fishScript } as const;
 
-/** `completion <shell>`: prints a script that completes commands, options and values, made from the tree of commands. */
+/** `completion <shell>`: prints a script that completes commands, options and values, generated from the command tree. */
 export function addCompletionCommand(program: Command, terminal: Terminal): void {
   const command = program
     .command('completion')
@@ -54,11 +54,11 @@ function optionOf(option: Option): Place['options'][number] {
   return { flags, description: option.description, value };
 }
 
-/** The cases of a shell's `case` that lead from one command to the next: in a word, the place and the next word. */
+/** The branches of a shell's `case` that step from a command to its subcommands, by the current place and the next word. */
 const steps = (places: readonly Place[]) =>
   places.filter(({ path }) => path !== '').map(({ path }) => `      '${path.includes(' ') ? path : ` ${path}`}') place='${path}' ;;`);
 
-/** The cases for values of options: the place and the option, and what it is completed with. */
+/** The branches that complete the values of options, by place and option. */
 function valueCases(places: readonly Place[], reply: (completion: Completion) => string): string[] {
   const byReply = new Map<string, string[]>();
   for (const { path, options } of places) {

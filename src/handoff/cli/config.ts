@@ -2,11 +2,11 @@ import { existsSync, readFileSync } from 'node:fs';
 
 import { CliError, type Terminal } from './terminal.ts';
 
-/** Where the server is and which key to use, and where each was found. */
+/** The address of the server, the API key, and the source of each. */
 export interface CliConfig {
   readonly serverUrl: string;
   readonly apiKey: string | undefined;
-  /** The user's configuration file, whether it is there or not. */
+  /** The path of the user's configuration file, which may not exist. */
   readonly file: string;
   readonly sources: { readonly serverUrl: string; readonly apiKey: string };
 }
@@ -14,7 +14,7 @@ export interface CliConfig {
 const defaultServerUrl = 'http://localhost:8080/api/v1';
 const fileKeys = ['server_url', 'api_key'] as const;
 
-/** The user's configuration: a flag beats the environment, that the TOML file, that the default. */
+/** Reads the user's configuration. Flags take precedence over the environment, then the TOML file, then the defaults. */
 export async function readConfig(
   flags: { serverUrl?: string | undefined; apiKey?: string | undefined },
   { environment }: Terminal,
@@ -40,7 +40,7 @@ export async function readConfig(
   };
 }
 
-/** An empty text is how shells spell "not set". */
+/** Returns the first value that is set. An empty variable counts as not set, as is common in shells. */
 function firstOf(candidates: readonly (readonly [string | undefined, string])[]): { value: string | undefined; source: string } {
   const [value, source = 'nowhere'] = candidates.find(([text]) => (text ?? '') !== '') ?? [];
   return { value, source };
@@ -49,7 +49,9 @@ function firstOf(candidates: readonly (readonly [string | undefined, string])[])
 function checkUrl(text: string, source: string): string {
   const url = URL.canParse(text) ? new URL(text) : undefined;
   if (url === undefined || !['http:', 'https:'].includes(url.protocol)) {
-    throw new CliError(`The server's address ${JSON.stringify(text)} (${source}) is no http or https address, like ${defaultServerUrl}.`);
+    throw new CliError(
+      `The server's address ${JSON.stringify(text)} (${source}) must be an http or https URL, such as ${defaultServerUrl}.`,
+    );
   }
   return text.replace(/\/+$/, '');
 }
@@ -68,13 +70,13 @@ async function readToml(file: string): Promise<Partial<Record<(typeof fileKeys)[
   try {
     document = parse(readFileSync(file, 'utf8'));
   } catch (error) {
-    // The message goes on with the lines around the fault, which may hold the key.
+    // Only the first line of the message: the rest quotes the lines around the error, which may contain the key.
     throw new CliError(`The configuration file ${file} can't be read: ${(error as Error).message.split('\n')[0]}`);
   }
   for (const [name, value] of Object.entries(document)) {
     if (!fileKeys.includes(name as 'api_key'))
-      throw new CliError(`${file} has a key that does not exist: ${name}. There are ${fileKeys.join(', ')}.`);
-    if (typeof value !== 'string') throw new CliError(`${name} in ${file} must be a text.`);
+      throw new CliError(`${file} has an unknown key, ${name}; the keys are ${fileKeys.join(' and ')}.`);
+    if (typeof value !== 'string') throw new CliError(`${name} in ${file} must be a string.`);
   }
   return document;
 }

@@ -14,20 +14,21 @@ export interface GlobalOptions {
   readonly quiet?: true;
 }
 
-/** What a command works with. The answer goes to standard output, everything else to standard error. */
+/** The context of a command. Answers go to standard output, everything else to standard error. */
 export interface Context {
   readonly terminal: Terminal;
   readonly format: 'table' | 'json';
   readonly quiet: boolean;
   config(): Promise<CliConfig>;
-  /** Loaded when it is asked for: help and completions need none. */
+  /** Loads the client, which help and completions don't need. */
   client(): Promise<HandoffClient>;
   /** Writes a line of the answer. */
   print(line: string): void;
-  /** Writes a message, unless the user wants quiet. */
+  /** Writes a message, unless --quiet is set. */
   say(line: string): void;
 }
 
+/** Makes the context of a command from its global options. */
 export function createContext(options: GlobalOptions, terminal: Terminal): Context {
   const quiet = options.quiet ?? false;
   const say = (line: string) => void (quiet || terminal.stderr.write(`${line}\n`));
@@ -65,7 +66,7 @@ function lineOf(note: Exclude<ClientNote, { kind: 'wait' }>): string {
   return `< ${note.status}${note.request_id === undefined ? '' : ` request ${note.request_id}`}`;
 }
 
-/** Carries a command out: its arguments and options, the global ones among them, go to `run`. */
+/** Sets the action of a command: `run` gets its options, including the global ones, and its arguments. */
 export function act<Options>(
   command: Command,
   terminal: Terminal,

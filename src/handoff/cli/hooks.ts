@@ -49,9 +49,9 @@ interface Page {
   offset: number;
 }
 
-/** The commands of webhooks and their deliveries. */
+/** The commands for webhooks and their deliveries. */
 export function addHookCommands(program: Command, terminal: Terminal): void {
-  const hooks = program.command('hooks').description('register webhooks, and see to what could not be delivered');
+  const hooks = program.command('hooks').description('register webhooks, and retry failed deliveries');
   act(hooks.command('list').description('list the webhooks'), terminal, async (context) => {
     const answer = await (await context.client()).listWebhooks.withResponse();
     showList(context, answer, answer.body, { columns: hookColumns, none: 'No webhooks.' });
@@ -59,9 +59,9 @@ export function addHookCommands(program: Command, terminal: Terminal): void {
   const create = hooks
     .command('create')
     .description('register a webhook')
-    .requiredOption('--url <url>', 'where deliveries go: https, and a public address')
-    .option('--event <event>', `what to be told of (repeatable; default: all): ${webhookEvents.join(', ')}`, several)
-    .option('--secret <text>', 'signs every delivery, 16 characters or more; SERVICE_WEBHOOK_SECRET keeps it out of the list of processes');
+    .requiredOption('--url <url>', 'where deliveries go: an https URL with a public address')
+    .option('--event <event>', `an event type to subscribe to (repeatable; default: all): ${webhookEvents.join(', ')}`, several)
+    .option('--secret <text>', 'signs every delivery, at least 16 characters; SERVICE_WEBHOOK_SECRET keeps it out of the process list');
   act<CreateOptions>(create, terminal, createHook);
   addUpdateCommand(hooks, terminal);
   act(hooks.command('ping').description('send a test delivery').argument('<hook_id>', 'its id'), terminal, async (context, _, id) => {
@@ -101,19 +101,19 @@ function addUpdateCommand(hooks: Command, terminal: Terminal): void {
     .command('update')
     .description('change a webhook')
     .argument('<hook_id>', 'its id')
-    .option('--url <url>', 'where deliveries go from now on')
-    .option('--event <event>', `what to be told of (repeatable; takes the place of all): ${webhookEvents.join(', ')}`, several)
-    .option('--secret [text]', 'the new secret, by itself that of SERVICE_WEBHOOK_SECRET; the old one signs beside it for a day')
-    .option('--active', 'switch it on again')
-    .option('--no-active', 'switch it off');
+    .option('--url <url>', 'where to send deliveries from now on')
+    .option('--event <event>', `an event type to subscribe to (repeatable; replaces the whole list): ${webhookEvents.join(', ')}`, several)
+    .option('--secret [text]', 'the new secret (without a value: SERVICE_WEBHOOK_SECRET); the old one remains valid for a day')
+    .option('--active', 'activate it')
+    .option('--no-active', 'deactivate it');
   act<UpdateOptions>(update, terminal, updateHook);
 }
 
 async function updateHook(context: Context, { url, event, secret, active }: UpdateOptions, id: string): Promise<void> {
   const inEnvironment = context.terminal.environment.SERVICE_WEBHOOK_SECRET;
-  if (secret === true && inEnvironment === undefined) throw new CliError('--secret by itself needs SERVICE_WEBHOOK_SECRET.');
+  if (secret === true && inEnvironment === undefined) throw new CliError('--secret without a value needs SERVICE_WEBHOOK_SECRET.');
   const body = given({ url, events: event, secret: secret === true ? inEnvironment : secret, active });
-  if (Object.keys(body).length === 0) throw new CliError('Say what to change: --url, --event, --secret, --active or --no-active.');
+  if (Object.keys(body).length === 0) throw new CliError('Nothing to change: use --url, --event, --secret, --active or --no-active.');
   showOne(context, await (await context.client()).patchWebhook.withResponse({ params: { id }, body }), hookLines);
 }
 
@@ -131,8 +131,8 @@ function addDeliveryCommands(hooks: Command, terminal: Terminal): void {
   });
   const dlq = hooks
     .command('dlq')
-    .description('list the deliveries that have failed for good')
-    .option('--hook <hook_id>', 'only of this webhook');
+    .description('list the dead letters: deliveries that used up their attempts')
+    .option('--hook <hook_id>', 'only deliveries to this webhook');
   act<Page & { hook?: string }>(paged(dlq), terminal, async (context, { hook, limit, offset }) => {
     const query = given({ webhook_id: hook, limit, offset });
     const answer = await (await context.client()).listDeadLetters.withResponse({ query });
@@ -143,15 +143,15 @@ function addDeliveryCommands(hooks: Command, terminal: Terminal): void {
   act(replay, terminal, async (context, _, delivery_id) => {
     const answer = await (await context.client()).replayDeadLetter.withResponse({ params: { delivery_id } });
     if (context.format === 'json') showJson(context, answer);
-    else context.say('It is sent again.');
+    else context.say('The delivery is queued again.');
   });
   const all = hooks
     .command('retry-all')
-    .description('send again what failed and is due')
-    .option('--hook <hook_id>', 'only of this webhook')
+    .description('retry the failed deliveries and dead letters that are due')
+    .option('--hook <hook_id>', 'only deliveries to this webhook')
     .option('--since <time>', 'only events at or after this time (ISO 8601)')
     .option('--until <time>', 'only events at or before this time (ISO 8601)')
-    .option('--force', 'what is not yet due as well');
+    .option('--force', 'include deliveries that are not yet due');
   act<{ hook?: string; since?: string; until?: string; force?: true }>(all, terminal, retryAll);
 }
 
@@ -162,5 +162,5 @@ async function retryAll(
   const answer = await (await context.client()).retryAll.withResponse({ body: given({ webhook_id: hook, since, until, force }) });
   if (context.format === 'json') return showJson(context, answer);
   const { retried, skipped, remaining } = answer.body;
-  context.print(`${retried} sent again, ${skipped} skipped (webhook inactive), ${remaining} remaining`);
+  context.print(`${retried} retried, ${skipped} skipped (webhook inactive), ${remaining} remaining`);
 }

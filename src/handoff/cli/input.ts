@@ -4,23 +4,23 @@ import { ApiError } from '../../kit/client-errors.ts';
 import { jsonFault } from './json-fault.ts';
 import { CliError, type Terminal } from './terminal.ts';
 
-/** A value that a file or standard input holds. */
+/** A value in a file or on standard input. */
 export interface Document {
   readonly value: unknown;
-  /** Why there is no value, with its line: others of the input may have theirs. */
+  /** Why a line could not be parsed, with its line number; other lines may still be valid. */
   readonly fault?: string;
-  /** How much of the input is read with it, from 0 to 1; undefined where the whole is not known. */
+  /** How much of the input has been read after it, from 0 to 1; undefined when the total is unknown. */
   readonly done: number | undefined;
-  /** A field of it, as `file:line`. */
+  /** The place of one of its fields, as `file:line`. */
   placeOf(field: string): Promise<string>;
-  /** The refusal of a field of it, told with its line; any other error as it is. */
+  /** Adds the line to an error about one of its fields; returns any other error unchanged. */
   located(error: unknown): Promise<unknown>;
 }
 
-/** What an input holds: one value alone, or several, be they a list, documents of YAML or lines of JSON. */
+/** The values of an input: one, or several from a list, YAML documents or JSON lines. */
 export type Input = { readonly one: Document } | { readonly many: AsyncIterable<Document> | Iterable<Document> };
 
-/** @throws CliError with the line of what can't be read */
+/** Reads a file of JSON, YAML or JSON lines. @throws CliError with the line of a syntax error */
 export async function readInput(file: string, { stdin }: Terminal): Promise<Input> {
   const name = file === '-' ? 'standard input' : file;
   if (/\.(jsonl|ndjson)$/i.test(file)) return { many: linesOf(createReadStream(file), name, statSync(file).size) };
@@ -36,7 +36,7 @@ export async function readInput(file: string, { stdin }: Terminal): Promise<Inpu
 export async function readDocument(file: string, terminal: Terminal): Promise<Document> {
   const input = await readInput(file, terminal);
   if ('one' in input) return input.one;
-  throw new CliError(`${file} must hold one value, not several.`);
+  throw new CliError(`${file} must contain one value, not several.`);
 }
 
 async function textOf(stream: AsyncIterable<Buffer | string>): Promise<string> {
@@ -60,7 +60,7 @@ function documentOf(name: string, text: string, value: unknown, path: readonly n
   return { value, done, placeOf, located: (error) => locate(error, placeOf) };
 }
 
-/** JSON lines: each one that holds something is a value. */
+/** The values of JSON lines; empty lines are skipped. */
 async function* linesOf(
   chunks: AsyncIterable<Buffer> | Iterable<string>,
   name: string,
@@ -82,7 +82,7 @@ async function* linesOf(
   }
 }
 
-/** Whether a text is JSON lines: its first line is JSON by itself, and more follows. */
+/** Whether a text is JSON lines: its first line is complete JSON, and more lines follow. */
 function isLines(text: string): boolean {
   const [first, ...rest] = text.split('\n').filter((line) => line.trim() !== '');
   try {
@@ -93,7 +93,7 @@ function isLines(text: string): boolean {
   }
 }
 
-/** The value of a line, or what is wrong with it. */
+/** The value of a line, or the error in it. */
 function parsed(text: string, name: string, line: number): Pick<Document, 'value' | 'fault'> {
   try {
     return { value: parseJson(text, name, line) };
@@ -102,13 +102,13 @@ function parsed(text: string, name: string, line: number): Pick<Document, 'value
   }
 }
 
-/** @throws CliError with the line of the fault */
+/** @throws CliError with the line of the syntax error */
 function parseJson(text: string, name: string, line?: number): unknown {
   try {
     return JSON.parse(text);
   } catch {
     const { line: inside, column, expected } = jsonFault(text);
-    throw new CliError(`${name}:${line ?? inside}:${column}: This is not JSON: ${expected} is expected here.`);
+    throw new CliError(`${name}:${line ?? inside}:${column}: invalid JSON, expected ${expected}.`);
   }
 }
 
@@ -118,13 +118,13 @@ async function parseYaml(text: string, name: string): Promise<unknown[]> {
     const [fault] = document.errors;
     if (fault !== undefined) {
       const [{ line, col } = { line: 1, col: 1 }] = fault.linePos ?? [];
-      throw new CliError(`${name}:${line}:${col}: This is not YAML: ${fault.message.split(' at line ')[0]}.`);
+      throw new CliError(`${name}:${line}:${col}: invalid YAML, ${fault.message.split(' at line ')[0]}.`);
     }
     return document.toJS();
   });
 }
 
-/** The line of a value in a text of JSON or YAML; of what is missing, the line of what should hold it. */
+/** The line of a value in JSON or YAML; for a missing value, the line of its parent. */
 async function lineOf(text: string, path: readonly (string | number)[]): Promise<number | undefined> {
   const { LineCounter, parseAllDocuments } = await import('yaml');
   const lineCounter = new LineCounter();
@@ -146,7 +146,7 @@ async function locate(error: unknown, placeOf: Document['placeOf']): Promise<unk
   return new CliError(lines.join('\n'), 1);
 }
 
-/** A sentence about a field that names it, once. */
+/** The error with the name of its field, unless it contains that already. */
 export function named(field: string | null, detail: string): string {
   return field === null || detail.includes(field) ? detail : `${field}: ${detail}`;
 }

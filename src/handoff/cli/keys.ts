@@ -26,16 +26,16 @@ interface CreateOptions {
   admin?: true;
 }
 
-/** The commands of API keys. */
+/** The commands for API keys. */
 export function addKeyCommands(program: Command, terminal: Terminal): void {
   const keys = program.command('keys').description('create, list, rotate and revoke API keys');
   const create = keys
     .command('create')
-    .description('create an API key; it is shown only then')
+    .description('create an API key; it is shown only once')
     .requiredOption('--name <name>', 'what the key is for')
-    .option('--tenant-id <id>', "another tenant's; needs an admin key")
-    .addOption(new Option('--tier <tier>', "not above the tenant's (default: the tenant's)").choices(tiers))
-    .option('--admin', 'an admin key; needs an admin key');
+    .option('--tenant-id <id>', 'the tenant to create it for (default: your own); needs an admin key')
+    .addOption(new Option('--tier <tier>', "at most the tenant's tier, which is the default").choices(tiers))
+    .option('--admin', 'create an admin key; needs an admin key');
   act<CreateOptions>(create, terminal, createKey);
   act(keys.command('list').description('list the API keys'), terminal, async (context) => {
     const answer = await (await context.client()).listKeys.withResponse();
@@ -43,14 +43,14 @@ export function addKeyCommands(program: Command, terminal: Terminal): void {
   });
   const rotate = keys
     .command('rotate')
-    .description('make a key that takes the place of this one; it is shown only then')
+    .description('create a key that replaces this one; it is shown only once')
     .argument('<key_id>', 'its id')
-    .addOption(new Option('--overlap <seconds>', 'how long the old key goes on (default: an hour)').argParser(whole(0, 604_800)));
+    .addOption(new Option('--overlap <seconds>', 'how long the old key remains valid (default: 3600)').argParser(whole(0, 604_800)));
   act<{ overlap?: number }>(rotate, terminal, async (context, { overlap }, id) => {
     const body = given({ overlap_seconds: overlap });
     showNewKey(context, await (await context.client()).rotateKey.withResponse({ params: { id }, body }));
   });
-  const remove = keys.command('delete').description('revoke an API key at once').argument('<key_id>', 'its id');
+  const remove = keys.command('delete').description('revoke an API key immediately').argument('<key_id>', 'its id');
   act(remove, terminal, async (context, _, id) => {
     await (await context.client()).deleteKey({ params: { id } });
     context.say('The key is revoked.');
@@ -72,5 +72,5 @@ function showNewKey(context: Context, answer: Answer<NewApiKey>): void {
   ]);
   if (context.format === 'json') showJson(context, answer);
   else for (const line of context.quiet ? [key] : lines) context.print(line);
-  if (context.format !== 'json') context.say('The key is shown only now.');
+  if (context.format !== 'json') context.say('Store the key now: it is not shown again.');
 }

@@ -9,20 +9,20 @@ import { showJson, showOne } from './output/show.ts';
 import { pairLines } from './output/table.ts';
 import type { Terminal } from './terminal.ts';
 
-/** Shows a claimed packet. Quietly: its id, and behind a space the token of its lease, which nothing else tells again. */
+/** Shows a claimed packet. With --quiet: its id, a space, and its lease token, which is not shown again. */
 export function showClaimed(context: Context, answer: Answer<Packet>): void {
   const { id, lease } = answer.body;
   if (context.quiet && context.format !== 'json' && lease?.token !== undefined) context.print(`${id} ${lease.token}`);
   else showOne(context, answer, packetLines);
 }
 
-/** The commands of the holder of a packet: `release` and `renew`. */
+/** The commands for the holder of a packet: `release` and `renew`. */
 export function addLeaseCommands(packets: Command, terminal: Terminal): void {
   const release = packets
     .command('release')
-    .description('give a packet back, for others to claim')
+    .description('return a packet to created, so that others can claim it')
     .argument('<packet_id>', 'its id')
-    .option('--agent <agent>', 'the id of the agent that holds it; an admin key needs none')
+    .option('--agent <agent>', 'the id of the agent that holds it; not needed with an admin key')
     .addOption(tokenOption());
   act<{ agent?: string; token?: string }>(release, terminal, async (context, { agent, token }, id) => {
     const headers = given({ 'x-agent-id': agent, 'x-lease-token': token });
@@ -30,10 +30,10 @@ export function addLeaseCommands(packets: Command, terminal: Terminal): void {
   });
   const renew = packets
     .command('renew')
-    .description('let the lease of a packet run anew from now')
+    .description('renew the lease of a packet from now')
     .argument('<packet_id>', 'its id')
     .addOption(tokenOption().makeOptionMandatory())
-    .addOption(leaseOption('how long it holds from now (default: as long as before)'));
+    .addOption(leaseOption('the duration from now (default: the previous duration)'));
   act<{ token: string; lease?: number }>(renew, terminal, renewLease);
 }
 
@@ -47,5 +47,5 @@ async function renewLease(context: Context, { token, lease }: { token: string; l
 const leaseLines = ({ generation, expires_at }: Lease) =>
   pairLines([
     ['Generation', generation],
-    ['Until', expires_at ?? 'suspended while a person is awaited'],
+    ['Until', expires_at ?? 'suspended while the packet awaits a person'],
   ]);

@@ -2,9 +2,9 @@ import { userInfo } from 'node:os';
 
 import { runCli } from './program.ts';
 
-/** The program `service-cli`: the process's arguments, environment and streams in, its exit code out. */
+/** Runs `service-cli` with the arguments, environment and streams of the process, and sets its exit code. */
 export async function main(): Promise<void> {
-  // Who reads the answer may stop reading it, as `head` does.
+  // A reader such as `head` may close the pipe early.
   process.stdout.on('error', (error: NodeJS.ErrnoException) => process.exit(error.code === 'EPIPE' ? 0 : 1));
   const code = await runCli({
     args: process.argv.slice(2),
@@ -20,7 +20,7 @@ export async function main(): Promise<void> {
     },
     userName,
   });
-  // `serve` and `admin-key` end without an error of the command line and set a code of their own.
+  // `serve` and `admin-key` set an exit code themselves, which 0 must not overwrite.
   if (code !== 0) process.exitCode = code;
 }
 

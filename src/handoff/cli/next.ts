@@ -14,16 +14,14 @@ interface NextOptions extends AgentOptions {
   lease?: number;
 }
 
-/** `packets next`: claims the next packet that waits for an agent; where there is none, the exit code is 1. */
+/** `packets next`: claims the next packet for an agent; exit code 1 when there is none. */
 export function addNextCommand(packets: Command, terminal: Terminal): void {
-  const command = agentOptions(
-    packets.command('next').description('claim the next packet that waits: the highest priority, then the oldest'),
-  )
-    .option('--target-agent <id>', 'packets for this agent (default: the agent itself); * is any')
-    .option('--tags <tags>', 'only with all of these tags, comma-separated')
+  const command = agentOptions(packets.command('next').description('claim the next packet: the highest priority first, then the oldest'))
+    .option('--target-agent <id>', 'only packets for this agent (default: the agent itself); * for any')
+    .option('--tags <tags>', 'only packets with all of these tags, comma-separated')
     .addOption(prioritiesOption())
-    .addOption(new Option('--wait <seconds>', 'how long to wait for one, up to 60 (default: not at all)').argParser(whole(0, 60)))
-    .addOption(leaseOption('how long the claim holds; without it the claim has no end'));
+    .addOption(new Option('--wait <seconds>', 'how long to wait for a packet, up to 60 (default: 0)').argParser(whole(0, 60)))
+    .addOption(leaseOption('how long the claim lasts; without it the claim does not expire'));
   act<NextOptions>(command, terminal, next);
 }
 
@@ -46,5 +44,5 @@ async function next(context: Context, { targetAgent, tags, priority, wait, lease
 function noneFor({ agent_id, target_agent = agent_id, tags, priorities, wait_seconds = 0 }: ClaimNextRequest): string {
   const whose = target_agent === '*' ? '' : ` for ${target_agent}`;
   const which = tags === undefined && priorities === undefined ? '' : ' with these tags and priorities';
-  return wait_seconds === 0 ? `No packet waits${whose}${which}.` : `No packet${whose}${which} came in time.`;
+  return wait_seconds === 0 ? `No packet is available${whose}${which}.` : `No packet${whose}${which} became available in time.`;
 }

@@ -7,7 +7,7 @@ import { packetLines } from './output/packets.ts';
 import { showOne } from './output/show.ts';
 import { CliError, type Terminal } from './terminal.ts';
 
-/** What the flags say of a packet; over a file they change every packet of it. */
+/** The fields of a packet that flags set. With a file they override every packet in it. */
 export interface CreateOptions {
   file?: string;
   sourceId?: string;
@@ -19,7 +19,7 @@ export interface CreateOptions {
   tag?: string[];
 }
 
-/** `create`, and `chain` where the parent is the noun itself. */
+/** Adds `create`, and to `packets` also `chain`. */
 export function addCreateCommands(parent: Command, terminal: Terminal): void {
   act<CreateOptions>(
     createOptions(parent.command('create').description('create a packet from flags, or packets from a file')),
@@ -53,9 +53,9 @@ function createOptions(command: Command): Command {
     .option('-f, --file <file>', 'JSON, YAML or JSON Lines; - reads standard input')
     .option('--source-id <id>', 'the id of the agent that hands over')
     .option('--source-name <name>', 'its name (default: the id)')
-    .option('--target-id <id>', 'the id of the agent that is meant to go on')
+    .option('--target-id <id>', 'the id of the agent that should continue the work')
     .option('--target-name <name>', 'its name (default: the id)')
-    .option('--summary <text>', 'the work so far')
+    .option('--summary <text>', 'a summary of the work so far')
     .addOption(priorityOption())
     .option('--tag <tag>', 'a tag (repeatable)', several);
 }
@@ -64,7 +64,7 @@ function requestOf(options: CreateOptions): CreateRequest {
   const missing = (['sourceId', 'targetId', 'summary'] as const).filter((name) => options[name] === undefined);
   if (missing.length > 0) {
     const flags = missing.map((name) => `--${name.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)}`);
-    throw new CliError(`A packet needs ${flags.join(', ')}, or a file: --file packet.yaml.`);
+    throw new CliError(`A packet needs ${flags.join(', ')}, or a file with --file.`);
   }
   return applyFlags({}, options) as CreateRequest;
 }
@@ -72,7 +72,7 @@ function requestOf(options: CreateOptions): CreateRequest {
 type Fields = Record<string, unknown>;
 const fieldsIn = (value: unknown): Fields => (typeof value === 'object' && value !== null ? (value as Fields) : {});
 
-/** The request with what the flags say instead of what it says itself. */
+/** The request with the fields that the flags override. */
 export function applyFlags(value: unknown, { sourceId, sourceName, targetId, targetName, summary, priority, tag }: CreateOptions): unknown {
   if ([sourceId, sourceName, targetId, targetName, summary, priority, tag].every((flag) => flag === undefined)) return value;
   const request = fieldsIn(value);

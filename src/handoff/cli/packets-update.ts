@@ -8,24 +8,24 @@ import { packetLines } from './output/packets.ts';
 import { showOne } from './output/show.ts';
 import { CliError, type Terminal } from './terminal.ts';
 
-/** Commands that change one packet. */
+/** The commands that change a packet. */
 export function addUpdateCommands(packets: Command, terminal: Terminal): void {
   const update = packets
     .command('update')
-    .description('change a packet: its status, or anything by a file')
+    .description('change a packet by flags or a file')
     .argument('<packet_id>', 'its id')
-    .option('-f, --file <file>', 'what to merge into it, as JSON or YAML; - reads standard input')
+    .option('-f, --file <file>', 'a JSON or YAML file with the changes to merge into it; - reads standard input')
     .addOption(new Option('--status <status>', 'the status to move to').choices(statuses))
     .option('--summary <text>', 'the new summary')
     .addOption(priorityOption())
     .option('--tag <tag>', 'the new tags (repeatable)', several)
-    .option('--if-match <etag>', 'only when the packet is still at this revision, as its ETag');
+    .option('--if-match <etag>', 'change it only if this is still its ETag');
   act<UpdateOptions>(update.addOption(tokenOption()), terminal, change);
   const complete = packets.command('complete').description('complete a packet').argument('<packet_id>', 'its id');
   act<Leased>(complete.addOption(tokenOption()), terminal, (context, { token }, id) =>
     patch(context, id, { status: 'completed' }, { token }),
   );
-  const fail = packets.command('fail').description('say that the work on a packet has failed').argument('<packet_id>', 'its id');
+  const fail = packets.command('fail').description('mark a packet as failed').argument('<packet_id>', 'its id');
   act<Leased>(fail.addOption(tokenOption()), terminal, (context, { token }, id) => patch(context, id, { status: 'failed' }, { token }));
 }
 
@@ -53,7 +53,7 @@ async function change(
   if (summary !== undefined) body.context = { ...body.context, summary };
   if (priority !== undefined) body.metadata = { ...body.metadata, priority };
   if (tag !== undefined) body.metadata = { ...body.metadata, tags: tag };
-  if (Object.keys(body).length === 0) throw new CliError('Say what to change: --status, --summary, --priority, --tag or --file.');
+  if (Object.keys(body).length === 0) throw new CliError('Nothing to change: use --status, --summary, --priority, --tag or --file.');
   try {
     await patch(context, id, body, { ifMatch, token });
   } catch (error) {

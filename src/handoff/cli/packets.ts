@@ -20,7 +20,7 @@ interface ListOptions extends Page {
   createdBefore?: string;
 }
 
-/** The commands of packets; the five that are used most stand at the top as well. */
+/** The commands for packets. The five most frequent ones are top-level commands as well. */
 export async function addPacketCommands(program: Command, terminal: Terminal, name?: string): Promise<void> {
   if (name !== undefined && name !== 'packets') return addDailyCommands(program, terminal, name);
   const packets = program.command('packets').description('create, find and work on packets');
@@ -35,11 +35,11 @@ export async function addPacketCommands(program: Command, terminal: Terminal, na
   addNextCommand(packets, terminal);
   addUpdateCommands(packets, terminal);
   addLeaseCommands(packets, terminal);
-  act(paged(packets.command('awaiting').description('list the questions that wait for a person')), terminal, awaiting);
+  act(paged(packets.command('awaiting').description('list the packets that await a person')), terminal, awaiting);
   addWatchCommand(packets, terminal);
 }
 
-/** The commands that are used most: all of them, or the one of this name. */
+/** The most frequent commands: all of them, or the one with this name. */
 async function addDailyCommands(parent: Command, terminal: Terminal, name?: string): Promise<void> {
   const wants = (one: string) => name === undefined || name === one;
   if (wants('list')) addListCommand(parent, terminal);
@@ -53,13 +53,13 @@ function addListCommand(parent: Command, terminal: Terminal): void {
   const command = parent
     .command('list')
     .description('list packets, newest first')
-    .option('--status <status>', 'only these statuses, comma-separated')
-    .option('--source-agent <id>', 'only from this agent')
-    .option('--target-agent <id>', 'only for this agent')
-    .option('--tags <tags>', 'only with all of these tags, comma-separated')
+    .option('--status <status>', 'only packets in these statuses, comma-separated')
+    .option('--source-agent <id>', 'only packets from this agent')
+    .option('--target-agent <id>', 'only packets for this agent')
+    .option('--tags <tags>', 'only packets with all of these tags, comma-separated')
     .addOption(priorityOption())
-    .option('--created-after <time>', 'only created at or after this time (ISO 8601)')
-    .option('--created-before <time>', 'only created at or before this time (ISO 8601)');
+    .option('--created-after <time>', 'only packets created at or after this time (ISO 8601)')
+    .option('--created-before <time>', 'only packets created at or before this time (ISO 8601)');
   act<ListOptions>(paged(command), terminal, list);
 }
 
@@ -85,9 +85,9 @@ async function list(context: Context, options: ListOptions): Promise<void> {
 function addSearchCommand(parent: Command, terminal: Terminal): void {
   const command = parent
     .command('search')
-    .description('search packets by their words, best match first')
+    .description('search packets by words, best match first')
     .argument('<text>', 'words, and "phrases in quotes"')
-    .option('--status <status>', 'only these statuses, comma-separated')
+    .option('--status <status>', 'only packets in these statuses, comma-separated')
     .addOption(priorityOption());
   act<Page & { status?: string; priority?: 'low' }>(paged(command), terminal, search);
 }
@@ -100,14 +100,14 @@ async function search(
   const query = given({ status, priority, limit, offset });
   const answer = await (await context.client()).searchPackets.withResponse({ query: { q: text, ...query } });
   const { packets, total } = answer.body;
-  showList(context, answer, packets, { columns: hitColumns, none: 'Nothing was found.' });
+  showList(context, answer, packets, { columns: hitColumns, none: 'No packets match.' });
   sayNextPage(context, packets.length, { total, offset, noun: 'packets' });
 }
 
 async function awaiting(context: Context, { limit, offset }: Page): Promise<void> {
   const answer = await (await context.client()).listAwaiting.withResponse({ query: { limit, offset } });
   const { packets, total } = answer.body;
-  showList(context, answer, packets, { columns: awaitingColumns, none: 'No question waits for a person.' });
+  showList(context, answer, packets, { columns: awaitingColumns, none: 'No packet awaits a person.' });
   sayNextPage(context, packets.length, { total, offset, noun: 'questions' });
 }
 
@@ -123,7 +123,7 @@ interface ClaimOptions extends AgentOptions {
 function addClaimCommand(parent: Command, terminal: Terminal): void {
   const command = parent.command('claim').description('claim a packet for an agent').argument('<packet_id>', 'its id');
   act<ClaimOptions>(
-    agentOptions(command).addOption(leaseOption('how long the claim holds; without it the claim has no end')),
+    agentOptions(command).addOption(leaseOption('how long the claim lasts; without it the claim does not expire')),
     terminal,
     claim,
   );

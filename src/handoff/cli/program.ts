@@ -4,14 +4,14 @@ import packageJson from '../../../package.json' with { type: 'json' };
 import { act, createContext, type GlobalOptions } from './context.ts';
 import type { Terminal } from './terminal.ts';
 
-/** A part of the tree: the commands at the top that it makes, and how. */
+/** A part of the command tree: the top-level commands that a module adds. */
 interface Part {
   readonly names: readonly string[];
-  /** @param name the one of the names that is wanted; undefined: all of them */
+  /** @param name the command to add; undefined: all of `names` */
   add(program: Command, terminal: Terminal, name: string | undefined): Promise<void>;
 }
 
-/** The parts in the order in which help shows them. A command loads its own part alone, since every module that is loaded costs time. */
+/** The parts in the order in which help shows them. Each command loads only its own part, to start fast. */
 const parts: readonly Part[] = [
   {
     names: ['packets', 'list', 'create', 'claim', 'get', 'search'],
@@ -32,7 +32,7 @@ function addOpenCommand(program: Command, terminal: Terminal): void {
   act(open, terminal, async ({ config, print }) => print(`${(await config()).serverUrl.replace(/\/api\/v1$/, '')}/docs`));
 }
 
-/** The command line of the handoff service, as a tree of commands: all of it, or what a command at the top needs. */
+/** Makes the command tree: the whole tree, or only the part with one top-level command. */
 export async function createProgram(terminal: Terminal, name?: string): Promise<Command> {
   const program = new Command('service-cli')
     .description('Hand work from agent to agent: the client of the handoff packet service, and the service itself.')
@@ -40,9 +40,9 @@ export async function createProgram(terminal: Terminal, name?: string): Promise<
     .helpOption('-h, --help', 'show help')
     .option('--server-url <url>', 'where the API is (SERVICE_URL; default http://localhost:8080/api/v1)')
     .option('--api-key <key>', 'the API key (SERVICE_API_KEY)')
-    .addOption(new Option('--format <format>', 'how the answer is shown').choices(['table', 'json']).default('table'))
-    .option('-v, --verbose', 'tell on standard error what is sent and answered')
-    .option('-q, --quiet', 'no messages; of what a table would show, only the ids')
+    .addOption(new Option('--format <format>', 'the output format').choices(['table', 'json']).default('table'))
+    .option('-v, --verbose', 'log requests and answers to standard error')
+    .option('-q, --quiet', 'print only ids, and no messages')
     .configureHelp({ showGlobalOptions: true })
     .exitOverride()
     .configureOutput({
@@ -63,9 +63,9 @@ export async function createProgram(terminal: Terminal, name?: string): Promise<
   return program;
 }
 
-/** Carries out what the arguments say; gives the exit code: 0 done, 1 the server refused, 2 wrong usage, 3 unreachable. */
+/** Runs a command line and returns its exit code: 0 done, 1 the server refused, 2 wrong usage, 3 the server is unreachable. */
 export async function runCli(terminal: Terminal): Promise<number> {
-  // Where an option with a value stands before the command this is the value, and the whole tree is made.
+  // If an option with a value precedes the command, this is that value, and the whole tree is made.
   const program = await createProgram(
     terminal,
     terminal.args.find((word) => !word.startsWith('-')),

@@ -14,31 +14,31 @@ interface RespondOptions {
   notes?: string;
 }
 
-/** `respond`: answers a packet's question; without an answer in the flags it asks at the terminal. */
+/** `respond`: answers a packet's question; without --response it prompts for the answer. */
 export function addRespondCommand(program: Command, terminal: Terminal): void {
   const command = program
     .command('respond')
-    .description("answer a packet's question; without --response it shows the question and asks")
+    .description("answer a packet's question; without --response it shows the question and prompts for the answer")
     .argument('<packet_id>', 'its id')
     .option('--response <text>', 'the answer')
-    .option('--responded-by <name>', 'who answers (default: the name of the user)')
-    .option('--notes <text>', 'what else there is to say');
+    .option('--responded-by <name>', 'the person who answers (default: the name of the user)')
+    .option('--notes <text>', 'additional remarks');
   act<RespondOptions>(command, terminal, respond);
 }
 
 async function respond(context: Context, { response, respondedBy, notes }: RespondOptions, id: string): Promise<void> {
   const client = await context.client();
   const responded_by = respondedBy ?? context.terminal.userName();
-  if (responded_by === undefined) throw new CliError('Say who answers: --responded-by.');
+  if (responded_by === undefined) throw new CliError('Name the person who answers with --responded-by.');
   const answer = response ?? (await ask(context.terminal, await client.getPacket({ params: { id } })));
   const body = given({ response: answer, responded_by, notes });
   showOne(context, await client.respondPacket.withResponse({ params: { id }, body }), packetLines);
 }
 
-/** The answer of the person at the terminal: an option by its number or its text, or any text. Asked on standard error. */
+/** Prompts for the answer on standard error: the number of an option, or any text. */
 async function ask({ stdin, stderr }: Terminal, { status, hitl }: Packet): Promise<string> {
   if (status !== 'awaiting_human' || hitl === null) {
-    throw new CliError(`The packet is ${status}, and waits for no answer.`, 1);
+    throw new CliError(`The packet is ${status} and awaits no answer.`, 1);
   }
   const options = (hitl.options ?? []).map((option) => (typeof option === 'string' ? option : JSON.stringify(option)));
   stderr.write(`${printable(hitl.question)}\n`);
@@ -57,5 +57,5 @@ async function ask({ stdin, stderr }: Terminal, { status, hitl }: Packet): Promi
   } finally {
     lines.close();
   }
-  throw new CliError('There was no answer; give it by --response.');
+  throw new CliError('No answer was given; pass one with --response.');
 }

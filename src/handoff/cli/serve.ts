@@ -9,7 +9,7 @@ interface ServeOptions {
   reload?: true;
 }
 
-/** `serve` runs the service itself, `admin-key` makes a key at its database. */
+/** `serve` runs the service itself; `admin-key` creates a key in its database. */
 export function addServiceCommands(program: Command, { environment }: Terminal): void {
   program
     .command('serve')
@@ -17,7 +17,7 @@ export function addServiceCommands(program: Command, { environment }: Terminal):
     .option('--host <host>', 'the address to listen on (default 0.0.0.0)')
     .option('--port <port>', 'the port to listen on; 0 picks a free one (default 8080)')
     .option('--config <file>', 'a TOML file of settings')
-    .option('--reload', 'start anew whenever a source file changes; for development')
+    .option('--reload', 'restart whenever a source file changes; for development')
     .action(async ({ reload, ...flags }: ServeOptions) => {
       if (reload) {
         const { runReloading } = await import('./reload.ts');
@@ -31,7 +31,7 @@ export function addServiceCommands(program: Command, { environment }: Terminal):
     });
   program
     .command('admin-key')
-    .description('make an admin key at the database itself, also while the service runs')
+    .description('create an admin key directly in the database, even while the service runs')
     .option('--config <file>', 'a TOML file of settings')
     .action(async (flags: { config?: string }) => {
       const { printAdminKey } = await import('../serve.ts');

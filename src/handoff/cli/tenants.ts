@@ -23,8 +23,8 @@ const lines = (tenant: Tenant) =>
     ['ID', tenant.id],
     ['Name', tenant.name],
     ['Tier', tenant.tier],
-    ['Packets a day', tenant.handoffs_per_day ?? 'by tier'],
-    ['Most keys', tenant.max_api_keys],
+    ['Packets per day', tenant.handoffs_per_day ?? 'by tier'],
+    ['API keys', `at most ${tenant.max_api_keys}`],
     ['Created', tenant.created_at],
     ['Updated', tenant.updated_at],
   ]);
@@ -36,14 +36,17 @@ interface TenantOptions {
   maxApiKeys?: number;
 }
 
-/** The commands of tenants; all of them need an admin key. */
+/** The commands for tenants; all of them need an admin key. */
 export function addTenantCommands(program: Command, terminal: Terminal): void {
   const tenants = program.command('tenants').description('manage tenants; needs an admin key');
   act(tenants.command('list').description('list the tenants'), terminal, async (context) => {
     const answer = await (await context.client()).listTenants.withResponse();
     showList(context, answer, answer.body, { columns, none: 'No tenants.' });
   });
-  const create = options(tenants.command('create').description('create a tenant')).requiredOption('--name <name>', 'what it is called');
+  const create = options(tenants.command('create').description('create a tenant')).requiredOption(
+    '--name <name>',
+    'the name of the tenant',
+  );
   act<TenantOptions & { name: string }>(create, terminal, async (context, given) => {
     const body = { ...bodyOf(given), name: given.name };
     showOne(context, await (await context.client()).createTenant.withResponse({ body }), lines);
@@ -52,10 +55,10 @@ export function addTenantCommands(program: Command, terminal: Terminal): void {
     showOne(context, await (await context.client()).getTenant.withResponse({ params: { id } }), lines);
   });
   const update = options(tenants.command('update').description('change a tenant').argument('<tenant_id>', 'its id'));
-  act<TenantOptions>(update.option('--name <name>', 'what it is called'), terminal, async (context, given, id) => {
+  act<TenantOptions>(update.option('--name <name>', 'the name of the tenant'), terminal, async (context, given, id) => {
     showOne(context, await (await context.client()).patchTenant.withResponse({ params: { id }, body: bodyOf(given) }), lines);
   });
-  one(tenants, 'delete', 'delete a tenant: its data stays, its keys are refused at once', terminal, async (context, id) => {
+  one(tenants, 'delete', 'delete a tenant: its data stays, its keys are refused immediately', terminal, async (context, id) => {
     await (await context.client()).deleteTenant({ params: { id } });
     context.say('The tenant is deleted.');
   });
@@ -72,8 +75,8 @@ function one(tenants: Command, name: string, text: string, terminal: Terminal, r
 function options(command: Command): Command {
   return command
     .addOption(new Option('--tier <tier>', 'its tier').choices(tiers))
-    .addOption(new Option('--handoffs-per-day <n>', 'the most packets a UTC day; "tier" for what the tier allows').argParser(perDay))
-    .addOption(new Option('--max-api-keys <n>', 'the most keys it may have').argParser(whole(0, 100_000)));
+    .addOption(new Option('--handoffs-per-day <n>', "the most packets per UTC day; tier for the tier's default").argParser(perDay))
+    .addOption(new Option('--max-api-keys <n>', 'the most API keys it may have').argParser(whole(0, 100_000)));
 }
 
 function perDay(text: string): string {

@@ -1,18 +1,18 @@
-/** What the command line takes from the process and its terminal. */
+/** The parts of the process that the command line uses. */
 export interface Terminal {
   readonly args: readonly string[];
   readonly environment: Readonly<Record<string, string | undefined>>;
   readonly stdin: NodeJS.ReadStream;
   readonly stdout: NodeJS.WriteStream;
   readonly stderr: NodeJS.WriteStream;
-  /** The name of the user, where the system knows one. */
+  /** The name of the user, if the system knows it. */
   userName(): string | undefined;
 }
 
-/** Why the program ends before its work is done: 1 the server refused or had nothing to give, 2 wrong usage, 3 the server is out of reach. */
+/** Exit codes of failures: 1 the server refused the request or had no packet, 2 wrong usage, 3 the server is unreachable. */
 export type ExitCode = 1 | 2 | 3;
 
-/** Ends the program with a sentence for the person at the terminal. */
+/** An error that ends the program with a sentence for the user. */
 export class CliError extends Error {
   readonly exitCode: ExitCode;
 

@@ -36,7 +36,7 @@ interface AuditOptions {
   offset: number;
 }
 
-/** `history` and `audit`: who did what. */
+/** `history` and `audit`: who did what, and when. */
 export function addTrailCommands(program: Command, terminal: Terminal): void {
   const history = program.command('history').description("show a packet's history, oldest first").argument('<packet_id>', 'its id');
   act(history, terminal, async (context, _, id) => {
@@ -46,10 +46,10 @@ export function addTrailCommands(program: Command, terminal: Terminal): void {
   });
   const command = program
     .command('audit')
-    .description('show what happened in the tenant, newest first')
-    .option('--actor <actor>', 'only by this actor, agent:resolver for example')
-    .option('--action <action>', 'only this action, claimed for example')
-    .option('--packet <packet_id>', 'only to this packet')
+    .description("show the tenant's audit log, newest first")
+    .option('--actor <actor>', 'only entries of this actor, for example agent:resolver')
+    .option('--action <action>', 'only entries of this action, for example claimed')
+    .option('--packet <packet_id>', 'only entries of this packet')
     .option('--created-after <time>', 'only at or after this time (ISO 8601)')
     .option('--created-before <time>', 'only at or before this time (ISO 8601)');
   act<AuditOptions>(paged(command), terminal, audit);
@@ -59,6 +59,6 @@ async function audit(context: Context, { actor, action, packet, createdAfter, cr
   const query = given({ actor, action, packet_id: packet, created_after: createdAfter, created_before: createdBefore, limit, offset });
   const answer = await (await context.client()).listAudit.withResponse({ query });
   const { entries, total } = answer.body;
-  showList(context, answer, entries, { columns: auditColumns, none: 'Nothing has happened.' });
+  showList(context, answer, entries, { columns: auditColumns, none: 'No entries.' });
   sayNextPage(context, entries.length, { total, offset, noun: 'entries' });
 }

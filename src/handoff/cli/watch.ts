@@ -13,15 +13,15 @@ interface WatchOptions {
   since?: string;
 }
 
-/** `packets watch`: events as they happen, until it is interrupted. */
+/** `packets watch`: prints events as they happen, until it is interrupted. */
 export function addWatchCommand(packets: Command, terminal: Terminal): void {
   const command = packets
     .command('watch')
-    .description('show what happens to packets as it happens; a broken connection is taken up where it broke off')
-    .option('--status <status>', 'only events that lead to these statuses, comma-separated')
+    .description('show events of packets as they happen; reconnects and resumes when the connection breaks')
+    .option('--status <status>', 'only events after which a packet has one of these statuses, comma-separated')
     .option('--packet <packet_id>', 'only events of this packet (repeatable)', several)
     .option('--agent <id>', 'only events of this agent (repeatable)', several)
-    .option('--since <event_id>', 'begin behind this event');
+    .option('--since <event_id>', 'start after this event');
   act<WatchOptions>(command, terminal, watch);
 }
 

@@ -7,24 +7,24 @@ import { operations } from './operations.ts';
 export interface HandoffClientOptions extends Omit<ConnectionOptions, 'headers'> {
   /** Where the service is, with or without `/api/v1`: `http://localhost:8080`. */
   readonly baseUrl: string;
-  /** The API key; only public operations are answered without one. */
+  /** The API key; only public operations work without one. */
   readonly apiKey?: string | undefined;
   readonly headers?: Readonly<Record<string, string>>;
 }
 
-/** An event of the stream: what happened to a packet, and its summary as it was then. */
+/** An event of the stream, with the packet's summary after the change. */
 export interface StreamEvent {
-  /** Where the stream goes on: `events({ lastEventId })`. */
+  /** The id to resume after: `events({ lastEventId })`. */
   readonly event_id: string | undefined;
-  /** `packet.created` for example. */
+  /** For example `packet.created`. */
   readonly type: string;
   readonly packet_id: string;
-  /** Null for a packet that was removed for good. */
+  /** Null for a packet that was removed permanently. */
   readonly data: PacketSummary | null;
   readonly timestamp: string;
 }
 
-/** What was missed can't be told any more: from here on the events are the latest. */
+/** Missed events can't be replayed: the stream continues with new events. */
 export interface StreamReset {
   readonly event_id: string | undefined;
   readonly type: 'reset';
@@ -32,24 +32,25 @@ export interface StreamReset {
 }
 
 export interface EventsOptions {
-  /** Channels: `status:<status>`, `packet:<id>`, `agent:<id>`; all events of the tenant when left out. */
+  /** Channels: `status:<status>`, `packet:<id>`, `agent:<id>`; by default all events of the tenant. */
   readonly subscribe?: readonly string[];
-  /** The `event_id` of the last event seen: what came after it is told first. */
+  /** The `event_id` of the last event seen: the events after it are sent first. */
   readonly lastEventId?: string | undefined;
   /** Ends the stream. */
   readonly signal?: AbortSignal | undefined;
 }
 
-/** One method for each route, and the stream of events. */
+/** One method per route, and the stream of events. */
 export type HandoffClient = Client<typeof routes> & {
   /**
-   * Events as they happen. The stream takes itself up again where it broke off, and misses and repeats nothing, unless it
-   * says so by a `reset`. Rejects with ApiError when the service refuses it, and with the signal's reason when that ends it.
+   * Events as they happen. A broken stream reconnects and resumes after the last event, so that each event arrives exactly
+   * once; a `reset` reports events that can't be replayed. Rejects with ApiError when the service refuses the stream, and
+   * with the signal's reason when that aborts it.
    */
   events(options?: EventsOptions): AsyncGenerator<StreamEvent | StreamReset, void, undefined>;
 };
 
-/** A client of the handoff service: `await createHandoffClient({ baseUrl, apiKey }).listPackets()`. */
+/** Makes a client of the handoff service: `await createHandoffClient({ baseUrl, apiKey }).listPackets()`. */
 export function createHandoffClient({ baseUrl, apiKey, headers, ...options }: HandoffClientOptions): HandoffClient {
   const key = apiKey === undefined ? {} : { 'x-api-key': headerValue(apiKey) };
   const connection = createConnection({ ...options, baseUrl: rootOf(baseUrl), headers: { ...key, ...headers } });
@@ -63,12 +64,12 @@ export function createHandoffClient({ baseUrl, apiKey, headers, ...options }: Ha
   };
 }
 
-/** The address without the API's prefix, which every operation's path begins with by itself. */
+/** The address without the API prefix, which is part of every operation's path. */
 function rootOf(baseUrl: string): string {
   return baseUrl.replace(/\/+$/, '').replace(/\/api\/v1$/, '');
 }
 
-/** @throws TypeError that does not quote the key, where a header can't carry it */
+/** Validates the key. @throws TypeError, without quoting the key, when it can't be sent in a header */
 function headerValue(key: string): string {
   if (!/^[\x21-\x7e]+$/.test(key)) throw new TypeError('The API key must be visible ASCII characters without spaces.');
   return key;

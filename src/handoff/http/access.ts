@@ -5,10 +5,10 @@ import type { Caller } from '../service/authentication.ts';
 import type { Store } from '../store/store.ts';
 import { idempotencyOf } from './packets.ts';
 
-/** How long a key that is rotated goes on, where the request does not say. */
+/** How long a rotated key remains valid by default, in seconds. */
 const defaultOverlapSeconds = 3600;
 
-/** Keys and tenants over HTTP. */
+/** Mounts the routes of keys and tenants. */
 export function mountAccess(mount: Mount<Caller>, access: AccessService, store: Store): void {
   mount(routes.createKey, ({ body }, { caller, headers, rawBody }) =>
     access.createKey(caller, body, idempotencyOf(headers, 'POST /keys', rawBody)),

@@ -5,7 +5,7 @@ import type { RedisLink } from '../live/redis.ts';
 export const minuteMs = 60_000;
 export const hourMs = 3_600_000;
 
-/** A request to be counted: for its key in any minute, for its tenant in any hour. A limit of 0 does not count. */
+/** A request to count, against its key's limit per minute and its tenant's limit per hour. A limit of 0 is off. */
 export interface Counted {
   readonly keyId: string;
   readonly tenantId: string;
@@ -15,7 +15,7 @@ export interface Counted {
   readonly now: number;
 }
 
-/** What was found. The request is counted unless one of the two refuses it; `giveBack` takes it out again. */
+/** The result of counting a request. A request that either limit refuses is not counted; `giveBack` removes a counted one. */
 export interface Taken {
   readonly minute: WindowState | undefined;
   readonly hour: WindowState | undefined;
@@ -23,12 +23,12 @@ export interface Taken {
   giveBack(): void;
 }
 
-/** Where requests are counted. */
+/** Counters of requests. */
 export interface Counters {
   take(counted: Counted): Awaitable<Taken>;
 }
 
-/** Counts in this process. */
+/** Makes counters in this process. */
 export function createLocalCounters(): Counters & { take(counted: Counted): Taken } {
   const minutes = new Windows(minuteMs);
   const hours = new Windows(hourMs);
@@ -50,9 +50,9 @@ export function createLocalCounters(): Counters & { take(counted: Counted): Take
 }
 
 /**
- * The same windows in Redis, one sorted set each, looked at and counted in one step. Arguments: now, the request's
- * name, and for each key its length and limit. Answers, for each key, how many it counts, the milliseconds until one
- * more is let through, and until its oldest leaves; then 1 when the request was refused.
+ * The same windows in Redis, each a sorted set, checked and incremented atomically. Arguments: now, the name of the
+ * request, and for each key the window's length and limit. Returns for each key its count, the milliseconds until another
+ * request is allowed, and the milliseconds until its oldest request leaves the window; then 1 if the request was refused.
  */
 const takeScript = `
 local now, name, refused, answer = tonumber(ARGV[1]), ARGV[2], 0, {}
@@ -83,7 +83,7 @@ return answer
 
 const giveBackScript = `for _, key in ipairs(KEYS) do redis.call('ZREM', key, ARGV[1]) end return 1`;
 
-/** Counts in Redis, for all instances together; while that is out of reach, in this process. */
+/** Makes counters in Redis, shared by all instances; while Redis is unavailable they count in this process. */
 export function createSharedCounters(redis: RedisLink, local: Counters, newName: () => string): Counters {
   return {
     async take(counted) {

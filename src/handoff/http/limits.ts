@@ -6,10 +6,10 @@ import type { TierLimits } from '../rules/tiers.ts';
 import type { Caller } from '../service/authentication.ts';
 import { type Counters, minuteMs, type Taken } from './counters.ts';
 
-/** Wrong keys a minute from one address, before guessing gets 429. */
+/** The most wrong keys per minute from one address before further guesses get 429. */
 const wrongKeysAMinute = 30;
 
-/** Counts requests: by key in any minute, by tenant in any hour, and wrong keys by address. */
+/** Rate limits in sliding windows: requests per key and minute, per tenant and hour, and wrong keys per address and minute. */
 export class Limits {
   readonly #perMinute: number;
   readonly #tiers: Record<Tier, TierLimits>;
@@ -22,7 +22,7 @@ export class Limits {
     this.#counters = counters;
   }
 
-  /** Counts the request, unless a limit refuses it; a refused request counts nowhere. */
+  /** Counts the request unless a limit refuses it; a refused request is not counted. */
   take({ key_id, rotated_from = key_id, key_tier, tenant_id, tenant_tier }: Caller, now: number): Awaitable<LimitState> {
     const taken = this.#counters.take({
       keyId: rotated_from,
@@ -37,7 +37,7 @@ export class Limits {
       : this.#stateOf(taken, key_tier, perHour);
   }
 
-  /** Counts a wrong key from an address; throws 429 when there were too many. */
+  /** Counts a wrong key from an address. @throws LimitReached when there were too many */
   wrongKey(address: string, now: number): void {
     const window = this.#wrongKeys.of(address, now);
     const state = window.peek(now, wrongKeysAMinute);

@@ -10,11 +10,11 @@ const open: readonly Status[] = ['created', 'claimed', 'in_progress', 'awaiting_
 
 /** The service's metrics. */
 export interface HandoffMetrics extends Metrics {
-  /** Counts packets handed over by a tenant. */
+  /** Counts packets created by a tenant. */
   handedOver(tenantId: string, count: number): void;
-  /** Counts an attempt to deliver to a webhook: `delivered`, or why it failed. */
+  /** Counts a delivery attempt by its outcome: `delivered`, or the class of the failure. */
   attempted(outcome: string, seconds: number): void;
-  /** Counts a message of the broker that no instance of ours has written. */
+  /** Counts an invalid message from the broker. */
   relayIgnored(): void;
 }
 
@@ -22,11 +22,11 @@ interface MetricsParts {
   store: Store;
   streams: Pick<Streams, 'count'>;
   clock: Clock;
-  /** Whether only somebody with a token reads them: then tenants are named by their ids. */
+  /** Whether reading the metrics needs a token; then tenants are labelled with their ids. */
   isPrivate: boolean;
 }
 
-/** The specified metrics, and gauges of packets, the database, the writes that wait, the search index and the open streams. */
+/** Makes the service's metrics: those of the specification, and gauges of packets, database, write queue, search index and streams. */
 export function createHandoffMetrics({ store, streams, clock, isPrivate }: MetricsParts): HandoffMetrics {
   const metrics = createMetrics([
     {
@@ -37,7 +37,7 @@ export function createHandoffMetrics({ store, streams, clock, isPrivate }: Metri
     },
     {
       name: 'service_oldest_question_age_seconds',
-      help: 'How long the oldest unanswered question has waited for a person; 0 without one.',
+      help: 'Age of the oldest unanswered question; 0 without one.',
       read: () =>
         store.oldestQuestion().then(
           (asked) => (asked === undefined ? 0 : Math.max(0, (clock().getTime() - Date.parse(asked)) / 1000)),
@@ -52,12 +52,12 @@ export function createHandoffMetrics({ store, streams, clock, isPrivate }: Metri
     ...databaseGauges(store),
     {
       name: 'service_search_queue_length',
-      help: 'Packets that wait to be indexed for search.',
+      help: 'Packets waiting to be indexed for search.',
       read: () => store.index.queued(1_000_000).catch(() => Number.NaN),
     },
     {
       name: 'service_webhook_queue_length',
-      help: 'Deliveries to webhooks that wait for an attempt, due or not.',
+      help: 'Deliveries to webhooks waiting for an attempt, due or not.',
       read: () => store.deliveries.waiting(1_000_000).catch(() => Number.NaN),
     },
   ]);
@@ -70,19 +70,19 @@ export function createHandoffMetrics({ store, streams, clock, isPrivate }: Metri
   const nameOf = isPrivate ? (tenantId: string) => tenantId : pseudonymOf;
   const attempts = new Counter({
     name: 'service_webhook_attempts_total',
-    help: 'Attempts to deliver to webhooks, by how they ended: delivered, or the class of the failure.',
+    help: 'Delivery attempts to webhooks by outcome: delivered, or the class of the failure.',
     labelNames: ['outcome'],
     registers: [metrics.registry],
   });
   const attemptSeconds = new Histogram({
     name: 'service_webhook_attempt_seconds',
-    help: 'Time from the beginning of an attempt to the status of its answer.',
+    help: 'Time from the start of an attempt to the status of its answer.',
     buckets: [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10],
     registers: [metrics.registry],
   });
   new Gauge({
     name: 'service_open_connections',
-    help: 'Streams that are open, by protocol.',
+    help: 'Open streams, by protocol.',
     labelNames: ['protocol'],
     registers: [metrics.registry],
     collect() {
@@ -91,7 +91,7 @@ export function createHandoffMetrics({ store, streams, clock, isPrivate }: Metri
   });
   const ignored = new Counter({
     name: 'service_relay_ignored_total',
-    help: 'Messages of the broker that were not understood.',
+    help: 'Invalid messages from the broker.',
     registers: [metrics.registry],
   });
   return {
@@ -105,7 +105,7 @@ export function createHandoffMetrics({ store, streams, clock, isPrivate }: Metri
   };
 }
 
-/** What tells tenants apart without naming them: an id has more random bits than can be guessed from its digest. */
+/** A label that distinguishes tenants without revealing their ids, which have too many random bits to be guessed from a digest. */
 function pseudonymOf(tenantId: string): string {
   return hash('sha256', tenantId).slice(0, 12);
 }

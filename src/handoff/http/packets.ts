@@ -28,7 +28,7 @@ export interface PacketRoutesParts {
   itemLimit(caller: Caller): number;
 }
 
-/** The packet routes over HTTP. */
+/** Mounts the routes of packets. */
 export function mountPackets({ mount, store, packets, lists, batchMax, itemLimit }: PacketRoutesParts): void {
   const validateItem = bodyValidator(CreateRequest, { nullIsAbsent: true, name: 'The packet' });
 
@@ -37,7 +37,7 @@ export function mountPackets({ mount, store, packets, lists, batchMax, itemLimit
       const size = Buffer.byteLength(JSON.stringify(value));
       if (size > limit)
         throw new ServiceError('PAYLOAD_TOO_LARGE', `The packet is larger than the ${limit} bytes that this tenant's tier allows.`);
-      // The answer names one fault of an item, so the first is enough.
+      // The answer has one error per item, so the validator may stop at the first.
       return { request: validateItem(value, Number.POSITIVE_INFINITY) as CreateRequest };
     } catch (error) {
       if (error instanceof ServiceError) return { error };
@@ -67,7 +67,7 @@ export function mountPackets({ mount, store, packets, lists, batchMax, itemLimit
   mount(routes.searchPackets, ({ query }, { caller, signal }) => jsonOf(lists.search(caller, query, signal)));
   mount(routes.getPacket, ({ params }, { caller, headers }) => {
     if (!isId(params.id)) throw notFound('packet');
-    // The commonest read: where the store has the packet at hand, the answer waits for no promise either.
+    // The most frequent read: if the store answers synchronously, so does the handler.
     const finding: Awaitable<PacketText | undefined> = store.of(caller.tenant_number).packets.find(params.id);
     const noneMatch = headers['if-none-match'];
     return finding instanceof Promise ? finding.then((found) => packetAnswer(found, noneMatch)) : packetAnswer(finding, noneMatch);
@@ -119,10 +119,10 @@ export function mountPackets({ mount, store, packets, lists, batchMax, itemLimit
   });
 }
 
-/** The answers of pages that several ask for: the bytes of a long one are made once. */
+/** The answers of pages shared by several requests, so that a long page is encoded once. */
 const answers = new WeakMap<PageText, JsonText>();
 
-/** A page as an answer; where it is at hand, the answer waits for no promise either. */
+/** A page as an answer, synchronously if the page is. */
 function jsonOf(page: Awaitable<PageText>): Awaitable<JsonText> {
   if (page instanceof Promise) return page.then(jsonOf);
   const answered = answers.get(page) ?? new JsonText(page.text, page.octets);
@@ -130,7 +130,7 @@ function jsonOf(page: Awaitable<PageText>): Awaitable<JsonText> {
   return answered;
 }
 
-/** A stored packet as the answer to who has asked for it, perhaps knowing it already. */
+/** The answer to a read of a packet: 304 when `If-None-Match` names its revision. */
 function packetAnswer(found: PacketText | undefined, ifNoneMatch: string | undefined): Answer<never> {
   if (found === undefined) throw notFound('packet');
   const etag = entityTag(found);
@@ -138,7 +138,7 @@ function packetAnswer(found: PacketText | undefined, ifNoneMatch: string | undef
   return answer<never>({ headers: { etag }, body: new JsonText(found.packet) });
 }
 
-/** The answer to a creating request. */
+/** The answer to a create request. */
 async function made(making: Promise<Made>): Promise<Answer<never>> {
   const { text, status, etag, replayed } = await making;
   return answer<never>({
@@ -157,7 +157,7 @@ function outcome(name: 'claimed' | 'completed', packets: readonly string[], erro
   return new JsonText(`{"${name}":[${packets.join(',')}],"errors":${JSON.stringify(errors)}}`);
 }
 
-/** The claim that a request asks for. */
+/** The claim in a request body. */
 export function wishOf({ agent_id, agent_name, framework, lease_seconds }: ClaimRequest): ClaimWish {
   return { claimant: { agent_id, agent_name: agent_name ?? agent_id, framework: framework ?? null }, leaseSeconds: lease_seconds };
 }
@@ -166,10 +166,10 @@ function ifMatch(headers: IncomingHttpHeaders): string | undefined {
   return headers['if-match'];
 }
 
-/** The longest header that names something. */
+/** The most characters of `X-Agent-Id`, `X-Lease-Token` and `Idempotency-Key`. */
 export const maxHeaderLength = 255;
 
-/** A header that may be left out but not be empty or long; 400 named after it. */
+/** Reads an optional header. @throws ServiceError 400 when it is empty or too long */
 function shortHeader(headers: IncomingHttpHeaders, name: string): string | undefined {
   const value = headers[name.toLowerCase()];
   if (value === undefined) return undefined;
@@ -179,19 +179,19 @@ function shortHeader(headers: IncomingHttpHeaders, name: string): string | undef
   return value;
 }
 
-/** The agent that a request names as the one who acts. */
+/** The agent that a request names as its actor. */
 function agentId(headers: IncomingHttpHeaders): string | undefined {
   const value = shortHeader(headers, 'X-Agent-Id');
   return value === undefined ? undefined : headerText(value);
 }
 
-/** Node reads headers as Latin-1; who writes a name beyond ASCII mostly sends UTF-8. */
+/** Decodes a header. Node reads headers as Latin-1, but clients usually send non-ASCII names as UTF-8. */
 export function headerText(value: string): string {
   const text = Buffer.from(value, 'latin1').toString();
   return text.includes('\ufffd') ? value : text;
 }
 
-/** The request's idempotency key; what tells requests apart is their method, path and body. */
+/** The idempotency key of a request, with a fingerprint of its method, path and body that distinguishes a repeat from another request. */
 export function idempotencyOf(headers: IncomingHttpHeaders, operation: string, body: Buffer | undefined): Idempotency | undefined {
   const key = shortHeader(headers, 'Idempotency-Key');
   if (key === undefined) return undefined;

@@ -51,7 +51,7 @@ export interface ServerParts {
   batchMax: number;
   /** Origins whose pages may call the API. */
   corsOrigins: readonly string[];
-  /** What `/metrics` is asked for with; undefined: nothing. */
+  /** The bearer token that `/metrics` requires; undefined: none. */
   metricsToken: string | undefined;
   listening: Listening;
   /** Whether streams without a key see the tenant `default`. */
@@ -68,13 +68,13 @@ const rootLinks = {
   metrics: '/metrics',
 };
 
-/** What of a route decides who may call it. */
+/** The properties of a route that admission needs. */
 type Admission = Pick<HandoffRoute, 'access' | 'capped' | 'keyInQuery'>;
 
-/** The largest body of a batch, whatever the tier. */
+/** The largest body of a batch in bytes, for any tier. */
 const maxBatchBytes = 16 * 1024 * 1024;
 
-/** The handoff service's HTTP side. */
+/** Makes the HTTP server of the handoff service. */
 export function createServer({
   version,
   logger,
@@ -106,7 +106,7 @@ export function createServer({
   });
   allowOrigins(app, corsOrigins);
 
-  /** Who is calling, counted; the answer's limit headers are set either way. */
+  /** Authenticates and counts a request, and sets the rate limit headers of its answer. */
   function admit(route: Admission, request: FastifyRequest, reply: FastifyReply): Caller | Promise<Caller> {
     if (route.access === 'public') return undefined as never;
     const key = route.keyInQuery
@@ -148,7 +148,7 @@ export function createServer({
     return caller;
   }
 
-  /** Waiting as long as the refusal says must help, so the daily cap is looked at as well. */
+  /** Refuses with the daily cap instead if that lasts longer: after `Retry-After` the request must succeed. */
   async function refuse(route: Admission, caller: Caller, byLimit: LimitReached): Promise<never> {
     const byCap = route.capped ? await packets.refusalByCap(caller) : undefined;
     throw byCap !== undefined && byCap.retryAfter > byLimit.retryAfter ? byCap : byLimit;
@@ -158,7 +158,7 @@ export function createServer({
     app,
     prefixes: prefixesOf,
     admit,
-    // Without a key nobody is told more than that there is nothing.
+    // An unknown path gets 404 without a key; with one, the key is checked and the request counted.
     admitStray: (request, reply) => (request.headers['x-api-key'] === undefined ? undefined : admit({ access: 'key' }, request, reply)),
     bodyLimit: (route, caller) => (route.bodySize === 'batch' ? Math.min(100 * itemLimit(caller), maxBatchBytes) : itemLimit(caller)),
     tooLarge: (limit) => `The body is larger than the ${limit} bytes that this tenant's tier allows.`,

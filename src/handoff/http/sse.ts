@@ -7,7 +7,7 @@ import { eventId, parseChannels } from '../rules/channels.ts';
 import type { Caller } from '../service/authentication.ts';
 import { greeting, isOn, keyOf, type Listening, lastEventIdOf, listenerOf } from './streams.ts';
 
-/** How long a client should wait before it connects again, in milliseconds. */
+/** The reconnection delay sent to clients, in milliseconds. */
 const retryMs = 3000;
 
 /** `GET /events`: the tenant's events as server-sent events. */
@@ -35,13 +35,13 @@ function answer(
         wants: (event) => channels.size === 0 || isOn(channels, event),
         write: (event) => event.sse,
       });
-      // Every message has the id of what was told before it, so that a client that saw no event resumes as well.
+      // Every message has the id of the last event before it, so that a client can resume even if it received no event.
       const id = idAt(start.position);
       const connected = { connection_id: connectionId, message: greeting(channels.size) };
       open.send(eventText({ event: 'connected', id, retry: retryMs, data: JSON.stringify(connected) }));
       if (start.reset !== undefined) open.send(eventText({ event: 'reset', id, data: JSON.stringify({ reason: start.reset }) }));
       const unwatch = watch(key, open);
-      // Whoever can't be told what was missed must connect again.
+      // The missed events can't be read, so the client must reconnect.
       hub.join(caller, listener).catch(() => open.end('gone'));
       return {
         heartbeat: (now) =>

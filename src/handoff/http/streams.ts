@@ -21,28 +21,28 @@ export interface ListeningParts {
   maxConnections: Readonly<Record<Tier, number>>;
 }
 
-/** What ends with its key. */
+/** Something that must end when its key becomes invalid: a stream or a waiting request. */
 export type Watched = Pick<OpenStream, 'end'>;
 
-/** What `/events` and `/ws` share: who may listen, and how long. */
+/** What `/events`, `/ws` and waiting requests share: connection caps, start positions and the checks of keys. */
 export interface Listening {
   readonly hub: Hub;
   readonly streams: Streams;
   readonly clock: Clock;
-  /** Counts a connection of the caller's tenant; gives what gives it back. @throws LimitReached */
+  /** Counts a connection of the caller's tenant; returns the function that releases it. @throws LimitReached */
   connect(caller: Caller): () => void;
-  /** A connection's place at the tenant's events, which it has until it is left. Nothing is told before `join`. */
+  /** Counts a connection, which `leave` releases, and finds its start position. No event is sent before `hub.join`. */
   begin(caller: Caller, lastEventId: string | undefined): Promise<{ start: Start; leave(): void; connectionId: string }>;
-  /** Watches over the key of an open stream or of a request that waits; gives what ends that. */
+  /** Includes an open stream or waiting request in `recheck`; returns the function that removes it. */
   watch(key: string | undefined, open: Watched): () => void;
-  /** Ends the streams and waits whose keys are not valid any more: revoked, rotated out, or of a deleted tenant. */
+  /** Ends the streams and waiting requests whose keys are no longer valid: revoked, expired, or of a deleted tenant. */
   recheck(): Promise<void>;
 }
 
-/** The seconds after which a client at its cap may try again: nobody knows when a connection ends. */
+/** The `Retry-After` of a tenant at its cap, in seconds: an estimate, since nothing tells when a connection will close. */
 const retryAfterSeconds = 5;
 
-/** Lets callers listen. */
+/** Makes the shared part of streams and waiting requests. */
 export function createListening({ hub, streams, access, clock, newId, maxConnections }: ListeningParts): Listening {
   const holdings = new Holdings();
   const byKey = new Map<string, Set<Watched>>();
@@ -51,7 +51,7 @@ export function createListening({ hub, streams, access, clock, newId, maxConnect
     const max = maxConnections[tenant_tier];
     const release = holdings.take(tenant_id, max);
     if (release !== undefined) return release;
-    const detail = `The tenant has its ${max} connections open. Close one, or try again in ${retryAfterSeconds} seconds.`;
+    const detail = `The tenant has all of its ${max} connections open. Close one, or try again in ${retryAfterSeconds} seconds.`;
     throw new LimitReached(detail, { name: 'connections', max }, retryAfterSeconds);
   }
 
@@ -88,20 +88,20 @@ export function createListening({ hub, streams, access, clock, newId, maxConnect
   };
 }
 
-/** The key that a stream is opened with: the header, else the parameter. */
+/** The API key of a request for a stream: the header, else the query parameter. */
 export function keyOf(headers: IncomingHttpHeaders, parameter: string | undefined): string | undefined {
   const header = headers['x-api-key'];
   return typeof header === 'string' ? header : parameter;
 }
 
-/** The event that a stream resumes behind: what a browser sends by itself when it connects again, else the parameter. */
+/** The id of the last event that a client saw: the header, which browsers send when they reconnect, else the parameter. */
 export function lastEventIdOf(headers: IncomingHttpHeaders, parameter: string | undefined): string | undefined {
   const header = headers['last-event-id'];
   const given = typeof header === 'string' && header !== '' ? header : parameter;
   return given === '' ? undefined : given;
 }
 
-/** A listener that sends what it wants to an open stream. */
+/** A listener that sends the events it wants to an open stream. */
 export function listenerOf(
   open: OpenStream,
   position: number,
@@ -124,7 +124,7 @@ export function isOn(channels: ReadonlySet<string>, event: LiveEvent): boolean {
   return event.channels.some((channel) => channels.has(channel));
 }
 
-/** What `connected` says in words. */
+/** The sentence in the `connected` message. */
 export function greeting(channels: number): string {
   return channels === 0
     ? "Connected to all of the tenant's events."

@@ -5,7 +5,7 @@ import type { Caller } from '../service/authentication.ts';
 import { momentOf } from '../service/filters.ts';
 import type { TrailService } from '../service/trail.ts';
 
-/** The history of packets and the audit log over HTTP. */
+/** Mounts the routes of packet histories and the audit log. */
 export function mountTrail(mount: Mount<Caller, HandoffRoute>, trail: TrailService): void {
   mount(routes.packetHistory, ({ params }, { caller }) => trail.history(caller, params.id));
   mount(routes.listAudit, ({ query }, { caller, signal }) => {

@@ -7,7 +7,7 @@ import { momentOf } from '../service/filters.ts';
 import type { WebhookService } from '../service/webhooks.ts';
 import { idempotencyOf } from './packets.ts';
 
-/** Webhooks and their deliveries over HTTP. */
+/** Mounts the routes of webhooks and their deliveries. */
 export function mountWebhooks(mount: Mount<Caller, HandoffRoute>, webhooks: WebhookService): void {
   mount(routes.createWebhook, async ({ body }, { caller, headers, rawBody }) => {
     const { webhook, replayed } = await webhooks.create(caller, body, idempotencyOf(headers, 'POST /hooks', rawBody));
@@ -38,7 +38,7 @@ export function mountWebhooks(mount: Mount<Caller, HandoffRoute>, webhooks: Webh
   });
 }
 
-/** A page as an array, with the length of the whole list in a header. */
+/** A page as an array, with the total in the header `X-Total-Count`. */
 function counted({ deliveries, total }: { deliveries: Delivery[]; total: number }) {
   return answer({ body: deliveries, headers: { 'x-total-count': String(total) } });
 }

@@ -15,19 +15,19 @@ import { maxChannels, parseChannels } from '../rules/channels.ts';
 import type { Caller } from '../service/authentication.ts';
 import { greeting, isOn, keyOf, type Listening, lastEventIdOf, listenerOf } from './streams.ts';
 
-/** How many messages a client may send in any ten seconds, protocol pings included. */
+/** The most messages that a client may send in any ten seconds, protocol pings included. */
 const maxMessages = 120;
 const windowMs = 10_000;
 
-/** How many stretches of what was sent are remembered, so that resuming repeats none of it. */
+/** How many past subscriptions are remembered, so that resuming on the same connection sends no event twice. */
 const maxStretches = 50;
 
 const check = bodyValidator(SocketRequest, { nullIsAbsent: true });
 
-/** What a connection listens to: null is everything. */
+/** The channels of a connection; null: all events. */
 type Subscription = ReadonlySet<string> | null;
 
-/** Positions of which a connection was told all that its subscription had then. */
+/** A range of positions for which a connection has been sent all events of its subscription at the time. */
 interface Stretch {
   readonly after: number;
   readonly upTo: number;
@@ -72,15 +72,15 @@ interface ConnectionParts {
   requestId: string;
 }
 
-/** A WebSocket client and what it listens to. */
+/** A WebSocket connection and its subscription. */
 class Connection {
   readonly #parts: ConnectionParts;
   readonly #messages = new SlidingWindow(windowMs);
   #subscription: Subscription = null;
   #listener!: Listener;
-  /** Since when the present subscription is told. */
+  /** The position from which the current subscription applies. */
   #since = 0;
-  #told: Stretch[] = [];
+  #sent: Stretch[] = [];
   #work = Promise.resolve();
   #isFlooded = false;
 
@@ -94,20 +94,20 @@ class Connection {
     this.#listenFrom(start);
   }
 
-  /** Takes a message, or a protocol ping, which has no text. */
+  /** Handles a message, or a protocol ping, which has no text. */
   take(text: string | undefined): void {
     const now = this.#parts.listening.clock().getTime();
     const isTooMany = !this.#messages.peek(now, maxMessages).allowed;
     if (this.#isFlooded) return;
     this.#isFlooded = isTooMany;
     this.#messages.add(now, maxMessages);
-    // One after the other: what a message asks for may have to be looked up.
+    // One after the other, since handling a message may await a read of the database.
     if (isTooMany) this.#work = this.#work.then(() => this.#refuse());
     else if (text !== undefined) this.#work = this.#work.then(() => this.#answer(text));
   }
 
   #refuse(): void {
-    const detail = `At most ${maxMessages} messages may come in ${windowMs / 1000} seconds.`;
+    const detail = `A client may send at most ${maxMessages} messages in ${windowMs / 1000} seconds.`;
     this.#send(this.#errorOf(new ServiceError('RATE_LIMITED', detail)));
     this.#parts.close(4100, 'Too many messages.');
   }
@@ -152,30 +152,30 @@ class Connection {
     this.#listenFrom(start);
   }
 
-  /** Tells what comes behind a position, but for what has been told. */
+  /** Sends the events after a position, except those already sent. */
   #listenFrom({ position, reset }: Start): void {
     const { listening, caller, open } = this.#parts;
     if (reset !== undefined) this.#send({ type: 'reset', reason: reset });
     this.#since = position;
     const listener = listenerOf(open, position, {
-      wants: (event) => this.#listener === listener && isIn(this.#subscription, event) && !this.#wasTold(event),
+      wants: (event) => this.#listener === listener && isIn(this.#subscription, event) && !this.#wasSent(event),
       write: (event) => event.frame,
     });
     this.#listener = listener;
-    // Whoever can't be told what was missed must connect again.
+    // The missed events can't be read, so the client must reconnect.
     listening.hub.join(caller, listener).catch(() => open.end('gone'));
   }
 
-  /** Closes the stretch that the present subscription was told. */
+  /** Remembers the range of positions that the current subscription has covered. */
   #remember(): void {
     const upTo = this.#listener.position;
-    if (upTo > this.#since) this.#told.push({ after: this.#since, upTo, subscription: this.#subscription });
-    if (this.#told.length > maxStretches) this.#told.shift();
+    if (upTo > this.#since) this.#sent.push({ after: this.#since, upTo, subscription: this.#subscription });
+    if (this.#sent.length > maxStretches) this.#sent.shift();
     this.#since = upTo;
   }
 
-  #wasTold(event: LiveEvent): boolean {
-    return this.#told.some(
+  #wasSent(event: LiveEvent): boolean {
+    return this.#sent.some(
       ({ after, upTo, subscription }) => after < event.position && event.position <= upTo && isIn(subscription, event),
     );
   }
@@ -191,21 +191,21 @@ class Connection {
 
 const isIn = (subscription: Subscription, event: LiveEvent): boolean => subscription === null || isOn(subscription, event);
 
-/** The first `subscribe` narrows from everything; behind the last `unsubscribe` there is nothing. */
+/** The subscription after an action. The first `subscribe` narrows from all events; unsubscribing from the last channel leaves none. */
 function changed(subscription: Subscription, action: 'subscribe' | 'unsubscribe', channels: readonly string[]): Subscription {
   if (action === 'unsubscribe') return subscription === null ? null : new Set([...subscription].filter((one) => !channels.includes(one)));
   const all = new Set([...(subscription ?? []), ...channels]);
-  if (all.size > maxChannels) throw invalid('channels', `A stream listens to at most ${maxChannels} channels.`);
+  if (all.size > maxChannels) throw invalid('channels', `A stream can subscribe to at most ${maxChannels} channels.`);
   return all;
 }
 
 /**
- * Refuses pages of origins that may not call the service, where the settings name some; and every foreign page that
- * brings no key, in development mode: a page on the internet must not read what runs on a developer's machine.
+ * Refuses pages of other origins: if SERVICE_CORS_ORIGINS is set, all that it does not list; otherwise those that send no
+ * key, which development mode would accept. A page on the internet must not read from a service on a developer's machine.
  */
 function requireOrigin({ origin, host }: IncomingHttpHeaders, corsOrigins: readonly string[], hasKey: boolean): void {
   if (origin === undefined || corsOrigins.includes('*') || corsOrigins.includes(origin)) return;
   const isOwn = URL.parse(origin)?.host === host;
   if (!isOwn && (corsOrigins.length > 0 || !hasKey))
-    throw new ServiceError('FORBIDDEN', 'Pages of this origin may not listen; SERVICE_CORS_ORIGINS names those that may.');
+    throw new ServiceError('FORBIDDEN', 'Pages of this origin may not connect; add the origin to SERVICE_CORS_ORIGINS to allow it.');
 }

@@ -21,14 +21,14 @@ export interface WorkRoutesParts {
   listening: Pick<Listening, 'connect' | 'watch'>;
 }
 
-/** Taking work over HTTP. */
+/** Mounts the routes for claiming the next packet and listing agents. */
 export function mountWork({ mount, packets, agents, waiting, listening }: WorkRoutesParts): void {
   mount(routes.claimNext, async ({ body }, { caller, headers, rawBody, endSignal: signal }) => {
     const filter = filterOf(body);
     const idempotency = idempotencyOf(headers, 'POST /packets/claim-next', rawBody);
     const take = () => packets.claimNext(caller, filter, wishOf(body), { idempotency, isOpen: () => !signal.aborted });
     const waitMs = (body.wait_seconds ?? 0) * 1000;
-    if (waitMs === 0) return found(await again(take));
+    if (waitMs === 0) return found(await retried(take));
 
     const release = listening.connect(caller);
     const wish = { tenant: caller, target: filter.target_agent, kind: JSON.stringify(filter), isOpen: () => !signal.aborted, take };
@@ -50,8 +50,8 @@ export function mountWork({ mount, packets, agents, waiting, listening }: WorkRo
   });
 }
 
-/** Asks as long as others took what was looked for. Each time somebody got a packet, so it ends. */
-async function again(take: () => Promise<Changed | null | undefined>): Promise<Changed | null> {
+/** Retries while other callers claim the candidates first. Each retry means that another caller got a packet, so the loop ends. */
+async function retried(take: () => Promise<Changed | null | undefined>): Promise<Changed | null> {
   for (;;) {
     const taken = await take();
     if (taken !== undefined) return taken;
@@ -64,7 +64,7 @@ function found(packet: Changed | null): Awaitable<Answer<never>> {
   return answer<never>({ headers: { etag: entityTag(packet), ...replayed }, body: new JsonText(packet.packet) });
 }
 
-/** Which packets a request wants. */
+/** The filter of a request for the next packet. */
 function filterOf({ agent_id, target_agent = agent_id, tags = [], priorities: wanted = [...priorities] }: ClaimNextRequest): NextFilter {
   return {
     target_agent: target_agent === '*' ? null : target_agent,

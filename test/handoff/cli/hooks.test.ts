@@ -5,7 +5,7 @@ import { output, refused, startCliBench } from '../../support/cli.ts';
 import { startReceiver } from '../../support/receiver.ts';
 import { createPacket } from '../../support/service.ts';
 
-test('hooks deliveries, dlq, replay and retry-all see to what a receiver refused', async (t) => {
+test('hooks deliveries, dlq, replay and retry-all list and retry failed deliveries', async (t) => {
   const receiver = await startReceiver(t, 500, 204, 500, 204);
   // One attempt, then a dead letter.
   const bench = await startCliBench(t, { settings: { SERVICE_WEBHOOK_ALLOW: '127.0.0.1', SERVICE_WEBHOOK_RETRY_SECONDS: '60' } });
@@ -33,12 +33,12 @@ test('hooks deliveries, dlq, replay and retry-all see to what a receiver refused
   await createPacket(bench.service);
   await deliver();
   const [second] = await idsOf('dlq');
-  assert.match(await output(bench, 'hooks', 'retry-all'), /^0 sent again/);
-  assert.match(await output(bench, 'hooks', 'retry-all', '--force', '--until', '2026-01-01T00:00:00Z'), /^0 sent again/);
+  assert.match(await output(bench, 'hooks', 'retry-all'), /^0 retried/);
+  assert.match(await output(bench, 'hooks', 'retry-all', '--force', '--until', '2026-01-01T00:00:00Z'), /^0 retried/);
   const since = '2026-03-01T09:30:00Z';
   assert.match(
     await output(bench, 'hooks', 'retry-all', '--force', '--since', since, '--hook', hook),
-    /^1 sent again, 0 skipped .*, 0 remaining$/m,
+    /^1 retried, 0 skipped .*, 0 remaining$/m,
   );
   await receiver.received(4);
   await deliver();

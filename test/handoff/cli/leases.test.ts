@@ -7,7 +7,7 @@ import { createPacket } from '../../support/service.ts';
 const line = (text: string, name: string) => text.match(new RegExp(`^${name} +(.+)$`, 'm'))?.[1];
 
 describe('service-cli packets', () => {
-  test('claim --lease shows the token once; update, complete and fail need it', async (t) => {
+  test('claim --lease shows the token once; update, complete and fail require it', async (t) => {
     const bench = await startCliBench(t);
     const { id } = await createPacket(bench.service);
     const claimed = await output(bench, 'packets', 'claim', id, '--agent', 'back', '--lease', '60');
@@ -31,7 +31,7 @@ describe('service-cli packets', () => {
     refused(await bench.run(['claim', other, '--agent', 'back', '--lease', '0']), 2, /from 1 to 86400/);
   });
 
-  test('next claims what waits, by priority and age; where nothing does, it says so and ends with 1', async (t) => {
+  test('next claims the next packet by priority and age; without one it says so and exits with 1', async (t) => {
     const bench = await startCliBench(t);
     const { id, metadata } = await createPacket(bench.service);
     const target = metadata.target_agent.id;
@@ -40,23 +40,23 @@ describe('service-cli packets', () => {
     assert.deepEqual([line(claimed, 'ID'), line(claimed, 'Status')], [urgent.id, 'claimed']);
     assert.match(line(claimed, 'Token')!, /^lease_/);
     const none = await bench.run(['packets', 'next', '--agent', target, '--tags', 'rare', '--priority', 'low,critical']);
-    refused(none, 1, new RegExp(`^service-cli: No packet waits for ${target} with these tags and priorities\\.\n$`));
+    refused(none, 1, new RegExp(`^service-cli: No packet is available for ${target} with these tags and priorities\\.\n$`));
     assert.equal(none.stdout, '');
     const any = ['packets', 'next', '--agent-id', 'other', '--target-agent', '*'];
     const { stdout } = await bench.run([...any, '--format', 'json']);
     assert.deepEqual([JSON.parse(stdout).id, JSON.parse(stdout).claimed_by.agent_id], [id, 'other']);
-    refused(await bench.run(['packets', 'next']), 2, /--agent, or --agent-id/);
+    refused(await bench.run(['packets', 'next']), 2, /--agent or --agent-id/);
     refused(await bench.run([...any, '--wait', '61']), 2, /from 0 to 60/);
     refused(await bench.run([...any, '--priority', 'urgent']), 1, /priorities\.0/);
     const waiting = bench.run([...any, '--wait', '60', '--format', 'json']);
     while (bench.service.handoff.waiting() < 1) await new Promise(setImmediate);
     await bench.service.handoff.stop();
     const waited = await waiting;
-    refused(waited, 1, /^service-cli: No packet came in time\.\n$/);
+    refused(waited, 1, /^service-cli: No packet became available in time\.\n$/);
     assert.equal(waited.stdout, '');
   });
 
-  test('renew lets the lease run anew; what comes after its end is refused', async (t) => {
+  test('renew restarts the lease, and is refused after the lease has expired', async (t) => {
     const bench = await startCliBench(t);
     const { id } = await createPacket(bench.service);
     const token = line(await output(bench, 'claim', id, '--agent', 'back', '--lease', '60'), 'Token')!;
@@ -69,7 +69,7 @@ describe('service-cli packets', () => {
     refused(await bench.run(['packets', 'renew', id, '--token', token]), 1, /lease/);
   });
 
-  test('release gives a packet back: by its holder, with the token of a lease', async (t) => {
+  test('release returns a packet to created, for its holder and with the lease token', async (t) => {
     const bench = await startCliBench(t);
     const { id } = await createPacket(bench.service);
     const key = (await output(bench, 'keys', 'create', '--name', 'worker', '-q')).trim();
@@ -83,7 +83,7 @@ describe('service-cli packets', () => {
 });
 
 describe('service-cli', () => {
-  test('agents lists who has been at work, what each holds and what waits for it', async (t) => {
+  test('agents lists the agents with the packets they hold and that wait for them', async (t) => {
     const bench = await startCliBench(t);
     assert.match((await bench.run(['agents'])).stderr, /No agents\./);
     const { id, metadata } = await createPacket(bench.service);
@@ -94,7 +94,7 @@ describe('service-cli', () => {
     assert.match((await bench.run(['agents', '--limit', '1'])).stderr, /1 to 1 of 2 agents; .*--offset 1/);
   });
 
-  test('keys rotate makes a key that takes the place of another, which goes on for the overlap', async (t) => {
+  test('keys rotate replaces a key, which remains valid for the overlap', async (t) => {
     const bench = await startCliBench(t);
     const old = await output(bench, 'keys', 'create', '--name', 'ci');
     const key = (await output(bench, 'keys', 'rotate', line(old, 'ID')!, '--overlap', '60', '-q')).trim();
@@ -105,21 +105,21 @@ describe('service-cli', () => {
     await output(bench, 'list', '--api-key', key);
   });
 
-  test('hooks update changes what is named, and hooks ping sends a test delivery', async (t) => {
+  test('hooks update changes the given fields, and hooks ping sends a test delivery', async (t) => {
     const bench = await startCliBench(t);
     const secret = { environment: { SERVICE_WEBHOOK_SECRET: 'sixteen characters' } };
     const created = await bench.run(['hooks', 'create', '--url', 'https://receiver.example/hook', '-q'], secret);
     const id = created.stdout.trim();
     const off = await output(bench, 'hooks', 'update', id, '--no-active', '--event', 'packet.failed', '--event', 'packet.expired');
     assert.deepEqual([line(off, 'Active')?.slice(0, 2), line(off, 'Events')], ['no', 'packet.failed, packet.expired']);
-    refused(await bench.run(['hooks', 'ping', id]), 1, /active|switched/);
+    refused(await bench.run(['hooks', 'ping', id]), 1, /activate it first/);
     const on = await output(bench, 'hooks', 'update', id, '--active', '--url', 'https://receiver.example/other');
     assert.deepEqual(
       [line(on, 'Active'), line(on, 'URL'), line(on, 'Events')],
       ['yes', 'https://receiver.example/other', 'packet.failed, packet.expired'],
     );
-    refused(await bench.run(['hooks', 'update', id]), 2, /Say what to change/);
-    refused(await bench.run(['hooks', 'update', id, '--secret']), 2, /needs SERVICE_WEBHOOK_SECRET/);
+    refused(await bench.run(['hooks', 'update', id]), 2, /Nothing to change/);
+    refused(await bench.run(['hooks', 'update', id, '--secret']), 2, /without a value needs SERVICE_WEBHOOK_SECRET/);
     refused(await bench.run(['hooks', 'update', id, '--secret'], { environment: { SERVICE_WEBHOOK_SECRET: 'short' } }), 1, /secret/);
     assert.equal((await bench.run(['hooks', 'update', id, '--secret'], secret)).exitCode, 0);
     const ping = await output(bench, 'hooks', 'ping', id);

@@ -12,7 +12,7 @@ import { adminKey, createPacket, packetRequest } from '../../support/service.ts'
 
 const driver = fileURLToPath(new URL('../../support/terminal.py', import.meta.url));
 
-/** What the program writes to a terminal of so many columns on which a person types as the steps say. */
+/** The output of the program on a terminal with `columns` columns. Each step waits for an output, then types an input. */
 async function atTerminal(
   { home, address }: CliBench,
   args: readonly string[],
@@ -35,7 +35,7 @@ async function atTerminal(
 }
 
 describe('On a terminal', { skip: findProgram('python3') === undefined }, () => {
-  test('a table is cut to its width, what matters first, and is coloured unless NO_COLOR is set', async (t) => {
+  test('a table is cut to the width of the terminal, and coloured unless NO_COLOR is set', async (t) => {
     const bench = await startCliBench(t);
     const summary = `Refund \u001b[2J ${'very '.repeat(40)}long`;
     const { id } = await createPacket(bench.service, { context: { summary } });
@@ -57,7 +57,7 @@ describe('On a terminal', { skip: findProgram('python3') === undefined }, () => 
     assert.ok(!(await atTerminal(bench, ['list'], { environment: { NO_COLOR: '1' } })).includes('\u001b['));
   });
 
-  test('respond shows the question, waits for the person, and takes the number of an option', async (t) => {
+  test('respond shows the question and accepts the number of an option', async (t) => {
     const bench = await startCliBench(t);
     const { id } = await createPacket(bench.service);
     const hitl = { required: true, reason: 'Over 50', question: 'Refund?', options: ['Approve', 'Refuse'] };
@@ -68,7 +68,7 @@ describe('On a terminal', { skip: findProgram('python3') === undefined }, () => 
     assert.match(text, /Answer +Approve \(dana\)/);
   });
 
-  test('a file of packets shows a bar that fills up and is taken away', async (t) => {
+  test('create from a file shows a progress bar and removes it at the end', async (t) => {
     const bench = await startCliBench(t);
     const file = join(bench.home, 'packets.jsonl');
     writeFileSync(file, `${JSON.stringify(packetRequest())}\n`.repeat(250));
@@ -79,14 +79,14 @@ describe('On a terminal', { skip: findProgram('python3') === undefined }, () => 
     assert.ok(shown.endsWith(`\r[${'#'.repeat(24)}] 100% 250 created, 0 refused\u001b[K\r\u001b[K250 created, 0 refused.\r\n`));
   });
 
-  test('JSON is indented, and the same', async (t) => {
+  test('JSON is indented but otherwise unchanged', async (t) => {
     const bench = await startCliBench(t);
     const text = await atTerminal(bench, ['list', '--format', 'json']);
     assert.match(text, /^\{\r\n {2}"packets": \[\],\r\n/);
     assert.equal(JSON.parse(text).total, 0);
   });
 
-  test('the log of the service has a readable line for each request, and JSON where that is asked for', async (t) => {
+  test('the service logs readable lines, or JSON if it is configured', async (t) => {
     const bench = await startCliBench(t);
     const serve = (format: Record<string, string>) =>
       atTerminal(bench, ['serve', '--port', '0', '--host', '127.0.0.1'], {

@@ -7,26 +7,26 @@ import { cliProgram, startCliBench } from '../../support/cli.ts';
 import { adminKey, createPacket } from '../../support/service.ts';
 import { Arrivals } from '../../support/streams.ts';
 
-test('packets watch tells of a real service, and misses and repeats nothing when its connection is cut', async (t) => {
+test('packets watch prints each event of a real service exactly once, also when its connection breaks', async (t) => {
   const { service, address, home } = await startCliBench(t);
   const env = { PATH: process.env.PATH ?? '', HOME: home, SERVICE_URL: address, SERVICE_API_KEY: adminKey };
   const watch = ['packets', 'watch', '--status', 'created,claimed', '--verbose', '--format', 'json'];
   const child = spawn(process.execPath, [cliProgram, ...watch], { env, stdio: ['ignore', 'pipe', 'pipe'] });
   t.after(() => child.kill('SIGKILL'));
-  const told = new Arrivals<string>();
-  createInterface(child.stdout).on('line', (line) => told.put(line));
+  const printed = new Arrivals<string>();
+  createInterface(child.stdout).on('line', (line) => printed.put(line));
   const notes = new Arrivals<string>();
   createInterface(child.stderr).on('line', (line) => notes.put(line));
   while (!(await notes.next()).startsWith('< 200'));
 
   const next = async () => {
-    const { type, packet_id } = JSON.parse(await told.next());
+    const { type, packet_id } = JSON.parse(await printed.next());
     return `${type} ${packet_id}`;
   };
   const { id } = await createPacket(service);
   assert.equal(await next(), `packet.created ${id}`);
   service.handoff.app.server.closeAllConnections();
-  // What happens while it is away, one of it not subscribed to.
+  // Events during the disconnection, one of them not subscribed to.
   await service.call('POST', `/packets/${id}/claim`, { body: { agent_id: 'back' } });
   await service.call('PATCH', `/packets/${id}`, { body: { status: 'completed' } });
   assert.equal(await next(), `packet.claimed ${id}`);

@@ -17,7 +17,7 @@ const colours: Record<string, Colour> = {
 type Listed = Packet | PacketSummary;
 const minute = (moment: string) => `${moment.slice(0, 10)} ${moment.slice(11, 16)}`;
 
-/** The columns of a list of packets, those that matter first. */
+/** The columns of a list of packets, most important first. */
 export const packetColumns: readonly Column<Listed>[] = [
   { title: 'ID', value: ({ id }) => id },
   { title: 'STATUS', value: ({ status }) => status, colour: ({ status }) => colours[status] },
@@ -28,14 +28,14 @@ export const packetColumns: readonly Column<Listed>[] = [
   { title: 'CREATED', value: ({ created_at }) => minute(created_at) },
 ];
 
-/** What a search found: the words in their surroundings instead of the summary. */
+/** The columns of search results, with the snippet instead of the summary. */
 export const hitColumns: readonly Column<Listed & { snippet: string }>[] = [
   ...packetColumns.slice(0, 3),
   { title: 'FOUND', value: ({ snippet }) => snippet, least: 12 },
   ...packetColumns.slice(4),
 ];
 
-/** The columns of the questions that wait for a person. */
+/** The columns of a list of open questions. */
 export const awaitingColumns: readonly Column<Listed>[] = [
   packetColumns[0]!,
   { title: 'UNTIL', value: ({ hitl }) => (hitl?.expires_at ? minute(hitl.expires_at) : null) },
@@ -43,7 +43,7 @@ export const awaitingColumns: readonly Column<Listed>[] = [
   { title: 'HELD BY', value: ({ claimed_by }) => claimed_by?.agent_id, least: 8 },
 ];
 
-/** A packet in lines of names and values. */
+/** A packet as lines of names and values. */
 export function packetLines(packet: Packet): string[] {
   const { metadata, context, hitl, claimed_by, actions, lease } = packet;
   return pairLines([
@@ -55,7 +55,7 @@ export function packetLines(packet: Packet): string[] {
     ['Tags', metadata.tags.join(', ')],
     ['Parent', packet.parent_packet_id],
     ['Claimed by', claimed_by && `${claimed_by.agent_name} (${claimed_by.agent_id}) at ${packet.claimed_at}`],
-    ['Lease', lease && (lease.expires_at === null ? 'suspended while a person is awaited' : `until ${lease.expires_at}`)],
+    ['Lease', lease && (lease.expires_at === null ? 'suspended while the packet awaits a person' : `until ${lease.expires_at}`)],
     ['Token', lease?.token],
     ['Created', packet.created_at],
     ['Updated', packet.updated_at],
@@ -71,7 +71,7 @@ export function packetLines(packet: Packet): string[] {
   ]);
 }
 
-/** An event of the stream on one line. */
+/** An event of the stream as one line. */
 export function eventLine(event: StreamEvent | StreamReset): string {
   if (!('packet_id' in event)) return `reset  ${printable(event.reason)}`;
   const { timestamp, type, packet_id, data } = event;

@@ -1,15 +1,16 @@
 import type { Context } from '../context.ts';
 
-/** A bar on the terminal that shows how much of something is done; nothing where there is no terminal. */
+/** A progress bar on the terminal; without a terminal it does nothing. */
 export interface Progress {
-  /** @param done between 0 and 1; undefined where the whole is not known */
+  /** @param done from 0 to 1; undefined when the total is unknown */
   show(done: number | undefined, text: string): void;
-  /** Takes the bar away, so that a line can be written. */
+  /** Removes the bar, so that a line can be written. */
   clear(): void;
 }
 
 const barWidth = 24;
 
+/** Makes a progress bar on standard error, unless --quiet is set. */
 export function createProgress({ quiet, terminal: { stderr } }: Context): Progress {
   if (quiet || !stderr.isTTY) return { show: () => undefined, clear: () => undefined };
   return {

@@ -2,12 +2,12 @@ import type { Answer } from '../../../kit/client.ts';
 import type { Context } from '../context.ts';
 import { type Column, tableLines } from './table.ts';
 
-/** Writes the server's JSON: as it came, and indented on a terminal. */
+/** Writes the server's JSON, unchanged, or indented on a terminal. */
 export function showJson({ print, terminal }: Context, { text, body }: Pick<Answer<unknown>, 'text' | 'body'>): void {
   if (text !== '') print(terminal.stdout.isTTY ? JSON.stringify(body, null, 2) : text.trimEnd());
 }
 
-/** Writes a list: as JSON, as a table, or quietly as ids alone. */
+/** Writes a list as JSON, as a table, or with --quiet as ids only. */
 export function showList<Body, Row extends { id: string }>(
   context: Context,
   answer: Answer<Body>,
@@ -20,7 +20,7 @@ export function showList<Body, Row extends { id: string }>(
   else for (const line of tableLines(columns, rows, context.terminal)) context.print(line);
 }
 
-/** Says where a list goes on, when it does. */
+/** Says how to get the next page, if there is one. */
 export function sayNextPage(
   context: Context,
   shown: number,
@@ -28,10 +28,10 @@ export function sayNextPage(
 ): void {
   const next = offset + shown;
   if (context.format === 'json' || shown === 0 || next >= total) return;
-  context.say(`${offset + 1} to ${next} of ${total} ${noun}; the same command with --offset ${next} shows the next.`);
+  context.say(`${offset + 1} to ${next} of ${total} ${noun}; add --offset ${next} for the next page.`);
 }
 
-/** Writes what was asked for or made: as JSON, in lines of its own, or quietly as its id alone. */
+/** Writes a resource as JSON, as lines, or with --quiet as its id only. */
 export function showOne<Body extends { id: string }>(
   context: Context,
   answer: Answer<Body>,

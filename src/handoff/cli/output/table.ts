@@ -1,23 +1,23 @@
 import type { Terminal } from '../terminal.ts';
 import { type Colour, coloured, cut, printable, textWidth } from './text.ts';
 
-/** A column of a table: those that matter come first, and the last ones are left out where the terminal is narrow. */
+/** A column of a table. On a narrow terminal the last columns are left out. */
 export interface Column<Row> {
   readonly title: string;
   value(row: Row): string | number | boolean | null | undefined;
-  /** What may be cut, and down to how many columns. */
+  /** The width to which values may be cut; left out: they are not cut. */
   readonly least?: number;
   colour?(row: Row): Colour | undefined;
 }
 
 const gap = 2;
 
-/** Whether a stream may have colours: a terminal, and nobody said NO_COLOR (no-color.org). */
+/** Whether the output may have colours: only on a terminal, and not when NO_COLOR is set (no-color.org). */
 export function mayColour({ environment, stdout }: Terminal): boolean {
   return stdout.isTTY === true && !environment.NO_COLOR && environment.TERM !== 'dumb';
 }
 
-/** A table as lines: cut to the terminal's width on one, whole elsewhere. */
+/** A table as lines, cut to the width of the terminal if there is one. */
 export function tableLines<Row>(columns: readonly Column<Row>[], rows: readonly Row[], terminal: Terminal): string[] {
   const cells = rows.map((row) => columns.map((column) => textOf(column.value(row))));
   const natural = columns.map((column, index) => Math.max(column.title.length, ...cells.map((line) => textWidth(line[index]!))));
@@ -41,7 +41,7 @@ export function tableLines<Row>(columns: readonly Column<Row>[], rows: readonly 
   ];
 }
 
-/** The widths of the columns that fit: at least each one's least, then what is left to each in turn, those that can't be cut first. */
+/** The widths of the columns that fit: each gets its least width, then the remaining width goes to the columns from left to right. */
 function fit<Row>(columns: readonly Column<Row>[], natural: readonly number[], room: number): number[] {
   const least = columns.map((column, index) => Math.min(natural[index]!, column.least ?? natural[index]!));
   let shown = columns.length;
@@ -58,13 +58,13 @@ function fit<Row>(columns: readonly Column<Row>[], natural: readonly number[], r
   return widths;
 }
 
-/** A value on one line; a dash for none. */
+/** A value on one line; a dash for an empty one. */
 export function textOf(value: string | number | boolean | null | undefined): string {
   if (value === null || value === undefined || value === '') return '-';
   return printable(String(value));
 }
 
-/** Names and values, one pair a line; pairs without a value are left out. */
+/** Names and values, one pair per line; pairs without a value are left out. */
 export function pairLines(pairs: readonly (readonly [string, string | number | boolean | null | undefined])[]): string[] {
   const known = pairs.filter(([, value]) => value !== null && value !== undefined && value !== '');
   const width = Math.max(...known.map(([name]) => name.length));

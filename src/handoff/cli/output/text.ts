@@ -1,25 +1,24 @@
 /** Characters that take two columns of a terminal. */
 const wide = /[\u1100-\u115f\u2e80-\ua4cf\uac00-\ud7a3\uf900-\ufaff\ufe30-\ufe6f\uff00-\uff60\uffe0-\uffe6]|\p{Extended_Pictographic}/u;
-/** Marks that take none. */
+/** Combining marks, which take no column. */
 const none = /\p{Mn}|\p{Me}/u;
 
 const widthOf = (character: string) => (none.test(character) ? 0 : wide.test(character) ? 2 : 1);
 
-/** A text without what could move the cursor or hide something: a packet is written by strangers. */
+/** The text without control and format characters: packets are untrusted and must not be able to move the cursor or hide text. */
 export function printable(text: string): string {
   return text.replace(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\s]+/gu, ' ').trim();
 }
 
-/** The columns that a text takes on a terminal. */
+/** The number of columns that a text takes on a terminal. */
 export function textWidth(text: string): number {
-  // biome-ignore lint/suspicious/noControlCharactersInRegex: what is looked for is a control character.
   if (/^[\x20-\x7e]*$/.test(text)) return text.length;
   let width = 0;
   for (const character of text) width += widthOf(character);
   return width;
 }
 
-/** The text in at most so many columns; an ellipsis stands for what is cut off. */
+/** The text in at most `width` columns, with an ellipsis if it was cut. */
 export function cut(text: string, width: number): string {
   if (textWidth(text) <= width) return text;
   let shown = '';
