@@ -17,12 +17,12 @@ import type { SettingsTable } from '../src/kit/settings.ts';
 const root = fileURLToPath(new URL('..', import.meta.url));
 const read = (path: string) => readFileSync(join(root, path), 'utf8');
 
-/** Every file of the project whose path matches; packages and what programs leave behind are none. */
+/** All files of the project whose path matches, without packages, data and builds. */
 function projectFiles(pattern: string): string[] {
   return globSync(pattern, { cwd: root, exclude: ['**/node_modules/**', 'data/**', 'dist/**'] }).sort();
 }
 
-/** The rows of the first Markdown table under a heading or, without one, in the text; each as its cells, the head left out. */
+/** The cells of the rows of the Markdown table whose header starts with `headCell`. */
 function tableRows(text: string, headCell: string): string[][] {
   const lines = text.split('\n');
   const head = lines.findIndex((line) => line.startsWith(`| ${headCell} |`));
@@ -47,8 +47,8 @@ interface Override {
   linter?: { rules: { style?: { noRestrictedImports?: { options: { patterns: { group: string[]; message: string }[] } } } } };
 }
 
-/** The rooms as the linter knows them: the files, what they may import, and why nothing else. */
-function doorsOfLinter(): { includes: string[]; allowed: string[]; message: string }[] {
+/** The layers in the linter's configuration: their files, what they may import, and the message for other imports. */
+function importRules(): { includes: string[]; allowed: string[]; message: string }[] {
   const text = read('biome.jsonc').replace(/^\s*\/\/.*$/gm, '');
   const { overrides } = JSON.parse(text) as { overrides: Override[] };
   return overrides.flatMap(({ includes, linter }) => {
@@ -63,8 +63,8 @@ function doorsOfLinter(): { includes: string[]; allowed: string[]; message: stri
   });
 }
 
-/** A path from the project's root as the table names it: `src/kit/errors.ts` is `kit/errors`, a folder of rooms ends with a star. */
-function roomName(path: string): string {
+/** A path as the table names it: `src/kit/errors.ts` is `kit/errors`; a folder of layers ends with a star. */
+function layerName(path: string): string {
   const name = path
     .replace(/^src\//, '')
     .replace(/\/\*\.ts$/, '')
@@ -73,43 +73,43 @@ function roomName(path: string): string {
   return name !== folder && !folder.includes('/') ? `${folder}/*` : folder;
 }
 
-/** Where an entry leads. From a folder inside the room a path has one more step up; both mean the same place. */
+/** The path that an entry means. Entries for subfolders of a layer have one more `../` and mean the same path. */
 function placeOf(folder: string, entry: string): string {
   const place = posix.join(folder, entry);
   return /^(src\/((kit|handoff|fallback)\/|variables\.ts)|package\.json)/.test(place) ? place : posix.join(folder, 'inside', entry);
 }
 
-function tableOfLinter(): Record<string, { rooms: string[]; packages: string[] }> {
+function tableOfLinter(): Record<string, { layers: string[]; packages: string[] }> {
   return Object.fromEntries(
-    doorsOfLinter().map(({ includes, allowed }) => {
-      const names = includes.map(roomName);
+    importRules().map(({ includes, allowed }) => {
+      const names = includes.map(layerName);
       const folder = posix.dirname(includes[0]!);
-      // A room with folders of its own names them from one another.
+      // Subfolders of a layer import from one another.
       const isOwn = (entry: string) =>
         folder.endsWith('/web') && entry.startsWith('../') && existsSync(join(root, folder, entry.slice(3).replace(/\/\*\*$/, '')));
-      const rooms = allowed
+      const layers = allowed
         .filter((entry) => entry.startsWith('.') && !isOwn(entry))
-        .map((entry) => roomName(placeOf(folder, entry)))
+        .map((entry) => layerName(placeOf(folder, entry)))
         .filter((name) => !names.includes(name));
       const packages = allowed.filter((entry) => !entry.startsWith('.'));
-      return [names.join(', '), { rooms: [...new Set(rooms)].sort(), packages: packages.sort() }];
+      return [names.join(', '), { layers: [...new Set(layers)].sort(), packages: packages.sort() }];
     }),
   );
 }
 
 describe('ARCHITECTURE.md', () => {
-  test('its table of doors is the one that the linter reads', () => {
+  test('its table of allowed imports equals the configuration of the linter', () => {
     const table = Object.fromEntries(
-      tableRows(read('ARCHITECTURE.md'), 'Room').map(([room, rooms, packages]) => [
-        codeSpans(room!).join(', '),
-        { rooms: codeSpans(rooms!).sort(), packages: codeSpans(packages!).sort() },
+      tableRows(read('ARCHITECTURE.md'), 'Layer').map(([layer, layers, packages]) => [
+        codeSpans(layer!).join(', '),
+        { layers: codeSpans(layers!).sort(), packages: codeSpans(packages!).sort() },
       ]),
     );
     assert.deepEqual(table, tableOfLinter());
   });
 
   test('every folder of a service or of the kit has its row', () => {
-    const rooms = new Set(
+    const layers = new Set(
       projectFiles('src/**/*.ts')
         .map((path) =>
           dirname(path)
@@ -121,12 +121,12 @@ describe('ARCHITECTURE.md', () => {
         .filter((folder) => folder !== 'src'),
     );
     const rows = Object.keys(tableOfLinter()).flatMap((names) => names.split(', '));
-    // A service's own folder has its files one by one.
-    const missing = [...rooms].filter((room) => !rows.includes(room) && room !== 'handoff' && room !== 'fallback');
+    // The files directly in a service's folder have their own rows.
+    const missing = [...layers].filter((layer) => !rows.includes(layer) && layer !== 'handoff' && layer !== 'fallback');
     assert.deepEqual(missing, []);
   });
 
-  test('an import through a wrong door is an error that says why', (t) => {
+  test('an import that is not allowed is an error that says why', (t) => {
     const violations: Record<string, string> = {
       'src/kit/one.ts': '../handoff/model/api.ts',
       'src/kit/http/one.ts': '../sql/database.ts',
@@ -156,7 +156,7 @@ describe('ARCHITECTURE.md', () => {
       Object.entries(violations).map(([file, specifier]) => [file, `import ${JSON.stringify(specifier)};\n`]),
     );
     const found = lint(t, files);
-    const sentences = doorsOfLinter().map(({ message }) => message);
+    const sentences = importRules().map(({ message }) => message);
     for (const file of Object.keys(violations)) {
       const messages = found.filter(({ path }) => path === file).map(({ message }) => message);
       assert.ok(
@@ -166,7 +166,7 @@ describe('ARCHITECTURE.md', () => {
     }
   });
 
-  test('a rule can reach for no time, chance, network or environment', (t) => {
+  test('a rule has no access to time, randomness, network or environment', (t) => {
     const refused = [
       'export const reached = new Date();',
       'export const reached = Date.now();',
@@ -189,7 +189,7 @@ describe('ARCHITECTURE.md', () => {
   });
 });
 
-/** The errors that the project's linter finds in the given files, as if they stood in the project. */
+/** The errors that the project's linter finds in the given files when they are part of the project. */
 function lint(t: TestContext, files: Readonly<Record<string, string>>): { path: string; message: string }[] {
   const folder = mkdtempSync(join(tmpdir(), 'baton-lint-'));
   t.after(() => rmSync(folder, { recursive: true, force: true }));
@@ -263,7 +263,7 @@ describe('the documents that repeat the code', () => {
   });
 });
 
-/** The sentences of a test file, as documents quote them: three dots stand for what the test fills in. */
+/** The titles of a test file as documents quote them: three dots stand for inserted values. */
 function sentencesOf(file: string): string[] {
   return [...read(file).matchAll(/\btest\(\s*(?:`((?:[^`\\]|\\.)*)`|'((?:[^'\\\n]|\\.)*)'|"((?:[^"\\\n]|\\.)*)")/g)].map(([, ...kinds]) =>
     kinds
@@ -276,7 +276,7 @@ function sentencesOf(file: string): string[] {
 describe('docs/silences.md', () => {
   const rows = read('docs/silences.md')
     .split('\n')
-    .filter((line) => /^\| (?!Silence \||--- \|)/.test(line))
+    .filter((line) => /^\| (?!Subject \||--- \|)/.test(line))
     .map((line) =>
       line
         .slice(1, line.lastIndexOf('|'))
@@ -284,21 +284,21 @@ describe('docs/silences.md', () => {
         .map((cell) => cell.trim()),
     );
 
-  test('has rows of a silence, our choice, a reason, and the tests that hold it or the words that it is not built yet', () => {
+  test('has rows of a subject, a decision and its tests', () => {
     assert.ok(rows.length > 200, `${rows.length} rows`);
     for (const cells of rows) {
-      assert.equal(cells.length, 4, cells[0]);
+      assert.equal(cells.length, 3, cells[0]);
       for (const cell of cells) assert.notEqual(cell, '', cells[0]);
-      assert.match(cells[3]!, /^(not built yet|`test\/[^`]+`(<br>`test\/[^`]+`)*)$/, cells[0]);
+      assert.match(cells[2]!, /^`test\/[^`]+`(<br>`test\/[^`]+`)*$/, cells[0]);
     }
   });
 
   test('names only tests that are there', () => {
-    const missing = rows.flatMap(([silence, , , held]) =>
+    const missing = rows.flatMap(([subject, , held]) =>
       codeSpans(held!)
         .map((span) => span.split(/: (.*)/s) as [file: string, sentence: string])
         .filter(([file, sentence]) => !existsSync(join(root, file)) || !sentencesOf(file).includes(sentence))
-        .map(([file, sentence]) => `${silence}: ${file}: ${sentence}`),
+        .map(([file, sentence]) => `${subject}: ${file}: ${sentence}`),
     );
     assert.deepEqual(missing, []);
   });
@@ -324,7 +324,7 @@ describe('Markdown files', () => {
   }
 });
 
-/** The targets of a Markdown text's links and pictures that are not elsewhere on the web. Code is no link. */
+/** The relative targets of links and images in a Markdown text, outside of code. */
 function linksOf(text: string): string[] {
   const prose = text.replace(/^```[\s\S]*?^```/gm, '').replace(/`[^`\n]*`/g, (span) => span.replace(/[[\]()]/g, ''));
   const inline = [...prose.matchAll(/\]\(<?([^)\s>]+)>?(?:\s+"[^"]*")?\)/g)].map(([, target]) => target!);
@@ -340,7 +340,7 @@ function leadsSomewhere(file: string, link: string): boolean {
   return headingsOf(read(target)).includes(heading);
 }
 
-/** The anchors of a Markdown text's headings, as code hosts make them. */
+/** The anchors of a Markdown text's headings, as code hosts generate them. */
 function headingsOf(text: string): string[] {
   const prose = text.replace(/^```[\s\S]*?^```/gm, '');
   return [...prose.matchAll(/^#{1,6} +(.+)$/gm)].map(([, title]) =>

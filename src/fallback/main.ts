@@ -59,7 +59,7 @@ export interface Fallback {
   stop(): Promise<void>;
 }
 
-/** Wires a fallback service: settings, store, services, HTTP. The only file that knows every room. */
+/** Wires a fallback service: settings, store, services, HTTP. The only file that imports every layer. */
 export async function createFallback(settings: Settings, world: World = {}): Promise<Fallback> {
   const { clock = systemClock, random = (bytes: Buffer) => void randomFillSync(bytes), dashboardFolder } = world;
   const destination = world.logs ?? logOutput(settings.logFormat);
