@@ -3,9 +3,9 @@ import { globSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 
 import { openStore } from '../src/handoff/store/store.ts';
+import { prepareServer } from '../test/support/databases.ts';
 import { startPostgres } from '../test/support/postgres.ts';
 import { findProgram, findPythonWith } from '../test/support/programs.ts';
-import { handoffTemplate, withServer } from '../test/support/stores.ts';
 
 /**
  * Runs the tests: `npm test`, or `npm test -- FILE ...` for some. One PostgreSQL is started for all of them; suites that
@@ -37,10 +37,11 @@ if (missing.length > 0) {
 // What one program compiled, types taken out, the hundreds that come after it need not compile again.
 const compileCache = fileURLToPath(new URL('../node_modules/.cache/compile', import.meta.url));
 
-const postgres = await startPostgres();
-await withServer(postgres.url, (server) => server.query(`create database ${handoffTemplate}`));
-const template = await openStore({ databaseUrl: `${postgres.url}/${handoffTemplate}`, clock: () => new Date(), newId: () => '' });
-await template.close();
+const postgres = await startPostgres({ durable: false });
+await prepareServer(postgres.url, async (databaseUrl) => {
+  const store = await openStore({ databaseUrl, clock: () => new Date(), newId: () => '' });
+  await store.close();
+});
 const child = spawn(process.execPath, ['--test', '--test-reporter=spec', '--test-concurrency=3', '--test-timeout=300000', ...files], {
   stdio: 'inherit',
   env: { ...process.env, BATON_TEST_POSTGRES: postgres.url, NODE_COMPILE_CACHE: compileCache },

@@ -4,11 +4,12 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, type TestContext, test } from 'node:test';
 
+import { openEmptyDatabase } from '../support/databases.ts';
 import { chainRequest, createChain, startFallback } from '../support/fallback.ts';
 import { fallbackRefusal, startFallbackProcess, type TestProcess } from '../support/process.ts';
 import { answering, startProvider } from '../support/providers.ts';
 import { createPacket, startService } from '../support/service.ts';
-import { openPostgresDatabase, stores } from '../support/stores.ts';
+import { stores } from '../support/stores.ts';
 
 /** Many at once, so that some are in hand whenever the program ends. */
 const callers = 8;
@@ -201,7 +202,7 @@ describe('A start is refused with one clear line', { concurrency: true }, () => 
 describe('Both services in one PostgreSQL', () => {
   test('keep their data apart, whichever comes first, and start anew beside one another', async () => {
     for (const first of ['handoff', 'fallback'] as const) {
-      const { url, drop } = await openPostgresDatabase();
+      const { url, drop } = await openEmptyDatabase();
       const started: (() => Promise<void>)[] = [];
       const mine = { after: (stop: () => Promise<void>) => void started.push(stop) } as unknown as Pick<TestContext, 'after'>;
       const start = { handoff: () => startService(mine, { databaseUrl: url }), fallback: () => startFallback(mine, { storage: url }) };

@@ -1,9 +1,8 @@
 import assert from 'node:assert/strict';
 import { describe, type TestContext, test } from 'node:test';
-
+import { openHandoffDatabase } from '../support/databases.ts';
 import { createRedis, skipWithoutRedis } from '../support/redis.ts';
 import { createPacket, startService, TestClock, type TestService } from '../support/service.ts';
-import { openPostgresDatabase } from '../support/stores.ts';
 import { assertEachOnce, createPackets, runWorkers, waitingAt } from '../support/workers.ts';
 
 /** How many packets a hundred workers share. */
@@ -11,7 +10,7 @@ const packetCount = 1_000;
 
 /** Two instances on one empty PostgreSQL. */
 async function startInstances(t: TestContext, settings: Record<string, string> = {}): Promise<[TestService, TestService]> {
-  const { url, drop } = await openPostgresDatabase();
+  const { url, drop } = await openHandoffDatabase();
   const clock = new TestClock();
   const stops: (() => Promise<void>)[] = [];
   const after = (stop: unknown) => void stops.push(stop as () => Promise<void>);

@@ -14,9 +14,10 @@ import type { Tables } from '../../src/handoff/store/tables.ts';
 import type { PacketTransaction } from '../../src/handoff/store/units/packets.ts';
 import { createIds } from '../../src/kit/id.ts';
 import { isShared, openDatabase } from '../../src/kit/sql/database.ts';
+import { openEmptyDatabase, openHandoffDatabase } from '../support/databases.ts';
 import { startProcess } from '../support/process.ts';
 import { createPacket, newTenant, packetRequest, startService, type TestAnswer, TestClock, type TestService } from '../support/service.ts';
-import { openPostgresDatabase, stores, type TestStore } from '../support/stores.ts';
+import { stores, type TestStore } from '../support/stores.ts';
 
 type Status = Pick<TestAnswer, 'status'>;
 const withStatus = <T extends Status>(answers: readonly T[], status: number) => answers.filter((one) => one.status === status);
@@ -28,7 +29,7 @@ async function startInstances(
   count = 2,
   settings: Record<string, string> = {},
 ): Promise<{ url: string; instances: TestService[] }> {
-  const { url, drop } = await openPostgresDatabase();
+  const { url, drop } = await openHandoffDatabase();
   const clock = new TestClock();
   const started = range(count).map(() =>
     startService({ after: (stop) => stops.push(stop as () => Promise<void>) }, { databaseUrl: url, clock, settings }),
@@ -57,7 +58,7 @@ const eventTypes = async (service: TestService, id: string): Promise<string[]> =
 
 describe('Instances that share a PostgreSQL', () => {
   test('three that start at once on an empty database migrate once, and one prints the one admin key', async () => {
-    const { url, drop } = await openPostgresDatabase();
+    const { url, drop } = await openEmptyDatabase();
     const programs = await Promise.all(range(3).map(() => startProcess({ databaseUrl: url, settings: { SERVICE_ADMIN_KEY: '' } })));
     const codes = await Promise.all(programs.map((program) => program.stop()));
     assert.deepEqual(codes, [0, 0, 0]);
@@ -73,7 +74,7 @@ describe('Instances that share a PostgreSQL', () => {
   });
 
   test('three that start at once where no admin key is left make one', async (t) => {
-    const { url, drop } = await openPostgresDatabase();
+    const { url, drop } = await openEmptyDatabase();
     const service = await startService(t, { databaseUrl: url });
     const [{ id }] = (await service.call('GET', '/keys')).body;
     assert.equal((await service.call('DELETE', `/keys/${id}`)).status, 204);
@@ -459,7 +460,7 @@ for (const store of stores) {
 
 /** The packet service without HTTP: calls made in one turn are carried out in one commit, in their order. */
 async function openPackets(t: TestContext, testStore: TestStore) {
-  const { url, drop } = await testStore.open();
+  const { url, drop } = await testStore.open('handoff');
   const clock = new TestClock().read;
   const newId = createIds();
   const store = await openStore({ databaseUrl: url, clock, newId });

@@ -6,11 +6,12 @@ import pg from 'pg';
 
 import { createExample } from '../../src/handoff/model/examples.ts';
 import { openDatabase } from '../../src/kit/sql/database.ts';
+import { openEmptyDatabase } from '../support/databases.ts';
 import { startPostgres, type TestPostgres } from '../support/postgres.ts';
 import { startProcess, type TestProcess } from '../support/process.ts';
 import { startReceiver } from '../support/receiver.ts';
 import { adminKey, createPacket, packetRequest, startService, type TestAnswer, type TestService } from '../support/service.ts';
-import { openPostgresDatabase, stores } from '../support/stores.ts';
+import { stores } from '../support/stores.ts';
 import { register } from '../support/webhooks.ts';
 
 const unknownId = '0197b5a6-8c3e-7f01-9a2b-000000000000';
@@ -148,7 +149,7 @@ describe('When PostgreSQL goes away', () => {
 });
 
 test('connections that PostgreSQL cuts are replaced: the calls in hand get 503 at worst, later ones are answered', async (t) => {
-  const { url, drop } = await openPostgresDatabase();
+  const { url, drop } = await openEmptyDatabase();
   const client = new pg.Client(url);
   client.on('error', () => undefined);
   await client.connect();
@@ -285,7 +286,7 @@ test('/ready is 503 while the SQLite file is gone from its place', async (t) => 
 });
 
 test('a PostgreSQL that refuses for a while is out of reach, whatever it says', async (t) => {
-  const { url, drop } = await openPostgresDatabase();
+  const { url, drop } = await openEmptyDatabase();
   t.after(drop);
   const database = openDatabase(url);
   t.after(() => database.close());

@@ -12,10 +12,10 @@ import pg from 'pg';
 
 import packageJson from '../../package.json' with { type: 'json' };
 import { looksLikeKey } from '../../src/handoff/rules/keys.ts';
+import { openEmptyDatabase } from '../support/databases.ts';
 import { freePort } from '../support/postgres.ts';
 import { adminKey, packetRequest } from '../support/service.ts';
 import { sendRaw } from '../support/socket.ts';
-import { openPostgresDatabase } from '../support/stores.ts';
 
 const program = fileURLToPath(new URL('../../bin/service-cli.js', import.meta.url));
 
@@ -232,7 +232,7 @@ describe('service-cli serve', { concurrency: 3 }, () => {
   });
 
   test('finishes what is in hand at SIGTERM before it exits 0', async (t) => {
-    const database = await openPostgresDatabase();
+    const database = await openEmptyDatabase();
     const { running, address } = await serve(t, newFolder(t), { SERVICE_ADMIN_KEY: adminKey, SERVICE_DATABASE_URL: database.url });
     const client = new pg.Client(database.url);
     await client.connect();
@@ -281,7 +281,7 @@ describe('service-cli serve', { concurrency: 3 }, () => {
   });
 
   test('exits 1 nine seconds after SIGTERM where what is in hand does not come to its end', { timeout: 60_000 }, async (t) => {
-    const database = await openPostgresDatabase();
+    const database = await openEmptyDatabase();
     const { running, address } = await serve(t, newFolder(t), { SERVICE_ADMIN_KEY: adminKey, SERVICE_DATABASE_URL: database.url });
     const client = new pg.Client(database.url);
     await client.connect();
@@ -405,7 +405,7 @@ describe('service-cli serve', { concurrency: 3 }, () => {
   });
 
   test('two instances that start at once on one new PostgreSQL agree on the first key', async (t) => {
-    const database = await openPostgresDatabase();
+    const database = await openEmptyDatabase();
     const environment = { SERVICE_DATABASE_URL: database.url };
     const folder = newFolder(t);
     const instances = await Promise.all([serve(t, folder, environment), serve(t, folder, environment)]);

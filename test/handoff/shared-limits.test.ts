@@ -2,10 +2,9 @@ import assert from 'node:assert/strict';
 import { connect, createServer, type Socket } from 'node:net';
 import { describe, type TestContext, test } from 'node:test';
 import { createClient } from '@redis/client';
-
+import { openHandoffDatabase } from '../support/databases.ts';
 import { createRedis, skipWithoutRedis, type TestRedis } from '../support/redis.ts';
 import { startService, TestClock, type TestService } from '../support/service.ts';
-import { openPostgresDatabase } from '../support/stores.ts';
 
 describe('limits that instances share through Redis', { skip: skipWithoutRedis }, () => {
   test('60 a minute over three instances means exactly 60', async (t) => {
@@ -196,7 +195,7 @@ async function threeInstances(
 ): Promise<{ instances: TestService[]; redis: TestRedis; clock: TestClock }> {
   const redis = await createRedis();
   await redis.start();
-  const database = await openPostgresDatabase();
+  const database = await openHandoffDatabase();
   const clock = new TestClock();
   const instances: TestService[] = [];
   for (let index = 0; index < 3; index += 1) {

@@ -1,18 +1,17 @@
 import assert from 'node:assert/strict';
 import { describe, type TestContext, test } from 'node:test';
 import pg from 'pg';
-
+import { openEmptyDatabase, openHandoffDatabase } from '../support/databases.ts';
 import { startProcess, type TestProcess } from '../support/process.ts';
 import { createRedis, skipWithoutRedis } from '../support/redis.ts';
 import { adminKey, createPacket, newTenant, packetRequest, startService, TestClock, type TestService } from '../support/service.ts';
-import { openPostgresDatabase } from '../support/stores.ts';
 import { Arrivals, openEvents, type TestEvents } from '../support/streams.ts';
 
 const keyed = { 'x-api-key': adminKey };
 
 /** Instances on one empty PostgreSQL, and the streams of each. */
 async function startInstances(t: TestContext, count: number): Promise<{ url: string; instances: TestService[]; addresses: string[] }> {
-  const { url, drop } = await openPostgresDatabase();
+  const { url, drop } = await openHandoffDatabase();
   const clock = new TestClock();
   const stops: (() => Promise<void>)[] = [];
   const instances: TestService[] = [];
@@ -136,7 +135,7 @@ describe('Streams of instances with a broker that fails', { skip: skipWithoutRed
   test('miss nothing and repeat nothing while it is killed, frozen and flapping under load, and every request succeeds', async (t) => {
     const redis = await createRedis();
     await redis.start();
-    const { url, drop } = await openPostgresDatabase();
+    const { url, drop } = await openEmptyDatabase();
     const settings = { SERVICE_REDIS_URL: redis.url };
     const programs: TestProcess[] = [];
     t.after(async () => {

@@ -27,8 +27,11 @@ export async function freePort(): Promise<number> {
   });
 }
 
-/** Starts PostgreSQL from the npm package. It refuses to run as root, so as root it gets a user of its own. */
-export async function startPostgres(): Promise<TestPostgres> {
+/**
+ * Starts PostgreSQL from the npm package. It refuses to run as root, so as root it gets a user of its own.
+ * `durable: false` spares it the waits for the disk; a machine that crashes loses its data then, a program that crashes does not.
+ */
+export async function startPostgres({ durable = true } = {}): Promise<TestPostgres> {
   const folder = await mkdtemp(join(tmpdir(), 'baton-postgres-'));
   // The user that PostgreSQL runs as must get through to its data.
   await chmod(folder, 0o755);
@@ -41,7 +44,7 @@ export async function startPostgres(): Promise<TestPostgres> {
     persistent: true,
     createPostgresUser: process.getuid?.() === 0,
     initdbFlags: ['--encoding=UTF8', '--locale=C'],
-    postgresFlags: ['-c', 'max_connections=300', '-c', 'listen_addresses=127.0.0.1'],
+    postgresFlags: ['-c', 'max_connections=300', '-c', 'listen_addresses=127.0.0.1', ...(durable ? [] : ['-c', 'fsync=off'])],
     onLog: () => undefined,
     onError: () => undefined,
   });

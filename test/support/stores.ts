@@ -1,22 +1,15 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import pg from 'pg';
+
+import { openEmptyDatabase, openHandoffDatabase, type TestDatabase } from './databases.ts';
 
 /** A place to keep things, as a contract suite opens it. */
 export interface TestStore {
   readonly name: string;
-  /**
-   * Gives the address of a database of its own: empty, or with the schema of the handoff service where that is asked for and
-   * the store can copy it, which takes a tenth of the time.
-   */
-  open(schema?: 'handoff'): Promise<{ url: string; drop(): Promise<void> }>;
+  /** Gives a database of its own: empty, or for a new handoff service, which costs a tenth where the store can copy its schema. */
+  open(schema?: 'handoff'): Promise<TestDatabase>;
 }
-
-/** The database on the server of the tests that has the schema of the handoff service and nothing else. */
-export const handoffTemplate = 'baton_template_handoff';
-
-let databases = 0;
 
 /** Every store that the contract suites run on, no case skipped on any. */
 export const stores: readonly TestStore[] = [
@@ -28,31 +21,5 @@ export const stores: readonly TestStore[] = [
       return { url: `sqlite://${join(folder, 'test.db')}`, drop: async () => rmSync(folder, { recursive: true, force: true }) };
     },
   },
-  { name: 'PostgreSQL', open: (schema) => openPostgresDatabase(schema && `template ${handoffTemplate}`) },
+  { name: 'PostgreSQL', open: (schema) => (schema === 'handoff' ? openHandoffDatabase() : openEmptyDatabase()) },
 ];
-
-/** A new database on the PostgreSQL that the test run started. */
-export async function openPostgresDatabase(options = ''): Promise<{ url: string; drop(): Promise<void> }> {
-  const server = process.env.BATON_TEST_POSTGRES;
-  if (server === undefined) throw new Error('No PostgreSQL: run the tests with `npm test`, which starts one.');
-  databases += 1;
-  const name = `baton_${process.pid}_${databases}`;
-  await withServer(server, (client) => client.query(`create database ${name} ${options}`));
-  return {
-    url: `${server}/${name}`,
-    drop: async () => {
-      await withServer(server, (client) => client.query(`drop database ${name} with (force)`));
-    },
-  };
-}
-
-/** Does some work on a connection to the server itself. */
-export async function withServer(url: string, work: (client: pg.Client) => Promise<unknown>): Promise<void> {
-  const client = new pg.Client(`${url}/postgres`);
-  await client.connect();
-  try {
-    await work(client);
-  } finally {
-    await client.end();
-  }
-}

@@ -17,7 +17,7 @@ const unknownKey = () => keyFrom(randomBytes(32));
 
 /** The access service over a store of its own, with its first key, and a way to hold up the answer to one read. */
 async function openAccess(t: Pick<TestContext, 'after'>, testStore: TestStore) {
-  const { url, drop } = await testStore.open();
+  const { url, drop } = await testStore.open('handoff');
   const clock = new TestClock().read;
   const newId = createIds();
   const store = await openStore({ databaseUrl: url, clock, newId });
@@ -229,7 +229,7 @@ for (const store of stores) {
     });
 
     test('a key of our own form with a wrong checksum is refused before the database is asked', async () => {
-      const opened = await store.open();
+      const opened = await store.open('handoff');
       const clock = new TestClock();
       const newId = createIds();
       const data = await openStore({ databaseUrl: opened.url, clock: clock.read, newId });

@@ -1,9 +1,10 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 
+import { openHandoffDatabase } from '../../support/databases.ts';
 import { claimant, happenings, packetIn, refusal, unknownId } from '../../support/life.ts';
 import { createPacket, newTenant, packetRequest, startService, type TestAnswer, type TestService } from '../../support/service.ts';
-import { openPostgresDatabase, stores } from '../../support/stores.ts';
+import { stores } from '../../support/stores.ts';
 
 const get = (service: TestService, id: string, headers: Record<string, string> = {}) => service.call('GET', `/packets/${id}`, { headers });
 
@@ -192,7 +193,7 @@ for (const store of stores) {
 }
 
 test('two instances on one database: of 20 changes from the same tag one is 200, and without a tag none is lost', async (t) => {
-  const database = await openPostgresDatabase();
+  const database = await openHandoffDatabase();
   const instances = [await startService(t, { databaseUrl: database.url }), await startService(t, { databaseUrl: database.url })];
   // Registered last, so that it runs behind the instances' own ends.
   t.after(database.drop);

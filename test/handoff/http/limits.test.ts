@@ -5,6 +5,7 @@ import fc from 'fast-check';
 import { minuteMs } from '../../../src/handoff/http/counters.ts';
 import { apiPrefix, routes } from '../../../src/handoff/model/api.ts';
 import { Windows } from '../../../src/kit/window.ts';
+import { openHandoffDatabase } from '../../support/databases.ts';
 import {
   createPacket,
   newTenant,
@@ -14,7 +15,7 @@ import {
   TestClock,
   type TestService,
 } from '../../support/service.ts';
-import { openPostgresDatabase, stores } from '../../support/stores.ts';
+import { stores } from '../../support/stores.ts';
 
 const minute = { SERVICE_RATE_LIMIT_PER_MINUTE: '60' };
 const unknownId = '0197b5a6-8c3e-7f01-9a2b-3c4d5e6f7a8b';
@@ -522,7 +523,7 @@ for (const store of stores) {
 
 describe('The daily cap over two instances on one PostgreSQL', () => {
   test('of 40 creates at once, half on each, exactly as many pass as the cap says', async (t) => {
-    const database = await openPostgresDatabase();
+    const database = await openHandoffDatabase();
     const first = await startService(t, { databaseUrl: database.url });
     const second = await startService(t, { databaseUrl: database.url, clock: first.clock });
     t.after(() => database.drop());
@@ -534,7 +535,7 @@ describe('The daily cap over two instances on one PostgreSQL', () => {
   });
 
   test('what one created, the other counts', async (t) => {
-    const database = await openPostgresDatabase();
+    const database = await openHandoffDatabase();
     const first = await startService(t, { databaseUrl: database.url });
     const second = await startService(t, { databaseUrl: database.url, clock: first.clock });
     t.after(() => database.drop());

@@ -1,9 +1,10 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 
+import { openHandoffDatabase } from '../../support/databases.ts';
 import { claimant, happenings, historyOf, packetIn, question } from '../../support/life.ts';
 import { createPacket, newTenant, packetRequest, startService, type TestService } from '../../support/service.ts';
-import { openPostgresDatabase, stores } from '../../support/stores.ts';
+import { stores } from '../../support/stores.ts';
 
 // biome-ignore lint/suspicious/noExplicitAny: a test looks into packets of every shape.
 const get = async (service: TestService, id: string, key?: string): Promise<any> =>
@@ -281,7 +282,7 @@ for (const store of stores) {
 }
 
 test('two instances that sweep one database at once time a packet out once', async (t) => {
-  const database = await openPostgresDatabase();
+  const database = await openHandoffDatabase();
   const one = await startService(t, { databaseUrl: database.url });
   const other = await startService(t, { databaseUrl: database.url, clock: one.clock });
   // Registered last, so that it runs behind the instances' own ends.

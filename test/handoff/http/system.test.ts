@@ -5,9 +5,10 @@ import { describe, type TestContext, test } from 'node:test';
 
 import packageJson from '../../../package.json' with { type: 'json' };
 import { apiPrefix, routes } from '../../../src/handoff/model/api.ts';
+import { openHandoffDatabase } from '../../support/databases.ts';
 import { adminKey, createPacket, newTenant, packetRequest, startService, type TestService } from '../../support/service.ts';
 import { sendRaw } from '../../support/socket.ts';
-import { openPostgresDatabase, stores } from '../../support/stores.ts';
+import { stores } from '../../support/stores.ts';
 
 const unknownId = '0197b5a6-8c3e-7f01-9a2b-3c4d5e6f7a8b';
 const prefixes = ['', apiPrefix];
@@ -290,7 +291,7 @@ describe('/metrics with SERVICE_METRICS_TOKEN', () => {
 
 describe('/ready', () => {
   test('503 while the database is out of reach, 200 once it is back; /health is 200 throughout', async (t) => {
-    const database = await openPostgresDatabase();
+    const database = await openHandoffDatabase();
     const gate = await startGate(t, database.url);
     const service = await startService(t, { databaseUrl: gate.url });
     t.after(() => database.drop());

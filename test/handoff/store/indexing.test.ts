@@ -21,7 +21,7 @@ const everything = { after: { tenant, packet: 0 }, upTo: { tenant, packet: 1_000
 
 /** A store with so many packets queued, a connection of its own beside it, and an indexer on that. */
 async function queuedPackets(t: TestContext, testStore: TestStore, count: number, summary = (number: number) => `word n${number}`) {
-  const { url, drop } = await testStore.open();
+  const { url, drop } = await testStore.open('handoff');
   const store = await openStore({ databaseUrl: url, clock: systemClock, newId: () => packetId(0) });
   const database = openDatabase<Tables>(url);
   t.after(async () => {

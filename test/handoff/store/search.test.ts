@@ -28,7 +28,7 @@ interface Asked {
 
 /** A search with small bounds over indexed packets with these summaries, the first the oldest; every tenth is critical. */
 async function searching(t: TestContext, testStore: TestStore, summaries: readonly string[], other: Partial<typeof bounds> = {}) {
-  const { url, drop } = await testStore.open();
+  const { url, drop } = await testStore.open('handoff');
   const store = await openStore({ databaseUrl: url, clock: systemClock, newId: () => '' });
   const database = openDatabase<Tables>(url);
   t.after(async () => {

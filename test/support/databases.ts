@@ -1,0 +1,146 @@
+import pg from 'pg';
+
+/**
+ * Databases of the handoff service on the server of the tests. To create one, to fill a new backend's caches in it and to
+ * drop it takes PostgreSQL longer than most tests take, so a database that a test has left is emptied for the next one.
+ */
+
+/** A database of a test's own. */
+export interface TestDatabase {
+  readonly url: string;
+  /** Gives it up; nobody is connected to it afterwards. */
+  drop(): Promise<void>;
+}
+
+/** What databases of the handoff service are copied from. */
+const template = 'baton_template_handoff';
+
+/** How a database is emptied: it stands in the template, and so in every copy. The rows that a new database has are kept beside it. */
+const emptying = `
+  create schema testing;
+  create table testing.shape (shape text);
+
+  create function testing.shape_now() returns text language sql as $$
+    select concat_ws(' ',
+      (select count(*) || '/' || max(c.oid) from pg_class c join pg_namespace n on n.oid = relnamespace where nspname = 'public'),
+      (select count(*) || '/' || max(oid) from pg_constraint),
+      (select count(*) || '/' || max(oid) from pg_trigger),
+      (select count(*) from pg_attribute where not attisdropped))
+  $$;
+
+  create procedure testing.empty() language plpgsql as $$
+  declare
+    named text;
+    has_rows boolean;
+    filled text[] := '{}';
+  begin
+    for named in select tablename from pg_tables where schemaname = 'public' loop
+      execute format('select exists (select from public.%I)', named) into has_rows;
+      if has_rows then filled := filled || format('public.%I', named); end if;
+    end loop;
+    execute 'truncate ' || array_to_string(filled, ', ') || ' cascade';
+    perform setval(format('public.%I', sequencename)::regclass, start_value, false) from pg_sequences where schemaname = 'public';
+    for named in select tablename from pg_tables where schemaname = 'testing' and tablename <> 'shape' loop
+      execute format('insert into public.%I table testing.%I', named, named);
+    end loop;
+  end $$;
+
+  do $$
+  declare
+    named text;
+    has_rows boolean;
+  begin
+    for named in select tablename from pg_tables where schemaname = 'public' loop
+      execute format('select exists (select from public.%I)', named) into has_rows;
+      if has_rows then execute format('create table testing.%I as table public.%I', named, named); end if;
+    end loop;
+  end $$;
+
+  insert into testing.shape select testing.shape_now();`;
+
+/** Makes a server ready for the tests. `migrate` gives the empty database at an address the schema of the handoff service. */
+export async function prepareServer(server: string, migrate: (url: string) => Promise<void>): Promise<void> {
+  await within(server, 'postgres', async (client) => {
+    await client.query('create table spare (name text primary key)');
+    await client.query(`create database ${template}`);
+  });
+  await migrate(`${server}/${template}`);
+  await within(server, template, (client) => client.query(emptying));
+}
+
+let named = 0;
+
+/** A name that no database has had. */
+function newName(): string {
+  named += 1;
+  return `baton_${process.pid}_${named}`;
+}
+
+/** A new database with no schema. */
+export async function openEmptyDatabase(options = ''): Promise<TestDatabase> {
+  const server = testServer();
+  const name = newName();
+  await within(server, 'postgres', (client) => client.query(`create database ${name} ${options}`));
+  return {
+    url: `${server}/${name}`,
+    drop: () => within(server, 'postgres', (client) => dropDatabase(client, name)),
+  };
+}
+
+/** A database with the schema of the handoff service and what a new service keeps in it. */
+export async function openHandoffDatabase(): Promise<TestDatabase> {
+  const server = testServer();
+  const spare = await within(server, 'postgres', takeSpare);
+  if (spare === undefined) {
+    const { url } = await openEmptyDatabase(`template ${template}`);
+    return { url, drop: () => giveBack(server, new URL(url).pathname.slice(1)) };
+  }
+  return { url: `${server}/${spare}`, drop: () => giveBack(server, spare) };
+}
+
+async function takeSpare(client: pg.Client): Promise<string | undefined> {
+  const { rows } = await client.query(
+    'delete from spare where name = (select name from spare limit 1 for update skip locked) returning name',
+  );
+  return rows[0]?.name;
+}
+
+/** Empties a database and keeps it for others under a new name, where nobody comes late. One whose tables a test has changed goes. */
+async function giveBack(server: string, name: string): Promise<void> {
+  const kept = newName();
+  await within(server, 'postgres', async (client) => {
+    await client.query('select pg_terminate_backend(pid, 5000) from pg_stat_activity where datname = $1', [name]);
+    await client.query(`alter database ${name} rename to ${kept}`);
+    const isEmpty = await within(server, kept, async (inside) => {
+      const { rows } = await inside.query('select shape = testing.shape_now() as same from testing.shape');
+      if (rows[0].same) await inside.query('call testing.empty()');
+      return rows[0].same;
+    });
+    if (isEmpty) await client.query('insert into spare (name) values ($1)', [kept]);
+    else await dropDatabase(client, kept);
+  }).catch(async (error: unknown) => {
+    // Who comes back at once can hold the old name: then it is dropped, as it would be without all this.
+    if ((error as { code?: string }).code !== '55006') throw error;
+    await within(server, 'postgres', (client) => dropDatabase(client, name));
+  });
+}
+
+const dropDatabase = async (client: pg.Client, name: string): Promise<void> =>
+  void (await client.query(`drop database ${name} with (force)`));
+
+function testServer(): string {
+  const server = process.env.BATON_TEST_POSTGRES;
+  if (server === undefined) throw new Error('No PostgreSQL: run the tests with `npm test`, which starts one.');
+  return server;
+}
+
+/** Does some work on a connection to one of the server's databases. */
+async function within<T>(server: string, database: string, work: (client: pg.Client) => Promise<T>): Promise<T> {
+  const client = new pg.Client(`${server}/${database}`);
+  await client.connect();
+  try {
+    return await work(client);
+  } finally {
+    await client.end();
+  }
+}
