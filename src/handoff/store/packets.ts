@@ -2,7 +2,8 @@ import { type Expression, type ExpressionBuilder, type SqlBool, sql } from 'kyse
 
 import { lowestIdAt } from '../../kit/id.ts';
 import type { Database } from '../../kit/sql/dialect.ts';
-import { type Status, statuses } from '../model/common.ts';
+import type { Status } from '../model/common.ts';
+import { statuses } from '../model/words.ts';
 import type { Tables } from './tables.ts';
 
 /** Which of a tenant's packets are meant. */
