@@ -1,6 +1,6 @@
 import type { IncomingHttpHeaders } from 'node:http';
 
-import { type Connection, createConnections } from './connections.ts';
+import type { Connection, Connections } from './connections.ts';
 import { exchangeFailure, OutgoingError } from './failures.ts';
 import type { AddressGuard } from './guard.ts';
 
@@ -66,9 +66,16 @@ export interface Outgoing {
 
 /** Creates a client for outgoing requests. */
 export function createOutgoing({ guard, connectionsPerOrigin = 32, ca }: OutgoingParts): Outgoing {
-  const connections = createConnections({ guard, perOrigin: connectionsPerOrigin, ...(ca === undefined ? {} : { ca }) });
+  let connections: Connections | undefined;
   const inHand = new Set<AbortController>();
   let closed = false;
+
+  /** The connections. Loaded with the first exchange: their library is a sixth of what a start loads. */
+  async function opened(): Promise<Connections> {
+    const { createConnections } = await import('./connections.ts');
+    connections ??= createConnections({ guard, perOrigin: connectionsPerOrigin, ...(ca === undefined ? {} : { ca }) });
+    return connections;
+  }
 
   /** Runs an exchange, from the wait for a connection to the last byte. */
   async function open(request: OutgoingRequest): Promise<OutgoingAnswer> {
@@ -76,6 +83,7 @@ export function createOutgoing({ guard, connectionsPerOrigin = 32, ca }: Outgoin
     if (closed || outside?.aborted) throw new OutgoingError('cancelled');
     const { origin, pathname, search } = new URL(url);
     const ending = new AbortController();
+    let pool: Connections | undefined;
     let connection: Connection | undefined;
     const timer = setTimeout(() => ending.abort(new OutgoingError('timeout')), timeoutMs);
     const cancel = () => ending.abort(new OutgoingError('cancelled'));
@@ -89,15 +97,17 @@ export function createOutgoing({ guard, connectionsPerOrigin = 32, ca }: Outgoin
       clearTimeout(timer);
       outside?.removeEventListener('abort', cancel);
       if (connection === undefined) return;
-      if (failure === undefined) connections.release(connection);
-      else connections.discard(connection, failure);
+      if (failure === undefined) pool!.release(connection);
+      else pool!.discard(connection, failure);
     }
 
     const parts = { path: pathname + search, method, headers: { ...headers }, body: body ?? null };
     try {
-      connection = await connections.acquire(origin, ending.signal);
+      pool = connections ?? (await opened());
+      ending.signal.throwIfAborted();
+      connection = await pool.acquire(origin, ending.signal);
       if (ending.signal.aborted) {
-        connections.release(connection);
+        pool.release(connection);
         throw ending.signal.reason;
       }
       // A connection that was closed while idle is replaced before anything is sent. If one breaks later, the server may
@@ -105,7 +115,7 @@ export function createOutgoing({ guard, connectionsPerOrigin = 32, ca }: Outgoin
       const repeatable = idempotent && connection.client.stats.connected;
       const answer = await connection.client.request(parts).catch((error: unknown) => {
         if (!repeatable || ending.signal.aborted || exchangeFailure(error).failure !== 'connection_reset') throw error;
-        connections.renew(connection!);
+        pool!.renew(connection!);
         return connection!.client.request(parts);
       });
       return answerOf(answer, maxBytes, finish);
@@ -123,11 +133,11 @@ export function createOutgoing({ guard, connectionsPerOrigin = 32, ca }: Outgoin
       void passOver(answer.body);
       return { status: answer.status, headers: answer.headers };
     },
-    connections: connections.count,
+    connections: () => connections?.count() ?? 0,
     close() {
       closed = true;
       for (const ending of [...inHand]) ending.abort(new OutgoingError('cancelled'));
-      connections.close();
+      connections?.close();
     },
   };
 }
