@@ -70,7 +70,7 @@ export function createOutgoing({ guard, connectionsPerOrigin = 32, ca }: Outgoin
   const inHand = new Set<AbortController>();
   let closed = false;
 
-  /** The connections. Loaded with the first exchange: their library is a sixth of what a start loads. */
+  /** Creates the connections at the first exchange: loading their library takes a sixth of the start-up time. */
   async function opened(): Promise<Connections> {
     const { createConnections } = await import('./connections.ts');
     connections ??= createConnections({ guard, perOrigin: connectionsPerOrigin, ...(ca === undefined ? {} : { ca }) });
