@@ -1,4 +1,4 @@
-import { sql } from 'kysely';
+import { type Kysely, sql } from 'kysely';
 
 import type { Database } from '../../kit/sql/dialect.ts';
 import type { Agent } from '../model/work-routes.ts';
@@ -16,7 +16,6 @@ const holdingStatuses = ['claimed', 'in_progress', 'awaiting_human'] as const;
 
 /** The agents that tenants' requests have named. */
 export function createAgentStore(database: Database<Tables>) {
-  const { longReads } = database;
   return {
     /** Notes when agents were last seen. A moment never goes back: instances may tell of them in any order. */
     async saw(agents: readonly SeenAgent[]): Promise<void> {
@@ -37,12 +36,16 @@ export function createAgentStore(database: Database<Tables>) {
 
     /** A page of a tenant's agents, the latest seen first, with what each holds and what waits for it. */
     page: (tenant: number, page: { limit: number; offset: number }, inTurn: InTurn): Promise<{ agents: Agent[]; total: number }> =>
-      inTurn(() => pageOf(tenant, page)),
+      inTurn((db) => pageOf(db, tenant, page)),
   };
 
-  async function pageOf(tenant: number, { limit, offset }: { limit: number; offset: number }): Promise<{ agents: Agent[]; total: number }> {
+  async function pageOf(
+    db: Kysely<Tables>,
+    tenant: number,
+    { limit, offset }: { limit: number; offset: number },
+  ): Promise<{ agents: Agent[]; total: number }> {
     const [seen, { total }] = await Promise.all([
-      longReads
+      db
         .selectFrom('agents')
         .select(['agent_id', 'last_seen_at'])
         .where('tenant', '=', tenant)
@@ -51,12 +54,12 @@ export function createAgentStore(database: Database<Tables>) {
         .limit(limit)
         .offset(offset)
         .execute(),
-      longReads.selectFrom('agents').select(sql<number>`count(*)`.as('total')).where('tenant', '=', tenant).executeTakeFirstOrThrow(),
+      db.selectFrom('agents').select(sql<number>`count(*)`.as('total')).where('tenant', '=', tenant).executeTakeFirstOrThrow(),
     ]);
     const ids = seen.map(({ agent_id }) => agent_id);
     const [holding, waiting] = await Promise.all([
-      countsOf('claimed_by', tenant, ids, holdingStatuses),
-      countsOf('target_agent', tenant, ids, ['created']),
+      countsOf(db, 'claimed_by', tenant, ids, holdingStatuses),
+      countsOf(db, 'target_agent', tenant, ids, ['created']),
     ]);
     const agents = seen.map((agent) => ({
       ...agent,
@@ -67,13 +70,14 @@ export function createAgentStore(database: Database<Tables>) {
   }
 
   async function countsOf(
+    db: Kysely<Tables>,
     column: 'claimed_by' | 'target_agent',
     tenant: number,
     ids: readonly string[],
     statuses: readonly string[],
   ): Promise<Map<string, number>> {
     if (ids.length === 0) return new Map();
-    const rows = await longReads
+    const rows = await db
       .selectFrom('packets')
       .select([`${column} as agent_id`, sql<number>`count(*)`.as('count')])
       .where('tenant', '=', tenant)

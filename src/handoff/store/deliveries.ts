@@ -127,12 +127,13 @@ export function createDeliveryStore(database: Database<Tables>) {
 
     /** A webhook's deliveries, newest first, and how many there are. */
     ofWebhook(
+      db: Kysely<Tables>,
       tenant: number,
       webhook: number,
       status: DeliveryStatus | undefined,
       page: DeliveryPage,
     ): Promise<{ deliveries: Delivery[]; total: number }> {
-      return list(database, page, (eb) =>
+      return list(db, page, (eb) =>
         eb.and([
           eb('deliveries.tenant', '=', tenant),
           eb('deliveries.webhook', '=', webhook),
@@ -142,8 +143,13 @@ export function createDeliveryStore(database: Database<Tables>) {
     },
 
     /** A tenant's dead letters, newest first, and how many there are. */
-    deadLetters(tenant: number, webhook: number | undefined, page: DeliveryPage): Promise<{ deliveries: Delivery[]; total: number }> {
-      return list(database, page, (eb) =>
+    deadLetters(
+      db: Kysely<Tables>,
+      tenant: number,
+      webhook: number | undefined,
+      page: DeliveryPage,
+    ): Promise<{ deliveries: Delivery[]; total: number }> {
+      return list(db, page, (eb) =>
         eb.and([
           eb('deliveries.tenant', '=', tenant),
           eb('status', '=', 'dead_letter'),
@@ -154,8 +160,13 @@ export function createDeliveryStore(database: Database<Tables>) {
     },
 
     /** Failed deliveries that are to be tried again, oldest first, and how many there are by whether their webhook is active. */
-    async failed(tenant: number, filter: RetryFilter, limit: number): Promise<{ seqs: number[]; active: number; inactive: number }> {
-      const matching = database.longReads
+    async failed(
+      db: Kysely<Tables>,
+      tenant: number,
+      filter: RetryFilter,
+      limit: number,
+    ): Promise<{ seqs: number[]; active: number; inactive: number }> {
+      const matching = db
         .selectFrom('deliveries')
         .innerJoin('webhooks', 'webhooks.seq', 'deliveries.webhook')
         .where(retriable(tenant, filter));
@@ -224,11 +235,11 @@ async function forgetEnded(tx: Kysely<Tables>, before: Date, limit: number): Pro
 type Joined = ExpressionBuilder<Tables, 'deliveries' | 'webhooks'>;
 
 async function list(
-  { longReads }: Database<Tables>,
+  db: Kysely<Tables>,
   { limit, offset }: DeliveryPage,
   matches: (eb: Joined) => ReturnType<Joined['and']>,
 ): Promise<{ deliveries: Delivery[]; total: number }> {
-  const matching = longReads.selectFrom('deliveries').innerJoin('webhooks', 'webhooks.seq', 'deliveries.webhook').where(matches);
+  const matching = db.selectFrom('deliveries').innerJoin('webhooks', 'webhooks.seq', 'deliveries.webhook').where(matches);
   const [deliveries, { count }] = await Promise.all([
     matching.select(shown).orderBy('deliveries.seq', 'desc').limit(limit).offset(offset).execute(),
     matching.select(sql<number>`count(*)`.as('count')).executeTakeFirstOrThrow(),

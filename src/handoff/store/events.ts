@@ -99,8 +99,10 @@ export function createEventReads(database: Database<Tables>) {
 
   async function total(tenant: number, filter: AuditFilter, inTurn: InTurn): Promise<number> {
     if (Object.keys(filter).length === 0) return (await count.first({ tenant }))?.value ?? 0;
-    const counting = database.longReads.selectFrom('events').select(sql<number>`count(*)`.as('count')).where(matches(tenant, filter));
-    return Number((await inTurn(() => counting.executeTakeFirstOrThrow())).count);
+    const row = await inTurn((db) =>
+      db.selectFrom('events').select(sql<number>`count(*)`.as('count')).where(matches(tenant, filter)).executeTakeFirstOrThrow(),
+    );
+    return Number(row.count);
   }
 
   return {
@@ -136,14 +138,17 @@ export function createEventReads(database: Database<Tables>) {
       { limit, offset }: { limit: number; offset: number },
       inTurn: InTurn,
     ): Promise<{ rows: EventRow[]; total: number }> {
-      const page = database.longReads
-        .selectFrom('events')
-        .select(columns)
-        .where(matches(tenant, filter))
-        .orderBy('position', 'desc')
-        .limit(limit)
-        .offset(offset);
-      const [rows, all] = await Promise.all([inTurn(() => page.execute()), total(tenant, filter, inTurn)]);
+      const page = inTurn((db) =>
+        db
+          .selectFrom('events')
+          .select(columns)
+          .where(matches(tenant, filter))
+          .orderBy('position', 'desc')
+          .limit(limit)
+          .offset(offset)
+          .execute(),
+      );
+      const [rows, all] = await Promise.all([page, total(tenant, filter, inTurn)]);
       return { rows, total: all };
     },
   };

@@ -1,2 +1,6 @@
-/** Runs a long read when it is its tenant's turn; it is not begun for a caller who has gone. */
-export type InTurn = <T>(read: () => Promise<T>) => Promise<T>;
+import type { Kysely } from 'kysely';
+
+import type { Tables } from './tables.ts';
+
+/** Runs a long read on the database it is given, when it is its tenant's turn; a read whose caller's connection has closed is not started. */
+export type InTurn = <T>(read: (db: Kysely<Tables>) => Promise<T>) => Promise<T>;

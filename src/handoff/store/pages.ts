@@ -1,6 +1,6 @@
 import { type Kysely, type SelectQueryBuilder, sql } from 'kysely';
 
-import type { Awaitable } from '../../kit/awaitable.ts';
+import { type Awaitable, nextTurn } from '../../kit/awaitable.ts';
 import { bound, type Database } from '../../kit/sql/dialect.ts';
 import type { InTurn } from './in-turn.ts';
 import { matches, type PacketFilter, shortText, wholeText } from './packets.ts';
@@ -158,11 +158,12 @@ export function createPageReads(database: Database<Tables>) {
       shortPages.set(key, query);
       return query.first({ ...counters, value: short.value ?? '', after: after ?? '', limit, offset }) as Awaitable<Part>;
     }
-    const { longReads } = database;
-    const listed = (): Query => longReads.selectFrom('packets').where(matches(tenant, filter));
-    const rest = after === undefined ? listed() : listed().where('packets.id', directions[order], after);
-    const rows = rest.orderBy('packets.id', order).limit(limit).offset(offset);
-    return inTurn(() => partOf(longReads, textsOf(rows, shape), listed(), { ...counters, limit }, order).executeTakeFirstOrThrow());
+    return inTurn((db) => {
+      const listed = (): Query => db.selectFrom('packets').where(matches(tenant, filter));
+      const rest = after === undefined ? listed() : listed().where('packets.id', directions[order], after);
+      const rows = rest.orderBy('packets.id', order).limit(limit).offset(offset);
+      return partOf(db, textsOf(rows, shape), listed(), { ...counters, limit }, order).executeTakeFirstOrThrow();
+    });
   }
 
   /** The rest of a page whose first part is read, part by part, until there are enough packets or they are too large together. */
@@ -199,6 +200,8 @@ export function createPageReads(database: Database<Tables>) {
         limit = Math.min(limit, left);
         if (limit === 0 || found.more === 0) return answer(found.more === 1);
       }
+      // A part of large packets takes SQLite some milliseconds on this thread: other requests run in between.
+      await nextTurn();
       found = await part(tenant, { ...rest, limit }, inTurn);
     }
   }

@@ -1,7 +1,7 @@
 import { nextTurn } from '../../kit/awaitable.ts';
 import { readJson } from '../../kit/json.ts';
 import { hasPhrases, type Searched, searchableText } from '../rules/words.ts';
-import type { createMatches, Filtered, Matches, Newest, Placed, SearchBounds } from './search-matches.ts';
+import type { Filtered, Matches, MatchReads, Newest, Placed, SearchBounds } from './search-matches.ts';
 
 /** How many words of a phrase are counted. If there are rarer ones behind them, few packets have all words. */
 const countedWords = 4;
@@ -17,7 +17,7 @@ export interface TakenApart {
 }
 
 interface TextParts {
-  matches: ReturnType<typeof createMatches>;
+  matches: MatchReads;
   bounds: SearchBounds;
   /** How many bytes each of the packets has, by its number. */
   sizesOf(tenant: number, seqs: readonly number[]): Promise<{ seq: number; whole: number }[]>;

@@ -8,8 +8,8 @@ import { createIndexer, type Stretch } from './search-index.ts';
 import type { Tables } from './tables.ts';
 
 /**
- * What runs on the threads beside the service: one writes the search index behind the packets; on SQLite another runs
- * the reads that would hold up everybody else (ranking a common word, counting, deep offsets).
+ * What runs on the threads beside the service. One writes the search index behind the packets. Two others search; on SQLite
+ * they also run the other long reads (counting, deep offsets).
  */
 const { databaseUrl } = threadData<{ databaseUrl: string }>();
 // A search that takes longer than a second on PostgreSQL is answered by walking the newest packets instead.
@@ -19,12 +19,25 @@ if (database.name === 'sqlite') await sql`pragma cache_size = -4096`.execute(dat
 const indexer = createIndexer(database);
 const searcher = createSearcher(database);
 
+/** What a task gave, and how many milliseconds of processor time the thread spent on it. */
+export interface Timed<T> {
+  readonly value: T;
+  readonly spentMs: number;
+}
+
+async function timed<T>(work: () => Promise<T>): Promise<Timed<T>> {
+  const begun = process.threadCpuUsage();
+  const value = await work();
+  const { user, system } = process.threadCpuUsage(begun);
+  return { value, spentMs: (user + system) / 1000 };
+}
+
 const tasks = {
   prepare: (stretch: Stretch) => indexer.prepare(stretch),
   write: (_: Record<string, never>) => indexer.write(),
-  search: (search: Search, signal: AbortSignal) => searcher.search(search, signal),
+  search: (search: Search, signal: AbortSignal) => timed(() => searcher.search(search, signal)),
   read: ({ sql, parameters }: { sql: string; parameters: readonly unknown[] }) =>
-    database.reads.executeQuery(CompiledQuery.raw(sql, [...parameters])) as Promise<QueryResult<Row>>,
+    timed(() => database.reads.executeQuery(CompiledQuery.raw(sql, [...parameters])) as Promise<QueryResult<Row>>),
 };
 
 /** What the thread does for the service. */

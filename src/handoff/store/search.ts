@@ -1,4 +1,4 @@
-import { sql } from 'kysely';
+import { type SqlBool, sql } from 'kysely';
 
 import { nextTurn } from '../../kit/awaitable.ts';
 import { readJson } from '../../kit/json.ts';
@@ -7,7 +7,9 @@ import type { PacketSummary } from '../model/packet.ts';
 import { type Searched, searchableTexts, snippetIn, snippetOf } from '../rules/words.ts';
 import { shortText, wholeText } from './packets.ts';
 import { maxPageBytes } from './page-size.ts';
-import { createMatches, type Matches, type SearchFor, searchBounds, TooWide } from './search-matches.ts';
+import { type Matches, type SearchFor, type Spelled, searchBounds, TooWide } from './search-matches.ts';
+import { createPostgresMatches } from './search-postgres.ts';
+import { createSqliteMatches } from './search-sqlite.ts';
 import { createTextSearch } from './search-texts.ts';
 import type { Tables } from './tables.ts';
 
@@ -57,7 +59,7 @@ const snippetBytes = 2 * 1024 * 1024;
 const snippetBytesAtOnce = 256 * 1024;
 
 /** `apart`: phrases that are looked for in texts. */
-type SpelledSearch = Search & { readonly spelled: readonly string[]; readonly apart: Matches['phrases'] };
+type SpelledSearch = Search & Spelled & { readonly apart: Matches['phrases'] };
 
 /** A page's matches, before their texts are read. */
 interface Listed {
@@ -71,7 +73,13 @@ interface Listed {
 
 /** Searching the index. It may take long, so it runs where that holds up nobody, and gives others a turn between its steps. */
 export function createSearcher(database: Database<Tables>, bounds = searchBounds(database.name)) {
-  const matches = createMatches(database, bounds);
+  const matches = (database.name === 'sqlite' ? createSqliteMatches : createPostgresMatches)(database, bounds);
+
+  /** The condition that a packet is one of these. The sign keeps SQLite from looking through all of the tenant's. */
+  const among = (tenant: number, seqs: readonly number[]) =>
+    database.name === 'sqlite'
+      ? sql<SqlBool>`+packets.tenant = ${tenant} and packets.seq in (select value from json_each(${JSON.stringify(seqs)}))`
+      : sql<SqlBool>`packets.tenant = ${tenant} and packets.seq = any(${seqs}::bigint[])`;
 
   const sizesOf = (tenant: number, seqs: readonly number[]) =>
     database.longReads
@@ -80,11 +88,11 @@ export function createSearcher(database: Database<Tables>, bounds = searchBounds
       .select('packets.seq')
       .select(sql<number>`octet_length(packets.state) + octet_length(packets.digest)`.as('bytes'))
       .select(sql<number>`octet_length(packets.state) + octet_length(contents.content)`.as('whole'))
-      .where(matches.among(tenant, seqs))
+      .where(among(tenant, seqs))
       .execute();
 
   const textsOf = (tenant: number, seqs: readonly number[], { whole }: { whole: boolean }) => {
-    const packets = database.longReads.selectFrom('packets').where(matches.among(tenant, seqs));
+    const packets = database.longReads.selectFrom('packets').where(among(tenant, seqs));
     return whole
       ? packets
           .innerJoin('contents', 'contents.packet', 'packets.seq')
@@ -146,10 +154,10 @@ export function createSearcher(database: Database<Tables>, bounds = searchBounds
 
   async function list(wanted: Search): Promise<Listed | { outgrown: true }> {
     const { from, filter } = wanted;
-    const { phrases, apart } = database.name === 'sqlite' ? await texts.takeApart(wanted) : { phrases: wanted.phrases, apart: [] };
-    const search = { ...wanted, apart, spelled: await matches.spell({ ...wanted, phrases }, wanted.wide === true) };
-    if (apart.length > 0 || (await matches.isTooMuchToCount(wanted)))
-      return from?.order === 'rank' ? { outgrown: true } : newest(search, undefined);
+    const { phrases, apart } = await texts.takeApart(wanted);
+    const { isCommon, ...spelled } = await matches.plan({ ...wanted, phrases }, wanted.wide === true);
+    const search = { ...wanted, ...spelled, apart };
+    if (apart.length > 0 || isCommon) return from?.order === 'rank' ? { outgrown: true } : newest(search, undefined);
     const isFiltered = Object.keys(filter).length > 0;
     const mostRanked = isFiltered ? bounds.lookedThrough : bounds.ranked;
     // With a filter the count tells only whether they are ranked.

@@ -1,10 +1,8 @@
 import type { Clock } from '../../kit/clock.ts';
 import { invalid, tookTooLong } from '../../kit/errors.ts';
-import { FairQueue } from '../../kit/fair-queue.ts';
 import type { NewId } from '../../kit/id.ts';
-import { isShared, openDatabase } from '../../kit/sql/database.ts';
+import { isShared } from '../../kit/sql/database.ts';
 import { migrate } from '../../kit/sql/migrate.ts';
-import { startThread } from '../../kit/thread.ts';
 import type { DeliveryStatus } from '../model/webhook.ts';
 import { createAccessStore } from './access.ts';
 import { createAgentStore } from './agents.ts';
@@ -16,10 +14,9 @@ import { migrations } from './migrations/index.ts';
 import { createPacketReads } from './packets.ts';
 import { pageTooLarge } from './page-size.ts';
 import { createPageReads, type PacketPage } from './pages.ts';
-import { createSearcher, type Search, type SearchPage } from './search.ts';
+import { openWithReaders, type Reader, startSearchThread } from './readers.ts';
+import type { Search, SearchPage } from './search.ts';
 import { createQueueReads } from './search-index.ts';
-import type { SearchTasks } from './search-thread.ts';
-import type { Tables } from './tables.ts';
 import type { Unit } from './units/transaction.ts';
 import { createUnits } from './units.ts';
 import { createWebhookReads } from './webhooks.ts';
@@ -35,25 +32,13 @@ export type Store = Awaited<ReturnType<typeof openStore>>;
 
 /** Opens the store and brings its schema up to date. */
 export async function openStore({ databaseUrl, clock, newId }: StoreParts) {
-  // The schema comes first: the thread expects to find it.
-  const migrating = openDatabase<Tables>(databaseUrl);
-  const shared = isShared(databaseUrl);
-  await migrate(migrating, migrations, clock).catch(async (error: unknown) => {
-    await migrating.close();
+  const { database, lanes, stopReaders } = openWithReaders(databaseUrl);
+  // The schema comes first: the threads, which start at their first task, expect to find it.
+  await migrate(database, migrations, clock).catch(async (error: unknown) => {
+    await database.close();
     throw error;
   });
-
-  const entry = new URL(import.meta.url.endsWith('.ts') ? './search-thread.ts' : './search-thread.js', import.meta.url);
-  const thread = shared ? startThread<SearchTasks>(entry, { databaseUrl }) : undefined;
-  // Searches have a thread of their own, and on SQLite other long reads too: the index is written in a turn of ours, which
-  // must not wait behind them.
-  const reader = shared ? startThread<SearchTasks>(entry, { databaseUrl }, { patient: true }) : undefined;
-  const readsElsewhere = reader !== undefined && databaseUrl.startsWith('sqlite');
-  if (readsElsewhere) await migrating.close();
-  const database = readsElsewhere
-    ? openDatabase<Tables>(databaseUrl, { executeElsewhere: (sql, parameters) => reader.call('read', { sql, parameters }) })
-    : migrating;
-  const longReads = new FairQueue({ concurrency: 4, perOwner: readsElsewhere ? 1 : 2 });
+  const thread = isShared(databaseUrl) ? startSearchThread(databaseUrl) : undefined;
 
   const packets = createPacketReads(database);
   const pages = createPageReads(database);
@@ -62,24 +47,18 @@ export async function openStore({ databaseUrl, clock, newId }: StoreParts) {
   const { ofWebhook, deadLetters, failed, ...deliveries } = createDeliveryStore(database);
   const agents = createAgentStore(database);
   const queue = createQueueReads(database);
-  const here = createSearcher(database);
-  const searchOn = (on: typeof reader) => (wanted: Search, signal?: AbortSignal) =>
-    on === undefined ? here.search(wanted, signal) : on.call('search', wanted, signal);
-  const search = searchOn(reader);
-  // A beginning of very many words takes SQLite long, in one go: such searches wait for one another alone.
-  const wide = readsElsewhere ? startThread<SearchTasks>(entry, { databaseUrl }, { patient: true }) : undefined;
-  const wideSearches = new FairQueue({ concurrency: 1, perOwner: 1 });
-  const searchWide = searchOn(wide);
   const units = createUnits(database, newId);
   const indexing = createIndexing(database, thread);
 
   return {
     /** What belongs to the tenant with this number. `signal`: who asks has gone; long reads are not begun then. */
     of: (tenant: number, signal?: AbortSignal) => {
-      const inTurn: InTurn = (read) =>
-        longReads.run(tenant, read, signal).catch((error: unknown) => {
+      const runIn = <T>(work: (reader: Reader) => Promise<T>, options: { long?: boolean } = {}): Promise<T> =>
+        lanes.run(tenant, work, { signal, ...options }).catch((error: unknown) => {
           throw database.isTooLong(error) ? tookTooLong() : error;
         });
+      const inTurn: InTurn = (read) => runIn(({ db }) => read(db));
+      const search = (wanted: Search, options?: { long: boolean }) => runIn((reader) => reader.search(wanted, signal), options);
       return {
         packets: {
           find: (id: string) => packets.find(tenant, id),
@@ -89,8 +68,8 @@ export async function openStore({ databaseUrl, clock, newId }: StoreParts) {
           async search(wanted: Omit<Search, 'tenant'>): Promise<SearchPage> {
             await indexing.all(tenant);
             const whole = { ...wanted, tenant };
-            let result = await inTurn(() => search(whole, signal));
-            if ('wide' in result) result = await wideSearches.run(tenant, () => searchWide({ ...whole, wide: true }, signal), signal);
+            let result = await search(whole);
+            if ('wide' in result) result = await search({ ...whole, wide: true }, { long: true });
             if ('wide' in result) throw new Error('A wide search was refused as too wide.');
             if ('outgrown' in result)
               throw invalid('cursor', 'Too many packets match by now to be ranked; search again without the cursor.');
@@ -112,12 +91,12 @@ export async function openStore({ databaseUrl, clock, newId }: StoreParts) {
         deliveries: {
           /** Of the webhook with this id, removed or not; undefined when there is none. */
           ofWebhook: (id: string, status: DeliveryStatus | undefined, page: DeliveryPage) =>
-            inTurn(async () => {
+            inTurn(async (db) => {
               const webhook = await webhooks.number(tenant, id);
-              return webhook === undefined ? undefined : ofWebhook(tenant, webhook, status, page);
+              return webhook === undefined ? undefined : ofWebhook(db, tenant, webhook, status, page);
             }),
-          deadLetters: (webhook: number | undefined, page: DeliveryPage) => inTurn(() => deadLetters(tenant, webhook, page)),
-          failed: (filter: RetryFilter, limit: number) => inTurn(() => failed(tenant, filter, limit)),
+          deadLetters: (webhook: number | undefined, page: DeliveryPage) => inTurn((db) => deadLetters(db, tenant, webhook, page)),
+          failed: (filter: RetryFilter, limit: number) => inTurn((db) => failed(db, tenant, filter, limit)),
         },
         agents: {
           page: (page: { limit: number; offset: number }) => agents.page(tenant, page, inTurn),
@@ -189,7 +168,7 @@ export async function openStore({ databaseUrl, clock, newId }: StoreParts) {
     isUnavailable: database.isUnavailable,
     async close() {
       await indexing.idle();
-      await Promise.all([thread?.stop(), reader?.stop(), wide?.stop()]);
+      await Promise.all([thread?.stop(), stopReaders()]);
       await database.close();
     },
   };

@@ -35,7 +35,7 @@ export function createTotals(database: Database<Tables>) {
   /** Exact: from the counters kept with every change where they know, else counted. */
   async function total(tenant: number, filter: PacketFilter, inTurn: InTurn): Promise<number> {
     const kept = countedBy(filter);
-    if (kept === undefined) return inTurn(() => counted(tenant, filter));
+    if (kept === undefined) return inTurn((db) => counted(db, tenant, filter));
     // Read together: between two reads, a packet could pass from one counter into another.
     const counters = await all.all({ tenant });
     let total = 0;
@@ -44,8 +44,8 @@ export function createTotals(database: Database<Tables>) {
     return total;
   }
 
-  async function counted(tenant: number, filter: PacketFilter): Promise<number> {
-    const { count } = await database.longReads
+  async function counted(db: Kysely<Tables>, tenant: number, filter: PacketFilter): Promise<number> {
+    const { count } = await db
       .selectFrom('packets')
       .select(sql<number>`count(*)`.as('count'))
       .where(matches(tenant, filter))

@@ -7,7 +7,7 @@ import { compileOnce, type Database, type DatabaseOptions, freeSearchSql, type R
 const poolSize = 10;
 
 /** Connections beside those for reads that may take long: however many wait, the short ones never wait behind them. */
-const longPoolSize = 4;
+const longPoolSize = 6;
 
 /** Longer than any statement of ours takes; a database that hangs must not hang its callers. */
 const statementTimeoutMs = 30_000;

@@ -88,5 +88,33 @@ for (const store of stores.filter(({ name }) => name !== 'SQLite in memory')) {
       // Behind what is left of its sixty it would come last.
       assert.ok(answered.indexOf('hasty') < 10, `it came after ${answered.indexOf('hasty')} of the other's`);
     });
+
+    test('words are looked for and snippets are cut beside the main thread', async (t) => {
+      const service = await startHooked(t, { store });
+      const { key } = await newTenant(service);
+      const conversation_state = [
+        ...Array(900).fill({ role: 'user', content: `${'\u00e9 '.repeat(20)}${'x'.repeat(1000)}` }),
+        { role: 'user', content: 'needle' },
+      ];
+      for (let index = 0; index < 5; index += 1) {
+        const { status, text } = await service.call('POST', '/packets', {
+          key,
+          body: packetRequest({ context: { summary: 's', conversation_state } }),
+        });
+        assert.equal(status, 201, text.slice(0, 200));
+      }
+      const search = async () => {
+        const { status, body } = await service.call('GET', '/packets/search?q=needle', { key });
+        assert.deepEqual([status, body.total], [200, 5]);
+      };
+      // The first search starts the threads and indexes the packets.
+      await search();
+      const [all, main] = [process.cpuUsage(), process.threadCpuUsage()];
+      for (let round = 0; round < 3; round += 1) await search();
+      const spent = ({ user, system }: NodeJS.CpuUsage) => user + system;
+      const share = spent(process.threadCpuUsage(main)) / spent(process.cpuUsage(all));
+
+      assert.ok(share < 0.5, `the main thread took ${Math.round(share * 100)} % of the processor time`);
+    });
   });
 }

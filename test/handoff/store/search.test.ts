@@ -152,6 +152,22 @@ for (const testStore of stores.filter(({ name }) => name !== 'SQLite in memory')
       assert.deepEqual([order, total, total_is], testStore.name === 'PostgreSQL' ? ['newest', 2, 'at_least'] : ['rank', 4, 'exact']);
     });
 
+    test('a prefix of words in very many packets finds all of them, newest first; a rare word or a rare prefix is ranked', async (t) => {
+      const summaries = Array.from({ length: 240 }, (_, index) => (index % 100 === 5 ? `refund of zephyr ${index}` : `return ${index}`));
+      const { page, all } = await searching(t, testStore, summaries, { expected: { words: 100, phrases: 50 }, lookedThrough: 100 });
+      const common = await page({ q: 're*', limit: 5 });
+      assert.deepEqual([common.order, common.total_is], ['newest', 'at_least']);
+      assert.deepEqual(summariesOf(common.rows), ['return 239', 'return 238', 'return 237', 'return 236', 'return 235']);
+      assert.deepEqual((await all({ q: 're*', limit: 90 })).found, summaries.toReversed());
+      for (const q of ['zephyr', 'ze*', 'zephyr re*', '"refund of ze*"', 're* zephyr']) {
+        const { order, total, total_is, rows } = await page({ q, limit: 5 });
+        assert.deepEqual([q, order, total, total_is], [q, 'rank', 3, 'exact']);
+        assert.deepEqual(summariesOf(rows).sort(), ['refund of zephyr 105', 'refund of zephyr 205', 'refund of zephyr 5']);
+      }
+      assert.deepEqual((await page({ q: 'zephyr ret*' })).rows, []);
+      assert.deepEqual((await page({ q: '"zephyr refund"' })).rows, []);
+    });
+
     test('ranked pages go on although there are a few more matches by now, but not when there are too many', async (t) => {
       const { page, ask } = await searching(t, testStore, numbered(15));
       const on = await page({ q: 'word', limit: 5, from: { order: 'rank', shown: 5 } });

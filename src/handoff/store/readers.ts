@@ -1,0 +1,98 @@
+import type { Kysely } from 'kysely';
+
+import { FairQueue } from '../../kit/fair-queue.ts';
+import { createLanes, type Lanes } from '../../kit/lanes.ts';
+import { isShared, openDatabase } from '../../kit/sql/database.ts';
+import type { Database, Execute } from '../../kit/sql/dialect.ts';
+import { kyselyOver } from '../../kit/sql/sqlite.ts';
+import { startThread, type Thread, type ThreadOptions } from '../../kit/thread.ts';
+import { createSearcher, type Search, type SearchResult } from './search.ts';
+import type { SearchTasks, Timed } from './search-thread.ts';
+import type { Tables } from './tables.ts';
+
+/** Where reads run that may take long. */
+export interface Reader {
+  readonly db: Kysely<Tables>;
+  /** `signal`: aborted when the caller's connection closes. */
+  search(search: Search, signal?: AbortSignal): Promise<SearchResult>;
+}
+
+/** A tenant's read that takes longer, in milliseconds: of processor time on SQLite, of elapsed time on PostgreSQL. */
+const longMs = { sqlite: 50, postgres: 200 };
+
+/** How long the tenant reads in the slow lane then, in milliseconds. */
+const stayMs = 30_000;
+
+/** Starts a thread that indexes and searches the database, at its first task. */
+export function startSearchThread(databaseUrl: string, options?: ThreadOptions): Thread<SearchTasks> {
+  const entry = new URL(import.meta.url.endsWith('.ts') ? './search-thread.ts' : './search-thread.js', import.meta.url);
+  return startThread<SearchTasks>(entry, { databaseUrl }, options);
+}
+
+/** A thread that searches, and runs SQLite's other long reads; it counts their processor time, which a busy machine does not change. */
+function startReadingThread(databaseUrl: string, options?: ThreadOptions) {
+  const thread = startSearchThread(databaseUrl, options);
+  let spentMs = 0;
+  const noted = <T>({ value, spentMs: ofTask }: Timed<T>): T => {
+    spentMs += ofTask;
+    return value;
+  };
+  const execute: Execute = async (sql, parameters) => noted(await thread.call('read', { sql, parameters }));
+  return {
+    execute,
+    search: async (search: Search, signal?: AbortSignal) => noted(await thread.call('search', search, signal)),
+    spentMs: () => spentMs,
+    stop: () => thread.stop(),
+  };
+}
+
+/** A database and the lanes in which its long reads run, turn by turn between tenants. */
+interface Opened {
+  readonly database: Database<Tables>;
+  readonly lanes: Lanes<Reader>;
+  stopReaders(): Promise<void>;
+}
+
+/**
+ * Opens the database with a fast and a slow lane for long reads. On SQLite each lane has a thread with one connection,
+ * which runs one read at a time. On PostgreSQL the threads search, each on connections of its own, and the other long reads
+ * share a pool. A database in memory has one connection and no thread.
+ */
+export function openWithReaders(databaseUrl: string): Opened {
+  const now = () => performance.now();
+  if (!isShared(databaseUrl)) {
+    const database = openDatabase<Tables>(databaseUrl);
+    const place = { db: database.longReads, search: createSearcher(database).search };
+    const lane = { queue: new FairQueue({ concurrency: 4, perOwner: 1 }), place, spentMs: now };
+    const lanes = createLanes<Reader>({ fast: lane, slow: lane, longMs: longMs.sqlite, stayMs, now });
+    return { database, lanes, stopReaders: async () => undefined };
+  }
+  const fast = startReadingThread(databaseUrl);
+  const slow = startReadingThread(databaseUrl, { patient: true });
+  const stopReaders = async () => void (await Promise.all([fast.stop(), slow.stop()]));
+  const database = openDatabase<Tables>(databaseUrl, { executeElsewhere: fast.execute });
+  if (database.name === 'postgres') {
+    const laneOf = ({ search }: typeof fast, queue: FairQueue) => ({ queue, place: { db: database.longReads, search }, spentMs: now });
+    const lanes = createLanes<Reader>({
+      fast: laneOf(fast, new FairQueue({ concurrency: 4, perOwner: 2 })),
+      slow: laneOf(slow, new FairQueue({ concurrency: 2, perOwner: 1 })),
+      longMs: longMs.postgres,
+      stayMs,
+      now,
+    });
+    return { database, lanes, stopReaders };
+  }
+  const laneOf = ({ search, spentMs }: typeof fast, db: Kysely<Tables>) => ({
+    queue: new FairQueue({ concurrency: 1, perOwner: 1 }),
+    place: { db, search },
+    spentMs,
+  });
+  const lanes = createLanes<Reader>({
+    fast: laneOf(fast, database.longReads),
+    slow: laneOf(slow, kyselyOver<Tables>(slow.execute)),
+    longMs: longMs.sqlite,
+    stayMs,
+    now,
+  });
+  return { database, lanes, stopReaders };
+}

@@ -1,0 +1,157 @@
+import { sql } from 'kysely';
+
+import { nextTurn } from '../../kit/awaitable.ts';
+import type { Database } from '../../kit/sql/dialect.ts';
+import { beginningOf } from '../rules/words.ts';
+import { matches, type PacketFilter } from './packets.ts';
+import { prefixOf } from './search-index.ts';
+import {
+  countUpTo,
+  type Filtered,
+  type IndexQuery,
+  type MatchReads,
+  type Newest,
+  type Placed,
+  type RankedPage,
+  type SearchBounds,
+  type Spelled,
+  TooWide,
+} from './search-matches.ts';
+import type { Tables } from './tables.ts';
+
+/** A prefix is replaced by the words it stands for, up to this many; of more SQLite collects every place before the first match. */
+const maxWords = 1000;
+
+/** Spells a phrase as a full-text query. Every word is quoted. */
+function createSpelling({ reads }: Database<Tables>) {
+  let vocabulary: Promise<unknown> | undefined;
+
+  /** The words with the prefix, found by skipping from one to the next through the index. */
+  async function wordsThatBegin(beginning: string): Promise<string[]> {
+    vocabulary ??= sql`create virtual table if not exists temp.search_words using fts5vocab(main, search_index, instance)`.execute(reads);
+    await vocabulary;
+    const words: string[] = [];
+    for (let next = beginning; words.length <= maxWords; next = `${words.at(-1)}\u0001`) {
+      const { rows } = await sql<{ term: string }>`select term from temp.search_words where term >= ${next} limit 1`.execute(reads);
+      const term = rows[0]?.term;
+      if (!term?.startsWith(beginning)) break;
+      words.push(term);
+    }
+    return words;
+  }
+
+  return async (words: readonly string[], tenant: number, wide: boolean): Promise<string> => {
+    const named = words.map((word) => prefixOf(tenant) + word);
+    const begins = beginningOf(named.at(-1)!);
+    if (begins === undefined) return `"${named.join(' ')}"`;
+    const meant = await wordsThatBegin(begins);
+    const before = named.slice(0, -1);
+    if (meant.length > maxWords) {
+      if (wide) return `"${[...before, begins].join(' ')}" *`;
+      throw new TooWide();
+    }
+    const alternatives = (meant.length === 0 ? [begins] : meant).map((word) => `"${[...before, word].join(' ')}"`);
+    return `(${alternatives.join(' OR ')})`;
+  };
+}
+
+const together = (spelled: readonly string[]) => spelled.join(' AND ');
+const condition = (query: string) => sql<boolean>`search_index match ${query}`;
+
+/** Matches in SQLite's FTS5 index. */
+export function createSqliteMatches(database: Database<Tables>, bounds: SearchBounds): MatchReads {
+  const { longReads: db } = database;
+  const spell = createSpelling(database);
+
+  /** What matches. Words are the tenant's own, so without a filter the index alone can rank and count. */
+  function matching(query: string, tenant: number, filter: PacketFilter): IndexQuery {
+    const found: IndexQuery = db.selectFrom('search_index').where(condition(query));
+    if (Object.keys(filter).length === 0) return found;
+    return found
+      .innerJoin('packets', 'packets.seq', 'search_index.rowid')
+      .where(matches(tenant, filter, { ledTo: true }) as never) as unknown as IndexQuery;
+  }
+
+  /** The phrases that rank: FTS5's rank reads every match of each phrase, so each has its share of what can be read. */
+  async function telling({ tenant, spelled }: Spelled): Promise<readonly string[]> {
+    if (spelled.length === 1) return spelled;
+    const share = Math.floor(bounds.ranked / spelled.length);
+    const kept: string[] = [];
+    for (const phrase of spelled) {
+      if ((await countUpTo(database, share, matching(phrase, tenant, {}))) <= share) kept.push(phrase);
+      await nextTurn();
+    }
+    return kept;
+  }
+
+  async function ranked(search: Filtered, page: RankedPage): Promise<number[] | undefined> {
+    const { tenant, filter, spelled } = search;
+    const ranking = await telling(search);
+    if (ranking.length === 0) return undefined;
+    let found = matching(together(ranking), tenant, filter);
+    if (ranking.length < spelled.length) {
+      const all = db
+        .selectFrom('search_index')
+        .select('rowid')
+        .where(condition(together(spelled)));
+      // The sign keeps SQLite from running the ranking query once for each of them.
+      found = found.where(sql<boolean>`+search_index.rowid in (${all})`);
+    }
+    // FTS5 sorts by rank alone, and equals by row.
+    const rows = await found.select('search_index.rowid').orderBy(sql`rank`).limit(page.limit).offset(page.offset).execute();
+    return rows.map(({ rowid }) => Number(rowid));
+  }
+
+  /** Walks the matches backwards and keeps those that pass the filter. */
+  async function newest({ tenant, spelled, filter }: Filtered, after: string, most: number): Promise<Newest> {
+    const before = after === '' ? Number.MAX_SAFE_INTEGER : Number(after);
+    const isFiltered = Object.keys(filter).length > 0;
+    const length = isFiltered ? bounds.lookedThrough : Math.min(bounds.lookedThrough, most);
+    const walked = db
+      .selectFrom('search_index')
+      .select('search_index.rowid as seq')
+      .where(condition(together(spelled)))
+      .where('search_index.rowid', '<', before)
+      .orderBy('search_index.rowid', 'desc')
+      .limit(length);
+    const placed = (rows: { seq: number }[]): Placed[] => rows.map(({ seq }) => ({ seq, place: String(seq) }));
+    if (!isFiltered) {
+      const found = placed(await walked.execute());
+      return { found, end: found.length < length ? undefined : found.at(-1)?.place };
+    }
+    const { last, count } = await db
+      .selectFrom(walked.as('walked'))
+      .select([sql<number | null>`min(seq)`.as('last'), sql<number>`count(*)`.as('count')])
+      .executeTakeFirstOrThrow();
+    await nextTurn();
+    const found = await db
+      .selectFrom(walked.as('walked'))
+      // Crossed, so that SQLite goes from the matches to their packets and not the other way round.
+      .crossJoin('packets')
+      .select('walked.seq')
+      .whereRef('packets.seq', '=', 'walked.seq')
+      .where(matches(tenant, filter, { ledTo: true }) as never)
+      .orderBy('walked.seq', 'desc')
+      .limit(most)
+      .execute();
+    return { found: placed(found), end: count < length || last === null ? undefined : String(last) };
+  }
+
+  return {
+    async plan({ tenant, phrases }, wide) {
+      const spelled: string[] = [];
+      for (const phrase of phrases) spelled.push(await spell(phrase, tenant, wide));
+      return { tenant, spelled, isCommon: false };
+    },
+
+    async countWord(tenant, word) {
+      if (beginningOf(word) !== undefined) return bounds.ranked + 1;
+      return countUpTo(database, bounds.ranked, matching(`"${prefixOf(tenant)}${word}"`, tenant, {}));
+    },
+
+    count: ({ tenant, spelled }, filter, most) => countUpTo(database, most, matching(together(spelled), tenant, filter)),
+
+    ranked,
+    newest,
+  };
+}

@@ -1,0 +1,72 @@
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+
+import { FairQueue } from '../../src/kit/fair-queue.ts';
+import { createLanes } from '../../src/kit/lanes.ts';
+
+/** Lanes whose places are their names, and a clock that work advances. */
+function timed() {
+  let nowMs = 0;
+  const laneOf = (place: string) => ({ queue: new FairQueue({ concurrency: 1, perOwner: 1 }), place, spentMs: () => nowMs });
+  const lanes = createLanes({ fast: laneOf('fast'), slow: laneOf('slow'), longMs: 50, stayMs: 30_000, now: () => nowMs });
+  const pass = (milliseconds: number) => {
+    nowMs += milliseconds;
+  };
+  /** Work that takes so long; gives the lane it ran in. */
+  const taking = (milliseconds: number) => async (place: string) => {
+    pass(milliseconds);
+    return place;
+  };
+  return { lanes, pass, taking };
+}
+
+describe('Lanes', () => {
+  test('an owner whose work took long uses the slow lane until its last long work is long enough ago; other owners do not', async () => {
+    const { lanes, pass, taking } = timed();
+    assert.equal(await lanes.run('a', taking(50)), 'fast');
+    assert.equal(await lanes.run('a', taking(51)), 'fast');
+    assert.equal(await lanes.run('a', taking(1)), 'slow');
+    assert.equal(await lanes.run('b', taking(1)), 'fast');
+    pass(20_000);
+    assert.equal(await lanes.run('a', taking(51)), 'slow');
+    pass(29_999);
+    assert.equal(await lanes.run('a', taking(0)), 'slow');
+    pass(1);
+    assert.equal(await lanes.run('a', taking(0)), 'fast');
+  });
+
+  test('each owner leaves the slow lane in its own time', async () => {
+    const { lanes, pass, taking } = timed();
+    await lanes.run('a', taking(51));
+    await lanes.run('b', taking(51));
+    pass(29_960);
+    assert.deepEqual([await lanes.run('a', taking(0)), await lanes.run('b', taking(0))], ['fast', 'slow']);
+  });
+
+  test('work that fails counts as well as work that succeeds', async () => {
+    const { lanes, pass, taking } = timed();
+    const failing = lanes.run('a', async () => {
+      pass(51);
+      throw new Error('It failed.');
+    });
+    await assert.rejects(failing, /It failed/);
+    assert.equal(await lanes.run('a', taking(0)), 'slow');
+  });
+
+  test('work that is known to be long runs in the slow lane, and short work of others does not wait for it', async () => {
+    const { lanes, taking } = timed();
+    const ended = Promise.withResolvers<void>();
+    const long = lanes.run('a', (place) => ended.promise.then(() => place), { long: true });
+    assert.equal(await lanes.run('b', taking(1)), 'fast');
+    ended.resolve();
+    assert.equal(await long, 'slow');
+  });
+
+  test('pending work whose caller is gone is not started', async () => {
+    const { lanes, taking } = timed();
+    const gone = new AbortController();
+    gone.abort();
+    await assert.rejects(lanes.run('a', taking(51), { signal: gone.signal }), /The connection closed/);
+    assert.equal(await lanes.run('a', taking(0)), 'fast');
+  });
+});
