@@ -9,6 +9,7 @@ import { routingOf } from '../rules/routing.ts';
 import { summaryOf } from '../rules/summary.ts';
 import type { Caller } from '../service/access.ts';
 import type { ChainService } from '../service/chains.ts';
+import { withoutPrompts } from '../service/record.ts';
 import type { TestService } from '../service/tests.ts';
 import { testEvents } from './events.ts';
 
@@ -36,13 +37,23 @@ export function mountTests(
   });
   mount(routes.getTestResult, async ({ params, query }) => {
     const text = await tests.find(params.id);
-    if (text !== undefined) return answer<never>({ body: new JsonText(text) });
+    if (text !== undefined) return answer<never>({ body: new JsonText(query.prompts ? text : withoutPrompts(text)) });
     const page = await tests.ofChain(params.id, query);
     if (page === undefined) throw notFound('test result');
-    return answer<never>({ headers: { 'x-total-count': String(page.total) }, body: new JsonText(`[${page.texts.join(',')}]`) });
+    const next = query.offset + page.texts.length;
+    const headers = {
+      'x-total-count': String(page.total),
+      ...(next < page.total ? { link: nextLink(params.id, { ...query, offset: next }) } : {}),
+    };
+    return answer<never>({ headers, body: new JsonText(`[${page.texts.join(',')}]`) });
   });
   mount(routes.testEvents, ({ params }, { caller }) => testEvents(params.id, caller, { tests, streams, connections }));
   mount(routes.cancelTest, async ({ params }) => answer<never>({ body: new JsonText(await tests.cancel(params.id)) }));
+}
+
+/** The Link header (RFC 8288) of the page that follows. */
+function nextLink(id: string, { limit, offset, prompts }: { limit: number; offset: number; prompts: boolean }): string {
+  return `</test-results/${id}?limit=${limit}&offset=${offset}${prompts ? '' : '&prompts=false'}>; rel="next"`;
 }
 
 /** Whether a Prefer header asks to be answered before the work is done (RFC 7240, 4.1). */

@@ -39,12 +39,15 @@ export const getTestResult = defineRoute({
   access: 'read',
   summary: 'Get test results',
   description:
-    "By a test's id its result. By a chain's id an array of that chain's results, newest first. Results outlive edits and deletion of the chain.",
+    "By a test's id its result. By a chain's id an array of that chain's results, newest first; a page of more than 16 MiB ends early, and `Link` says where the next one begins. Results outlive edits and deletion of the chain.",
   params: IdParams,
   query: Type.Object(
     {
       limit: defaulted(whole(1, 200, "The most results to return for a chain's id.", { default: 20 })),
       offset: defaulted(whole(0, 1_000_000_000, 'How many results to pass over.', { default: 0 })),
+      prompts: defaulted(
+        Type.Boolean({ default: true, description: 'Whether results come with their prompts; if not, `results` is empty.' }),
+      ),
     },
     closed,
   ),
@@ -53,7 +56,10 @@ export const getTestResult = defineRoute({
       schema: Type.Union([TestResult, Type.Array(TestResult)]),
       description: "The result, or the chain's results, newest first.",
       example: testExample,
-      headers: { 'X-Total-Count': 'How many there are, whatever `limit` and `offset` say.' },
+      headers: {
+        'X-Total-Count': 'How many there are, whatever `limit` and `offset` say.',
+        Link: 'The path of the next page (`rel="next"`, RFC 8288), where there is one.',
+      },
     },
     ...failing(401, 404, 429),
   },

@@ -134,6 +134,9 @@ export function headOf(text: string): Omit<TestResult, 'results'> {
   return JSON.parse(text) as TestResult;
 }
 
+/** A result in JSON with an empty list of prompts, of one in JSON. */
+export const withoutPrompts = (text: string): string => JSON.stringify({ ...headOf(text), results: [] });
+
 /** A result in JSON, as it was kept: one that was running has its prompts beside it. */
 export function endedText({ text, prompts }: { readonly text: string; readonly prompts: readonly string[] }): string {
   return prompts.length === 0 ? text : withPrompts(text, prompts);

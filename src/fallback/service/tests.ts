@@ -7,10 +7,11 @@ import { defaultPrompts, maxSeed, type TestProgress, type TestRequest, type Test
 import { definitionOf } from '../rules/chain.ts';
 import { createEngine } from '../rules/engine.ts';
 import { planOf, presetOf } from '../rules/plan.ts';
+import type { StoredResult } from '../store/results.ts';
 import type { Store } from '../store/store.ts';
 import { cancelled, createLeases, type Retention } from './leases.ts';
 import { type LiveParts, transportFor } from './live.ts';
-import { endedText, headOf, progressOf, TestRecord } from './record.ts';
+import { endedText, headOf, progressOf, TestRecord, withoutPrompts } from './record.ts';
 import { createRunQueue, type Place, type Run, runTest } from './runs.ts';
 
 /** How many tests run at once, and how many may wait. */
@@ -46,6 +47,13 @@ export interface Started {
   text(): string;
   /** The result in JSON when the test has ended. */
   readonly ended: Promise<string>;
+}
+
+/** Which of a chain's results are asked for, and whether with their prompts. */
+interface ResultsPage {
+  readonly limit: number;
+  readonly offset: number;
+  readonly prompts: boolean;
 }
 
 interface Live extends Started {
@@ -167,6 +175,9 @@ export function createTestService({ store, clock, newId, random, live: parts, re
     return found && endedText(found);
   }
 
+  /** What a result's text is now: of one that runs here as it stands, of any other as it is kept. */
+  const textOf = (row: StoredResult): string => inHand.get(row.id)?.text() ?? endedText(row);
+
   /** A result in JSON by its id; undefined where there is none. */
   async function find(id: string): Promise<string | undefined> {
     return isId(id) ? (inHand.get(id)?.text() ?? kept(id)) : undefined;
@@ -202,12 +213,19 @@ export function createTestService({ store, clock, newId, random, live: parts, re
     /** A round of what is done unasked: leases, results of instances that are gone, and old results. */
     runOnce: leases.runOnce,
 
-    /** A page of a chain's results in JSON, newest first, and how many there are; undefined for what is no chain's id. */
-    async ofChain(chainId: string, page: { limit: number; offset: number }): Promise<{ texts: string[]; total: number } | undefined> {
+    /**
+     * A page of a chain's results in JSON, newest first, and how many there are; undefined for what is no chain's id. With
+     * their prompts, a page ends early where its results are too large together.
+     */
+    async ofChain(chainId: string, { limit, offset, prompts }: ResultsPage): Promise<{ texts: string[]; total: number } | undefined> {
       if (!isId(chainId)) return undefined;
-      const { rows, total } = await store.results.ofChain(chainId, page);
-      if (total === 0 && (await store.chains.find(chainId)) === undefined) return undefined;
-      return { texts: rows.map((row) => inHand.get(row.id)?.text() ?? endedText(row)), total };
+      const texts: string[] = [];
+      for (;;) {
+        const { rows, total } = await store.results.ofChain(chainId, { limit: limit - texts.length, offset: offset + texts.length });
+        if (total === 0 && (await store.chains.find(chainId)) === undefined) return undefined;
+        texts.push(...rows.map((row) => (prompts ? textOf(row) : withoutPrompts(textOf(row)))));
+        if (prompts || rows.length === 0 || texts.length === limit) return { texts, total };
+      }
     },
 
     /** The latest test of a chain in short. */
@@ -215,9 +233,7 @@ export function createTestService({ store, clock, newId, random, live: parts, re
       const { rows } = await store.results.ofChain(chainId, { limit: 1, offset: 0 });
       const [row] = rows;
       if (row === undefined) return null;
-      const { id, status, mode, verdict, prompt_count, success_rate, chain_version, started_at, completed_at } = headOf(
-        inHand.get(row.id)?.text() ?? endedText(row),
-      );
+      const { id, status, mode, verdict, prompt_count, success_rate, chain_version, started_at, completed_at } = headOf(textOf(row));
       return { id, status, mode, verdict, prompt_count, success_rate, chain_version, started_at, completed_at };
     },
 

@@ -10,6 +10,17 @@ const running = 'running';
 /** How many old results one transaction deletes at most, so that others need not wait for it. */
 const pruneTogether = 200;
 
+/** The most bytes of one page of results, unless its first result alone has more. */
+const maxPageBytes = 16 * 1024 * 1024;
+
+/** A page of a chain's results. */
+interface ResultPage {
+  readonly limit: number;
+  readonly offset: number;
+  /** The most bytes of it; 16 MiB when left out. */
+  readonly maxBytes?: number;
+}
+
 /** A result as it is kept. */
 export interface StoredResult {
   readonly id: string;
@@ -123,16 +134,21 @@ export function createResultStore(database: Database<Tables>) {
       return row && (await whole([row]))[0];
     },
 
-    /** A page of a chain's results, newest first, and how many there are. */
-    async ofChain(chainId: string, { limit, offset }: { limit: number; offset: number }): Promise<{ rows: StoredResult[]; total: number }> {
-      const rows = await database.reads
-        .selectFrom('test_results')
-        .select(['id', 'status', 'text'])
-        .where('chain_id', '=', chainId)
-        .orderBy('id', 'desc')
-        .limit(limit)
-        .offset(offset)
-        .execute();
+    /**
+     * A page of a chain's results, newest first, and how many there are. It ends early, after at least one result, where its
+     * results are too large together.
+     */
+    async ofChain(chainId: string, page: ResultPage): Promise<{ rows: StoredResult[]; total: number }> {
+      const ids = await fittingIds(database.reads, chainId, page);
+      const rows =
+        ids.length === 0
+          ? []
+          : await database.reads
+              .selectFrom('test_results')
+              .select(['id', 'status', 'text'])
+              .where('id', 'in', ids)
+              .orderBy('id', 'desc')
+              .execute();
       const { count } = await database.reads
         .selectFrom('test_results')
         .select(sql<number>`count(*)`.as('count'))
@@ -170,6 +186,29 @@ export function createResultStore(database: Database<Tables>) {
       return Number(deleted.numDeletedRows) === pruneTogether;
     },
   };
+}
+
+/** The ids of a page's results, as many of them as fit. */
+async function fittingIds(
+  reads: Kysely<Tables>,
+  chainId: string,
+  { limit, offset, maxBytes = maxPageBytes }: ResultPage,
+): Promise<string[]> {
+  const prompts = sql`(select sum(octet_length(text)) from test_prompts where result_id = test_results.id)`;
+  const rows = await reads
+    .selectFrom('test_results')
+    .select(['id', sql<number>`octet_length(text) + coalesce(${prompts}, 0)`.as('bytes')])
+    .where('chain_id', '=', chainId)
+    .orderBy('id', 'desc')
+    .limit(limit)
+    .offset(offset)
+    .execute();
+  let bytes = 0;
+  const beyond = rows.findIndex((row) => {
+    bytes += Number(row.bytes);
+    return bytes > maxBytes;
+  });
+  return rows.slice(0, beyond === -1 ? undefined : Math.max(beyond, 1)).map(({ id }) => id);
 }
 
 /** Deletes what a chain has beyond its newest results; what runs stays. */

@@ -109,6 +109,15 @@ for (const store of stores) {
         [ids[1]],
       );
       assert.equal(page.headers['x-total-count'], '3');
+      assert.equal(page.headers.link, `</test-results/${chain.id}?limit=1&offset=2>; rel="next"`);
+      assert.equal(all.headers.link, undefined);
+      const short = await service.call('GET', `/test-results/${chain.id}?prompts=false&limit=2`);
+      assert.deepEqual(
+        short.body,
+        all.body.slice(0, 2).map((result: TestResult) => ({ ...result, results: [] })),
+      );
+      assert.equal(short.headers.link, `</test-results/${chain.id}?limit=2&offset=2&prompts=false>; rel="next"`);
+      assert.deepEqual((await service.call('GET', `/test-results/${ids[0]}?prompts=false`)).body, short.body[0]);
       assert.equal((await service.call('GET', `/test-results/${ids[2]}`)).status, 200);
     });
 

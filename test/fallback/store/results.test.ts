@@ -56,14 +56,17 @@ for (const store of stores) {
       const results = await opened(t, store);
       for (const number of [1, 3, 2]) await results.end({ id: idOf(number), chainId, status: 'completed', text: String(number) });
       await results.begin({ id: idOf(4), chainId: idOf(9), text: 'other', leaseUntil });
-      const textsOf = async (limit: number, offset: number) => {
-        const { rows, total } = await results.ofChain(chainId, { limit, offset });
+      const textsOf = async (limit: number, offset: number, maxBytes?: number) => {
+        const { rows, total } = await results.ofChain(chainId, { limit, offset, ...(maxBytes === undefined ? {} : { maxBytes }) });
         assert.equal(total, 3);
         return rows.map(({ text }) => text);
       };
       assert.deepEqual(await textsOf(10, 0), ['3', '2', '1']);
       assert.deepEqual(await textsOf(2, 1), ['2', '1']);
       assert.deepEqual(await textsOf(2, 3), []);
+      // Of three with a byte each; the first is shown however large it is.
+      assert.deepEqual(await textsOf(10, 0, 2), ['3', '2']);
+      assert.deepEqual(await textsOf(10, 2, 0), ['1']);
     });
 
     test('what was running when its program ended is told with its chain and its prompts', async (t) => {

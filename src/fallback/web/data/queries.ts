@@ -85,12 +85,12 @@ export const useSummary = ({ id, version }: Chain) =>
 /** How many results a page of a chain's history has. */
 export const resultsPerPage = 20;
 
-/** A page of the results of a chain's tests, newest first, and how many there are in all. */
+/** A page of the results of a chain's tests, newest first and without their prompts, and how many there are in all. */
 export const useResults = (chainId: string, page = 0) =>
   useQuery({
     queryKey: ['results', 'of', chainId, page],
     queryFn: async ({ signal }) => {
-      const query = { limit: resultsPerPage, offset: page * resultsPerPage };
+      const query = { limit: resultsPerPage, offset: page * resultsPerPage, prompts: false };
       const { body, headers } = await api().getTestResult.withResponse({ params: { id: chainId }, query, signal });
       return { results: body as TestResult[], total: Number(headers['x-total-count']) };
     },
