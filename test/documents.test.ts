@@ -108,7 +108,7 @@ describe('ARCHITECTURE.md', () => {
     assert.deepEqual(table, tableOfLinter());
   });
 
-  test('every folder of a service or of the kit has its row', () => {
+  test('every folder of a service or of the kit has a row', () => {
     const layers = new Set(
       projectFiles('src/**/*.ts')
         .map((path) =>
@@ -210,7 +210,7 @@ function lint(t: TestContext, files: Readonly<Record<string, string>>): { path: 
 }
 
 describe('the documents that repeat the code', () => {
-  test('are what scripts/docs.ts writes now', async () => {
+  test('are up to date with scripts/docs.ts', async () => {
     assert.deepEqual(outdated(await generatedDocuments()), []);
   });
 
@@ -293,7 +293,7 @@ describe('docs/silences.md', () => {
     }
   });
 
-  test('names only tests that are there', () => {
+  test('names only existing tests', () => {
     const missing = rows.flatMap(([subject, , held]) =>
       codeSpans(held!)
         .map((span) => span.split(/: (.*)/s) as [file: string, sentence: string])
@@ -312,12 +312,12 @@ describe('Markdown files', () => {
   });
 
   for (const file of files) {
-    test(`${file}: every relative link points to a file, and to a heading where it names one`, () => {
+    test(`${file}: every relative link points to an existing file and heading`, () => {
       const missing = linksOf(read(file)).filter((link) => !leadsSomewhere(file, link));
       assert.deepEqual(missing, []);
     });
 
-    test(`${file} names no path of somebody's machine`, () => {
+    test(`${file} contains no path of a particular machine`, () => {
       const homes = read(file).match(/(?:\/home\/\w+|\/Users\/\w+|\/root\/|\/work\/|[A-Z]:\\Users\\)[^\s`)]*/g) ?? [];
       assert.deepEqual(homes, []);
     });

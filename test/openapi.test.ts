@@ -86,7 +86,7 @@ const errorsIn = createValidator();
 
 describe('the API description', () => {
   for (const prefix of ['', apiPrefix]) {
-    test(`at ${prefix}/openapi.json equals the export that is committed`, async (t) => {
+    test(`at ${prefix}/openapi.json equals the committed export`, async (t) => {
       const service = await startService(t);
       const answer = await service.call('GET', `/${prefix}/openapi.json`, { key: null });
       assert.equal(answer.status, 200);
@@ -94,7 +94,7 @@ describe('the API description', () => {
     });
   }
 
-  test('has every route of the service, and no other', () => {
+  test('has exactly the routes of the service', () => {
     const described = operations.map(({ method, path, operation }) => `${operation.operationId}: ${method} ${path}`).sort();
     const declared = Object.values<Route>({ ...routes, ...streamRoutes }).map(
       (route) => `${route.id}: ${route.method} ${prefixesOf(route)[0]}${route.path}`,
@@ -102,7 +102,7 @@ describe('the API description', () => {
     assert.deepEqual(described, declared.sort());
   });
 
-  test('says of every path which methods it has, as the service does to any other', async (t) => {
+  test('lists the same methods of every path as the Allow header of the service', async (t) => {
     const service = await startService(t);
     for (const [path, methods] of Object.entries(exported.paths)) {
       const answer = await service.call('PUT', `/${concrete(path)}`);
@@ -114,7 +114,7 @@ describe('the API description', () => {
     }
   });
 
-  test('says of every operation whether it takes a key', async (t) => {
+  test('says for every operation whether it needs a key', async (t) => {
     const service = await startService(t);
     for (const { method, path, operation } of operations) {
       const isPublic = operation.security?.length === 0;
@@ -123,7 +123,7 @@ describe('the API description', () => {
     }
   });
 
-  test('has a meaning for every operation, parameter and answer', () => {
+  test('describes every operation, parameter and answer', () => {
     for (const { operation } of operations) {
       const { summary, description, parameters, responses } = operation as unknown as {
         summary: string;
@@ -138,7 +138,7 @@ describe('the API description', () => {
     }
   });
 
-  test('tells the default of a field in words alone: generators of clients take a field with a default for one that must be sent', () => {
+  test('has the default of a field only in its description: client generators treat a field with a default as required', () => {
     const { priority } = (
       exported.components.schemas.CreateRequest as unknown as { properties: { metadata: { properties: { priority: Json } } } }
     ).properties.metadata.properties;
@@ -155,7 +155,7 @@ describe('the API description', () => {
     assert.deepEqual(withDefault, []);
   });
 
-  test('leaves out what has a default: limit and offset are not required', () => {
+  test('does not require fields with a default: limit and offset', () => {
     for (const { operation } of operations) {
       for (const parameter of operation.parameters as { name: string; required?: boolean; schema: Json }[]) {
         if (parameter.schema.default !== undefined) assert.equal(parameter.required, false, `${operation.operationId}: ${parameter.name}`);
@@ -170,7 +170,7 @@ function concrete(path: string): string {
 }
 
 describe('every example', () => {
-  test('of a body fits the schema beside it', () => {
+  test('of a body is valid against its schema', () => {
     let examples = 0;
     for (const { operation, pointer } of operations) {
       const bodies = [
@@ -190,7 +190,7 @@ describe('every example', () => {
     assert.ok(examples > operations.length);
   });
 
-  test('of an answer has no field that its schema does not name', () => {
+  test('of an answer has only fields of its schema', () => {
     for (const { operation, pointer } of operations) {
       for (const [status, { content = {} }] of Object.entries(operation.responses)) {
         const body = content['application/json'];
@@ -201,7 +201,7 @@ describe('every example', () => {
     }
   });
 
-  test('of a parameter fits its schema', () => {
+  test('of a parameter is valid against its schema', () => {
     let examples = 0;
     for (const { operation, pointer } of operations) {
       for (const [index, { name, example }] of operation.parameters.entries()) {
@@ -213,7 +213,7 @@ describe('every example', () => {
     assert.ok(examples > 0);
   });
 
-  test('inside a schema fits that schema', () => {
+  test('inside a schema is valid against that schema', () => {
     let examples = 0;
     const visit = (node: unknown, pointer: string): void => {
       if (typeof node !== 'object' || node === null) return;
@@ -228,7 +228,7 @@ describe('every example', () => {
     assert.ok(examples > 0);
   });
 
-  test('of a request is one that the service takes', async (t) => {
+  test('of a request is accepted by the service', async (t) => {
     const service = await startService(t);
     const packet = await service.call('POST', '/packets', {
       body: operationOf('createPacket').operation.requestBody!.content['application/json']!.example,
@@ -269,7 +269,7 @@ describe('every error that is described', () => {
     }
   });
 
-  test('a system path too answers what is not HTTP with that body', async (t) => {
+  test('a system path answers invalid HTTP with that body as well', async (t) => {
     const service = await startService(t);
     const address = await service.handoff.start();
     for (const path of ['/health', '/ready', '/metrics']) {
@@ -322,7 +322,7 @@ function createChecker(service: TestService) {
 }
 
 describe('the answers of the service', () => {
-  test('are what the description says, from every operation', async (t) => {
+  test('match the description, for every operation', async (t) => {
     // Nothing listens where deliveries go, and the first failure is the last.
     const hooks = { SERVICE_WEBHOOK_ALLOW: '127.0.0.1', SERVICE_WEBHOOK_RETRY_SECONDS: '0' };
     const service = await startService(t, { settings: { SERVICE_RATE_LIMIT_PER_MINUTE: '10000', ...hooks } });
@@ -416,7 +416,7 @@ describe('the answers of the service', () => {
     assert.deepEqual([...seen].sort(), Object.keys(routes).sort());
   });
 
-  test('are what the description says, where the service refuses', async (t) => {
+  test('match the description, for every error', async (t) => {
     const service = await startService(t, { settings: { SERVICE_RATE_LIMIT_PER_MINUTE: '10000' } });
     const { answer } = createChecker(service);
     const { id } = await createPacket(service);

@@ -94,7 +94,7 @@ console.log(typeof unused);
 `;
 
 describe('The packed package', () => {
-  test('has types that a strict TypeScript program takes', () => {
+  test('has types that a strict TypeScript program accepts', () => {
     writeFileSync(join(folder, 'suite.ts'), suite);
     writeFileSync(join(folder, 'client.ts'), client);
     const options = {
@@ -111,7 +111,7 @@ describe('The packed package', () => {
     assert.equal(status, 0);
   });
 
-  test('runs a service in memory in one line, and ends with it', () => {
+  test('runs a service in memory in one line, and stops it', () => {
     const { status, stdout, stderr } = spawnSync(process.execPath, ['suite.js'], { cwd: folder, encoding: 'utf8', env: {} });
     assert.equal(stderr, '');
     assert.equal(stdout, '200 default\n0\n200\nan-admin-key-of-our-own expired\n');
@@ -125,7 +125,7 @@ describe('The packed package', () => {
     assert.equal(status, 0);
   });
 
-  test('has programs that npx runs: help, the service, and a list of it', async (t) => {
+  test('has programs that npx runs: help, the service, and a list of its packets', async (t) => {
     const npx = (...args: string[]) => spawnSync('npx', ['--no-install', ...args], { cwd: folder, env, encoding: 'utf8' });
     const help = npx('service-cli', '--help');
     assert.deepEqual([help.status, help.stdout.split('\n')[0]], [0, 'Usage: service-cli [options] [command]'], help.stderr);
@@ -152,7 +152,7 @@ describe('The packed package', () => {
     assert.equal(await ended, 0);
   });
 
-  test('holds no source and no test', () => {
+  test('contains no sources and no tests', () => {
     const files = execFileSync('tar', ['-tzf', join(folder, `baton-${packageJson.version}.tgz`)], { encoding: 'utf8' })
       .trim()
       .split('\n');

@@ -64,9 +64,9 @@ const programs = [
 ];
 
 for (const store of stores) {
-  describe(`The README's first handoff on ${store.name}`, () => {
+  describe(`The README's first handoff, on ${store.name}`, () => {
     for (const { name, pathOf } of programs) {
-      test(`every command works as pasted, and answers what is shown (with ${name})`, async (t) => {
+      test(`every command works as pasted, with the output shown (with ${name})`, async (t) => {
         const service = await startService(t, { store });
         const address = await service.handoff.start();
         const blocks = blocksOf('A first handoff');
@@ -94,7 +94,7 @@ for (const store of stores) {
 }
 
 for (const { name, pathOf } of programs) {
-  test(`The README's first chain: every command works as pasted, and answers what is shown (with ${name})`, async (t) => {
+  test(`The README's first chain: every command works as pasted, with the output shown (with ${name})`, async (t) => {
     const service = await startFallback(t);
     const address = await service.fallback.start();
     const blocks = blocksOf('A first chain');
@@ -107,14 +107,14 @@ for (const { name, pathOf } of programs) {
 }
 
 describe('The README', () => {
-  test('what it shows of an answer is not matched by another', () => {
+  test('the pattern of a shown answer does not match a different one', () => {
     const pattern = patternOf('{"id":"019cb8d3-f1a2-7c05-9a2b-3c4d5e6f7a8b",...,"status":"created",\n ...}');
     assert.match('{"id":"01a1fdf1-4fe4-7775-bc43-c857cefeb1d0","version":"1.0.0","status":"created","revision":1}', pattern);
     assert.doesNotMatch('{"id":"01a1fdf1-4fe4-7775-bc43-c857cefeb1d0","version":"1.0.0","status":"claimed","revision":1}', pattern);
     assert.doesNotMatch('{"id":"7","version":"1.0.0","status":"created","revision":1}', pattern);
   });
 
-  test('the first start prints both addresses and the admin key, as shown', async (t) => {
+  test('the first start prints both addresses and the admin key as shown', async (t) => {
     const inherited = Object.entries(process.env).filter(([name]) => !name.startsWith('SERVICE_'));
     const environment = {
       ...Object.fromEntries(inherited),
@@ -135,7 +135,7 @@ describe('The README', () => {
     assert.match(lines.join('\n').replace(/:\d+$/m, ':8080').replace(/:\d+$/, ':8000'), patternOf(shown.text));
   });
 
-  test('every command of npm that it names exists', () => {
+  test('every npm command in it exists', () => {
     const { scripts } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'));
     const named = [...readme.matchAll(/npm (?:run )?(start|test|(?<=run )\w+)/g)].map(([, name = '']) => name);
     assert.deepEqual([...new Set(named)].sort(), ['demo', 'start', 'test']);
@@ -143,7 +143,7 @@ describe('The README', () => {
   });
 
   for (const document of ['README.md', 'CONTRIBUTING.md', 'docs/decisions/README.md', 'docs/decisions/0013-dependencies.md']) {
-    test(`every file that ${document} leads to is there`, () => {
+    test(`every file that ${document} links to exists`, () => {
       const text = readFileSync(join(root, document), 'utf8');
       const links = [...text.matchAll(/\]\(([^)#]+)(?:#[^)]*)?\)/g)].map(([, link = '']) => link).filter((link) => !/^https?:/.test(link));
       assert.ok(links.length > 0);
@@ -156,14 +156,14 @@ describe('The README', () => {
 });
 
 describe('The records of decisions', () => {
-  test('the dependencies have a row for every package of package.json, and for no other', () => {
+  test('the dependencies have a row for exactly the packages of package.json', () => {
     const { dependencies, devDependencies } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'));
     const record = readFileSync(join(root, 'docs/decisions/0013-dependencies.md'), 'utf8');
     const rows = [...record.matchAll(/^\| `([^`]+)` \|/gm)].map(([, name = '']) => name);
     assert.deepEqual(rows.sort(), [...Object.keys(dependencies), ...Object.keys(devDependencies)].sort());
   });
 
-  test('every record of a decision is listed, and has its four parts', () => {
+  test('every decision record is listed and has its four parts', () => {
     const folder = join(root, 'docs/decisions');
     const index = readFileSync(join(folder, 'README.md'), 'utf8');
     const records = readdirSync(folder).filter((name) => name !== 'README.md');

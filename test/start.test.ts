@@ -116,7 +116,7 @@ const isUp = (address: string) =>
 
 describe('npm start', { concurrency: 2 }, () => {
   for (const signal of ['SIGTERM', 'SIGINT'] as const) {
-    test(`ends both services and exits 0 at ${signal} to npm alone`, { timeout: 60_000 }, async (t) => {
+    test(`ends both services and exits 0 at ${signal} to npm only`, { timeout: 60_000 }, async (t) => {
       const { child, handoff, fallback, ended } = npmStart(t, anywhere);
       const bases = [await handoff, await fallback];
       for (const base of bases) assert.ok(await isUp(base));
@@ -128,7 +128,7 @@ describe('npm start', { concurrency: 2 }, () => {
     });
   }
 
-  test('listens where its flags say, and flags beat variables', { timeout: 60_000 }, async (t) => {
+  test('listens where its flags say; flags take precedence over variables', { timeout: 60_000 }, async (t) => {
     const { handoff, fallback } = npmStart(
       t,
       ['--host', '127.0.0.1', '--handoff-port', '0', '--fallback-port', '0', '--fallback-storage', 'memory'],
@@ -139,7 +139,7 @@ describe('npm start', { concurrency: 2 }, () => {
     for (const address of [handoff, fallback]) assert.match(await address, /^http:\/\/127\.0\.0\.1:\d+$/);
   });
 
-  test("a port in use is told in a sentence that names the port and the flag, and doesn't end the other service", {
+  test('reports a port in use with the port and the flag, without ending the other service', {
     timeout: 60_000,
   }, async (t) => {
     const port = await takenPort(t);
@@ -159,7 +159,7 @@ describe('npm start', { concurrency: 2 }, () => {
     }
   });
 
-  test('a service that is killed does not end the other, and a start that is killed leaves none behind', { timeout: 60_000 }, async (t) => {
+  test('killing one service does not end the other, but killing the start program ends both', { timeout: 60_000 }, async (t) => {
     const { child, handoffPid, fallback, told, ended } = start(t, anywhere, { SERVICE_LOG_LEVEL: 'info', SERVICE_LOG_FORMAT: 'json' });
     const [pid, base] = [await handoffPid, await fallback];
     process.kill(Number(pid), 'SIGKILL');
@@ -171,7 +171,7 @@ describe('npm start', { concurrency: 2 }, () => {
     assert.equal(await isUp(base), false);
   });
 
-  test('a flag that is unknown or can not be used stops the start with a sentence', { timeout: 60_000 }, async (t) => {
+  test('an unknown or invalid flag stops the start with a sentence', { timeout: 60_000 }, async (t) => {
     const wrong = [
       [['--prot', '8400'], "error: unknown option '--prot'\n(Did you mean --port?)\n"],
       [['--port', 'abc'], "error: option '--port <port>' argument 'abc' is invalid. A port is a whole number from 0 to 65535.\n"],
@@ -224,7 +224,7 @@ describe('npm start', { concurrency: 2 }, () => {
 });
 
 describe('The warning of unknown variables', () => {
-  test('names the setting that was meant, where its end is left out too', () => {
+  test('suggests the setting that was meant, even if its end is missing', () => {
     for (const [name, meant] of [
       ['SERVICE_RATE_LMIT', 'SERVICE_RATE_LIMIT_PER_MINUTE'],
       ['SERVICE_DATABASE', 'SERVICE_DATABASE_URL'],
@@ -234,7 +234,7 @@ describe('The warning of unknown variables', () => {
       assert.match(unknownVariables({ [name]: 'x' }) ?? '', new RegExp(`the nearest known name is ${meant}\\)`));
   });
 
-  test('is not given where every SERVICE_* variable is known', () => {
+  test('is not given if every SERVICE_* variable is known', () => {
     const environment = Object.fromEntries(knownVariables.map((name) => [name, 'x']));
     assert.equal(unknownVariables({ ...environment, PATH: '/bin' }), undefined);
   });

@@ -7,8 +7,8 @@ import { adminKey, newTenant, startService } from '../support/service.ts';
 import { stores } from '../support/stores.ts';
 
 for (const store of stores.filter(({ name }) => name !== 'SQLite in memory')) {
-  describe(`a service whose admin keys are all revoked, on ${store.name}`, () => {
-    test('the next start makes a new one and does not bring a revoked one back', async (t) => {
+  describe(`A service whose admin keys are all revoked, on ${store.name}`, () => {
+    test('creates a new admin key at the next start and does not restore a revoked one', async (t) => {
       const service = await startService(t, { store });
       const [{ id }] = (await service.call('GET', '/keys')).body;
       assert.equal((await service.call('DELETE', `/keys/${id}`)).status, 204);
@@ -26,7 +26,7 @@ for (const store of stores.filter(({ name }) => name !== 'SQLite in memory')) {
       assert.equal(third.handoff.warnings.length, 1);
     });
 
-    test('an admin key of a deleted tenant manages nothing any more, so the next start makes a new one', async (t) => {
+    test('creates a new admin key if the only one left belongs to a deleted tenant', async (t) => {
       const service = await startService(t, { store });
       const [{ id: first }] = (await service.call('GET', '/keys')).body;
       const tenant = (await service.call('POST', '/tenants', { body: { name: 'Acme', tier: 'business' } })).body;
@@ -45,7 +45,7 @@ for (const store of stores.filter(({ name }) => name !== 'SQLite in memory')) {
   });
 
   describe(`SERVICE_ADMIN_KEY for a database that has keys, on ${store.name}`, () => {
-    test('is warned of at the start, unless it is one of the admin keys', async (t) => {
+    test('causes a warning at the start, unless it is one of the admin keys', async (t) => {
       const service = await startService(t, { store });
       assert.deepEqual(service.handoff.warnings, []);
       const again = await startService(t, { databaseUrl: service.databaseUrl });
@@ -61,8 +61,8 @@ for (const store of stores.filter(({ name }) => name !== 'SQLite in memory')) {
     });
   });
 
-  describe(`An admin key made at the database itself, on ${store.name}`, () => {
-    test('works at once in a service that runs on it, and is in the audit log', async (t) => {
+  describe(`An admin key created directly in the database, on ${store.name}`, () => {
+    test('works at once in a running service, and is in the audit log', async (t) => {
       const service = await startService(t, { store });
       const key = await makeAdminKey(readHandoffSettings({ environment: { SERVICE_DATABASE_URL: service.databaseUrl } }));
       assert.equal((await service.call('GET', '/tenants', { key })).status, 200);
@@ -79,7 +79,7 @@ for (const store of stores.filter(({ name }) => name !== 'SQLite in memory')) {
       assert.ok(!JSON.stringify(entry).includes(key));
     });
 
-    test('in an empty one it is the first, and a start after it makes none', async (t) => {
+    test('is the first key of an empty database, so that the next start creates none', async (t) => {
       const { url, drop } = await store.open();
       t.after(() => drop());
       const key = await makeAdminKey(readHandoffSettings({ environment: { SERVICE_DATABASE_URL: url } }));

@@ -23,14 +23,14 @@ async function startInstances(t: TestContext, settings: Record<string, string> =
 }
 
 describe('The next packet, of two instances on one PostgreSQL,', () => {
-  test('goes to one of a hundred workers at both of them', async (t) => {
+  test('goes to exactly one of a hundred workers on both', async (t) => {
     const [one, other] = await startInstances(t);
     await createPackets(one, packetCount);
     assertEachOnce(await runWorkers([one, other], 100), packetCount);
     assert.equal((await other.call('GET', '/audit?action=claimed&limit=1')).body.total, packetCount);
   });
 
-  test('wakes a request that waits at the other one, without a broker', async (t) => {
+  test('wakes a request that waits on the other one, without a broker', async (t) => {
     const [one, other] = await startInstances(t);
     const answering = other.call('POST', '/packets/claim-next', { body: { agent_id: 'resolver', wait_seconds: 60 } });
     while (other.handoff.waiting() < 1) await new Promise(setImmediate);
@@ -39,7 +39,7 @@ describe('The next packet, of two instances on one PostgreSQL,', () => {
     assert.equal((await answering).body.id, id);
   });
 
-  test('goes to one of a hundred that wait at both, with a broker', { skip: skipWithoutRedis }, async (t) => {
+  test('goes to exactly one of a hundred waiting requests on both, with a broker', { skip: skipWithoutRedis }, async (t) => {
     const redis = await createRedis();
     await redis.start();
     t.after(() => redis.stop());

@@ -9,7 +9,7 @@ import { adminKey, createPacket, packetRequest, startService } from '../support/
 import { stores } from '../support/stores.ts';
 
 describe('The client of the handoff service', () => {
-  test('finds every operation below its address, given with or without the API prefix, at the root and below it', async (t) => {
+  test('reaches every operation, with or without the API prefix in its base URL', async (t) => {
     const service = await startService(t);
     const address = await service.handoff.start();
     for (const baseUrl of [address, `${address}/`, `${address}/api/v1`, `${address}/api/v1/`]) {
@@ -20,7 +20,7 @@ describe('The client of the handoff service', () => {
     }
   });
 
-  test('creates, claims, is refused with who holds the packet, and pages', async (t) => {
+  test('creates, claims, gets the holder in a conflict, and pages', async (t) => {
     const service = await startService(t);
     const client = createHandoffClient({ baseUrl: await service.handoff.start(), apiKey: adminKey });
     const { created } = await client.batchCreate({ body: { packets: [1, 2, 3].map(() => packetRequest() as CreateRequest) } });
@@ -38,7 +38,7 @@ describe('The client of the handoff service', () => {
     assert.deepEqual([again.status, again.body], [304, undefined]);
   });
 
-  test('says without quoting it that a key can not travel', () => {
+  test("rejects a key that a header can't carry, without quoting it", () => {
     assert.throws(
       () => createHandoffClient({ baseUrl: 'http://localhost', apiKey: 'secret\nkey' }),
       (error) => {
@@ -49,7 +49,7 @@ describe('The client of the handoff service', () => {
     );
   });
 
-  test('takes a stream up where it broke off: a connection that is cut, and a service that is started anew', async (t) => {
+  test('resumes a stream after a broken connection and after a restart of the service', async (t) => {
     const { url, drop } = await stores[1]!.open();
     t.after(drop);
     const options = { databaseUrl: url, settings: { SERVICE_PORT: String(await freePort()) } };
@@ -85,7 +85,7 @@ describe('The client of the handoff service', () => {
     await assert.rejects(events.next(), /enough/);
   });
 
-  test('gives events with their ids, without what only keeps the stream alive, and a reset as one of them', async (t) => {
+  test('yields events with their ids, and a reset, but no heartbeats', async (t) => {
     const text = [
       'event: connected\ndata: {"connection_id":"c","message":"m"}\n\n',
       'id: 7\nevent: packet.created\ndata: {"type":"packet.created","packet_id":"p","data":null,"timestamp":"t"}\n\n',
@@ -109,7 +109,7 @@ describe('The client of the handoff service', () => {
 });
 
 describe('The client of the fallback service', () => {
-  test('follows a test to its end', async (t) => {
+  test('follows a test run to its end', async (t) => {
     const text = 'event: progress\ndata: {"done":1}\n\nevent: end\ndata: {"id":"r"}\n\n';
     const { address, received } = await startPeer(
       t,

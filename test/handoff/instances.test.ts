@@ -57,7 +57,7 @@ const eventTypes = async (service: TestService, id: string): Promise<string[]> =
   (await service.call('GET', `/packets/${id}/history`)).body.events.map(({ event_type }: { event_type: string }) => event_type);
 
 describe('Instances that share a PostgreSQL', () => {
-  test('three that start at once on an empty database migrate once, and one prints the one admin key', async () => {
+  test('three that start concurrently on an empty database migrate it once, and exactly one prints the admin key', async () => {
     const { url, drop } = await openEmptyDatabase();
     const programs = await Promise.all(range(3).map(() => startProcess({ databaseUrl: url, settings: { SERVICE_ADMIN_KEY: '' } })));
     const codes = await Promise.all(programs.map((program) => program.stop()));
@@ -73,7 +73,7 @@ describe('Instances that share a PostgreSQL', () => {
     await drop();
   });
 
-  test('three that start at once where no admin key is left make one', async (t) => {
+  test('three that start concurrently without any valid admin key create one', async (t) => {
     const { url, drop } = await openEmptyDatabase();
     const service = await startService(t, { databaseUrl: url });
     const [{ id }] = (await service.call('GET', '/keys')).body;
@@ -92,7 +92,7 @@ describe('Instances that share a PostgreSQL', () => {
     t.after(drop);
   });
 
-  test('what one has answered the other shows at once: packet, list, total, search, history', async (t) => {
+  test('the other shows at once what one has answered: packet, list, total, search, history', async (t) => {
     const { instances } = await startInstances(t);
     const [one, other] = instances as [TestService, TestService];
     for (let round = 1; round <= 5; round += 1) {
@@ -105,7 +105,7 @@ describe('Instances that share a PostgreSQL', () => {
     }
   });
 
-  test('of 100 parallel claims one wins and 99 get 409 with the same claimant', async (t) => {
+  test('of 100 parallel claims one succeeds and 99 get 409 with the same claimant', async (t) => {
     const { instances } = await startInstances(t);
     const { id } = await createPacket(instances[0]!);
     const answers = await Promise.all(
@@ -119,7 +119,7 @@ describe('Instances that share a PostgreSQL', () => {
     assert.deepEqual(await eventTypes(instances[1]!, id), ['created', 'claimed']);
   });
 
-  test('parallel updates of one packet lose nothing', async (t) => {
+  test('of parallel updates of one packet none is lost', async (t) => {
     const { instances } = await startInstances(t, 3);
     const { id } = await createPacket(instances[0]!, { decisions: [] });
     const answers = await Promise.all(
@@ -140,7 +140,7 @@ describe('Instances that share a PostgreSQL', () => {
     assert.equal((await eventTypes(instances[1]!, id)).length, 61);
   });
 
-  test('of parallel updates with the same If-Match one is carried out', async (t) => {
+  test('of parallel updates with the same If-Match one succeeds', async (t) => {
     const { instances } = await startInstances(t);
     const { id } = await createPacket(instances[0]!);
     const answers = await Promise.all(
@@ -154,7 +154,7 @@ describe('Instances that share a PostgreSQL', () => {
     assert.deepEqual([withStatus(answers, 200).length, withStatus(answers, 412).length], [1, 39]);
   });
 
-  test('one idempotency key creates one packet, whatever instance it reaches; another body under it is a 409', async (t) => {
+  test('one idempotency key creates one packet over all instances; another body with it is 409', async (t) => {
     const { instances } = await startInstances(t);
     const post = (index: number, key: string, summary: string) =>
       instances[index % 2]!.call('POST', '/packets', {
@@ -182,7 +182,7 @@ describe('Instances that share a PostgreSQL', () => {
     assert.equal(handedOver[0]! + handedOver[1]!, 21);
   });
 
-  test('one idempotency key makes one API key, even when it is sent for several tenants at once', async (t) => {
+  test('one idempotency key creates one API key, even if it is used for several tenants concurrently', async (t) => {
     const { instances } = await startInstances(t);
     const tenants = await Promise.all(range(4).map(() => newTenant(instances[0]!)));
     const answers = await Promise.all(
@@ -196,7 +196,7 @@ describe('Instances that share a PostgreSQL', () => {
     assert.deepEqual([withStatus(answers, 201).length, withStatus(answers, 409).length], [1, 23]);
   });
 
-  test('a daily cap and a cap on keys are exact over all instances', async (t) => {
+  test('the daily cap and the cap on keys are exact over all instances', async (t) => {
     const { instances } = await startInstances(t, 3);
     const { id, key } = await newTenant(instances[0]!, { handoffs_per_day: 10, max_api_keys: 4 });
     const created = await Promise.all(
@@ -210,7 +210,7 @@ describe('Instances that share a PostgreSQL', () => {
     assert.deepEqual([withStatus(keys, 201).length, withStatus(keys, 409).length], [3, 9]);
   });
 
-  test('a key revoked on one is refused by the other at its next call, and so are the keys of a deleted tenant', async (t) => {
+  test('a key revoked on one is refused by the other from the next request on, as are the keys of a deleted tenant', async (t) => {
     const { instances } = await startInstances(t);
     const [one, other] = instances as [TestService, TestService];
     const first = await newTenant(one);
@@ -222,7 +222,7 @@ describe('Instances that share a PostgreSQL', () => {
     assert.equal((await other.call('GET', '/packets', { key: second.key })).status, 401);
   });
 
-  test('batches that name the same packets in opposite orders, beside every other kind of change, end without an error', async (t) => {
+  test('concurrent batches with the same packets in opposite orders, together with all other changes, end without an error', async (t) => {
     const { instances } = await startInstances(t, 3);
     const created = await Promise.all(range(60).map(() => createPacket(instances[0]!)));
     const ids: string[] = created.map(({ id }) => id);
@@ -250,7 +250,7 @@ describe('Instances that share a PostgreSQL', () => {
     await assertSound(instances[0]!);
   });
 
-  test('a packet removed while another instance indexes it leaves nothing in the index', async (t) => {
+  test('a packet removed while another instance indexes it is not left in the index', async (t) => {
     const { url, instances } = await startInstances(t);
     const [one] = instances as [TestService];
     const { id } = await createPacket(one);
@@ -268,7 +268,7 @@ describe('Instances that share a PostgreSQL', () => {
     await assertSound(one);
   });
 
-  test('an answer that is kept anew under a key, while another instance forgets the old one, stays', async (t) => {
+  test("a new answer under an idempotency key survives another instance's deletion of the expired one", async (t) => {
     const { url, instances } = await startInstances(t, 1);
     const [one] = instances as [TestService];
     const post = () => one.call('POST', '/packets', { body: packetRequest(), headers: { 'Idempotency-Key': 'again' } });
@@ -289,7 +289,7 @@ describe('Instances that share a PostgreSQL', () => {
     assert.equal(again.text, first.text);
   });
 
-  test('/metrics tells how many writes wait for their commit', async (t) => {
+  test('/metrics has the number of writes that wait for their commit', async (t) => {
     const { url, instances } = await startInstances(t, 1);
     const [one] = instances as [TestService];
     const waiting = async () => Number(/^service_write_queue_length (\d+)$/m.exec((await one.call('GET', '//metrics')).text)?.[1]);
@@ -304,7 +304,7 @@ describe('Instances that share a PostgreSQL', () => {
     assert.equal(await waiting(), 0);
   });
 
-  test('what time does to a packet it does once, however many sweepers look', async (t) => {
+  test('a packet times out once, however many sweepers run', async (t) => {
     const { instances } = await startInstances(t, 3, { SERVICE_UNCLAIMED_TTL_SECONDS: '7200' });
     const { id: unclaimed } = await createPacket(instances[0]!);
     const { id: asked } = await createPacket(instances[0]!, { hitl: { ...createExample.hitl, on_timeout: 'fail' } });
@@ -318,7 +318,7 @@ describe('Instances that share a PostgreSQL', () => {
 
 for (const store of stores) {
   describe(`Requests of the same moment on ${store.name}`, () => {
-    test('a packet removed for good takes with it what was done to it in the same commit', async (t) => {
+    test('a hard delete also removes what was done to the packet in the same commit', async (t) => {
       const { url, packets, tenant, newPacket } = await openPackets(t, store);
       const id = await newPacket();
       const answers = await Promise.allSettled([
@@ -354,7 +354,7 @@ for (const store of stores) {
       assert.ok(tagged.every(({ packet_id }) => packet_id !== id));
     });
 
-    test('a unit that changes what it inserts is a fault of the program, and writes nothing', async (t) => {
+    test('a unit that changes a packet it inserts is a bug: it fails and writes nothing', async (t) => {
       const { tenant } = await openPackets(t, store);
       const now = new TestClock().read();
       const { packet } = newPacket(packetRequest() as CreateRequest, { id: createIds()(now), now, agentId: undefined });
@@ -386,7 +386,7 @@ for (const store of stores) {
       );
     });
 
-    test('what is kept of a tenant gives another nothing of a packet whose id it knows', async (t) => {
+    test("a tenant that knows the id of another tenant's packet gets nothing of it", async (t) => {
       const { store: whole, packets, tenant, newPacket } = await openPackets(t, store);
       const id = await newPacket();
       const other = whole.of(caller.tenant_number + 1);
@@ -398,7 +398,7 @@ for (const store of stores) {
       assert.equal((await tenant.events.history(id)).length, 1);
     });
 
-    test('units of one commit see what the units before them did', async (t) => {
+    test('units of one commit see the changes of earlier units', async (t) => {
       const { packets, tenant, newPacket } = await openPackets(t, store);
       const id = await newPacket();
       const answers = await Promise.allSettled([
@@ -428,7 +428,7 @@ for (const store of stores) {
       }
     });
 
-    test('new words are found when another change of the same packet follows in the same commit', async (t) => {
+    test('new words are found even if another change of the packet follows in the same commit', async (t) => {
       const { packets, tenant, newPacket } = await openPackets(t, store);
       const id = await newPacket();
       const total = async (word: string) => (await tenant.packets.search({ phrases: [[word]], filter: {}, limit: 1, offset: 0 })).total;
@@ -438,7 +438,7 @@ for (const store of stores) {
       assert.equal(await total('marmalade'), 1);
     });
 
-    test('creates, claims, updates and removals of many packets at once keep counters, lists, index and trail in step', async (t) => {
+    test('concurrent creates, claims, updates and removals keep counters, lists, index and trail consistent', async (t) => {
       const service = await startService(t, { store });
       const ids: string[] = (await Promise.all(range(40).map(() => createPacket(service)))).map(({ id }) => id);
       const answers = await Promise.all(

@@ -58,7 +58,7 @@ async function everything({ call }: Pick<TestService, 'call'>): Promise<unknown>
   return answers.map(({ body }) => body);
 }
 
-describe('When PostgreSQL goes away', () => {
+describe('When PostgreSQL stops', () => {
   let server: TestPostgres;
   before(async () => {
     server = await startPostgres();
@@ -74,7 +74,7 @@ describe('When PostgreSQL goes away', () => {
     return startService(t, { databaseUrl: `${server.url}/${name}`, settings });
   }
 
-  test('every call is answered 503, /ready too, while /health and /metrics go on; all works after its return', async (t) => {
+  test('every call is 503, as is /ready, while /health and /metrics still work; everything works after its return', async (t) => {
     const service = await startHere(t, 'away');
     const { id } = await createPacket(service);
     const there = await everything(service);
@@ -105,7 +105,7 @@ describe('When PostgreSQL goes away', () => {
     assert.ok(!service.logs.some((line) => line.includes('charged twice') || line.includes(adminKey)));
   });
 
-  test('requests in hand when it goes are answered 201 or 503; what was answered 201 is there, nothing by halves, and all of it is delivered', async (t) => {
+  test('requests in progress are answered 201 or 503; every 201 is stored completely and delivered', async (t) => {
     const receiver = await startReceiver(t);
     const service = await startHere(t, 'in_hand', { SERVICE_WEBHOOK_ALLOW: '127.0.0.1' });
     await register(service, receiver.url);
@@ -148,7 +148,7 @@ describe('When PostgreSQL goes away', () => {
   });
 });
 
-test('connections that PostgreSQL cuts are replaced: the calls in hand get 503 at worst, later ones are answered', async (t) => {
+test('connections that PostgreSQL closes are replaced: calls in progress get at worst 503, later ones succeed', async (t) => {
   const { url, drop } = await openEmptyDatabase();
   const client = new pg.Client(url);
   client.on('error', () => undefined);
@@ -178,7 +178,7 @@ test('connections that PostgreSQL cuts are replaced: the calls in hand get 503 a
   for (const { body } of created) assert.equal((await service.call('GET', `/packets/${body.id}`)).status, 200);
 });
 
-test('a full disk under SQLite: 503 and nothing written, reads go on; with room again every answered packet is there', async (t) => {
+test('a full disk under SQLite: writes get 503 and reads still work; with space again every answered packet is there', async (t) => {
   const { url, drop } = await stores[1]!.open();
   t.after(drop);
   const full = await startProcess({ databaseUrl: url, fileLimitKib: 4096 });
@@ -223,7 +223,7 @@ test('a full disk under SQLite: 503 and nothing written, reads go on; with room 
   assert.equal(await roomy.stop(), 0);
 });
 
-test('a damaged page of a SQLite file: who reads it is told, all others are served, and the program goes on', async (t) => {
+test('a damaged page of a SQLite file: requests that read it fail, all others succeed, and the program keeps running', async (t) => {
   const { url, drop } = await stores[1]!.open();
   t.after(drop);
   const before = await startProcess({ databaseUrl: url });
@@ -253,7 +253,7 @@ test('a damaged page of a SQLite file: who reads it is told, all others are serv
   assert.equal(await after.stop(), 0);
 });
 
-test("another program's lock on a SQLite file: writes wait for it, and hold up nobody else", async (t) => {
+test("another program's lock on a SQLite file: writes wait for it without blocking reads", async (t) => {
   const { url, drop } = await stores[1]!.open();
   const service = await startService({ after: (stop) => t.after(stop as () => Promise<void>) }, { databaseUrl: url });
   t.after(drop);
@@ -272,7 +272,7 @@ test("another program's lock on a SQLite file: writes wait for it, and hold up n
   assert.equal((await service.call('GET', '/packets')).body.total, 2);
 });
 
-test('/ready is 503 while the SQLite file is gone from its place', async (t) => {
+test('/ready is 503 while the SQLite file is missing', async (t) => {
   const { url, drop } = await stores[1]!.open();
   const service = await startService({ after: (stop) => t.after(stop as () => Promise<void>) }, { databaseUrl: url });
   t.after(drop);
@@ -285,7 +285,7 @@ test('/ready is 503 while the SQLite file is gone from its place', async (t) => 
   assert.equal((await service.call('GET', '//ready', { key: null })).status, 200);
 });
 
-test('a PostgreSQL that refuses for a while is out of reach, whatever it says', async (t) => {
+test('a PostgreSQL that refuses temporarily counts as unavailable, whatever its error code', async (t) => {
   const { url, drop } = await openEmptyDatabase();
   t.after(drop);
   const database = openDatabase(url);

@@ -115,7 +115,7 @@ async function stop({ child, ended }: Running, signal: NodeJS.Signals = 'SIGTERM
 }
 
 describe('service-cli serve', { concurrency: 3 }, () => {
-  test('tells its address in the first line; the admin key is made and shown at the first start, and never again', async (t) => {
+  test('prints its address in the first line; creates and prints the admin key at the first start only', async (t) => {
     const folder = newFolder(t);
     const { running, address } = await serve(t, folder);
     const [, second] = await running.lines(2);
@@ -134,7 +134,7 @@ describe('service-cli serve', { concurrency: 3 }, () => {
     assert.ok(!written.includes('admin key') && !written.includes(key!));
   });
 
-  test('takes the first admin key from SERVICE_ADMIN_KEY, and then shows none', async (t) => {
+  test('takes the first admin key from SERVICE_ADMIN_KEY, and then prints none', async (t) => {
     const folder = newFolder(t);
     const { running, address } = await serve(t, folder, { SERVICE_ADMIN_KEY: adminKey });
     assert.equal((await call(address, 'GET', '/tenants', adminKey)).status, 200);
@@ -148,7 +148,7 @@ describe('service-cli serve', { concurrency: 3 }, () => {
     assert.equal((await call(other.address, 'GET', '/tenants', adminKey)).status, 200);
   });
 
-  test('keeps what it answered: a packet is there after the next start', async (t) => {
+  test('keeps its packets over a restart', async (t) => {
     const folder = newFolder(t);
     const first = await serve(t, folder, { SERVICE_ADMIN_KEY: adminKey });
     const created = await call(first.address, 'POST', '/packets', adminKey, packetRequest());
@@ -162,7 +162,7 @@ describe('service-cli serve', { concurrency: 3 }, () => {
     });
   });
 
-  test('writes its log as JSON lines after the first lines, and all of it by its end', { timeout: 60_000 }, async (t) => {
+  test('writes its log as JSON lines after the first lines, and completely before it exits', { timeout: 60_000 }, async (t) => {
     const { running, address } = await serve(t, newFolder(t), { SERVICE_ADMIN_KEY: adminKey });
     const started = JSON.parse((await running.lines(2))[1]!);
     assert.deepEqual([started.msg, started.address, started.pid], ['started', address, running.child.pid]);
@@ -179,7 +179,7 @@ describe('service-cli serve', { concurrency: 3 }, () => {
     assert.equal(log.map((line) => JSON.parse(line)).filter(({ msg, status }) => msg === 'request' && status === 200).length, 20);
   });
 
-  test('loses no line of its log at its end, however slowly that is read', async (t) => {
+  test('loses no log line at its exit, however slowly the log is read', async (t) => {
     const { running, address } = await serve(t, newFolder(t), { SERVICE_ADMIN_KEY: adminKey });
     running.child.stdout!.pause();
     // More lines than a pipe holds.
@@ -192,7 +192,7 @@ describe('service-cli serve', { concurrency: 3 }, () => {
     assert.equal(running.stdout().filter((line) => line.includes('"route":"/api/v1/tenants"')).length, 2000);
   });
 
-  test('a log that can not be written costs its lines and nothing else: requests are answered, and SIGTERM ends it', async (t) => {
+  test("keeps answering if its log can't be written, and still ends at SIGTERM", async (t) => {
     const port = String(await freePort());
     const log = join(newFolder(t), 'log');
     // No file may grow beyond 8 KiB, which soon is a full disk to the log; the database is in memory.
@@ -219,7 +219,7 @@ describe('service-cli serve', { concurrency: 3 }, () => {
     assert.equal(await ended, 0);
   });
 
-  test('exits 0 at SIGTERM and at SIGINT, idle connections or not', async (t) => {
+  test('exits 0 at SIGTERM and at SIGINT, with or without idle connections', async (t) => {
     for (const signal of ['SIGTERM', 'SIGINT'] as const) {
       const { running, address } = await serve(t, newFolder(t), { SERVICE_ADMIN_KEY: adminKey });
       // A client that keeps its connection open.
@@ -231,7 +231,7 @@ describe('service-cli serve', { concurrency: 3 }, () => {
     }
   });
 
-  test('finishes what is in hand at SIGTERM before it exits 0', async (t) => {
+  test('finishes requests in progress at SIGTERM before it exits 0', async (t) => {
     const database = await openEmptyDatabase();
     const { running, address } = await serve(t, newFolder(t), { SERVICE_ADMIN_KEY: adminKey, SERVICE_DATABASE_URL: database.url });
     const client = new pg.Client(database.url);
@@ -270,7 +270,7 @@ describe('service-cli serve', { concurrency: 3 }, () => {
     assert.equal((await client.query('select id from packets')).rows[0].id, JSON.parse(text).id);
   });
 
-  test('a request that never arrives whole does not keep it from exiting 0', async (t) => {
+  test('exits 0 even if a request never arrives completely', async (t) => {
     const { running, address } = await serve(t, newFolder(t), { SERVICE_ADMIN_KEY: adminKey });
     const head = `POST /api/v1/packets HTTP/1.1\r\nHost: x\r\nX-API-Key: ${adminKey}\r\nContent-Type: application/json\r\n`;
     const begun = sendRaw(address, `${head}Content-Length: 1000\r\n\r\n{`);
@@ -280,7 +280,7 @@ describe('service-cli serve', { concurrency: 3 }, () => {
     assert.notEqual((await begun).status, 201);
   });
 
-  test('exits 1 nine seconds after SIGTERM where what is in hand does not come to its end', { timeout: 60_000 }, async (t) => {
+  test('exits 1 nine seconds after SIGTERM if a request in progress does not end', { timeout: 60_000 }, async (t) => {
     const database = await openEmptyDatabase();
     const { running, address } = await serve(t, newFolder(t), { SERVICE_ADMIN_KEY: adminKey, SERVICE_DATABASE_URL: database.url });
     const client = new pg.Client(database.url);
@@ -298,7 +298,7 @@ describe('service-cli serve', { concurrency: 3 }, () => {
     assert.equal(await created, undefined);
   });
 
-  test('does unasked what is due: an unclaimed packet expires, and what waits for the search index is taken in', {
+  test('runs its jobs: an unclaimed packet expires, and queued packets are indexed for search', {
     timeout: 60_000,
   }, async (t) => {
     const { running, address } = await serve(t, newFolder(t), {
@@ -316,7 +316,7 @@ describe('service-cli serve', { concurrency: 3 }, () => {
     assert.equal(await stop(running), 0);
   });
 
-  test("settings that can't be used: a line for each on standard error, nothing on standard output, and exit 1", async (t) => {
+  test('invalid settings: one line for each on standard error, nothing on standard output, and exit 1', async (t) => {
     const folder = newFolder(t);
     writeFileSync(join(folder, 'handoff.toml'), 'prot = 1\nlog_level = "loud"\n');
     const running = run(t, folder, ['serve', '--port', '99999', '--config', 'handoff.toml'], {
@@ -338,7 +338,7 @@ describe('service-cli serve', { concurrency: 3 }, () => {
     assert.ok(!existsSync(join(folder, 'data')));
   });
 
-  test('takes its settings from flag before environment before file', async (t) => {
+  test('flags take precedence over the environment, then the file', async (t) => {
     const folder = newFolder(t);
     writeFileSync(
       join(folder, 'handoff.toml'),
@@ -356,7 +356,7 @@ describe('service-cli serve', { concurrency: 3 }, () => {
     assert.ok(existsSync(join(folder, 'elsewhere', 'own.db')));
   });
 
-  test('a port in use is said in one line with what to do, exit 1, and the key made meanwhile is not lost', async (t) => {
+  test('a port in use: one line that says what to do, exit 1, and the new admin key is printed nevertheless', async (t) => {
     const other = createServer();
     await new Promise<void>((resolve) => {
       other.listen(0, '127.0.0.1', resolve);
@@ -375,7 +375,7 @@ describe('service-cli serve', { concurrency: 3 }, () => {
     assert.equal((await call(address, 'GET', '/tenants', key!)).status, 200);
   });
 
-  test('a database from a newer version is left alone: one line that names it, exit 1', async (t) => {
+  test('a database from a newer version: one line that names it, exit 1, and the database is not changed', async (t) => {
     const folder = newFolder(t);
     const first = await serve(t, folder, { SERVICE_ADMIN_KEY: adminKey });
     assert.equal(await stop(first.running), 0);
@@ -404,7 +404,7 @@ describe('service-cli serve', { concurrency: 3 }, () => {
     }
   });
 
-  test('two instances that start at once on one new PostgreSQL agree on the first key', async (t) => {
+  test('two instances that start concurrently on one new PostgreSQL agree on the first key', async (t) => {
     const database = await openEmptyDatabase();
     const environment = { SERVICE_DATABASE_URL: database.url };
     const folder = newFolder(t);
@@ -419,7 +419,7 @@ describe('service-cli serve', { concurrency: 3 }, () => {
 });
 
 describe('service-cli', () => {
-  test('--reload starts it anew when a source file changes', async (t) => {
+  test('--reload restarts it when a source file changes', async (t) => {
     const settings = { SERVICE_ADMIN_KEY: adminKey, SERVICE_LOG_LEVEL: 'error' };
     const { running, address } = await serve(t, newFolder(t), settings, ['--reload']);
     const starts = () => running.stdout().filter((line) => line.startsWith('handoff listening on ')).length;
@@ -432,7 +432,7 @@ describe('service-cli', () => {
     await running.ended;
   });
 
-  test('admin-key prints an admin key made at the database of a service that runs', async (t) => {
+  test('admin-key creates an admin key in the database of a running service and prints it', async (t) => {
     const folder = newFolder(t);
     const { running, address } = await serve(t, folder, { SERVICE_ADMIN_KEY: adminKey });
     const made = run(t, folder, ['admin-key']);
@@ -452,7 +452,7 @@ describe('service-cli', () => {
     ]);
   });
 
-  test('--version tells the version, --help names the commands', async (t) => {
+  test('--version prints the version, --help lists the commands', async (t) => {
     const folder = newFolder(t);
     const version = run(t, folder, ['--version']);
     assert.equal((await version.ended).code, 0);

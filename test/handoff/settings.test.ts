@@ -49,7 +49,7 @@ function problemsOf(environment: Record<string, string>): string[] {
 }
 
 describe('The settings of the handoff service', () => {
-  test('are those documented, each with its documented default', () => {
+  test('are exactly those documented, with the documented defaults', () => {
     const table = Object.fromEntries(Object.values(settingsTable).map(({ variable, fallback }) => [variable, fallback]));
     for (const [variable, fallback] of Object.entries(documented)) {
       assert.ok(variable in table, `${variable} is missing`);
@@ -58,7 +58,7 @@ describe('The settings of the handoff service', () => {
     for (const { help } of Object.values(settingsTable)) assert.match(help, /^\S.+\.$/);
   });
 
-  test('have, when nothing is set, the values that the documented defaults spell', () => {
+  test('have the values of the documented defaults if nothing is set', () => {
     const settings = read({});
     assert.equal(settings.host, '0.0.0.0');
     assert.equal(settings.port, 8080);
@@ -80,7 +80,7 @@ describe('The settings of the handoff service', () => {
     });
   });
 
-  test("are each found in a TOML file by the variable's name in lower case without SERVICE_", (t) => {
+  test('have the name of their variable in a TOML file, in lower case without SERVICE_', (t) => {
     const folder = mkdtempSync(join(tmpdir(), 'baton-settings-'));
     t.after(() => rmSync(folder, { recursive: true, force: true }));
     const file = join(folder, 'handoff.toml');
@@ -95,7 +95,7 @@ describe('The settings of the handoff service', () => {
     assert.deepEqual(new Set(Object.values(settingsTable).map(fileKey)).size, Object.keys(settingsTable).length);
   });
 
-  test('--host and --port are flags, and beat the environment', () => {
+  test('--host and --port are flags, and take precedence over the environment', () => {
     const flagged = Object.values(settingsTable).flatMap((setting) =>
       'flag' in setting && setting.flag !== undefined ? [setting.flag] : [],
     );
@@ -107,7 +107,7 @@ describe('The settings of the handoff service', () => {
     assert.deepEqual({ host, port }, { host: '127.0.0.1', port: 0 });
   });
 
-  test('name every problem at once', () => {
+  test('report every problem at once', () => {
     const problems = problemsOf({
       SERVICE_PORT: '99999',
       SERVICE_DATABASE_URL: 'mysql://x',
@@ -124,7 +124,7 @@ describe('The settings of the handoff service', () => {
     ]);
   });
 
-  test('take the addresses of databases as documented, and quote no password of one that is wrong', () => {
+  test('accept database addresses as documented, and never quote the password of an invalid one', () => {
     for (const url of [
       'sqlite://./data/x.db',
       'sqlite:///var/lib/x.db',
@@ -143,7 +143,7 @@ describe('The settings of the handoff service', () => {
     assert.match(problemsOf({ SERVICE_DATABASE_URL: 'sqlite:///./data/x.db' })[0]!, /sqlite:\/\/\.\/data\/x\.db/);
   });
 
-  test('take any admin key of 16 or more visible characters, of our form or not, and never quote it', () => {
+  test('accept any admin key of 16 or more visible characters, and never quote it', () => {
     const ours = keyFrom(Buffer.alloc(32, 1));
     for (const key of ['0123456789abcdef', 'p@ss-word_with.signs!', ours]) assert.equal(read({ SERVICE_ADMIN_KEY: key }).adminKey, key);
     for (const key of [
@@ -160,7 +160,7 @@ describe('The settings of the handoff service', () => {
     }
   });
 
-  test('read the caps: 0 is none allowed, unlimited is no cap, and 0 turns a limit of requests off', () => {
+  test('read the caps: 0 allows none, unlimited is no cap, and 0 turns a request limit off', () => {
     const settings = read({
       SERVICE_HANDOFFS_PER_DAY_FREE: '0',
       SERVICE_HANDOFFS_PER_DAY_PRO: '7',

@@ -7,14 +7,14 @@ import { createRedis, skipWithoutRedis, type TestRedis } from '../support/redis.
 import { startService, TestClock, type TestService } from '../support/service.ts';
 
 describe('limits that instances share through Redis', { skip: skipWithoutRedis }, () => {
-  test('60 a minute over three instances means exactly 60', async (t) => {
+  test('60 per minute over three instances means exactly 60', async (t) => {
     const { instances } = await threeInstances(t, { SERVICE_RATE_LIMIT_PER_MINUTE: '60' });
     const answers = await Promise.all(Array.from({ length: 120 }, (_, index) => list(instances[index % 3]!)));
     assert.equal(passed(answers), 60);
     for (const answer of answers.filter(({ status }) => status === 429)) assert.equal(answer.headers['retry-after'], '60');
   });
 
-  test('the hour of a tenant is shared, and what it refuses counts in no minute', async (t) => {
+  test('the hourly limit of a tenant is shared, and its refusals do not count in a minute', async (t) => {
     const { instances, clock } = await threeInstances(t, { SERVICE_RATE_LIMIT_PER_MINUTE: '8', SERVICE_HOURLY_QUOTA_BUSINESS: '10' });
     for (let index = 0; index < 8; index += 1) assert.equal((await list(instances[index % 3]!)).status, 200);
     clock.turn(60);
@@ -28,7 +28,7 @@ describe('limits that instances share through Redis', { skip: skipWithoutRedis }
     assert.equal((await list(instances[2]!)).status, 200);
   });
 
-  test('the window slides: what was counted at second 59 still counts at second 61', async (t) => {
+  test('the window slides: requests of second 59 still count at second 61', async (t) => {
     const { instances, clock } = await threeInstances(t, { SERVICE_RATE_LIMIT_PER_MINUTE: '60' });
     clock.turn(59);
     assert.equal(passed(await Promise.all(Array.from({ length: 60 }, (_, index) => list(instances[index % 3]!)))), 60);
@@ -38,7 +38,7 @@ describe('limits that instances share through Redis', { skip: skipWithoutRedis }
     assert.equal((await list(instances[0]!)).status, 200);
   });
 
-  test('a request counts for exactly as long as the window, and the headers say until when', async (t) => {
+  test('a request counts for exactly the length of the window, and the headers say until when', async (t) => {
     const { instances, clock } = await threeInstances(t, { SERVICE_RATE_LIMIT_PER_MINUTE: '2' });
     assert.equal((await list(instances[0]!)).headers['x-ratelimit-reset'], '60');
     clock.turn(20);
@@ -51,7 +51,7 @@ describe('limits that instances share through Redis', { skip: skipWithoutRedis }
     assert.deepEqual([answer.status, answer.headers['x-ratelimit-reset']], [200, '20']);
   });
 
-  test("the hour is the tenant's, whichever of its keys is used on whichever instance", async (t) => {
+  test('the hourly limit is per tenant, over all its keys and instances', async (t) => {
     const { instances } = await threeInstances(t, { SERVICE_RATE_LIMIT_PER_MINUTE: '100', SERVICE_HOURLY_QUOTA_BUSINESS: '4' });
     const { key } = (await instances[0]!.call('POST', '/keys', { body: { name: 'second' } })).body;
     const answers = [];
@@ -63,7 +63,7 @@ describe('limits that instances share through Redis', { skip: skipWithoutRedis }
     );
   });
 
-  test('nothing stays in Redis for longer than it counts', async (t) => {
+  test('nothing stays in Redis longer than it counts', async (t) => {
     const { instances, redis } = await threeInstances(t, { SERVICE_RATE_LIMIT_PER_MINUTE: '5', SERVICE_HOURLY_QUOTA_BUSINESS: '5' });
     assert.equal((await list(instances[0]!)).status, 200);
     const client = createClient({ url: redis.url });
@@ -79,14 +79,14 @@ describe('limits that instances share through Redis', { skip: skipWithoutRedis }
     assert.ok(left[1]! > 0 && left[1]! <= 60_000, String(left));
   });
 
-  test('what the daily cap refuses is given back to the shared minute', async (t) => {
+  test('a refusal by the daily cap is taken back from the shared minute', async (t) => {
     const { instances } = await threeInstances(t, { SERVICE_RATE_LIMIT_PER_MINUTE: '10', SERVICE_HANDOFFS_PER_DAY_BUSINESS: '0' });
     const refused = await instances[0]!.call('POST', '/packets', { body: { metadata: agents, context: { summary: 'One' } } });
     assert.equal(refused.status, 429);
     assert.equal((await list(instances[1]!)).headers['x-ratelimit-remaining'], '9');
   });
 
-  test('with Redis gone each instance counts by itself, says so once, and shares again when it is back', async (t) => {
+  test('without Redis each instance counts by itself, logs it once, and shares again when Redis is back', async (t) => {
     const { instances, redis, clock } = await threeInstances(t, { SERVICE_RATE_LIMIT_PER_MINUTE: '5' });
     assert.equal((await list(instances[0]!)).status, 200);
 
@@ -104,7 +104,7 @@ describe('limits that instances share through Redis', { skip: skipWithoutRedis }
     assert.equal(passed(await Promise.all(Array.from({ length: 30 }, (_, index) => list(instances[index % 3]!)))), 5);
   });
 
-  test('a Redis that freezes stops no request', { timeout: 30_000 }, async (t) => {
+  test('a frozen Redis does not block requests', { timeout: 30_000 }, async (t) => {
     const { instances, redis } = await threeInstances(t, { SERVICE_RATE_LIMIT_PER_MINUTE: '5' });
     redis.freeze();
     t.after(() => redis.thaw());
@@ -112,7 +112,7 @@ describe('limits that instances share through Redis', { skip: skipWithoutRedis }
     assert.equal(passed(answers), 15);
   });
 
-  test('a connection that has gone silent is made anew, and limits are shared again', async (t) => {
+  test('a silent connection is replaced, and limits are shared again', async (t) => {
     const redis = await createRedis();
     await redis.start();
     t.after(() => redis.stop());
@@ -133,7 +133,7 @@ describe('limits that instances share through Redis', { skip: skipWithoutRedis }
     assert.equal((await list(instance)).headers['x-ratelimit-remaining'], '3');
   });
 
-  test('a Redis that did not answer is left alone for a second, so that it slows no other request', async (t) => {
+  test('after a timeout no command is sent for a second, so that other requests are not slowed', async (t) => {
     const { instances, redis, clock } = await threeInstances(t, { SERVICE_RATE_LIMIT_PER_MINUTE: '20' });
     const [one] = instances as [TestService];
     redis.freeze();
@@ -145,7 +145,7 @@ describe('limits that instances share through Redis', { skip: skipWithoutRedis }
     assert.equal((await list(one)).headers['x-ratelimit-remaining'], '18');
   });
 
-  test('a Redis that is not there at the start does not keep the service from starting', async (t) => {
+  test('the service starts without Redis', async (t) => {
     const redis = await createRedis();
     const instance = await startService(t, { settings: { SERVICE_REDIS_URL: redis.url, SERVICE_RATE_LIMIT_PER_MINUTE: '5' } });
     await instance.handoff.start();

@@ -10,7 +10,7 @@ const packetFor = (service: TestService, agent: string) =>
 
 for (const store of stores) {
   describe(`Agents, on ${store.name}`, () => {
-    test('are listed the latest seen first, with what each holds and what waits for it', async (t) => {
+    test('are listed most recently seen first, with the packets that each holds and that wait for it', async (t) => {
       const service = await startService(t, { store });
       const { id } = await packetFor(service, 'resolver');
       await packetFor(service, 'resolver');
@@ -34,7 +34,7 @@ for (const store of stores) {
       assert.deepEqual([page.body.agents[0].agent_id, page.body.total], ['resolver', 3]);
     });
 
-    test('hold nothing once their packets have ended', async (t) => {
+    test('hold no packets that have ended', async (t) => {
       const service = await startService(t, { store });
       const { id } = await packetFor(service, 'resolver');
       await service.call('POST', `/packets/${id}/claim`, { body: { agent_id: 'resolver' } });
@@ -49,7 +49,7 @@ for (const store of stores) {
       );
     });
 
-    test('are those of the tenant alone', async (t) => {
+    test('are only shown to their own tenant', async (t) => {
       const service = await startService(t, { store });
       const { key } = await newTenant(service);
       await packetFor(service, 'resolver');

@@ -36,7 +36,7 @@ async function dump(databaseUrl: string): Promise<string> {
 
 for (const store of stores) {
   describe(`POST /keys on ${store.name}`, () => {
-    test('201: the key is shown once, in our form, and works at once', async (t) => {
+    test('201: the key is shown once, has the documented form, and works at once', async (t) => {
       const service = await startService(t, { store });
       const tenant = await newTenant(service, { tier: 'pro' });
       const made = await createKey(service, { name: 'ci', tier: 'free' }, tenant.key);
@@ -61,7 +61,7 @@ for (const store of stores) {
       );
     });
 
-    test("the tier defaults to the tenant's and may be below it, never above", async (t) => {
+    test("the tier defaults to the tenant's tier and may be lower, but not higher", async (t) => {
       const service = await startService(t, { store });
       const tenant = await newTenant(service, { tier: 'pro' });
       assert.equal((await createKey(service, { name: 'default' }, tenant.key)).body.tier, 'pro');
@@ -74,7 +74,7 @@ for (const store of stores) {
       assert.deepEqual(namesOf(await service.call('GET', '/keys', { key: tenant.key })), ['first', 'default', 'same', 'below']);
     });
 
-    test("a key's own tier is what X-RateLimit-Tier says", async (t) => {
+    test('X-RateLimit-Tier is the tier of the key', async (t) => {
       const service = await startService(t, { store });
       const tenant = await newTenant(service, { tier: 'pro' });
       const below = await createKey(service, { name: 'below', tier: 'free' }, tenant.key);
@@ -82,7 +82,7 @@ for (const store of stores) {
       assert.equal((await service.call('GET', '/packets', { key: tenant.key })).headers['x-ratelimit-tier'], 'pro');
     });
 
-    test('400 names the field: no name, an empty one, an unknown tier, a field that is not one', async (t) => {
+    test('400 names the field: a missing or empty name, an unknown tier, an unknown field', async (t) => {
       const service = await startService(t, { store });
       for (const [body, field] of [
         [{}, 'name'],
@@ -102,7 +102,7 @@ for (const store of stores) {
       assert.equal((await service.call('GET', '/keys')).body.length, 1);
     });
 
-    test('only an admin key makes admin keys, and keys for another tenant: 403 else', async (t) => {
+    test('403: only an admin key may create admin keys, or keys for another tenant', async (t) => {
       const service = await startService(t, { store });
       const tenant = await newTenant(service);
       const other = await newTenant(service);
@@ -126,7 +126,7 @@ for (const store of stores) {
       assert.deepEqual(namesOf(await service.call('GET', '/keys', { key: admin.body.key })), ['first', 'x', 'second admin']);
     });
 
-    test('404 for a tenant that is unknown or deleted', async (t) => {
+    test('404 for an unknown or deleted tenant', async (t) => {
       const service = await startService(t, { store });
       const gone = await newTenant(service);
       await service.call('DELETE', `/tenants/${gone.id}`);
@@ -146,7 +146,7 @@ for (const store of stores) {
       assert.equal((await service.call('GET', '/keys', { key: tenant.key })).body.length, 5);
     });
 
-    test('a revoked key makes room for another; admin keys count like any other', async (t) => {
+    test('a revoked key does not count towards max_api_keys; an admin key does', async (t) => {
       const service = await startService(t, { store });
       const tenant = await newTenant(service, { max_api_keys: 2 });
       const second = await createKey(service, { name: 'second', admin: true, tenant_id: tenant.id });
@@ -156,7 +156,7 @@ for (const store of stores) {
       assert.equal((await createKey(service, { name: 'third' }, tenant.key)).status, 201);
     });
 
-    test('under one idempotency key, a key is made once and never shown again', async (t) => {
+    test('under one idempotency key, a key is created once and never shown again', async (t) => {
       const service = await startService(t, { store });
       const tenant = await newTenant(service);
       const create = (name: string) =>
@@ -173,7 +173,7 @@ for (const store of stores) {
   });
 
   describe(`An idempotency key of POST /keys on ${store.name}`, () => {
-    test('used at once for two tenants, or for a packet too, serves one request; the other is 409', async (t) => {
+    test('used concurrently for two tenants, or for a key and a packet, succeeds once; the other request is 409', async (t) => {
       const service = await startService(t, { store });
       const tenants = await Promise.all([newTenant(service), newTenant(service)]);
       for (let round = 0; round < 5; round += 1) {
@@ -188,7 +188,7 @@ for (const store of stores) {
   });
 
   describe(`GET /keys on ${store.name}`, () => {
-    test("200: the tenant's keys, oldest first, without a value, without those revoked", async (t) => {
+    test("200: the tenant's keys, oldest first, without their values and without revoked keys", async (t) => {
       const service = await startService(t, { store });
       const tenant = await newTenant(service);
       const values = [tenant.key];
@@ -208,7 +208,7 @@ for (const store of stores) {
       }
     });
 
-    test('keys made in the same millisecond are listed as they were made', async (t) => {
+    test('keys created in the same millisecond are listed in order of creation', async (t) => {
       const service = await startService(t, { store });
       const tenant = await newTenant(service);
       for (let index = 0; index < 10; index += 1) await createKey(service, { name: `${9 - index}` }, tenant.key);
@@ -217,7 +217,7 @@ for (const store of stores) {
   });
 
   describe(`DELETE /keys/{id} on ${store.name}`, () => {
-    test('204 once, 404 from then on, and for an id that is unknown or none at all', async (t) => {
+    test('204 once; then 404, as for an unknown or invalid id', async (t) => {
       const service = await startService(t, { store });
       const tenant = await newTenant(service);
       const made = await createKey(service, { name: 'ci' }, tenant.key);
@@ -232,7 +232,7 @@ for (const store of stores) {
       }
     });
 
-    test('10 revocations of one key at once: one is 204, the others 404, and the trail tells of one', async (t) => {
+    test('of 10 concurrent revocations of one key, one is 204, the others are 404, and the trail has one entry', async (t) => {
       const service = await startService(t, { store });
       const tenant = await newTenant(service);
       const made = await createKey(service, { name: 'ci' }, tenant.key);
@@ -244,7 +244,7 @@ for (const store of stores) {
       assert.equal(audit.body.total, 1);
     });
 
-    test("an admin key revokes any tenant's key", async (t) => {
+    test('an admin key can revoke the key of any tenant', async (t) => {
       const service = await startService(t, { store });
       const tenant = await newTenant(service);
       assert.equal((await service.call('DELETE', `/keys/${tenant.keyId}`)).status, 204);
@@ -253,7 +253,7 @@ for (const store of stores) {
   });
 
   describe(`The trail of keys on ${store.name}`, () => {
-    test("says who made and who revoked a key, in the key's tenant, and never its value", async (t) => {
+    test('records who created and who revoked a key, in the tenant of the key, without its value', async (t) => {
       const service = await startService(t, { store });
       const tenant = await newTenant(service);
       const made = await createKey(service, { name: 'ci' }, tenant.key);
@@ -306,7 +306,7 @@ test('20 parallel creates over two instances on one PostgreSQL leave exactly max
 });
 
 describe('The form of a key', () => {
-  test('is told by its checksum: any one character changed is noticed', () => {
+  test('has a checksum that detects any single changed character', () => {
     const key = keyFrom(Buffer.alloc(32, 7));
     assert.ok(looksLikeKey(key));
     for (let index = 4; index < key.length; index += 1) {
@@ -314,7 +314,7 @@ describe('The form of a key', () => {
     }
   });
 
-  test('holds for the lowest and the highest random bytes alike', () => {
+  test('is the same for the lowest and the highest random bytes', () => {
     for (const byte of [0, 255]) assert.match(keyFrom(Buffer.alloc(32, byte)), /^svc_[0-9A-Za-z]{49}$/);
   });
 });

@@ -58,7 +58,7 @@ async function play(service: TestService): Promise<{ first: string; second: stri
 
 for (const store of stores) {
   describe(`GET /audit on ${store.name}`, () => {
-    test('everything that happened in the tenant, newest first: who, what, to what, when', async (t) => {
+    test('lists everything that happened in the tenant, newest first, with actor, action, resource and time', async (t) => {
       const service = await startService(t, { store });
       const { first, second, keyId, adminKeyId } = await play(service);
       const log = await audit(service);
@@ -97,7 +97,7 @@ for (const store of stores) {
       assert.equal(log.entries[3]!.details.key_id, keyId);
     });
 
-    test("a packet's entries are its history, the other way round", async (t) => {
+    test('the entries of a packet are its history in reverse', async (t) => {
       const service = await startService(t, { store });
       const { first } = await play(service);
       const { events } = (await service.call('GET', `/packets/${first}/history`)).body;
@@ -110,7 +110,7 @@ for (const store of stores) {
       );
     });
 
-    test('every filter narrows, alone and with others; total counts exactly what is left', async (t) => {
+    test('filters apply alone and combined, and total counts exactly the matches', async (t) => {
       const service = await startService(t, { store });
       const { first, second, adminKeyId } = await play(service);
       const cases: [query: string, expected: string][] = [
@@ -158,7 +158,7 @@ for (const store of stores) {
       }
     });
 
-    test('a moment without an offset is a moment in UTC, wherever the service runs', async (t) => {
+    test('a timestamp without an offset is UTC, whatever the time zone of the service', async (t) => {
       const zone = process.env.TZ;
       process.env.TZ = 'America/New_York';
       t.after(() => {
@@ -170,7 +170,7 @@ for (const store of stores) {
       assert.equal(actions(await audit(service, 'created_after=2026-03-01T09:37:00&created_before=2026-03-01T09:38')), 'expired completed');
     });
 
-    test('a moment beyond the years of four digits is before or behind everything', async (t) => {
+    test('a timestamp outside the years 0 to 9999 is before or after everything', async (t) => {
       const service = await startService(t, { store });
       await createPacket(service);
       for (const [query, total] of [
@@ -184,7 +184,7 @@ for (const store of stores) {
       }
     });
 
-    test('limit and offset page through every entry once, with the exact total', async (t) => {
+    test('paging by limit and offset returns every entry once, with the exact total', async (t) => {
       const service = await startService(t, { store });
       const packets = Array.from({ length: 100 }, () => packetRequest());
       for (let batch = 0; batch < 2; batch += 1) {
@@ -211,7 +211,7 @@ for (const store of stores) {
       assert.deepEqual([beyond.entries, beyond.total], [[], 201]);
     });
 
-    test('what is malformed is 400 and names its parameter', async (t) => {
+    test('400 names the malformed parameter', async (t) => {
       const service = await startService(t, { store });
       for (const [query, field] of [
         ['limit=0', 'limit'],
@@ -236,7 +236,7 @@ for (const store of stores) {
       }
     });
 
-    test('what time does to a packet is told of as the work of the sweeper', async (t) => {
+    test('a time-out of a packet is recorded with the sweeper as its actor', async (t) => {
       const service = await startService(t, { store, settings: { SERVICE_UNCLAIMED_TTL_SECONDS: '3600' } });
       const asked = await createPacket(service, { hitl: { ...question, on_timeout: 'fail' } });
       await service.call('PATCH', `/packets/${asked.id}`, { body: { status: 'awaiting_human' } });
@@ -258,7 +258,7 @@ for (const store of stores) {
       );
     });
 
-    test("keys and tenants write entries of their own, into the log of the tenant they concern; never a key's value", async (t) => {
+    test('changes of keys and tenants are recorded in the log of the tenant concerned, without the value of a key', async (t) => {
       const service = await startService(t, { store });
       const [{ id: adminKeyId }] = (await service.call('GET', '/keys')).body;
       const tenant = await newTenant(service, { tier: 'pro' });
@@ -284,7 +284,7 @@ for (const store of stores) {
       assert.equal((await audit(service)).total, 0);
     });
 
-    test('the end of a tenant is told of in the log of the tenant whose key ended it, where it can be read', async (t) => {
+    test("the deletion of a tenant is recorded in the log of the deleting admin's tenant, where it can be read", async (t) => {
       const service = await startService(t, { store });
       const [{ id: adminKeyId }] = (await service.call('GET', '/keys')).body;
       const tenant = await newTenant(service);
@@ -296,7 +296,7 @@ for (const store of stores) {
       assert.equal(details.tenant_id, tenant.id);
     });
 
-    test('X-Agent-Id beyond ASCII is the name that was sent, in UTF-8 or in Latin-1', async (t) => {
+    test('a non-ASCII X-Agent-Id is decoded as UTF-8, or else as Latin-1', async (t) => {
       const service = await startService(t, { store });
       const address = await service.handoff.start();
       const body = JSON.stringify(packetRequest());
@@ -309,7 +309,7 @@ for (const store of stores) {
       assert.equal((await audit(service, `actor=${encodeURIComponent('agent:müller')}`)).total, 2);
     });
 
-    test('what was refused is not told of', async (t) => {
+    test('refused requests are not recorded', async (t) => {
       const service = await startService(t, { store });
       const { id } = await createPacket(service);
       await service.call('POST', '/packets', { body: {} });
@@ -322,7 +322,7 @@ for (const store of stores) {
       assert.deepEqual([actions(log), log.total], ['created', 1]);
     });
 
-    test('a hard delete leaves one entry without content in place of all the others, and the totals right', async (t) => {
+    test('a hard delete replaces all entries of a packet by one without content, and the totals stay exact', async (t) => {
       const service = await startService(t, { store });
       const [{ id: adminKeyId }] = (await service.call('GET', '/keys')).body;
       const { first, second } = await play(service);
@@ -350,7 +350,7 @@ for (const store of stores) {
       assert.equal((await service.call('GET', `/packets/${first}/history`)).status, 404);
     });
 
-    test('a hard delete under X-Agent-Id names that agent', async (t) => {
+    test('a hard delete with X-Agent-Id names that agent', async (t) => {
       const service = await startService(t, { store });
       const { id } = await createPacket(service);
       const removed = await service.call('DELETE', `/packets/${id}?hard=true`, { headers: { 'X-Agent-Id': 'cleaner' } });
@@ -361,7 +361,7 @@ for (const store of stores) {
       );
     });
 
-    test('totals stay exact when creates, claims and hard deletes happen at once', async (t) => {
+    test('totals stay exact under concurrent creates, claims and hard deletes', async (t) => {
       const service = await startService(t, { store });
       const created = await Promise.all(Array.from({ length: 20 }, () => createPacket(service)));
       await Promise.all(
@@ -383,7 +383,7 @@ for (const store of stores) {
       }
     });
 
-    test("another tenant's entries are not shown, filtered or counted", async (t) => {
+    test('entries of another tenant are neither listed nor found nor counted', async (t) => {
       const service = await startService(t, { store });
       const { key } = await newTenant(service);
       const { first } = await play(service);

@@ -121,7 +121,7 @@ async function sendBytes(address: string, bytes: string): Promise<string> {
 
 for (const store of stores) {
   describe(`The key of a request, on ${store.name}`, () => {
-    test('401 without a key, with an empty one, with a wrong one, and with one that was mistyped', async (t) => {
+    test('401 without a key, and with an empty, wrong or mistyped key', async (t) => {
       const service = await startService(t, { store });
       for (const key of [
         null,
@@ -140,7 +140,7 @@ for (const store of stores) {
       assert.equal((await service.call('GET', '/packets')).status, 200);
     });
 
-    test('401 for a wrong key comes before anything is said of the path, the body or the resource', async (t) => {
+    test('401 for a wrong key takes precedence over errors of the path, the body or the resource', async (t) => {
       const service = await startService(t, { store });
       assertUnauthorized(await service.call('GET', '/packets/unknown', { key: 'wrong' }));
       assertUnauthorized(await service.call('POST', '/packets', { key: 'wrong', raw: '{broken' }));
@@ -158,7 +158,7 @@ for (const store of stores) {
       assertUnauthorized(await service.call('GET', '/packets', { key: null, headers: { cookie: `X-API-Key=${adminKey}` } }));
     });
 
-    test('a revoked key is refused at the very next request', async (t) => {
+    test('a revoked key is refused from the next request on', async (t) => {
       const service = await startService(t, { store });
       const tenant = await newTenant(service);
       assert.equal((await service.call('GET', '/packets', { key: tenant.key })).status, 200);
@@ -166,7 +166,7 @@ for (const store of stores) {
       assertUnauthorized(await service.call('GET', '/packets', { key: tenant.key }));
     });
 
-    test('the keys of a deleted tenant are refused at the very next request', async (t) => {
+    test('the keys of a deleted tenant are refused from the next request on', async (t) => {
       const service = await startService(t, { store });
       const tenant = await newTenant(service);
       const second = await service.call('POST', '/keys', { key: tenant.key, body: { name: 'second' } });
@@ -175,14 +175,14 @@ for (const store of stores) {
       for (const key of [tenant.key, second.body.key]) assertUnauthorized(await service.call('GET', '/packets', { key }));
     });
 
-    test('a key that revokes itself is refused from then on', async (t) => {
+    test('a key can revoke itself and is refused from then on', async (t) => {
       const service = await startService(t, { store });
       const tenant = await newTenant(service);
       assert.equal((await service.call('DELETE', `/keys/${tenant.keyId}`, { key: tenant.key })).status, 204);
       assertUnauthorized(await service.call('GET', '/keys', { key: tenant.key }));
     });
 
-    test('no revoked key is let in among requests in flight, once the revocation was answered', async (t) => {
+    test('once its revocation is answered, a key is refused even among concurrent requests', async (t) => {
       const service = await startService(t, { store });
       const tenant = await newTenant(service);
       let revoked = false;
@@ -202,7 +202,7 @@ for (const store of stores) {
       assertUnauthorized(await service.call('GET', '/packets', { key: tenant.key }));
     });
 
-    test('what was looked up before a revocation is remembered for nobody after it', async (t) => {
+    test('a key that was looked up before its revocation is not cached after it', async (t) => {
       const { access, caller, key, hold } = await openAccess(t, store);
       const looking = hold('keyByHash');
       const early = access.authenticate(key);
@@ -215,7 +215,7 @@ for (const store of stores) {
       assert.equal(await access.authenticate(key), undefined);
     });
 
-    test('who asks once a revocation was answered waits for no look that began before it', async (t) => {
+    test('a request after a revocation does not share a lookup that began before it', async (t) => {
       const { access, caller, key, hold } = await openAccess(t, store);
       assert.notEqual(await access.authenticate(key), undefined);
       const looking = hold('version');
@@ -228,7 +228,7 @@ for (const store of stores) {
       assert.equal(await late, undefined);
     });
 
-    test('a key of our own form with a wrong checksum is refused before the database is asked', async () => {
+    test('a key with a wrong checksum is refused without a database lookup', async () => {
       const opened = await store.open('handoff');
       const clock = new TestClock();
       const newId = createIds();
@@ -257,13 +257,13 @@ for (const store of stores.filter(({ name }) => name !== 'SQLite in memory')) {
       return [first, await startService(t, { databaseUrl: first.databaseUrl, clock: first.clock })];
     }
 
-    test('a key made on one is known to the other at once', async (t) => {
+    test('a key created on one is valid on the other at once', async (t) => {
       const [first, second] = await startTwo(t);
       const tenant = await newTenant(first);
       assert.equal((await second.call('GET', '/packets', { key: tenant.key })).status, 200);
     });
 
-    test('a key revoked on one is refused by the other at the very next request', async (t) => {
+    test('a key revoked on one is refused by the other from the next request on', async (t) => {
       const [first, second] = await startTwo(t);
       const tenant = await newTenant(first);
       assert.equal((await second.call('GET', '/packets', { key: tenant.key })).status, 200);
@@ -272,7 +272,7 @@ for (const store of stores.filter(({ name }) => name !== 'SQLite in memory')) {
       assertUnauthorized(await first.call('GET', '/packets', { key: tenant.key }));
     });
 
-    test('the keys of a tenant deleted on one are refused by the other at the very next request', async (t) => {
+    test('the keys of a tenant deleted on one are refused by the other from the next request on', async (t) => {
       const [first, second] = await startTwo(t);
       const tenant = await newTenant(first);
       assert.equal((await second.call('GET', '/packets', { key: tenant.key })).status, 200);
@@ -280,7 +280,7 @@ for (const store of stores.filter(({ name }) => name !== 'SQLite in memory')) {
       assertUnauthorized(await second.call('GET', '/packets', { key: tenant.key }));
     });
 
-    test('what one changes of a tenant, the other goes by at the very next request', async (t) => {
+    test('a change of a tenant on one applies on the other from the next request on', async (t) => {
       const [first, second] = await startTwo(t);
       const tenant = await newTenant(first);
       assert.equal((await second.call('POST', '/packets', { key: tenant.key, body: packetRequest() })).status, 201);
@@ -288,7 +288,7 @@ for (const store of stores.filter(({ name }) => name !== 'SQLite in memory')) {
       assert.equal((await second.call('POST', '/packets', { key: tenant.key, body: packetRequest() })).status, 429);
     });
 
-    test('one admin key opens both, and the second start neither makes nor shows another', async (t) => {
+    test('both accept the same admin key, and the second start creates no other', async (t) => {
       const [first, second] = await startTwo(t);
       assert.equal(second.handoff.adminKey, undefined);
       const keys = await second.call('GET', '/keys');
@@ -302,7 +302,7 @@ for (const store of stores.filter(({ name }) => name !== 'SQLite in memory')) {
 describe('Wrong keys', () => {
   const wrong = (service: TestService, key = 'wrong') => service.call('GET', '/packets', { key });
 
-  test('30 a minute from one address are 401, the next are 429, and right keys from there still work', async (t) => {
+  test('30 per minute from one address are 401, further ones 429; valid keys from that address still work', async (t) => {
     const service = await startService(t);
     const tenant = await newTenant(service);
     for (let guess = 0; guess < 30; guess += 1) assertUnauthorized(await wrong(service, guess % 2 === 0 ? unknownKey() : mistypedKey()));
@@ -318,7 +318,7 @@ describe('Wrong keys', () => {
     assert.equal((await wrong(service, adminKey)).status, 200);
   });
 
-  test('waiting as long as Retry-After says helps, and what was refused did not lengthen the wait', async (t) => {
+  test('a request after Retry-After is allowed, and refused requests do not lengthen the wait', async (t) => {
     const service = await startService(t);
     for (let guess = 0; guess < 30; guess += 1) await wrong(service);
     for (let second = 0; second < 59; second += 1) {
@@ -331,14 +331,14 @@ describe('Wrong keys', () => {
     assertUnauthorized(await wrong(service));
   });
 
-  test('of 100 at once, exactly 30 are told that they are wrong', async (t) => {
+  test('of 100 concurrent requests, exactly 30 are 401', async (t) => {
     const service = await startService(t);
     const answers = await Promise.all(Array.from({ length: 100 }, () => wrong(service, unknownKey())));
     assert.equal(answers.filter(({ status }) => status === 401).length, 30);
     assert.equal(answers.filter(({ status }) => status === 429).length, 70);
   });
 
-  test('are counted for each address by itself', async (t) => {
+  test('are counted per address', async (t) => {
     const service = await startService(t);
     for (let guess = 0; guess < 30; guess += 1) assert.equal(await callFrom(service, '198.51.100.1', 'wrong'), 401);
     assert.equal(await callFrom(service, '198.51.100.1', 'wrong'), 429);
@@ -346,7 +346,7 @@ describe('Wrong keys', () => {
     assert.equal(await callFrom(service, '198.51.100.1', adminKey), 200);
   });
 
-  test('no key at all is no guess and is always 401', async (t) => {
+  test('a missing key is not counted as a guess and is always 401', async (t) => {
     const service = await startService(t);
     for (let call = 0; call < 40; call += 1) assertUnauthorized(await service.call('GET', '/packets', { key: null }));
     assertUnauthorized(await wrong(service));
@@ -354,7 +354,7 @@ describe('Wrong keys', () => {
 });
 
 describe('A key as it travels', () => {
-  test('two X-API-Key headers are 401, be both right', async (t) => {
+  test('two X-API-Key headers are 401, even if both are valid', async (t) => {
     const service = await startService(t);
     const address = await service.handoff.start();
     assert.equal((await callOverSocket(address, { 'X-API-Key': adminKey })).status, 200);
@@ -376,7 +376,7 @@ describe('A key as it travels', () => {
     assert.equal((await callOverSocket(address, { 'X-API-Key': `svc_${'k'.repeat(10_240)}` })).status, 401);
   });
 
-  test('headers too large to be read, or with a NUL in them, get an error body and nothing else', async (t) => {
+  test('headers that are too large or contain NUL get only an error body', async (t) => {
     const service = await startService(t);
     const address = await service.handoff.start();
     const nul = await sendBytes(address, `GET /api/v1/packets HTTP/1.1\r\nHost: x\r\nX-API-Key: ${adminKey}\0\r\n\r\n`);
@@ -390,7 +390,7 @@ describe('A key as it travels', () => {
     }
   });
 
-  test('a key with a space behind it is the key, since HTTP strips it', async (t) => {
+  test('a space after a key is stripped by HTTP', async (t) => {
     const service = await startService(t);
     const address = await service.handoff.start();
     const answer = await sendBytes(

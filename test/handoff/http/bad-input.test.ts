@@ -138,7 +138,7 @@ const rawWithCustom = (json: string) =>
 
 for (const store of stores) {
   describe(`Bad input on ${store.name}`, () => {
-    test('a wrong item of a batch is refused alone, with its field', async (t) => {
+    test('an invalid item of a batch is refused by itself, with its field', async (t) => {
       const service = await startService(t, { store });
       const items = [...places(whole)].flatMap(({ path, value }) =>
         otherThan(value).map((wrong) => ({ path, item: withValue(whole, path, wrong) })),
@@ -157,7 +157,7 @@ for (const store of stores) {
       assert.equal((await service.call('GET', '/packets')).body.total, Math.ceil(items.length / 90));
     });
 
-    test('what the service sets itself is not taken from inside a create request', async (t) => {
+    test('fields that only the service sets are ignored inside a create request', async (t) => {
       const service = await startService(t, { store });
       const packet = await createPacket(service, {
         metadata: { ...whole.metadata, created_at: '1999-01-01T00:00:00.000Z', tenant_id: unknownId },
@@ -169,7 +169,7 @@ for (const store of stores) {
       assert.equal(packet.hitl.expires_at, null);
     });
 
-    test('nesting: 64 levels are kept and given back, 65 and 10,000 are a 400', async (t) => {
+    test('nesting: 64 levels are kept; 65 and 10,000 are 400', async (t) => {
       const service = await startService(t, { store });
       const before = await footprint(service);
       // Three levels are around it: the body, context and custom.
@@ -184,7 +184,7 @@ for (const store of stores) {
       assert.equal((await service.call('GET', '/packets/search?q=s')).body.total, 1);
     });
 
-    test('any text is kept as it came: NUL, lone surrogates, line separators, both directions', async (t) => {
+    test('any text is kept unchanged: NUL, lone surrogates, line separators, both writing directions', async (t) => {
       const service = await startService(t, { store });
       const text = 'a\u0000b \ud800 \udc00x \u2028\u2029 \u202eflip \ufeff \uffff 👩‍👩‍👧 e\u0301 \u001f';
       const request = {
@@ -219,7 +219,7 @@ for (const store of stores) {
       assert.equal((await service.call('GET', '/packets?tags=%E2%80%A8')).body.total, 1);
     });
 
-    test('400 with the field: NUL in a name, since a name may be a column', async (t) => {
+    test("400 with the field: NUL in a name, which a text column can't store", async (t) => {
       const service = await startService(t, { store });
       const before = await footprint(service);
       const names = ['metadata.source_agent.id', 'metadata.source_agent.name', 'metadata.target_agent.id', 'metadata.tags.0'];
@@ -231,7 +231,7 @@ for (const store of stores) {
       assert.deepEqual(await footprint(service), before);
     });
 
-    test('the longest agent ids and tags are stored and found; one character more is a 400', async (t) => {
+    test('the longest agent ids and tags are stored and found; one character more is 400', async (t) => {
       const service = await startService(t, { store });
       // Four bytes a character, and no two alike, so that nothing compresses.
       const longest = (salt: number) =>
@@ -252,7 +252,7 @@ for (const store of stores) {
       }
     });
 
-    test('no packet keeps the others from being found: words cut in half, 20,000 long words, texts that grow', async (t) => {
+    test('no packet prevents others from being found: words cut in half, 20,000 long words, texts that grow', async (t) => {
       const service = await startService(t, { store });
       const cut = `a${'\u{10428}'.repeat(40)}`;
       const words = Array.from({ length: 19_000 }, (_, index) => String(index).padStart(53, 'abcdefgh'));
@@ -271,7 +271,7 @@ for (const store of stores) {
       }
     });
 
-    test('numbers: what a double holds is kept, what it does not is a 400 with the field', async (t) => {
+    test('numbers: exact as doubles, or 400 with the field', async (t) => {
       const service = await startService(t, { store });
       const before = await footprint(service);
       for (const json of ['1e400', '-1e400', '[{"y":1e999}]']) {
@@ -296,7 +296,7 @@ for (const store of stores) {
       assert.deepEqual(body.context.custom.x, [9007199254740992, 1e308, 5e-324, 0.1, 0]);
     });
 
-    test('413: one byte over the limit; the limit itself is let in, and a batch counts each item', async (t) => {
+    test('413: one byte over the limit; a body at the limit is accepted, and a batch applies it to each item', async (t) => {
       const service = await startService(t, { store, settings: { SERVICE_PACKET_BYTES_BUSINESS: '2048' } });
       const sized = (bytes: number) => {
         const empty = Buffer.byteLength(JSON.stringify(packetRequest({ context: { summary: '' } })));
@@ -322,7 +322,7 @@ for (const store of stores) {
       );
     });
 
-    test('any search text is safe: what means something to an engine means nothing here', async (t) => {
+    test('any search text is safe: the syntax of a search engine has no meaning', async (t) => {
       const service = await startService(t, { store });
       await createPacket(service);
       const texts = [
@@ -393,7 +393,7 @@ for (const store of stores) {
       assertRefused(await service.call('GET', `/packets?offset=1&cursor=${cursor}`), 400, 'cursor');
     });
 
-    test('a junk id is answered like an unknown one, on every route that takes an id', async (t) => {
+    test('an invalid id is answered like an unknown one, on every route that takes an id', async (t) => {
       const service = await startService(t, { store });
       const before = await footprint(service);
       const junk = [
@@ -429,7 +429,7 @@ for (const store of stores) {
       assert.deepEqual(await footprint(service), before);
     });
 
-    test('401: junk keys, two key headers, and a key anywhere but in its header', async (t) => {
+    test('401: invalid keys, two key headers, and a key anywhere but in its header', async (t) => {
       const service = await startService(t, { store });
       const address = await service.handoff.start();
       const junk = [
@@ -458,7 +458,7 @@ for (const store of stores) {
       assert.equal((await get(`X-API-Key:  ${adminKey} `)).status, 200);
     });
 
-    test('every failure that the API description names can be met, in the specified body', async (t) => {
+    test('every failure in the API description can occur, with the specified body', async (t) => {
       const service = await startService(t, { store, settings: { SERVICE_PACKET_BYTES_BUSINESS: '4096' } });
       const limited = await startService(t, { store, settings: { SERVICE_RATE_LIMIT_PER_MINUTE: '1' } });
       assert.equal((await limited.call('GET', '/keys')).status, 200);
@@ -595,7 +595,7 @@ describe('Bad input', () => {
     assert.deepEqual(await footprint(service), before);
   });
 
-  test('400 with the field: a wrong type at any place of any body', async (t) => {
+  test('400 with the field: a wrong type anywhere in any body', async (t) => {
     const service = await startService(t);
     const { id } = await createPacket(service);
     const before = await footprint(service);
@@ -616,7 +616,7 @@ describe('Bad input', () => {
     assert.deepEqual(await footprint(service), before);
   });
 
-  test('400 with the field: an unknown field at the top of any body, or one the service sets', async (t) => {
+  test('400 with the field: an unknown field, or one that only the service sets, at the top level of any body', async (t) => {
     const service = await startService(t);
     const { id } = await createPacket(service);
     const before = await footprint(service);
@@ -684,7 +684,7 @@ describe('Bad input', () => {
     assert.deepEqual(body.context.custom.x, { a: '"a":1,{"a":', b: '\\' });
   });
 
-  test('an answer to any number of faults, or to a name of any length, stays small', async (t) => {
+  test('the answer stays small, however many faults a body has and however long a name is', async (t) => {
     const service = await startService(t);
     const before = await footprint(service);
     const many = await service.call('POST', '/packets', { body: { ...whole, decisions: Array.from({ length: 5000 }, () => 7) } });
@@ -709,7 +709,7 @@ describe('Bad input', () => {
     assert.deepEqual(await footprint(service), before);
   });
 
-  test('415: a body that is not announced as JSON in UTF-8', async (t) => {
+  test('415: a body that is not declared as JSON in UTF-8', async (t) => {
     const service = await startService(t);
     const before = await footprint(service);
     const raw = JSON.stringify(packetRequest());
@@ -740,7 +740,7 @@ describe('Bad input', () => {
     }
   });
 
-  test('413, 415 and 400 reach who sends the whole body first and only then looks, and a kept connection goes on', async (t) => {
+  test('413, 415 and 400 reach a client that sends its whole body before it reads, and keep the connection usable', async (t) => {
     const service = await startService(t);
     const address = await service.handoff.start();
     const agent = new Agent({ keepAlive: true, maxSockets: 1 });
@@ -762,7 +762,7 @@ describe('Bad input', () => {
     assert.equal(Object.values(agent.freeSockets).flat().length, 1);
   });
 
-  test('400 with the field: a fault within what may be null is told alone', async (t) => {
+  test('400 with the field: an error in a nullable object is reported once', async (t) => {
     const service = await startService(t);
     const { id } = await createPacket(service);
     const one = await service.call('PATCH', `/packets/${id}`, { body: { hitl: { timeout_seconds: 0 } } });
@@ -773,7 +773,7 @@ describe('Bad input', () => {
     assert.equal(other.body.errors, undefined);
   });
 
-  test('400 with a sentence for each: too few, too many, too long, too large, no such day', async (t) => {
+  test('400 with a specific sentence: too few, too many, too long, too large, an invalid date', async (t) => {
     const service = await startService(t);
     const refusal = async (changes: Record<string, unknown>) =>
       (await service.call('POST', '/packets', { body: packetRequest(changes) })).body.detail;
@@ -793,7 +793,7 @@ describe('Bad input', () => {
     assert.equal((await service.call('GET', '/packets?limit=0')).body.detail, 'limit must be at least 1.');
   });
 
-  test('400 with the field: query parameters that are unknown, repeated, out of range or of another type', async (t) => {
+  test('400 with the field: query parameters that are unknown, repeated, out of range or of a wrong type', async (t) => {
     const service = await startService(t);
     await createPacket(service);
     const pages = [
@@ -901,7 +901,7 @@ describe('Bad input', () => {
     assertRefused(await service.call('GET', `/packets/${unknownId}/claim`), 405, null);
   });
 
-  test('400: idempotency keys and agent ids that are empty or long', async (t) => {
+  test('400: idempotency keys and agent ids that are empty or too long', async (t) => {
     const service = await startService(t);
     const before = await footprint(service);
     for (const name of ['Idempotency-Key', 'X-Agent-Id']) {

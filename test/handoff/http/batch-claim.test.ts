@@ -22,7 +22,7 @@ const eventTypes = async (service: TestService, id: string): Promise<string[]> =
 
 for (const store of stores) {
   describe(`POST /packets/batch/claim on ${store.name}`, () => {
-    test('200: every packet is claimed as POST /packets/{id}/claim would, in the order named', async (t) => {
+    test('200: every packet is claimed as by POST /packets/{id}/claim, in the given order', async (t) => {
       const service = await startService(t, { store });
       const [one, two, three] = await createMany(service, 3);
       service.clock.turn(5);
@@ -54,7 +54,7 @@ for (const store of stores) {
       assert.deepEqual(answer.body.claimed[0].claimed_by, { agent_id: 'worker', agent_name: 'worker', framework: null });
     });
 
-    test('each packet stands alone: the others are listed with their reason, a held one with its holder', async (t) => {
+    test('each packet is claimed or refused independently; errors have the reason, and the holder of a held packet', async (t) => {
       const service = await startService(t, { store });
       const other = await newTenant(service);
       const foreign = await createPacket(service, {}, other.key);
@@ -95,7 +95,7 @@ for (const store of stores) {
       assert.equal((await service.call('GET', `/packets/${foreign.id}`, { key: other.key })).body.status, 'created');
     });
 
-    test('200 also when nothing could be claimed', async (t) => {
+    test('200 even if no packet could be claimed', async (t) => {
       const service = await startService(t, { store });
       const answer = await claimEach(service, [unknownId]);
       assert.equal(answer.status, 200);
@@ -103,7 +103,7 @@ for (const store of stores) {
       assert.equal(answer.body.errors.length, 1);
     });
 
-    test('an id named twice is claimed once; the second time the caller holds it already', async (t) => {
+    test('an id that is given twice is claimed once; the second entry is refused with the caller as holder', async (t) => {
       const service = await startService(t, { store });
       const [id] = await createMany(service, 1);
       const answer = await claimEach(service, [id, id, id]);
@@ -124,7 +124,7 @@ for (const store of stores) {
       assert.deepEqual(await eventTypes(service, id!), ['created', 'claimed']);
     });
 
-    test('100 packets give 100 events, in the order named', async (t) => {
+    test('100 packets produce 100 events, in the given order', async (t) => {
       const service = await startService(t, { store });
       const ids = (await createMany(service, 100)).reverse();
       const answer = await claimEach(service, ids);
@@ -135,7 +135,7 @@ for (const store of stores) {
       assert.deepEqual(body.entries.map(({ packet_id }: { packet_id: string }) => packet_id).reverse(), ids);
     });
 
-    test('of parallel batches over the same packets each packet goes to one', async (t) => {
+    test('of parallel batches over the same packets, each packet goes to exactly one', async (t) => {
       const service = await startService(t, { store });
       const ids = await createMany(service, 20);
       const answers = await Promise.all(
@@ -159,7 +159,7 @@ for (const store of stores) {
       assert.equal((await service.call('GET', '/audit?action=claimed')).body.total, 20);
     });
 
-    test('400 names the field: no ids, too many for SERVICE_BATCH_MAX, no agent, an unknown field', async (t) => {
+    test('400 names the field: no ids, more than SERVICE_BATCH_MAX, no agent, an unknown field', async (t) => {
       const service = await startService(t, { store, settings: { SERVICE_BATCH_MAX: '2' } });
       const ids = await createMany(service, 2);
       for (const [body, field] of [

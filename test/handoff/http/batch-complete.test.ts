@@ -27,7 +27,7 @@ const lastEvent = async (service: TestService, id: string) => (await service.cal
 
 for (const store of stores) {
   describe(`POST /packets/batch/complete on ${store.name}`, () => {
-    test('200: packets that are claimed or in progress are completed, in the order named', async (t) => {
+    test('200: packets that are claimed or in progress are completed, in the given order', async (t) => {
       const service = await startService(t, { store });
       const [one, two] = await claimMany(service, 2);
       await service.call('PATCH', `/packets/${one}`, {
@@ -63,7 +63,7 @@ for (const store of stores) {
       assert.equal((await lastEvent(service, three!)).actor, 'agent:worker');
     });
 
-    test('each packet stands alone: the others are listed with their reason and stay as they were', async (t) => {
+    test('each packet is completed or refused independently; refused packets stay unchanged', async (t) => {
       const service = await startService(t, { store });
       const other = await newTenant(service);
       const foreign = await createPacket(service, {}, other.key);
@@ -105,14 +105,14 @@ for (const store of stores) {
       assert.equal(answer.body.completed[0].status, 'completed');
     });
 
-    test('200 also when nothing could be completed', async (t) => {
+    test('200 even if no packet could be completed', async (t) => {
       const service = await startService(t, { store });
       const answer = await completeEach(service, [unknownId]);
       assert.equal(answer.status, 200);
       assert.deepEqual([answer.body.completed.length, answer.body.errors.length], [0, 1]);
     });
 
-    test('an id named twice is completed once', async (t) => {
+    test('an id that is given twice is completed once', async (t) => {
       const service = await startService(t, { store });
       const [id] = await claimMany(service, 1);
       const answer = await completeEach(service, [id, id]);
@@ -125,7 +125,7 @@ for (const store of stores) {
       assert.equal((await service.call('GET', '/audit?action=completed')).body.total, 1);
     });
 
-    test('100 packets give 100 events, in the order named', async (t) => {
+    test('100 packets produce 100 events, in the given order', async (t) => {
       const service = await startService(t, { store });
       const ids = (await claimMany(service, 100)).reverse();
       const answer = await completeEach(service, ids);
@@ -137,7 +137,7 @@ for (const store of stores) {
       assert.equal((await service.call('GET', '/packets?status=completed')).body.total, 100);
     });
 
-    test('of parallel batches over the same packets each packet is completed once', async (t) => {
+    test('of parallel batches over the same packets, each packet is completed once', async (t) => {
       const service = await startService(t, { store });
       const ids = await claimMany(service, 20);
       const answers = await Promise.all(
@@ -149,7 +149,7 @@ for (const store of stores) {
       assert.equal((await service.call('GET', '/audit?action=completed')).body.total, 20);
     });
 
-    test('400 names the field: no ids, too many for SERVICE_BATCH_MAX, an empty agent, an unknown field', async (t) => {
+    test('400 names the field: no ids, more than SERVICE_BATCH_MAX, an empty agent, an unknown field', async (t) => {
       const service = await startService(t, { store, settings: { SERVICE_BATCH_MAX: '2' } });
       const ids = await claimMany(service, 2);
       for (const [body, field] of [

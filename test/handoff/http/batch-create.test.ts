@@ -30,7 +30,7 @@ const faulty: [item: unknown, code: string, field: string | null][] = [
 
 for (const store of stores) {
   describe(`POST /packets/batch on ${store.name}`, () => {
-    test('201: every packet is created as POST /packets would, in the order sent', async (t) => {
+    test('201: every packet is created as by POST /packets, in the order sent', async (t) => {
       const service = await startService(t, { store });
       const answer = await batch(service, [named('one'), named('two', { hitl: null }), named('three')]);
       assert.equal(answer.status, 201);
@@ -51,7 +51,7 @@ for (const store of stores) {
       }
     });
 
-    test('each packet is told of in its history and in the audit log', async (t) => {
+    test('each packet is recorded in its history and in the audit log', async (t) => {
       const service = await startService(t, { store });
       const { body } = await batch(service, [named('one'), named('two')], { headers: { 'X-Agent-Id': 'importer' } });
       for (const { id } of body.created) {
@@ -64,7 +64,7 @@ for (const store of stores) {
       assert.equal((await service.call('GET', '/audit?action=created')).body.total, 2);
     });
 
-    test('100 packets give 100 events, in the order sent', async (t) => {
+    test('100 packets produce 100 events, in the order sent', async (t) => {
       const service = await startService(t, { store });
       const answer = await batch(
         service,
@@ -81,7 +81,7 @@ for (const store of stores) {
       assert.deepEqual(listed.body.packets.map(({ id }: { id: string }) => id).reverse(), ids);
     });
 
-    test('each item stands alone: what is faulty is listed by its index, with what is wrong', async (t) => {
+    test('each item is created or refused independently; errors have its index and the reason', async (t) => {
       const service = await startService(t, { store });
       const items = faulty.flatMap(([item], index) => [named(`good ${index}`), item]);
       const answer = await batch(service, items);
@@ -97,7 +97,7 @@ for (const store of stores) {
       assert.equal(await total(service), faulty.length);
     });
 
-    test('400 when every item failed: the error body, created empty, and each item its reason', async (t) => {
+    test('400 if every item failed: the error body with an empty created and the reason of each item', async (t) => {
       const service = await startService(t, { store });
       const answer = await batch(
         service,
@@ -119,7 +119,7 @@ for (const store of stores) {
       assert.equal((await service.call('GET', '/audit')).body.total, 0);
     });
 
-    test('400 on packets: none, too many for SERVICE_BATCH_MAX, no array, an unknown field; nothing is created', async (t) => {
+    test('400 on packets: none, more than SERVICE_BATCH_MAX, not an array, an unknown field; nothing is created', async (t) => {
       const service = await startService(t, { store, settings: { SERVICE_BATCH_MAX: '3' } });
       const one = named('x');
       for (const [body, field] of [
@@ -140,7 +140,7 @@ for (const store of stores) {
       assert.equal((await batch(service, [one, one, one])).status, 201);
     });
 
-    test('a batch takes 100 items by default, and not 101', async (t) => {
+    test('a batch takes 100 items by default, but not 101', async (t) => {
       const service = await startService(t, { store });
       const items = Array.from({ length: 101 }, (_, index) => named(`${index}`));
       const refused = await batch(service, items);
@@ -150,7 +150,7 @@ for (const store of stores) {
       assert.equal((await batch(service, items.slice(1))).status, 201);
     });
 
-    test("an item over the tier's size is refused alone with PAYLOAD_TOO_LARGE; one at the limit is created", async (t) => {
+    test("an item over the tier's size is refused with PAYLOAD_TOO_LARGE; one at the limit is created", async (t) => {
       const service = await startService(t, {
         store,
         settings: { SERVICE_PACKET_BYTES_FREE: '2000', SERVICE_HANDOFFS_PER_DAY_FREE: '10' },
@@ -173,7 +173,7 @@ for (const store of stores) {
       );
     });
 
-    test('413 for a body over 100 times the size of an item; the limit itself is let in', async (t) => {
+    test('413 for a body over 100 times the size of an item; a body at the limit is accepted', async (t) => {
       const service = await startService(t, { store, settings: { SERVICE_PACKET_BYTES_FREE: '2000' } });
       const { key } = await newTenant(service, { tier: 'free' });
       const body = JSON.stringify({ packets: [named('x')] });
@@ -195,7 +195,7 @@ for (const store of stores) {
       assert.equal(await total(service), 1);
     });
 
-    test('the daily cap is applied item by item; a faulty item uses none of it', async (t) => {
+    test('the daily cap applies item by item; a refused item does not count', async (t) => {
       const service = await startService(t, { store });
       const { key } = await newTenant(service, { tier: 'free', handoffs_per_day: 3 });
       const answer = await batch(service, [named('1'), {}, named('2'), named('3'), named('4'), named('5')], { key });
@@ -215,7 +215,7 @@ for (const store of stores) {
       assert.equal(await total(service, key), 3);
     });
 
-    test('429 with Retry-After when the daily cap alone refused every item; waiting that long helps', async (t) => {
+    test('429 with Retry-After if only the daily cap refused every item; after that wait the batch succeeds', async (t) => {
       const service = await startService(t, { store });
       const { key } = await newTenant(service, { tier: 'free', handoffs_per_day: 1 });
       assert.equal((await batch(service, [named('1')], { key })).status, 201);
@@ -238,7 +238,7 @@ for (const store of stores) {
       assert.equal((await batch(service, [named('2')], { key })).status, 201);
     });
 
-    test('400, not 429, when an item failed for a reason of its own beside the daily cap', async (t) => {
+    test('400, not 429, if an item failed for another reason than the daily cap', async (t) => {
       const service = await startService(t, { store });
       const { key } = await newTenant(service, { tier: 'free', handoffs_per_day: 0 });
       const answer = await batch(service, [named('1'), {}], { key });
@@ -250,7 +250,7 @@ for (const store of stores) {
       );
     });
 
-    test('parallel batches never pass the daily cap together', async (t) => {
+    test('parallel batches never exceed the daily cap together', async (t) => {
       const service = await startService(t, { store });
       const { key } = await newTenant(service, { tier: 'free', handoffs_per_day: 25 });
       const answers = await Promise.all(
@@ -263,7 +263,7 @@ for (const store of stores) {
       assert.equal(await total(service, key), 25);
     });
 
-    test("an item may continue a packet: its parent's history tells of it; a foreign or new parent is unknown", async (t) => {
+    test("an item may name a parent, whose history records it; another tenant's packet is unknown", async (t) => {
       const service = await startService(t, { store });
       const other = await newTenant(service);
       const parent = await createPacket(service);
@@ -292,7 +292,7 @@ for (const store of stores) {
       assert.deepEqual((await service.call('GET', `/packets/${foreign.id}/history`, { key: other.key })).body.events.length, 1);
     });
 
-    test("what one tenant's batch creates, another does not see", async (t) => {
+    test('another tenant does not see the packets of a batch', async (t) => {
       const service = await startService(t, { store });
       const { key } = await newTenant(service);
       const { body } = await batch(service, [named('ours')]);
@@ -305,7 +305,7 @@ for (const store of stores) {
       );
     });
 
-    test('401 without a key, before the body is looked at', async (t) => {
+    test('401 without a key, before the body is read', async (t) => {
       const service = await startService(t, { store });
       assert.equal((await service.call('POST', '/packets/batch', { raw: 'not json', key: null })).status, 401);
     });

@@ -17,7 +17,7 @@ const next = {
 
 for (const store of stores) {
   describe(`POST /packets/{id}/chain on ${store.name}`, () => {
-    test('201: a new packet, linked to the one in the path', async (t) => {
+    test('201: a new packet, linked to the packet in the path', async (t) => {
       const service = await startService(t, { store });
       const parent = await createPacket(service);
       const answer = await chain(service, parent.id);
@@ -28,7 +28,7 @@ for (const store of stores) {
       assert.deepEqual((await service.call('GET', `/packets/${answer.body.id}`)).body, answer.body);
     });
 
-    test('the new packet has what was sent and nothing of its parent', async (t) => {
+    test('the new packet has only what was sent, nothing of its parent', async (t) => {
       const service = await startService(t, { store });
       const parent = await createPacket(service, { hitl: { required: true, reason: 'R', question: 'Q' } });
       const { status, body } = await chain(service, parent.id, next);
@@ -40,7 +40,7 @@ for (const store of stores) {
     });
 
     for (const status of statuses) {
-      test(`the parent may be ${status}, and stays as it was to the last byte`, async (t) => {
+      test(`the parent may be ${status}, and stays byte for byte unchanged`, async (t) => {
         const service = await startService(t, { store });
         const { id } = await packetIn(service, status);
         const before = await service.call('GET', `/packets/${id}`);
@@ -52,7 +52,7 @@ for (const store of stores) {
       });
     }
 
-    test('history: the child is created from its parent, and the parent is chained', async (t) => {
+    test('the history of the child names its parent, and the history of the parent has a chained event', async (t) => {
       const service = await startService(t, { store });
       const parent = await packetIn(service, 'completed');
       service.clock.turn(60);
@@ -78,7 +78,7 @@ for (const store of stores) {
       assert.equal((await historyOf(service, parent.id)).at(-1)?.actor, 'agent:router');
     });
 
-    test('a chain goes on link by link', async (t) => {
+    test('a chained packet can be chained again', async (t) => {
       const service = await startService(t, { store });
       let { id } = await createPacket(service);
       for (let link = 0; link < 5; link += 1) {
@@ -111,7 +111,7 @@ for (const store of stores) {
       assert.equal((await service.call('GET', '/packets')).body.total, 1);
     });
 
-    test('null for an optional field is as if it were left out', async (t) => {
+    test('null for an optional field counts as left out', async (t) => {
       const service = await startService(t, { store });
       const parent = await createPacket(service);
       const answer = await chain(service, parent.id, { ...next, decisions: null, actions: null, dependencies: null, hitl: null });
@@ -119,7 +119,7 @@ for (const store of stores) {
       assert.deepEqual([answer.body.decisions, answer.body.hitl], [[], null]);
     });
 
-    test("404: an unknown parent, a malformed id and another tenant's are answered alike, and nothing is created", async (t) => {
+    test("404: an unknown parent, a malformed id and another tenant's packet get the same answer, and nothing is created", async (t) => {
       const service = await startService(t, { store });
       const other = await newTenant(service);
       const parent = await createPacket(service);
@@ -148,7 +148,7 @@ for (const store of stores) {
       assert.deepEqual(await happenings(service, parent.id, key), ['created', 'chained']);
     });
 
-    test('30 that continue one packet at once are 30 packets and 30 links', async (t) => {
+    test('30 concurrent requests to continue one packet create 30 packets and 30 links', async (t) => {
       const service = await startService(t, { store });
       const parent = await createPacket(service);
       const answers = await Promise.all(Array.from({ length: 30 }, () => chain(service, parent.id, next)));

@@ -22,7 +22,7 @@ async function waiting(service: TestService, count: number): Promise<void> {
 
 for (const store of stores) {
   describe(`The next packet, on ${store.name}`, () => {
-    test('is the one of the highest priority, then the oldest, of those aimed at the agent', async (t) => {
+    test('is the oldest of the highest priority among the packets for the agent', async (t) => {
       const service = await startService(t, { store });
       const made: Record<string, string> = {};
       for (const [name, priority, agent] of [
@@ -45,7 +45,7 @@ for (const store of stores) {
       assert.equal((await next(service, { target_agent: '*' })).body.metadata.target_agent.id, 'somebody');
     });
 
-    test('can be narrowed to all of some tags and any of some priorities', async (t) => {
+    test('can be filtered by tags, all of which must match, and priorities, any of which may match', async (t) => {
       const service = await startService(t, { store });
       await packetFor(service, 'resolver', { tags: ['billing'] });
       const both = await packetFor(service, 'resolver', { tags: ['billing', 'urgent'], priority: 'low' });
@@ -54,14 +54,14 @@ for (const store of stores) {
       assert.equal(answer.body.id, both.id);
     });
 
-    test('is 204 without a body when none waits', async (t) => {
+    test('is 204 without a body if no packet is available', async (t) => {
       const service = await startService(t, { store });
       const answer = await next(service);
       assert.equal(answer.status, 204);
       assert.equal(answer.text, '');
     });
 
-    test('goes to one of any number of workers: no packet twice, none left, no 409', async (t) => {
+    test('goes to exactly one of many workers: no packet twice, none left over, no 409', async (t) => {
       const service = await startService(t, { store });
       await createPackets(service, packetCount);
       assertEachOnce(await runWorkers([service], 100), packetCount);
@@ -69,7 +69,7 @@ for (const store of stores) {
       assert.equal((await service.call('GET', '/packets?status=created&limit=1')).body.total, 0);
     });
 
-    test('goes to one waiting worker each, whether it was there before them or came later', async (t) => {
+    test('goes to one waiting worker each, whether created before the wait or during it', async (t) => {
       const service = await startService(t, { store });
       await createPackets(service, 300);
       const working = runWorkers([service], 100, { total: 600, wait_seconds: 60 });
@@ -89,7 +89,7 @@ for (const store of stores) {
       assert.equal(service.handoff.waiting(), 0);
     });
 
-    test('a released packet wakes who waits, too', async (t) => {
+    test('a released packet also wakes a waiting request', async (t) => {
       const service = await startService(t, { store });
       const { id } = await packetFor(service, 'resolver');
       await service.call('POST', `/packets/${id}/claim`, { body: { agent_id: 'other' } });
@@ -99,7 +99,7 @@ for (const store of stores) {
       assert.equal((await answering).body.id, id);
     });
 
-    test('waiting requests are served in turn, each by one packet', async (t) => {
+    test('waiting requests are served in order of arrival, one packet each', async (t) => {
       const service = await startService(t, { store });
       const order: number[] = [];
       const answers: Promise<TestAnswer>[] = [];
@@ -119,7 +119,7 @@ for (const store of stores) {
       assert.deepEqual(order, [0, 1, 2, 3, 4]);
     });
 
-    test('a request that wants other tags does not keep the packet from one that wants it', async (t) => {
+    test('a waiting request with other tags does not keep a packet from a request that matches it', async (t) => {
       const service = await startService(t, { store });
       const other = next(service, { tags: ['rare'], wait_seconds: 60 });
       await waiting(service, 1);
@@ -131,7 +131,7 @@ for (const store of stores) {
       assert.equal((await other).body.id, rare.id);
     });
 
-    test('a stop of the service answers who waits with 204', async (t) => {
+    test('a stop of the service answers waiting requests with 204', async (t) => {
       const service = await startService(t, { store });
       const answering = next(service, { wait_seconds: 60 });
       await waiting(service, 1);
@@ -139,7 +139,7 @@ for (const store of stores) {
       assert.equal((await answering).status, 204);
     });
 
-    test('waiting requests count towards the connections of the tenant', async (t) => {
+    test("waiting requests count towards the tenant's connections", async (t) => {
       const service = await startService(t, { store, settings: { SERVICE_CONNECTIONS_FREE: '1' } });
       const { key } = await newTenant(service, { tier: 'free' });
       const first = next(service, { wait_seconds: 60 }, { key });
@@ -164,7 +164,7 @@ for (const store of stores) {
       assert.equal((await answering).status, 204);
     });
 
-    test('an Idempotency-Key repeats a packet, and forgets that there was none', async (t) => {
+    test('an Idempotency-Key repeats an answer with a packet, but not a 204', async (t) => {
       const service = await startService(t, { store });
       const headers = { 'idempotency-key': 'next-1' };
       assert.equal((await next(service, {}, { headers })).status, 204);
@@ -177,14 +177,14 @@ for (const store of stores) {
       assert.equal(again.headers['idempotency-replayed'], 'true');
     });
 
-    test('belongs to the tenant of the key', async (t) => {
+    test("is one of the tenant's own packets", async (t) => {
       const service = await startService(t, { store });
       const { key } = await newTenant(service);
       await packetFor(service, 'resolver');
       assert.equal((await next(service, { target_agent: '*' }, { key })).status, 204);
     });
 
-    test('faults of the request are named', async (t) => {
+    test('errors name the field of the request', async (t) => {
       const service = await startService(t, { store });
       for (const [body, field] of [
         [{ wait_seconds: 61 }, 'wait_seconds'],

@@ -7,7 +7,7 @@ import { stores } from '../../support/stores.ts';
 
 for (const store of stores) {
   describe(`POST /packets/{id}/claim on ${store.name}`, () => {
-    test('200: the packet is claimed, by whom and when', async (t) => {
+    test('200: the packet is claimed, with the claimant and the time', async (t) => {
       const service = await startService(t, { store });
       const before = await createPacket(service);
       service.clock.turn(60);
@@ -25,7 +25,7 @@ for (const store of stores) {
       });
     });
 
-    test('agent_name defaults to agent_id and framework to null, left out or null', async (t) => {
+    test('agent_name defaults to agent_id and framework to null, whether left out or null', async (t) => {
       const service = await startService(t, { store });
       for (const body of [{ agent_id: 'solo' }, { agent_id: 'solo', agent_name: null, framework: null }]) {
         const { id } = await createPacket(service);
@@ -35,7 +35,7 @@ for (const store of stores) {
       }
     });
 
-    test('an agent other than the target may claim; the target agent stays as it was named', async (t) => {
+    test('an agent other than the target may claim; the target agent stays unchanged', async (t) => {
       const service = await startService(t, { store });
       const { id, metadata } = await createPacket(service);
       const answer = await service.call('POST', `/packets/${id}/claim`, { body: { agent_id: 'stand-in' } });
@@ -53,7 +53,7 @@ for (const store of stores) {
       assert.equal((await service.call('GET', '/packets?status=created')).body.total, 1);
     });
 
-    test('400: agent_id is required, texts are not empty, and nothing unknown is taken', async (t) => {
+    test('400: agent_id is required, texts must not be empty, and unknown fields are refused', async (t) => {
       const service = await startService(t, { store });
       const { id } = await createPacket(service);
       const wrong: [unknown, string | null][] = [
@@ -76,7 +76,7 @@ for (const store of stores) {
     });
 
     for (const status of ['claimed', 'in_progress', 'completed'] as const) {
-      test(`409: a packet that is ${status} answers with its holder, and stays with it`, async (t) => {
+      test(`409: a packet that is ${status} keeps its holder, whom the answer names`, async (t) => {
         const service = await startService(t, { store });
         const packet = await packetIn(service, status);
         service.clock.turn(60);
@@ -97,7 +97,7 @@ for (const store of stores) {
     }
 
     for (const status of ['failed', 'awaiting_human'] as const) {
-      test(`409: a packet that is ${status} answers with null where no one ever held it`, async (t) => {
+      test(`409: claimed_by is null for a packet that is ${status} and never had a holder`, async (t) => {
         const service = await startService(t, { store });
         const { id } = await packetIn(service, status);
         const answer = await service.call('POST', `/packets/${id}/claim`, { body: claimant });
@@ -105,7 +105,7 @@ for (const store of stores) {
         assert.deepEqual([answer.body.code, answer.body.claimed_by], ['CONFLICT', null]);
       });
 
-      test(`409: a packet that is ${status} answers with who held it last`, async (t) => {
+      test(`409: claimed_by is the last holder of a packet that is ${status}`, async (t) => {
         const service = await startService(t, { store });
         const { id, claimed_at } = await packetIn(service, 'claimed');
         await service.call('PATCH', `/packets/${id}`, { body: { status } });
@@ -116,7 +116,7 @@ for (const store of stores) {
       });
     }
 
-    test('410: an expired packet is gone, whoever held it', async (t) => {
+    test('410: an expired packet, with or without a holder', async (t) => {
       const service = await startService(t, { store });
       const free = await packetIn(service, 'expired');
       const held = await packetIn(service, 'claimed');
@@ -128,7 +128,7 @@ for (const store of stores) {
       }
     });
 
-    test("404: an unknown id, a malformed one and another tenant's are answered alike", async (t) => {
+    test("404: an unknown id, a malformed id and another tenant's packet get the same answer", async (t) => {
       const service = await startService(t, { store });
       const other = await newTenant(service);
       const { id } = await createPacket(service);
@@ -143,7 +143,7 @@ for (const store of stores) {
       assert.deepEqual(await happenings(service, id), ['created']);
     });
 
-    test('of 100 that claim at once one wins, and 99 get 409 with the winner', async (t) => {
+    test('of 100 concurrent claims exactly one succeeds, and 99 get 409 with the winner', async (t) => {
       const service = await startService(t, { store });
       const { id } = await createPacket(service);
       const answers = await Promise.all(
@@ -158,7 +158,7 @@ for (const store of stores) {
       assert.equal((await service.call('GET', `/packets/${id}`)).body.revision, 2);
     });
 
-    test('of 20 packets that 5 agents all want, each goes to exactly one', async (t) => {
+    test('when 5 agents claim the same 20 packets, each packet goes to exactly one agent', async (t) => {
       const service = await startService(t, { store });
       const packets = await Promise.all(Array.from({ length: 20 }, () => createPacket(service)));
       const tries = packets.flatMap(({ id }) => [0, 1, 2, 3, 4].map((agent) => ({ id, agent_id: `agent-${agent}` })));
@@ -170,7 +170,7 @@ for (const store of stores) {
       assert.equal(answers.filter(({ status }) => status === 409).length, 80);
     });
 
-    test('a claim and a delete at once: the packet ends expired, and the claim was before it or finds it gone', async (t) => {
+    test('a concurrent claim and delete leave the packet expired; the claim succeeds before the delete or gets 410', async (t) => {
       const service = await startService(t, { store });
       for (let round = 0; round < 10; round += 1) {
         const { id } = await createPacket(service);

@@ -31,7 +31,7 @@ const run = (service: TestService, { method, tail, body }: Operation, id: string
 
 for (const store of stores) {
   describe(`ETag on ${store.name}`, () => {
-    test('every answer that is a packet carries it, and it changes when the packet does', async (t) => {
+    test('is on every answer with a packet, and changes with the packet', async (t) => {
       const service = await startService(t, { store });
       const seen: (string | undefined)[] = [];
       const note = (answer: TestAnswer) => {
@@ -58,7 +58,7 @@ for (const store of stores) {
     for (const operation of operations) {
       const { name, from, success } = operation;
 
-      test(`${name}: with the current tag it is carried out`, async (t) => {
+      test(`${name}: succeeds with the current tag`, async (t) => {
         const service = await startService(t, { store });
         const { id } = await packetIn(service, from);
         const tag = String((await get(service, id)).headers.etag);
@@ -79,20 +79,20 @@ for (const store of stores) {
         assert.deepEqual(await happenings(service, id), history);
       });
 
-      test(`${name}: * is any packet that there is`, async (t) => {
+      test(`${name}: * matches any existing packet`, async (t) => {
         const service = await startService(t, { store });
         const { id } = await packetIn(service, from);
         assert.equal((await run(service, operation, id, '*')).status, success);
       });
 
-      test(`${name}: of several tags one is enough`, async (t) => {
+      test(`${name}: one matching tag of several is enough`, async (t) => {
         const service = await startService(t, { store });
         const { id, revision } = await packetIn(service, from);
         assert.equal((await run(service, operation, id, '"77", "78"')).status, 412);
         assert.equal((await run(service, operation, id, `"77" , "${revision}","78"`)).status, success);
       });
 
-      test(`${name}: 412 with a tag that never was, a weak one, or one without quotes`, async (t) => {
+      test(`${name}: 412 with an unknown tag, a weak tag, or a tag without quotes`, async (t) => {
         const service = await startService(t, { store });
         const { id, revision } = await packetIn(service, from);
         for (const tag of ['"0"', `"${revision + 1}"`, `W/"${revision}"`, `${revision}`, '""', 'x']) {
@@ -101,7 +101,7 @@ for (const store of stores) {
         assert.equal((await get(service, id)).body.revision, revision);
       });
 
-      test(`${name}: an unknown id is 404 whatever the tag, and another tenant's is answered alike`, async (t) => {
+      test(`${name}: 404 for an unknown id and for another tenant's packet, whatever the tag`, async (t) => {
         const service = await startService(t, { store });
         const other = await newTenant(service);
         const foreign = await packetIn(service, from, {}, other.key);
@@ -113,7 +113,7 @@ for (const store of stores) {
       });
     }
 
-    test('a stale tag is told before the state is: 412 where it would be 409, 410 or 400', async (t) => {
+    test('a stale tag takes precedence over the state: 412 where it would be 409, 410 or 400', async (t) => {
       const service = await startService(t, { store });
       const claimed = await packetIn(service, 'claimed');
       const expired = await packetIn(service, 'expired');
@@ -124,7 +124,7 @@ for (const store of stores) {
       assert.equal((await service.call('PATCH', `/packets/${claimed.id}`, { body: { status: 'created' }, headers: stale })).status, 412);
     });
 
-    test('of 30 changes at once from the same tag one is 200, and 29 are 412', async (t) => {
+    test('of 30 concurrent changes with the same tag, one is 200 and 29 are 412', async (t) => {
       const service = await startService(t, { store });
       const { id } = await createPacket(service, { decisions: [] });
       const answers = await Promise.all(
@@ -140,7 +140,7 @@ for (const store of stores) {
       assert.deepEqual((await get(service, id)).body, done[0]!.body);
     });
 
-    test('two PATCHes at once never lose one another: both are in the packet, each with a revision of its own', async (t) => {
+    test('two concurrent PATCHes are both applied, each with its own revision', async (t) => {
       const service = await startService(t, { store });
       for (let round = 0; round < 10; round += 1) {
         const { id } = await createPacket(service);
@@ -156,7 +156,7 @@ for (const store of stores) {
   });
 
   describe(`If-None-Match on ${store.name}`, () => {
-    test('304 without a body while the packet is as the caller knows it, and 200 when it has changed', async (t) => {
+    test('304 without a body while the packet is unchanged, and 200 once it has changed', async (t) => {
       const service = await startService(t, { store });
       const { id } = await createPacket(service);
       const same = await get(service, id, { 'If-None-Match': '"1"' });
@@ -168,7 +168,7 @@ for (const store of stores) {
       assert.deepEqual([changed.body.status, changed.headers.etag], ['claimed', '"2"']);
     });
 
-    test('tags that a proxy weakened, several tags, and * are understood', async (t) => {
+    test('weak tags, several tags and * are supported', async (t) => {
       const service = await startService(t, { store });
       const { id } = await createPacket(service);
       for (const known of ['W/"1"', '"7", "1"', '"7",W/"1"', '*']) {
@@ -179,7 +179,7 @@ for (const store of stores) {
       }
     });
 
-    test("404 where there is no packet, or it is another tenant's: nothing tells that a tag was right", async (t) => {
+    test("404 for an unknown packet and for another tenant's, even with a matching tag", async (t) => {
       const service = await startService(t, { store });
       const other = await newTenant(service);
       const { id } = await createPacket(service);
@@ -192,7 +192,7 @@ for (const store of stores) {
   });
 }
 
-test('two instances on one database: of 20 changes from the same tag one is 200, and without a tag none is lost', async (t) => {
+test('two instances on one database: of 20 changes with the same tag one is 200, and without a tag none is lost', async (t) => {
   const database = await openHandoffDatabase();
   const instances = [await startService(t, { databaseUrl: database.url }), await startService(t, { databaseUrl: database.url })];
   // Registered last, so that it runs behind the instances' own ends.

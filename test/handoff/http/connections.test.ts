@@ -11,7 +11,7 @@ const head = (line: string, ...headers: string[]) => `${[`${line} HTTP/1.1`, 'Ho
 
 for (const store of stores) {
   describe(`requests as they come over a connection, on ${store.name}`, () => {
-    test('who ends the sending half behind a request gets the answer all the same', async (t) => {
+    test('a client that closes its sending side after a request still gets the answer', async (t) => {
       const service = await startService(t, { store });
       const address = await service.handoff.start();
       const { id } = await createPacket(service);
@@ -31,7 +31,7 @@ for (const store of stores) {
       assert.equal((await sendRaw(address, claim + body, { end: true })).status, 200);
     });
 
-    test('400: two Host headers, as none', async (t) => {
+    test('400: no Host header, or two', async (t) => {
       const service = await startService(t, { store });
       const address = await service.handoff.start();
       for (const second of ['Host: x', 'host: y', 'HOST:']) {
@@ -55,7 +55,7 @@ for (const store of stores) {
       }
     });
 
-    test('a path that does not decode is an unknown one: 401 without a key, else 404, counted', async (t) => {
+    test("a path that can't be decoded is treated like an unknown id: 404 and counted, or 401 without a key", async (t) => {
       const service = await startService(t, { store, settings: { SERVICE_RATE_LIMIT_PER_MINUTE: '1000' } });
       const paths = ['/packets/%zz', '/packets/%', '/packets/%ff', '/packets/%E0%A4/history', '/%zz'];
       for (const [index, path] of paths.entries()) {

@@ -132,7 +132,7 @@ const content = ({ id: _id, _links, ...rest }: any) => rest;
 
 for (const store of stores) {
   describe(`POST /packets on ${store.name}`, () => {
-    test('201: the packet starts as created and carries what was sent', async (t) => {
+    test('201: the packet starts as created, with the content that was sent', async (t) => {
       const service = await startService(t, { store });
       const answer = await service.call('POST', '/packets', { body: packetRequest() });
       assert.equal(answer.status, 201);
@@ -144,7 +144,7 @@ for (const store of stores) {
       assert.deepEqual((await service.call('GET', `/packets/${body.id}`)).body, body);
     });
 
-    test('the least request gets every documented default', async (t) => {
+    test('a minimal request gets every documented default', async (t) => {
       const service = await startService(t, { store });
       const answer = await service.call('POST', '/packets', { body: least() });
       assert.equal(answer.status, 201);
@@ -172,7 +172,7 @@ for (const store of stores) {
       });
     });
 
-    test('every field that is sent comes back as it was sent', async (t) => {
+    test('every field comes back as it was sent', async (t) => {
       const service = await startService(t, { store });
       const answer = await service.call('POST', '/packets', { body: everything() });
       assert.equal(answer.status, 201);
@@ -192,7 +192,7 @@ for (const store of stores) {
       assert.deepEqual(hitl, { ...sent.hitl, ...unanswered });
     });
 
-    test('a required answer does not keep the packet from starting as created', async (t) => {
+    test('a packet that requires an answer starts as created as well', async (t) => {
       const service = await startService(t, { store });
       const answer = await service.call('POST', '/packets', { body: oneOfEach() });
       assert.equal(answer.status, 201);
@@ -200,7 +200,7 @@ for (const store of stores) {
       assert.deepEqual(await happenings(service, answer.body.id), ['created']);
     });
 
-    test('null for an optional field is as if it were left out', async (t) => {
+    test('null for an optional field counts as left out', async (t) => {
       const service = await startService(t, { store });
       for (const path of [...optionalPaths, 'parent_packet_id']) {
         const absent = await service.call('POST', '/packets', { body: withValue(everything(), path, undefined) });
@@ -210,7 +210,7 @@ for (const store of stores) {
       }
     });
 
-    test('null is kept where any JSON may stand', async (t) => {
+    test('null is kept in fields that take any JSON', async (t) => {
       const service = await startService(t, { store });
       const body = withValue(withValue(oneOfEach(), 'context.artifacts.0.value', null), 'context.custom', { nothing: null });
       const answer = await service.call('POST', '/packets', { body });
@@ -219,7 +219,7 @@ for (const store of stores) {
       assert.deepEqual(answer.body.context.custom, { nothing: null });
     });
 
-    test('400 on null for a required field, named by its full path', async (t) => {
+    test('400 for null in a required field, named by its full path', async (t) => {
       const service = await startService(t, { store });
       for (const path of requiredPaths.filter((one) => one !== 'context.artifacts.0.value')) {
         const answer = await service.call('POST', '/packets', { body: withValue(oneOfEach(), path, null) });
@@ -228,7 +228,7 @@ for (const store of stores) {
       }
     });
 
-    test('fields of no one inside nested objects are kept and given back', async (t) => {
+    test('unknown fields inside nested objects are kept', async (t) => {
       const service = await startService(t, { store });
       const places = [
         'metadata',
@@ -256,7 +256,7 @@ for (const store of stores) {
       }
     });
 
-    test('texts are kept to the character: NUL, half a surrogate pair, emoji, line ends', async (t) => {
+    test('texts are kept exactly: NUL, half a surrogate pair, emoji, line ends', async (t) => {
       const service = await startService(t, { store });
       const summary = 'a\u0000b \ud800 \u{1f91d} \r\n\t "quoted" \u2028 end';
       const answer = await service.call('POST', '/packets', { body: withValue(oneOfEach(), 'context.summary', summary) });
@@ -266,7 +266,7 @@ for (const store of stores) {
       assert.equal((await service.call('GET', '/packets/search?q=quoted')).body.total, 1);
     });
 
-    test('400: a required field that is missing is named by its full path', async (t) => {
+    test('400 names a missing required field by its full path', async (t) => {
       const service = await startService(t, { store });
       for (const path of requiredPaths) {
         const answer = await service.call('POST', '/packets', { body: withValue(oneOfEach(), path, undefined) });
@@ -277,7 +277,7 @@ for (const store of stores) {
       assert.equal((await service.call('GET', '/packets')).body.total, 0);
     });
 
-    test('400: all faults are listed in errors, each with its path and a sentence', async (t) => {
+    test('400 lists all faults in errors, each with its path and a sentence', async (t) => {
       const service = await startService(t, { store });
       const body = {
         metadata: { source_agent: { id: '', name: 7 }, priority: 'urgent' },
@@ -309,7 +309,7 @@ for (const store of stores) {
       assert.deepEqual([answer.body.field, answer.body.detail], [answer.body.errors[0].field, answer.body.errors[0].detail]);
     });
 
-    test('400: what has the wrong form is named', async (t) => {
+    test('400 names the field with the wrong form', async (t) => {
       const service = await startService(t, { store });
       const wrong: [path: string, ...values: unknown[]][] = [
         ['metadata.source_agent.id', '', 1],
@@ -349,7 +349,7 @@ for (const store of stores) {
       }
     });
 
-    test('roles, types and every text that is no id, name or statement may be empty', async (t) => {
+    test('roles, types and every text other than an id, a name or a statement may be empty', async (t) => {
       const service = await startService(t, { store });
       const texts = [
         'context.conversation_state.0.role',
@@ -367,7 +367,7 @@ for (const store of stores) {
       assert.equal(answer.status, 201, answer.text);
     });
 
-    test('400: an unknown field at the top level is named, and nothing that the service sets can be sent', async (t) => {
+    test('400 names an unknown field at the top level, and any field that only the service sets', async (t) => {
       const service = await startService(t, { store });
       const packet = await createPacket(service);
       for (const field of [
@@ -391,7 +391,7 @@ for (const store of stores) {
       assert.equal((await service.call('GET', '/packets')).body.total, 1);
     });
 
-    test('400 without a field when the body is no object', async (t) => {
+    test('400 without a field if the body is not an object', async (t) => {
       const service = await startService(t, { store });
       for (const raw of ['[]', '"text"', '7', 'null', 'true', '']) {
         const answer = await service.call('POST', '/packets', { raw });
@@ -401,7 +401,7 @@ for (const store of stores) {
       assert.equal((await service.call('POST', '/packets')).status, 400);
     });
 
-    test('an answer cannot be brought along', async (t) => {
+    test("a request can't contain the answer to its question", async (t) => {
       const service = await startService(t, { store });
       const hitl = { ...oneOfEach().hitl, response: 'Yes', responded_by: 'me', responded_at: '2026-01-01T00:00:00Z' };
       const answer = await service.call('POST', '/packets', { body: { ...oneOfEach(), hitl } });
@@ -409,7 +409,7 @@ for (const store of stores) {
       assert.deepEqual([answer.body.hitl.response, answer.body.hitl.responded_by, answer.body.hitl.responded_at], [null, null, null]);
     });
 
-    test('parent_packet_id links the packet to another, in the history of both', async (t) => {
+    test('parent_packet_id links the packet to another, and both histories record it', async (t) => {
       const service = await startService(t, { store });
       const parent = await createPacket(service);
       const answer = await service.call('POST', '/packets', { body: { ...least(), parent_packet_id: parent.id } });
@@ -427,7 +427,7 @@ for (const store of stores) {
       assert.equal(answer.body.parent_packet_id, parent.id);
     });
 
-    test("400 on parent_packet_id when there is no such packet, and the same for another tenant's", async (t) => {
+    test("400 on parent_packet_id for an unknown packet and for another tenant's", async (t) => {
       const service = await startService(t, { store });
       const other = await newTenant(service);
       const foreign = await createPacket(service, {}, other.key);
@@ -441,7 +441,7 @@ for (const store of stores) {
       assert.equal((await service.call('GET', '/packets')).body.total, 0);
     });
 
-    test('the packet belongs to the tenant of the key: another sees no more of it than of one that never was', async (t) => {
+    test('the packet belongs to the tenant of the key; to another tenant it does not exist', async (t) => {
       const service = await startService(t, { store });
       const other = await newTenant(service);
       const { id } = await createPacket(service);
@@ -452,7 +452,7 @@ for (const store of stores) {
       assert.equal((await service.call('GET', '/packets', { key: other.key })).body.total, 0);
     });
 
-    test('a tag that is named twice is kept as it was sent, and counts once', async (t) => {
+    test('a duplicate tag is kept as sent, and counts once', async (t) => {
       const service = await startService(t, { store });
       const metadata = { ...(packetRequest().metadata as object), tags: ['twice', 'once', 'twice'] };
       const answer = await service.call('POST', '/packets', { body: packetRequest({ metadata }) });
@@ -462,7 +462,7 @@ for (const store of stores) {
       assert.deepEqual([packets.length, total], [1, 1]);
     });
 
-    test('100 created at once are 100 packets, listed newest first without gap or repeat', async (t) => {
+    test('100 concurrent creates make 100 packets, listed newest first without gaps or duplicates', async (t) => {
       const service = await startService(t, { store });
       const answers = await Promise.all(Array.from({ length: 100 }, () => service.call('POST', '/packets', { body: least() })));
       for (const { status } of answers) assert.equal(status, 201);
@@ -472,7 +472,7 @@ for (const store of stores) {
       assert.deepEqual(listed, [...new Set(answers.map((answer) => answer.body.id as string))].sort().reverse());
     });
 
-    test('what was just created is found by search, by its own tenant alone', async (t) => {
+    test('a new packet is found by search at once, but only by its own tenant', async (t) => {
       const service = await startService(t, { store });
       const other = await newTenant(service);
       const packet = await createPacket(service);

@@ -26,7 +26,7 @@ const words = (from: number, to: number) => Array.from({ length: to - from }, (_
 
 for (const store of stores) {
   describe(`What is decided here about packets, on ${store.name}`, () => {
-    test('hitl_required asks whether the question requires an answer, whatever the status and whether it was answered', async (t) => {
+    test('hitl_required filters by whether the question requires an answer, whatever the status and whether it was answered', async (t) => {
       const service = await startService(t, { store });
       const required = { ...question, required: true };
       const { id: answered } = await packetIn(service, 'awaiting_human', { hitl: required });
@@ -44,7 +44,7 @@ for (const store of stores) {
       assert.deepEqual(await listed(false), [none, optional]);
     });
 
-    test('what is repeated in answers and in the trail is short: a framework of 1,024 characters, an answer of 16,384', async (t) => {
+    test('texts that answers and the trail repeat are limited: a framework to 1,024 characters, an answer to 16,384', async (t) => {
       const service = await startService(t, { store });
       const { id } = await createPacket(service);
       const claim = (framework: string) => service.call('POST', `/packets/${id}/claim`, { body: { agent_id: 'a', framework } });
@@ -58,7 +58,7 @@ for (const store of stores) {
       assert.equal((await respond('x'.repeat(16_384))).status, 200);
     });
 
-    test('the answer to a batch ends at 16 Mi characters: what no longer fits is not changed, and is said', async (t) => {
+    test('the answer to a batch is limited to 16 Mi characters: packets that do not fit are reported and not changed', async (t) => {
       const service = await startService(t, { store });
       const large = { context: { summary: 'x'.repeat(1_000_000) } };
       const ids: string[] = [];
@@ -90,7 +90,7 @@ for (const store of stores) {
       });
     });
 
-    test('null in a PATCH removes hitl and nothing else: anywhere else it is a 400 that names the field', async (t) => {
+    test('null in a PATCH removes hitl; for any other field it is 400', async (t) => {
       const service = await startService(t, { store });
       const before = await createPacket(service, { hitl: { ...question, timeout_seconds: 60 } });
       const cases: [body: object, field: string][] = [
@@ -111,7 +111,7 @@ for (const store of stores) {
       assert.deepEqual((await service.call('GET', `/packets/${before.id}`)).body, before);
     });
 
-    test('a packet may outgrow the size of a request by 4 KiB; a PATCH that lets it grow further is 413 and changes nothing', async (t) => {
+    test('a packet may exceed the size of a request by 4 KiB; a PATCH beyond that is 413 and changes nothing', async (t) => {
       const limit = 2048;
       const service = await startService(t, { store, settings: { SERVICE_PACKET_BYTES_BUSINESS: String(limit) } });
       const { id } = await createPacket(service, { decisions: [] });
@@ -136,7 +136,7 @@ for (const store of stores) {
       assert.equal((await patch('c', 1)).status, 200);
     });
 
-    test('a packet that is larger than its tier allows, since the tier became smaller, can still be claimed, asked about, answered and completed', async (t) => {
+    test('a packet that a lower tier no longer allows can still be claimed, put to a person, answered and completed', async (t) => {
       const service = await startService(t, { store });
       const { id: tenant, key } = await newTenant(service, { tier: 'pro' });
       const decisions = [{ id: 'long', decision: 'x'.repeat(100_000), rationale: '' }];
@@ -175,7 +175,7 @@ for (const store of stores) {
       assert.equal(long.body.field, 'metadata.source_agent.name');
     });
 
-    test('a list is narrowed by at most 20 tags, and by none where tags is empty', async (t) => {
+    test('a list can be filtered by at most 20 tags; an empty tags is no filter', async (t) => {
       const service = await startService(t, { store });
       const tags = Array.from({ length: 21 }, (_, index) => `t${index}`);
       await createPacket(service, { metadata: { ...(packetRequest().metadata as object), tags } });
@@ -188,21 +188,21 @@ for (const store of stores) {
       assert.equal(await totalOf(service, '/packets?tags=,'), 2);
     });
 
-    test('the audit log finds a packet by its id in upper case too', async (t) => {
+    test('the audit log finds a packet by its id in upper case as well', async (t) => {
       const service = await startService(t, { store });
       const { id } = await createPacket(service);
       await createPacket(service);
       assert.equal(await totalOf(service, `/audit?packet_id=${id.toUpperCase()}`), 1);
     });
 
-    test('a body that an operation does not take is not looked at', async (t) => {
+    test('a body is ignored on an operation that takes none', async (t) => {
       const service = await startService(t, { store });
       const { id } = await createPacket(service);
       const odd = { raw: '{"broken', headers: { 'content-type': 'text/plain' } };
       assert.equal((await service.call('DELETE', `/packets/${id}`, odd)).status, 204);
     });
 
-    test('under an idempotency key the bytes count: the same JSON written otherwise is another body', async (t) => {
+    test('an idempotency key compares bytes: the same JSON formatted differently is another body', async (t) => {
       const service = await startService(t, { store });
       const headers = { 'Idempotency-Key': 'k' };
       const raw = JSON.stringify(packetRequest());
@@ -215,7 +215,7 @@ for (const store of stores) {
   });
 
   describe(`What is decided here about search, on ${store.name}`, () => {
-    test('a word counts by its first 64 characters', async (t) => {
+    test('only the first 64 characters of a word count', async (t) => {
       const service = await startService(t, { store });
       const stem = 'x'.repeat(64);
       await createPacket(service, { context: { summary: `${stem}one` } });
@@ -225,14 +225,14 @@ for (const store of stores) {
       assert.equal(await searchTotal(service, stem), 1);
     });
 
-    test('of a query the first 16 words count', async (t) => {
+    test('only the first 16 words of a query count', async (t) => {
       const service = await startService(t, { store });
       await createPacket(service, { context: { summary: words(0, 16) } });
       assert.equal(await searchTotal(service, `${words(0, 16)} absent`), 1);
       assert.equal(await searchTotal(service, `${words(0, 15)} absent`), 0);
     });
 
-    test('of a packet the first 20,000 words are searched', async (t) => {
+    test('only the first 20,000 words of a packet are searched', async (t) => {
       const service = await startService(t, { store });
       // Behind each part of a packet stands a mark that takes the place of a word.
       await createPacket(service, { context: { summary: words(0, 20_001) }, decisions: [], actions: {} });
@@ -252,7 +252,7 @@ for (const store of stores) {
   });
 
   describe(`What is decided here about keys and limits, on ${store.name}`, () => {
-    test('the last admin key may be deleted, by itself too: from then on it is 401, and other keys go on', async (t) => {
+    test('the last admin key may be deleted, even by itself: it is 401 from then on, and other keys still work', async (t) => {
       const service = await startService(t, { store });
       const { key } = await newTenant(service);
       const [own] = (await service.call('GET', '/keys')).body;
@@ -263,7 +263,7 @@ for (const store of stores) {
       assert.equal((await service.call('GET', '/tenants', { key })).status, 403);
     });
 
-    test('a tenant without a tier is free; a smaller tier leaves the tiers of its keys as they were made', async (t) => {
+    test('a tenant created without a tier is free; a lower tier does not change the tiers of its keys', async (t) => {
       const service = await startService(t, { store });
       const plain = await service.call('POST', '/tenants', { body: { name: 'Plain' } });
       assert.equal(plain.status, 201);
@@ -276,7 +276,7 @@ for (const store of stores) {
       assert.equal(answer.headers['x-ratelimit-tier'], 'pro');
     });
 
-    test('with the limit a minute off an answer has X-RateLimit-Tier alone, the limit an hour on or not', async (t) => {
+    test('without a limit per minute an answer only has X-RateLimit-Tier, with or without a limit per hour', async (t) => {
       for (const quota of ['0', '5']) {
         const service = await startService(t, { store, settings: { SERVICE_HOURLY_QUOTA_BUSINESS: quota } });
         const answer = await service.call('GET', '/packets');
@@ -299,7 +299,7 @@ for (const store of stores) {
 }
 
 describe('The settings file', () => {
-  test('is named by SERVICE_CONFIG where --config does not name one', async (t) => {
+  test('is set by SERVICE_CONFIG unless --config is given', async (t) => {
     const folder = mkdtempSync(join(tmpdir(), 'baton-'));
     t.after(() => rmSync(folder, { recursive: true, force: true }));
     const start = (name: string, text: string) => {

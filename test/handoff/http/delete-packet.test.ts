@@ -8,7 +8,7 @@ import { stores } from '../../support/stores.ts';
 for (const store of stores) {
   describe(`DELETE /packets/{id} on ${store.name}`, () => {
     for (const status of ['created', 'claimed', 'in_progress', 'awaiting_human', 'completed', 'failed'] as const) {
-      test(`204: a packet that is ${status} becomes expired and stays readable with all it has`, async (t) => {
+      test(`204: a packet that is ${status} becomes expired and stays readable with all its content`, async (t) => {
         const service = await startService(t, { store });
         const before = await packetIn(service, status);
         service.clock.turn(60);
@@ -28,7 +28,7 @@ for (const store of stores) {
       });
     }
 
-    test('409: an expired packet is not deleted again, however it expired', async (t) => {
+    test("409: an expired packet can't be deleted again, however it expired", async (t) => {
       const service = await startService(t, { store });
       const deleted = await packetIn(service, 'expired');
       const patched = await packetIn(service, 'claimed');
@@ -53,7 +53,7 @@ for (const store of stores) {
       assert.equal(await actorOf((await packetIn(service, 'claimed')).id, { 'X-Agent-Id': 'janitor' }), 'agent:janitor');
     });
 
-    test("404: an unknown id, a malformed one and another tenant's are answered alike", async (t) => {
+    test("404: an unknown id, a malformed id and another tenant's packet get the same answer", async (t) => {
       const service = await startService(t, { store });
       const other = await newTenant(service);
       const before = await createPacket(service);
@@ -67,7 +67,7 @@ for (const store of stores) {
       assert.deepEqual((await service.call('GET', `/packets/${before.id}`)).body, before);
     });
 
-    test('of 20 deletes at once one is 204, and 19 are 409', async (t) => {
+    test('of 20 concurrent deletes one is 204, and 19 are 409', async (t) => {
       const service = await startService(t, { store });
       const { id } = await createPacket(service);
       const answers = await Promise.all(Array.from({ length: 20 }, () => service.call('DELETE', `/packets/${id}`)));
@@ -78,7 +78,7 @@ for (const store of stores) {
   });
 
   describe(`DELETE /packets/{id}?hard=true on ${store.name}`, () => {
-    test('204: with an admin key the packet is gone from everywhere it could be read', async (t) => {
+    test('204: with an admin key the packet is removed from every place where it could be read', async (t) => {
       const service = await startService(t, { store });
       const kept = await createPacket(service);
       const { id } = await createPacket(service, { metadata: { ...kept.metadata, tags: ['secret'] } });
@@ -96,7 +96,7 @@ for (const store of stores) {
       assert.equal((await service.call('GET', '/packets?tags=secret')).body.total, 0);
     });
 
-    test('one audit entry survives, without content', async (t) => {
+    test('one audit entry without content remains', async (t) => {
       const service = await startService(t, { store });
       const { id } = await packetIn(service, 'completed');
       const before = (await service.call('GET', '/audit')).body.total;
@@ -118,7 +118,7 @@ for (const store of stores) {
       assert.equal((await service.call('GET', '/audit')).body.total, before - 3 + 1);
     });
 
-    test('it takes a packet in any status, expired ones too', async (t) => {
+    test('a packet in any status can be removed, also an expired one', async (t) => {
       const service = await startService(t, { store });
       for (const status of ['claimed', 'awaiting_human', 'failed', 'expired'] as const) {
         const { id } = await packetIn(service, status);
@@ -127,7 +127,7 @@ for (const store of stores) {
       assert.equal((await service.call('GET', '/packets')).body.total, 0);
     });
 
-    test('a packet that continued it keeps its own content and its link', async (t) => {
+    test('a child of the packet keeps its content and its link', async (t) => {
       const service = await startService(t, { store });
       const parent = await createPacket(service);
       const child = await createPacket(service, { parent_packet_id: parent.id });
@@ -135,7 +135,7 @@ for (const store of stores) {
       assert.deepEqual((await service.call('GET', `/packets/${child.id}`)).body, child);
     });
 
-    test('403: with any other key, and the packet stays as it was', async (t) => {
+    test('403 with any other key, and the packet stays unchanged', async (t) => {
       const service = await startService(t, { store });
       const tenant = await newTenant(service);
       const before = await createPacket(service, {}, tenant.key);
@@ -146,7 +146,7 @@ for (const store of stores) {
       assert.equal((await service.call('DELETE', `/packets/${unknownId}?hard=true`, { key: tenant.key })).status, 403);
     });
 
-    test("404: an admin key reaches its own tenant's packets alone", async (t) => {
+    test("404: an admin key can only remove its own tenant's packets", async (t) => {
       const service = await startService(t, { store });
       const tenant = await newTenant(service);
       const { id } = await createPacket(service, {}, tenant.key);
@@ -168,7 +168,7 @@ for (const store of stores) {
       assert.equal((await service.call('GET', `/packets/${id}`)).body.status, 'expired');
     });
 
-    test('of 10 at once one is 204, and 9 are 404', async (t) => {
+    test('of 10 concurrent requests one is 204, and 9 are 404', async (t) => {
       const service = await startService(t, { store });
       const { id } = await createPacket(service);
       const answers = await Promise.all(Array.from({ length: 10 }, () => service.call('DELETE', `/packets/${id}?hard=true`)));

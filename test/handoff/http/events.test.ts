@@ -28,7 +28,7 @@ async function createPackets(service: TestService, count: number, changes: Recor
 
 for (const store of stores) {
   describe(`GET /events on ${store.name}`, () => {
-    test('tells every event of the tenant: its type, id, and the envelope with the summary after the change', async (t) => {
+    test('sends every event of the tenant with its type, its id, and the envelope with the summary after the change', async (t) => {
       const service = await startService(t, { store });
       const address = await service.handoff.start();
       const stream = await openEvents(address, '', keyed);
@@ -69,7 +69,7 @@ for (const store of stores) {
       assert.equal(events[3]!.data.data, null);
     });
 
-    test('an answer of a person is hitl.response_ready', async (t) => {
+    test('the answer of a person is a hitl.response_ready event', async (t) => {
       const service = await startService(t, { store });
       const stream = await listen(t, await service.handoff.start());
       const hitl = { required: true, reason: 'Over the limit', question: 'May I?', timeout_seconds: 60 };
@@ -83,7 +83,7 @@ for (const store of stores) {
       ]);
     });
 
-    test('a batch is one event for each packet, in the order of the commit', async (t) => {
+    test('a batch produces one event per packet, in the order of the commit', async (t) => {
       const service = await startService(t, { store });
       const stream = await listen(t, await service.handoff.start());
       const made = await service.call('POST', '/packets/batch', { body: { packets: Array(30).fill(packetRequest()) } });
@@ -95,7 +95,7 @@ for (const store of stores) {
       );
     });
 
-    test('resumes behind Last-Event-ID: what was missed, once and in order, byte for byte, then what happens', async (t) => {
+    test('resumes after Last-Event-ID with the missed events, byte for byte, once and in order, then new ones', async (t) => {
       const service = await startService(t, { store });
       const address = await service.handoff.start();
       const first = await openEvents(address, '', keyed);
@@ -124,7 +124,7 @@ for (const store of stores) {
       }
     });
 
-    test('connected has the id of the last event before it, so that a client that saw none resumes as well', async (t) => {
+    test('connected has the id of the last event before it, so that a client that received no event can resume', async (t) => {
       const service = await startService(t, { store });
       const address = await service.handoff.start();
       await createPackets(service, 2);
@@ -139,7 +139,7 @@ for (const store of stores) {
       );
     });
 
-    test('an id that is unknown, malformed or of another tenant is reset, and the stream begins now', async (t) => {
+    test('an id that is unknown, malformed or of another tenant gets reset, and the stream starts from now', async (t) => {
       const service = await startService(t, { store });
       const address = await service.handoff.start();
       const other = await newTenant(service);
@@ -160,7 +160,7 @@ for (const store of stores) {
       }
     });
 
-    test('events that are committed while the replay is sent are neither lost nor repeated', async (t) => {
+    test('events committed during the replay are neither lost nor repeated', async (t) => {
       const service = await startService(t, { store });
       const address = await service.handoff.start();
       const first = await openEvents(address, '', keyed);
@@ -181,7 +181,7 @@ for (const store of stores) {
       assert.equal(new Set(positions[0]).size, 800);
     });
 
-    test('channels narrow: the status after the event, the packet, the source, target or claimant', async (t) => {
+    test('channels filter by the status after the event, by packet, and by source, target or claimant', async (t) => {
       const service = await startService(t, { store });
       const address = await service.handoff.start();
       const one = await createPacket(service);

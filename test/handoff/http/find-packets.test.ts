@@ -13,7 +13,7 @@ async function ids(service: TestService, query: string): Promise<string[]> {
 
 for (const store of stores) {
   describe(`Finding packets, on ${store.name}`, () => {
-    test('claimed_by finds what an agent holds or held; a release ends that', async (t) => {
+    test('claimed_by finds the packets that an agent holds or held last; released packets are not found', async (t) => {
       const service = await startService(t, { store });
       const [one, two] = [await createPacket(service), await createPacket(service)];
       await service.call('POST', `/packets/${one.id}/claim`, { body: { agent_id: 'resolver' } });
@@ -24,7 +24,7 @@ for (const store of stores) {
       assert.deepEqual(await ids(service, 'claimed_by=resolver'), []);
     });
 
-    test('parent_packet_id finds what continues a packet', async (t) => {
+    test('parent_packet_id finds the children of a packet', async (t) => {
       const service = await startService(t, { store });
       const parent = await createPacket(service);
       const child = await service.call('POST', `/packets/${parent.id}/chain`, { body: packetRequest() });
@@ -42,7 +42,7 @@ for (const store of stores) {
       assert.equal((await ids(service, `updated_after=${two.updated_at}&updated_before=${body.updated_at}`)).length, 2);
     });
 
-    test('order=asc lists the oldest first, page by page, and its cursor is its own', async (t) => {
+    test('order=asc lists the oldest first, and its cursors are not valid for order=desc', async (t) => {
       const service = await startService(t, { store });
       const made: string[] = [];
       for (let index = 0; index < 5; index += 1) made.push((await createPacket(service)).id);

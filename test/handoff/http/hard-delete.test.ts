@@ -8,8 +8,8 @@ import { createPacket, packetRequest, startService } from '../../support/service
 import { stores } from '../../support/stores.ts';
 
 for (const store of stores) {
-  describe(`what a hard delete leaves behind on ${store.name}`, () => {
-    test('409: an answer kept under an idempotency key goes with the packet in it', async (t) => {
+  describe(`After a hard delete, on ${store.name}`, () => {
+    test('409: an answer stored under an idempotency key is removed with its packet', async (t) => {
       const service = await startService(t, { store });
       const headers = { 'idempotency-key': 'once' };
       const made = await service.call('POST', '/packets', { body: packetRequest(), headers });
@@ -20,7 +20,7 @@ for (const store of stores) {
       assert.equal(again.text.includes('charged twice'), false);
     });
 
-    test('the answer to a batch goes with the first of its packets', async (t) => {
+    test('the stored answer to a batch is removed with any of its packets', async (t) => {
       const service = await startService(t, { store });
       const headers = { 'idempotency-key': 'batch' };
       const body = { packets: [packetRequest(), packetRequest()] };
@@ -30,7 +30,7 @@ for (const store of stores) {
       assert.equal((await service.call('POST', '/packets/batch', { body, headers })).status, 409);
     });
 
-    test('204: no table keeps anything of the packet but the entry that says it is gone', async (t) => {
+    test('204: no table contains anything of the packet but the audit entry of its removal', async (t) => {
       const service = await startService(t, { store });
       const headers = { 'idempotency-key': 'once' };
       const made = await service.call('POST', '/packets', { body: packetRequest(), headers });
@@ -60,7 +60,7 @@ for (const store of stores) {
       );
     });
 
-    test('totals by status, priority and question stay right through changes and removal', async (t) => {
+    test('totals by status, priority and question stay exact through changes and removal', async (t) => {
       const service = await startService(t, { store });
       const hitl = { required: true, reason: '', question: 'Go on?' };
       const first = await createPacket(service, { hitl });
@@ -80,7 +80,7 @@ for (const store of stores) {
       assert.deepEqual(await totals(), [2, 1, 1, 0, 2, 2]);
     });
 
-    test('large packets stand in a page among small ones, each once and in its place, in both views', async (t) => {
+    test('a page contains large and small packets, each once and in order, in both views', async (t) => {
       const service = await startService(t, { store });
       const ids: string[] = [];
       for (let index = 0; index < 12; index += 1) {
@@ -100,7 +100,7 @@ for (const store of stores) {
       }
     });
 
-    test('a page of more than 16 MiB is 413 with the limit that fits; by cursor it ends early and leads to the rest', async (t) => {
+    test('a page of more than 16 MiB is 413 with a limit that fits; by cursor it ends early and continues with next_cursor', async (t) => {
       const service = await startService(t, { store, settings: { SERVICE_PACKET_BYTES_BUSINESS: '16777216' } });
       const summary = 'word '.repeat(1_500_000);
       const ids: string[] = [];

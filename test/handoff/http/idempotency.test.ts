@@ -43,7 +43,7 @@ const routes: [name: string, pathOf: (parentId: string) => string, body: (summar
 for (const store of stores) {
   for (const [route, pathOf, bodyOf] of routes) {
     describe(`Idempotency-Key on ${route}, on ${store.name}`, () => {
-      test('the same request again gives the first answer again, byte for byte, and creates nothing', async (t) => {
+      test('a repeated request gets the first answer, byte for byte, and creates nothing', async (t) => {
         const service = await startService(t, { store });
         const path = pathOf((await createPacket(service)).id);
         const before = await totals(service);
@@ -64,7 +64,7 @@ for (const store of stores) {
         assert.deepEqual(await totals(service), { packets: before.packets + 1, events: before.events + 1 });
       });
 
-      test('without the header, or with another key, the same request creates again', async (t) => {
+      test('without the header, or with another key, the same request creates another packet', async (t) => {
         const service = await startService(t, { store });
         const path = pathOf((await createPacket(service)).id);
         const body = bodyOf('one');
@@ -90,7 +90,7 @@ for (const store of stores) {
         assert.ok(isReplay(await send(service, path, 'key-1', { body: bodyOf('one') })));
       });
 
-      test('20 parallel requests under one key create once; all get the same answer', async (t) => {
+      test('20 parallel requests with one key create once, and all get the same answer', async (t) => {
         const service = await startService(t, { store });
         const path = pathOf((await createPacket(service)).id);
         const answers = await Promise.all(Array.from({ length: 20 }, () => send(service, path, 'key-1', { body: bodyOf('one') })));
@@ -102,7 +102,7 @@ for (const store of stores) {
         assert.deepEqual(await totals(service), { packets: 2, events: 2 });
       });
 
-      test('of parallel requests with several bodies under one key one body wins; the others are 409', async (t) => {
+      test('of parallel requests with one key and different bodies one succeeds; the others are 409', async (t) => {
         const service = await startService(t, { store });
         const path = pathOf((await createPacket(service)).id);
         const answers = await Promise.all(
@@ -116,7 +116,7 @@ for (const store of stores) {
         assert.equal((await totals(service)).packets, 2);
       });
 
-      test('keys are per tenant, and shared by all keys of a tenant', async (t) => {
+      test('idempotency keys are per tenant, and shared by its API keys', async (t) => {
         const service = await startService(t, { store });
         const { key } = await newTenant(service);
         const second = (await service.call('POST', '/keys', { body: { name: 'second' }, key })).body.key;
@@ -134,7 +134,7 @@ for (const store of stores) {
         assert.deepEqual([(await totals(service)).packets, (await totals(service, key)).packets], [2, 2]);
       });
 
-      test('an answer is repeated for 24 hours; from then on the key is free', async (t) => {
+      test('an answer is repeated for 24 hours; then the key can be used again', async (t) => {
         const service = await startService(t, { store });
         const path = pathOf((await createPacket(service)).id);
         const first = await send(service, path, 'key-1', { body: bodyOf('one') });
@@ -154,7 +154,7 @@ for (const store of stores) {
         assert.equal((await totals(service)).packets, 3);
       });
 
-      test('what was refused is not remembered: the key is free for the corrected request', async (t) => {
+      test('a refusal is not stored: the key can be used for the corrected request', async (t) => {
         const service = await startService(t, { store });
         const path = pathOf((await createPacket(service)).id);
         for (const raw of ['{', '{}', '[]', '{"packets":[{}]}']) {
@@ -165,7 +165,7 @@ for (const store of stores) {
         assert.ok(!isReplay(answer));
       });
 
-      test('a refusal by the daily cap frees the key; a repetition passes even when the cap is reached', async (t) => {
+      test('a refusal by the daily cap is not stored; a replay is answered even when the cap is reached', async (t) => {
         const service = await startService(t, { store });
         const { key } = await newTenant(service, { tier: 'free', handoffs_per_day: 2 });
         const path = pathOf((await createPacket(service, {}, key)).id);
@@ -185,7 +185,7 @@ for (const store of stores) {
   }
 
   describe(`Idempotency-Key on POST /keys, on ${store.name}`, () => {
-    test('the key is made once and never shown again: a repetition is 409', async (t) => {
+    test('the API key is created once and never shown again: a repeat is 409', async (t) => {
       const service = await startService(t, { store });
       const first = await send(service, '/keys', 'key-1', { body: { name: 'ci' } });
       assert.equal(first.status, 201);
@@ -209,7 +209,7 @@ for (const store of stores) {
       assert.deepEqual(await keyNames(service), ['first admin key', 'ci']);
     });
 
-    test('the keys of another tenant under the same name are its own affair', async (t) => {
+    test('tenants do not share idempotency keys', async (t) => {
       const service = await startService(t, { store });
       const [ours, theirs] = [await newTenant(service), await newTenant(service)];
       assert.equal((await send(service, '/keys', 'key-1', { body: { name: 'ours' }, key: ours.key })).status, 201);
@@ -218,7 +218,7 @@ for (const store of stores) {
       assert.equal((await send(service, '/keys', 'key-1', { body: { name: 'ours' }, key: theirs.key })).status, 409);
     });
 
-    test('20 parallel requests under one key make one key', async (t) => {
+    test('20 parallel requests with one key create one API key', async (t) => {
       const service = await startService(t, { store });
       const answers = await Promise.all(Array.from({ length: 20 }, () => send(service, '/keys', 'key-1', { body: { name: 'ci' } })));
       assert.equal(answers.filter(({ status }) => status === 201).length, 1);
@@ -226,7 +226,7 @@ for (const store of stores) {
       assert.deepEqual(await keyNames(service), ['first admin key', 'ci']);
     });
 
-    test('after a refusal, and after 24 hours, the key is free', async (t) => {
+    test('after a refusal, and after 24 hours, the key can be used again', async (t) => {
       const service = await startService(t, { store });
       const { key } = await newTenant(service, { tier: 'pro', max_api_keys: 2 });
       assert.equal((await send(service, '/keys', 'key-1', { body: { name: 'too high', tier: 'business' }, key })).status, 400);
@@ -245,7 +245,7 @@ for (const store of stores) {
   });
 
   describe(`Idempotency-Key across routes, on ${store.name}`, () => {
-    test('the same key on another path is 409, whichever came first; nothing is created', async (t) => {
+    test('the same key on another path is 409, in either order, and nothing is created', async (t) => {
       const service = await startService(t, { store });
       const one = await createPacket(service);
       const two = await createPacket(service);
@@ -266,13 +266,13 @@ for (const store of stores) {
       }
     });
 
-    test('a chain to an unknown parent is 404 and frees the key', async (t) => {
+    test('a chain to an unknown parent is 404 and is not stored', async (t) => {
       const service = await startService(t, { store });
       assert.equal((await send(service, '/packets/0197b5a6-8c3e-7f01-9a2b-3c4d5e6f7a8b/chain', 'key-1')).status, 404);
       assert.equal((await send(service, '/packets', 'key-1')).status, 201);
     });
 
-    test('a packet and a key asked for in parallel under one idempotency key: one is made', async (t) => {
+    test('of a packet and an API key requested in parallel with one idempotency key, one is created', async (t) => {
       const service = await startService(t, { store });
       const answers = await Promise.all(
         Array.from({ length: 10 }, (_, index) =>
@@ -286,7 +286,7 @@ for (const store of stores) {
       assert.equal(packets + (await keyNames(service)).length - 1, 1);
     });
 
-    test('what is older than 24 hours is forgotten round by round, however much it is', async (t) => {
+    test('answers older than 24 hours are deleted in rounds, however many there are', async (t) => {
       const service = await startService(t, { store });
       const names = Array.from({ length: 510 }, (_, index) => `key-${index}`);
       const created = await Promise.all(names.map((name) => send(service, '/packets', name)));
@@ -303,7 +303,7 @@ for (const store of stores) {
       assert.equal((await totals(service)).packets, 1021);
     });
 
-    test('a key that was used again after 24 hours keeps its new answer when the packet of the old one is removed', async (t) => {
+    test('a key reused after 24 hours keeps its new answer when the packet of the old answer is removed', async (t) => {
       const service = await startService(t, { store });
       const old = await send(service, '/packets', 'key-1');
       assert.equal(old.status, 201);
@@ -318,7 +318,7 @@ for (const store of stores) {
       assert.equal(again.text, fresh.text);
     });
 
-    test('a packet is in several answers that are repeated, and none of them tells of it once it is removed', async (t) => {
+    test('after the removal of a packet, no stored answer that contained it is repeated', async (t) => {
       const service = await startService(t, { store });
       const { body } = await send(service, '/packets', 'key-1');
       const claim = () => send(service, `/packets/${body.id}/claim`, 'key-2', { body: { agent_id: 'a' } });

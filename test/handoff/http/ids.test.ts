@@ -6,7 +6,7 @@ import { stores } from '../../support/stores.ts';
 
 for (const store of stores) {
   describe(`ids on ${store.name}`, () => {
-    test('an id is found in upper case as in lower case, in a path and in a body', async (t) => {
+    test('an id may be in upper or lower case, in a path and in a body', async (t) => {
       const service = await startService(t, { store });
       const { id } = await createPacket(service);
       const upper = id.toUpperCase();
@@ -23,7 +23,7 @@ for (const store of stores) {
       assert.equal(child.body.parent_packet_id, id);
     });
 
-    test('400 on hitl: the question of a packet that awaits an answer can not be removed', async (t) => {
+    test("400 on hitl: the question of a packet that awaits an answer can't be removed", async (t) => {
       const service = await startService(t, { store });
       const { id } = await createPacket(service, { hitl: { required: true, reason: '', question: 'Go on?' } });
       assert.equal((await service.call('PATCH', `/packets/${id}`, { body: { status: 'awaiting_human' } })).status, 200);
@@ -33,7 +33,7 @@ for (const store of stores) {
       assert.equal((await service.call('PATCH', `/packets/${id}`, { body: { status: 'failed', hitl: null } })).body.hitl, null);
     });
 
-    test('texts that are neither ids, names nor statements may be empty', async (t) => {
+    test('texts other than ids, names and statements may be empty', async (t) => {
       const service = await startService(t, { store });
       const packet = await createPacket(service, {
         metadata: { source_agent: { id: 'a', name: 'A', framework: '' }, target_agent: { id: 'b', name: 'B', framework: '' } },

@@ -18,7 +18,7 @@ const withToken = (token: string) => ({ 'x-lease-token': token });
 
 for (const store of stores) {
   describe(`Leases, on ${store.name}`, () => {
-    test('a claim without lease_seconds has no lease, and nothing asks for a token', async (t) => {
+    test('a claim without lease_seconds has no lease and needs no token', async (t) => {
       const service = await startService(t, { store });
       const { id } = await createPacket(service);
       assert.equal((await claim(service, id)).body.lease, null);
@@ -27,7 +27,7 @@ for (const store of stores) {
       assert.equal(patched.body.lease, null);
     });
 
-    test('the token is in the answer to the claim alone', async (t) => {
+    test('the token is only in the answer to the claim', async (t) => {
       const service = await startService(t, { store });
       const { id } = await createPacket(service);
       const claimed = await claim(service, id, { lease_seconds: 60 });
@@ -40,7 +40,7 @@ for (const store of stores) {
       assert.deepEqual((await service.call('GET', `/packets/${id}`)).body.lease, shown);
     });
 
-    test('a change needs the token: missing, of another packet, or too late is 409 LEASE_LOST, and nothing changes', async (t) => {
+    test("a change without the token, with another packet's token or after the lease is 409 LEASE_LOST and changes nothing", async (t) => {
       const service = await startService(t, { store });
       const { id, token } = await leased(service);
       const other = await leased(service);
@@ -62,7 +62,7 @@ for (const store of stores) {
       assert.equal((await service.call('GET', `/packets/${id}`)).body.revision, 2);
     });
 
-    test('a DELETE needs it from a key that is not an admin’s', async (t) => {
+    test('a DELETE needs the token unless the key is an admin key', async (t) => {
       const service = await startService(t, { store });
       const { key } = await newTenant(service);
       const { id } = await createPacket(service, {}, key);
@@ -73,7 +73,7 @@ for (const store of stores) {
       assert.equal((await service.call('DELETE', `/packets/${second}`)).status, 204);
     });
 
-    test('a batch completes leased packets by the tokens of lease_tokens', async (t) => {
+    test('a batch completes leased packets with the tokens in lease_tokens', async (t) => {
       const service = await startService(t, { store });
       const [one, two] = [await leased(service), await leased(service)];
       const { body } = await service.call('POST', '/packets/batch/complete', {
@@ -89,7 +89,7 @@ for (const store of stores) {
       );
     });
 
-    test('a batch claim gives each packet a token of its own', async (t) => {
+    test('a batch claim gives each packet its own token', async (t) => {
       const service = await startService(t, { store });
       const ids = [(await createPacket(service)).id, (await createPacket(service)).id];
       const { body } = await service.call('POST', '/packets/batch/claim', { body: { packet_ids: ids, agent_id: 'r', lease_seconds: 5 } });
@@ -97,7 +97,7 @@ for (const store of stores) {
       assert.equal(new Set(tokens).size, 2);
     });
 
-    test('a renewal runs from now, keeps the revision and leaves no history', async (t) => {
+    test('a renewal restarts the lease from now without a new revision or history entry', async (t) => {
       const service = await startService(t, { store });
       const { id, token } = await leased(service);
       service.clock.turn(30);
@@ -112,7 +112,7 @@ for (const store of stores) {
       assert.equal((await service.call('GET', `/packets/${id}/history`)).body.events.length, 2);
     });
 
-    test('giving a lease back frees the packet', async (t) => {
+    test('ending a lease returns the packet to created', async (t) => {
       const service = await startService(t, { store });
       const { id, token } = await leased(service);
       assert.equal((await service.call('DELETE', `/packets/${id}/lease`, { headers: withToken(token) })).status, 204);
@@ -124,7 +124,7 @@ for (const store of stores) {
       assert.equal(next.body.lease.generation, 2);
     });
 
-    test('a lease that ends frees the packet, by system:sweeper, and its token is stale', async (t) => {
+    test('an expired lease returns the packet to created, by system:sweeper, and invalidates its token', async (t) => {
       const service = await startService(t, { store });
       const { id, token } = await leased(service);
       service.clock.turn(60);
@@ -138,7 +138,7 @@ for (const store of stores) {
       assert.equal(late.body.code, 'LEASE_LOST');
     });
 
-    test('while a person is awaited the lease is suspended; after the answer its full time runs', async (t) => {
+    test('the lease is suspended while the packet awaits a person, and restarts in full after the answer', async (t) => {
       const service = await startService(t, { store });
       const { id, token } = await leased(service);
       const hitl = { required: true, reason: 'Over 50', question: 'Refund?' };
@@ -165,7 +165,7 @@ for (const store of stores) {
   });
 
   describe(`Release without a lease, on ${store.name}`, () => {
-    test('the holder gives the packet back; others are refused', async (t) => {
+    test('the holder can release the packet; others are refused', async (t) => {
       const service = await startService(t, { store });
       const { key } = await newTenant(service);
       const { id } = await createPacket(service, {}, key);
@@ -179,7 +179,7 @@ for (const store of stores) {
       assert.equal((await release({ 'x-agent-id': 'resolver' })).body.code, 'CONFLICT');
     });
 
-    test('an admin key releases what anybody holds', async (t) => {
+    test('an admin key can release any packet', async (t) => {
       const service = await startService(t, { store });
       const { id } = await createPacket(service);
       await claim(service, id);
@@ -189,7 +189,7 @@ for (const store of stores) {
   });
 
   describe(`Repeats of claim and respond, on ${store.name}`, () => {
-    test('a claim under the same Idempotency-Key gives the first answer again, token and all', async (t) => {
+    test('a repeated claim with the same Idempotency-Key gets the first answer with its token', async (t) => {
       const service = await startService(t, { store });
       const { id } = await createPacket(service);
       const headers = { 'idempotency-key': 'once' };
@@ -202,7 +202,7 @@ for (const store of stores) {
       assert.equal((await claim(service, id, { lease_seconds: 61 }, headers)).status, 409);
     });
 
-    test('an answer under the same Idempotency-Key is given once', async (t) => {
+    test('a repeated response with the same Idempotency-Key gets the first answer, and is applied once', async (t) => {
       const service = await startService(t, { store });
       const { id } = await createPacket(service);
       const hitl = { required: true, reason: 'Over 50', question: 'Refund?' };

@@ -47,7 +47,7 @@ function assertRefused(answer: TestAnswer, waitSeconds: number, limit?: { name: 
 
 describe('The limit of requests a minute', () => {
   for (const store of stores) {
-    test(`of 120 calls at once with limit 60 exactly 60 pass, on ${store.name}`, async (t) => {
+    test(`of 120 concurrent calls with limit 60 exactly 60 pass, on ${store.name}`, async (t) => {
       const service = await startService(t, { store, settings: minute });
       const { key } = await newTenant(service);
       const answers = await atOnce(120, () => read(service, key));
@@ -68,7 +68,7 @@ describe('The limit of requests a minute', () => {
     assert.equal((await read(service, key)).status, 200);
   });
 
-  test('is a sliding one: 60 calls in second 59 leave none for second 61', async (t) => {
+  test('is a sliding window: 60 calls in second 59 leave none for second 61', async (t) => {
     const service = await startService(t, { settings: minute, clock: new TestClock('2026-03-01T10:00:00.000Z') });
     const { key } = await newTenant(service);
     service.clock.turn(59);
@@ -79,7 +79,7 @@ describe('The limit of requests a minute', () => {
     assert.equal(count(await times(60, () => read(service, key)), 200), 60);
   });
 
-  test('frees places one by one, as they were taken', async (t) => {
+  test('frees places one by one, in the order in which they were used', async (t) => {
     const service = await startService(t, { settings: minute });
     const { key } = await newTenant(service);
     await times(30, () => read(service, key));
@@ -91,7 +91,7 @@ describe('The limit of requests a minute', () => {
     assertRefused(await read(service, key), 30);
   });
 
-  test('is not extended by what was refused: calling on for a minute does not lengthen the wait', async (t) => {
+  test('is not extended by refused requests: further calls do not lengthen the wait', async (t) => {
     const service = await startService(t, { settings: minute });
     const { key } = await newTenant(service);
     await times(60, () => read(service, key));
@@ -103,7 +103,7 @@ describe('The limit of requests a minute', () => {
     assert.equal(count(await times(60, () => read(service, key)), 200), 60);
   });
 
-  test("is each key's own", async (t) => {
+  test('is per key', async (t) => {
     const service = await startService(t, { settings: minute });
     const { key } = await newTenant(service);
     const second = await service.call('POST', '/keys', { key, body: { name: 'second' } });
@@ -112,7 +112,7 @@ describe('The limit of requests a minute', () => {
     assert.equal((await read(service, second.body.key)).status, 200);
   });
 
-  test('counts what is answered with 4xx', async (t) => {
+  test('counts requests that are answered with 4xx', async (t) => {
     const service = await startService(t, { settings: { SERVICE_RATE_LIMIT_PER_MINUTE: '10' } });
     const { key } = await newTenant(service);
     const calls: [number, () => Promise<TestAnswer>][] = [
@@ -131,7 +131,7 @@ describe('The limit of requests a minute', () => {
     }
   });
 
-  test('counts a HEAD as the GET it stands for', async (t) => {
+  test('counts a HEAD like a GET', async (t) => {
     const service = await startService(t, { settings: minute });
     const { key } = await newTenant(service);
     assert.equal((await service.call('HEAD', '/packets', { key })).headers['x-ratelimit-remaining'], '59');
@@ -153,7 +153,7 @@ describe('The limit of requests a minute', () => {
 describe('The limit of requests an hour', () => {
   const hour = { SERVICE_HOURLY_QUOTA_FREE: '10', SERVICE_HOURLY_QUOTA_PRO: '20', SERVICE_HOURLY_QUOTA_BUSINESS: '40' };
 
-  test("is the tenant's, shared by its keys; another tenant is not touched", async (t) => {
+  test('is per tenant and shared by its keys', async (t) => {
     const service = await startService(t, { settings: hour });
     const { key } = await newTenant(service, { tier: 'pro' });
     const other = await newTenant(service, { tier: 'pro' });
@@ -165,7 +165,7 @@ describe('The limit of requests an hour', () => {
     assert.equal((await read(service, other.key)).status, 200);
   });
 
-  test("is that of the tenant's tier, whatever the key's", async (t) => {
+  test('follows the tier of the tenant, not of the key', async (t) => {
     const service = await startService(t, { settings: hour });
     for (const [tier, quota] of [
       ['free', 10],
@@ -179,7 +179,7 @@ describe('The limit of requests an hour', () => {
     }
   });
 
-  test('is a sliding one, and its wait is exact to the second', async (t) => {
+  test('is a sliding window, and its wait is exact to the second', async (t) => {
     const service = await startService(t, { settings: hour });
     const { key } = await newTenant(service, { tier: 'free' });
     await times(5, () => read(service, key));
@@ -192,7 +192,7 @@ describe('The limit of requests an hour', () => {
     assert.equal(count(await times(6, () => read(service, key)), 200), 5);
   });
 
-  test('used up while the minute is free: 429 with the wait of the hour, and the minute is not touched', async (t) => {
+  test('used up while the minute is not: 429 with the wait of the hour, without counting in the minute', async (t) => {
     const service = await startService(t, { settings: { ...hour, ...minute } });
     const { key } = await newTenant(service, { tier: 'free' });
     await times(10, () => read(service, key));
@@ -204,7 +204,7 @@ describe('The limit of requests an hour', () => {
     }
   });
 
-  test('is not touched by what the minute refuses', async (t) => {
+  test('does not count what the minute refuses', async (t) => {
     const service = await startService(t, { settings: { ...hour, SERVICE_RATE_LIMIT_PER_MINUTE: '4' } });
     const { key } = await newTenant(service, { tier: 'free' });
     for (const expected of [4, 4, 2]) {
@@ -213,14 +213,14 @@ describe('The limit of requests an hour', () => {
     }
   });
 
-  test('both used up: the longer wait is told', async (t) => {
+  test('reports the longer wait if both limits are used up', async (t) => {
     const service = await startService(t, { settings: { ...hour, SERVICE_RATE_LIMIT_PER_MINUTE: '10' } });
     const { key } = await newTenant(service, { tier: 'free' });
     await times(10, () => read(service, key));
     assertRefused(await read(service, key), 3600);
   });
 
-  test('counts for a tenant that changes its tier by the new tier at once', async (t) => {
+  test("follows a change of the tenant's tier at once", async (t) => {
     const service = await startService(t, { settings: { ...hour, SERVICE_HOURLY_QUOTA_BUSINESS: '0' } });
     const { id, key } = await newTenant(service, { tier: 'free' });
     await times(10, () => read(service, key));
@@ -242,7 +242,7 @@ describe('The limit of requests an hour', () => {
 });
 
 describe('The headers of the limits', () => {
-  test("say the limit, what is left, when the oldest leaves, and the key's tier", async (t) => {
+  test('report the limit, the remaining requests, when the oldest leaves the window, and the tier of the key', async (t) => {
     const service = await startService(t, { settings: minute });
     const { key } = await newTenant(service, { tier: 'pro' });
     const shown = ({ headers }: TestAnswer) => ['limit', 'remaining', 'reset', 'tier'].map((name) => headers[`x-ratelimit-${name}`]);
@@ -255,7 +255,7 @@ describe('The headers of the limits', () => {
     assert.deepEqual(shown(await read(service, key)), ['60', '0', '15', 'pro']);
   });
 
-  test('are on the answer of every route that takes a key, whatever the answer, 429 too', async (t) => {
+  test('are on every answer of every route that takes a key, also on 429', async (t) => {
     const service = await startService(t, { settings: { SERVICE_RATE_LIMIT_PER_MINUTE: '100' } });
     const { key } = await newTenant(service);
     const keyed = Object.values(routes).filter(({ access }) => access !== 'public');
@@ -282,7 +282,7 @@ describe('The headers of the limits', () => {
     assert.deepEqual([...seen], [429]);
   });
 
-  test('are on what leads nowhere too, which counts as well, if there is a key', async (t) => {
+  test('are on 404 for an unknown path and on 405 as well, which count if there is a key', async (t) => {
     const service = await startService(t, { settings: { SERVICE_RATE_LIMIT_PER_MINUTE: '4' } });
     const { key } = await newTenant(service);
     for (const [method, path, status, left] of [
@@ -306,7 +306,7 @@ describe('The headers of the limits', () => {
     }
   });
 
-  test('are on no exempt endpoint, which counts nothing', async (t) => {
+  test('are not on exempt endpoints, which are not counted', async (t) => {
     const service = await startService(t, { settings: { SERVICE_RATE_LIMIT_PER_MINUTE: '2' } });
     const { key } = await newTenant(service);
     for (const prefix of ['', apiPrefix]) {
@@ -331,7 +331,7 @@ for (const store of stores) {
     const clock = () => new TestClock('2026-03-01T09:30:00.000Z');
     const toMidnight = 14.5 * 3600;
 
-    test('a free tenant creates 5 a day; the sixth is 429 until midnight UTC, to the second', async (t) => {
+    test('a free tenant creates 5 per day; the sixth is 429 until midnight UTC, to the second', async (t) => {
       const service = await startService(t, { store, clock: clock() });
       const { key } = await newTenant(service, { tier: 'free' });
       assert.equal(count(await times(5, () => create(service, key)), 201), 5);
@@ -344,7 +344,7 @@ for (const store of stores) {
       assert.equal(count(await times(6, () => create(service, key)), 201), 5);
     });
 
-    test('at 4 used, of 6 creates at once exactly 1 passes', async (t) => {
+    test('with 4 used, exactly 1 of 6 concurrent creates passes', async (t) => {
       const service = await startService(t, { store, clock: clock() });
       const { key } = await newTenant(service, { tier: 'free' });
       await times(4, () => create(service, key));
@@ -354,7 +354,7 @@ for (const store of stores) {
       assert.equal((await service.call('GET', '/packets', { key })).body.total, 5);
     });
 
-    test('is exact when creates, chains and batches come at once, and each tenant has its own', async (t) => {
+    test('is exact under concurrent creates, chains and batches, and per tenant', async (t) => {
       const service = await startService(t, { store, clock: clock() });
       const { key } = await newTenant(service, { handoffs_per_day: 12 });
       const other = await newTenant(service, { handoffs_per_day: 3 });
@@ -373,7 +373,7 @@ for (const store of stores) {
       assert.equal((await service.call('GET', '/packets', { key: other.key })).body.total, 3);
     });
 
-    test("the tenant's own value wins over its tier's: a number, 0 for none, null for the tier's; a change counts at once", async (t) => {
+    test("the tenant's own value overrides its tier: a number, 0 for none, null for the tier's; a change applies at once", async (t) => {
       const service = await startService(t, { store, clock: clock() });
       const more = await newTenant(service, { tier: 'free', handoffs_per_day: 7 });
       assert.equal(count(await times(9, () => create(service, more.key)), 201), 7);
@@ -391,7 +391,7 @@ for (const store of stores) {
       assert.equal(count(await times(2, () => create(service, key)), 201), 1);
     });
 
-    test('the settings give the tiers other caps', async (t) => {
+    test('the settings can change the caps of the tiers', async (t) => {
       const settings = {
         SERVICE_HANDOFFS_PER_DAY_FREE: 'unlimited',
         SERVICE_HANDOFFS_PER_DAY_PRO: '2',
@@ -408,7 +408,7 @@ for (const store of stores) {
       }
     });
 
-    test('a batch is counted item by item: what still fits is created, the rest is in errors', async (t) => {
+    test('a batch is counted item by item: items within the cap are created, the others are in errors', async (t) => {
       const service = await startService(t, { store, clock: clock() });
       const { key } = await newTenant(service, { tier: 'free' });
       await times(2, () => create(service, key));
@@ -427,7 +427,7 @@ for (const store of stores) {
       assert.equal((await service.call('GET', '/packets', { key })).body.total, 5);
     });
 
-    test('a batch that the cap alone refuses is 429; with another reason among them it is 400', async (t) => {
+    test('a batch refused only by the cap is 429; with any other reason it is 400', async (t) => {
       const service = await startService(t, { store, clock: clock() });
       const { key } = await newTenant(service, { tier: 'free', handoffs_per_day: 0 });
       const refused = await service.call('POST', '/packets/batch', { key, body: { packets: [packetRequest(), packetRequest()] } });
@@ -446,7 +446,7 @@ for (const store of stores) {
       assert.equal(mixed.body.errors.length, 2);
     });
 
-    test('counts what is created and nothing else: no refusal, no claim, no repeated answer', async (t) => {
+    test('counts only created packets: no refusals, claims or replayed answers', async (t) => {
       const service = await startService(t, { store, clock: clock() });
       const { key } = await newTenant(service, { tier: 'free' });
       assert.equal((await service.call('POST', '/packets', { key, body: {} })).status, 400);
@@ -464,7 +464,7 @@ for (const store of stores) {
       assert.equal((await once()).body.id, first!.body.id);
     });
 
-    test('is neither forgotten when old counters are, nor given back by deleting packets', async (t) => {
+    test('is affected neither by the pruning of old counters nor by deleting packets', async (t) => {
       const service = await startService(t, { store, clock: clock() });
       const { key } = await newTenant(service, { tier: 'free' });
       const [first] = await times(5, () => create(service, key));
@@ -477,7 +477,7 @@ for (const store of stores) {
       assert.equal(count(await times(6, () => create(service, key)), 201), 5);
     });
 
-    test('what it refuses counts in neither the minute nor the hour', async (t) => {
+    test('its refusals count in neither the minute nor the hour', async (t) => {
       const service = await startService(t, { store, clock: clock(), settings: { ...minute, SERVICE_HOURLY_QUOTA_FREE: '20' } });
       const { key } = await newTenant(service, { tier: 'free', handoffs_per_day: 1 });
       assert.equal((await create(service, key)).headers['x-ratelimit-remaining'], '59');
@@ -488,7 +488,7 @@ for (const store of stores) {
       assert.equal(count(await times(30, () => read(service, key)), 200), 18);
     });
 
-    test('used up beside the minute: a create is told the wait to midnight, a read that of the minute', async (t) => {
+    test('used up together with the minute: a create gets the wait to midnight, a read the wait of the minute', async (t) => {
       const service = await startService(t, { store, clock: clock(), settings: { SERVICE_RATE_LIMIT_PER_MINUTE: '5' } });
       const { key } = await newTenant(service, { tier: 'free' });
       await times(5, () => create(service, key));
@@ -505,7 +505,7 @@ for (const store of stores) {
       assert.equal((await create(service, key)).status, 201);
     });
 
-    test("used up shortly before midnight while the hour is too: the hour's longer wait is told", async (t) => {
+    test('used up shortly before midnight together with the hour: the answer has the longer wait of the hour', async (t) => {
       const service = await startService(t, {
         store,
         clock: new TestClock('2026-03-01T23:59:30.000Z'),
@@ -522,7 +522,7 @@ for (const store of stores) {
 }
 
 describe('The daily cap over two instances on one PostgreSQL', () => {
-  test('of 40 creates at once, half on each, exactly as many pass as the cap says', async (t) => {
+  test('of 40 concurrent creates, half on each, exactly as many pass as the cap allows', async (t) => {
     const database = await openHandoffDatabase();
     const first = await startService(t, { databaseUrl: database.url });
     const second = await startService(t, { databaseUrl: database.url, clock: first.clock });
@@ -534,7 +534,7 @@ describe('The daily cap over two instances on one PostgreSQL', () => {
     assert.equal((await second.call('GET', '/packets', { key })).body.total, 7);
   });
 
-  test('what one created, the other counts', async (t) => {
+  test('each counts the packets created on the other', async (t) => {
     const database = await openHandoffDatabase();
     const first = await startService(t, { databaseUrl: database.url });
     const second = await startService(t, { databaseUrl: database.url, clock: first.clock });
@@ -548,7 +548,7 @@ describe('The daily cap over two instances on one PostgreSQL', () => {
 });
 
 describe('The windows of many callers', () => {
-  test('are bounded: those that count nothing are forgotten first, then the oldest, a thousand at once', () => {
+  test('are bounded: empty windows are dropped first, then the oldest, a thousand at once', () => {
     const windows = new Windows(minuteMs);
     const [most, kept] = [20_000, 19_000];
     const used = (name: number, now: number) => windows.of(`${name}`, now).add(now, 60);
@@ -566,7 +566,7 @@ describe('The windows of many callers', () => {
 });
 
 describe('Retry-After', () => {
-  test('waiting it always helps, and a second less never does, whatever limit refused', async (t) => {
+  test('is exact for every limit: a request after it is allowed, and one a second earlier is not', async (t) => {
     const service = await startService(t, {
       clock: new TestClock('2026-03-01T20:00:00.000Z'),
       settings: { SERVICE_RATE_LIMIT_PER_MINUTE: '5', SERVICE_HOURLY_QUOTA_FREE: '14', SERVICE_HANDOFFS_PER_DAY_FREE: '6' },

@@ -26,7 +26,7 @@ const idsOf = (body: { packets: { id: string }[] }) => body.packets.map(({ id })
 
 for (const store of stores) {
   describe(`GET /packets/awaiting on ${store.name}`, () => {
-    test('only packets in awaiting_human are listed, newest first, in the shape of GET /packets', async (t) => {
+    test('lists only packets in awaiting_human, newest first, in the shape of GET /packets', async (t) => {
       const service = await startService(t, { store });
       const [second, first] = await ask(service, 2);
       await createPacket(service, { hitl });
@@ -41,7 +41,7 @@ for (const store of stores) {
       assert.deepEqual(answer.body, (await service.call('GET', '/packets?status=awaiting_human')).body);
     });
 
-    test('each shows its question, when it was put and until when it may be answered', async (t) => {
+    test('each packet has its question, the time it was asked and the deadline', async (t) => {
       const service = await startService(t, { store });
       await ask(service, 1);
       const answer = await service.call('GET', '/packets/awaiting');
@@ -68,7 +68,7 @@ for (const store of stores) {
       assert.equal(answer.body.total, 1);
     });
 
-    test('limit and offset page through, with the exact total; a cursor goes on', async (t) => {
+    test('pages by limit and offset with the exact total, and by cursor', async (t) => {
       const service = await startService(t, { store });
       const ids = await ask(service, 5);
       const first = await service.call('GET', '/packets/awaiting?limit=2');
@@ -84,7 +84,7 @@ for (const store of stores) {
       assert.deepEqual([beyond.body.packets, beyond.body.total], [[], 5]);
     });
 
-    test('view=full gives whole packets', async (t) => {
+    test('view=full returns whole packets', async (t) => {
       const service = await startService(t, { store });
       const [id] = await ask(service, 1);
       const answer = await service.call('GET', '/packets/awaiting?view=full');
@@ -92,7 +92,7 @@ for (const store of stores) {
       assert.deepEqual(answer.body.packets, [(await service.call('GET', `/packets/${id}`)).body]);
     });
 
-    test('what is malformed is 400 and names its parameter; filters of GET /packets are not taken', async (t) => {
+    test('400 names the malformed parameter; the filters of GET /packets are unknown', async (t) => {
       const service = await startService(t, { store });
       for (const [query, field] of [
         ['limit=0', 'limit'],
@@ -109,7 +109,7 @@ for (const store of stores) {
       }
     });
 
-    test("another tenant's packets are not listed", async (t) => {
+    test('packets of another tenant are not listed', async (t) => {
       const service = await startService(t, { store });
       const { key } = await newTenant(service);
       await ask(service, 2);

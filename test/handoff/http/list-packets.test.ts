@@ -199,7 +199,7 @@ const refused: [query: string, field: string][] = [
 
 for (const store of stores) {
   describe(`GET /packets on ${store.name}`, () => {
-    test('every filter narrows, alone and with others; total counts exactly what is left', async (t) => {
+    test('filters apply alone and combined, and total counts exactly the matches', async (t) => {
       const service = await startService(t, { store });
       await seed(service);
       for (const [query, expected] of filters) {
@@ -210,7 +210,7 @@ for (const store of stores) {
       }
     });
 
-    test('every filter can be paged: by offset and by cursor the same packets come, in the same order', async (t) => {
+    test('every filter can be paged, by offset and by cursor with the same packets in the same order', async (t) => {
       const service = await startService(t, { store });
       await seed(service);
       for (const [query, expected] of filters) {
@@ -223,7 +223,7 @@ for (const store of stores) {
       }
     });
 
-    test('what is malformed is 400 and names its parameter', async (t) => {
+    test('400 names the malformed parameter', async (t) => {
       const service = await startService(t, { store });
       for (const [query, field] of refused) {
         const answer = await service.call('GET', `/packets?${query}`);
@@ -234,7 +234,7 @@ for (const store of stores) {
       }
     });
 
-    test('limit takes 1 to 200, and is 50 when left out', async (t) => {
+    test('limit is 1 to 200, by default 50', async (t) => {
       const service = await startService(t, { store });
       const ids = await createMany(service, 201, (index) => named(`${index}`));
       const one = await list(service, 'limit=1');
@@ -249,7 +249,7 @@ for (const store of stores) {
       assert.equal(usual.total, 201);
     });
 
-    test('newest first, and among packets of one moment the greatest id first', async (t) => {
+    test('newest first; packets of the same time by descending id', async (t) => {
       const service = await startService(t, { store });
       const early = await createMany(service, 30, (index) => named(`early ${index}`));
       service.clock.turn(60);
@@ -259,7 +259,7 @@ for (const store of stores) {
       assert.deepEqual(idsOf(packets), [...late, ...early]);
     });
 
-    test('a list shows summaries: no decisions, actions or dependencies, of context the summary alone, and counts', async (t) => {
+    test('a list has summaries: no decisions, actions or dependencies, only the summary of the context, and counts', async (t) => {
       const service = await startService(t, { store });
       const parent = await createPacket(service);
       service.clock.turn(1);
@@ -297,7 +297,7 @@ for (const store of stores) {
       });
     });
 
-    test('a summary follows every change of its packet', async (t) => {
+    test('a summary reflects every change of its packet', async (t) => {
       const service = await startService(t, { store });
       const { id } = await createPacket(service);
       await service.call('POST', `/packets/${id}/claim`, { body: { agent_id: 'worker', agent_name: 'Worker' } });
@@ -322,7 +322,7 @@ for (const store of stores) {
       assert.equal((await list(service, 'tags=billing')).total, 0);
     });
 
-    test('view=full gives whole packets, byte for byte as GET gives them', async (t) => {
+    test('view=full returns whole packets, byte for byte as GET does', async (t) => {
       const service = await startService(t, { store });
       const first = await createPacket(service);
       service.clock.turn(1);
@@ -336,7 +336,7 @@ for (const store of stores) {
       assert.ok(!('decisions' in summaries.packets[0]!));
     });
 
-    test('paging by cursor shows each packet once, in order, while others are created and change', async (t) => {
+    test('paging by cursor returns each packet once, in order, while others are created and change', async (t) => {
       const service = await startService(t, { store });
       const ids = await createMany(service, 25, (index) => named(`${index}`));
       let created = 25;
@@ -361,7 +361,7 @@ for (const store of stores) {
       assert.equal((await list(service)).total, created);
     });
 
-    test('paging a filter by cursor shows each of its packets once while others are created', async (t) => {
+    test('paging a filter by cursor returns each of its packets once while others are created', async (t) => {
       const service = await startService(t, { store });
       const body = (index: number) =>
         named(`${index}`, { source: index % 2 === 0 ? 'even' : 'odd', tags: index % 3 === 0 ? ['third'] : [] });
@@ -387,7 +387,7 @@ for (const store of stores) {
       }
     });
 
-    test('next_cursor is null on the last page, also when that page is full', async (t) => {
+    test('next_cursor is null on the last page, even if that page is full', async (t) => {
       const service = await startService(t, { store });
       const ids = await createMany(service, 20, (index) => named(`${index}`));
       const pages = await walk(service, 'limit=10');
@@ -402,7 +402,7 @@ for (const store of stores) {
       assert.equal((await list(service, 'limit=20')).next_cursor, null);
     });
 
-    test('the cursor of a page that was reached by offset goes on behind that page', async (t) => {
+    test('the cursor of a page by offset continues after that page', async (t) => {
       const service = await startService(t, { store });
       const ids = await createMany(service, 12, (index) => named(`${index}`));
       const third = await list(service, 'limit=3&offset=6');
@@ -413,7 +413,7 @@ for (const store of stores) {
       assert.equal(fourth.offset, 0);
     });
 
-    test('a cursor belongs to its filters and its tenant; with another, or cut short, it is 400', async (t) => {
+    test('a cursor is 400 with other filters, for another tenant, or if truncated', async (t) => {
       const service = await startService(t, { store });
       const other = await newTenant(service);
       await createMany(service, 4, (index) => named(`${index}`, { tags: ['red'] }));
@@ -438,7 +438,7 @@ for (const store of stores) {
       assert.equal((await list(service, `tags=red&limit=1&view=full&cursor=${cursor}`)).packets.length, 1);
     });
 
-    test('cursor and offset exclude one another: 400', async (t) => {
+    test('400 for cursor and offset together', async (t) => {
       const service = await startService(t, { store });
       await createMany(service, 3, (index) => named(`${index}`));
       const cursor = (await list(service, 'limit=1')).next_cursor;
@@ -447,7 +447,7 @@ for (const store of stores) {
       assert.equal(answer.body.field, 'cursor');
     });
 
-    test('an offset beyond a thousand pages on exactly, with a filter and without, and past the end', async (t) => {
+    test('offsets over a thousand are exact, with and without a filter, and past the end', async (t) => {
       const service = await startService(t, { store });
       const ids = await createMany(service, 1_050, (index) => named(`${index}`, { source: 'deep' }));
       for (const query of ['', 'source_agent=deep&', 'status=created&', 'source_agent=deep&priority=normal&']) {
@@ -467,7 +467,7 @@ for (const store of stores) {
       }
     });
 
-    test('a page of more packets than are read at once goes on without a gap, behind an offset and a cursor too', async (t) => {
+    test('a page of more packets than one read has no gap, also after an offset and a cursor', async (t) => {
       const service = await startService(t, { store, settings: { SERVICE_BATCH_MAX: '500' } });
       const packets = Array.from({ length: 230 }, (_, index) => named(`${index}`));
       assert.equal((await service.call('POST', '/packets/batch', { body: { packets } })).status, 201);
@@ -479,7 +479,7 @@ for (const store of stores) {
       }
     });
 
-    test('total stays exact through create, claim, update, delete, removal and batch', async (t) => {
+    test('total stays exact through creates, claims, updates, deletes, removals and batches', async (t) => {
       const service = await startService(t, { store });
       const totals = async () => {
         const all = await list(service, 'limit=1');
@@ -506,7 +506,7 @@ for (const store of stores) {
       assert.deepEqual(await totals(), [4, 2, 1, 1]);
     });
 
-    test('60 packets created at once are all listed, each once', async (t) => {
+    test('60 packets created concurrently are all listed, each once', async (t) => {
       const service = await startService(t, { store });
       const created = await Promise.all(Array.from({ length: 60 }, (_, index) => createPacket(service, named(`${index}`))));
       const page = await list(service, 'limit=200');
@@ -514,7 +514,7 @@ for (const store of stores) {
       assert.equal(page.total, 60);
     });
 
-    test('many who ask at once each get the list they asked for, of their own tenant', async (t) => {
+    test('concurrent requests for different lists each get their own list, of their own tenant', async (t) => {
       const service = await startService(t, { store });
       await seed(service);
       const { key } = await newTenant(service);
@@ -534,7 +534,7 @@ for (const store of stores) {
       assert.deepEqual(all, Array.from({ length: 20 }, () => wanted).flat());
     });
 
-    test('many who ask at once for one list each get their own page of it, in the view they asked for', async (t) => {
+    test('concurrent requests for one list each get their own page, in the requested view', async (t) => {
       const service = await startService(t, { store });
       await seed(service);
       const { next_cursor } = await list(service, 'limit=2');
@@ -556,7 +556,7 @@ for (const store of stores) {
       assert.deepEqual(all, Array.from({ length: 20 }, () => asked).flat());
     });
 
-    test('who asks again once a packet is created finds it, however many are asking', async (t) => {
+    test('a list after a create includes the packet, however many concurrent requests there are', async (t) => {
       const service = await startService(t, { store });
       const ask = async () => (await list(service)).total;
       for (let count = 1; count <= 10; count += 1) {
@@ -569,7 +569,7 @@ for (const store of stores) {
       }
     });
 
-    test('a moment without an offset is a moment in UTC, wherever the service runs', async (t) => {
+    test('a timestamp without an offset is UTC, whatever the time zone of the service', async (t) => {
       const zone = process.env.TZ;
       process.env.TZ = 'America/New_York';
       t.after(() => {
@@ -581,7 +581,7 @@ for (const store of stores) {
       assert.equal(names(await list(service, 'created_after=2026-03-01T09:34:00&created_before=2026-03-01T09:36')), 'g f e');
     });
 
-    test('another tenant sees nothing, whatever it asks', async (t) => {
+    test('another tenant sees nothing, with any filter', async (t) => {
       const service = await startService(t, { store });
       await seed(service);
       const { key } = await newTenant(service);

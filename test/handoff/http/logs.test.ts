@@ -30,7 +30,7 @@ async function refuseInserts(databaseUrl: string): Promise<void> {
 
 for (const store of stores) {
   describe(`The log on ${store.name}`, () => {
-    test('has one JSON line a request: its id, tenant, method, route, status and milliseconds', async (t) => {
+    test('has one JSON line per request: its id, tenant, method, route, status and milliseconds', async (t) => {
       const service = await startService(t, { store });
       const tenant = await newTenant(service);
       const packet = await createPacket(service, {}, tenant.key);
@@ -50,7 +50,7 @@ for (const store of stores) {
       assert.equal(typeof line!.time, 'number');
     });
 
-    test('tells of refusals as it does of successes, with their error code, and without a tenant where nobody was let in', async (t) => {
+    test('has refused requests as well, with their error code, and without a tenant if the key was refused', async (t) => {
       const service = await startService(t, { store });
       await service.call('GET', '/packets', { key: 'wrong' });
       await service.call('GET', '/nowhere', { key: null });
@@ -71,7 +71,7 @@ for (const store of stores) {
       );
     });
 
-    test('has no key and no text of a packet, whatever is asked and however it is answered', async (t) => {
+    test('never contains a key or text of a packet', async (t) => {
       const service = await startService(t, { store, settings: { SERVICE_LOG_LEVEL: 'trace' } });
       const tenant = await newTenant(service);
       const { key } = tenant;
@@ -117,7 +117,7 @@ for (const store of stores) {
       for (const hidden of [secret, key, key.slice(0, 12), made.body.key, adminKey]) assert.ok(!text.includes(hidden), hidden);
     });
 
-    test('is as quiet as it is told to be', async (t) => {
+    test('respects the configured level', async (t) => {
       const service = await startService(t, { store, settings: { SERVICE_LOG_LEVEL: 'warn' } });
       await service.call('GET', '/packets');
       await service.call('GET', '/nowhere');
@@ -127,7 +127,7 @@ for (const store of stores) {
 }
 
 for (const store of stores.filter(({ name }) => name !== 'SQLite in memory')) {
-  test(`A failure of the database is logged with its cause and told to nobody else, and neither quotes the packet, on ${store.name}`, async (t) => {
+  test(`A database failure is logged with its cause and not shown to the caller, without quoting the packet, on ${store.name}`, async (t) => {
     const service = await startService(t, { store });
     await createPacket(service);
     await refuseInserts(service.databaseUrl);
@@ -149,7 +149,7 @@ for (const store of stores.filter(({ name }) => name !== 'SQLite in memory')) {
     assert.equal((await service.call('GET', '/packets')).body.total, 1);
   });
 
-  test(`A job that fails is logged by its name with the cause, on ${store.name}`, { timeout: 60_000 }, async (t) => {
+  test(`A failed job is logged with its name and the cause, on ${store.name}`, { timeout: 60_000 }, async (t) => {
     const service = await startService(t, { store });
     const database = openDatabase<Record<string, never>>(service.databaseUrl);
     await database.transaction((tx) => sql.raw('drop table search_queue').execute(tx));

@@ -10,7 +10,7 @@ import { stores } from '../../support/stores.ts';
 
 for (const store of stores) {
   describe(`GET /packets/{id}/history on ${store.name}`, () => {
-    test('200: everything that happened, oldest first, each with when, what, who and details', async (t) => {
+    test('200: every event, oldest first, with time, type, actor and details', async (t) => {
       const service = await startService(t, { store });
       const { id } = await createPacket(service);
       const step = async (method: string, tail: string, body: unknown) => {
@@ -49,7 +49,7 @@ for (const store of stores) {
       );
     });
 
-    test('a completion carries actions_completed, by PATCH and by batch alike', async (t) => {
+    test('a completion has actions_completed, by PATCH and by batch', async (t) => {
       const service = await startService(t, { store });
       const completed = ['a1', 'a2'].map((id) => ({ id, description: 'D', result: 'R' }));
       const patched = await packetIn(service, 'claimed', { actions: { completed } });
@@ -67,7 +67,7 @@ for (const store of stores) {
       }
     });
 
-    test('what happens in the same millisecond keeps its order', async (t) => {
+    test('events of the same millisecond keep their order', async (t) => {
       const service = await startService(t, { store });
       const { id } = await createPacket(service);
       const expected = ['created'];
@@ -89,7 +89,7 @@ for (const store of stores) {
       );
     });
 
-    test('the agent in X-Agent-Id is named from the creation on; a claim names its claimant', async (t) => {
+    test('the agent in X-Agent-Id is the actor, from the creation on; the actor of a claim is its claimant', async (t) => {
       const service = await startService(t, { store });
       const headers = { 'X-Agent-Id': 'router' };
       const { id } = (await service.call('POST', '/packets', { body: packetRequest(), headers })).body;
@@ -101,7 +101,7 @@ for (const store of stores) {
       );
     });
 
-    test('400: X-Agent-Id has 1 to 255 characters', async (t) => {
+    test('400: X-Agent-Id must have 1 to 255 characters', async (t) => {
       const service = await startService(t, { store });
       const create = (agent: string) => service.call('POST', '/packets', { body: packetRequest(), headers: { 'X-Agent-Id': agent } });
       for (const agent of ['', ' ', 'x'.repeat(256)]) {
@@ -112,7 +112,7 @@ for (const store of stores) {
       assert.equal((await create('x'.repeat(255))).status, 201);
     });
 
-    test('what was refused and what changed nothing leave no trace', async (t) => {
+    test('refused requests and requests that change nothing are not recorded', async (t) => {
       const service = await startService(t, { store });
       const { id } = await packetIn(service, 'claimed');
       await service.call('POST', `/packets/${id}/claim`, { body: { agent_id: 'late' } });
@@ -125,7 +125,7 @@ for (const store of stores) {
       assert.deepEqual(await happenings(service, id), ['created', 'claimed']);
     });
 
-    test('the audit log has the same events, newest first, with the tenant alone', async (t) => {
+    test('the audit log has the same events, newest first, only for the tenant', async (t) => {
       const service = await startService(t, { store });
       const { key } = await newTenant(service);
       const { id } = await packetIn(service, 'completed', {}, key);
@@ -144,7 +144,7 @@ for (const store of stores) {
       assert.equal((await service.call('GET', `/audit?packet_id=${id}`)).body.total, 0);
     });
 
-    test('shows the latest 10,000 events, and of them those that have 16 MiB of details in all', async (t) => {
+    test('shows the latest 10,000 events, as far as their details fit in 16 MiB', async (t) => {
       // In memory nobody else can write.
       if (store.name === 'SQLite in memory') return;
       const { url, drop } = await store.open();
@@ -178,7 +178,7 @@ for (const store of stores) {
       );
     });
 
-    test('each packet has its own', async (t) => {
+    test('each packet has its own history', async (t) => {
       const service = await startService(t, { store });
       const one = await packetIn(service, 'claimed');
       const other = await packetIn(service, 'failed');
@@ -186,7 +186,7 @@ for (const store of stores) {
       assert.deepEqual(await happenings(service, other.id), ['created', 'failed']);
     });
 
-    test("404: an unknown id, a malformed one and another tenant's are answered alike", async (t) => {
+    test("404: an unknown id, a malformed id and another tenant's packet get the same answer", async (t) => {
       const service = await startService(t, { store });
       const other = await newTenant(service);
       const { id } = await createPacket(service);

@@ -23,7 +23,7 @@ const minute = (on_timeout?: string) => ({
 for (const store of stores) {
   describe(`hitl.on_timeout on ${store.name}`, () => {
     for (const on_timeout of ['keep', undefined]) {
-      test(`${on_timeout ?? 'left out'}: nothing happens by itself, however long no one answers`, async (t) => {
+      test(`${on_timeout ?? 'left out'}: nothing happens, however long the question is unanswered`, async (t) => {
         const service = await startService(t, { store });
         const before = await packetIn(service, 'awaiting_human', minute(on_timeout));
         for (const seconds of [60, 3600, 365 * 86_400]) {
@@ -39,7 +39,7 @@ for (const store of stores) {
       ['fail', 'failed'],
       ['expire', 'expired'],
     ] as const) {
-      test(`${on_timeout}: the packet is ${end} with the second its time elapses, and not a millisecond before`, async (t) => {
+      test(`${on_timeout}: the packet is ${end} at its timeout, and not a millisecond before`, async (t) => {
         const service = await startService(t, { store });
         const before = await packetIn(service, 'awaiting_human', minute(on_timeout));
         service.clock.turn(59.999);
@@ -55,7 +55,7 @@ for (const store of stores) {
         });
       });
 
-      test(`${on_timeout}: history says hitl_timed_out and then ${end}, by the sweeper`, async (t) => {
+      test(`${on_timeout}: the history has hitl_timed_out and then ${end}, by the sweeper`, async (t) => {
         const service = await startService(t, { store });
         const { id } = await packetIn(service, 'awaiting_human', minute(on_timeout));
         service.clock.turn(61.5);
@@ -70,7 +70,7 @@ for (const store of stores) {
         );
       });
 
-      test(`${on_timeout}: silence is never recorded as an answer`, async (t) => {
+      test(`${on_timeout}: a timeout is never recorded as an answer`, async (t) => {
         const service = await startService(t, { store });
         const { id } = await packetIn(service, 'awaiting_human', minute(on_timeout));
         service.clock.turn(60);
@@ -80,7 +80,7 @@ for (const store of stores) {
         assert.ok(!(await happenings(service, id)).includes('hitl_responded'));
       });
 
-      test(`${on_timeout}: it happens once, however often the sweeper comes`, async (t) => {
+      test(`${on_timeout}: it happens once, however often the sweeper runs`, async (t) => {
         const service = await startService(t, { store });
         const { id } = await packetIn(service, 'awaiting_human', minute(on_timeout));
         service.clock.turn(60);
@@ -90,7 +90,7 @@ for (const store of stores) {
         assert.deepEqual(await happenings(service, id), ['created', 'awaiting_human', 'hitl_timed_out', end]);
       });
 
-      test(`${on_timeout}: respond is 410 from the same second on, before the sweeper comes`, async (t) => {
+      test(`${on_timeout}: respond is 410 from the timeout on, even before the sweeper runs`, async (t) => {
         const service = await startService(t, { store });
         const { id } = await packetIn(service, 'awaiting_human', minute(on_timeout));
         service.clock.turn(60);
@@ -101,7 +101,7 @@ for (const store of stores) {
       });
     }
 
-    test('a packet that was answered, failed or deleted in time is left alone', async (t) => {
+    test('a packet that was answered, failed or deleted in time is not changed', async (t) => {
       const service = await startService(t, { store });
       const [answered, failed, deleted] = await Promise.all([1, 2, 3].map(() => packetIn(service, 'awaiting_human', minute('fail'))));
       service.clock.turn(59);
@@ -115,7 +115,7 @@ for (const store of stores) {
       assert.deepEqual(await happenings(service, deleted.id), ['created', 'awaiting_human', 'expired']);
     });
 
-    test('a question that was not put yet has no end', async (t) => {
+    test('a question that was not asked yet has no deadline', async (t) => {
       const service = await startService(t, { store });
       const before = await packetIn(service, 'claimed', minute('fail'));
       service.clock.turn(3600);
@@ -123,7 +123,7 @@ for (const store of stores) {
       assert.deepEqual(await get(service, before.id), before);
     });
 
-    test('a question without timeout_seconds has no end, whatever on_timeout says', async (t) => {
+    test('a question without timeout_seconds has no deadline, whatever its on_timeout', async (t) => {
       const service = await startService(t, { store });
       const before = await packetIn(service, 'awaiting_human', { hitl: { ...question, on_timeout: 'fail' } });
       service.clock.set('2036-03-01T00:00:00.000Z');
@@ -131,7 +131,7 @@ for (const store of stores) {
       assert.deepEqual(await get(service, before.id), before);
     });
 
-    test('what is asked again has its time again', async (t) => {
+    test('a question that is asked again has its full time again', async (t) => {
       const service = await startService(t, { store });
       const { id } = await packetIn(service, 'awaiting_human', minute('fail'));
       service.clock.turn(30);
@@ -145,7 +145,7 @@ for (const store of stores) {
       assert.equal((await get(service, id)).status, 'failed');
     });
 
-    test('on_timeout and the time may change while the packet waits', async (t) => {
+    test('on_timeout and timeout_seconds may change while the packet awaits an answer', async (t) => {
       const service = await startService(t, { store });
       const { id } = await packetIn(service, 'awaiting_human', minute('fail'));
       await service.call('PATCH', `/packets/${id}`, { body: { hitl: { on_timeout: 'expire', timeout_seconds: 120 } } });
@@ -157,7 +157,7 @@ for (const store of stores) {
       assert.equal((await get(service, id)).status, 'expired');
     });
 
-    test('the answer and the sweeper at once, in the last millisecond: the answer counts', async (t) => {
+    test('an answer in the last millisecond counts, even if the sweeper runs at the same time', async (t) => {
       const service = await startService(t, { store });
       const { id } = await packetIn(service, 'awaiting_human', minute('fail'));
       service.clock.turn(59.999);
@@ -169,7 +169,7 @@ for (const store of stores) {
       assert.deepEqual(await happenings(service, id), ['created', 'awaiting_human', 'hitl_responded']);
     });
 
-    test('when more are over than one round takes, those that have been over longest come first', async (t) => {
+    test('if more packets are overdue than fit in one round, the longest overdue come first', async (t) => {
       const service = await startService(t, { store });
       const questions = Array.from({ length: 201 }, (_, index) => ({ ...minute('fail').hitl, timeout_seconds: 300 - index }));
       const packets = await Promise.all(questions.map((hitl) => packetIn(service, 'awaiting_human', { hitl })));
@@ -182,7 +182,7 @@ for (const store of stores) {
       );
     });
 
-    test('every tenant is swept, each in its own trail', async (t) => {
+    test('packets of every tenant time out, each recorded in its own trail', async (t) => {
       const service = await startService(t, { store });
       const { key } = await newTenant(service);
       const own = await packetIn(service, 'awaiting_human', minute('fail'));
@@ -199,7 +199,7 @@ for (const store of stores) {
   describe(`SERVICE_UNCLAIMED_TTL_SECONDS on ${store.name}`, () => {
     const settings = { SERVICE_UNCLAIMED_TTL_SECONDS: '60' };
 
-    test('off by default: a packet waits for its claim for ever', async (t) => {
+    test('off by default: an unclaimed packet never expires', async (t) => {
       const service = await startService(t, { store });
       const before = await createPacket(service);
       service.clock.set('2036-03-01T00:00:00.000Z');
@@ -207,7 +207,7 @@ for (const store of stores) {
       assert.deepEqual(await get(service, before.id), before);
     });
 
-    test('a packet still created expires with the second its time is over, and not a millisecond before', async (t) => {
+    test('a packet still in created expires at its timeout, and not a millisecond before', async (t) => {
       const service = await startService(t, { store, settings });
       const before = await createPacket(service);
       service.clock.turn(59.999);
@@ -222,7 +222,7 @@ for (const store of stores) {
       assert.equal((await service.call('POST', `/packets/${before.id}/claim`, { body: claimant })).status, 410);
     });
 
-    test('packets of other statuses are left alone, those that were claimed in the last millisecond too', async (t) => {
+    test('packets in other statuses do not expire, even if they were claimed in the last millisecond', async (t) => {
       const service = await startService(t, { store, settings });
       const kept = await Promise.all(
         (['claimed', 'in_progress', 'awaiting_human', 'completed', 'failed'] as const).map((status) => packetIn(service, status)),
@@ -236,7 +236,7 @@ for (const store of stores) {
       assert.equal((await get(service, last.id)).status, 'claimed');
     });
 
-    test('each packet has its own time, counted from its creation, not from its last change', async (t) => {
+    test('the time of each packet counts from its creation, not from its last change', async (t) => {
       const service = await startService(t, { store, settings });
       const early = await createPacket(service);
       service.clock.turn(30);
@@ -262,7 +262,7 @@ for (const store of stores) {
       assert.deepEqual(await happenings(service, theirs.id, key), ['created', 'expired']);
     });
 
-    test('a claim and the sweeper at once: the packet is claimed, or expired and the claim 410', async (t) => {
+    test('a claim at the same time as the sweeper: either the packet is claimed, or it is expired and the claim 410', async (t) => {
       const service = await startService(t, { store, settings });
       for (let round = 0; round < 5; round += 1) {
         const { id } = await createPacket(service);
@@ -281,7 +281,7 @@ for (const store of stores) {
   });
 }
 
-test('two instances that sweep one database at once time a packet out once', async (t) => {
+test('two instances on one database time a packet out once', async (t) => {
   const database = await openHandoffDatabase();
   const one = await startService(t, { databaseUrl: database.url });
   const other = await startService(t, { databaseUrl: database.url, clock: one.clock });

@@ -23,7 +23,7 @@ const pairs: Record<Status, readonly Status[]> = {
 for (const store of stores) {
   describe(`PATCH /packets/{id} with a status on ${store.name}`, () => {
     for (const from of statuses) {
-      test(`from ${from} it leads to ${pairs[from].join(', ') || 'nothing'}, and is 400 on status otherwise`, async (t) => {
+      test(`from ${from} it can move to ${pairs[from].join(', ') || 'nothing'}; any other status is 400`, async (t) => {
         const service = await startService(t, { store });
         for (const to of statuses.filter((status) => status !== from)) {
           const before = await packetIn(service, from);
@@ -45,7 +45,7 @@ for (const store of stores) {
       });
     }
 
-    test('the current status is 200 and has no effect; alone it changes nothing at all', async (t) => {
+    test('the current status is 200 and has no effect; alone it changes nothing', async (t) => {
       const service = await startService(t, { store });
       for (const status of statuses) {
         const before = await packetIn(service, status);
@@ -78,21 +78,21 @@ for (const store of stores) {
       }
     });
 
-    test('a refused status takes the rest of the body down with it', async (t) => {
+    test('a refused status refuses the whole request', async (t) => {
       const service = await startService(t, { store });
       const before = await packetIn(service, 'created');
       assert.equal((await patch(service, before.id, { status: 'completed', context: { summary: 'Done.' } })).status, 400);
       assert.deepEqual((await service.call('GET', `/packets/${before.id}`)).body, before);
     });
 
-    test('a refused part of the body takes the status down with it', async (t) => {
+    test('a refused field refuses the change of status as well', async (t) => {
       const service = await startService(t, { store });
       const before = await packetIn(service, 'claimed');
       assert.equal((await patch(service, before.id, { status: 'in_progress', decisions: [{ id: 'new' }] })).status, 400);
       assert.deepEqual((await service.call('GET', `/packets/${before.id}`)).body, before);
     });
 
-    test('awaiting_human needs a question, there already or in the same request', async (t) => {
+    test('awaiting_human needs a question, in the packet or in the same request', async (t) => {
       const service = await startService(t, { store });
       const { id } = await createPacket(service);
       const without = await patch(service, id, { status: 'awaiting_human' });
@@ -108,7 +108,7 @@ for (const store of stores) {
       assert.equal((await service.call('GET', '/packets/awaiting')).body.total, 1);
     });
 
-    test('completed is 400 on status while a required question is unanswered, and 200 once it no longer is', async (t) => {
+    test('completed is 400 on status while a required question is unanswered, and 200 afterwards', async (t) => {
       const service = await startService(t, { store });
       const { id } = await packetIn(service, 'claimed', { hitl: { ...question, required: true } });
       const answer = await patch(service, id, { status: 'completed' });
@@ -119,7 +119,7 @@ for (const store of stores) {
       assert.equal((await patch(service, id, { status: 'completed' })).status, 200);
     });
 
-    test('asking again keeps the earlier answer; only a new hitl clears it', async (t) => {
+    test('asking again keeps the previous answer; only a new hitl clears it', async (t) => {
       const service = await startService(t, { store });
       const { id } = await packetIn(service, 'awaiting_human');
       await service.call('POST', `/packets/${id}/respond`, { body: { response: 'Approve', responded_by: 'dana' } });
@@ -132,7 +132,7 @@ for (const store of stores) {
       assert.deepEqual([fresh.body.hitl.response, fresh.body.hitl.responded_by, fresh.body.hitl.responded_at], [null, null, null]);
     });
 
-    test('20 completions at once are all 200, and complete the packet once', async (t) => {
+    test('20 concurrent completions are all 200, and complete the packet once', async (t) => {
       const service = await startService(t, { store });
       const { id } = await packetIn(service, 'claimed');
       const answers = await Promise.all(Array.from({ length: 20 }, () => patch(service, id, { status: 'completed' })));
@@ -140,7 +140,7 @@ for (const store of stores) {
       assert.deepEqual(await happenings(service, id), ['created', 'claimed', 'completed']);
     });
 
-    test('of two ends asked for at once one is reached, and the other is 400', async (t) => {
+    test('of two concurrent final statuses one is reached, and the other is 400', async (t) => {
       const service = await startService(t, { store });
       for (const ends of [
         ['completed', 'failed'],
@@ -157,7 +157,7 @@ for (const store of stores) {
 
   describe(`PATCH /packets/{id} with content on ${store.name}`, () => {
     for (const status of statuses.filter((one) => one !== 'expired')) {
-      test(`a packet that is ${status} takes content, and stays ${status}`, async (t) => {
+      test(`a packet that is ${status} accepts content, and stays ${status}`, async (t) => {
         const service = await startService(t, { store });
         const before = await packetIn(service, status);
         service.clock.turn(60);
@@ -173,7 +173,7 @@ for (const store of stores) {
       });
     }
 
-    test('409: an expired packet takes no content', async (t) => {
+    test('409: an expired packet accepts no content', async (t) => {
       const service = await startService(t, { store });
       const before = await packetIn(service, 'expired');
       for (const body of [{ context: { summary: 'Late.' } }, { status: 'expired', hitl: null }]) {
@@ -194,7 +194,7 @@ for (const store of stores) {
       assert.deepEqual(await happenings(service, before.id), ['created']);
     });
 
-    test('what it does not name stays: lists are merged by id, objects at their top level', async (t) => {
+    test('fields that are left out stay: lists are merged by id, objects at their top level', async (t) => {
       const service = await startService(t, { store });
       const before = await createPacket(service, { hitl: question, dependencies: [{ id: 'p1', type: 'api', description: 'Payment' }] });
       const answer = await patch(service, before.id, {
@@ -221,7 +221,7 @@ for (const store of stores) {
       assert.deepEqual((await service.call('GET', `/packets/${before.id}`)).body, answer.body);
     });
 
-    test('an action that appears in completed or failed leaves pending', async (t) => {
+    test('an action listed in completed or failed is removed from pending', async (t) => {
       const service = await startService(t, { store });
       const pending = ['a1', 'a2', 'a3'].map((id) => ({ id, description: `Do ${id}`, assignee: 'resolver' }));
       const { id } = await createPacket(service, { actions: { pending } });
@@ -243,7 +243,7 @@ for (const store of stores) {
       assert.equal((await patch(service, id, { status: 'awaiting_human' })).status, 400);
     });
 
-    test('400: a new item must be complete, and the field that is missing is named by its path', async (t) => {
+    test('400: a new item must be complete; the missing field is named by its path', async (t) => {
       const service = await startService(t, { store });
       const before = await createPacket(service);
       const incomplete: [object, string][] = [
@@ -272,7 +272,7 @@ for (const store of stores) {
       assert.deepEqual((await service.call('GET', `/packets/${before.id}`)).body, before);
     });
 
-    test('400: what a packet is, where it comes from and when cannot be set', async (t) => {
+    test("400 names a field that an update can't set: id, version, source agent, times", async (t) => {
       const service = await startService(t, { store });
       const before = await createPacket(service);
       const at = '1999-01-01T00:00:00.000Z';
@@ -298,7 +298,7 @@ for (const store of stores) {
       assert.deepEqual((await service.call('GET', `/packets/${before.id}`)).body, before);
     });
 
-    test('an answer cannot be patched in', async (t) => {
+    test("a PATCH can't set the answer to the question", async (t) => {
       const service = await startService(t, { store });
       const { id } = await packetIn(service, 'claimed', { hitl: { ...question, required: true } });
       const forged = { response: 'Approve', responded_by: 'me', responded_at: '2026-01-01T00:00:00Z', expires_at: '2099-01-01T00:00:00Z' };
@@ -308,7 +308,7 @@ for (const store of stores) {
       assert.equal((await patch(service, id, { status: 'completed' })).status, 400);
     });
 
-    test('400: what has the wrong form is named', async (t) => {
+    test('400 names the field with the wrong form', async (t) => {
       const service = await startService(t, { store });
       const { id } = await createPacket(service);
       const wrong: [object, string][] = [
@@ -328,7 +328,7 @@ for (const store of stores) {
       }
     });
 
-    test('lists go by what the packet has now: tags, priority and target agent', async (t) => {
+    test('lists filter by the current tags, priority and target agent', async (t) => {
       const service = await startService(t, { store });
       const { id } = await createPacket(service);
       const metadata = { priority: 'low', tags: ['later', 'billing'], target_agent: { id: 'desk', name: 'Desk' } };
@@ -341,7 +341,7 @@ for (const store of stores) {
       assert.deepEqual([await totalOf('tags=later'), await totalOf('tags=billing'), await totalOf('priority=low')], [0, 0, 1]);
     });
 
-    test('lists go by what one update alone changes: the priority, the target agent, the question, or how tags are parted', async (t) => {
+    test('lists reflect an update of only the priority, the target agent, the question, or the way tags are split', async (t) => {
       const service = await startService(t, { store });
       const { id } = await createPacket(service);
       assert.equal((await patch(service, id, { metadata: { tags: ['a,b', 'c'] } })).status, 200);
@@ -358,7 +358,7 @@ for (const store of stores) {
       }
     });
 
-    test('search goes by what the packet says now', async (t) => {
+    test('search finds the current content of the packet', async (t) => {
       const service = await startService(t, { store });
       const { id } = await createPacket(service);
       assert.equal((await service.call('GET', '/packets/search?q=customer')).body.total, 1);
@@ -386,7 +386,7 @@ for (const store of stores) {
       );
     });
 
-    test("404: an unknown id, a malformed one and another tenant's are answered alike", async (t) => {
+    test("404: an unknown id, a malformed id and another tenant's packet get the same answer", async (t) => {
       const service = await startService(t, { store });
       const other = await newTenant(service);
       const before = await createPacket(service);
@@ -401,7 +401,7 @@ for (const store of stores) {
       assert.deepEqual((await service.call('GET', `/packets/${before.id}`)).body, before);
     });
 
-    test('50 changes at once never lose one another', async (t) => {
+    test('of 50 concurrent changes none is lost', async (t) => {
       const service = await startService(t, { store });
       const { id } = await createPacket(service, { decisions: [] });
       const names = Array.from({ length: 50 }, (_, index) => `d${index}`);

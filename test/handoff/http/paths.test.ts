@@ -5,7 +5,7 @@ import packageJson from '../../../package.json' with { type: 'json' };
 import { createPacket, startService } from '../../support/service.ts';
 
 describe('GET /', () => {
-  test('leads a browser to the explorer', async (t) => {
+  test('redirects a browser to the explorer', async (t) => {
     const service = await startService(t);
     const accept = 'text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8';
     const answer = await service.call('GET', '//', { key: null, headers: { accept } });
@@ -13,7 +13,7 @@ describe('GET /', () => {
     assert.equal(answer.headers.location, '/docs');
   });
 
-  test('tells a program the name, the version and links that lead somewhere, without a key and uncounted', async (t) => {
+  test('returns the name, the version and valid links to a program, without a key and uncounted', async (t) => {
     const service = await startService(t, { settings: { SERVICE_RATE_LIMIT_PER_MINUTE: '2' } });
     const { status, body, headers } = await service.call('GET', '//');
     assert.equal(status, 200);
@@ -28,7 +28,7 @@ describe('GET /', () => {
 });
 
 describe('A slash at the end of a path', () => {
-  test('is 404 with a sentence that names the path without it', async (t) => {
+  test('is 404 and the sentence names the path without it', async (t) => {
     const service = await startService(t);
     const { id } = await createPacket(service);
     const paths = ['/packets', `/packets/${id}`, `/packets/${id}/history`, '/tenants'];
@@ -43,7 +43,7 @@ describe('A slash at the end of a path', () => {
     assert.match(claim.body.detail, /it ends in a slash/);
   });
 
-  test('is passed over in silence where the path is unknown anyway', async (t) => {
+  test('is not mentioned if the path is unknown anyway', async (t) => {
     const service = await startService(t);
     const { status, body } = await service.call('GET', '/nowhere/');
     assert.equal(status, 404);
@@ -52,7 +52,7 @@ describe('A slash at the end of a path', () => {
 });
 
 describe('An unknown query parameter', () => {
-  test('is 400 with the list of known ones', async (t) => {
+  test('is 400 with the list of the known ones', async (t) => {
     const service = await startService(t);
     const { status, body } = await service.call('GET', '/audit?sort=asc');
     assert.equal(status, 400);

@@ -186,7 +186,7 @@ for (const store of stores.filter(({ name }) => name in runs)) {
       for (const cleanUp of cleanUps) await cleanUp();
     });
 
-    test('a create request comes back as it was sent, with the documented defaults, from POST, GET, list and batch', async () => {
+    test('a create request comes back as sent, with the documented defaults, from POST, GET, list and batch', async () => {
       await fc.assert(
         fc.asyncProperty(createRequest, fc.subarray(optionalPaths), async (request, nulls) => {
           const sent = withNulls(request, nulls);
@@ -215,7 +215,7 @@ for (const store of stores.filter(({ name }) => name in runs)) {
       assert.equal(await service.handoff.runOnce.index(), 100);
     });
 
-    test('a create request with anything put anywhere is created or refused with a 400, never more', async () => {
+    test('a create request with any value anywhere is created or refused with 400, nothing else', async () => {
       const { id } = (await service.call('POST', '/packets', { body: fc.sample(createRequest, { numRuns: 1, seed: 1 })[0] })).body;
       await fc.assert(
         fc.asyncProperty(
@@ -248,7 +248,7 @@ for (const store of stores.filter(({ name }) => name in runs)) {
       );
     });
 
-    test('garbage bodies, bytes, paths and queries never fail the service', async () => {
+    test('invalid bodies, bytes, paths and queries never cause a 5xx', async () => {
       const { id } = (await service.call('POST', '/packets', { body: fc.sample(createRequest, { numRuns: 1, seed: 2 })[0] })).body;
       const target = fc.constantFrom(
         ...[
@@ -331,7 +331,7 @@ for (const store of stores.filter(({ name }) => name in runs)) {
       );
     });
 
-    test('any search text finds exactly the packets with those words', async () => {
+    test('any search text finds exactly the packets with its words', async () => {
       const { key } = await newTenant(service);
       const texts = fc.sample(
         fc
@@ -371,7 +371,7 @@ for (const store of stores.filter(({ name }) => name in runs)) {
       );
     });
 
-    test('any sequence of operations leaves what a simple model of the specification says', async () => {
+    test('any sequence of operations leaves the state that a simple model of the specification predicts', async () => {
       await fc.assert(
         fc.asyncProperty(fc.commands(modelCommands, { maxCommands: commands, size: 'max' }), async (sequence) => {
           const model = new PacketModel();

@@ -18,7 +18,7 @@ async function heldAndWaiting(service: TestService, hitl: object = question): Pr
 
 for (const store of stores) {
   describe(`POST /packets/{id}/respond on ${store.name}`, () => {
-    test('200: the answer is stored and the packet is claimed again, by who held it before', async (t) => {
+    test('200: the answer is stored and the packet is claimed again by its previous holder', async (t) => {
       const service = await startService(t, { store });
       const before = await heldAndWaiting(service);
       service.clock.turn(60);
@@ -37,7 +37,7 @@ for (const store of stores) {
       assert.deepEqual((await service.call('GET', `/packets/${before.id}`)).body, answer.body);
     });
 
-    test('200: a packet that no one held goes to its target agent, from the moment of the answer', async (t) => {
+    test('200: a packet without a holder is claimed by its target agent at the time of the answer', async (t) => {
       const service = await startService(t, { store });
       const { id } = await packetIn(service, 'awaiting_human');
       service.clock.turn(60);
@@ -47,7 +47,7 @@ for (const store of stores) {
       assert.equal(body.claimed_at, '2026-03-01T09:31:00.000Z');
     });
 
-    test('history says hitl_responded, by the person, and not claimed', async (t) => {
+    test('the history has hitl_responded by the person, not claimed', async (t) => {
       const service = await startService(t, { store });
       const { id } = await heldAndWaiting(service);
       assert.equal((await respond(service, id)).status, 200);
@@ -63,7 +63,7 @@ for (const store of stores) {
       );
     });
 
-    test('notes are optional: left out or null they are null', async (t) => {
+    test('notes are optional: null if left out', async (t) => {
       const service = await startService(t, { store });
       for (const body of [
         { response: 'Approve', responded_by: 'dana' },
@@ -76,7 +76,7 @@ for (const store of stores) {
       }
     });
 
-    test('an answer beside the options is taken as it is: options are a help, not a fence', async (t) => {
+    test('an answer need not be one of the options', async (t) => {
       const service = await startService(t, { store });
       const { id } = await heldAndWaiting(service, { ...question, options: ['Approve', 'Refuse'] });
       const { status, body } = await respond(service, id, { ...reply, response: 'Half of it' });
@@ -84,7 +84,7 @@ for (const store of stores) {
       assert.equal(body.hitl.response, 'Half of it');
     });
 
-    test('400: response and responded_by are required, and nothing unknown is taken', async (t) => {
+    test('400: response and responded_by are required, and unknown fields are refused', async (t) => {
       const service = await startService(t, { store });
       const before = await packetIn(service, 'awaiting_human');
       const wrong: [unknown, string | null][] = [
@@ -126,7 +126,7 @@ for (const store of stores) {
       assert.equal((await service.call('GET', `/packets/${id}`)).body.hitl.response, 'Approve');
     });
 
-    test('the answer is taken until the last millisecond of its time', async (t) => {
+    test('an answer is accepted until the last millisecond before the timeout', async (t) => {
       const service = await startService(t, { store });
       const { id } = await heldAndWaiting(service, { ...question, timeout_seconds: 60 });
       service.clock.turn(59.999);
@@ -135,7 +135,7 @@ for (const store of stores) {
       assert.equal(answer.body.hitl.expires_at, '2026-03-01T09:31:00.000Z');
     });
 
-    test('410: from the second the time elapses it is gone, and nothing changes', async (t) => {
+    test('410 from the timeout on, and nothing changes', async (t) => {
       const service = await startService(t, { store });
       const before = await heldAndWaiting(service, { ...question, timeout_seconds: 60 });
       for (const seconds of [60, 1, 86_400]) {
@@ -148,7 +148,7 @@ for (const store of stores) {
       assert.deepEqual(await happenings(service, before.id), ['created', 'claimed', 'awaiting_human']);
     });
 
-    test('the time runs from when the packet enters awaiting_human, not from its creation', async (t) => {
+    test('the time counts from when the packet enters awaiting_human, not from its creation', async (t) => {
       const service = await startService(t, { store });
       const { id } = await packetIn(service, 'created', { hitl: { ...question, timeout_seconds: 60 } });
       service.clock.turn(3600);
@@ -158,7 +158,7 @@ for (const store of stores) {
       assert.equal((await respond(service, id)).status, 200);
     });
 
-    test('without timeout_seconds there is always time', async (t) => {
+    test('without timeout_seconds an answer is always accepted', async (t) => {
       const service = await startService(t, { store });
       const { id, hitl } = await packetIn(service, 'awaiting_human');
       assert.equal(hitl.expires_at, null);
@@ -166,7 +166,7 @@ for (const store of stores) {
       assert.equal((await respond(service, id)).status, 200);
     });
 
-    test('a required answer lets the packet be completed', async (t) => {
+    test('a packet can be completed after the required answer', async (t) => {
       const service = await startService(t, { store });
       const { id } = await heldAndWaiting(service, { ...question, required: true });
       assert.equal((await respond(service, id)).status, 200);
@@ -175,7 +175,7 @@ for (const store of stores) {
       assert.equal(answer.body.hitl.response, 'Approve');
     });
 
-    test('a second question is put and answered as the first was', async (t) => {
+    test('a second question is asked and answered like the first', async (t) => {
       const service = await startService(t, { store });
       const { id } = await heldAndWaiting(service);
       await respond(service, id);
@@ -191,7 +191,7 @@ for (const store of stores) {
       assert.deepEqual([answer.body.hitl.response, answer.body.hitl.responded_by, answer.body.hitl.notes], ['No', 'kim', null]);
     });
 
-    test("404: an unknown id, a malformed one and another tenant's are answered alike", async (t) => {
+    test("404: an unknown id, a malformed id and another tenant's packet get the same answer", async (t) => {
       const service = await startService(t, { store });
       const other = await newTenant(service);
       const before = await packetIn(service, 'awaiting_human');
@@ -205,7 +205,7 @@ for (const store of stores) {
       assert.deepEqual((await service.call('GET', `/packets/${before.id}`)).body, before);
     });
 
-    test('of 50 answers at once one is taken, and 49 get 409', async (t) => {
+    test('of 50 concurrent answers one is accepted, and 49 get 409', async (t) => {
       const service = await startService(t, { store });
       const { id } = await heldAndWaiting(service);
       const answers = await Promise.all(

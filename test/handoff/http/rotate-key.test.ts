@@ -11,7 +11,7 @@ const rotate = (service: TestService, id: string, key: string, body?: unknown) =
 
 for (const store of stores) {
   describe(`Rotating a key on ${store.name}`, () => {
-    test('201: a new key of the same name, tier and rights; the old one goes on for the overlap and then ends', async (t) => {
+    test('201: a new key with the same name, tier and rights; the old key stays valid for the overlap and then expires', async (t) => {
       const service = await startService(t, { store });
       const { key, keyId } = await newTenant(service, { tier: 'pro' });
       const answer = await rotate(service, keyId, key, { overlap_seconds: 60 });
@@ -42,7 +42,7 @@ for (const store of stores) {
       assert.equal((await service.call('DELETE', `/keys/${keyId}`, { key: newKey })).status, 404);
     });
 
-    test('the overlap is an hour unless the request says otherwise; with 0 the old key ends at once', async (t) => {
+    test('the overlap is an hour by default; with 0 the old key expires at once', async (t) => {
       const service = await startService(t, { store });
       const { key, keyId } = await newTenant(service);
       const first = await rotate(service, keyId, key);
@@ -55,7 +55,7 @@ for (const store of stores) {
       assert.equal(await isLetIn(service, second.body.key), 200);
     });
 
-    test('old and new count as one: a free tenant, which may have one key, can rotate it, and make no other', async (t) => {
+    test('the old and the new key count as one: a free tenant, which may have one key, can rotate it but not create another', async (t) => {
       const service = await startService(t, { store });
       const { key, keyId } = await newTenant(service, { tier: 'free' });
       const { status, body } = await rotate(service, keyId, key);
@@ -64,7 +64,7 @@ for (const store of stores) {
       assert.equal(other.status, 409);
     });
 
-    test('old and new count as one against the limit of a minute, however often the key is rotated', async (t) => {
+    test('the old and the new key count as one against the limit per minute, however often the key is rotated', async (t) => {
       const service = await startService(t, { store, settings: { SERVICE_RATE_LIMIT_PER_MINUTE: '5' } });
       const { key, keyId } = await newTenant(service);
       const first = await rotate(service, keyId, key);
@@ -81,7 +81,7 @@ for (const store of stores) {
       }
     });
 
-    test('409: a key that has been rotated already, with the moment at which it ends', async (t) => {
+    test('409 for a key that was already rotated, with the time at which it expires', async (t) => {
       const service = await startService(t, { store });
       const { key, keyId } = await newTenant(service);
       assert.equal((await rotate(service, keyId, key)).status, 201);
@@ -91,14 +91,14 @@ for (const store of stores) {
       assert.equal((await service.call('GET', '/keys', { key })).body.length, 2);
     });
 
-    test('of two at once one succeeds', async (t) => {
+    test('of two concurrent rotations one succeeds', async (t) => {
       const service = await startService(t, { store });
       const { key, keyId } = await newTenant(service);
       const answers = await Promise.all([rotate(service, keyId, key), rotate(service, keyId, key)]);
       assert.deepEqual(answers.map(({ status }) => status).sort(), [201, 409]);
     });
 
-    test("404: an unknown key, one that is not an id, and another tenant's are answered alike, to an admin too", async (t) => {
+    test("404: an unknown key, an invalid id and another tenant's key get the same answer, also for an admin", async (t) => {
       const service = await startService(t, { store });
       const [own, other] = [await newTenant(service), await newTenant(service)];
       for (const [id, key] of [
@@ -114,7 +114,7 @@ for (const store of stores) {
       assert.equal(await isLetIn(service, other.key), 200);
     });
 
-    test('403: an admin key is rotated by an admin key alone, and gives an admin key', async (t) => {
+    test('403: only an admin key may rotate an admin key, and the new key is an admin key', async (t) => {
       const service = await startService(t, { store });
       const [{ id }] = (await service.call('GET', '/keys')).body;
       const plain = (await service.call('POST', '/keys', { body: { name: 'plain' } })).body.key;
@@ -126,7 +126,7 @@ for (const store of stores) {
       assert.equal((await service.call('GET', '/tenants', { key: body.key })).status, 200);
     });
 
-    test('400: the overlap is 0 to 604800 seconds, and nothing unknown is taken', async (t) => {
+    test('400: the overlap must be 0 to 604800 seconds, and unknown fields are refused', async (t) => {
       const service = await startService(t, { store });
       const { key, keyId } = await newTenant(service);
       for (const [body, field] of [
@@ -141,7 +141,7 @@ for (const store of stores) {
       assert.equal((await service.call('GET', '/keys', { key })).body.length, 1);
     });
 
-    test('the audit log says which key took the place of which', async (t) => {
+    test('the audit log records which key replaced which', async (t) => {
       const service = await startService(t, { store });
       const { key, keyId } = await newTenant(service);
       const { body } = await rotate(service, keyId, key);
@@ -152,7 +152,7 @@ for (const store of stores) {
       assert.ok(!JSON.stringify(entry).includes(body.key));
     });
 
-    test('a repeat under the same Idempotency-Key is 409 and makes no second key: a key is shown once', async (t) => {
+    test('a repeat with the same Idempotency-Key is 409 and creates no second key: a key is shown once', async (t) => {
       const service = await startService(t, { store });
       const { key, keyId } = await newTenant(service);
       const once = () => service.call('POST', `/keys/${keyId}/rotate`, { key, headers: { 'idempotency-key': 'once' } });
@@ -163,7 +163,7 @@ for (const store of stores) {
   });
 
   describe(`max_api_keys on ${store.name}`, () => {
-    test('follows the tier until it is set by hand', async (t) => {
+    test('follows the tier until it is set', async (t) => {
       const service = await startService(t, { store });
       const create = async (body: object) => (await service.call('POST', '/tenants', { body: { name: 'x', ...body } })).body;
       const patch = async (id: string, body: object) => {

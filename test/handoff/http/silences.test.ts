@@ -20,7 +20,7 @@ const missing = (value: object, wanted: readonly string[]) => wanted.filter((nam
 
 for (const store of stores) {
   describe(`What the specification leaves open, on ${store.name}`, () => {
-    test('the trail of packets has twelve kinds of event and no other', async (t) => {
+    test('the trail of packets has exactly twelve types of events', async (t) => {
       const service = await startService(t, { store });
       const step = async (method: string, path: string, body?: object) => {
         const answer = await service.call(method, path, body === undefined ? {} : { body });
@@ -57,7 +57,7 @@ for (const store of stores) {
       );
     });
 
-    test('the sweeper looks again within a second, and at once while there is more than it took', async (t) => {
+    test('the sweeper runs every second, and at once while more packets are due', async (t) => {
       const service = await startService(t, { store, settings: { SERVICE_UNCLAIMED_TTL_SECONDS: '1', SERVICE_BATCH_MAX: '300' } });
       assert.equal(await service.handoff.runOnce.sweep(), 1000);
       const packets = Array.from({ length: 300 }, () => packetRequest());
@@ -68,7 +68,7 @@ for (const store of stores) {
       assert.equal((await service.call('GET', '/packets?status=expired')).body.total, 300);
     });
 
-    test('a request body may have 64 KiB, 256 KiB or 1 MiB by tier, and not a byte more', async (t) => {
+    test('a request body may have 64 KiB, 256 KiB or 1 MiB by tier, but not a byte more', async (t) => {
       const service = await startService(t, { store });
       const overhead = Buffer.byteLength(JSON.stringify(packetRequest({ context: { summary: '' } })));
       for (const [tier, limit] of [
@@ -85,7 +85,7 @@ for (const store of stores) {
       }
     });
 
-    test("an admin key works in its own tenant as any other key does, and sees no other tenant's packets", async (t) => {
+    test("an admin key works in its own tenant like any other key, and sees no other tenant's packets", async (t) => {
       const service = await startService(t, { store });
       const { id: tenant_id, key: plain } = await newTenant(service);
       const made = await service.call('POST', '/keys', { body: { name: 'admin', admin: true, tenant_id } });
@@ -104,7 +104,7 @@ for (const store of stores) {
       assert.equal((await service.call('GET', '/tenants', { key })).status, 200);
     });
 
-    test('what v1 documents stays: its operations, their parameters, and the fields of every answer', async (t) => {
+    test('v1 keeps its operations, their parameters and the fields of every answer', async (t) => {
       const service = await startService(t, { store });
       const { paths } = (await service.call('GET', '/openapi.json')).body;
       const operations: Record<string, string[]> = {

@@ -15,7 +15,7 @@ import { Arrivals } from '../../support/streams.ts';
 
 const python = findPythonWith('websockets');
 
-test("Debian's python3-websockets subscribes, hears, answers pings and closes", { skip: python === undefined }, async (t) => {
+test("Debian's python3-websockets subscribes, receives events, answers pings and closes", { skip: python === undefined }, async (t) => {
   const service = await startService(t);
   const address = await service.handoff.start();
   const script = fileURLToPath(new URL('../../support/websocket_client.py', import.meta.url));
@@ -57,7 +57,7 @@ describe('A browser', { skip: executablePath === undefined }, () => {
     return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
   }
 
-  test('on a page of another origin hears by EventSource and WebSocket, and EventSource resumes by itself; so does the eventsource package', async (t) => {
+  test('on a page of an allowed origin receives events by EventSource and WebSocket, and EventSource resumes by itself; so does the eventsource package', async (t) => {
     const origin = await startPage(t);
     const service = await startService(t, { settings: { SERVICE_CORS_ORIGINS: origin } });
     const address = await service.handoff.start();
@@ -99,7 +99,7 @@ describe('A browser', { skip: executablePath === undefined }, () => {
     await page.evaluate('source.close(), socket.close()').catch(() => undefined);
   });
 
-  test('on a page of an origin that is not allowed hears nothing by either', async (t) => {
+  test('on a page of an origin that is not allowed receives nothing from either', async (t) => {
     const origin = await startPage(t);
     const service = await startService(t, { settings: { SERVICE_CORS_ORIGINS: 'https://app.example' } });
     const address = await service.handoff.start();

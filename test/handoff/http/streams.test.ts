@@ -24,7 +24,7 @@ async function listen(t: TestContext, address: string, query = '', headers: Reco
 }
 
 describe('A stream', () => {
-  test('is refused before it starts when a channel is malformed, or there are too many', async (t) => {
+  test('is refused before it starts if a channel is malformed, or there are too many', async (t) => {
     const { address } = await started(t);
     for (const query of [
       'subscribe=',
@@ -43,7 +43,7 @@ describe('A stream', () => {
     assert.equal(many.status, 400);
   });
 
-  test('takes the key in the header or the parameter, and nothing else; a wrong one is 401', async (t) => {
+  test('takes the key only in the header or the parameter; a wrong key is 401', async (t) => {
     const { address } = await started(t);
     await listen(t, address, `?api_key=${adminKey}`, {});
     await listen(t, address, '', keyed);
@@ -60,7 +60,7 @@ describe('A stream', () => {
     }
   });
 
-  test('without a key sees the tenant default in development mode, where a wrong key and a foreign page are refused still', async (t) => {
+  test('without a key sees the tenant default in development mode, which still refuses a wrong key and a foreign page', async (t) => {
     const { service, address } = await started(t, { SERVICE_DEV_MODE: 'true' });
     const stream = await listen(t, address, '', {});
     const socket = await openSocket(address);
@@ -73,7 +73,7 @@ describe('A stream', () => {
     await assert.rejects(openSocket(address, '', { origin: 'https://evil.example' }), { status: 403 });
   });
 
-  test('counts towards the cap of its tenant, both kinds together, until it is closed', async (t) => {
+  test("counts towards its tenant's cap, SSE and WebSocket together, until it is closed", async (t) => {
     const { service, address } = await started(t, { SERVICE_CONNECTIONS_FREE: '2' });
     const { key } = await newTenant(service, { tier: 'free' });
     const first = await listen(t, address, `?api_key=${key}`, {});
@@ -92,7 +92,7 @@ describe('A stream', () => {
     await listen(t, address, `?api_key=${key}`, {});
   });
 
-  test('is sent a ping every 30 seconds with the id of what was told last; a WebSocket without a pong is closed with 4201', async (t) => {
+  test('gets a ping every 30 seconds with the id of the last event; a WebSocket without a pong is closed with 4201', async (t) => {
     const { service, address } = await started(t);
     const stream = await listen(t, address, '?subscribe=status:failed');
     const socket = await openSocket(address, `?api_key=${adminKey}`);
@@ -120,7 +120,7 @@ describe('A stream', () => {
     assert.equal((await again.events.next()).data.packet_id, id);
   });
 
-  test('ends when its key is revoked or its tenant deleted: SSE is closed, a WebSocket with 4001', async (t) => {
+  test('ends if its key is revoked or its tenant deleted: SSE is closed, a WebSocket with 4001', async (t) => {
     const { service, address } = await started(t);
     for (const end of ['key', 'tenant'] as const) {
       const tenant = await newTenant(service);
@@ -137,7 +137,7 @@ describe('A stream', () => {
     }
   });
 
-  test('ends when its key has been rotated and the overlap is over', async (t) => {
+  test('ends when its rotated key expires', async (t) => {
     const { service, address } = await started(t);
     const { key, keyId } = await newTenant(service);
     const stream = await listen(t, address, `?api_key=${key}`, {});
@@ -153,7 +153,7 @@ describe('A stream', () => {
     assert.equal((await socket.closed).code, 4001);
   });
 
-  test('is reset as too old where events behind its id have been removed for their age, on both kinds', async (t) => {
+  test('gets reset too_old if events after its id are past their retention, over SSE and WebSocket', async (t) => {
     const { service, address } = await started(t, { SERVICE_STREAM_RETENTION_SECONDS: '60' });
     const first = await listen(t, address);
     await createPacket(service);
@@ -173,7 +173,7 @@ describe('A stream', () => {
     assert.equal((await socket.messages.next()).packet_id, made.id);
   });
 
-  test('of server-sent events has its connection kept alive by TCP, which notices a client that vanished between two pings', async (t) => {
+  test('of server-sent events uses TCP keep-alive, which detects a client that vanished between two pings', async (t) => {
     const { service, address } = await started(t);
     const calls: unknown[][] = [];
     service.handoff.app.server.on('connection', (socket: Socket) => {
@@ -187,7 +187,7 @@ describe('A stream', () => {
     assert.deepEqual(calls, [[{ enable: true, initialDelay: 5000, interval: 1000, count: 5 }]]);
   });
 
-  test('whose client does not read is closed, and resumes by id; the others hear everything', async (t) => {
+  test('whose client does not read is closed and can resume by id; others receive everything', async (t) => {
     const { service, address } = await started(t);
     const slow = await listen(t, address);
     const slowSocket = await openSocket(address, `?api_key=${adminKey}`);
@@ -221,7 +221,7 @@ describe('A stream', () => {
     assert.equal(again.events.all.length - 1 + heard, made);
   });
 
-  test('is closed at a stop, a thousand of them within its time: 1001 over WebSocket', async (t) => {
+  test('is closed at a stop, a thousand of them in time: 1001 over WebSocket', async (t) => {
     const { service, address } = await started(t);
     const streams = await Promise.all(Array.from({ length: 500 }, () => listen(t, address)));
     const sockets = await Promise.all(Array.from({ length: 500 }, () => openSocket(address, `?api_key=${adminKey}`)));
@@ -234,7 +234,7 @@ describe('A stream', () => {
     await stopping;
   });
 
-  test('is no entry in the latencies, and its key is in no log line', async (t) => {
+  test('is not in the latency histogram, and its key is in no log line', async (t) => {
     const { service, address } = await started(t);
     const stream = await listen(t, address, `?api_key=${adminKey}`, {});
     const line = service.logged('"stream"');
@@ -256,7 +256,7 @@ describe('A stream', () => {
     assert.equal((await stream.events.next()).event, 'packet.created');
   });
 
-  test('has a head for HEAD, and takes no connection for it', async (t) => {
+  test('answers HEAD without counting a connection', async (t) => {
     const { address } = await started(t, { SERVICE_CONNECTIONS_BUSINESS: '1' });
     for (let round = 0; round < 3; round += 1) {
       const text = `HEAD /events HTTP/1.1\r\nHost: x\r\nX-API-Key: ${adminKey}\r\nConnection: close\r\n\r\n`;
@@ -267,7 +267,7 @@ describe('A stream', () => {
     await listen(t, address);
   });
 
-  test('that a client resets is forgotten', async (t) => {
+  test('that a client resets is released', async (t) => {
     const { service, address } = await started(t, { SERVICE_CONNECTIONS_BUSINESS: '1' });
     for (let round = 0; round < 5; round += 1) {
       const socket = connect(Number(new URL(address).port), '127.0.0.1');
@@ -281,7 +281,7 @@ describe('A stream', () => {
     await listen(t, address);
   });
 
-  test('crosses to no other tenant, by any channel: byte for byte', async (t) => {
+  test('receives nothing of another tenant, on any channel', async (t) => {
     const { service, address } = await started(t);
     const tenants = [await newTenant(service), await newTenant(service)];
     const foreign = await createPacket(service, {}, tenants[1]!.key);
@@ -302,7 +302,7 @@ describe('A stream', () => {
     assert.equal(streams[3]!.events.all.length, 1);
   });
 
-  test('is read by the eventsource package', async (t) => {
+  test('can be read by the eventsource package', async (t) => {
     const { service, address } = await started(t);
     const source = new EventSource(`${address}/events?api_key=${adminKey}`);
     t.after(() => source.close());

@@ -63,7 +63,7 @@ async function startGate(t: TestContext, target: string): Promise<{ url: string;
 
 for (const store of stores) {
   describe(`The system endpoints on ${store.name}`, () => {
-    test('are found at the root and under /api/v1, and take no key', async (t) => {
+    test('are at the root and under /api/v1, and need no key', async (t) => {
       const service = await startService(t, { store });
       for (const prefix of prefixes) {
         for (const path of paths) {
@@ -85,7 +85,7 @@ for (const store of stores) {
       }
     });
 
-    test('/metrics counts the packets that are not at their end', async (t) => {
+    test('/metrics counts the open packets', async (t) => {
       const service = await startService(t, { store });
       const active = async () => (await readMetrics(service)).get('service_active_packets');
       assert.equal(await active(), 0);
@@ -110,7 +110,7 @@ for (const store of stores) {
       assert.equal(await active(), 1);
     });
 
-    test('/metrics counts packets by status and tells the age of the oldest question, over all tenants', async (t) => {
+    test('/metrics has packets by status and the age of the oldest question, over all tenants', async (t) => {
       const service = await startService(t, { store });
       const hitl = { required: true, reason: 'r', question: 'q?' };
       const ask = async (key?: string) => {
@@ -139,7 +139,7 @@ for (const store of stores) {
       assert.equal(await age(), 10);
     });
 
-    test('/metrics counts the handoffs of each tenant: created, chained, in batches, and nothing that was refused', async (t) => {
+    test('/metrics counts the handoffs of each tenant: created, chained and in batches, but not refused', async (t) => {
       const service = await startService(t, { store });
       const { id: tenant, key } = await newTenant(service, { handoffs_per_day: 5 });
       const pseudonym = hash('sha256', tenant).slice(0, 12);
@@ -168,7 +168,7 @@ for (const store of stores) {
 }
 
 describe('/metrics', () => {
-  test('is Prometheus text with the metrics as specified, each with its type and labels', async (t) => {
+  test('is Prometheus text with the specified metrics, each with its type and labels', async (t) => {
     const service = await startService(t);
     await createPacket(service);
     const { headers, text } = await atRoot(service, 'GET', '/metrics');
@@ -210,7 +210,7 @@ describe('/metrics', () => {
     assert.equal(counted('POST', '/api/v1/packets', 400), 1);
   });
 
-  test("labels requests by their route's pattern: however many paths are asked for, the metrics stay as long", async (t) => {
+  test('labels requests with the pattern of their route, so that unknown paths add no labels', async (t) => {
     const service = await startService(t);
     const ask = async (index: number) => {
       await service.call('GET', `/packets/${unknownId.slice(0, -3)}${index}?x=${index}`);
@@ -227,7 +227,7 @@ describe('/metrics', () => {
     assert.ok(![...after.keys()].some((name) => name.includes('nowhere') || /0197b5a6/.test(name)));
   });
 
-  test("tells no tenant's name, no key and no packet's text", async (t) => {
+  test('contains no tenant names, keys or text of packets', async (t) => {
     const service = await startService(t);
     const tenant = await service.call('POST', '/tenants', { body: { name: 'Zanzibar Ltd', tier: 'pro' } });
     const { body } = await service.call('POST', '/keys', { body: { name: 'quokka', tenant_id: tenant.body.id } });
@@ -256,7 +256,7 @@ describe('/metrics', () => {
 describe('/metrics with SERVICE_METRICS_TOKEN', () => {
   const settings = { SERVICE_METRICS_TOKEN: 'a-token-for-prometheus' };
 
-  test('401 without the token; with it, tenants are named by their ids', async (t) => {
+  test('401 without the token; with it, tenants are labelled with their ids', async (t) => {
     const service = await startService(t, { settings });
     const { id, key } = await newTenant(service);
     await createPacket(service, {}, key);
@@ -277,7 +277,7 @@ describe('/metrics with SERVICE_METRICS_TOKEN', () => {
     assert.match(read.text, new RegExp(`service_handoffs_total\\{tenant_id="${id}"\\} 1`));
   });
 
-  test('without the setting /metrics is open and tells tenants apart without naming them', async (t) => {
+  test('without the setting /metrics is open and labels tenants with pseudonyms', async (t) => {
     const service = await startService(t);
     const [first, second] = [await newTenant(service), await newTenant(service)];
     await createPacket(service, {}, first.key);
@@ -290,7 +290,7 @@ describe('/metrics with SERVICE_METRICS_TOKEN', () => {
 });
 
 describe('/ready', () => {
-  test('503 while the database is out of reach, 200 once it is back; /health is 200 throughout', async (t) => {
+  test('503 while the database is unavailable, 200 once it is back; /health is always 200', async (t) => {
     const database = await openHandoffDatabase();
     const gate = await startGate(t, database.url);
     const service = await startService(t, { databaseUrl: gate.url });
@@ -316,8 +316,8 @@ describe('/ready', () => {
   });
 });
 
-describe('What is no request', () => {
-  test('is answered, and told of in the log and the metrics', async (t) => {
+describe('An invalid request', () => {
+  test('is answered, logged and counted in the metrics', async (t) => {
     const service = await startService(t);
     const address = await service.handoff.start();
     const told = service.logged('"status":431');
@@ -329,7 +329,7 @@ describe('What is no request', () => {
       assert.equal(samples.get(`service_requests_total{method="unknown",endpoint="unknown",status="${status}"}`), 1);
   });
 
-  test('an expectation that is not known is passed over', async (t) => {
+  test('an unknown Expect header is ignored', async (t) => {
     const service = await startService(t);
     const address = await service.handoff.start();
     const answer = await sendRaw(address, 'GET /health HTTP/1.1\r\nHost: x\r\nExpect: more\r\nConnection: close\r\n\r\n');
@@ -400,7 +400,7 @@ describe('HEAD', () => {
   });
 });
 
-describe('What no route answers', () => {
+describe('A request without a route', () => {
   test('404 in the error body for an unknown path, at the root and under /api/v1, with a key or without', async (t) => {
     const service = await startService(t);
     for (const path of [
@@ -457,7 +457,7 @@ describe('What no route answers', () => {
     }
   });
 
-  test('every answer carries the id under which the log tells of it', async (t) => {
+  test('every answer has the request id that its log line has', async (t) => {
     const service = await startService(t);
     const seen = new Set<string>();
     for (const [path, key] of [

@@ -104,7 +104,7 @@ function packetCalls(service: TestService, key: string): Record<string, { status
 
 for (const store of stores) {
   describe(`Another tenant's packet on ${store.name}`, () => {
-    test('is, byte for byte, a packet that does not exist, on every route that names one', async (t) => {
+    test('is answered byte for byte like one that does not exist, on every route', async (t) => {
       const service = await startService(t, { store });
       const a = await newTenant(service);
       const b = await newTenant(service);
@@ -121,7 +121,7 @@ for (const store of stores) {
       assert.equal(history.body.events.length, 1);
     });
 
-    test('is so in every status it may be in', async (t) => {
+    test('is so in every status', async (t) => {
       const service = await startService(t, { store });
       const a = await newTenant(service);
       const b = await newTenant(service);
@@ -154,7 +154,7 @@ for (const store of stores) {
       assert.equal((await service.call('GET', `/packets/${id}`, { key: a.key })).status, 200);
     });
 
-    test('is in no list, search, audit log, total or page of another tenant', async (t) => {
+    test('is in no list, search, audit log or total of another tenant', async (t) => {
       const service = await startService(t, { store });
       const a = await newTenant(service);
       const b = await newTenant(service);
@@ -187,7 +187,7 @@ for (const store of stores) {
       assert.equal((await service.call('GET', '/packets/search?q=xylophone', { key: a.key })).body.total, 1);
     });
 
-    test('a cursor of one tenant is no cursor of another', async (t) => {
+    test('a cursor of one tenant is invalid for another', async (t) => {
       const service = await startService(t, { store });
       const a = await newTenant(service);
       const b = await newTenant(service);
@@ -200,7 +200,7 @@ for (const store of stores) {
       assert.equal(essence(foreign, ''), essence(await service.call('GET', '/packets?limit=1&cursor=garbage', { key: b.key }), ''));
     });
 
-    test("an idempotency key of one tenant is no other's", async (t) => {
+    test('tenants do not share idempotency keys', async (t) => {
       const service = await startService(t, { store });
       const a = await newTenant(service);
       const b = await newTenant(service);
@@ -212,7 +212,7 @@ for (const store of stores) {
       assert.equal((await create(b.key)).body.id, second.body.id);
     });
 
-    test('one batch with an own and a foreign packet does the own and reports the foreign as unknown', async (t) => {
+    test('in a batch with an own and a foreign packet, the own one is processed and the foreign one unknown', async (t) => {
       const service = await startService(t, { store });
       const a = await newTenant(service);
       const b = await newTenant(service);
@@ -234,7 +234,7 @@ for (const store of stores) {
       assert.equal((await service.call('GET', `/packets/${foreign.id}`, { key: a.key })).body.status, 'created');
     });
 
-    test('changes no name in a packet of mine, whatever names its own objects have', async (t) => {
+    test('does not change field names in other packets, whatever field names its own objects have', async (t) => {
       const service = await startService(t, { store });
       const a = await newTenant(service);
       const b = await newTenant(service);
@@ -253,7 +253,7 @@ for (const store of stores) {
       for (const { text } of [created, patched, read]) assert.ok(text.includes(String.raw`"custom":{"x":1,"\"":2}`), text);
     });
 
-    test('two tenants that work at the same time stay apart', async (t) => {
+    test('tenants that work concurrently stay isolated', async (t) => {
       const service = await startService(t, { store });
       const tenants = await Promise.all([newTenant(service), newTenant(service)]);
       await Promise.all(
@@ -272,7 +272,7 @@ for (const store of stores) {
   });
 
   describe(`Another tenant's key on ${store.name}`, () => {
-    test('is, byte for byte, a key that does not exist', async (t) => {
+    test('is answered byte for byte like one that does not exist', async (t) => {
       const service = await startService(t, { store });
       const a = await newTenant(service);
       const b = await newTenant(service);

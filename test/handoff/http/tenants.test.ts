@@ -12,7 +12,7 @@ const namesOf = ({ body }: TestAnswer): string[] => body.map(({ name }: { name: 
 
 for (const store of stores) {
   describe(`POST /tenants on ${store.name}`, () => {
-    test('201: the tenant, with what was sent', async (t) => {
+    test('201: the tenant, with the fields that were sent', async (t) => {
       const service = await startService(t, { store });
       const answer = await create(service, { name: 'Acme', tier: 'pro', handoffs_per_day: 40, max_api_keys: 3 });
       assert.equal(answer.status, 201);
@@ -44,14 +44,14 @@ for (const store of stores) {
       }
     });
 
-    test('null for an optional field is as if it were left out', async (t) => {
+    test('null for an optional field counts as left out', async (t) => {
       const service = await startService(t, { store });
       const { status, body } = await create(service, { name: 'x', tier: null, handoffs_per_day: null, max_api_keys: null });
       assert.equal(status, 201);
       assert.deepEqual([body.tier, body.handoffs_per_day, body.max_api_keys], ['free', null, 1]);
     });
 
-    test('a tenant may have no keys and hand over nothing; null stands for what the tier allows', async (t) => {
+    test('0 allows no keys and no packets; null means the default of the tier', async (t) => {
       const service = await startService(t, { store });
       const none = await create(service, { name: 'none', tier: 'free', handoffs_per_day: 0, max_api_keys: 0 });
       assert.equal(none.status, 201);
@@ -60,7 +60,7 @@ for (const store of stores) {
       assert.equal((await create(service, { name: 'tier', tier: 'free', handoffs_per_day: null })).body.handoffs_per_day, null);
     });
 
-    test('400 names the field, and nothing is made', async (t) => {
+    test('400 names the field, and nothing is created', async (t) => {
       const service = await startService(t, { store });
       for (const [body, field] of [
         [{ tier: 'pro' }, 'name'],
@@ -83,7 +83,7 @@ for (const store of stores) {
       assert.deepEqual(namesOf(await service.call('GET', '/tenants')), ['default']);
     });
 
-    test('two tenants may have one name: they are told apart by their ids', async (t) => {
+    test('two tenants may have the same name', async (t) => {
       const service = await startService(t, { store });
       const [one, other] = await Promise.all([create(service, { name: 'Acme' }), create(service, { name: 'Acme' })]);
       assert.deepEqual([one.status, other.status], [201, 201]);
@@ -113,7 +113,7 @@ for (const store of stores) {
       );
     });
 
-    test('404 for an id that is unknown, deleted or none at all', async (t) => {
+    test('404 for an unknown id, a deleted tenant and an invalid id', async (t) => {
       const service = await startService(t, { store });
       const { body } = await create(service, { name: 'gone' });
       await service.call('DELETE', `/tenants/${body.id}`);
@@ -128,7 +128,7 @@ for (const store of stores) {
   });
 
   describe(`PATCH /tenants/{id} on ${store.name}`, () => {
-    test('200: what was named changes, the rest stays, updated_at moves on', async (t) => {
+    test('200: the given fields change, the others stay, and updated_at advances', async (t) => {
       const service = await startService(t, { store });
       const { body: before } = await create(service, { name: 'Acme', tier: 'pro', handoffs_per_day: 4, max_api_keys: 2 });
       service.clock.turn(60);
@@ -146,7 +146,7 @@ for (const store of stores) {
       assert.deepEqual((await service.call('GET', `/tenants/${before.id}`)).body, cleared.body);
     });
 
-    test('parallel changes of different fields are all kept', async (t) => {
+    test('of parallel changes of different fields none is lost', async (t) => {
       const service = await startService(t, { store });
       const { body: before } = await create(service, { name: 'Acme', tier: 'pro' });
       const changes = [{ name: 'New' }, { tier: 'business' }, { handoffs_per_day: 9 }, { max_api_keys: 8 }];
@@ -164,7 +164,7 @@ for (const store of stores) {
       });
     });
 
-    test("400 names the field and changes nothing; what the service sets can't be sent", async (t) => {
+    test('400 names the field, also one that only the service sets, and changes nothing', async (t) => {
       const service = await startService(t, { store });
       const { body: before } = await create(service, { name: 'Acme' });
       for (const [body, field] of [
@@ -184,7 +184,7 @@ for (const store of stores) {
       assert.deepEqual((await service.call('GET', `/tenants/${before.id}`)).body, before);
     });
 
-    test('404 for a tenant that is unknown or deleted', async (t) => {
+    test('404 for an unknown or deleted tenant', async (t) => {
       const service = await startService(t, { store });
       const { body } = await create(service, { name: 'gone' });
       await service.call('DELETE', `/tenants/${body.id}`);
@@ -192,7 +192,7 @@ for (const store of stores) {
         assert.equal((await service.call('PATCH', `/tenants/${id}`, { body: { name: 'New' } })).status, 404);
     });
 
-    test('a smaller max_api_keys revokes nothing and lets no more in', async (t) => {
+    test('a lower max_api_keys revokes no keys and allows no more', async (t) => {
       const service = await startService(t, { store });
       const tenant = await newTenant(service, { max_api_keys: 3 });
       await service.call('POST', '/keys', { key: tenant.key, body: { name: 'second' } });
@@ -203,7 +203,7 @@ for (const store of stores) {
   });
 
   describe(`DELETE /tenants/{id} on ${store.name}`, () => {
-    test('204 once and softly: hidden from then on, its data kept', async (t) => {
+    test('204 once, as a soft delete: hidden from then on, with its data kept', async (t) => {
       const service = await startService(t, { store });
       const tenant = await newTenant(service);
       const before = await service.call('GET', '//metrics');
@@ -218,7 +218,7 @@ for (const store of stores) {
       assert.match((await service.call('GET', '//metrics')).text, /^service_active_packets 1$/m);
     });
 
-    test('409 for the tenant default, whose keys go on working', async (t) => {
+    test('409 for the tenant default, whose keys stay valid', async (t) => {
       const service = await startService(t, { store });
       const refused = await service.call('DELETE', `/tenants/${defaultTenantId}`);
       assert.equal(refused.status, 409);
@@ -226,14 +226,14 @@ for (const store of stores) {
       assert.equal((await service.call('GET', `/tenants/${defaultTenantId}`)).status, 200);
     });
 
-    test('of 10 deletions at once one is 204, the others 404', async (t) => {
+    test('of 10 concurrent deletes one is 204, the others are 404', async (t) => {
       const service = await startService(t, { store });
       const tenant = await newTenant(service);
       const answers = await Promise.all(Array.from({ length: 10 }, () => service.call('DELETE', `/tenants/${tenant.id}`)));
       assert.deepEqual(answers.map(({ status }) => status).toSorted(), [204, ...Array(9).fill(404)]);
     });
 
-    test('no key is left in a tenant that is deleted while keys are made for it', async (t) => {
+    test('a tenant deleted while keys are created for it is left without a valid key', async (t) => {
       const service = await startService(t, { store });
       const tenant = await newTenant(service);
       const [deleted, ...made] = await Promise.all([
@@ -251,7 +251,7 @@ for (const store of stores) {
   });
 
   describe(`Tenants and other keys on ${store.name}`, () => {
-    test('403 FORBIDDEN for a key that is not admin, 401 without a key, on every route', async (t) => {
+    test('403 FORBIDDEN for a key that is not an admin key, 401 without a key, on every route', async (t) => {
       const service = await startService(t, { store });
       const tenant = await newTenant(service);
       for (const [method, path, body] of [
@@ -273,7 +273,7 @@ for (const store of stores) {
       assert.deepEqual(namesOf(await service.call('GET', '/tenants')), ['default', 'Acme']);
     });
 
-    test('403 tells nothing of whether the tenant exists', async (t) => {
+    test('403 does not reveal whether the tenant exists', async (t) => {
       const service = await startService(t, { store });
       const tenant = await newTenant(service);
       const other = await newTenant(service);
@@ -286,7 +286,7 @@ for (const store of stores) {
       assert.equal(new Set(texts).size, 1);
     });
 
-    test('403 for a hard delete by a key that is not admin, and the packet stays', async (t) => {
+    test('403 for a hard delete with a key that is not an admin key, and the packet stays', async (t) => {
       const service = await startService(t, { store });
       const tenant = await newTenant(service);
       const { id } = await createPacket(service, {}, tenant.key);
@@ -298,7 +298,7 @@ for (const store of stores) {
   });
 
   describe(`The tier of a tenant on ${store.name}`, () => {
-    test('decides the size of a packet, at the next request after it was changed', async (t) => {
+    test('limits the size of a packet, from the next request after a change', async (t) => {
       const service = await startService(t, { store });
       const tenant = await newTenant(service, { tier: 'free' });
       const large = packetRequest({ context: { summary: 'x'.repeat(100_000) } });
@@ -307,7 +307,7 @@ for (const store of stores) {
       assert.equal((await service.call('POST', '/packets', { key: tenant.key, body: large })).status, 201);
     });
 
-    test('is written down in the trail of the tenant, with the key that changed it', async (t) => {
+    test("is recorded in the tenant's trail when it changes, with the key that changed it", async (t) => {
       const service = await startService(t, { store });
       const tenant = await newTenant(service, { tier: 'free' });
       await service.call('PATCH', `/tenants/${tenant.id}`, { body: { tier: 'pro' } });

@@ -17,7 +17,7 @@ import { deliveriesOf, register, secret, startHooked } from '../../support/webho
 
 for (const store of stores) {
   describe(`Deliveries on ${store.name}`, () => {
-    test('an event is posted with the whole packet, signed over the bytes sent, as verifiers of others find', async (t) => {
+    test('an event is posted with the whole packet, and third-party verifiers accept its signatures over the raw body', async (t) => {
       const receiver = await startReceiver(t);
       const service = await startHooked(t, { store });
       const hook = await register(service, receiver.url);
@@ -53,7 +53,7 @@ for (const store of stores) {
       });
     });
 
-    test('six failures: attempts at once and after 1 s, 5 s, 30 s, 5 min, 1 h; then a dead letter, due again after 6 h', async (t) => {
+    test('six failures: attempts at once and after 1 s, 5 s, 30 s, 5 min, 1 h; then a dead letter, which retry-all takes after 6 h', async (t) => {
       const receiver = await startReceiver(t, 500);
       const service = await startHooked(t, { store });
       const hook = await register(service, receiver.url);
@@ -90,7 +90,7 @@ for (const store of stores) {
       assert.deepEqual((await service.call('GET', '/hooks/dlq')).body, [dead]);
     });
 
-    test('three failures and then 200: delivered with four attempts, and no trace of the failures', async (t) => {
+    test('three failures and then 200: delivered with four attempts, without a last_error', async (t) => {
       const receiver = await startReceiver(t, 500, 503, 404, 200);
       const service = await startHooked(t, { store });
       const hook = await register(service, receiver.url);
@@ -105,7 +105,7 @@ for (const store of stores) {
       assert.equal(receiver.posts.length, 4);
     });
 
-    test('what fails without an answer has a class of its own, and no status: refused, reset, redirected, unknown name, private address', async (t) => {
+    test('each failure without a status has its own class: refused, reset, redirected, unknown name, private address', async (t) => {
       const resetting = await startReceiver(t, (response) => response.socket!.resetAndDestroy());
       const target = await startReceiver(t);
       const redirecting = await startReceiver(t, (response) => response.writeHead(307, { location: target.url }).end());
@@ -138,7 +138,7 @@ for (const store of stores) {
       assert.equal(target.posts.length, 0);
     });
 
-    test('410: a dead letter at once, and the webhook is switched off with a reason and an audit entry', async (t) => {
+    test('410: a dead letter at once, and the webhook is disabled with a reason and an audit entry', async (t) => {
       const receiver = await startReceiver(t, 410, 204);
       const service = await startHooked(t, { store });
       const { id } = await register(service, receiver.url);
@@ -166,7 +166,7 @@ for (const store of stores) {
       assert.equal((await deliveriesOf(service, id))[0].status, 'delivered');
     });
 
-    test('an inactive webhook keeps what waits; switched on again, what is due goes out at once', async (t) => {
+    test('an inactive webhook keeps its pending deliveries; once it is active again, due ones are sent at once', async (t) => {
       const receiver = await startReceiver(t, 500, 204);
       const service = await startHooked(t, { store });
       const { id } = await register(service, receiver.url);
@@ -186,7 +186,7 @@ for (const store of stores) {
       assert.equal((await deliveriesOf(service, id))[0].status, 'delivered');
     });
 
-    test('a webhook whose deliveries only fail for long enough is switched off; one success begins the time anew', async (t) => {
+    test('a webhook whose deliveries all fail for too long is disabled; a success resets the time', async (t) => {
       const receiver = await startReceiver(t, 500, 500, 204, 500, 500, 500);
       const settings = { SERVICE_WEBHOOK_DISABLE_AFTER_SECONDS: '100', SERVICE_WEBHOOK_RETRY_SECONDS: '60,60,60,60,60,60,60' };
       const service = await startHooked(t, { store, settings });
@@ -204,7 +204,7 @@ for (const store of stores) {
       assert.equal((await deliveriesOf(service, id)).length, 2);
     });
 
-    test('a removed webhook, or one of a deleted tenant, is sent nothing: what waits is cancelled, what is in hand recorded', async (t) => {
+    test('a removed webhook, or one of a deleted tenant, is sent nothing: pending deliveries are cancelled, a running attempt is recorded', async (t) => {
       let answer: (() => void) | undefined;
       const receiver = await startReceiver(t, (response) => {
         answer = () => response.writeHead(204).end();
@@ -228,7 +228,7 @@ for (const store of stores) {
       assert.equal(receiver.posts.length, 1);
     });
 
-    test("a deleted tenant's deliveries are cancelled, and nothing more is sent", async (t) => {
+    test('the deliveries of a deleted tenant are cancelled, and nothing more is sent', async (t) => {
       const receiver = await startReceiver(t, 500);
       const service = await startHooked(t, { store });
       const tenant = await newTenant(service);
@@ -244,7 +244,7 @@ for (const store of stores) {
       assert.deepEqual([await waiting(), receiver.posts.length], ['0', 1]);
     });
 
-    test('a delivery that has ended is listed for 30 days; a dead letter stays', async (t) => {
+    test('a delivered or cancelled delivery is listed for 30 days; a dead letter stays', async (t) => {
       const receiver = await startReceiver(t, 204, 410);
       const service = await startHooked(t, { store });
       const { id } = await register(service, receiver.url);
@@ -261,7 +261,7 @@ for (const store of stores) {
       assert.deepEqual(await statuses(), ['dead_letter']);
     });
 
-    test('a ping is a delivery like any other, of type ping and with no packet', async (t) => {
+    test('a ping is a delivery like any other, of type ping and without a packet', async (t) => {
       const receiver = await startReceiver(t);
       const service = await startHooked(t, { store });
       const { id } = await register(service, receiver.url, { events: ['packet.failed'] });
@@ -284,7 +284,7 @@ for (const store of stores) {
       assert.equal((await service.call('GET', `/hooks/${id}/deliveries?status=sent`)).status, 400);
     });
 
-    test('of two replays at once one is 200 and one 409; what is no dead letter is 409', async (t) => {
+    test('of two concurrent replays one is 200 and one 409; a delivery that is not a dead letter is 409', async (t) => {
       const receiver = await startReceiver(t, 500, 204);
       const service = await startHooked(t, { store, settings: { SERVICE_WEBHOOK_RETRY_SECONDS: '0' } });
       const { id } = await register(service, receiver.url);
@@ -305,7 +305,7 @@ for (const store of stores) {
       assert.deepEqual([two!.body, two!.headers['x-service-delivery']], [one!.body, one!.headers['x-service-delivery']]);
     });
 
-    test('retry-all takes what is due, or all with force, by webhook and by the time of the event', async (t) => {
+    test('retry-all retries due deliveries, or all with force, filtered by webhook and by the time of the event', async (t) => {
       const receiver = await startReceiver(t, 500);
       const service = await startHooked(t, { store, settings: { SERVICE_WEBHOOK_RETRY_SECONDS: '3600' } });
       const one = await register(service, receiver.url);
@@ -341,7 +341,7 @@ for (const store of stores) {
       }
     });
 
-    test('a new secret signs beside the old one for its time; a second change drops the oldest', async (t) => {
+    test('the old secret signs as well for the overlap; a second change drops the oldest', async (t) => {
       const receiver = await startReceiver(t);
       const service = await startHooked(t, { store, settings: { SERVICE_WEBHOOK_SECRET_OVERLAP_SECONDS: '600' } });
       const { id } = await register(service, receiver.url);
@@ -366,7 +366,7 @@ for (const store of stores) {
       await signedBy(third!);
     });
 
-    test('an event of a packet that is removed for good is sent no more, and its body is kept nowhere', async (t) => {
+    test('after a hard delete of its packet an event is not sent any more, and its body is deleted', async (t) => {
       const receiver = await startReceiver(t, 500);
       const service = await startHooked(t, { store });
       const { id } = await register(service, receiver.url);
@@ -379,7 +379,7 @@ for (const store of stores) {
       assert.deepEqual(await deliveriesOf(service, id), []);
     });
 
-    test('a dead receiver with much waiting holds four connections and delays nobody', async (t) => {
+    test('a dead receiver with many pending deliveries has four connections and delays no other', async (t) => {
       const held: (() => void)[] = [];
       const dead = await startReceiver(t, (response) => void held.push(() => response.writeHead(204).end()));
       const healthy = await startReceiver(t);
@@ -399,7 +399,7 @@ for (const store of stores) {
       await delivering;
     });
 
-    test('posts to one receiver share its connections', async (t) => {
+    test('posts to one receiver reuse connections', async (t) => {
       const receiver = await startReceiver(t);
       const service = await startHooked(t, { store });
       await register(service, receiver.url);
@@ -411,7 +411,7 @@ for (const store of stores) {
       assert.ok(receiver.connections() <= 2, `${receiver.connections()} connections`);
     });
 
-    test('the exact bytes of the packet are sent, numbers, emoji and half surrogates as they stand', async (t) => {
+    test('the exact bytes of the packet are sent, with numbers, emoji and lone surrogates unchanged', async (t) => {
       const receiver = await startReceiver(t, 500, 204);
       const service = await startHooked(t, { store });
       await register(service, receiver.url, { secret: 'ein-schlüssel-mit-ümlauten' });
@@ -432,7 +432,7 @@ for (const store of stores) {
   });
 }
 
-test('instances on one PostgreSQL share the work: each delivery is posted once', async (t) => {
+test('instances on one PostgreSQL share the deliveries: each is posted once', async (t) => {
   const receiver = await startReceiver(t);
   const postgres = stores.find(({ name }) => name === 'PostgreSQL')!;
   const first = await startHooked(t, { store: postgres });
@@ -446,7 +446,7 @@ test('instances on one PostgreSQL share the work: each delivery is posted once',
   assert.ok((await deliveriesOf(second, id, '?limit=200')).every(({ status }) => status === 'delivered'));
 });
 
-test('a stop finishes what is in hand; what was not begun is due at once for the next start', async (t) => {
+test('a stop finishes running attempts; deliveries not yet attempted are due at once for the next start', async (t) => {
   const store = stores.find(({ name }) => name === 'SQLite on disk')!;
   const opened = await store.open();
   t.after(opened.drop);
@@ -465,7 +465,7 @@ test('a stop finishes what is in hand; what was not begun is due at once for the
   assert.equal(new Set(receiver.posts.map(({ headers }) => headers['x-service-delivery'])).size, 50);
 });
 
-test("the README's verifier takes what is signed, and refuses a changed byte, another case, a cut and another digest", async () => {
+test("the README's verifier accepts a valid signature, and refuses a changed byte, another case, a truncation and another digest", async () => {
   const readme = readFileSync(new URL('../../../README.md', import.meta.url), 'utf8');
   const [, code] = /^```js\n(import \{ createHmac.*?)^```$/ms.exec(readme)!;
   const { isGenuine } = await import(`data:text/javascript,${encodeURIComponent(code!)}`);
@@ -478,7 +478,7 @@ test("the README's verifier takes what is signed, and refuses a changed byte, an
 });
 
 const skip = findProgram('webhook') === undefined && 'no webhook on this machine';
-test("Debian's webhook runs a command for a signed delivery, and for no other", { skip }, async (t) => {
+test("Debian's webhook runs a command only for a signed delivery", { skip }, async (t) => {
   const folder = mkdtempSync(join(tmpdir(), 'baton-hooks-'));
   t.after(() => rmSync(folder, { recursive: true, force: true }));
   const rule = { match: { type: 'payload-hmac-sha256', secret, parameter: { source: 'header', name: 'X-SERVICE-Signature' } } };

@@ -46,7 +46,7 @@ async function outcomesOf(t: TestContext, service: TestService, replies: readonl
   return outcomes;
 }
 
-test('a TLS certificate that is self-signed, expired or of another host is tls_error, and one that fits is taken', async (t) => {
+test('a self-signed or expired TLS certificate, or one of another host, is tls_error; a valid one is accepted', async (t) => {
   const received: string[] = [];
   const urls: Record<string, string> = {};
   for (const name of ['self-signed', 'expired', 'elsewhere', 'good']) {
@@ -79,7 +79,7 @@ test('a TLS certificate that is self-signed, expired or of another host is tls_e
   assert.deepEqual(received, ['good']);
 });
 
-test('a receiver that never answers, or stops in its head, is a timeout with no status, and its connection is cut', async (t) => {
+test('a receiver that never answers, or stops within its headers, is a timeout without a status, and its connection is closed', async (t) => {
   const ended: Promise<void>[] = [];
   const silent: Reply = (response) => void ended.push(cut(response));
   const halting: Reply = (response) => {
@@ -93,7 +93,7 @@ test('a receiver that never answers, or stops in its head, is a timeout with no 
   assert.equal(ended.length, 2);
 });
 
-test('a 2xx decides: an endless body is cut at 64 KiB, a dripping one at the deadline, a reset behind the status and a gzip bomb harm nobody', async (t) => {
+test('a 2xx status is enough: an endless body is cut at 64 KiB, a slow one at the timeout; a later reset and a gzip bomb are harmless', async (t) => {
   const ended: Promise<void>[] = [];
   let sent = 0;
   const watched = (handle: (response: ServerResponse) => void): Reply => {
@@ -134,7 +134,7 @@ test('a 2xx decides: an endless body is cut at 64 KiB, a dripping one at the dea
   assert.ok(sent < 32 * 1024 * 1024, `${sent} bytes`);
 });
 
-test('Retry-After lengthens the delay as seconds or as a date, an hour at most, and is ignored where it makes no sense', async (t) => {
+test('Retry-After in seconds or as a date lengthens the delay by at most an hour; an invalid one is ignored', async (t) => {
   const asking =
     (retryAfter: string): Reply =>
     (response) =>
@@ -151,7 +151,7 @@ test('Retry-After lengthens the delay as seconds or as a date, an hour at most, 
   for (const delay of [delays[2]!, delays[3]!]) assert.ok(delay >= 1 && delay <= 1.2, `${delay}`);
 });
 
-test('redirects of every kind are refused, and where they lead gets no request', async (t) => {
+test('redirects of every kind are refused, and their targets get no request', async (t) => {
   const target = await startReceiver(t);
   const service = await startHooked(t);
   const codes = [301, 302, 303, 307, 308];
@@ -167,7 +167,7 @@ test('redirects of every kind are refused, and where they lead gets no request',
   assert.equal(target.posts.length, 0);
 });
 
-test('a fresh delivery is taken by a verifier of Standard Webhooks', async (t) => {
+test('a verifier of Standard Webhooks accepts a fresh delivery', async (t) => {
   const receiver = await startReceiver(t);
   // That verifier looks at the time.
   const service = await startHooked(t, { clock: new TestClock(new Date().toISOString()) });
@@ -180,7 +180,7 @@ test('a fresh delivery is taken by a verifier of Standard Webhooks', async (t) =
   assert.throws(() => verifier.verify(body.replace('created', 'claimed'), headers as Record<string, string>), /signature/i);
 });
 
-test('a receiver that was quick and hangs is given no more attempts than a slow one, before the first of them has failed', async (t) => {
+test('a quick receiver that hangs gets no more attempts than a slow one, even before the first attempt has failed', async (t) => {
   const held: ServerResponse[] = [];
   let hangs = false;
   const receiver = await startReceiver(t, (response) => {
@@ -215,7 +215,7 @@ test('a receiver that was quick and hangs is given no more attempts than a slow 
   await Promise.all(delivering);
 });
 
-test('bodies in hand are bounded in bytes: further attempts wait for memory, and all are delivered', async (t) => {
+test('the memory for bodies is bounded: further attempts wait, and all are delivered', async (t) => {
   const held: ServerResponse[] = [];
   let isOpen = false;
   let arrived: () => void = () => undefined;
@@ -250,7 +250,7 @@ test('bodies in hand are bounded in bytes: further attempts wait for memory, and
   assert.equal(all().length, 75);
 });
 
-test('a clock that is set back or ahead floods nobody and stalls nothing beyond the jump; leases still end', async (t) => {
+test('a clock that jumps back or ahead neither floods receivers nor stalls deliveries beyond the jump; leases still expire', async (t) => {
   const receiver = await startReceiver(t, 500, 204);
   const service = await startHooked(t);
   const { id } = await register(service, receiver.url);
@@ -270,7 +270,7 @@ test('a clock that is set back or ahead floods nobody and stalls nothing beyond 
   assert.ok((await deliveriesOf(service, id)).every(({ status }) => status === 'delivered'));
 });
 
-test('retry-all takes nothing that is in hand: it is posted once', async (t) => {
+test('retry-all skips a delivery with a running attempt: it is posted once', async (t) => {
   let answer: (() => void) | undefined;
   const receiver = await startReceiver(t, 500, (response) => {
     answer = () => response.writeHead(204).end();
@@ -290,7 +290,7 @@ test('retry-all takes nothing that is in hand: it is posted once', async (t) => 
   assert.equal(receiver.posts.length, 2);
 });
 
-test('an instance that is held up past its lease: another delivers, and what the first finds later changes nothing', async (t) => {
+test('when an instance stalls past its lease, another one delivers, and the outcome of the first changes nothing', async (t) => {
   const held: ServerResponse[] = [];
   const receiver = await startReceiver(t, (response) => void held.push(response));
   const postgres = stores.find(({ name }) => name === 'PostgreSQL')!;

@@ -12,7 +12,7 @@ const unknownId = '0197b5a6-8c3e-7f01-9a2b-3c4d5e6f7a8b';
 
 for (const store of stores) {
   describe(`Webhooks on ${store.name}`, () => {
-    test('201: a webhook is shown as registered, told of all eight events by default, and never shows its secret', async (t) => {
+    test('201: the webhook as registered, with all eight events by default and without its secret', async (t) => {
       const service = await startHooked(t, { store });
       const made = await service.call('POST', '/hooks', { body: { url, secret, events: null } });
       assert.equal(made.status, 201);
@@ -26,7 +26,7 @@ for (const store of stores) {
       assert.ok(!`${made.text}${listed.text}${service.logs.join()}`.includes(secret));
     });
 
-    test('400 names the field: events that are none or unknown, a secret too short or too long, an address that must not be reached', async (t) => {
+    test('400 names the field: no or unknown events, a secret that is too short or too long, a forbidden address', async (t) => {
       const service = await startHooked(t, { store });
       const body = { url, secret };
       for (const [field, changes] of [
@@ -62,7 +62,7 @@ for (const store of stores) {
       for (const allowed of ['x'.repeat(16), 'ü'.repeat(1024)]) await register(service, url, { secret: allowed });
     });
 
-    test('an Idempotency-Key registers once; another request under it is 409', async (t) => {
+    test('an Idempotency-Key registers one webhook; another request with it is 409', async (t) => {
       const service = await startHooked(t, { store });
       const headers = { 'idempotency-key': 'once' };
       const first = await service.call('POST', '/hooks', { body: { url, secret }, headers });
@@ -74,7 +74,7 @@ for (const store of stores) {
       assert.equal((await service.call('GET', '/hooks')).body.length, 1);
     });
 
-    test('PATCH changes what it names, with the checks of registration and an entry in the audit log', async (t) => {
+    test('PATCH changes the given fields, with the checks of registration and an audit entry', async (t) => {
       const service = await startHooked(t, { store });
       const { id } = await register(service, url);
       const changed = await service.call('PATCH', `/hooks/${id}`, { body: { url: `${url}/2`, events: ['packet.failed'], active: false } });
@@ -103,7 +103,7 @@ for (const store of stores) {
       );
     });
 
-    test("404: a removed webhook, an unknown one, a malformed id and another tenant's are answered alike", async (t) => {
+    test("404: a removed or unknown webhook, a malformed id and another tenant's webhook get the same answer", async (t) => {
       const service = await startHooked(t, { store });
       const { key } = await newTenant(service);
       const own = await register(service, url);
@@ -144,7 +144,7 @@ for (const store of stores) {
       assert.deepEqual([statuses.filter((status) => status === 201).length, statuses.filter((status) => status === 409).length], [100, 5]);
     });
 
-    test('a webhook is told of what happens after it is registered, of its events alone, and of its own tenant', async (t) => {
+    test('a webhook gets only later events, of its event types and its own tenant', async (t) => {
       const receiver = await startReceiver(t);
       const service = await startHooked(t, { store });
       const { key } = await newTenant(service);

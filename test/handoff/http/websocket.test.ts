@@ -27,7 +27,7 @@ const claim = (service: TestService, id: string) => service.call('POST', `/packe
 
 for (const store of stores) {
   describe(`GET /ws on ${store.name}`, () => {
-    test('tells every event of the tenant as the envelope with event_id', async (t) => {
+    test('sends every event of the tenant as the envelope with event_id', async (t) => {
       const { service, address } = await started(t, { store });
       const socket = await openSocket(address, own);
       t.after(() => socket.socket.terminate());
@@ -41,7 +41,7 @@ for (const store of stores) {
       assert.deepEqual([second.type, second.packet_id, second.data.status], ['packet.claimed', id, 'claimed']);
     });
 
-    test('the first subscribe narrows, the next adds, unsubscribe takes away, and behind the last there is nothing', async (t) => {
+    test('the first subscribe narrows, later ones add, unsubscribe removes, and without channels nothing is sent', async (t) => {
       const { service, address } = await started(t, { store });
       const { socket, messages, send } = await open(t, address);
       send({ action: 'subscribe', channel: 'status:claimed', id: 7 });
@@ -70,7 +70,7 @@ for (const store of stores) {
       socket.close();
     });
 
-    test('resumes by last_event_id, in the address or with a subscribe, and repeats nothing it has sent', async (t) => {
+    test('resumes by last_event_id, in the URL or with a subscribe, and sends no event twice', async (t) => {
       const { service, address } = await started(t, { store });
       const first = await open(t, address);
       const ids: string[] = [];
@@ -126,7 +126,7 @@ describe('A WebSocket message', () => {
     ['names an unknown kind', '{"action":"subscribe","channels":["foo:bar"]}', 'channels'],
     ['names too many channels', JSON.stringify({ action: 'subscribe', channels: Array(101).fill('agent:a') }), 'channels'],
   ];
-  test('that is wrong is answered with the error body, and the connection stays', async (t) => {
+  test('that is invalid is answered with the error body, and the connection stays open', async (t) => {
     const { address } = await started(t);
     const { messages, send } = await open(t, address);
     for (const [what, text, field] of faults) {
@@ -160,7 +160,7 @@ describe('A WebSocket message', () => {
     assert.ok([1008, 1009].includes((await pieces.closed).code));
   });
 
-  test('after too many others is answered with an error, and the connection closes with 4100', async (t) => {
+  test('over the limit is answered with an error, and the connection closes with 4100', async (t) => {
     const { address } = await started(t);
     const { messages, send, closed } = await open(t, address);
     for (let sent = 0; sent < 200; sent += 1) send({ action: 'ping' });
@@ -169,7 +169,7 @@ describe('A WebSocket message', () => {
     assert.deepEqual([messages.all.at(-1).type, messages.all.at(-1).code], ['error', 'RATE_LIMITED']);
   });
 
-  test('is not compressed, however the client offers it', async (t) => {
+  test('is not compressed, even if the client offers it', async (t) => {
     const { address } = await started(t);
     const { socket } = await open(t, address);
     assert.equal(socket.extensions, '');
@@ -206,13 +206,13 @@ describe('The upgrade', () => {
     await open(t, address, `?api_key=${key}`);
   });
 
-  test('to another protocol is passed over: the request is answered as it is', async (t) => {
+  test('to another protocol is ignored: the request is answered without it', async (t) => {
     const { address } = await started(t);
     const answer = await sendRaw(address, 'GET /health HTTP/1.1\r\nHost: x\r\nConnection: Upgrade, close\r\nUpgrade: h2c\r\n\r\n');
     assert.equal(answer.status, 200);
   });
 
-  test('a client that resets its connection harms nobody', async (t) => {
+  test('a client that resets its connection is harmless', async (t) => {
     const { service, address } = await started(t);
     for (let round = 0; round < 20; round += 1) {
       const { socket } = await open(t, address);
@@ -222,7 +222,7 @@ describe('The upgrade', () => {
     assert.equal((await service.call('GET', '//health')).status, 200);
   });
 
-  test('a foreign page needs SERVICE_CORS_ORIGINS where that is set', async (t) => {
+  test('a page of another origin must be in SERVICE_CORS_ORIGINS if that is set', async (t) => {
     const { address } = await started(t, { settings: { SERVICE_CORS_ORIGINS: 'https://app.example' } });
     await open(t, address);
     await open(t, address, own, { origin: 'https://app.example' });

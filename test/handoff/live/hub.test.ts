@@ -17,7 +17,7 @@ const eventAt = (position: number): TrailEvent => ({
   claimant: null,
 });
 
-test('a look at the trails does not wait for one whose reading does not end: other tenants are told', async () => {
+test("a hanging read of one tenant's trail does not delay other tenants", async () => {
   const positions = new Map([
     [1, 0],
     [2, 0],
@@ -51,7 +51,7 @@ test('a look at the trails does not wait for one whose reading does not end: oth
   assert.equal(await heard.next(), 201);
 });
 
-test('a message of the broker is a list of tenants and positions, and anything else is ignored', () => {
+test('a message of the broker is a list of tenants and positions; anything else is ignored', () => {
   assert.deepEqual(parseHints('[[1,2],[3,4]]'), [
     [1, 2],
     [3, 4],

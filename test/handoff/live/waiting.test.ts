@@ -26,7 +26,7 @@ const until = async (condition: () => boolean) => {
 };
 
 describe('Requests that wait for work', () => {
-  test('get the packet that was being claimed for them as their wait ended', async () => {
+  test('get the packet that was being claimed when they timed out', async () => {
     const list = newList();
     const { wish, looks } = wishOf();
     const waiting = list.wait(wish, 60_000);
@@ -38,7 +38,7 @@ describe('Requests that wait for work', () => {
     assert.equal(await list.wait(wish, 60_000), null);
   });
 
-  test('look anew when one that was woken before them is gone', async () => {
+  test('try again when the request that was woken before them has disconnected', async () => {
     const list = newList();
     const [gone, other] = [wishOf(), wishOf()];
     const first = list.wait(gone.wish, 60_000);

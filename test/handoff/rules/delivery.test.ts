@@ -8,8 +8,8 @@ const retrySeconds = [1, 5, 30, 300, 3600, 21_600];
 const fresh = { attempts: 0, status: 'pending' as const };
 const secondsUntil = (moment: string | null) => (Date.parse(moment!) - now.getTime()) / 1000;
 
-describe('what becomes of a delivery after an attempt', () => {
-  test('429 and 503 lengthen the delay by Retry-After, up to an hour; what cannot be read is ignored', () => {
+describe('a delivery after an attempt', () => {
+  test('Retry-After with 429 or 503 lengthens the delay, up to an hour; an invalid one is ignored', () => {
     for (const [retryAfter, statusCode, seconds] of [
       ['120', 429, 120],
       ['120', 503, 120],
@@ -35,7 +35,7 @@ describe('what becomes of a delivery after an attempt', () => {
     assert.equal(secondsUntil(later.next_retry_at), 300);
   });
 
-  test('jitter makes a delay longer by at most a tenth', () => {
+  test('jitter lengthens a delay by at most a tenth', () => {
     const delays = [0, 0.5, 1].map((random) => {
       const state = afterAttempt(
         { attempts: 4, status: 'failed' },
@@ -47,7 +47,7 @@ describe('what becomes of a delivery after an attempt', () => {
     assert.deepEqual(delays.map(Math.round), [3600, 3780, 3960]);
   });
 
-  test('the attempt of a delivery that was cancelled meanwhile is recorded and changes nothing else', () => {
+  test('an attempt of a delivery that was cancelled during it is recorded and changes nothing else', () => {
     const cancelled = { attempts: 1, status: 'cancelled' as const };
     const failed = afterAttempt(cancelled, { error: 'timeout', statusCode: undefined }, { now, retrySeconds, random: 0 });
     assert.deepEqual([failed.status, failed.attempts, failed.due_at, failed.next_retry_at], ['cancelled', 2, null, null]);
@@ -56,7 +56,7 @@ describe('what becomes of a delivery after an attempt', () => {
   });
 });
 
-test('a webhook has failed for too long from the second on, and never where that is switched off', () => {
+test('a webhook has failed for too long from the limit on, and never if the limit is 0', () => {
   const since = '2026-03-01T09:29:00.000Z';
   assert.deepEqual(
     [60, 61, 0].map((seconds) => hasFailedTooLong(since, seconds, now)),
@@ -64,7 +64,7 @@ test('a webhook has failed for too long from the second on, and never where that
   );
 });
 
-test('an old secret signs beside the new one until its time is over', () => {
+test('the old secret signs as well until the overlap ends', () => {
   const hook = { secret: 'new', old_secret: 'old', old_secret_until: '2026-03-01T09:30:00.001Z' };
   assert.deepEqual(secretsInForce(hook, now), ['new', 'old']);
   assert.deepEqual(secretsInForce({ ...hook, old_secret_until: now.toISOString() }, now), ['new']);

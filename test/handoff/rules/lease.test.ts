@@ -33,7 +33,7 @@ const respond: Command = { kind: 'respond', answer: { response: 'Approve', respo
 const code = (expected: string) => (error: unknown) => (error as { code: string }).code === expected;
 
 describe('a lease', () => {
-  test('runs from the claim; its token is kept as a digest alone', () => {
+  test('starts with the claim; only a digest of its token is stored', () => {
     const { packet, lease } = after([claim(300), now]);
     assert.deepEqual(packet.lease, { generation: 1, expires_at: later(300).toISOString() });
     assert.equal(lease?.seconds, 300);
@@ -49,7 +49,7 @@ describe('a lease', () => {
     'a renewal': (shown?: string): Command => ({ kind: 'renew', seconds: undefined, token: shown }),
     'giving it back': (shown?: string): Command => ({ kind: 'give_back', agentId: undefined, token: shown }),
   })) {
-    test(`${name} needs its token, in time`, () => {
+    test(`${name} needs its token before the lease expires`, () => {
       const { packet, lease } = after([claim(60), now]);
       assert.throws(() => decide(packet, command(), later(1), lease), code('LEASE_LOST'));
       assert.throws(() => decide(packet, command('lease_two'), later(1), lease), code('LEASE_LOST'));
@@ -58,27 +58,27 @@ describe('a lease', () => {
     });
   }
 
-  test('a token for a packet that has no lease is refused', () => {
+  test('a token for a packet without a lease is refused', () => {
     const { packet, lease } = after([{ kind: 'claim', claimant }, now]);
     assert.throws(() => decide(packet, ask(token), now, lease), code('LEASE_LOST'));
     assert.equal(decide(packet, { kind: 'complete', agentId: undefined, token: undefined }, now, lease).packet.status, 'completed');
   });
 
-  test('an admin deletes without a token, but not with a wrong one', () => {
+  test('an admin may delete without a token, but not with a wrong one', () => {
     const { packet, lease } = after([claim(60), now]);
     const remove = (shown?: string): Command => ({ kind: 'delete', agentId: undefined, byAdmin: true, token: shown });
     assert.equal(decide(packet, remove(), now, lease).packet.status, 'expired');
     assert.throws(() => decide(packet, remove('lease_two'), now, lease), code('LEASE_LOST'));
   });
 
-  test('is suspended while a person is awaited, and runs its full time after the answer', () => {
+  test('is suspended while the packet awaits a person, and restarts in full after the answer', () => {
     const asked = after([claim(60), now], [ask(token), later(50)]);
     assert.deepEqual(asked.packet.lease, { generation: 1, expires_at: null });
     const answered = after([claim(60), now], [ask(token), later(50)], [respond, later(5000)]);
     assert.deepEqual(answered.packet.lease, { generation: 1, expires_at: later(5060).toISOString() });
   });
 
-  test('at its end the packet is created again, by the sweeper; before it, nothing happens', () => {
+  test('when it expires, and not before, the sweeper returns the packet to created', () => {
     const { packet, lease } = after([claim(60), now]);
     assert.deepEqual(decide(packet, { kind: 'time_out' }, later(59), lease).events, []);
     const { packet: free, events } = decide(packet, { kind: 'time_out' }, later(60), lease);
@@ -90,14 +90,14 @@ describe('a lease', () => {
     assert.equal(dueAt(free), null);
   });
 
-  test('each new one has the next generation, and the token of the one before is stale', () => {
+  test('each new lease has the next generation, and invalidates the previous token', () => {
     const { packet, lease } = after([claim(60), now], [{ kind: 'time_out' }, later(60)], [claim(60, 'lease_two'), later(61)]);
     assert.equal(packet.lease?.generation, 2);
     assert.throws(() => decide(packet, ask(token), later(62), lease), code('LEASE_LOST'));
     assert.equal(decide(packet, ask('lease_two'), later(62), lease).packet.status, 'awaiting_human');
   });
 
-  test('a renewal keeps the revision and tells nobody', () => {
+  test('a renewal keeps the revision and emits no event', () => {
     const { packet, lease } = after([claim(60), now]);
     const renewed = decide(packet, { kind: 'renew', token, seconds: 600 }, later(30), lease);
     assert.deepEqual(renewed.events, []);
@@ -117,7 +117,7 @@ describe('a lease', () => {
 describe('a release', () => {
   const release = (agentId: string | undefined, byAdmin = false): Command => ({ kind: 'release', agentId, byAdmin });
 
-  test('is the holder’s or an admin’s', () => {
+  test('is allowed to the holder and to an admin', () => {
     const { packet } = after([{ kind: 'claim', claimant }, now]);
     assert.throws(() => decide(packet, release('somebody'), now), code('FORBIDDEN'));
     assert.throws(() => decide(packet, release(undefined), now), code('FORBIDDEN'));
@@ -125,7 +125,7 @@ describe('a release', () => {
     assert.equal(decide(packet, release(undefined, true), now).packet.status, 'created');
   });
 
-  test('says who held the packet', () => {
+  test('records the previous holder', () => {
     const { packet } = after([{ kind: 'claim', claimant }, now]);
     const [event] = decide(packet, release('resolver'), now).events;
     assert.deepEqual(event, { event_type: 'released', type: 'packet.updated', actor: 'agent:resolver', details: { claimed_by: claimant } });

@@ -43,12 +43,12 @@ function refusedField(work: () => unknown): string | null {
   return assert.fail('Nothing was refused.');
 }
 
-describe('an update never destroys what it does not name', () => {
-  test('an empty update leaves the packet as it was', () => {
+describe('an update keeps everything that it leaves out', () => {
+  test('an empty update leaves the packet unchanged', () => {
     assert.deepEqual(merge({}), fullPacket());
   });
 
-  test('empty parts leave the packet as it was', () => {
+  test('empty parts leave the packet unchanged', () => {
     const nothing: PatchRequest = {
       metadata: {},
       context: {},
@@ -60,7 +60,7 @@ describe('an update never destroys what it does not name', () => {
     assert.deepEqual(merge(nothing), fullPacket());
   });
 
-  test('each part leaves the others alone', () => {
+  test('each part leaves the others unchanged', () => {
     const parts: [keyof Packet, PatchRequest][] = [
       ['metadata', { metadata: { priority: 'low' } }],
       ['context', { context: { summary: 'Found.' } }],
@@ -77,7 +77,7 @@ describe('an update never destroys what it does not name', () => {
     }
   });
 
-  test('the packet that went in is not touched', () => {
+  test('the original packet is not mutated', () => {
     const before = fullPacket();
     merge({ decisions: [{ id: 'd1', rationale: 'New' }], actions: { completed: [{ id: 'a1', result: 'Done' }] }, hitl: null }, before);
     assert.deepEqual(before, fullPacket());
@@ -85,34 +85,34 @@ describe('an update never destroys what it does not name', () => {
 });
 
 describe('lists are merged by id', () => {
-  test('a known item is merged field by field and keeps its place', () => {
+  test('an existing item is merged field by field and keeps its place', () => {
     const { decisions } = merge({ decisions: [{ id: 'd1', rationale: 'Same order, same minute' }] });
     const [first, second] = fullPacket().decisions;
     assert.deepEqual(decisions, [{ ...first, rationale: 'Same order, same minute' }, second]);
   });
 
-  test('a new item goes to the end', () => {
+  test('a new item is appended', () => {
     const added = { id: 'd3', decision: 'Refund the postage', rationale: 'Goodwill' };
     assert.deepEqual(merge({ decisions: [added] }).decisions, [...fullPacket().decisions, added]);
   });
 
-  test('a list inside an item is replaced as a whole: items alone have ids', () => {
+  test('a list inside an item is replaced as a whole: only items have ids', () => {
     const { pending } = merge({ actions: { pending: [{ id: 'a1', depends_on: [] }] } }).actions;
     assert.deepEqual(pending[0], { ...fullPacket().actions.pending[0], depends_on: [] });
   });
 
-  test('a field that only this item has is added, and fields of no one are kept', () => {
+  test('new fields are added to an item, and unknown fields are kept', () => {
     const { dependencies } = merge({ dependencies: [{ id: 'p1', source: 'bank', weight: 3 } as never] });
     assert.deepEqual(dependencies, [{ ...fullPacket().dependencies[0], source: 'bank', weight: 3 }]);
   });
 
-  test('an id twice in one update counts twice, one after the other', () => {
+  test('an id that occurs twice in one update is applied twice, in order', () => {
     const added = { id: 'd3', decision: 'Wait', rationale: 'Bank holiday' };
     const { decisions } = merge({ decisions: [added, { id: 'd3', rationale: 'Two bank holidays' }] });
     assert.deepEqual(decisions.slice(2), [{ ...added, rationale: 'Two bank holidays' }]);
   });
 
-  test('items that were created with one id all stay; the last is the one that is meant', () => {
+  test('of several items created with the same id all stay, and the last is updated', () => {
     const twins = [
       { id: 'd1', decision: 'One', rationale: '' },
       { id: 'd1', decision: 'Other', rationale: '' },
@@ -125,7 +125,7 @@ describe('lists are merged by id', () => {
     ]);
   });
 
-  test('ids are told apart exactly: case counts, and names of JavaScript are nothing special', () => {
+  test('ids are compared exactly: case-sensitive, and JavaScript property names are nothing special', () => {
     const added = (id: string) => ({ id, decision: 'D', rationale: 'R' });
     const { decisions } = merge({ decisions: [added('D1'), added('constructor'), added('length')] });
     assert.deepEqual(
@@ -150,7 +150,7 @@ describe('a new item must be complete', () => {
 
   for (const [path, item] of Object.entries(complete)) {
     for (const field of Object.keys(item).filter((name) => name !== 'id')) {
-      test(`${path}: without ${field} it is refused by its full path, index included`, () => {
+      test(`${path}: without ${field} it is refused with its full path, including the index`, () => {
         const { [field]: _, ...incomplete } = item as Record<string, unknown>;
         assert.equal(
           refusedField(() => merge(patchOf(path, [incomplete]))),
@@ -163,12 +163,12 @@ describe('a new item must be complete', () => {
       });
     }
 
-    test(`${path}: with nothing but what is required it is taken`, () => {
+    test(`${path}: it is accepted with only the required fields`, () => {
       assert.doesNotThrow(() => merge(patchOf(path, [item])));
     });
   }
 
-  test('an item of another list does not complete it', () => {
+  test('an item of another list does not supply missing fields', () => {
     assert.equal(
       refusedField(() => merge({ decisions: [{ id: 'p1', decision: 'D' }] })),
       'decisions.0.rationale',
@@ -180,8 +180,8 @@ describe('a new item must be complete', () => {
   });
 });
 
-describe('an action that ends leaves pending', () => {
-  test('for completed, with the description it had', () => {
+describe('an action that ends is removed from pending', () => {
+  test('for completed, with its description', () => {
     const { actions } = merge({ actions: { completed: [{ id: 'a1', result: 'Refunded', completed_by: 'resolver' }] } });
     assert.deepEqual(
       actions.pending.map(({ id }) => id),
@@ -205,7 +205,7 @@ describe('an action that ends leaves pending', () => {
     assert.deepEqual(actions.failed.at(-1), { id: 'a2', description: 'Look for it', error: 'Not there' });
   });
 
-  test('even when the same update says that it is pending', () => {
+  test('even if the same update lists it as pending', () => {
     const { actions } = merge({
       actions: {
         pending: [
@@ -221,13 +221,13 @@ describe('an action that ends leaves pending', () => {
     );
   });
 
-  test('what never was pending may end too, and pending stays whole', () => {
+  test('an action that was never pending may end, and pending stays unchanged', () => {
     const { actions } = merge({ actions: { completed: [{ id: 'a9', description: 'Say sorry', result: 'Said' }] } });
     assert.deepEqual(actions.pending, fullPacket().actions.pending);
     assert.equal(actions.completed.length, 2);
   });
 
-  test('how it ends must still be said', () => {
+  test('its result or error is still required', () => {
     assert.equal(
       refusedField(() => merge({ actions: { completed: [{ id: 'a1' }] } })),
       'actions.completed.0.result',
@@ -240,7 +240,7 @@ describe('an action that ends leaves pending', () => {
 });
 
 describe('context and metadata are merged at their top level', () => {
-  test('a field that is named is replaced as a whole', () => {
+  test('a given field is replaced as a whole', () => {
     const packet = fullPacket({ context: { ...fullPacket().context, custom: { ticket: 1, queue: 'a' } } });
     const { context } = merge({ context: { custom: { ticket: 2 }, conversation_state: [] } }, packet);
     assert.deepEqual(context, { ...packet.context, custom: { ticket: 2 }, conversation_state: [] });
@@ -264,19 +264,19 @@ describe('hitl is merged at its top level', () => {
     expires_at: '2026-03-01T10:30:00.000Z',
   };
 
-  test('a field that is named changes, the others stay, the answer included', () => {
+  test('a given field changes; the others stay, including the answer', () => {
     assert.deepEqual(merge({ hitl: { question: 'Refund 60?' } }, fullPacket({ hitl: answered })).hitl, {
       ...answered,
       question: 'Refund 60?',
     });
   });
 
-  test('null removes it, and a packet that has none keeps none', () => {
+  test('null removes it; a packet without one stays without', () => {
     assert.equal(merge({ hitl: null }).hitl, null);
     assert.equal(merge({ hitl: null }, fullPacket({ hitl: null })).hitl, null);
   });
 
-  test('the answer and its times cannot be set: what is sent back changes nothing', () => {
+  test("the answer and its times can't be set: values that a caller sends are ignored", () => {
     const forged = {
       response: 'Refuse',
       responded_by: 'me',
@@ -289,7 +289,7 @@ describe('hitl is merged at its top level', () => {
     assert.deepEqual(merge({ hitl: forged }).hitl, fullPacket().hitl);
   });
 
-  test('a new one must be complete: the field that is missing is named', () => {
+  test('a new one must be complete: the missing field is named', () => {
     const none = fullPacket({ hitl: null });
     const whole = { required: true, reason: 'Policy', question: 'Refund?' };
     for (const field of Object.keys(whole) as (keyof typeof whole)[]) {

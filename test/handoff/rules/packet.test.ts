@@ -189,7 +189,7 @@ describe('every status against every command', () => {
       const packet = packetIn(status);
 
       if (expected === 'nothing') {
-        test(`${status}: ${name} changes nothing and tells of nothing`, () => assertUnchanged(decide(packet, command, now), packet));
+        test(`${status}: ${name} changes nothing and emits nothing`, () => assertUnchanged(decide(packet, command, now), packet));
       } else if ('refused' in expected) {
         test(`${status}: ${name} is refused with ${expected.refused}`, () => {
           const error = refused(() => decide(packet, command, now));
@@ -197,7 +197,7 @@ describe('every status against every command', () => {
           assert.equal(error.field, expected.field ?? null);
         });
       } else {
-        test(`${status}: ${name} leads to ${expected.to} and emits ${expected.type} alone`, () => {
+        test(`${status}: ${name} leads to ${expected.to} and emits only ${expected.type}`, () => {
           const decision = decide(packet, command, now);
           assert.equal(decision.packet.status, expected.to);
           assert.deepEqual(
@@ -213,7 +213,7 @@ describe('every status against every command', () => {
   }
 });
 
-test('removing a packet for good is possible in every status and emits packet.deleted alone', () => {
+test('a hard delete is possible in every status and emits only packet.deleted', () => {
   for (const status of statuses) {
     const packet = packetIn(status);
     const event = { event_type: 'deleted', type: 'packet.deleted', actor: 'key:k', details: {} };
@@ -238,7 +238,7 @@ describe('PATCH pairs', () => {
   };
 
   for (const from of statuses) {
-    test(`from ${from} a PATCH leads to ${pairs[from].join(', ') || 'nothing'}; the refusal of the others lists just that`, () => {
+    test(`from ${from} a PATCH leads to ${pairs[from].join(', ') || 'nothing'}; the refusal of the others lists exactly these`, () => {
       for (const to of statuses.filter((status) => status !== from)) {
         if (pairs[from].includes(to)) {
           assert.equal(decide(packetIn(from), patching({ status: to }), now).packet.status, to);
@@ -252,7 +252,7 @@ describe('PATCH pairs', () => {
     });
   }
 
-  test('claimed is reached by claim and respond alone', () => {
+  test('claimed is only reached by claim and respond', () => {
     for (const from of statuses.filter((status) => status !== 'claimed')) {
       assert.match(refused(() => decide(packetIn(from), patching({ status: 'claimed' }), now)).message, /claim it/);
     }
@@ -282,13 +282,13 @@ describe('PATCH pairs', () => {
     assert.equal(searchable, true);
   });
 
-  test('a refused status takes the content down with it', () => {
+  test('a refused status refuses the content as well', () => {
     const packet = packetIn('completed');
     const error = refused(() => decide(packet, patching({ status: 'in_progress', context: { summary: 'Again.' } }), now));
     assert.equal(error.field, 'status');
   });
 
-  test('content of an expired packet is refused even beside its own status', () => {
+  test('content of an expired packet is refused even together with its own status', () => {
     const error = refused(() => decide(packetIn('expired'), patching({ status: 'expired', context: { summary: 'Late.' } }), now));
     assert.deepEqual([error.status, error.code], [409, 'CONFLICT']);
   });
@@ -308,7 +308,7 @@ describe('completing', () => {
       assert.deepEqual([error.status, error.code], [409, 'CONFLICT']);
     });
 
-    test(`${status}: with the answer it completes, an empty one included`, () => {
+    test(`${status}: with the answer, even an empty one, it completes`, () => {
       for (const response of ['Approve', '']) {
         assert.equal(decide(packetIn(status, required(response)), patching({ status: 'completed' }), now).packet.status, 'completed');
         assert.equal(
@@ -319,12 +319,12 @@ describe('completing', () => {
     });
   }
 
-  test('a question that is made required in the same PATCH holds the completion up', () => {
+  test('a question that the same PATCH makes required prevents the completion', () => {
     const error = refused(() => decide(packetIn('claimed'), patching({ status: 'completed', hitl: { required: true } }), now));
     assert.equal(error.field, 'status');
   });
 
-  test('the event says how many actions were completed, those of the same PATCH included', () => {
+  test('the event has the number of completed actions, including those of the same PATCH', () => {
     const { events } = decide(
       packetIn('claimed'),
       patching({ status: 'completed', actions: { completed: [{ id: 'a1', description: 'Refund', result: 'Refunded' }] } }),
@@ -337,21 +337,21 @@ describe('completing', () => {
 });
 
 describe('claiming', () => {
-  test('sets who and when', () => {
+  test('sets the claimant and the time', () => {
     const { packet, events } = decide(packetIn('created'), { kind: 'claim', claimant }, now);
     assert.deepEqual(packet.claimed_by, claimant);
     assert.equal(packet.claimed_at, now.toISOString());
     assert.equal(events[0]?.actor, 'agent:resolver');
   });
 
-  test('the conflict names the holder and since when', () => {
+  test('the conflict names the holder and the time of the claim', () => {
     for (const status of ['claimed', 'in_progress', 'completed'] as const) {
       const error = refused(() => decide(packetIn(status), { kind: 'claim', claimant: { ...claimant, agent_id: 'late' } }, now));
       assert.deepEqual(error.body().claimed_by, { ...claimant, claimed_at: began.toISOString() });
     }
   });
 
-  test('the conflict names null where there never was a holder', () => {
+  test('the conflict has null for a packet that never had a holder', () => {
     for (const status of ['failed', 'awaiting_human'] as const) {
       const error = refused(() => decide(packetIn(status), { kind: 'claim', claimant }, now));
       assert.equal(error.code, 'CONFLICT');
@@ -359,7 +359,7 @@ describe('claiming', () => {
     }
   });
 
-  test('a failed or waiting packet that was held names its last holder', () => {
+  test('the conflict names the last holder of a failed or waiting packet', () => {
     for (const status of ['failed', 'awaiting_human'] as const) {
       const held = packetIn(status, { claimed_by: claimant, claimed_at: began.toISOString() });
       const error = refused(() => decide(held, { kind: 'claim', claimant }, now));
@@ -367,7 +367,7 @@ describe('claiming', () => {
     }
   });
 
-  test('the holder itself gets the conflict as anyone', () => {
+  test('the holder itself gets the conflict as well', () => {
     assert.equal(refused(() => decide(packetIn('claimed'), { kind: 'claim', claimant }, now)).code, 'CONFLICT');
   });
 });
@@ -379,12 +379,12 @@ describe('asking a person', () => {
       assert.deepEqual([error.status, error.code, error.field], [400, 'VALIDATION_ERROR', 'hitl']);
     });
 
-    test(`${status}: a question that the same PATCH removes is no question`, () => {
+    test(`${status}: a question that the same PATCH removes does not count`, () => {
       const error = refused(() => decide(packetIn(status), patching({ status: 'awaiting_human', hitl: null }), now));
       assert.equal(error.field, 'hitl');
     });
 
-    test(`${status}: the question may come with the same PATCH`, () => {
+    test(`${status}: the question may be in the same PATCH`, () => {
       const hitl = { required: true, reason: 'Policy', question: 'Refund?', timeout_seconds: 60 };
       const { packet } = decide(packetIn(status, { hitl: null }), patching({ status: 'awaiting_human', hitl }), now);
       assert.equal(packet.status, 'awaiting_human');
@@ -392,14 +392,14 @@ describe('asking a person', () => {
     });
   }
 
-  test('without a timeout there is no end', () => {
+  test('without a timeout there is no deadline', () => {
     const { packet } = decide(packetIn('created'), patching({ status: 'awaiting_human' }), now);
     assert.deepEqual([packet.hitl?.requested_at, packet.hitl?.expires_at], [now.toISOString(), null]);
   });
 
   const answered: Hitl = { ...question, response: 'Approve', responded_by: 'dana', responded_at: began.toISOString(), notes: 'Fine' };
 
-  test('asking again clears the earlier answer only when a new hitl is sent', () => {
+  test('asking again clears the previous answer only if a new hitl is sent', () => {
     const before = packetIn('claimed', { hitl: answered });
     const same = decide(before, patching({ status: 'awaiting_human' }), now).packet;
     assert.deepEqual([same.hitl?.response, same.hitl?.responded_by, same.hitl?.notes], ['Approve', 'dana', 'Fine']);
@@ -407,13 +407,13 @@ describe('asking a person', () => {
     assert.deepEqual(fresh.hitl, { ...question, question: 'And the postage?', requested_at: now.toISOString() });
   });
 
-  test('asking again starts the time again', () => {
+  test('asking again restarts the time to answer', () => {
     const hitl = { ...answered, timeout_seconds: 60, requested_at: began.toISOString(), expires_at: '2026-03-01T09:31:00.000Z' };
     const { packet } = decide(packetIn('claimed', { hitl }), patching({ status: 'awaiting_human' }), now);
     assert.deepEqual([packet.hitl?.requested_at, packet.hitl?.expires_at], [now.toISOString(), '2026-03-01T10:01:00.000Z']);
   });
 
-  test('a new timeout while the packet waits counts from when the question was put', () => {
+  test('a new timeout while the packet waits counts from when the question was asked', () => {
     const { packet } = decide(packetIn('awaiting_human'), patching({ hitl: { timeout_seconds: 3600 } }), now);
     assert.deepEqual([packet.hitl?.requested_at, packet.hitl?.expires_at], [began.toISOString(), '2026-03-01T10:30:00.000Z']);
   });
@@ -427,47 +427,47 @@ describe('answering', () => {
     });
   const oneMsBefore = new Date(now.getTime() - 1);
 
-  test('fills hitl and leaves the question as it was', () => {
+  test('fills hitl and leaves the question unchanged', () => {
     const answer = { response: 'Approve', responded_by: 'dana', notes: 'Loyal customer' };
     const { packet, events } = decide(waiting(), { kind: 'respond', answer }, oneMsBefore);
     assert.deepEqual(packet.hitl, { ...waiting().hitl, ...answer, responded_at: oneMsBefore.toISOString() });
     assert.equal(events[0]?.actor, 'human:dana');
   });
 
-  test('without notes they are null', () => {
+  test('notes are null by default', () => {
     assert.equal(decide(waiting(), answering, oneMsBefore).packet.hitl?.notes, null);
   });
 
-  test('gives the packet back to who held it, since when they held it', () => {
+  test('returns the packet to its previous holder with the time of its claim', () => {
     const { packet } = decide(waiting({ claimed_by: claimant, claimed_at: began.toISOString() }), answering, oneMsBefore);
     assert.deepEqual([packet.claimed_by, packet.claimed_at], [claimant, began.toISOString()]);
   });
 
-  test('gives a packet that no one held to the target agent, from this moment', () => {
+  test('assigns a packet without a holder to its target agent, from now', () => {
     const { packet } = decide(waiting(), answering, oneMsBefore);
     assert.deepEqual(packet.claimed_by, { agent_id: 'resolver', agent_name: 'Resolution desk', framework: null });
     assert.equal(packet.claimed_at, oneMsBefore.toISOString());
   });
 
-  test('is taken until the last millisecond and gone with the second the time elapses', () => {
+  test('is accepted until the last millisecond, and refused as gone from the timeout on', () => {
     assert.equal(decide(waiting(), answering, oneMsBefore).packet.status, 'claimed');
     const error = refused(() => decide(waiting(), answering, now));
     assert.deepEqual([error.status, error.code], [410, 'GONE']);
   });
 
-  test('is taken for ever where there is no end', () => {
+  test('is always accepted without a timeout', () => {
     const late = new Date('2036-01-01T00:00:00.000Z');
     assert.equal(decide(waiting({}, { expires_at: null }), answering, late).packet.status, 'claimed');
   });
 
-  test('in another status the state is what refuses, even when the time is over', () => {
+  test('is refused because of the status in any other status, even after the timeout', () => {
     for (const status of statuses.filter((one) => one !== 'awaiting_human')) {
       assert.equal(refused(() => decide(packetIn(status, { hitl: waiting().hitl }), answering, now)).code, 'CONFLICT');
     }
   });
 });
 
-describe('the end of the time to answer', () => {
+describe('the timeout of a question', () => {
   const overdue = (status: Status, on_timeout?: 'keep' | 'fail' | 'expire') =>
     packetIn(status, {
       hitl: {
@@ -483,7 +483,7 @@ describe('the end of the time to answer', () => {
     ['fail', 'failed'],
     ['expire', 'expired'],
   ] as const) {
-    test(`${on_timeout}: the packet is ${end}; history says hitl_timed_out first, and only packet.${end} is emitted`, () => {
+    test(`${on_timeout}: the packet is ${end}; the history has hitl_timed_out first, and only packet.${end} is emitted`, () => {
       const { packet, events } = decide(overdue('awaiting_human', on_timeout), { kind: 'time_out' }, now);
       assert.deepEqual([packet.status, packet.revision], [end, 2]);
       assert.deepEqual(
@@ -495,24 +495,24 @@ describe('the end of the time to answer', () => {
       );
     });
 
-    test(`${on_timeout}: silence is not recorded as an answer`, () => {
+    test(`${on_timeout}: a timeout is not recorded as an answer`, () => {
       const before = overdue('awaiting_human', on_timeout);
       assert.deepEqual(decide(before, { kind: 'time_out' }, now).packet.hitl, before.hitl);
     });
 
-    test(`${on_timeout}: a millisecond before, nothing`, () => {
+    test(`${on_timeout}: nothing happens a millisecond before`, () => {
       const before = overdue('awaiting_human', on_timeout);
       assertUnchanged(decide(before, { kind: 'time_out' }, new Date(now.getTime() - 1)), before);
     });
 
-    test(`${on_timeout}: a packet that has left awaiting_human is left alone`, () => {
+    test(`${on_timeout}: a packet that has left awaiting_human is not changed`, () => {
       for (const status of statuses.filter((one) => one !== 'awaiting_human')) {
         const before = overdue(status, on_timeout);
         assertUnchanged(decide(before, { kind: 'time_out' }, now), before);
       }
     });
 
-    test(`${on_timeout}: a sweeper must look at it then, and at no other status`, () => {
+    test(`${on_timeout}: it is due for the sweeper at its timeout, only in awaiting_human`, () => {
       for (const status of statuses) {
         assert.equal(dueAt(overdue(status, on_timeout)), status === 'awaiting_human' ? now.toISOString() : null);
       }
@@ -520,7 +520,7 @@ describe('the end of the time to answer', () => {
   }
 
   for (const on_timeout of ['keep', undefined] as const) {
-    test(`${on_timeout ?? 'left out'}: nothing happens by itself, and no sweeper needs to look`, () => {
+    test(`${on_timeout ?? 'left out'}: nothing happens, and it is never due for the sweeper`, () => {
       const before = overdue('awaiting_human', on_timeout);
       assertUnchanged(decide(before, { kind: 'time_out' }, now), before);
       assert.equal(dueAt(before), null);
@@ -528,16 +528,16 @@ describe('the end of the time to answer', () => {
   }
 });
 
-describe('who is named as actor', () => {
+describe('the actor', () => {
   const actorOf = ({ events }: Decision) => events.map(({ actor }) => actor);
 
-  test('the source agent creates, or the agent the request names', () => {
+  test('of a create is the source agent, or the agent that the request names', () => {
     const request = structuredClone(createExample) as never;
     assert.deepEqual(actorOf(newPacket(request, { id, now, agentId: undefined })), ['agent:frontline']);
     assert.deepEqual(actorOf(newPacket(request, { id, now, agentId: 'router' })), ['agent:router']);
   });
 
-  test('before the claim it is the source agent, afterwards the claimant, and always the agent that is named', () => {
+  test('is the agent that the request names, else the claimant, else the source agent', () => {
     const commands = (agentId: string | undefined): Command[] => [
       patching({ context: { summary: 'Found.' } }, agentId),
       patching({ status: 'failed' }, agentId),
@@ -552,7 +552,7 @@ describe('who is named as actor', () => {
     }
   });
 
-  test('time alone acts as the sweeper', () => {
+  test('of a timeout is the sweeper', () => {
     assert.deepEqual(actorOf(decide(packetIn('created'), { kind: 'expire_unclaimed' }, now)), ['system:sweeper']);
   });
 });
@@ -565,13 +565,13 @@ describe('a new packet', () => {
     assert.deepEqual(events, [{ event_type: 'created', type: 'packet.created', actor: 'agent:frontline', details: {} }]);
   });
 
-  test('starts as created even when it requires an answer, and its question has not been put yet', () => {
+  test('starts as created even if it requires an answer; its question is not asked yet', () => {
     const { packet } = newPacket(structuredClone(createExample) as never, { id, now, agentId: undefined });
     assert.equal(packet.hitl?.required, true);
     assert.deepEqual([packet.hitl?.requested_at, packet.hitl?.expires_at], [null, null]);
   });
 
-  test('cannot bring its answer or its dates along', () => {
+  test("can't set its answer or its dates", () => {
     const request = structuredClone(createExample) as Record<string, unknown> & typeof createExample;
     Object.assign(request.hitl, {
       response: 'Approve',
@@ -585,7 +585,7 @@ describe('a new packet', () => {
     assert.equal(packet.metadata.created_at, now.toISOString());
   });
 
-  test('that continues another says so, and so does the history of the other', () => {
+  test('with a parent names it, and the history of the parent names the child', () => {
     const parent = '0197b5a6-8c3e-7f01-9a2b-3c4d5e6f7a8c';
     const { packet, events } = newPacket({ ...structuredClone(createExample), parent_packet_id: parent } as never, {
       id,
@@ -603,7 +603,7 @@ describe('a new packet', () => {
   });
 });
 
-test('whatever is done in whatever order, the packet moves only along the table and its revision counts the changes', () => {
+test('any sequence of commands moves the packet only along the table, and its revision counts the changes', () => {
   const commands = fc.array(
     fc.constantFrom(
       ...Object.values(table)

@@ -9,15 +9,15 @@ import { packetText, partsOf, stateOf, summaryText } from '../../../src/handoff/
 const id = summaryExample.id;
 const { packet } = newPacket(structuredClone(createExample) as never, { id, now: new Date(summaryExample.created_at), agentId: undefined });
 
-test('the text of a packet says exactly what the packet holds, in the same order', () => {
+test('the text of a packet has exactly the fields of the packet, in the same order', () => {
   assert.equal(packetText(partsOf(packet)), JSON.stringify(packet));
   assert.deepEqual(JSON.parse(packetText(partsOf(packet))), packetExample);
 });
 
-test('the text of a summary counts what it leaves out', () => {
+test('the text of a summary has the counts of what it leaves out', () => {
   assert.deepEqual(JSON.parse(summaryText(partsOf(packet))), summaryExample);
 });
 
-test('what a packet in short says of its state is what the whole packet says', () => {
+test('a summary and a whole packet have the same state', () => {
   assert.equal(stateOf(JSON.parse(summaryText(partsOf(packet))) as PacketSummary), partsOf(packet).state);
 });

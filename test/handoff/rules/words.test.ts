@@ -63,17 +63,17 @@ describe('the words of a text', () => {
     });
   }
 
-  test('more marks on a letter than any language has count as none', () => {
+  test('more marks on a letter than any language uses are dropped', () => {
     // Sorted, as they would be for composing, a million of them take minutes.
     assert.deepEqual(wordsOf(`a${'\u0301'.repeat(500_000)}${'\u0327'.repeat(500_000)}b`), ['ab']);
   });
 
-  test('Korean words match whether they come composed or decomposed', () => {
+  test('Korean words match whether composed or decomposed', () => {
     assert.deepEqual(wordsOf('환불'), wordsOf('환불'.normalize('NFD')));
     assert.equal(wordsOf('환불 요청').length, 2);
   });
 
-  test('only lower-case letters and digits are left, and marks that spell, whatever comes in', () => {
+  test('only lower-case letters, digits and marks that are part of the spelling are left', () => {
     const everything = Array.from({ length: 0x10000 / 16 }, (_, row) =>
       String.fromCharCode(...Array.from({ length: 16 }, (_, column) => row * 16 + column)),
     );
@@ -106,13 +106,13 @@ describe('a query', () => {
     test(`${JSON.stringify(query)} asks for ${JSON.stringify(phrases)}`, () => assert.deepEqual(phrasesOf(query), phrases));
   }
 
-  test('counts a word once, however often it is there', () => {
+  test('counts a repeated word once', () => {
     assert.deepEqual(phrasesOf('a '.repeat(32)), [['a']]);
     assert.deepEqual(phrasesOf('(a+)+$ .*'.repeat(200)), [['a']]);
     assert.deepEqual(phrasesOf('gold "gold member" GOLD "Gold, member"'), [['gold'], ['gold', 'member']]);
   });
 
-  test('a star directly behind a word of two characters or more makes it a beginning, at the end of a phrase', () => {
+  test('a star directly after a word of two or more characters at the end of a phrase makes it a prefix', () => {
     assert.deepEqual(phrasesOf('refu* re* r* * ** a*b ab*cd xy** "gold mem*" "go* member" 日* 서울*'), [
       ['refu*'],
       ['re*'],
@@ -127,7 +127,7 @@ describe('a query', () => {
     ]);
   });
 
-  test('counts 16 words and no more, so that no query costs more than another', () => {
+  test('only the first 16 words count, which bounds the cost of a query', () => {
     const words = Array.from({ length: 50 }, (_, index) => `w${index}`);
     assert.deepEqual(phrasesOf(words.join(' ')).flat(), words.slice(0, 16));
     assert.deepEqual(phrasesOf(`"${words.join(' ')}"`), [words.slice(0, 16)]);
@@ -135,7 +135,7 @@ describe('a query', () => {
   });
 });
 
-test('phrases are looked for in the words of a packet: whole words in a row, the last of which may be a beginning', () => {
+test('a phrase matches consecutive whole words of a packet, the last of which may be a prefix', () => {
   const text = 'charged twice _ please refund it _';
   for (const [phrases, found] of [
     [[['charged', 'twice']], true],
@@ -150,7 +150,7 @@ test('phrases are looked for in the words of a packet: whole words in a row, the
     assert.equal(hasPhrases(text, phrases), found, JSON.stringify(phrases));
 });
 
-describe('what of a packet is searched', () => {
+describe('the searchable texts of a packet', () => {
   const packet = packetWith({
     context: {
       summary: 'Summary',
@@ -187,18 +187,18 @@ describe('what of a packet is searched', () => {
     );
   });
 
-  test('a line break or tab inside a nested text is no part of a word', () => {
+  test('a line break or tab inside a nested text separates words', () => {
     for (const wrong of ['ndeeper', 'tone', 'nb', 'tc', 'u0001y']) assert.ok(!words.includes(wrong), wrong);
   });
 
-  test('a phrase never runs from one part into the next', () => {
+  test('a phrase never matches across two parts', () => {
     const parts = packetWith({ context: { summary: 'ends here', conversation_state: [{ role: 'user', content: 'begins there' }] } });
     const text = searchableWords(parts).join(' ');
     assert.ok(text.includes('ends here') && text.includes('begins there'));
     assert.ok(!text.includes('here begins'));
   });
 
-  test('are 20,000 words at most, and no more bytes than a full-text index takes', () => {
+  test('are at most 20,000 words, and fit in a full-text index', () => {
     const many = packetWith({ context: { summary: Array.from({ length: 30_000 }, (_, index) => `w${index}`).join(' ') } });
     assert.equal(searchableWords(many).length, 20_000);
     const long = Array.from({ length: 20_000 }, (_, index) => `${'한'.repeat(28)}${index}`).join(' ');
@@ -232,7 +232,7 @@ describe('the words of a packet as one text', () => {
       context: { summary: parts[0] ?? '', conversation_state: parts.slice(1).map((content) => ({ role: 'user', content })) },
     });
 
-  test('are the words themselves, each behind the prefix, whatever the text', () => {
+  test('are the same words, each after the prefix, for any text', () => {
     fc.assert(
       fc.property(fc.array(anyText, { maxLength: 6 }), fc.constantFrom('1_', '42_', '1234567890_'), (parts, prefix) => {
         same(withParts(parts), prefix);
@@ -241,7 +241,7 @@ describe('the words of a packet as one text', () => {
     );
   });
 
-  test('are one and the same tokens for an index that splits them at spaces', () => {
+  test('are the same tokens for an index that splits them at spaces', () => {
     const database = new DatabaseSync(':memory:');
     database.exec(`create virtual table entries using fts5(words, content = '', tokenize = "ascii tokenchars '_'")`);
     database.exec(`create virtual table tokens using fts5vocab(entries, instance)`);
@@ -278,7 +278,7 @@ describe('the words of a packet as one text', () => {
   });
 });
 
-test('plain text has the words that it has beside other text', () => {
+test('plain text has the same words alone and together with other text', () => {
   // What is not plain takes the long way, with all that Unicode asks for.
   fc.assert(
     fc.property(plainText, (text) => {
@@ -293,14 +293,14 @@ test('plain text has the words that it has beside other text', () => {
 });
 
 describe('a snippet', () => {
-  test('shows the words in their surroundings, as they were written', () => {
+  test('shows the original text around the words', () => {
     const text = `${'before '.repeat(30)}the Café was CHARGED twice ${'after '.repeat(40)}`;
     const snippet = snippetOf(['Summary', text], [['charged']]);
     assert.match(snippet, /^\.\.\..*Café was CHARGED twice.*\.\.\.$/);
     assert.ok(snippet.length <= 170);
   });
 
-  test('shows 40 characters before the word, and 160 in all, or as many as there are', () => {
+  test('shows up to 40 characters before the word, and up to 160 in total', () => {
     const [ahead, behind] = [`${'a'.repeat(99)} `, ` ${'b'.repeat(199)}`];
     const [near, rest] = [`${'a'.repeat(39)} `, ` ${'b'.repeat(113)}`];
     for (const word of ['needle', 'nédlé,']) {
@@ -312,23 +312,23 @@ describe('a snippet', () => {
     assert.equal(snippetOf([ahead + behind], [['needle']]), `${ahead}${'b'.repeat(59)}...`);
   });
 
-  test('is about the longest of the words that are asked for', () => {
+  test('shows the longest word of the query that occurs', () => {
     for (const end of ['needle', 'nédle']) {
       const text = `a b c ${'x'.repeat(200)} ${end}`;
       assert.match(snippetOf([text], [['a'], wordsOf(end), ['b']]), new RegExp(`${end}$`));
     }
   });
 
-  test('comes from the first part that has a word', () => {
+  test('comes from the first part that contains a word', () => {
     assert.equal(snippetOf(['nothing here', 'the word', 'the word again'], [['word']]), 'the word');
   });
 
-  test('is the beginning of the summary when the word is not seen in any part', () => {
+  test('is the beginning of the summary if no part contains the word', () => {
     assert.equal(snippetOf(['A summary', 'another'], [['absent']]), 'A summary');
     assert.equal(snippetOf([], [['absent']]), '');
   });
 
-  test('is looked for in the first 16,384 characters of a text', () => {
+  test('is searched in the first 16,384 characters of a text', () => {
     for (const accent of ['', ' é ']) {
       const late = (length: number) => `${'x'.repeat(length - accent.length - 5)}${accent} word`;
       assert.match(snippetOf(['Summary', late(16_384)], [['word']]), /word$/);
@@ -336,7 +336,7 @@ describe('a snippet', () => {
     }
   });
 
-  test('makes one line of many and never cuts a character in two', () => {
+  test('is one line and never splits a character', () => {
     assert.equal(snippetOf(['one\n\n\ttwo'], [['two']]), 'one two');
     for (const shift of [0, 1]) {
       const text = `${'x'.repeat(shift)}${'👍'.repeat(100)} word ${'🎉'.repeat(100)}`;
@@ -345,7 +345,7 @@ describe('a snippet', () => {
     }
   });
 
-  test('shows what stands in the packet, whatever letters are compared by', () => {
+  test('shows the original text, however letters are normalised for the comparison', () => {
     for (const [text, ...phrase] of [
       ['हिन्दी में लिखा हुआ अनुरोध', 'हिन्दी'],
       ['ราคาที่ตกลงกัน ไม่ถูกต้อง', 'ต', 'ก', 'ล', 'ง'],
@@ -362,7 +362,7 @@ describe('a snippet', () => {
     assert.match(snippetOf([long], [['end']]), /^\.\.\..*Ünterschrift the END$/);
   });
 
-  test('comes from where the whole word or phrase stands, not a part of it', () => {
+  test('shows the whole word or phrase, not an earlier part of it', () => {
     for (const accent of ['', ' é']) {
       assert.equal(snippetOf([`party plan${accent}`, `the ART museum${accent}`], [['art']]), `the ART museum${accent}`);
       assert.equal(
