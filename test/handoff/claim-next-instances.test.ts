@@ -5,7 +5,7 @@ import { createRedis, skipWithoutRedis } from '../support/redis.ts';
 import { createPacket, startService, TestClock, type TestService } from '../support/service.ts';
 import { assertEachOnce, createPackets, runWorkers, waitingAt } from '../support/workers.ts';
 
-/** How many packets a hundred workers share. */
+/** The number of packets for a hundred workers. */
 const packetCount = 1_000;
 
 /** Two instances on one empty PostgreSQL. */

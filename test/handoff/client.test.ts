@@ -55,7 +55,7 @@ describe('The client of the handoff service', () => {
     const options = { databaseUrl: url, settings: { SERVICE_PORT: String(await freePort()) } };
     const first = await startService(t, options);
     const baseUrl = await first.handoff.start();
-    // Every pause before another try is over at once; the longest is 30 seconds.
+    // Every delay before a retry ends at once; the longest is 30 seconds.
     const client = createHandoffClient({ baseUrl, apiKey: adminKey, timeoutSeconds: 40, world: new TestWorld(30) });
     const ending = new AbortController();
     const events = client.events({ signal: ending.signal });

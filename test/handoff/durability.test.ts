@@ -15,22 +15,22 @@ const rounds = 20;
 const callers = 8;
 const settings = { SERVICE_WEBHOOK_ALLOW: '127.0.0.1' };
 
-/** How long a delivery is in hand: then it is due again, whatever became of the program that took it. */
+/** The lease of a delivery: when it expires the delivery is due again, even if the process that took it has died. */
 const leaseSeconds = 20;
 
-/** After how many answered requests, or arrived posts, a round's program is killed: early in its life and later, never twice the same. */
+/** The number of answered requests, or received posts, after which a round kills its program: early or late, a different one in each round. */
 const killAfter = (round: number) => 5 + ((round * 37) % 60);
 
-/** What the world outside knows of the program that is killed. */
+/** What clients and receivers have seen of the programs that were killed. */
 interface Known {
   readonly receiver: TestReceiver;
-  /** Told of each post before it is answered. */
+  /** Called for each post before it is answered. */
   onPost: () => void;
-  /** Every idempotency key that was used, the last answer to it, and the last answer about each packet. */
+  /** Every idempotency key that was used; below, the last answer by key and by packet. */
   readonly keys: Set<string>;
   readonly created: Map<string, TestAnswer>;
   readonly last: Map<string, Packet>;
-  /** What the streams told, one after the other, each resumed behind the one before. */
+  /** The events of all streams, each of which resumed after the previous one. */
   readonly heard: TestEvent[];
   lastEventId: string | undefined;
 }
@@ -39,7 +39,7 @@ const requestOf = (key: string) => packetRequest({ context: { summary: `charged 
 const create = ({ call }: Pick<TestService, 'call'>, key: string) =>
   call('POST', '/packets', { body: requestOf(key), headers: { 'Idempotency-Key': key } });
 
-/** Callers create, claim and move packets until the program is killed: after so many answers, or while so many a post is answered. */
+/** Creates, claims and moves packets with several callers until the program is killed, after an answer or during a post. */
 async function loadAndKill(program: TestProcess, round: number, known: Known): Promise<void> {
   const { keys, created, last, receiver } = known;
   let answered = 0;
@@ -49,7 +49,7 @@ async function loadAndKill(program: TestProcess, round: number, known: Known): P
   };
   const postsAtStart = receiver.posts.length;
   known.onPost = () => {
-    // The receiver answers, and nobody is left to write that down.
+    // The receiver answers, but the program dies before it can record that.
     if (round % 2 === 1 && receiver.posts.length - postsAtStart >= killAfter(round)) kill();
   };
   const note = (answer: TestAnswer, expected: number): Packet => {
@@ -72,13 +72,13 @@ async function loadAndKill(program: TestProcess, round: number, known: Known): P
       note(await program.call('PATCH', `/packets/${id}`, { body }), 200);
     }
   };
-  // `fetch` rejects when the connection breaks; any other failure is the test's.
+  // `fetch` rejects with a TypeError when the connection breaks; any other error fails the test.
   const ends = await Promise.allSettled(Array.from({ length: callers }, (_, caller) => work(caller)));
   for (const end of ends) if (end.status === 'rejected' && !(end.reason instanceof TypeError)) throw end.reason;
   await killed;
 }
 
-/** Who got no answer asks again under the same key; of those who got one, one asks again and gets the same. */
+/** Repeats every create without an answer under its key, and one with an answer, which must be the same again. */
 async function askAgain(service: Pick<TestService, 'call'>, { keys, created, last }: Known): Promise<void> {
   const answeredOnce = [...created.keys()].at(-1);
   for (const key of keys) {
@@ -92,7 +92,7 @@ async function askAgain(service: Pick<TestService, 'call'>, { keys, created, las
   }
 }
 
-/** A round: the program starts on what the last one left, is asked again, listened to, loaded and killed. */
+/** A round: starts the program on the database of the last one, repeats requests, opens a stream, adds load and kills it. */
 async function playRound(t: TestContext, databaseUrl: string, round: number, known: Known): Promise<void> {
   const program = await startProcess({ databaseUrl, settings });
   t.after(() => program.kill());
@@ -114,7 +114,7 @@ function hear(known: Known, events: readonly TestEvent[]): void {
   known.lastEventId = events.at(-1)?.id ?? known.lastEventId;
 }
 
-/** Every item of a list that is read page by page. */
+/** Every item of a paged list. */
 async function readAll<Item>({ call }: Pick<TestService, 'call'>, path: string, name: string): Promise<Item[]> {
   const items: Item[] = [];
   for (;;) {
@@ -128,7 +128,7 @@ async function readAll<Item>({ call }: Pick<TestService, 'call'>, path: string, 
 const packetsOf = (service: Pick<TestService, 'call'>) => readAll<Packet>(service, '/packets?view=full', 'packets');
 const totalOf = async ({ call }: Pick<TestService, 'call'>, path: string): Promise<number> => (await call('GET', path)).body.total;
 
-/** Whatever was being written when the program ended is there whole or not at all, and every count says the same. */
+/** Every write in progress when the program ended is stored completely or not at all, and all counts agree. */
 async function assertWhole(service: Pick<TestService, 'call'>, packets: readonly Packet[]): Promise<void> {
   assert.equal(await totalOf(service, '/packets?limit=1'), packets.length);
   assert.equal(await totalOf(service, '/packets/search?q=charged&limit=1'), packets.length);
@@ -145,13 +145,13 @@ async function assertWhole(service: Pick<TestService, 'call'>, packets: readonly
   }
 }
 
-/** Every answered write is there as it was answered, or as a later one left it whose answer was lost. */
+/** Every answered write is stored as answered, or changed by a later write whose answer was lost. */
 async function assertKept(service: TestService, { keys, created, last }: Known): Promise<void> {
   const packets = await packetsOf(service);
   const byId = new Map(packets.map((packet) => [packet.id, packet]));
   for (const [id, answered] of last) {
     const kept = byId.get(id);
-    assert.ok(kept !== undefined, 'an answered packet is gone');
+    assert.ok(kept !== undefined, 'an answered packet is lost');
     assert.ok(kept.revision >= answered.revision);
     if (kept.revision === answered.revision) assert.deepEqual(kept, answered);
   }
@@ -177,7 +177,7 @@ async function trailOf(service: TestService): Promise<Entry[]> {
   return entries;
 }
 
-/** The streams told every event once and in order, over all kills. */
+/** The streams sent every event exactly once and in order, over all kills. */
 async function assertHeard(service: TestService, known: Known, trail: readonly Entry[]): Promise<void> {
   const address = await service.handoff.start();
   const stream = await openEvents(address, `?last_event_id=${known.lastEventId}`, { 'x-api-key': adminKey });
@@ -193,13 +193,13 @@ async function assertHeard(service: TestService, known: Known, trail: readonly E
   );
 }
 
-/** Every event reaches the receiver, under one delivery id, and none stays in hand once its lease is over. */
+/** Every event reaches the receiver under one delivery id, and no delivery stays leased. */
 async function assertDelivered(service: TestService, { receiver }: Known, trail: readonly Entry[]): Promise<void> {
   const interrupted = receiver.posts.at(-1)!.headers['x-service-delivery'];
   const postsOf = (delivery: unknown) => receiver.posts.filter(({ headers }) => headers['x-service-delivery'] === delivery).length;
   const before = postsOf(interrupted);
   const waiting = async () => Number(/^service_webhook_queue_length (\d+)$/m.exec((await service.call('GET', '//metrics')).text)![1]);
-  assert.ok((await waiting()) > 0, 'the last kill left something in hand');
+  assert.ok((await waiting()) > 0, 'the last kill left leased deliveries');
   service.clock.turn(leaseSeconds);
   for (let left = await waiting(); left > 0; ) {
     await service.handoff.runOnce.deliver();
@@ -207,7 +207,7 @@ async function assertDelivered(service: TestService, { receiver }: Known, trail:
     assert.ok(now < left, `${now} deliveries are stuck`);
     left = now;
   }
-  // The receiver had taken it; that was not written down, so it comes once more.
+  // The receiver had accepted it, but that was not recorded, so it is posted once more.
   assert.equal(postsOf(interrupted), before + 1);
   const byEvent = Map.groupBy(receiver.posts, ({ headers }) => String(headers['webhook-id']));
   assert.deepEqual([...byEvent.keys()].toSorted(), trail.map(({ id }) => id).toSorted());
@@ -237,7 +237,7 @@ async function killAgainAndAgain(t: TestContext, store: TestStore): Promise<void
     lastEventId: undefined,
   };
   for (let round = 0; round < rounds; round += 1) await playRound(t, url, round, known);
-  // What is left is looked at from inside, where the clock can be turned to the end of the last leases.
+  // The result is checked in this process, where the clock can be turned to the end of the last leases.
   const ends: (() => Promise<void>)[] = [];
   const scope = { after: (end: unknown) => void ends.push(end as () => Promise<void>) };
   const service = await startService(scope, { databaseUrl: url, clock: new TestClock(new Date().toISOString()), settings });
@@ -261,9 +261,9 @@ describe('A program that ends', { concurrency: true }, () => {
       const { url, drop } = await store.open();
       t.after(drop);
       const program = await startProcess({ databaseUrl: url });
-      const inHand = await Promise.all(Array.from({ length: 20 }, (_, index) => beginRequest(program.address, requestOf(`s-${index}`))));
+      const begun = await Promise.all(Array.from({ length: 20 }, (_, index) => beginRequest(program.address, requestOf(`s-${index}`))));
       const stopped = program.stop();
-      const answers = await Promise.all(inHand.map((finish) => finish()));
+      const answers = await Promise.all(begun.map((finish) => finish()));
       for (const answer of answers) assert.match(answer, /^HTTP\/1\.1 201 /);
       assert.equal(await stopped, 0);
       const again = await startProcess({ databaseUrl: url });
@@ -275,7 +275,7 @@ describe('A program that ends', { concurrency: true }, () => {
   }
 });
 
-/** Sends a create request up to its body; when this resolves the program has it in hand. What it gives sends the rest. */
+/** Sends the headers of a create request and resolves once the program has accepted them. The result sends the body and resolves with the answer. */
 async function beginRequest(address: string, body: unknown): Promise<() => Promise<string>> {
   const text = JSON.stringify(body);
   const { hostname, port } = new URL(address);
@@ -288,7 +288,7 @@ async function beginRequest(address: string, body: unknown): Promise<() => Promi
     const chunks: Buffer[] = [];
     socket.on('data', (chunk) => chunks.push(chunk));
     socket.write(text);
-    // The program closes behind its answer.
+    // The program closes the connection after its answer.
     await once(socket, 'close');
     return Buffer.concat(chunks).toString();
   };

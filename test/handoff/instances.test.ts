@@ -23,7 +23,7 @@ type Status = Pick<TestAnswer, 'status'>;
 const withStatus = <T extends Status>(answers: readonly T[], status: number) => answers.filter((one) => one.status === status);
 const range = (count: number) => Array.from({ length: count }, (_, index) => index);
 
-/** Instances on one empty PostgreSQL database, with one clock, and its address. */
+/** Starts instances on one empty PostgreSQL database with one clock. */
 async function startInstances(
   t: TestContext,
   count = 2,
@@ -36,7 +36,7 @@ async function startInstances(
   );
   const stops: (() => Promise<void>)[] = [];
   const instances = await Promise.all(started);
-  // The database goes when nobody is left in it.
+  // The database is dropped after all instances have stopped.
   t.after(async () => {
     await Promise.all(stops.map((stop) => stop()));
     await drop();
@@ -47,7 +47,7 @@ async function startInstances(
 async function connectTo(t: TestContext, url: string): Promise<pg.Client> {
   const client = new pg.Client(url);
   await client.connect();
-  // The database is dropped, connections and all, before this one is asked to end.
+  // Dropping the database terminates this connection, which must not fail the test.
   client.on('error', () => undefined);
   t.after(() => client.end().catch(() => undefined));
   return client;
@@ -78,7 +78,7 @@ describe('Instances that share a PostgreSQL', () => {
     const service = await startService(t, { databaseUrl: url });
     const [{ id }] = (await service.call('GET', '/keys')).body;
     assert.equal((await service.call('DELETE', `/keys/${id}`)).status, 204);
-    // Nobody gets on to store a key before all three have come as far as they can.
+    // No instance stores a key until all three are blocked at that point.
     const locker = await connectTo(t, url);
     await locker.query('begin; lock table api_keys in share row exclusive mode');
     const settings = { SERVICE_ADMIN_KEY: '' };
@@ -88,7 +88,7 @@ describe('Instances that share a PostgreSQL', () => {
     const shown = (await starting).flatMap(({ handoff }) => handoff.adminKey ?? []);
     assert.equal(shown.length, 1);
     assert.equal((await service.call('GET', '/keys', { key: shown[0]! })).body.length, 1);
-    // Registered last, so that it runs behind the instances' own ends.
+    // Registered last, so that it runs after the instances have stopped.
     t.after(drop);
   });
 
@@ -161,7 +161,7 @@ describe('Instances that share a PostgreSQL', () => {
         body: packetRequest({ context: { summary } }),
         headers: { 'Idempotency-Key': key },
       });
-    // Many keys in different orders, so that groups of two instances meet in both.
+    // Many keys in different orders, so that the groups of two instances overlap.
     const keys = range(20);
     const orders = [keys, keys.toReversed(), keys, keys.toReversed()];
     const answers = await Promise.all(
@@ -176,7 +176,7 @@ describe('Instances that share a PostgreSQL', () => {
     const different = await Promise.all(range(30).map((index) => post(index, 'other', `body ${index}`)));
     assert.deepEqual([withStatus(different, 201).length, withStatus(different, 409).length], [1, 29]);
     assert.equal((await instances[0]!.call('GET', '/packets')).body.total, 21);
-    // What was begun twice, since the other instance came first, was created once.
+    // Requests that reached both instances created one packet.
     const metrics = await Promise.all(instances.map((instance) => instance.call('GET', '//metrics')));
     const handedOver = metrics.map(({ text }) => Number(/^service_handoffs_total\{.*\} (\d+)$/m.exec(text)?.[1] ?? 0));
     assert.equal(handedOver[0]! + handedOver[1]!, 21);
@@ -254,7 +254,7 @@ describe('Instances that share a PostgreSQL', () => {
     const { url, instances } = await startInstances(t);
     const [one] = instances as [TestService];
     const { id } = await createPacket(one);
-    // The other instance, step by step, as its indexer would be in the middle of this packet.
+    // Plays the other instance's indexer, stopped in the middle of this packet.
     const indexer = await connectTo(t, url);
     await indexer.query('begin');
     await indexer.query('select * from search_queue where packet = (select seq from packets where id = $1) for update', [id]);
@@ -275,7 +275,7 @@ describe('Instances that share a PostgreSQL', () => {
     const first = await post();
     assert.equal(first.status, 201);
     one.clock.turn(24 * 3600 + 1);
-    // The other instance has forgotten the answer and keeps the next one, in between this one's looking and its forgetting.
+    // The other instance deletes the answer and stores a new one between this instance's read and its delete.
     const other = await connectTo(t, url);
     await other.query('begin');
     await other.query('update idempotency set created_at = $1', [one.clock.read().toISOString()]);
@@ -340,13 +340,13 @@ for (const store of stores) {
         [['deleted', '{}']],
       );
       assert.equal(total, 1);
-      // The child's two entries, and the one that says what is gone.
+      // The child's two entries, and the entry of the removal.
       assert.equal((await tenant.events.audit({}, page)).total, 2);
       assert.equal((await tenant.events.audit({}, page)).rows.length, 2);
       assert.equal((await tenant.packets.page({ filter: {}, full: true, ...page })).total, 1);
       assert.equal((await tenant.packets.page({ filter: { tags: ['secret'] }, full: true, ...page })).total, 0);
       assert.equal((await tenant.packets.search({ phrases: [['charged']], filter: {}, ...page })).total, 1);
-      // Nor are its tags left behind where no answer shows them.
+      // Its tags, which no answer shows, are removed as well.
       if (!isShared(url)) return;
       const database = openDatabase<Tables>(url);
       t.after(() => database.close());
@@ -458,7 +458,7 @@ for (const store of stores) {
   });
 }
 
-/** The packet service without HTTP: calls made in one turn are carried out in one commit, in their order. */
+/** The packet service without HTTP: calls made in one turn of the event loop share one commit, in order. */
 async function openPackets(t: TestContext, testStore: TestStore) {
   const { url, drop } = await testStore.open('handoff');
   const clock = new TestClock().read;
@@ -495,7 +495,7 @@ const caller: Caller = {
 
 const claimant = { agent_id: 'a', agent_name: 'a', framework: null };
 
-/** Totals, lists, search and trail tell of the same packets. */
+/** Asserts that totals, lists, search and trail agree. */
 async function assertSound({ call }: TestService): Promise<void> {
   const page = async (path: string) => (await call('GET', path)).body;
   const all = await page('/packets?limit=200');
@@ -514,7 +514,7 @@ async function assertSound({ call }: TestService): Promise<void> {
   assert.equal(filtered.total, audit.total);
 }
 
-/** Resolves when somebody on the database, or as many as are named, wait for a lock. */
+/** Resolves when `count` sessions on the database, by default one, wait for a lock. */
 async function untilBlocked(t: TestContext, url: string, count = 1): Promise<void> {
   const client = await connectTo(t, url);
   for (;;) {

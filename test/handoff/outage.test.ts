@@ -24,7 +24,7 @@ function assertUnavailable({ status, body, text }: TestAnswer): void {
   assert.doesNotMatch(text, /127\.0\.0\.1|ECONN|postgres|terminat|sqlite|errcode/i);
 }
 
-/** One call of every kind that needs the database. */
+/** One call of every kind that uses the database. */
 const calls: readonly [method: string, path: string, body?: unknown][] = [
   ['POST', '/packets', packetRequest()],
   ['POST', '/packets/batch', { packets: [packetRequest()] }],
@@ -50,7 +50,7 @@ const calls: readonly [method: string, path: string, body?: unknown][] = [
   ['POST', '/tenants', { name: 't' }],
 ];
 
-/** What there is, without the moments at which somebody asked. */
+/** The stored state, without times that depend on requests. */
 async function everything({ call }: Pick<TestService, 'call'>): Promise<unknown> {
   const paths = ['/packets?limit=200&view=full', '/audit?limit=200', '/packets/search?q=charged&limit=200', '/keys', '/tenants'];
   const answers = await Promise.all(paths.map((path) => call('GET', path)));
@@ -65,7 +65,7 @@ describe('When PostgreSQL stops', () => {
   });
   after(() => server.stop());
 
-  /** A service on a database of its own on that server. */
+  /** A service on its own database on that server. */
   async function startHere(t: TestContext, name: string, settings: Record<string, string> = {}): Promise<TestService> {
     const client = new pg.Client(`${server.url}/postgres`);
     await client.connect();
@@ -88,7 +88,7 @@ describe('When PostgreSQL stops', () => {
       const metrics = await service.call('GET', '//metrics', { key: null });
       assert.equal(metrics.status, 200);
       assert.match(metrics.text, /^service_database_up 0$/m);
-      // What is wrong without a look into the database is told as ever.
+      // Errors that need no database are still reported as usual.
       assert.equal((await service.call('GET', '/packets', { key: null })).status, 401);
       assert.equal((await service.call('GET', '/nope', { key: null })).status, 404);
       for (const job of Object.values(service.handoff.runOnce)) await job().catch(() => undefined);
@@ -115,13 +115,13 @@ describe('When PostgreSQL stops', () => {
       answered.push(answer);
       return answer.status;
     };
-    // Forty callers that go on until the first of their requests fails.
+    // Forty callers, each of which stops at its first failed request.
     const callers = range(40).map(async () => {
       while ((await create()) === 201);
     });
     while (answered.length < 200) await new Promise(setImmediate);
     const { deliver } = service.handoff.runOnce;
-    // Some are posted while the database goes, and that they were can't be written down.
+    // Some deliveries are posted while the database stops, so that their outcome can't be recorded.
     const delivering = deliver().catch(() => undefined);
     await server.pause();
     await Promise.all(callers);
@@ -132,11 +132,11 @@ describe('When PostgreSQL stops', () => {
     for (const answer of answered.filter(({ status }) => status !== 201)) assertUnavailable(answer);
     for (const { body } of created) assert.equal((await service.call('GET', `/packets/${body.id}`)).text, JSON.stringify(body));
     const { total } = (await service.call('GET', '/packets')).body;
-    // An answer that was lost on its way may have been carried out; it was then carried out whole.
+    // A request whose answer was lost may have been carried out, but then completely.
     assert.ok(total >= created.length && total <= answered.length, `${created.length} ${total} ${answered.length}`);
     assert.equal((await service.call('GET', '/packets?source_agent=frontline')).body.total, total);
     assert.equal((await service.call('GET', '/packets?tags=billing')).body.total, total);
-    // The webhook's entry is one more.
+    // Plus the entry of the webhook.
     assert.equal((await service.call('GET', '/audit')).body.total, total + 1);
     assert.equal((await service.call('GET', '/audit?action=created')).body.total, total + 1);
     assert.equal((await service.call('GET', '/packets/search?q=charged')).body.total, total);
@@ -184,7 +184,7 @@ test('a full disk under SQLite: writes get 503 and reads still work; with space 
   const full = await startProcess({ databaseUrl: url, fileLimitKib: 4096 });
   t.after(() => full.kill());
   const created: TestAnswer[] = [];
-  // Large ones until one does not fit, then small ones until none does.
+  // Large packets until one does not fit, then small ones until none fits.
   for (const summary of ['charged '.repeat(10_000), 'charged']) {
     for (let attempt = 0; ; attempt += 1) {
       assert.ok(attempt < 2000);
@@ -209,7 +209,7 @@ test('a full disk under SQLite: writes get 503 and reads still work; with space 
   await assertHolds(full, created);
   assert.equal((await full.call('GET', '//ready')).status, 200);
   assert.equal((await full.call('GET', '//health')).status, 200);
-  // Search must write its index first; without room it says so, and never shows less than there is.
+  // A search must index queued packets first; on a full disk it fails instead of returning incomplete results.
   const search = await full.call('GET', '/packets/search?q=charged');
   if (search.status === 200) assert.equal(search.body.total, created.length);
   else assertUnavailable(search);
@@ -295,7 +295,7 @@ test('a PostgreSQL that refuses temporarily counts as unavailable, whatever its 
   for (const code of ['23505', '22P02', '42601']) assert.ok(!database.isUnavailable(Object.assign(new Error('wrong'), { code })), code);
 });
 
-/** Exactly these packets are there, as they were answered, and every count says so. */
+/** Asserts that exactly these packets are stored, as they were answered, and that all counts agree. */
 async function assertHolds({ call }: TestProcess, created: readonly TestAnswer[]): Promise<void> {
   for (const { body } of created) assert.deepEqual((await call('GET', `/packets/${body.id}`)).body, body);
   for (const path of ['/packets', '/packets?source_agent=frontline', '/packets?tags=billing', '/audit', '/audit?action=created']) {

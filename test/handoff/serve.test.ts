@@ -19,7 +19,7 @@ import { sendRaw } from '../support/socket.ts';
 
 const program = fileURLToPath(new URL('../../bin/service-cli.js', import.meta.url));
 
-/** The program as it runs: what it wrote so far, and how it ended. */
+/** A running program: its output so far, and its exit. */
 interface Running {
   readonly child: ChildProcess;
   stdout(): string[];
@@ -35,7 +35,7 @@ function newFolder(t: TestContext): string {
   return folder;
 }
 
-/** Runs `service-cli` in a folder of its own, with nothing in its environment but what is given. */
+/** Runs `service-cli` in its own folder, with only the given environment. */
 function run(t: TestContext, folder: string, args: string[], environment: Record<string, string> = {}): Running {
   const child = spawn(process.execPath, [program, ...args], {
     cwd: folder,
@@ -77,7 +77,7 @@ function run(t: TestContext, folder: string, args: string[], environment: Record
   };
 }
 
-/** Starts the service on a free port of the loopback; gives it with its address. */
+/** Starts the service on a free port of the loopback and returns it with its address. */
 async function serve(
   t: TestContext,
   folder: string,
@@ -124,7 +124,7 @@ describe('service-cli serve', { concurrency: 3 }, () => {
     assert.equal((await call(address, 'GET', '/tenants', key!)).status, 200);
     assert.equal((await call(address, 'GET', '/tenants', `${key}x`)).status, 401);
     assert.equal(await stop(running), 0);
-    // The default database, made where there was none.
+    // The default database, which did not exist before.
     assert.ok(existsSync(join(folder, 'data', 'handoff.db')));
 
     const again = await serve(t, folder);
@@ -142,7 +142,7 @@ describe('service-cli serve', { concurrency: 3 }, () => {
     const written = [...running.stdout(), ...running.stderr()].join('\n');
     assert.ok(!written.includes(adminKey) && !written.includes('admin key'));
 
-    // Once there is a key, the setting is not used; a warning says so.
+    // Once a key exists the setting is ignored, with a warning.
     const other = await serve(t, folder, { SERVICE_ADMIN_KEY: 'another-admin-key-0123456789' });
     assert.equal((await call(other.address, 'GET', '/tenants', 'another-admin-key-0123456789')).status, 401);
     assert.equal((await call(other.address, 'GET', '/tenants', adminKey)).status, 200);
@@ -167,7 +167,7 @@ describe('service-cli serve', { concurrency: 3 }, () => {
     const started = JSON.parse((await running.lines(2))[1]!);
     assert.deepEqual([started.msg, started.address, started.pid], ['started', address, running.child.pid]);
     await call(address, 'GET', '/packets', adminKey);
-    // A single line is written too, without waiting for others.
+    // A single line is written at once, without waiting for more.
     assert.equal(JSON.parse((await running.lines(3))[2]!).msg, 'request');
     for (let index = 1; index < 20; index += 1) await call(address, 'GET', '/packets', adminKey);
     assert.equal(await stop(running), 0);
@@ -182,7 +182,7 @@ describe('service-cli serve', { concurrency: 3 }, () => {
   test('loses no log line at its exit, however slowly the log is read', async (t) => {
     const { running, address } = await serve(t, newFolder(t), { SERVICE_ADMIN_KEY: adminKey });
     running.child.stdout!.pause();
-    // More lines than a pipe holds.
+    // More lines than the buffer of a pipe holds.
     for (let round = 0; round < 40; round += 1)
       await Promise.all(Array.from({ length: 50 }, () => call(address, 'GET', '/tenants', adminKey)));
     running.child.kill('SIGTERM');
@@ -195,7 +195,7 @@ describe('service-cli serve', { concurrency: 3 }, () => {
   test("keeps answering if its log can't be written, and still ends at SIGTERM", async (t) => {
     const port = String(await freePort());
     const log = join(newFolder(t), 'log');
-    // No file may grow beyond 8 KiB, which soon is a full disk to the log; the database is in memory.
+    // Files are limited to 8 KiB, which soon is a full disk for the log; the database is in memory.
     const child = spawn('/bin/sh', ['-c', 'ulimit -f 16; exec "$0" "$1" serve > "$2"', process.execPath, program, log], {
       env: {
         PATH: process.env.PATH ?? '',
@@ -240,7 +240,7 @@ describe('service-cli serve', { concurrency: 3 }, () => {
       await client.end();
       await database.drop();
     });
-    // The create has to wait for as long as somebody else holds the table.
+    // The create waits as long as the test locks the table.
     await client.query('begin');
     await client.query('lock table packets in access exclusive mode');
     const created = fetch(`${address}/api/v1/packets`, {
@@ -252,7 +252,7 @@ describe('service-cli serve', { concurrency: 3 }, () => {
       (await client.query("select 1 from pg_locks where not granted and relation = 'packets'::regclass")).rows.length > 0;
     while (!(await isWaiting())) await new Promise(setImmediate);
     running.child.kill('SIGTERM');
-    // It listens no more, and has not dropped the request.
+    // It no longer listens, but has not dropped the request.
     while (
       await fetch(`${address}/health`).then(
         (answer) => answer.text(),
@@ -264,7 +264,7 @@ describe('service-cli serve', { concurrency: 3 }, () => {
     const answer = await created;
     const text = await answer.text();
     assert.equal(answer.status, 201, text);
-    // Who keeps connections is told not to send the next request on this one.
+    // The answer tells the client not to reuse the connection.
     assert.equal(answer.headers.get('connection'), 'close');
     assert.equal((await running.ended).code, 0);
     assert.equal((await client.query('select id from packets')).rows[0].id, JSON.parse(text).id);
@@ -274,7 +274,7 @@ describe('service-cli serve', { concurrency: 3 }, () => {
     const { running, address } = await serve(t, newFolder(t), { SERVICE_ADMIN_KEY: adminKey });
     const head = `POST /api/v1/packets HTTP/1.1\r\nHost: x\r\nX-API-Key: ${adminKey}\r\nContent-Type: application/json\r\n`;
     const begun = sendRaw(address, `${head}Content-Length: 1000\r\n\r\n{`);
-    // Others are answered meanwhile, so that one has come in.
+    // Another request is answered meanwhile, so the incomplete one has arrived.
     for (let index = 0; index < 10; index += 1) assert.equal((await call(address, 'GET', '/packets', adminKey)).status, 200);
     assert.equal(await stop(running), 0);
     assert.notEqual((await begun).status, 201);
@@ -424,7 +424,7 @@ describe('service-cli', () => {
     const { running, address } = await serve(t, newFolder(t), settings, ['--reload']);
     const starts = () => running.stdout().filter((line) => line.startsWith('handoff listening on ')).length;
     const source = fileURLToPath(new URL('../../src/handoff/serve.ts', import.meta.url));
-    // What is watched was told of before the program listened; by now it was heard.
+    // The program reported its imports to the watcher before it listened; by now the watcher knows them.
     for (let count = 0; count < 5; count += 1) assert.equal((await call(address, 'GET', '/health', adminKey)).status, 200);
     utimesSync(source, new Date(), new Date());
     for (let lines = 2; starts() < 2; lines += 1) await running.lines(lines);

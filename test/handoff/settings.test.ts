@@ -8,7 +8,7 @@ import { keyFrom } from '../../src/handoff/rules/keys.ts';
 import { readHandoffSettings, settingsTable, tierLimits } from '../../src/handoff/settings.ts';
 import { fileKey, SettingsError } from '../../src/kit/settings.ts';
 
-/** Every setting as it is documented, with its default as a user would write it; undefined where there is none. */
+/** Every documented setting with its default as a user would write it; undefined without a default. */
 const documented: Record<string, string | undefined> = {
   SERVICE_HOST: '0.0.0.0',
   SERVICE_PORT: '8080',
@@ -139,18 +139,19 @@ describe('The settings of the handoff service', () => {
     }
     const [problem] = problemsOf({ SERVICE_DATABASE_URL: 'mysql://user:s3cret@host/db' });
     assert.ok(!problem!.includes('s3cret'));
-    // Three slashes before a relative path is the mistake everyone makes; the answer is in the message.
+    // Three slashes before a relative path are a common mistake, so the message explains them.
     assert.match(problemsOf({ SERVICE_DATABASE_URL: 'sqlite:///./data/x.db' })[0]!, /sqlite:\/\/\.\/data\/x\.db/);
   });
 
   test('accept any admin key of 16 or more visible characters, and never quote it', () => {
-    const ours = keyFrom(Buffer.alloc(32, 1));
-    for (const key of ['0123456789abcdef', 'p@ss-word_with.signs!', ours]) assert.equal(read({ SERVICE_ADMIN_KEY: key }).adminKey, key);
+    const generated = keyFrom(Buffer.alloc(32, 1));
+    for (const key of ['0123456789abcdef', 'p@ss-word_with.signs!', generated])
+      assert.equal(read({ SERVICE_ADMIN_KEY: key }).adminKey, key);
     for (const key of [
       '0123456789abcde',
       'sixteen with spaces',
       'tab\tseparated-characters',
-      `${ours.slice(0, -1)}!`,
+      `${generated.slice(0, -1)}!`,
       'umlaute-äöü-äöü-äöü',
     ]) {
       const [problem, ...others] = problemsOf({ SERVICE_ADMIN_KEY: key });

@@ -126,7 +126,7 @@ describe('limits that instances share through Redis', { skip: skipWithoutRedis }
     const back = instance.logged('redis is available');
     for (let attempt = 0; attempt < 2; attempt += 1) {
       assert.equal((await list(instance)).status, 200);
-      // A Redis that did not answer is left alone for a second.
+      // No command is sent for a second after a timeout.
       clock.turn(1);
     }
     await back;
@@ -141,7 +141,7 @@ describe('limits that instances share through Redis', { skip: skipWithoutRedis }
     for (let index = 0; index < 5; index += 1) assert.equal((await list(one)).status, 200);
     redis.thaw();
     clock.turn(1);
-    // It has counted, late, the one request that it was asked about.
+    // Redis has counted, late, the one command that it received.
     assert.equal((await list(one)).headers['x-ratelimit-remaining'], '18');
   });
 
@@ -159,7 +159,7 @@ describe('limits that instances share through Redis', { skip: skipWithoutRedis }
   });
 });
 
-/** A way to a Redis whose connections can go silent, as when a machine between goes; new ones work. */
+/** A proxy to Redis whose connections can go silent, as when a machine in between fails; new connections work. */
 async function startWay(t: TestContext, target: string): Promise<{ url: string; silence(): void }> {
   const { hostname, port } = new URL(target);
   const sockets = new Set<Socket>();

@@ -9,7 +9,7 @@ import { Arrivals, openEvents, type TestEvents } from '../support/streams.ts';
 
 const keyed = { 'x-api-key': adminKey };
 
-/** Instances on one empty PostgreSQL, and the streams of each. */
+/** Starts instances on one empty PostgreSQL, with streams on each. */
 async function startInstances(t: TestContext, count: number): Promise<{ url: string; instances: TestService[]; addresses: string[] }> {
   const { url, drop } = await openHandoffDatabase();
   const clock = new TestClock();
@@ -42,7 +42,7 @@ describe('Streams of instances that share a PostgreSQL', () => {
     const streams = await Promise.all(addresses.map((address) => listen(t, address)));
     const ids: string[] = [];
     for (let round = 0; round < 6; round += 1) ids.push((await createPacket(instances[round % 2]!)).id);
-    // From one look's beginning to the next there are two seconds, which leaves a second of the three for the look itself.
+    // Two seconds from the start of one poll to the next leave one of the three promised seconds for the poll itself.
     assert.deepEqual(await Promise.all(instances.map(({ handoff }) => handoff.runOnce.look())), [2000, 2000]);
     for (const { events } of streams) assert.deepEqual(packetIds(await events.take(6)), ids);
   });
@@ -61,7 +61,7 @@ describe('Streams of instances that share a PostgreSQL', () => {
     const { url, instances, addresses } = await startInstances(t, 2);
     const first = await createPacket(instances[0]!);
     const streams = await Promise.all(addresses.map((address) => listen(t, address)));
-    // The first instance's transaction waits for a row that is locked; what the second begins later is committed first.
+    // The first instance's transaction waits for a locked row, so the second's later transaction commits first.
     const locker = new pg.Client(url);
     await locker.connect();
     await locker.query('begin');
@@ -98,10 +98,10 @@ describe('Streams of instances that share a PostgreSQL', () => {
   });
 });
 
-/** A stream and what it told, each event with the moment of its arrival. */
+/** A stream and its events, each with its time of arrival. */
 interface Heard {
   readonly events: { readonly position: number; readonly packetId: string; readonly at: number }[];
-  /** Resolves when so many have come. */
+  /** Resolves when `count` events have arrived. */
   count(wanted: number): Promise<void>;
 }
 
@@ -126,8 +126,8 @@ async function hear(t: TestContext, address: string): Promise<Heard> {
 }
 
 /**
- * How late a stream may be on a machine that is busy with other things, in milliseconds. The three seconds that are promised
- * follow from the looks, which have a test of their own; this one shows that no fault of the broker holds a look up.
+ * The delay of a stream that is tolerated on a busy machine, in milliseconds. The promised three seconds follow from the
+ * interval of polling, which has its own test; this test shows that no fault of the broker delays a poll.
  */
 const lateMs = 10_000;
 
@@ -157,7 +157,7 @@ describe('Streams of instances with a broker that fails', { skip: skipWithoutRed
         }
       }),
     );
-    /** Goes on when every stream has told of this many packets more, created meanwhile. */
+    /** Resolves when every stream has sent this many more of the packets created meanwhile. */
     const more = async (count: number) => {
       const wanted = answeredAt.size + count;
       await Promise.all(heard.map((one) => one.count(wanted)));

@@ -2,13 +2,13 @@ import { type Browser, chromium } from 'playwright-core';
 
 import { findProgram } from './programs.ts';
 
-/** Where Chromium is; undefined on a machine without it. */
+/** The path of Chromium; undefined if it is not installed. */
 export const chromiumPath = findProgram('chromium');
 
-/** What `skip` of a suite says of this machine. */
+/** The `skip` of suites that need Chromium. */
 export const withoutBrowser = chromiumPath === undefined ? 'there is no chromium on this machine' : false;
 
-/** Starts a Chromium that speaks to nobody unasked. */
+/** Starts a Chromium without background requests. */
 export const launchBrowser = (): Promise<Browser> =>
   chromium.launch({
     executablePath: chromiumPath!,

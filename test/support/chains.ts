@@ -2,7 +2,7 @@ import fc from 'fast-check';
 
 import { actions, afterRetries, backoffs, type ChainRequest, ruleConditions } from '../../src/fallback/model/chain.ts';
 
-/** A request for a chain of three providers: OpenAI, Anthropic, and an OpenAI-compatible one with an address of its own. */
+/** A request for a chain of three providers: OpenAI, Anthropic, and an OpenAI-compatible one with its own URL. */
 export const threeProviders: ChainRequest = {
   name: 'production-chain',
   providers: [
@@ -16,7 +16,7 @@ export const threeProviders: ChainRequest = {
   ],
 };
 
-/** Names with what other formats give a meaning to. */
+/** Names with characters that have a meaning in other formats. */
 const anyName = fc.oneof(
   fc.string({ minLength: 1, maxLength: 20, unit: 'grapheme-ascii' }),
   fc.constantFrom(
@@ -77,7 +77,7 @@ const rule = fc.record(
   { requiredKeys: ['condition', 'action'] },
 );
 
-/** Any chain that can be created: whatever is optional is there or not, names with every character that formats treat apart. */
+/** Generates any valid chain, with and without optional fields, and with names that contain special characters. */
 export const anyChain: fc.Arbitrary<ChainRequest> = fc
   .record({
     name: anyName,
@@ -95,7 +95,7 @@ export const anyChain: fc.Arbitrary<ChainRequest> = fc
     fallback_rules: fallback_rules.map((one, index) => (scoped && index === 0 ? { ...one, providers: [names[0]!] } : one)),
   })) as fc.Arbitrary<ChainRequest>;
 
-/** A chain of rules that LiteLLM and Portkey can keep to the letter: no waits to lose, every failure handed over or ended alike. */
+/** A chain that LiteLLM and Portkey can represent exactly: without delays, and with the same reaction to every failure. */
 export const plainChain: fc.Arbitrary<ChainRequest> = fc
   .record({
     name: fc.constantFrom('plain', 'ünï "quoted"'),

@@ -8,10 +8,10 @@ import { fileURLToPath } from 'node:url';
 
 import { adminKey, type ServiceOptions, startService, type TestService } from './service.ts';
 
-/** The program as its users start it. */
+/** The program that users start. */
 export const cliProgram = fileURLToPath(new URL('../../bin/service-cli.js', import.meta.url));
 
-/** What the program did. */
+/** The result of a run. */
 export interface CliResult {
   readonly exitCode: number | null;
   readonly stdout: string;
@@ -19,12 +19,12 @@ export interface CliResult {
 }
 
 export interface CliOptions {
-  /** What comes on standard input. */
+  /** The standard input. */
   readonly input?: string;
   readonly environment?: Readonly<Record<string, string>>;
 }
 
-/** A service, a home folder of its own, and a way to run `service-cli` against the one in the other. */
+/** A service, and a way to run `service-cli` against it with a separate home folder. */
 export interface CliBench {
   readonly service: TestService;
   readonly address: string;
@@ -32,7 +32,7 @@ export interface CliBench {
   run(args: readonly string[], options?: CliOptions): Promise<CliResult>;
 }
 
-/** Starts a service and gives the program its address and the admin key. */
+/** Starts a service, and configures the program with its address and the admin key. */
 export async function startCliBench(t: TestContext, options: ServiceOptions = {}): Promise<CliBench> {
   const service = await startService(t, options);
   const address = await service.handoff.start();
@@ -47,7 +47,7 @@ export async function startCliBench(t: TestContext, options: ServiceOptions = {}
   };
 }
 
-/** Runs the program to its end, with the given environment and the PATH. */
+/** Runs the program to its end, with the given environment and the current PATH. */
 export function runCli(args: readonly string[], { input = '', environment = {} }: CliOptions): Promise<CliResult> {
   const env = { PATH: process.env.PATH ?? '', ...environment };
   const child = spawn(process.execPath, [cliProgram, ...args], { env, stdio: 'pipe' });
@@ -68,14 +68,14 @@ export function runCli(args: readonly string[], { input = '', environment = {} }
   });
 }
 
-/** What the program wrote, which must have succeeded. */
+/** The output of a run that must succeed. */
 export async function output(bench: CliBench, ...args: string[]): Promise<string> {
   const { exitCode, stdout, stderr } = await bench.run(args);
   assert.equal(exitCode, 0, stderr);
   return stdout;
 }
 
-/** Asserts the exit code, the sentence on standard error, and that no stack is shown. */
+/** Asserts the exit code, the message on standard error, and that it contains no stack. */
 export function refused({ exitCode, stderr }: CliResult, code: number, pattern: RegExp): void {
   assert.equal(exitCode, code, stderr);
   assert.match(stderr, pattern);

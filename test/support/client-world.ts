@@ -4,15 +4,15 @@ import type { TestContext } from 'node:test';
 
 import type { ClientWorld } from '../../src/kit/connection.ts';
 
-/** A world in which no time passes by itself: what is waited for is over once the test says so. */
+/** A world without real time: a wait ends when the test ends it, or at once if it is short. */
 export class TestWorld implements ClientWorld {
-  /** The waits that were begun, in seconds, oldest first; those of time limits among them. */
+  /** All waits so far, including timeouts, in seconds, oldest first. */
   readonly waits: number[] = [];
   readonly atOnce: number;
   readonly #begun = new Set<{ ms: number; end(): void }>();
   #keys = 0;
 
-  /** @param atOnce the longest wait that is over at once, in seconds */
+  /** @param atOnce the longest wait that ends at once, in seconds */
   constructor(atOnce = 29) {
     this.atOnce = atOnce;
   }
@@ -30,7 +30,7 @@ export class TestWorld implements ClientWorld {
     });
   }
 
-  /** Ends every wait that is going on. */
+  /** Ends all current waits. */
   endWaits(): void {
     for (const { end } of this.#begun) end();
   }
@@ -45,7 +45,7 @@ export class TestWorld implements ClientWorld {
   }
 }
 
-/** What a request brought. */
+/** A received request. */
 export interface Received {
   readonly method: string | undefined;
   readonly url: string | undefined;
@@ -53,7 +53,7 @@ export interface Received {
   readonly body: string;
 }
 
-/** A server that notes what comes and answers as it is told, and its address. */
+/** Starts a server that records requests and answers them with `answer`. */
 export async function startPeer(
   t: TestContext,
   answer: (reply: ServerResponse, request: Received, turn: number) => void,

@@ -1,6 +1,6 @@
 /**
- * Stands in for curl where the machine has none: `-sS`, `-X METHOD`, `-H 'Name: value'`, `-d BODY` and an address, which
- * is all that the README uses. Anything else ends it with an error, as a command that can't be pasted should.
+ * Replaces curl where it is not installed. It supports what the README uses: `-sS`, `-X METHOD`, `-H 'Name: value'`,
+ * `-d BODY` and a URL. Anything else is an error, so that a README command it can't run fails the test.
  */
 const args = process.argv.slice(2);
 const headers: Record<string, string> = {};
@@ -20,7 +20,7 @@ for (let index = 0; index < args.length; index += 1) {
     const [name = '', ...rest] = value().split(':');
     headers[name] = rest.join(':').trim();
   } else if (/^https?:/.test(argument)) url = argument;
-  else if (argument !== '-sS') throw new Error(`This stand-in for curl does not know ${argument}.`);
+  else if (argument !== '-sS') throw new Error(`This replacement for curl does not support ${argument}.`);
 }
 if (url === undefined) throw new Error('curl: no URL specified');
 const answer = await fetch(url, {

@@ -10,30 +10,30 @@ import { chainRequest, type FallbackOptions, startFallback, type TestFallback } 
 
 const axeSource = readFileSync(fileURLToPath(import.meta.resolve('axe-core/axe.min.js')), 'utf8');
 
-/** What ends with a test or a suite. */
+/** A test or a suite that runs work at its end. */
 interface Scope {
   after(work: () => unknown): void;
 }
 
-/** A fallback service that listens, and a browser that looks at its dashboard. */
+/** A listening fallback service, and a browser for its dashboard. */
 export interface Dashboard {
   readonly service: TestFallback;
   /** `http://127.0.0.1:PORT`. */
   readonly address: string;
   readonly browser: Browser;
   /**
-   * Loads a page below `/dashboard` in a tab that tests share, or in one whose clock they can turn: a tab of its own for each
-   * would cost more than most tests. When the test ends, it fails if the page asked another host, broke its content
-   * security policy, or wrote an error or a warning to the console.
+   * Loads a page below `/dashboard` in a tab that tests share, since opening a tab costs more than most tests, or in one
+   * with a fake clock. The test fails if the page sends a request to another host, breaks its content security policy, or
+   * logs an error or a warning to the console.
    */
   open(t: Scope, path: string, tab?: 'usual' | 'with a clock'): Promise<Page>;
-  /** Creates a chain and gives its id. */
+  /** Creates a chain and returns its id. */
   chain(changes?: Record<string, unknown>): Promise<string>;
-  /** Runs a test of a chain and gives its result's id. */
+  /** Runs a test of a chain and returns the id of its result. */
   run(chainId: string, body?: Record<string, unknown>): Promise<string>;
 }
 
-/** Starts a service that ends with the suite, and looks at its dashboard with the browser. */
+/** Starts a service that ends with the suite, for use with the browser. */
 export async function startDashboard(t: Scope, browser: Browser, options: FallbackOptions = {}): Promise<Dashboard> {
   const service = await startFallback(t as Parameters<typeof startFallback>[0], options);
   const address = await service.fallback.start();
@@ -80,10 +80,10 @@ async function openTab(browser: Browser, withClock: boolean): Promise<Page> {
   return page;
 }
 
-/** What the browser itself notes of an answer that is no success. The page has to show it, and a test looks for that. */
+/** The browser's own console message about a failed request. The page shows such failures, which the tests check. */
 const refusalNote = /^Failed to load resource: (the server responded with a status of 4|net::ERR_)/;
 
-/** Fails the test at its end if the page strayed or complained meanwhile. */
+/** Fails the test at its end if the page sent a request to another host or logged an error. */
 function watch(scope: Scope, page: Page, address: string): void {
   const strayed: string[] = [];
   const complaints: string[] = [];
@@ -104,13 +104,13 @@ function watch(scope: Scope, page: Page, address: string): void {
   });
 }
 
-/** Goes to another page as a link of the dashboard does: the document stays. */
+/** Navigates within the dashboard, without loading the document again. */
 export const go = (page: Page, path: string): Promise<void> =>
   page.evaluate(
     `history.pushState({ ...history.state, idx: (history.state?.idx ?? 0) + 1 }, '', ${JSON.stringify(`/dashboard${path}`)}), dispatchEvent(new PopStateEvent('popstate', { state: history.state }))`,
   );
 
-/** Fails when axe finds a fault of accessibility in the page; with `colours`, when it finds one that the colour scheme decides. */
+/** Fails if axe finds a violation in the page; with `colours`, only rules that depend on the colour scheme are checked. */
 export async function assertAccessible(page: Page, { colours = false } = {}): Promise<void> {
   if (await page.evaluate(`typeof axe === 'undefined'`)) await page.evaluate(axeSource);
   const options = colours ? `{ runOnly: { type: 'rule', values: ['color-contrast', 'link-in-text-block'] } }` : '{}';
@@ -120,21 +120,21 @@ export async function assertAccessible(page: Page, { colours = false } = {}): Pr
   assert.deepEqual(faults, []);
 }
 
-/** Fails when the page is wider than its window. */
+/** Fails if the page is wider than its window. */
 export async function assertFits(page: Page): Promise<void> {
-  // Charts follow a new width in the frames after it.
+  // Charts adapt to a new width a few frames later.
   await page.waitForFunction('document.documentElement.scrollWidth <= document.documentElement.clientWidth');
 }
 
-/** A provider that answers a call only when it is told to. */
+/** A provider that answers a call only when the test says so. */
 export interface SlowProvider {
   /** The address for `api_base`. */
   readonly apiBase: string;
-  /** Answers the oldest call that waits, or the next one to come. */
+  /** Answers the oldest waiting call, or the next one to arrive. */
   answer(): Promise<void>;
 }
 
-/** Starts a provider of the OpenAI kind that ends with the scope. */
+/** Starts an OpenAI-compatible provider that ends with the scope. */
 export async function startSlowProvider(t: Scope): Promise<SlowProvider> {
   const waiting: ServerResponse[] = [];
   const server = createServer((request, response) => {

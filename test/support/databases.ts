@@ -1,21 +1,21 @@
 import pg from 'pg';
 
 /**
- * Databases of the handoff service on the server of the tests. To create one, to fill a new backend's caches in it and to
- * drop it takes PostgreSQL longer than most tests take, so a database that a test has left is emptied for the next one.
+ * Databases of the handoff service on the test server. Creating a database, filling the caches of a new backend and
+ * dropping it takes longer than most tests, so a used database is emptied and kept for another test.
  */
 
-/** A database of a test's own. */
+/** A database that only one test uses. */
 export interface TestDatabase {
   readonly url: string;
-  /** Gives it up; nobody is connected to it afterwards. */
+  /** Releases it and terminates all connections to it. */
   drop(): Promise<void>;
 }
 
-/** What databases of the handoff service are copied from. */
+/** The template of the databases of the handoff service. */
 const template = 'baton_template_handoff';
 
-/** How a database is emptied: it stands in the template, and so in every copy. The rows that a new database has are kept beside it. */
+/** Procedures that empty a database, part of the template and so of every copy. They keep a copy of the rows that a new database has. */
 const emptying = `
   create schema testing;
   create table testing.shape (shape text);
@@ -58,7 +58,7 @@ const emptying = `
 
   insert into testing.shape select testing.shape_now();`;
 
-/** Makes a server ready for the tests. `migrate` gives the empty database at an address the schema of the handoff service. */
+/** Prepares a server for the tests. `migrate` creates the schema of the handoff service in the empty database at a URL. */
 export async function prepareServer(server: string, migrate: (url: string) => Promise<void>): Promise<void> {
   await within(server, 'postgres', async (client) => {
     await client.query('create table spare (name text primary key)');
@@ -70,13 +70,13 @@ export async function prepareServer(server: string, migrate: (url: string) => Pr
 
 let named = 0;
 
-/** A name that no database has had. */
+/** A database name that was not used before. */
 function newName(): string {
   named += 1;
   return `baton_${process.pid}_${named}`;
 }
 
-/** A new database with no schema. */
+/** Creates a database without a schema. */
 export async function openEmptyDatabase(options = ''): Promise<TestDatabase> {
   const server = testServer();
   const name = newName();
@@ -87,7 +87,7 @@ export async function openEmptyDatabase(options = ''): Promise<TestDatabase> {
   };
 }
 
-/** A database with the schema of the handoff service and what a new service keeps in it. */
+/** Opens a database with the schema of the handoff service and the rows of a new one. */
 export async function openHandoffDatabase(): Promise<TestDatabase> {
   const server = testServer();
   const spare = await within(server, 'postgres', takeSpare);
@@ -105,7 +105,7 @@ async function takeSpare(client: pg.Client): Promise<string | undefined> {
   return rows[0]?.name;
 }
 
-/** Empties a database and keeps it for others under a new name, where nobody comes late. One whose tables a test has changed goes. */
+/** Empties a database and keeps it for other tests under a new name, which late connections don't know. Drops it if a test has changed its schema. */
 async function giveBack(server: string, name: string): Promise<void> {
   const kept = newName();
   await within(server, 'postgres', async (client) => {
@@ -119,7 +119,7 @@ async function giveBack(server: string, name: string): Promise<void> {
     if (isEmpty) await client.query('insert into spare (name) values ($1)', [kept]);
     else await dropDatabase(client, kept);
   }).catch(async (error: unknown) => {
-    // Who comes back at once can hold the old name: then it is dropped, as it would be without all this.
+    // A client that reconnects at once can prevent the renaming; then the database is dropped.
     if ((error as { code?: string }).code !== '55006') throw error;
     await within(server, 'postgres', (client) => dropDatabase(client, name));
   });
@@ -134,7 +134,7 @@ function testServer(): string {
   return server;
 }
 
-/** Does some work on a connection to one of the server's databases. */
+/** Runs some work on a connection to one of the server's databases. */
 async function within<T>(server: string, database: string, work: (client: pg.Client) => Promise<T>): Promise<T> {
   const client = new pg.Client(`${server}/${database}`);
   await client.connect();

@@ -5,22 +5,22 @@ import { readFallbackSettings } from '../../src/fallback/settings.ts';
 import { type TestAnswer, TestClock } from './service.ts';
 import { stores, type TestStore } from './stores.ts';
 
-/** How a test calls the service. */
+/** The options of a call. */
 export interface FallbackCall {
   body?: unknown;
-  /** The body as it goes out, instead of `body`. */
+  /** The raw body, instead of `body`. */
   raw?: string | Buffer;
   headers?: Record<string, string>;
 }
 
-/** A running fallback service (no socket), the clock it sees, and a way to call it. */
+/** A running fallback service without a socket, its clock, and a way to call it. */
 export interface TestFallback {
   readonly fallback: Fallback;
   readonly clock: TestClock;
   /** As `--storage` spells it. */
   readonly storage: string;
   call(method: string, path: string, options?: FallbackCall): Promise<TestAnswer>;
-  /** Every line the service logged. */
+  /** All log lines of the service. */
   readonly logs: string[];
 }
 
@@ -30,7 +30,7 @@ export interface FallbackOptions {
   storage?: string;
   clock?: TestClock;
   flags?: Parameters<typeof readFallbackSettings>[0]['flags'];
-  /** Settings by their environment names. */
+  /** Settings by the names of their variables. */
   environment?: Record<string, string>;
   world?: World;
 }
@@ -61,7 +61,7 @@ async function callFallback(
   { body, raw, headers = {} }: FallbackCall = {},
 ): Promise<TestAnswer> {
   const payload = raw ?? (body === undefined ? undefined : JSON.stringify(body));
-  // A network brings a request in a turn of the event loop that begins after the answer before it.
+  // As over a network, a request arrives in a later turn of the event loop than the previous answer.
   await new Promise(setImmediate);
   const answer = await fallback.app.inject({
     method: method as 'GET',
@@ -78,7 +78,7 @@ async function callFallback(
   };
 }
 
-/** A request for a chain of two providers and two rules, changed as told. */
+/** A request for a chain of two providers and two rules, with changes. */
 export function chainRequest(changes: Record<string, unknown> = {}): Record<string, unknown> {
   return {
     name: 'production-chain',
@@ -94,7 +94,7 @@ export function chainRequest(changes: Record<string, unknown> = {}): Record<stri
   };
 }
 
-/** Creates a chain and gives it. */
+/** Creates a chain and returns it. */
 // biome-ignore lint/suspicious/noExplicitAny: a test looks into chains of every shape.
 export async function createChain(service: TestFallback, changes: Record<string, unknown> = {}): Promise<any> {
   const answer = await service.call('POST', '/chains', { body: chainRequest(changes) });

@@ -1,13 +1,13 @@
 import type { Status } from '../../src/handoff/model/common.ts';
 import { createPacket, type TestAnswer, type TestService } from './service.ts';
 
-/** Who claims packets in tests. */
+/** The agent that claims packets in tests. */
 export const claimant = { agent_id: 'resolver', agent_name: 'Resolver', framework: 'langgraph' };
 
-/** A question without an end. */
+/** A question without a timeout. */
 export const question = { required: false, reason: 'Refunds over 50 need approval', question: 'Refund 59.90?' };
 
-/** The requests that bring a new packet to each status, the claimant's ways before the others'. */
+/** The requests that move a new packet to each status, through a claim where possible. */
 const ways: Record<Status, readonly (readonly [method: string, tail: string, body?: unknown])[]> = {
   created: [],
   claimed: [['POST', '/claim', claimant]],
@@ -24,7 +24,7 @@ const ways: Record<Status, readonly (readonly [method: string, tail: string, bod
   expired: [['DELETE', '']],
 };
 
-/** Creates a packet, brings it to the status as a client would, and gives it. It has a question that no one must answer. */
+/** Creates a packet with an optional question, moves it to the status by requests, and returns it. */
 // biome-ignore lint/suspicious/noExplicitAny: a test looks into packets of every shape.
 export async function packetIn(service: TestService, status: Status, changes: Record<string, unknown> = {}, key?: string): Promise<any> {
   const { id } = await createPacket(service, { hitl: question, ...changes }, key);
@@ -44,16 +44,16 @@ export async function historyOf(
 ): Promise<{ timestamp: string; event_type: string; actor: string; details: Record<string, unknown> }[]> {
   const answer = await service.call('GET', `/packets/${id}/history`, key === undefined ? {} : { key });
   if (answer.status !== 200) throw new Error(`The history of ${id}: ${answer.status} ${answer.text}`);
-  // Which key acted has tests of its own.
+  // The key of an event has its own tests.
   return answer.body.events.map(({ key_id: _, ...event }: { key_id: string | null }) => event);
 }
 
-/** What happened to a packet, in order. */
+/** The event types in a packet's history, in order. */
 export async function happenings(service: TestService, id: string, key?: string): Promise<string[]> {
   return (await historyOf(service, id, key)).map(({ event_type }) => event_type);
 }
 
-/** An error body without the id of its request: what two refusals have in common. */
+/** An error body without its request id, to compare two refusals. */
 export function refusal({ body }: TestAnswer): Record<string, unknown> {
   const { request_id: _, ...rest } = body;
   return rest;

@@ -1,4 +1,4 @@
-/** A packet as the model knows it. */
+/** A packet in the model. */
 export interface ModelPacket {
   id: string;
   status: string;
@@ -44,17 +44,17 @@ interface Filter {
   before?: string | undefined;
 }
 
-/** Words that packets of the model are made of: plain, accented, of two parts, and of a script without spaces. */
+/** The vocabulary of the model's packets: plain, accented, hyphenated, and in a script without spaces. */
 export const vocabulary = ['alpha', 'Beta', 'délta', 'x-ray', '漢字', 'e\u0301cole', '42'] as const;
 
-/** The words of a text, said as plainly as the specification of search says it. */
+/** The words of a text, by a direct reading of the specification of search. */
 export function tokensOf(text: string): string[] {
   const plain = text.normalize('NFKD').replace(/\p{M}/gu, '').toLowerCase();
   const found = plain.match(/[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Thai}]|[\p{L}\p{N}]+/gu) ?? [];
   return found.map((word) => word.slice(0, 64).toWellFormed());
 }
 
-/** What PATCH may move a packet to, from each status. */
+/** The statuses that a PATCH can set, by the current status. */
 const moves: Record<string, readonly string[]> = {
   created: ['awaiting_human', 'failed', 'expired'],
   claimed: ['in_progress', 'awaiting_human', 'completed', 'failed', 'expired'],
@@ -66,14 +66,14 @@ const moves: Record<string, readonly string[]> = {
 };
 
 /**
- * One tenant's packets as the specification tells of them, in a few lines and with nothing taken from the service.
- * Every operation gives the HTTP status it must be answered with.
+ * A minimal model of one tenant's packets, written from the specification and independent of the service.
+ * Every operation returns the expected HTTP status.
  */
 export class PacketModel {
   readonly #packets = new Map<string, ModelPacket>();
-  /** Every id there has been, in the order of creation. */
+  /** All ids so far, in the order of creation. */
   readonly ids: string[] = [];
-  /** Entries of the trail. */
+  /** The number of entries in the trail. */
   entries = 0;
 
   get(id: string): ModelPacket | undefined {
@@ -103,13 +103,13 @@ export class PacketModel {
     };
     this.#packets.set(id, packet);
     this.ids.push(id);
-    this.#tell(packet, 'created');
+    this.#record(packet, 'created');
     return packet;
   }
 
   chain(parent: string, id: string, attributes: Attributes, at: string): ModelPacket {
     const child = this.create(id, attributes, at);
-    this.#tell(this.#packets.get(parent)!, 'chained');
+    this.#record(this.#packets.get(parent)!, 'chained');
     return child;
   }
 
@@ -183,7 +183,7 @@ export class PacketModel {
     return this.#enter(packet, isMove ? status : packet.status, isMove ? status : 'updated');
   }
 
-  /** Ids of the packets that pass the filter, newest first. */
+  /** The ids of the packets that match the filter, newest first. */
   list({ statuses, source, target, tags = [], priority, hitl, after, before }: Filter): string[] {
     const passing = [...this.#packets.values()].filter(
       (packet) =>
@@ -199,13 +199,13 @@ export class PacketModel {
     return passing.map(({ id }) => id).reverse();
   }
 
-  /** Ids, in their own order, of the packets in which every phrase occurs. */
+  /** The ids of the packets that contain every phrase, in ascending order. */
   search(phrases: readonly string[], status: string | undefined, priority: string | undefined): string[] {
     const wanted = phrases.map((phrase) => ` ${tokensOf(phrase).join(' ')} `);
     const passing = [...this.#packets.values()].filter((packet) => {
-      const told = [packet.summary, ...packet.decisions.map((decision) => `${decision} because`), ...(packet.hitl?.texts ?? [])];
-      // Part by part: a phrase never runs from one into the next.
-      const text = told.map((part) => ` ${tokensOf(part).join(' ')} `).join('_');
+      const parts = [packet.summary, ...packet.decisions.map((decision) => `${decision} because`), ...(packet.hitl?.texts ?? [])];
+      // Separated, because a phrase never matches across two parts.
+      const text = parts.map((part) => ` ${tokensOf(part).join(' ')} `).join('_');
       return (
         wanted.every((phrase) => text.includes(phrase)) &&
         (status === undefined || packet.status === status) &&
@@ -222,11 +222,11 @@ export class PacketModel {
   #enter(packet: ModelPacket, status: string, event = status): number {
     packet.status = status;
     packet.revision += 1;
-    this.#tell(packet, event);
+    this.#record(packet, event);
     return 200;
   }
 
-  #tell(packet: ModelPacket, event: string): void {
+  #record(packet: ModelPacket, event: string): void {
     packet.events.push(event);
     this.entries += 1;
   }

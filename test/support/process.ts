@@ -4,24 +4,24 @@ import { fileURLToPath } from 'node:url';
 
 import { adminKey, type CallOptions, type TestAnswer } from './service.ts';
 
-/** The program itself, as a process of its own. */
+/** The program, running as a separate process. */
 export interface TestProcess {
   readonly address: string;
-  /** Every line it wrote; complete once it has ended. */
+  /** The lines of its output so far. */
   readonly lines: string[];
-  /** Calls a path below `/api/v1` over HTTP; a path that begins with `//` is taken from the root. Rejects when no answer came. */
+  /** Calls a path below `/api/v1` over HTTP, or from the root if it begins with `//`. Rejects without an answer. */
   call(method: string, path: string, options?: Pick<CallOptions, 'body' | 'key' | 'headers'>): Promise<TestAnswer>;
-  /** Ends it at once, as `kill -9` does. */
+  /** Kills it, as `kill -9` does. */
   kill(): Promise<void>;
-  /** Asks it to end; gives its exit code. */
+  /** Stops it with SIGTERM; resolves with its exit code. */
   stop(): Promise<number | null>;
 }
 
 export interface ProcessOptions {
   databaseUrl: string;
-  /** Settings by their environment names. Request limits are off unless set here. */
+  /** Settings by the names of their variables. Request limits are off unless set here. */
   settings?: Record<string, string>;
-  /** No file it writes may grow beyond this: to the program, a full disk. */
+  /** The size limit of files that it writes, which to the program looks like a full disk. */
   fileLimitKib?: number;
 }
 
@@ -39,7 +39,7 @@ const quiet = {
   SERVICE_HOURLY_QUOTA_BUSINESS: '0',
 };
 
-/** Starts the program; resolves when it listens, rejects when it ends before. */
+/** Starts the handoff service; resolves when it listens, rejects if it ends before. */
 export async function startProcess({ databaseUrl, settings = {}, fileLimitKib }: ProcessOptions): Promise<TestProcess> {
   const { BATON_TEST_POSTGRES: _, SERVICE_ADMIN_KEY: __, ...environment } = process.env;
   const env = { ...environment, ...quiet, SERVICE_DATABASE_URL: databaseUrl, ...settings };
@@ -54,7 +54,7 @@ export interface FallbackProcessOptions {
   fileLimitKib?: number;
 }
 
-/** The fallback service's program: its calls take the path as it is, and carry no key. */
+/** Starts the fallback service. Calls take paths from the root, and send no key by default. */
 export async function startFallbackProcess({
   storage,
   flags = [],
@@ -66,27 +66,27 @@ export async function startFallbackProcess({
   return { ...program, call: (method, path, options) => program.call(method, `/${path}`, { key: null, ...options }) };
 }
 
-/** Runs a program to which the modes of files count although root runs it (util-linux). */
-const heedingModes = ['setpriv', '--inh-caps=-dac_override', '--bounding-set=-dac_override'];
+/** Makes file permissions apply to a program that root runs (util-linux). */
+const withFilePermissions = ['setpriv', '--inh-caps=-dac_override', '--bounding-set=-dac_override'];
 
-/** What the fallback service's program says where it does not start, and its exit code. */
+/** The exit code and the errors of a fallback service that must not start. */
 export async function fallbackRefusal(
   args: readonly string[],
   settings: Record<string, string> = {},
 ): Promise<{ code: number | null; errors: string[] }> {
-  const [command, ...first] = process.getuid?.() === 0 ? [...heedingModes, process.execPath] : [process.execPath];
+  const [command, ...first] = process.getuid?.() === 0 ? [...withFilePermissions, process.execPath] : [process.execPath];
   const child = spawn(command!, [...first, programs.fallback, 'serve', '--port', '0', ...args], {
     env: { ...withoutSettings(), ...settings },
   });
   const errors: string[] = [];
   createInterface(child.stderr).on('line', (line) => errors.push(line));
-  // One that starts after all is no refusal.
+  // If it starts nevertheless, it is killed, which the exit code shows.
   createInterface(child.stdout).once('line', () => child.kill());
   const code = await new Promise<number | null>((resolve) => child.once('close', resolve));
   return { code, errors };
 }
 
-/** This process's environment without settings of the services. */
+/** The environment of this process without settings of the services. */
 function withoutSettings(): Record<string, string | undefined> {
   return Object.fromEntries(Object.entries(process.env).filter(([name]) => !/^(SERVICE_|BATON_)/.test(name)));
 }
@@ -99,7 +99,7 @@ async function run(
   const child =
     fileLimitKib === undefined
       ? spawn(process.execPath, args, { env })
-      : // The unit of `ulimit -f` is 512 bytes for the standard's shell.
+      : // The unit of `ulimit -f` is 512 bytes (POSIX).
         spawn('/bin/sh', ['-c', `ulimit -f ${fileLimitKib * 2}; exec "$0" "$@"`, process.execPath, ...args], { env });
   const ended = new Promise<number | null>((resolve) => child.once('close', resolve));
   const lines: string[] = [];
@@ -119,7 +119,7 @@ async function run(
   };
 }
 
-/** The address in the first line. */
+/** Resolves with the address that the program prints. */
 async function firstLine(child: ChildProcess, lines: string[], ended: Promise<number | null>): Promise<string> {
   const errors: string[] = [];
   createInterface(child.stderr!).on('line', (line) => errors.push(line));

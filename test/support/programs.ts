@@ -2,7 +2,7 @@ import { spawnSync } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { delimiter, join } from 'node:path';
 
-/** Where a program of the machine is found, or undefined. */
+/** The path of an installed program, or undefined. */
 export function findProgram(name: string): string | undefined {
   return findPrograms(name)[0];
 }
@@ -14,7 +14,7 @@ function findPrograms(name: string): string[] {
     .filter((path) => existsSync(path));
 }
 
-/** A Python of the machine that has the module, or undefined: of several, Debian's alone knows Debian's packages. */
+/** The path of a Python that has the module, or undefined. If several are installed, only Debian's has Debian's packages. */
 export function findPythonWith(module: string): string | undefined {
   return findPrograms('python3').find((path) => spawnSync(path, ['-c', `import ${module}`]).status === 0);
 }

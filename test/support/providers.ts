@@ -2,7 +2,7 @@ import { createServer, type IncomingHttpHeaders, type IncomingMessage, type Serv
 import type { AddressInfo } from 'node:net';
 import type { TestContext } from 'node:test';
 
-/** What a fake provider was asked. */
+/** A request that a fake provider got. */
 export interface SeenRequest {
   readonly method: string;
   readonly path: string;
@@ -14,19 +14,19 @@ export interface SeenRequest {
 /** How a fake provider treats a request. */
 export type Behaviour = (response: ServerResponse, request: IncomingMessage) => void;
 
-/** A provider on loopback that does as it is told. */
+/** A provider on loopback whose behaviour the test controls. */
 export interface FakeProvider {
   /** Its `api_base`. */
   readonly base: string;
   readonly port: number;
   readonly seen: SeenRequest[];
-  /** How many connections it has been given. */
+  /** The number of connections that were opened. */
   connections(): number;
-  /** What it does from now on: one behaviour after the other, the last one for ever. */
+  /** Sets its behaviours: they are used in order, and the last one is repeated. */
   does(...behaviours: Behaviour[]): void;
 }
 
-/** Starts a fake provider that ends with the test; it answers until it is told otherwise. */
+/** Starts a fake provider that ends with the test. By default it answers every request. */
 export async function startProvider(t: Pick<TestContext, 'after'>, ...first: Behaviour[]): Promise<FakeProvider> {
   let behaviours = first.length === 0 ? [answering()] : first;
   const seen: SeenRequest[] = [];

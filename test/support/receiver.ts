@@ -2,7 +2,7 @@ import { createServer, type IncomingHttpHeaders, type IncomingMessage, type Serv
 import type { AddressInfo } from 'node:net';
 import type { TestContext } from 'node:test';
 
-/** A request that a receiver got, with the bytes of its body. */
+/** A request that a receiver got, with its body. */
 export interface ReceivedPost {
   readonly path: string;
   readonly headers: IncomingHttpHeaders;
@@ -13,17 +13,17 @@ export interface ReceivedPost {
 export interface TestReceiver {
   readonly url: string;
   readonly posts: ReceivedPost[];
-  /** How many connections were opened. */
+  /** The number of connections that were opened. */
   connections(): number;
-  /** Resolves once so many posts have come. */
+  /** Resolves once `count` posts have arrived. */
   received(count: number): Promise<void>;
   close(): Promise<void>;
 }
 
-/** What a receiver answers: a status, or all it likes. */
+/** The reply of a receiver: a status, or a handler. */
 export type Reply = number | ((response: ServerResponse, post: ReceivedPost, request: IncomingMessage) => void);
 
-/** Starts a receiver that ends with the test. It gives one reply after the other and repeats the last; 204 when told none. */
+/** Starts a receiver that ends with the test. It sends the replies in order and repeats the last; 204 by default. */
 export async function startReceiver(t: Pick<TestContext, 'after'>, ...replies: Reply[]): Promise<TestReceiver> {
   const posts: ReceivedPost[] = [];
   const waiting = new Set<() => void>();

@@ -4,20 +4,20 @@ import { once } from 'node:events';
 import { freePort } from './postgres.ts';
 import { findProgram } from './programs.ts';
 
-/** A real Redis that a test may stop, freeze and start again. */
+/** A real Redis that a test can stop, freeze and restart. */
 export interface TestRedis {
   readonly url: string;
   start(): Promise<void>;
   stop(): Promise<void>;
-  /** Stops it from answering while its connections stay open. */
+  /** Suspends it: it does not answer, but its connections stay open. */
   freeze(): void;
   thaw(): void;
 }
 
-/** Why the Redis suites are skipped here, or false. */
+/** Why the Redis suites are skipped on this machine, or false. */
 export const skipWithoutRedis = findProgram('redis-server') === undefined && 'no redis-server on this machine';
 
-/** A Redis on a port of its own, which keeps nothing on disk. */
+/** Starts a Redis on a free port without persistence. */
 export async function createRedis(): Promise<TestRedis> {
   const port = await freePort();
   let server: ChildProcess | undefined;

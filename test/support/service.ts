@@ -5,7 +5,7 @@ import { createExample } from '../../src/handoff/model/examples.ts';
 import { readHandoffSettings } from '../../src/handoff/settings.ts';
 import { stores, type TestStore } from './stores.ts';
 
-/** A clock that stands still until it is turned. */
+/** A clock that only moves when a test turns it. */
 export class TestClock {
   #now: number;
 
@@ -15,7 +15,7 @@ export class TestClock {
 
   readonly read = (): Date => new Date(this.#now);
 
-  /** Turns the clock on by seconds (or fractions of one). */
+  /** Advances the clock by seconds, which may be fractional. */
   turn(seconds: number): void {
     this.#now += Math.round(seconds * 1000);
   }
@@ -36,23 +36,23 @@ export interface TestAnswer {
 
 export interface CallOptions {
   body?: unknown;
-  /** The body as it goes out, instead of `body`. */
+  /** The raw body, instead of `body`. */
   raw?: string | Buffer;
-  /** The API key; the admin key of tenant `default` when left out, none when null. */
+  /** The API key; by default the admin key of the tenant `default`, none if null. */
   key?: string | null;
   headers?: Record<string, string>;
 }
 
-/** A running service (no socket), the clock it sees, and a way to call it. */
+/** A running service without a socket, its clock, and a way to call it. */
 export interface TestService {
   readonly handoff: Handoff;
   readonly clock: TestClock;
   readonly databaseUrl: string;
-  /** Calls a path below `/api/v1`; a path that begins with `//` is taken from the root. */
+  /** Calls a path below `/api/v1`, or from the root if it begins with `//`. */
   call(method: string, path: string, options?: CallOptions): Promise<TestAnswer>;
-  /** Every line the service logged. */
+  /** All log lines of the service. */
   readonly logs: string[];
-  /** Resolves once a line with the text has been logged after the call. */
+  /** Resolves once a line that contains the text is logged after this call. */
   logged(text: string): Promise<void>;
 }
 
@@ -64,9 +64,9 @@ export interface ServiceOptions {
   /** An existing database, for a second instance. */
   databaseUrl?: string;
   clock?: TestClock;
-  /** Settings by their environment names. Request limits are off unless set here. */
+  /** Settings by the names of their variables. Request limits are off unless set here. */
   settings?: Record<string, string>;
-  /** What else of the world is turned. */
+  /** Other replacements of the outside world. */
   world?: Pick<World, 'outgoing'>;
 }
 
@@ -128,7 +128,7 @@ async function call(
   { body, raw, key = adminKey, headers = {} }: CallOptions = {},
 ): Promise<TestAnswer> {
   const payload = raw ?? (body === undefined ? undefined : JSON.stringify(body));
-  // A network brings a request in a turn of the event loop that begins after the answer before it.
+  // As over a network, a request arrives in a later turn of the event loop than the previous answer.
   await new Promise(setImmediate);
   const answer = await handoff.app.inject({
     method: method as 'GET',
@@ -149,7 +149,7 @@ async function call(
   };
 }
 
-/** A tenant of its own, and a key of it. */
+/** Creates a tenant with a key. */
 export async function newTenant(
   service: TestService,
   { tier = 'business', ...more }: { tier?: string; handoffs_per_day?: number | null; max_api_keys?: number } = {},
@@ -159,13 +159,13 @@ export async function newTenant(
   return { id: tenant.body.id, key: key.body.key, keyId: key.body.id };
 }
 
-/** A create request: the documented example without its question, changed as told. */
+/** A create request: the documented example without its question, with changes. */
 export function packetRequest(changes: Record<string, unknown> = {}): Record<string, unknown> {
   const { hitl: _, ...example } = structuredClone(createExample);
   return { ...example, ...changes };
 }
 
-/** Creates a packet and gives it. */
+/** Creates a packet and returns it. */
 // biome-ignore lint/suspicious/noExplicitAny: a test looks into packets of every shape.
 export async function createPacket(service: TestService, changes: Record<string, unknown> = {}, key?: string): Promise<any> {
   const answer = await service.call('POST', '/packets', { body: packetRequest(changes), ...(key === undefined ? {} : { key }) });

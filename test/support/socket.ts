@@ -1,6 +1,6 @@
 import { connect } from 'node:net';
 
-/** What came back over a connection of its own until it closed. */
+/** Everything that was received on a connection until it closed. */
 export interface RawAnswer {
   /** 0 when the connection closed without an answer. */
   readonly status: number;
@@ -9,17 +9,17 @@ export interface RawAnswer {
   readonly body: any;
 }
 
-/** How a sender misbehaves. */
+/** How the sender misbehaves. */
 export interface SendOptions {
-  /** Ends the sending half behind the text, as a client does that breaks off. */
+  /** Closes the sending side after the text, like a client that gives up. */
   end?: boolean;
-  /** Is sent again and again, as fast as it is taken, until the other side closes. */
+  /** Text to send repeatedly, as fast as possible, until the other side closes. */
   flood?: string;
-  /** Hangs up once an answer has come. */
+  /** Closes the connection after the first complete answer. */
   once?: boolean;
 }
 
-/** Sends bytes as they are to an `http://` address and gathers what comes back until the connection closes. */
+/** Sends raw bytes to an `http://` address and collects the answer until the connection closes. */
 export async function sendRaw(address: string, text: string, { end = false, flood, once = false }: SendOptions = {}): Promise<RawAnswer> {
   const { hostname, port } = new URL(address);
   return await new Promise((resolve) => {
@@ -32,7 +32,7 @@ export async function sendRaw(address: string, text: string, { end = false, floo
       chunks.push(chunk);
       if (once && isWhole(Buffer.concat(chunks).toString())) socket.destroy();
     });
-    // A side that closes with bytes unread resets the connection; what it said before has been gathered.
+    // A peer that closes with unread bytes resets the connection; its answer has already been collected.
     socket.on('error', () => undefined);
     socket.on('end', () => socket.end());
     socket.on('close', () => resolve(read(Buffer.concat(chunks).toString())));
@@ -46,13 +46,13 @@ export async function sendRaw(address: string, text: string, { end = false, floo
   });
 }
 
-/** Whether a text has an answer's head and as much of a body as that announces. */
+/** Whether a text is a complete answer, with as much body as its headers announce. */
 function isWhole(text: string): boolean {
   const [head = '', body] = text.replace(interim, '').split('\r\n\r\n');
   return body !== undefined && Buffer.byteLength(body) >= Number(/^content-length: (\d+)$/im.exec(head)?.[1] ?? 0);
 }
 
-/** Interim answers, which come before the answer (RFC 9110, 15.2). */
+/** Interim responses before the final one (RFC 9110, 15.2). */
 const interim = /^(HTTP\/1\.1 1(?!01)\d\d.*?\r\n\r\n)+/s;
 
 function read(text: string): RawAnswer {

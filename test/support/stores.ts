@@ -4,14 +4,14 @@ import { join } from 'node:path';
 
 import { openEmptyDatabase, openHandoffDatabase, type TestDatabase } from './databases.ts';
 
-/** A place to keep things, as a contract suite opens it. */
+/** A kind of database that contract suites run on. */
 export interface TestStore {
   readonly name: string;
-  /** Gives a database of its own: empty, or for a new handoff service, which costs a tenth where the store can copy its schema. */
+  /** Opens a new database: empty, or with the schema of the handoff service, if the store can copy that in a tenth of the time. */
   open(schema?: 'handoff'): Promise<TestDatabase>;
 }
 
-/** Every store that the contract suites run on, no case skipped on any. */
+/** The stores that all contract suites run on. */
 export const stores: readonly TestStore[] = [
   { name: 'SQLite in memory', open: async () => ({ url: 'sqlite::memory:', drop: async () => undefined }) },
   {

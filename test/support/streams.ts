@@ -3,7 +3,7 @@ import { get, type IncomingMessage } from 'node:http';
 import { createParser, type EventSourceMessage } from 'eventsource-parser';
 import { WebSocket } from 'ws';
 
-/** A queue that gives what was put into it, in order, waiting where nothing is there yet. */
+/** An asynchronous queue: taking an item waits until there is one. */
 export class Arrivals<T> {
   readonly all: T[] = [];
   #taken = 0;
@@ -25,7 +25,7 @@ export class Arrivals<T> {
     return this.all[this.#taken - 1]!;
   }
 
-  /** The next so many items. */
+  /** The next `count` items. */
   async take(count: number): Promise<T[]> {
     const items: T[] = [];
     while (items.length < count) items.push(await this.next());
@@ -45,19 +45,19 @@ export interface TestEvent {
 export interface TestEvents {
   readonly status: number;
   readonly headers: IncomingMessage['headers'];
-  /** The events behind `connected`, heartbeats included. */
+  /** The events after `connected`, including heartbeats. */
   readonly events: Arrivals<TestEvent>;
-  /** What came, as it came. */
+  /** The raw text received. */
   readonly text: () => string;
-  /** Resolves when the other side has ended it. */
+  /** Resolves when the other side has closed it. */
   readonly ended: Promise<void>;
-  /** Stops reading, and goes on. */
+  /** Pauses and resumes reading. */
   pause(): void;
   resume(): void;
   close(): void;
 }
 
-/** Opens `/events`; resolves with the head. A refusal's body is its one event's data. */
+/** Opens `/events`; resolves when the headers have arrived. The body of a refusal is the data of its only event. */
 export async function openEvents(address: string, query = '', headers: Record<string, string> = {}): Promise<TestEvents> {
   const request = get(`${address}/events${query}`, { agent: false, headers });
   const [answer] = (await once(request, 'response')) as [IncomingMessage];
@@ -96,7 +96,7 @@ export interface TestSocket {
   readonly socket: WebSocket;
   // biome-ignore lint/suspicious/noExplicitAny: a test looks into messages of every shape.
   readonly messages: Arrivals<any>;
-  /** The code and reason it was closed with. */
+  /** The code and reason with which it was closed. */
   readonly closed: Promise<{ code: number; reason: string }>;
   send(message: unknown): void;
 }

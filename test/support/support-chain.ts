@@ -1,4 +1,4 @@
-/** A request for a chain as a team might keep it. */
+/** A realistic request for a chain. */
 export const supportChain = {
   name: 'support-answers',
   description: 'Answers of the support desk: quality first, then speed, then our own machines',

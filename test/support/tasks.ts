@@ -1,12 +1,12 @@
 import { serveTasks, threadData } from '../../src/kit/thread.ts';
 
-/** What a thread of the tests can do: answer, fail in several ways, and end. */
+/** The tasks of a test thread: answering, failing in several ways, and ending. */
 const tasks = {
   greet: async (name: string) => `${threadData<{ greeting: string }>().greeting}, ${name}`,
   fail: async (parts: Record<string, unknown>) => {
     throw Object.assign(new Error('It failed.'), parts);
   },
-  /** Goes on until it is abandoned, and fails with an error whose `code` can't be set. */
+  /** Runs until it is aborted, and fails with an error whose `code` can't be set. */
   wait: async (_: string, signal: AbortSignal) => {
     await new Promise((resolve) => signal.addEventListener('abort', resolve));
     throw new DOMException('This operation was aborted', 'AbortError');
@@ -14,7 +14,7 @@ const tasks = {
   end: async (code: number) => process.exit(code),
 };
 
-/** The tasks by their names. */
+/** The tasks by name. */
 export type TestTasks = typeof tasks;
 
 serveTasks(tasks);

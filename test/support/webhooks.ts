@@ -11,7 +11,7 @@ export function startHooked(t: Pick<TestContext, 'after'>, { settings = {}, ...o
   return startService(t, { ...options, settings: { SERVICE_WEBHOOK_ALLOW: '127.0.0.1', ...settings } });
 }
 
-/** Registers a webhook and gives it. */
+/** Registers a webhook and returns it. */
 // biome-ignore lint/suspicious/noExplicitAny: a test looks into webhooks of every shape.
 export async function register(service: TestService, url: string, more: Record<string, unknown> = {}, key?: string): Promise<any> {
   const answer = await service.call('POST', '/hooks', { body: { url, secret, ...more }, ...(key === undefined ? {} : { key }) });

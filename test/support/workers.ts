@@ -2,20 +2,20 @@ import assert from 'node:assert/strict';
 
 import { packetRequest, type TestService } from './service.ts';
 
-/** What workers took: the id of every packet that a request was answered with. */
+/** The result of the workers: the id of every packet that a request was answered with. */
 export interface Taken {
   readonly ids: string[];
-  /** Answers other than a packet, by their status. */
+  /** The number of other answers, by status. */
   readonly others: Map<number, number>;
 }
 
 export interface WorkersOptions {
-  /** How many packets there are to take, now or later: the services are stopped behind the last. */
+  /** The number of packets to take: the services are stopped after the last. */
   total?: number;
   wait_seconds?: number;
 }
 
-/** Workers, spread over instances, each of which asks again until all is taken or it is answered otherwise than with a packet. */
+/** Runs workers, spread over instances. Each claims packets until all are taken, or it gets another answer. */
 export async function runWorkers(
   services: readonly TestService[],
   count: number,
@@ -46,10 +46,10 @@ export async function runWorkers(
   return { ids, others };
 }
 
-/** How many requests wait for a packet, at all instances together. */
+/** The number of requests that wait for a packet on all instances. */
 export const waitingAt = (services: readonly TestService[]): number => services.reduce((sum, { handoff }) => sum + handoff.waiting(), 0);
 
-/** Creates so many packets for `resolver`, in batches. */
+/** Creates `count` packets for `resolver`, in batches. */
 export async function createPackets(service: TestService, count: number): Promise<void> {
   for (let left = count; left > 0; left -= 100) {
     const packets = Array.from({ length: Math.min(left, 100) }, () => packetRequest());
@@ -58,7 +58,7 @@ export async function createPackets(service: TestService, count: number): Promis
   }
 }
 
-/** Asserts that each of so many packets was given to one worker, and that no other answer was a refusal. */
+/** Asserts that each of `count` packets went to exactly one worker, and that all other answers were 204. */
 export function assertEachOnce({ ids, others }: Taken, count: number): void {
   assert.equal(ids.length, count);
   assert.equal(new Set(ids).size, count);

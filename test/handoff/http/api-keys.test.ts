@@ -9,14 +9,14 @@ import { stores } from '../../support/stores.ts';
 
 const shownInLists = ['id', 'name', 'tier', 'prefix', 'admin', 'created_at', 'expires_at'];
 
-/** Makes a key; the admin's tenant when no other key is given. */
+/** Creates a key, by default with the admin key in its tenant. */
 const createKey = (service: TestService, body: Record<string, unknown>, key?: string): Promise<TestAnswer> =>
   service.call('POST', '/keys', { body, ...(key === undefined ? {} : { key }) });
 
 const namesOf = ({ body }: TestAnswer): string[] => body.map(({ name }: { name: string }) => name);
 const statusesOf = (answers: readonly TestAnswer[]) => answers.map(({ status }) => status).toSorted();
 
-/** Every value of every table, as text, read by a stranger to the service. */
+/** Every value of every table as text, read directly from the database. */
 async function dump(databaseUrl: string): Promise<string> {
   if (databaseUrl.startsWith('sqlite')) {
     const database = new DatabaseSync(databaseUrl.slice('sqlite://'.length), { readOnly: true });
@@ -128,9 +128,9 @@ for (const store of stores) {
 
     test('404 for an unknown or deleted tenant', async (t) => {
       const service = await startService(t, { store });
-      const gone = await newTenant(service);
-      await service.call('DELETE', `/tenants/${gone.id}`);
-      const deleted = await createKey(service, { name: 'x', tenant_id: gone.id });
+      const tenant = await newTenant(service);
+      await service.call('DELETE', `/tenants/${tenant.id}`);
+      const deleted = await createKey(service, { name: 'x', tenant_id: tenant.id });
       assert.equal(deleted.status, 404);
       const unknown = await createKey(service, { name: 'x', tenant_id: '0197b5a6-8c3e-7f01-9a2b-3c4d5e6f7a8b' });
       assert.equal(unknown.status, 404);
@@ -288,7 +288,7 @@ for (const store of stores.filter(({ name }) => name !== 'SQLite in memory')) {
     assert.ok(text.includes('a name to be found'));
     for (const key of [adminKey, tenant.key, made.body.key]) {
       assert.ok(!text.includes(key));
-      // Nor enough of it to guess the rest.
+      // Nor enough of the key to guess the rest.
       assert.ok(!text.includes(key.slice(0, 12)) && !text.includes(key.slice(-12)));
     }
   });

@@ -32,7 +32,7 @@ async function audit(service: TestService, query = '', key?: string): Promise<Lo
 const actions = ({ entries }: Log) => entries.map(({ action }) => action).join(' ');
 const question = { required: true, reason: 'policy', question: 'Go on?', timeout_seconds: 60 };
 
-/** What happened to two packets and a key, one thing a minute from 09:30 on. */
+/** Events of two packets and a key, one per minute from 09:30 on. */
 async function play(service: TestService): Promise<{ first: string; second: string; keyId: string; adminKeyId: string }> {
   const did = async (method: string, path: string, body?: unknown, headers: Record<string, string> = {}) => {
     const answer = await service.call(method, path, { headers, ...(body === undefined ? {} : { body }) });
@@ -372,7 +372,7 @@ for (const store of stores) {
         ]),
       );
       const log = await audit(service, 'limit=200');
-      // 10 packets kept with two entries, 10 removed with one, 20 new ones with one.
+      // 10 remaining packets with two entries, 10 removed packets with one, 20 new packets with one.
       assert.deepEqual([log.total, log.entries.length], [50, 50]);
       for (const [action, count] of [
         ['created', 30],
@@ -392,12 +392,12 @@ for (const store of stores) {
         [(await audit(service, `packet_id=${first}`, key)).total, (await audit(service, 'actor=agent:worker', key)).total],
         [0, 0],
       );
-      const theirs = await audit(service, '', key);
+      const others = await audit(service, '', key);
       assert.deepEqual(
-        theirs.entries.map(({ resource, action }) => `${resource} ${action}`),
+        others.entries.map(({ resource, action }) => `${resource} ${action}`),
         ['packet created', 'api_key created', 'tenant created'],
       );
-      assert.equal(theirs.total, 3);
+      assert.equal(others.total, 3);
       assert.equal((await audit(service, `packet_id=${packet.id}`)).total, 0);
       assert.equal((await audit(service)).total, 11);
     });

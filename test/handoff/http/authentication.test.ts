@@ -12,10 +12,10 @@ import { createIds } from '../../../src/kit/id.ts';
 import { adminKey, newTenant, packetRequest, startService, type TestAnswer, TestClock, type TestService } from '../../support/service.ts';
 import { stores, type TestStore } from '../../support/stores.ts';
 
-/** A key of the right form that nobody has. */
+/** A key of the right form that does not exist. */
 const unknownKey = () => keyFrom(randomBytes(32));
 
-/** The access service over a store of its own, with its first key, and a way to hold up the answer to one read. */
+/** An access service with its own store, its first key, and a way to delay the result of one read. */
 async function openAccess(t: Pick<TestContext, 'after'>, testStore: TestStore) {
   const { url, drop } = await testStore.open('handoff');
   const clock = new TestClock().read;
@@ -58,7 +58,7 @@ async function openAccess(t: Pick<TestContext, 'after'>, testStore: TestStore) {
     tenant_tier: 'business',
     handoffs_per_day: null,
   };
-  /** The next read of the name is begun, and its answer held until it is released. */
+  /** Delays the result of the next read of this name until `release`; `begun` resolves when the read has started. */
   function hold(name: keyof typeof held): { begun: Promise<void>; release(): void } {
     const reached = Promise.withResolvers<void>();
     const gate = Promise.withResolvers<void>();
@@ -68,7 +68,7 @@ async function openAccess(t: Pick<TestContext, 'after'>, testStore: TestStore) {
   return { access, caller, key, hold };
 }
 
-/** A key of ours with one character changed, so that its checksum is wrong. */
+/** A generated key with one changed character, so that its checksum is wrong. */
 const mistypedKey = () => {
   const key = unknownKey();
   return `${key.slice(0, 20)}${key[20] === 'x' ? 'y' : 'x'}${key.slice(21)}`;
@@ -82,13 +82,13 @@ function assertUnauthorized({ status, body, text }: TestAnswer): void {
   assert.equal(typeof request_id, 'string');
 }
 
-/** A call from an address of its own. */
+/** A call from the given client address. */
 async function callFrom(service: TestService, remoteAddress: string, key: string): Promise<number> {
   const answer = await service.handoff.app.inject({ method: 'GET', url: '/api/v1/packets', remoteAddress, headers: { 'x-api-key': key } });
   return answer.statusCode;
 }
 
-/** A call over a real connection, with header lines as given. */
+/** A call over a real connection with raw header lines. */
 async function callOverSocket(address: string, headers: Record<string, string | string[]>): Promise<{ status: number; body: string }> {
   return await new Promise((resolve, reject) => {
     const sent = request(`${address}/api/v1/packets`, { headers }, (answer) => {
@@ -104,7 +104,7 @@ async function callOverSocket(address: string, headers: Record<string, string | 
   });
 }
 
-/** What comes back for bytes that no HTTP client would send. */
+/** The answer to bytes that no HTTP client would send. */
 async function sendBytes(address: string, bytes: string): Promise<string> {
   const { hostname, port } = new URL(address);
   return await new Promise((resolve, reject) => {
@@ -197,7 +197,7 @@ for (const store of stores) {
       assert.equal((await service.call('DELETE', `/keys/${tenant.keyId}`)).status, 204);
       revoked = true;
       await readers;
-      // Those that were refused count as wrong keys; a minute later they are forgotten.
+      // The refused requests counted as wrong keys, for a minute.
       service.clock.turn(60);
       assertUnauthorized(await service.call('GET', '/packets', { key: tenant.key }));
     });
@@ -208,7 +208,7 @@ for (const store of stores) {
       const early = access.authenticate(key);
       await looking.begun;
       await access.revokeKey(caller, caller.key_id);
-      // Another call brings the news; the one that looked before it comes to its end behind that.
+      // This call clears the cache; the earlier lookup ends afterwards.
       assert.equal(await access.authenticate(unknownKey()), undefined);
       looking.release();
       await early;
@@ -241,7 +241,7 @@ for (const store of stores) {
       });
       assert.equal(await access.authenticate(unknownKey()), undefined);
       await data.close();
-      // Whoever asks a closed database fails.
+      // A lookup in the closed database would fail.
       await assert.rejects(async () => access.authenticate(unknownKey()));
       for (const key of [mistypedKey(), 'svc_', `${unknownKey()}x`, unknownKey().slice(0, -1), 'x'.repeat(10_240), ''])
         assert.equal(await access.authenticate(key), undefined);

@@ -20,7 +20,7 @@ import { stores } from '../../support/stores.ts';
 
 const unknownId = '0197b5a6-8c3e-7f01-9a2b-000000000000';
 
-/** A create request with every part there is. */
+/** A create request with every part. */
 const whole = {
   ...createExample,
   context: {
@@ -37,7 +37,7 @@ const whole = {
   dependencies: [{ id: 'x1', type: 'system', description: 'Ledger', status: 'up', source: 'ops' }],
 };
 
-/** A body that each route takes, by the operation's name. */
+/** A valid body for each route, by the operation's name. */
 const bodies: Record<string, Record<string, unknown>> = {
   createPacket: whole,
   chainPacket: whole,
@@ -77,7 +77,7 @@ const every: [string, Route][] = Object.entries(routes);
 const withBody = every.filter(([, route]) => route.body !== undefined);
 const pathOf = (route: Route, id: string) => route.path.replace(/\{\w+\}/, encodeURIComponent(id));
 
-/** The documented error body: four keys of the right types, and nothing that a caller should not see. */
+/** Asserts the documented error body: four keys of the right types, without anything that callers must not see. */
 function assertRefused(
   { status, body, text }: Pick<TestAnswer, 'status' | 'body' | 'text'>,
   expected: number,
@@ -93,7 +93,7 @@ function assertRefused(
   if (field !== undefined) assert.equal(body.field, field, text.slice(0, 300));
 }
 
-/** How much the tenant's packets, trail, keys and search index hold, and how many tenants there are. */
+/** The number of packets, audit entries, indexed packets and keys of the tenant, and the number of tenants. */
 async function footprint({ call }: TestService): Promise<number[]> {
   const answers = await Promise.all(
     ['/packets?limit=1', '/audit?limit=1', '/packets/search?q=charged', '/keys', '/tenants'].map((path) => call('GET', path)),
@@ -104,7 +104,7 @@ async function footprint({ call }: TestService): Promise<number[]> {
   });
 }
 
-/** Every place in a body, by its dotted path; what is below a place that takes any JSON is left out. */
+/** Every path in a body with its value, except below fields that take any JSON. */
 function* places(value: unknown, path: string[] = []): Generator<{ path: string[]; value: unknown }> {
   const free = /(artifacts\.\d+\.value|alternatives\.\d+|options\.\d+|custom\.\w+|packets\.\d+)$/;
   if (path.length > 0) yield { path, value };
@@ -172,7 +172,7 @@ for (const store of stores) {
     test('nesting: 64 levels are kept; 65 and 10,000 are 400', async (t) => {
       const service = await startService(t, { store });
       const before = await footprint(service);
-      // Three levels are around it: the body, context and custom.
+      // The body, context and custom add three levels.
       for (const json of [nested(62), nested(10_000), nested(500_000), nested(10_000, '{"a":', '}').replace('{"a":}', '{}')]) {
         assertRefused(await service.call('POST', '/packets', { raw: rawWithCustom(json) }), 400, null);
         assertRefused(await service.call('POST', '/packets', { raw: json }), 400, null);
@@ -233,7 +233,7 @@ for (const store of stores) {
 
     test('the longest agent ids and tags are stored and found; one character more is 400', async (t) => {
       const service = await startService(t, { store });
-      // Four bytes a character, and no two alike, so that nothing compresses.
+      // Four bytes per character, all different, so that nothing compresses.
       const longest = (salt: number) =>
         String.fromCodePoint(...Array.from({ length: 512 }, (_, index) => 0x20000 + ((index * 7919 + salt * 104729) % 42_000)));
       const request = {
@@ -454,7 +454,7 @@ for (const store of stores) {
       assertRefused(await get(`X-API-Key: ${adminKey}\r\nx-api-key: other`), 401, null);
       assertRefused(await get(`X-API-Key: ${adminKey}\u0000`), 400, null);
       assertRefused(await get(`X-API-Key: ${'x'.repeat(100_000)}`), 431, null);
-      // Spaces around a header's value are no part of it (RFC 9110, 5.5).
+      // Spaces around a header's value are not part of it (RFC 9110, 5.5).
       assert.equal((await get(`X-API-Key:  ${adminKey} `)).status, 200);
     });
 
@@ -464,7 +464,7 @@ for (const store of stores) {
       assert.equal((await limited.call('GET', '/keys')).status, 200);
       const { key } = await newTenant(service, { max_api_keys: 1 });
       const met = new Set<string>();
-      // Streams stay open, and have tests of their own.
+      // Streams stay open; they have their own tests.
       const refusing = every.filter(([, { access, tag }]) => access !== 'public' && tag !== 'streams');
       const meet = async (name: keyof typeof routes, expected: number, id: string, options: CallOptions = {}, query = '', on = service) => {
         const route: Route = routes[name];
@@ -535,8 +535,8 @@ for (const store of stores) {
       assert.equal((await service.call('POST', `/keys/${plain.id}/rotate`)).status, 201);
       await meet('rotateKey', 409, plain.id);
 
-      // A public route refuses nothing but what is no HTTP, and that before there is a route. A page of a list is too large
-      // with packets of 16 MB alone, which the tests of lists have.
+      // A public route only refuses invalid HTTP, before routing. A page of a list is only too large with 16 MiB of
+      // packets, which the tests of lists cover.
       const documented = refusing.flatMap(([name, { method, responses }]) =>
         Object.keys(responses)
           .filter((status) => method !== 'GET' || status !== '413')
@@ -550,7 +550,7 @@ for (const store of stores) {
   });
 }
 
-// What is refused before a store is asked: one store will do.
+// These requests are refused before the store is used, so one store is enough.
 describe('Bad input', () => {
   test('400: broken JSON, on every route that takes a body', async (t) => {
     const service = await startService(t);
@@ -679,7 +679,7 @@ describe('Bad input', () => {
     ];
     for (const [raw, field] of twice) assertRefused(await service.call('POST', '/packets', { raw }), 400, field);
     assert.deepEqual(await footprint(service), before);
-    // What looks like a name inside a text is none.
+    // Text that looks like a field name is not one.
     const { body } = await service.call('POST', '/packets', { raw: rawWithCustom('{"a":"\\"a\\":1,{\\"a\\":","b":"\\\\"}') });
     assert.deepEqual(body.context.custom.x, { a: '"a":1,{"a":', b: '\\' });
   });
@@ -695,7 +695,7 @@ describe('Bad input', () => {
     assertRefused(fields, 400, 'field_0');
     const large = await service.call('POST', '/packets', { body: { ...whole, decisions: Array.from({ length: 100_000 }, () => ({})) } });
     assertRefused(large, 400, 'decisions.0.id');
-    // Of a body of more than 64 KiB one fault is told: to look for the others would hold up everybody.
+    // For a body of more than 64 KiB only one fault is reported: finding the others would block the event loop.
     assert.equal(large.body.errors, undefined);
     const long = 'x'.repeat(500_000);
     const longName = await service.call('POST', '/packets', { body: { ...whole, [long]: 1 } });
@@ -923,7 +923,7 @@ describe('Bad input', () => {
     const valid = JSON.stringify(packetRequest());
     const chunk = `1000\r\n${' '.repeat(4096)}\r\n`;
 
-    // Refused before the body has come.
+    // Refused before the body has arrived.
     assertRefused(await sendRaw(address, post('Content-Length: 52428800'), { once: true }), 413, null);
     assertRefused(await sendRaw(address, post('Transfer-Encoding: chunked', `${chunk}1\r\n `), { once: true }), 413, null);
     const endless = await sendRaw(address, post('Transfer-Encoding: chunked'), { flood: chunk });
@@ -970,7 +970,7 @@ describe('Bad input', () => {
     const { server } = service.handoff.app;
     assert.equal(server.headersTimeout, 15_000);
     assert.equal(server.requestTimeout, 60_000);
-    // What Node does when one of the two has passed, without the wait.
+    // Triggers what Node does after either timeout, without waiting.
     server.once('connection', (socket) => {
       server.emit('clientError', Object.assign(new Error('late'), { code: 'ERR_HTTP_REQUEST_TIMEOUT' }), socket);
     });
@@ -980,7 +980,7 @@ describe('Bad input', () => {
   });
 });
 
-/** Sends the whole body before it looks for an answer, as many clients do. Gives the status. */
+/** Sends the whole body before it reads the answer, as many clients do. Resolves with the status. */
 function sendWhole(url: string, agent: Agent, headers: Record<string, string | number>, body: Buffer): Promise<number> {
   return new Promise((resolve, reject) => {
     const sending = request(url, { method: 'POST', agent, headers: { 'x-api-key': adminKey, ...headers } });

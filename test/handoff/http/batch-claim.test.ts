@@ -10,7 +10,7 @@ const worker = { agent_id: 'worker', agent_name: 'Worker', framework: 'langgraph
 const claimEach = (service: TestService, packet_ids: unknown, who: Record<string, unknown> = worker, key?: string) =>
   service.call('POST', '/packets/batch/claim', { body: { packet_ids, ...who }, ...(key === undefined ? {} : { key }) });
 
-/** Creates packets in one batch and gives their ids. */
+/** Creates packets in one batch and returns their ids. */
 async function createMany(service: TestService, count: number): Promise<string[]> {
   const { status, body } = await service.call('POST', '/packets/batch', { body: { packets: Array(count).fill(packetRequest()) } });
   assert.equal(status, 201);

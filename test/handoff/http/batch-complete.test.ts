@@ -13,7 +13,7 @@ const completeEach = (
   headers: Record<string, string> = {},
 ) => service.call('POST', '/packets/batch/complete', { body: { packet_ids, ...more }, headers });
 
-/** Creates packets in one batch, has them claimed by `worker`, and gives their ids. */
+/** Creates packets in one batch, claims them for `worker`, and returns their ids. */
 async function claimMany(service: TestService, count: number): Promise<string[]> {
   const created = await service.call('POST', '/packets/batch', { body: { packets: Array(count).fill(packetRequest()) } });
   assert.equal(created.status, 201);

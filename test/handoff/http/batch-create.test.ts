@@ -4,7 +4,7 @@ import { describe, test } from 'node:test';
 import { createPacket, newTenant, packetRequest, startService, type TestService } from '../../support/service.ts';
 import { stores } from '../../support/stores.ts';
 
-/** A create request named by its summary. */
+/** A create request with this summary. */
 const named = (summary: string, changes: Record<string, unknown> = {}) => packetRequest({ context: { summary }, ...changes });
 
 const batch = (service: TestService, packets: unknown[], options: { key?: string; headers?: Record<string, string> } = {}) =>
@@ -13,7 +13,7 @@ const batch = (service: TestService, packets: unknown[], options: { key?: string
 const total = async (service: TestService, key?: string): Promise<number> =>
   (await service.call('GET', '/packets?limit=1', key === undefined ? {} : { key })).body.total;
 
-/** What is wrong with a create request, and what its entry in `errors` says. */
+/** Invalid create requests, and the entry of each in `errors`. */
 const faulty: [item: unknown, code: string, field: string | null][] = [
   [{}, 'VALIDATION_ERROR', 'metadata'],
   [null, 'VALIDATION_ERROR', null],

@@ -9,7 +9,7 @@ import { stores } from '../../support/stores.ts';
 const chain = (service: TestService, id: string, body: unknown = packetRequest(), headers: Record<string, string> = {}) =>
   service.call('POST', `/packets/${id}/chain`, { body, headers });
 
-/** A request that carries as little as it may. */
+/** A minimal request. */
 const next = {
   metadata: { source_agent: { id: 'resolver', name: 'Resolver', framework: 'cli' }, target_agent: { id: 'ledger', name: 'Ledger' } },
   context: { summary: 'Refunded; book it.' },

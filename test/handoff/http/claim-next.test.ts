@@ -5,7 +5,7 @@ import { createPacket, newTenant, packetRequest, startService, type TestAnswer, 
 import { stores } from '../../support/stores.ts';
 import { assertEachOnce, createPackets, runWorkers } from '../../support/workers.ts';
 
-/** How many packets a hundred workers share. */
+/** The number of packets for a hundred workers. */
 const packetCount = 1_000;
 
 const next = (service: TestService, body: object = {}, options: { key?: string; headers?: Record<string, string> } = {}) =>
@@ -15,7 +15,7 @@ const next = (service: TestService, body: object = {}, options: { key?: string; 
 const packetFor = (service: TestService, agent: string, metadata: object = {}) =>
   createPacket(service, { metadata: { ...(packetRequest().metadata as object), target_agent: { id: agent, name: agent }, ...metadata } });
 
-/** Resolves once so many requests wait for work. */
+/** Resolves once `count` requests wait for work. */
 async function waiting(service: TestService, count: number): Promise<void> {
   while (service.handoff.waiting() < count) await new Promise(setImmediate);
 }

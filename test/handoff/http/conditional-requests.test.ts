@@ -8,7 +8,7 @@ import { stores } from '../../support/stores.ts';
 
 const get = (service: TestService, id: string, headers: Record<string, string> = {}) => service.call('GET', `/packets/${id}`, { headers });
 
-/** The operations that take `If-Match`: the status in which they succeed, and with what. */
+/** The operations with `If-Match`: the status of the packet in which each succeeds, and its status code. */
 const operations = [
   { name: 'PATCH', method: 'PATCH', tail: '', from: 'created', body: { context: { summary: 'Found.' } }, success: 200 },
   { name: 'claim', method: 'POST', tail: '/claim', from: 'created', body: claimant, success: 200 },
@@ -195,7 +195,7 @@ for (const store of stores) {
 test('two instances on one database: of 20 changes with the same tag one is 200, and without a tag none is lost', async (t) => {
   const database = await openHandoffDatabase();
   const instances = [await startService(t, { databaseUrl: database.url }), await startService(t, { databaseUrl: database.url })];
-  // Registered last, so that it runs behind the instances' own ends.
+  // Registered last, so that it runs after the instances have stopped.
   t.after(database.drop);
   const { id } = await createPacket(instances[0]!, { decisions: [] });
   const change = (index: number, headers: Record<string, string>) =>

@@ -62,7 +62,7 @@ for (const store of stores) {
         const answer = await service.call('GET', path);
         assert.equal(answer.status, 404, `${path}: ${answer.text}`);
         assert.equal(answer.headers['x-ratelimit-remaining'], String(999 - index), path);
-        // Where no route is, nobody without a key is told more than that.
+        // No route matches the last path, so it is 404 without a key as well.
         assert.equal((await service.call('GET', path, { key: null })).status, path === '/%zz' ? 404 : 401, path);
       }
     });

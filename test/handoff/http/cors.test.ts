@@ -23,7 +23,7 @@ describe('Calls from pages of other origins', () => {
     }
   });
 
-  test('may read the headers that the API answers with, in refusals too', async (t) => {
+  test('can read the headers of every answer, including errors', async (t) => {
     const service = await startService(t, { settings });
     const { id } = await createPacket(service);
     for (const [status, options] of [
@@ -42,7 +42,7 @@ describe('Calls from pages of other origins', () => {
     }
   });
 
-  test('may open a stream and read it: an EventSource sends its key in the parameter and asks no preflight', async (t) => {
+  test('can open a stream: an EventSource sends its key as a parameter and makes no preflight', async (t) => {
     const service = await startService(t, { settings });
     const address = await service.handoff.start();
     const open = async (origin: string) => {
@@ -59,7 +59,7 @@ describe('Calls from pages of other origins', () => {
     const refused = await openEvents(address, '?api_key=wrong', { origin: page });
     assert.equal(refused.status, 401);
     assert.equal(refused.headers['access-control-allow-origin'], page);
-    // A reader that sends its key and its place by headers asks first.
+    // A client that sends its key and Last-Event-ID in headers makes a preflight.
     const asked = await service.call('OPTIONS', '//events', {
       key: null,
       headers: { origin: page, 'access-control-request-method': 'GET', 'access-control-request-headers': 'last-event-id,x-api-key' },
@@ -68,7 +68,7 @@ describe('Calls from pages of other origins', () => {
     assert.equal(asked.headers['access-control-allow-headers'], 'last-event-id,x-api-key');
   });
 
-  test('are asked for by a preflight, which needs no key and is not counted', async (t) => {
+  test('are preceded by a preflight, which needs no key and is not counted', async (t) => {
     const service = await startService(t, { settings });
     const { id } = await createPacket(service);
     for (let index = 0; index < 10; index += 1) {
@@ -83,21 +83,21 @@ describe('Calls from pages of other origins', () => {
     assert.equal(headers['x-ratelimit-remaining'], '3');
   });
 
-  test('are allowed from everywhere with *', async (t) => {
+  test('are allowed from any origin with *', async (t) => {
     const service = await startService(t, { settings: { SERVICE_CORS_ORIGINS: '*' } });
     const answer = await service.call('GET', '/packets', { headers: { origin: 'https://any.example.com' } });
     assert.equal(answer.status, 200);
     assert.equal(answer.headers['access-control-allow-origin'], '*');
   });
 
-  test('an OPTIONS request that is no preflight is answered as without CORS', async (t) => {
+  test('an OPTIONS request that is not a preflight is answered as without CORS', async (t) => {
     const service = await startService(t, { settings });
     const answer = await service.call('OPTIONS', '/packets');
     assert.equal(answer.status, 405);
     assert.equal(answer.headers.allow, 'POST, GET, HEAD');
   });
 
-  test('an entry that is no origin stops the start with a sentence', async (t) => {
+  test('an entry that is not an origin stops the start with a sentence', async (t) => {
     await assert.rejects(startService(t, { settings: { SERVICE_CORS_ORIGINS: 'app.example.com' } }), {
       message:
         'SERVICE_CORS_ORIGINS must be a comma-separated list of origins such as https://app.example.com, or *, not "app.example.com"',

@@ -5,13 +5,13 @@ import { happenings, historyOf, refusal, unknownId } from '../../support/life.ts
 import { createPacket, newTenant, packetRequest, startService } from '../../support/service.ts';
 import { stores } from '../../support/stores.ts';
 
-/** What a request must carry, and nothing else. */
+/** A request with only the required fields. */
 const least = () => ({
   metadata: { source_agent: { id: 's', name: 'S', framework: 'cli' }, target_agent: { id: 't', name: 'T' } },
   context: { summary: 'So far.' },
 });
 
-/** A request with one item in every list, each with its required fields alone. */
+/** A request with one item in every list, each with only its required fields. */
 const oneOfEach = () => ({
   ...least(),
   context: { summary: 'So far.', conversation_state: [{ role: 'user', content: 'Hello' }], artifacts: [{ key: 'k', value: 1 }] },
@@ -49,7 +49,7 @@ const everything = () => ({
   hitl: { required: true, reason: 'R', question: 'Q', options: ['Yes', 'No'], timeout_seconds: 60, on_timeout: 'fail' },
 });
 
-/** Every field that is required, by its path; items of lists where there is such an item. */
+/** The paths of all required fields, including those of list items. */
 const requiredPaths = [
   'metadata',
   'metadata.source_agent',
@@ -85,7 +85,7 @@ const requiredPaths = [
   'hitl.question',
 ];
 
-/** Every optional field, by its path, in `everything`. */
+/** The paths of all optional fields in `everything`. */
 const optionalPaths = [
   'metadata.target_agent.framework',
   'metadata.priority',
@@ -114,7 +114,7 @@ const optionalPaths = [
   'hitl',
 ];
 
-/** The request with the value at the path; undefined takes the field away. */
+/** The request with the value at the path; undefined removes the field. */
 function withValue(request: object, path: string, value: unknown): object {
   const copy = structuredClone(request);
   const names = path.split('.');
@@ -126,7 +126,7 @@ function withValue(request: object, path: string, value: unknown): object {
   return copy;
 }
 
-/** A packet without what two packets never share. */
+/** A packet without the fields that differ between any two packets. */
 // biome-ignore lint/suspicious/noExplicitAny: a test looks into packets of every shape.
 const content = ({ id: _id, _links, ...rest }: any) => rest;
 

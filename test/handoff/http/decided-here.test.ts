@@ -9,7 +9,7 @@ import { startProcess } from '../../support/process.ts';
 import { createPacket, newTenant, packetRequest, startService, type TestAnswer, type TestService } from '../../support/service.ts';
 import { stores } from '../../support/stores.ts';
 
-/** How far a packet may outgrow its tier's body size by what the service adds. */
+/** How many bytes a packet may exceed its tier's body size by, for the fields that the service adds. */
 const ownBytes = 4096;
 
 const totalOf = async (service: TestService, query: string): Promise<number> => {
@@ -21,7 +21,7 @@ const searchTotal = (service: TestService, q: string) => totalOf(service, `/pack
 
 const limitHeaders = ({ headers }: TestAnswer) => Object.keys(headers).filter((name) => name.startsWith('x-ratelimit'));
 
-/** A text of that many different words, each of which tells its place. */
+/** A text of numbered words. */
 const words = (from: number, to: number) => Array.from({ length: to - from }, (_, index) => `w${from + index}`).join(' ');
 
 for (const store of stores) {
@@ -130,7 +130,7 @@ for (const store of stores) {
       assert.deepEqual([over.body.code, over.body.field], ['PAYLOAD_TOO_LARGE', null]);
       assert.deepEqual((await service.call('GET', `/packets/${id}`)).body, full.body);
       assert.deepEqual(await happenings(service, id), before);
-      // What counts is bytes: a letter of two is one too many, in as many characters.
+      // The limit is in bytes: a two-byte letter exceeds it with the same number of characters.
       const letters = { decisions: [{ id: 'c', decision: `${'x'.repeat(99 + room)}ü`, rationale: '' }] };
       assert.equal((await service.call('PATCH', `/packets/${id}`, { body: letters })).status, 413);
       assert.equal((await patch('c', 1)).status, 200);
@@ -155,7 +155,7 @@ for (const store of stores) {
       }
       const more = { decisions: [{ id: 'more', decision: 'More', rationale: '' }] };
       assert.equal((await service.call('PATCH', `/packets/${id}`, { body: more, key })).status, 413);
-      // It may become smaller, even where that is still too large.
+      // It may shrink, even if it is still too large.
       const smaller = await service.call('PATCH', `/packets/${id}`, { body: { context: { summary: 'Short.' } }, key });
       assert.equal(smaller.status, 200);
       assert.ok(Buffer.byteLength(smaller.text) > 65_536 + ownBytes);
@@ -234,7 +234,7 @@ for (const store of stores) {
 
     test('only the first 20,000 words of a packet are searched', async (t) => {
       const service = await startService(t, { store });
-      // Behind each part of a packet stands a mark that takes the place of a word.
+      // The separator after each part of a packet takes one position.
       await createPacket(service, { context: { summary: words(0, 20_001) }, decisions: [], actions: {} });
       assert.equal(await searchTotal(service, 'w19999'), 1);
       assert.equal(await searchTotal(service, 'w20000'), 0);
@@ -246,7 +246,7 @@ for (const store of stores) {
       assert.equal(await searchTotal(service, '"w16381 w16382"'), 1);
       await createPacket(service, { context: { summary: `${'often '.repeat(254)}often seldom` }, decisions: [], actions: {} });
       assert.equal(await searchTotal(service, '"often seldom"'), 1);
-      // Later words are still found one by one; only what follows what is lost, and on PostgreSQL alone.
+      // Later words are still found individually; PostgreSQL only loses their positions.
       assert.equal(await searchTotal(service, 'w16390 w16391'), 1);
     });
   });
@@ -292,7 +292,7 @@ for (const store of stores) {
       service.clock.turn(12.5);
       assert.equal(await reset(), 48);
       service.clock.turn(47.5);
-      // The first has left; the second is the oldest now, 47.5 seconds old.
+      // The first has left the window; the second is now the oldest, 47.5 seconds old.
       assert.equal(await reset(), 13);
     });
   });

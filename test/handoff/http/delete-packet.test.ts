@@ -114,7 +114,7 @@ for (const store of stores) {
         details: {},
         timestamp: '2026-03-01T09:30:00.000Z',
       });
-      // created, claimed and completed are gone; deleted is there instead.
+      // created, claimed and completed are replaced by deleted.
       assert.equal((await service.call('GET', '/audit')).body.total, before - 3 + 1);
     });
 

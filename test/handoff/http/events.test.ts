@@ -8,7 +8,7 @@ import { openEvents, type TestEvent, type TestEvents } from '../../support/strea
 const keyed = { 'x-api-key': adminKey };
 const uuid = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
 
-/** Opens a stream that ends with the test, and takes `connected`. */
+/** Opens a stream that ends with the test, and reads `connected`. */
 async function listen(t: TestContext, address: string, query = '', headers: Record<string, string> = keyed): Promise<TestEvents> {
   const stream = await openEvents(address, query, headers);
   t.after(() => stream.close());
@@ -19,7 +19,7 @@ async function listen(t: TestContext, address: string, query = '', headers: Reco
 
 const told = (events: readonly TestEvent[]) => events.map(({ event, data }) => [event, data.packet_id]);
 
-/** Creates so many packets; gives their ids. */
+/** Creates `count` packets and returns their ids. */
 async function createPackets(service: TestService, count: number, changes: Record<string, unknown> = {}, key?: string): Promise<string[]> {
   const ids: string[] = [];
   while (ids.length < count) ids.push((await createPacket(service, changes, key)).id);

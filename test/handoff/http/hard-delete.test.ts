@@ -40,7 +40,7 @@ for (const store of stores) {
       await service.handoff.runOnce.index();
       assert.equal((await service.call('PATCH', `/packets/${id}`, { body: { context: { summary: 'Other words' } } })).status, 200);
       assert.equal((await service.call('DELETE', `/packets/${id}?hard=true`)).status, 204);
-      // Nobody else can look into a database in memory.
+      // A database in memory can't be opened a second time.
       if (!isShared(service.databaseUrl)) return;
       const database = openDatabase<Tables>(service.databaseUrl);
       t.after(() => database.close());

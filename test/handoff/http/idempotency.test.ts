@@ -12,7 +12,7 @@ interface SendOptions {
   key?: string;
 }
 
-/** Posts under an idempotency key. */
+/** Posts with an idempotency key. */
 const send = (
   service: TestService,
   path: string,
@@ -51,7 +51,7 @@ for (const store of stores) {
         assert.equal(first.status, 201);
         assert.equal(first.headers['idempotency-replayed'], undefined);
         const created = first.body.id ?? first.body.created[0].id;
-        // The answer is the first one even when the packet has changed since.
+        // The first answer is repeated even if the packet has changed since.
         assert.equal((await service.call('POST', `/packets/${created}/claim`, { body: { agent_id: 'worker' } })).status, 200);
         service.clock.turn(60);
         for (let round = 0; round < 3; round += 1) {
@@ -120,17 +120,17 @@ for (const store of stores) {
         const service = await startService(t, { store });
         const { key } = await newTenant(service);
         const second = (await service.call('POST', '/keys', { body: { name: 'second' }, key })).body.key;
-        const ours = await send(service, pathOf((await createPacket(service)).id), 'key-1', { body: bodyOf('one') });
-        assert.equal(ours.status, 201);
+        const first = await send(service, pathOf((await createPacket(service)).id), 'key-1', { body: bodyOf('one') });
+        assert.equal(first.status, 201);
         const path = pathOf((await createPacket(service, {}, key)).id);
-        const theirs = await send(service, path, 'key-1', { body: bodyOf('one'), key });
-        assert.equal(theirs.status, 201);
-        assert.ok(!isReplay(theirs));
-        assert.notEqual(theirs.text, ours.text);
+        const other = await send(service, path, 'key-1', { body: bodyOf('one'), key });
+        assert.equal(other.status, 201);
+        assert.ok(!isReplay(other));
+        assert.notEqual(other.text, first.text);
         const again = await send(service, path, 'key-1', { body: bodyOf('one'), key: second });
         assert.equal(again.status, 201);
         assert.ok(isReplay(again));
-        assert.equal(again.text, theirs.text);
+        assert.equal(again.text, other.text);
         assert.deepEqual([(await totals(service)).packets, (await totals(service, key)).packets], [2, 2]);
       });
 
@@ -144,7 +144,7 @@ for (const store of stores) {
         const late = await send(service, path, 'key-1', { body: bodyOf('one') });
         assert.equal(late.status, 201);
         assert.ok(isReplay(late));
-        // A repetition does not make it last longer.
+        // A replay does not extend the 24 hours.
         service.clock.turn(2);
         await service.handoff.runOnce.prune();
         const fresh = await send(service, path, 'key-1', { body: bodyOf('another') });
@@ -211,11 +211,11 @@ for (const store of stores) {
 
     test('tenants do not share idempotency keys', async (t) => {
       const service = await startService(t, { store });
-      const [ours, theirs] = [await newTenant(service), await newTenant(service)];
-      assert.equal((await send(service, '/keys', 'key-1', { body: { name: 'ours' }, key: ours.key })).status, 201);
-      assert.equal((await send(service, '/keys', 'key-1', { body: { name: 'ours' }, key: theirs.key })).status, 201);
+      const [one, other] = [await newTenant(service), await newTenant(service)];
+      assert.equal((await send(service, '/keys', 'key-1', { body: { name: 'first' }, key: one.key })).status, 201);
+      assert.equal((await send(service, '/keys', 'key-1', { body: { name: 'first' }, key: other.key })).status, 201);
       assert.equal((await send(service, '/keys', 'key-1', { body: { name: 'another' } })).status, 201);
-      assert.equal((await send(service, '/keys', 'key-1', { body: { name: 'ours' }, key: theirs.key })).status, 409);
+      assert.equal((await send(service, '/keys', 'key-1', { body: { name: 'first' }, key: other.key })).status, 409);
     });
 
     test('20 parallel requests with one key create one API key', async (t) => {

@@ -7,7 +7,7 @@ import { stores } from '../../support/stores.ts';
 const claim = (service: TestService, id: string, more: object = {}, headers: Record<string, string> = {}) =>
   service.call('POST', `/packets/${id}/claim`, { body: { agent_id: 'resolver', ...more }, headers });
 
-/** A packet that is leased, and its token. */
+/** A leased packet and its token. */
 async function leased(service: TestService, seconds = 60): Promise<{ id: string; token: string }> {
   const { id } = await createPacket(service);
   const { body } = await claim(service, id, { lease_seconds: seconds });

@@ -384,7 +384,7 @@ for (const store of stores) {
       assert.equal(count(await times(4, () => create(service, key)), 201), 2);
       assert.equal((await change(null)).status, 200);
       assert.equal(count(await times(6, () => create(service, key)), 201), 6);
-      // What was created while there was no cap counts as well.
+      // Packets created without a cap count as well.
       assert.equal((await change(8)).status, 200);
       assertRefused(await create(service, key), toMidnight);
       assert.equal((await change(9)).status, 200);
@@ -460,7 +460,7 @@ for (const store of stores) {
       const [first] = await times(3, once);
       assert.equal((await service.call('POST', `/packets/${first!.body.id}/claim`, { key, body: { agent_id: 'a' } })).status, 200);
       assert.equal(count(await times(6, () => create(service, key)), 201), 3);
-      // A repeated answer creates nothing, so the cap does not stand in its way.
+      // A replayed answer creates nothing, so the cap does not refuse it.
       assert.equal((await once()).body.id, first!.body.id);
     });
 
@@ -554,10 +554,10 @@ describe('The windows of many callers', () => {
     const used = (name: number, now: number) => windows.of(`${name}`, now).add(now, 60);
     const left = (name: number, now: number) => windows.of(`${name}`, now).peek(now, 60).remaining;
     for (let name = 0; name < most; name += 1) used(name, name % 2 === 0 ? 0 : minuteMs);
-    // Half of them count nothing any more, which is room enough.
+    // Half of them are empty, which leaves enough room.
     used(most, minuteMs);
     assert.deepEqual([left(1, minuteMs), left(most - 1, minuteMs), left(most, minuteMs)], [59, 59, 59]);
-    // All count: the oldest have to go.
+    // None is empty, so the oldest are dropped.
     const first = most + 1;
     for (let name = first; name <= first + most; name += 1) used(name, minuteMs);
     assert.deepEqual([left(first + most - kept, minuteMs), left(first + most, minuteMs)], [59, 59]);
@@ -580,7 +580,7 @@ describe('Retry-After', () => {
     let refusals = 0;
     await fc.assert(
       fc.asyncProperty(fc.array(action, { minLength: 10, maxLength: 40 }), async (actions) => {
-        // The admin has limits too: each run waits for its own to be free.
+        // The admin key is limited as well, so each run waits until its window is empty.
         service.clock.turn(7200);
         const { key } = await newTenant(service, { tier: 'free' });
         for (const step of actions) {

@@ -6,7 +6,7 @@ import { stores } from '../../support/stores.ts';
 
 const hitl = { required: true, reason: 'policy', question: 'Go on?', timeout_seconds: 60 };
 
-/** Creates packets that await a person, one a second, and gives their ids newest first. */
+/** Creates packets that await a person, one per second, and returns their ids newest first. */
 async function ask(service: TestService, count: number, key?: string): Promise<string[]> {
   const ids: string[] = [];
   for (let index = 0; index < count; index += 1) {

@@ -4,7 +4,7 @@ import { describe, test } from 'node:test';
 import { createPacket, newTenant, packetRequest, startService, type TestService } from '../../support/service.ts';
 import { stores } from '../../support/stores.ts';
 
-/** A packet's fields that a list shows. */
+/** The fields of a packet that these tests read. */
 interface Listed {
   id: string;
   context: { summary: string };
@@ -21,7 +21,7 @@ interface Page {
 const agent = (id: string) => ({ id, name: id, framework: 'langgraph' });
 const question = (required: boolean) => ({ required, reason: 'policy', question: 'Go on?' });
 
-/** A create request named by its summary. */
+/** A create request with this summary. */
 function named(
   name: string,
   { source = 'alpha', target = 'north', priority = 'normal', tags = [] as string[], hitl = undefined as boolean | undefined } = {},
@@ -33,7 +33,7 @@ function named(
   });
 }
 
-/** Nine packets, one a minute from 09:30 on, each in a status of its own or a new one. */
+/** Nine packets, one per minute from 09:30 on, in all statuses. */
 const seeds = [
   { name: 'a', source: 'alpha', target: 'north', priority: 'low', tags: ['red'], path: [] },
   { name: 'b', source: 'alpha', target: 'south', priority: 'normal', tags: ['red', 'blue'], path: ['claim'] },
@@ -71,7 +71,7 @@ async function list(service: TestService, query = '', key?: string): Promise<Pag
 const names = ({ packets }: Page) => packets.map(({ context }) => context.summary).join(' ');
 const idsOf = (packets: readonly { id: string }[]) => packets.map(({ id }) => id);
 
-/** Creates this many packets in batches, at one moment each, and gives their ids newest first. */
+/** Creates `count` packets in batches, each batch at one time, and returns their ids newest first. */
 async function createMany(service: TestService, count: number, body: (index: number) => Record<string, unknown>): Promise<string[]> {
   const ids: string[] = [];
   for (let begun = 0; begun < count; begun += 100) {
@@ -84,7 +84,7 @@ async function createMany(service: TestService, count: number, body: (index: num
   return ids.sort().reverse();
 }
 
-/** Every page from the first to the one whose `next_cursor` is null; `between` happens after each page but the last. */
+/** Reads all pages until `next_cursor` is null; `between` runs after each page but the last. */
 async function walk(service: TestService, query: string, between: () => Promise<unknown> = async () => undefined): Promise<Page[]> {
   const pages: Page[] = [];
   let cursor: string | null = '';
@@ -100,7 +100,7 @@ async function walk(service: TestService, query: string, between: () => Promise<
 
 const minute = (at: string) => `2026-03-01T09:${at}.000Z`;
 
-/** Query strings, and the packets they leave, newest first. */
+/** Query strings and the packets that match, newest first. */
 const filters: [query: string, expected: string][] = [
   ['', 'i h g f e d c b a'],
   ['status=created', 'i h a'],
@@ -434,7 +434,7 @@ for (const store of stores) {
       assert.equal(foreign.body.field, 'cursor');
       const several = (await list(service, 'limit=2&status=created,claimed&tags=red,red')).next_cursor!;
       assert.equal((await list(service, `limit=2&status=claimed,created&tags=red&cursor=${several}`)).packets.length, 2);
-      // The page's size and view are no filters.
+      // The size and the view of a page are not part of the filters.
       assert.equal((await list(service, `tags=red&limit=1&view=full&cursor=${cursor}`)).packets.length, 1);
     });
 

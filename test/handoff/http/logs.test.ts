@@ -14,7 +14,7 @@ const unknownId = '0197b5a6-8c3e-7f01-9a2b-3c4d5e6f7a8b';
 const requestLines = (service: TestService): Record<string, unknown>[] =>
   service.logs.map((line) => JSON.parse(line)).filter(({ msg }) => msg === 'request');
 
-/** Makes the database refuse every new packet, and quote the row that it refuses where it does that. */
+/** Makes the database refuse every new packet, with an error that quotes the row where the database does that. */
 async function refuseInserts(databaseUrl: string): Promise<void> {
   if (databaseUrl.startsWith('sqlite')) {
     const database = new DatabaseSync(databaseUrl.slice('sqlite://'.length));

@@ -145,7 +145,7 @@ for (const store of stores) {
     });
 
     test('shows the latest 10,000 events, as far as their details fit in 16 MiB', async (t) => {
-      // In memory nobody else can write.
+      // A database in memory can't be opened a second time.
       if (store.name === 'SQLite in memory') return;
       const { url, drop } = await store.open();
       t.after(drop);

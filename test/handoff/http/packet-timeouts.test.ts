@@ -10,12 +10,12 @@ import { stores } from '../../support/stores.ts';
 const get = async (service: TestService, id: string, key?: string): Promise<any> =>
   (await service.call('GET', `/packets/${id}`, key === undefined ? {} : { key })).body;
 
-/** Sweeps until nothing is left to do at this moment. */
+/** Sweeps until nothing more is due now. */
 async function sweepAll(service: TestService): Promise<void> {
   while ((await service.handoff.runOnce.sweep()) === 0);
 }
 
-/** A question that is put now and has a minute. */
+/** A question with a timeout of a minute. */
 const minute = (on_timeout?: string) => ({
   hitl: { ...question, timeout_seconds: 60, ...(on_timeout === undefined ? {} : { on_timeout }) },
 });
@@ -186,11 +186,11 @@ for (const store of stores) {
       const service = await startService(t, { store });
       const { key } = await newTenant(service);
       const own = await packetIn(service, 'awaiting_human', minute('fail'));
-      const theirs = await packetIn(service, 'awaiting_human', minute('expire'), key);
+      const foreign = await packetIn(service, 'awaiting_human', minute('expire'), key);
       service.clock.turn(60);
       await sweepAll(service);
       assert.equal((await get(service, own.id)).status, 'failed');
-      assert.equal((await get(service, theirs.id, key)).status, 'expired');
+      assert.equal((await get(service, foreign.id, key)).status, 'expired');
       assert.equal((await service.call('GET', '/audit?action=hitl_timed_out')).body.total, 1);
       assert.equal((await service.call('GET', '/audit?action=hitl_timed_out', { key })).body.total, 1);
     });
@@ -250,7 +250,7 @@ for (const store of stores) {
     test('it happens once, in every tenant, and beyond what one round takes', async (t) => {
       const service = await startService(t, { store, settings: { ...settings, SERVICE_BATCH_MAX: '500' } });
       const { key } = await newTenant(service);
-      const theirs = await createPacket(service, {}, key);
+      const foreign = await createPacket(service, {}, key);
       const packets = Array.from({ length: 401 }, () => packetRequest());
       assert.equal((await service.call('POST', '/packets/batch', { body: { packets } })).status, 201);
       service.clock.turn(60);
@@ -259,7 +259,7 @@ for (const store of stores) {
       assert.equal((await service.call('GET', '/packets?status=expired')).body.total, 401);
       assert.equal((await service.call('GET', '/packets?status=created')).body.total, 0);
       assert.equal((await service.call('GET', '/audit?action=expired')).body.total, 401);
-      assert.deepEqual(await happenings(service, theirs.id, key), ['created', 'expired']);
+      assert.deepEqual(await happenings(service, foreign.id, key), ['created', 'expired']);
     });
 
     test('a claim at the same time as the sweeper: either the packet is claimed, or it is expired and the claim 410', async (t) => {
@@ -285,7 +285,7 @@ test('two instances on one database time a packet out once', async (t) => {
   const database = await openHandoffDatabase();
   const one = await startService(t, { databaseUrl: database.url });
   const other = await startService(t, { databaseUrl: database.url, clock: one.clock });
-  // Registered last, so that it runs behind the instances' own ends.
+  // Registered last, so that it runs after the instances have stopped.
   t.after(database.drop);
   const packets = await Promise.all(Array.from({ length: 20 }, () => packetIn(one, 'awaiting_human', minute('fail'))));
   one.clock.turn(60);

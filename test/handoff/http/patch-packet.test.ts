@@ -9,7 +9,7 @@ import { stores } from '../../support/stores.ts';
 const patch = (service: TestService, id: string, body: unknown, headers: Record<string, string> = {}) =>
   service.call('PATCH', `/packets/${id}`, { body, headers });
 
-/** The statuses a PATCH leads to, from each. */
+/** The statuses that a PATCH can set, by the current status. */
 const pairs: Record<Status, readonly Status[]> = {
   created: ['awaiting_human', 'failed', 'expired'],
   claimed: ['in_progress', 'awaiting_human', 'completed', 'failed', 'expired'],

@@ -51,7 +51,7 @@ const json = fc
 const moment = fc.date({ noInvalidDate: true, min: new Date('1970-01-01'), max: new Date('2100-01-01') }).map((date) => date.toISOString());
 const priority = fc.constantFrom('low', 'normal', 'high', 'critical');
 
-/** A record with optional fields, and further ones of its own making, which are kept as they came. */
+/** A record with optional fields and unknown ones, which are kept. */
 function open(
   required: Record<string, fc.Arbitrary<unknown>>,
   optional: Record<string, fc.Arbitrary<unknown>> = {},
@@ -67,7 +67,7 @@ function open(
 const few = (item: fc.Arbitrary<unknown>) => fc.array(item, { maxLength: 3 });
 const fewById = (item: fc.Arbitrary<Record<string, unknown>>) => fc.uniqueArray(item, { maxLength: 3, selector: ({ id }) => id });
 
-/** Every create request there is, short of the limits of size. */
+/** Generates any valid create request within the size limits. */
 const createRequest = fc.record(
   {
     metadata: open(
@@ -114,7 +114,7 @@ const createRequest = fc.record(
 type Loose = Record<string, unknown>;
 const object = (value: unknown) => value as Record<string, Loose>;
 
-/** What the service must make of a create request. */
+/** The packet that the service must create for a request. */
 function expectedContent(request: Loose, at: string): Loose {
   const { metadata, context, actions = {} } = object(request);
   const { hitl } = request as { hitl?: Loose };
@@ -131,7 +131,7 @@ function expectedContent(request: Loose, at: string): Loose {
   ) as Loose;
 }
 
-/** Optional fields of a create request, by their path: null there is as if left out. */
+/** The paths of optional fields of a create request, where null counts as left out. */
 const optionalPaths = [
   'parent_packet_id',
   'decisions',
@@ -209,7 +209,7 @@ for (const store of stores.filter(({ name }) => name in runs)) {
         }),
         { numRuns: each },
       );
-      // The index bears all of it too.
+      // Indexing does not fail either.
       const answer = await service.call('GET', '/packets/search?q=packets');
       assert.equal(answer.status, 200);
       assert.equal(await service.handoff.runOnce.index(), 100);
@@ -360,7 +360,7 @@ for (const store of stores.filter(({ name }) => name in runs)) {
             assertAnswer(answer);
             if (answer.status === 400) return assert.ok(q.trim() === '' || q.includes('\u0000'), q);
             assert.equal(answer.body.total, answer.body.packets.length);
-            // A text without quotes and blanks is a phrase, whatever else is in it.
+            // A text without quotes and spaces is one phrase, whatever else it contains.
             const phrase = tokensOf(q);
             if (/["\s]/.test(q) || phrase.length === 0 || phrase.length > 32) return;
             const has = (summary: string) => ` ${tokensOf(summary).join(' ')} `.includes(` ${phrase.join(' ')} `);
@@ -390,7 +390,7 @@ for (const store of stores.filter(({ name }) => name in runs)) {
   });
 }
 
-/** The service as the commands of the model see it. */
+/** The service under test, as the commands use it. */
 interface Real {
   call(method: string, path: string, body?: unknown): Promise<TestAnswer>;
   turn(): void;
@@ -401,7 +401,7 @@ interface Real {
 
 type Step = (model: PacketModel, real: Real) => Promise<void>;
 
-/** A command that can always be tried; what must come of it the model knows. */
+/** A command that is possible in any state; the model predicts its result. */
 const step = (label: string, run: Step): fc.AsyncCommand<PacketModel, Real> => ({ check: () => true, run, toString: () => label });
 
 const agents = ['ann', 'bob', 'çé'] as const;
@@ -426,7 +426,7 @@ const content = fc.record(
 );
 const which = fc.nat({ max: 1000 });
 
-/** The id of one of the packets there have been, removed ones included; an unknown one before there are any. */
+/** The id of any packet so far, including removed ones; an unknown id before the first. */
 const pick = (model: PacketModel, index: number): string =>
   model.ids[index % Math.max(1, model.ids.length)] ?? '0197b5a6-8c3e-7f01-9a2b-000000000000';
 
@@ -457,7 +457,7 @@ function createBody({
   };
 }
 
-/** The answer's status is the model's; a packet in it stands as the model's does. */
+/** Asserts that the status of the answer is the model's, and that a packet in it has the model's state. */
 function assertOutcome(answer: TestAnswer, expected: number, packet?: ModelPacket): void {
   assert.equal(answer.status, expected, answer.text);
   if (packet === undefined || expected >= 300) return;
@@ -636,7 +636,7 @@ const modelCommands = [
     ),
 ];
 
-/** All that the service shows of the tenant, against the model. */
+/** Compares everything that the service shows of the tenant with the model. */
 async function compareAll(model: PacketModel, { call, entries }: Real): Promise<void> {
   for (const status of [undefined, ...statuses]) {
     const expected = model.list(status === undefined ? {} : { statuses: [status] });

@@ -9,7 +9,7 @@ const reply = { response: 'Approve', responded_by: 'dana@example.com', notes: 'L
 
 const respond = (service: TestService, id: string, body: unknown = reply) => service.call('POST', `/packets/${id}/respond`, { body });
 
-/** A packet that someone holds and that awaits a person. */
+/** A claimed packet that awaits a person. */
 // biome-ignore lint/suspicious/noExplicitAny: a test looks into packets of every shape.
 async function heldAndWaiting(service: TestService, hitl: object = question): Promise<any> {
   const { id } = await packetIn(service, 'claimed');

@@ -5,7 +5,7 @@ import { claimant, packetIn, question } from '../../support/life.ts';
 import { createPacket, newTenant, packetRequest, startService, type TestService } from '../../support/service.ts';
 import { stores } from '../../support/stores.ts';
 
-/** What happened in a tenant, each kind once. */
+/** The types of events in a tenant's audit log, each once. */
 async function kinds(service: TestService): Promise<string[]> {
   const { status, body } = await service.call('GET', '/audit?limit=200');
   assert.equal(status, 200);
@@ -15,7 +15,7 @@ async function kinds(service: TestService): Promise<string[]> {
 
 const names = (value: object) => Object.keys(value);
 
-/** Of the names, those that the object does not have. */
+/** The names that the object does not have. */
 const missing = (value: object, wanted: readonly string[]) => wanted.filter((name) => !(name in value));
 
 for (const store of stores) {

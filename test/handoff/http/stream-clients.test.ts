@@ -30,7 +30,7 @@ test("Debian's python3-websockets subscribes, receives events, answers pings and
   const { id } = await createPacket(service);
   const told = await messages.next();
   assert.deepEqual([told.type, told.packet_id, told.data.status], ['packet.created', id, 'created']);
-  // One that had not answered the first ping would be closed at the second.
+  // Without an answer to the first ping the connection would be closed at the second.
   for (let beat = 0; beat < 3; beat += 1) {
     service.clock.turn(30);
     await service.handoff.runOnce.beat();
@@ -45,7 +45,7 @@ test("Debian's python3-websockets subscribes, receives events, answers pings and
 const executablePath = findProgram('chromium');
 
 describe('A browser', { skip: executablePath === undefined }, () => {
-  /** An empty page on an origin of its own. */
+  /** An empty page on a separate origin. */
   async function startPage(t: TestContext): Promise<string> {
     const server = createServer((_, answer) => answer.writeHead(200, { 'content-type': 'text/html' }).end('<title>page</title>'));
     server.listen(0, '127.0.0.1');
@@ -89,7 +89,7 @@ describe('A browser', { skip: executablePath === undefined }, () => {
     await create();
     await create();
     for (const heard of [sse, ws, own]) assert.deepEqual(await heard.take(2), ids);
-    // Their connections break; what happens until they are back is told then, once.
+    // Their connections break; after the reconnect each missed event arrives once.
     service.handoff.app.server.closeAllConnections();
     await create();
     await create();

@@ -14,10 +14,10 @@ const unknownId = '0197b5a6-8c3e-7f01-9a2b-3c4d5e6f7a8b';
 const prefixes = ['', apiPrefix];
 const paths = ['/health', '/ready', '/metrics', '/openapi.json', '/docs', '/redoc'];
 
-/** A path from the root. */
+/** Calls a path at the root. */
 const atRoot = (service: TestService, method: string, path: string) => service.call(method, `/${path}`, { key: null });
 
-/** The samples of the metrics as they are read: name with labels, and value. */
+/** Reads the metrics as a map from names with labels to values. */
 async function readMetrics(service: TestService): Promise<Map<string, number>> {
   const { status, text } = await atRoot(service, 'GET', '/metrics');
   assert.equal(status, 200);
@@ -25,7 +25,7 @@ async function readMetrics(service: TestService): Promise<Map<string, number>> {
   return new Map(lines.map((line) => [line.slice(0, line.lastIndexOf(' ')), Number(line.slice(line.lastIndexOf(' ') + 1))]));
 }
 
-/** A way to a database that can be shut and opened. */
+/** A proxy in front of a database that can be closed and opened. */
 async function startGate(t: TestContext, target: string): Promise<{ url: string; shut(): void; open(): void }> {
   const { hostname, port, pathname, username, password } = new URL(target);
   const sockets = new Set<Socket>();

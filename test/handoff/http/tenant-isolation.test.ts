@@ -6,7 +6,7 @@ import { stores } from '../../support/stores.ts';
 
 const unknownId = '0197b5a6-8c3e-7f01-9a2b-3c4d5e6f7a8b';
 
-/** An answer as it travels, with what differs from request to request taken out: the request's id, and the id asked for. */
+/** The bytes of an answer without what differs between requests: the request id and the id in the request. */
 function essence({ status, text, headers }: TestAnswer, id: string): string {
   const { 'x-request-id': _, date: __, ...others } = headers;
   return JSON.stringify({ status, headers: others, text: text.replace(/"request_id":"[^"]*"/, '"request_id":""') }).replaceAll(id, '<id>');
@@ -14,7 +14,7 @@ function essence({ status, text, headers }: TestAnswer, id: string): string {
 
 type Call = (id: string) => Promise<TestAnswer>;
 
-/** Every call that names a packet, as tenant B makes it. */
+/** Every call that names a packet, made by tenant B. */
 function packetCalls(service: TestService, key: string): Record<string, { status: number; call: Call }> {
   const refused = (
     status: number,
@@ -238,7 +238,7 @@ for (const store of stores) {
       const service = await startService(t, { store });
       const a = await newTenant(service);
       const b = await newTenant(service);
-      // Read carelessly, the second name would be taken for the first: they are in one place of objects of one shape.
+      // A parser that caches shapes carelessly would confuse the two names, which are at the same place of similar objects.
       await createPacket(service, { context: { summary: 's', custom: { x: 1, '\\': 2 } } }, a.key);
       const created = await service.call('POST', '/packets', {
         key: b.key,

@@ -213,7 +213,7 @@ for (const store of stores) {
       assert.equal(answer.text, '');
       assert.equal((await service.call('DELETE', `/tenants/${tenant.id}`)).status, 404);
       assert.equal((await service.call('GET', `/packets/${packet.id}`, { key: tenant.key })).status, 401);
-      // The packet is still there, and still counted.
+      // The packet still exists and is still counted.
       assert.match(before.text, /^service_active_packets 0$/m);
       assert.match((await service.call('GET', '//metrics')).text, /^service_active_packets 1$/m);
     });

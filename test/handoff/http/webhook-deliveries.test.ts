@@ -84,7 +84,7 @@ for (const store of stores) {
         receiver.posts.map(({ headers }) => headers['x-service-attempt']),
         ['1', '2', '3', '4', '5', '6'],
       );
-      // Each attempt is dated and signed anew.
+      // Each attempt has its own timestamp and signature.
       for (const { headers, body } of receiver.posts.slice(-1))
         assert.throws(() => new Webhook(secret, { format: 'raw' }).verify(body, headers as Record<string, string>), /too (old|new)/);
       assert.deepEqual((await service.call('GET', '/hooks/dlq')).body, [dead]);
@@ -127,7 +127,7 @@ for (const store of stores) {
         ['https://public.test/', 'address_refused', null],
       ] as const)
         hooks.push([(await register(service, to)).id, error, status]);
-      // A name that was public when it was registered and leads to a private address when it is used.
+      // A name that resolved to a public address at registration and to a private one at delivery.
       addresses['public.test'] = '10.0.0.1';
       await createPacket(service);
       await service.handoff.runOnce.deliver();
@@ -217,7 +217,7 @@ for (const store of stores) {
       await createPacket(service);
       assert.equal((await service.call('DELETE', `/hooks/${id}`)).status, 204);
       const cancelling = service.handoff.runOnce.deliver();
-      // Both were cancelled; the answer of the one that was in hand is recorded all the same.
+      // Both were cancelled; the outcome of the running attempt is recorded nevertheless.
       while ((await deliveriesOf(service, id, '?status=cancelled')).length < 2) await new Promise(setImmediate);
       answer!();
       await Promise.all([delivering, cancelling]);
@@ -299,7 +299,7 @@ for (const store of stores) {
       assert.deepEqual([body.status, body.attempts, body.delivery_id, body.replayed], ['pending', 0, dead.body[0].id, true]);
       await service.handoff.runOnce.deliver();
       assert.equal((await service.call('POST', path)).status, 409);
-      // The same bytes under the same id.
+      // The same bytes with the same id.
       const [one, two] = receiver.posts;
       assert.equal(receiver.posts.length, 2);
       assert.deepEqual([two!.body, two!.headers['x-service-delivery']], [one!.body, one!.headers['x-service-delivery']]);
@@ -326,7 +326,7 @@ for (const store of stores) {
       assert.deepEqual(await retry({ ...from, until: null }), { retried: 3, skipped: 0, remaining: 0 });
       service.clock.turn(3600);
       assert.deepEqual(await retry(), { retried: 2, skipped: 0, remaining: 0 });
-      // Four at once to one receiver, until it is known to answer well.
+      // At most four concurrent attempts at a receiver until it has answered well.
       for (let round = 0; round < 2; round += 1) await service.handoff.runOnce.deliver();
       assert.equal(receiver.posts.length, 12);
       const [{ attempts }] = await deliveriesOf(service, two.id);

@@ -13,12 +13,12 @@ import { createPacket, packetRequest, TestClock, type TestService } from '../../
 import { stores } from '../../support/stores.ts';
 import { deliveriesOf, register, secret, startHooked } from '../../support/webhooks.ts';
 
-// What receivers and machines do wrong, each through the deliverer itself. The rules behind it are tested one by one in
-// test/handoff/rules/delivery.test.ts, the exchange in test/kit/outgoing/outgoing.test.ts.
+// Faults of receivers and machines, tested through the deliverer. test/handoff/rules/delivery.test.ts tests the rules,
+// test/kit/outgoing/outgoing.test.ts the HTTP exchange.
 
 const pem = (name: string) => readFileSync(new URL(`../../support/tls/${name}.pem`, import.meta.url), 'utf8');
 
-/** An attempt's time, in milliseconds, where a test waits for its end: what is waited for never comes. */
+/** A short timeout of an attempt, in milliseconds, for tests in which the receiver never answers. */
 const soon = 50;
 
 async function createMany(service: TestService, count: number): Promise<void> {
@@ -32,7 +32,7 @@ function cut({ socket }: ServerResponse): Promise<void> {
   return new Promise((resolve) => socket!.once('close', () => resolve()));
 }
 
-/** What became of the one delivery to each of the receivers' answers. */
+/** The state of the one delivery after each of the receivers' answers. */
 async function outcomesOf(t: TestContext, service: TestService, replies: readonly Reply[]): Promise<unknown[][]> {
   const hooks: string[] = [];
   for (const reply of replies) hooks.push((await register(service, (await startReceiver(t, reply)).url)).id);
@@ -130,7 +130,7 @@ test('a 2xx status is enough: an endless body is cut at 64 KiB, a slow one at th
     [200, 200, 200, 200, 202, 204].map((code) => ['delivered', 1, null, code, null]),
   );
   await Promise.all(ended);
-  // What both kernels hold of a connection that nobody reads is in it.
+  // Includes what both kernels buffer for a connection that is not read.
   assert.ok(sent < 32 * 1024 * 1024, `${sent} bytes`);
 });
 
@@ -169,7 +169,7 @@ test('redirects of every kind are refused, and their targets get no request', as
 
 test('a verifier of Standard Webhooks accepts a fresh delivery', async (t) => {
   const receiver = await startReceiver(t);
-  // That verifier looks at the time.
+  // That verifier checks the timestamp against the real time.
   const service = await startHooked(t, { clock: new TestClock(new Date().toISOString()) });
   await register(service, receiver.url);
   const { id } = await createPacket(service);
@@ -189,7 +189,7 @@ test('a quick receiver that hangs gets no more attempts than a slow one, even be
   });
   const service = await startHooked(t);
   await register(service, receiver.url);
-  // By these it has earned as many attempts at once as there are.
+  // These successes raise its limit to the maximum.
   await createMany(service, 100);
   while (receiver.posts.length < 100) await service.handoff.runOnce.deliver();
   hangs = true;
@@ -204,7 +204,7 @@ test('a quick receiver that hangs gets no more attempts than a slow one, even be
   hangs = false;
   for (const response of held.splice(0)) response.writeHead(500).end();
   await Promise.all(delivering);
-  // A failure begins it anew with a few at once.
+  // A failure resets the limit to a few.
   hangs = true;
   const before = receiver.posts.length;
   delivering.push(service.handoff.runOnce.deliver());
@@ -259,7 +259,7 @@ test('a clock that jumps back or ahead neither floods receivers nor stalls deliv
   service.clock.turn(-3600);
   await createPacket(service);
   await service.handoff.runOnce.deliver();
-  // What happens now goes out now; what failed before the jump waits for its moment.
+  // New events are sent at once; the retry scheduled before the jump waits for its time.
   assert.equal(receiver.posts.length, 2);
   service.clock.turn(3602);
   await service.handoff.runOnce.deliver();
@@ -305,7 +305,7 @@ test('when an instance stalls past its lease, another one delivers, and the outc
   first.clock.turn(20);
   delivering.push(second.handoff.runOnce.deliver());
   await receiver.received(2);
-  // The first's attempt fails while the delivery is in the second's hands: it is not made due by that.
+  // The first instance's attempt fails while the second holds the lease: that must not make the delivery due.
   held[0]!.socket!.resetAndDestroy();
   await delivering[0];
   first.clock.turn(5);

@@ -6,11 +6,11 @@ import { WaitingList, type Wish } from '../../../src/handoff/live/waiting.ts';
 
 const tenant = { tenant_id: '019cb8d3-f1a2-7c05-9a2b-3c4d5e6f7a8b', tenant_number: 1 };
 
-/** A list over a trail in which nothing happens. */
+/** A waiting list over an empty trail. */
 const newList = () =>
   new WaitingList(new Hub({ after: async () => [], bounds: async () => ({ last: 0, removed: 0 }), positions: async () => [] }));
 
-/** A wish whose looks the test answers. */
+/** A wish whose claims the test answers. */
 function wishOf(): { wish: Wish<string>; looks: PromiseWithResolvers<string | null>[] } {
   const looks: PromiseWithResolvers<string | null>[] = [];
   const take = () => {
@@ -40,16 +40,16 @@ describe('Requests that wait for work', () => {
 
   test('try again when the request that was woken before them has disconnected', async () => {
     const list = newList();
-    const [gone, other] = [wishOf(), wishOf()];
-    const first = list.wait(gone.wish, 60_000);
-    const second = list.wait(other.wish, 60_000);
-    await until(() => gone.looks.length === 1 && other.looks.length === 1);
-    other.looks[0]!.resolve(null);
-    list.drop(gone.wish);
-    gone.looks[0]!.resolve(null);
+    const [closed, open] = [wishOf(), wishOf()];
+    const first = list.wait(closed.wish, 60_000);
+    const second = list.wait(open.wish, 60_000);
+    await until(() => closed.looks.length === 1 && open.looks.length === 1);
+    open.looks[0]!.resolve(null);
+    list.drop(closed.wish);
+    closed.looks[0]!.resolve(null);
     assert.equal(await first, null);
-    await until(() => other.looks.length === 2);
-    other.looks[1]!.resolve('packet');
+    await until(() => open.looks.length === 2);
+    open.looks[1]!.resolve('packet');
     assert.equal(await second, 'packet');
     assert.equal(list.size, 0);
   });

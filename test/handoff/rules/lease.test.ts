@@ -16,7 +16,7 @@ function created(): Packet {
   return newPacket(request as never, { id: '0197b5a6-8c3e-7f01-9a2b-3c4d5e6f7a8b', now, agentId: undefined }).packet;
 }
 
-/** A packet as commands leave it one after the other, and what is stored of its leases. */
+/** A packet after a sequence of commands, and the stored state of its leases. */
 function after(...commands: [command: Command, at: Date][]): { packet: Packet; lease: StoredLease | null } {
   return commands.reduce(
     ({ packet, lease }, [command, at]) => {

@@ -34,7 +34,7 @@ const question: Hitl = {
   expires_at: null,
 };
 
-/** The value, such that changing anything in it throws: `decide` gives a new packet and leaves the old one alone. */
+/** The value, deeply frozen: `decide` must return a new packet and not mutate the old one. */
 function frozen<T>(value: T): T {
   if (typeof value === 'object' && value !== null) {
     Object.freeze(value);
@@ -43,7 +43,7 @@ function frozen<T>(value: T): T {
   return value;
 }
 
-/** A packet in the status, with a question that no one must answer, put half an hour ago. */
+/** A packet in the status, with an optional question that was asked half an hour ago. */
 function packetIn(status: Status, changes: Partial<Packet> = {}): Packet {
   const { hitl: _, ...request } = createExample;
   const { packet } = newPacket(structuredClone(request) as never, { id, now: began, agentId: undefined });
@@ -75,7 +75,7 @@ function assertUnchanged(decision: Decision, packet: Packet): void {
   assert.deepEqual(decision, { packet, events: [], searchable: false });
 }
 
-/** What a command does in a status: where it leads, that it does nothing, or the code and field it is refused with. */
+/** The expected result of a command in a status: a transition, no change, or a refusal with its code and field. */
 type Outcome = { to: Status; type: string; event: string } | 'nothing' | { refused: string; field?: string };
 
 const entering = (to: Status): Outcome => ({ to, type: `packet.${to}`, event: to });
@@ -88,7 +88,7 @@ interface Row {
   outcome(status: Status): Outcome;
 }
 
-/** Every command, by its kind: one that is added to `Command` must be added here. */
+/** Every command by kind. The type makes a kind that is added to `Command` required here. */
 const table: Record<Command['kind'], readonly Row[]> = {
   claim: [
     {
@@ -127,7 +127,7 @@ const table: Record<Command['kind'], readonly Row[]> = {
       outcome: (status) => (status === 'expired' ? { refused: 'CONFLICT' } : entering('expired')),
     },
   ],
-  // It leads to no status; a test of its own is below.
+  // It leads to no status; it has its own test below.
   remove: [],
   patch: [
     ...statuses.map((wanted) => ({
@@ -156,7 +156,7 @@ const table: Record<Command['kind'], readonly Row[]> = {
       },
     },
   ],
-  // These packets are not leased: test/handoff/rules/lease.test.ts has those that are.
+  // These packets are not leased; test/handoff/rules/lease.test.ts tests leased ones.
   renew: [
     {
       name: 'renewing a lease',
@@ -171,7 +171,7 @@ const table: Record<Command['kind'], readonly Row[]> = {
       outcome: () => ({ refused: 'LEASE_LOST' }),
     },
   ],
-  // The question of these packets has no end, so time alone does nothing to them.
+  // The question of these packets has no timeout, so time does not change them.
   time_out: [{ name: 'time_out', command: { kind: 'time_out' }, outcome: () => 'nothing' }],
   expire_unclaimed: [
     {

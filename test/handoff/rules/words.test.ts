@@ -64,7 +64,7 @@ describe('the words of a text', () => {
   }
 
   test('more marks on a letter than any language uses are dropped', () => {
-    // Sorted, as they would be for composing, a million of them take minutes.
+    // Normalisation sorts marks, which would take minutes for a million of them.
     assert.deepEqual(wordsOf(`a${'\u0301'.repeat(500_000)}${'\u0327'.repeat(500_000)}b`), ['ab']);
   });
 
@@ -208,7 +208,7 @@ describe('the searchable texts of a packet', () => {
   });
 });
 
-/** Characters that are words, part them, or are read another way than ASCII. */
+/** Characters that are words, separate words, or need the path for non-ASCII text. */
 const characters = fc.oneof(
   { weight: 20, arbitrary: fc.string({ unit: 'binary-ascii', minLength: 1, maxLength: 3 }) },
   { weight: 10, arbitrary: fc.constantFrom('a', 'B', '7', '_', ' ', '\n', '\u0000', '7_', '1_a', 'ab12') },
@@ -279,7 +279,7 @@ describe('the words of a packet as one text', () => {
 });
 
 test('plain text has the same words alone and together with other text', () => {
-  // What is not plain takes the long way, with all that Unicode asks for.
+  // Text that is not plain takes the slow path with full Unicode rules.
   fc.assert(
     fc.property(plainText, (text) => {
       assert.deepEqual(wordsOf(`${text} é`), [...wordsOf(text), 'e']);
