@@ -7,14 +7,14 @@ import type { PacketQuery, SearchQuery } from '../model/packet-routes.ts';
 import { phrasesOf } from '../rules/words.ts';
 import type { PacketFilter } from '../store/packets.ts';
 import { isShort, type PacketTexts } from '../store/pages.ts';
-import type { SearchPage, SearchPlace } from '../store/search.ts';
+import type { EncodedPage, SearchPlace } from '../store/search.ts';
 import type { Store } from '../store/store.ts';
 import type { Caller } from './authentication.ts';
 import { filterOf, requireOneWay } from './filters.ts';
 
-/** A page as JSON text. */
+/** A page as JSON. */
 export interface PageText {
-  readonly text: string;
+  readonly text: string | Buffer;
   /** Its length in UTF-8, if known. */
   readonly octets: number | undefined;
 }
@@ -22,7 +22,7 @@ export interface PageText {
 type Paging = Pick<PacketQuery, 'limit' | 'offset' | 'cursor' | 'view'> & { order?: PacketQuery['order'] };
 
 /** The result for a query without any word, such as punctuation only. */
-const nothing: SearchPage = { rows: [], order: 'rank', total: 0, total_is: 'exact', next: undefined };
+const nothing: EncodedPage = { packets: new Uint8Array(), order: 'rank', total: 0, total_is: 'exact', next: undefined };
 
 /** Lists and searches a tenant's packets. A `signal` cancels the read when the client has disconnected. */
 export function createListService(store: Store) {
@@ -62,19 +62,22 @@ export function createListService(store: Store) {
       const from = cursor === undefined ? undefined : placeOf(readCursor(scope, cursor));
       const page =
         phrases.length === 0 ? nothing : await store.of(tenant_number, signal).packets.search({ phrases, filter, limit, offset, from });
-      const { rows, next, ...counts } = page;
-      const packets = rows.map(({ summary, snippet }) => `${summary.slice(0, -1)},"snippet":${JSON.stringify(snippet)}}`);
+      const { packets, next, ...counts } = page;
       const next_cursor = next === undefined ? null : writeCursor(scope, JSON.stringify(next));
-      return joined(packets.join(','), undefined, { ...counts, limit, offset: from?.shown ?? offset, next_cursor });
+      const [begin, end] = around({ ...counts, limit, offset: from?.shown ?? offset, next_cursor });
+      return { text: Buffer.concat([Buffer.from(begin), packets, Buffer.from(end)]), octets: undefined };
     },
   };
 }
 
 export type ListService = ReturnType<typeof createListService>;
 
+/** The JSON before and behind the packets of a page. */
+const around = (rest: object): [string, string] => ['{"packets":[', `],${JSON.stringify(rest).slice(1)}`];
+
 /** Makes a page from packets that are JSON text already, joined by commas. */
 function joined(texts: string, octets: number | undefined, rest: object): PageText {
-  const [begin, end] = ['{"packets":[', `],${JSON.stringify(rest).slice(1)}`];
+  const [begin, end] = around(rest);
   return { text: begin + texts + end, octets: octets && begin.length + octets + end.length };
 }
 

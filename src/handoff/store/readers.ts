@@ -6,7 +6,7 @@ import { isShared, openDatabase } from '../../kit/sql/database.ts';
 import type { Database, Execute } from '../../kit/sql/dialect.ts';
 import { kyselyOver } from '../../kit/sql/sqlite.ts';
 import { startThread, type Thread, type ThreadOptions } from '../../kit/thread.ts';
-import { createSearcher, type Search, type SearchResult } from './search.ts';
+import { createSearcher, type EncodedResult, encoded, type Search } from './search.ts';
 import type { SearchTasks, Timed } from './search-thread.ts';
 import type { Tables } from './tables.ts';
 
@@ -14,7 +14,7 @@ import type { Tables } from './tables.ts';
 export interface Reader {
   readonly db: Kysely<Tables>;
   /** `signal`: aborted when the caller's connection closes. */
-  search(search: Search, signal?: AbortSignal): Promise<SearchResult>;
+  search(search: Search, signal?: AbortSignal): Promise<EncodedResult>;
 }
 
 /** A tenant's read that takes longer, in milliseconds: of processor time on SQLite, of elapsed time on PostgreSQL. */
@@ -62,7 +62,9 @@ export function openWithReaders(databaseUrl: string): Opened {
   const now = () => performance.now();
   if (!isShared(databaseUrl)) {
     const database = openDatabase<Tables>(databaseUrl);
-    const place = { db: database.longReads, search: createSearcher(database).search };
+    const searcher = createSearcher(database);
+    const search: Reader['search'] = async (wanted, signal) => encoded(await searcher.search(wanted, signal));
+    const place = { db: database.longReads, search };
     const lane = { queue: new FairQueue({ concurrency: 4, perOwner: 1 }), place, spentMs: now };
     const lanes = createLanes<Reader>({ fast: lane, slow: lane, longMs: longMs.sqlite, stayMs, now });
     return { database, lanes, stopReaders: async () => undefined };

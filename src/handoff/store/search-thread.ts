@@ -3,7 +3,7 @@ import { CompiledQuery, type QueryResult, sql } from 'kysely';
 import { openDatabase } from '../../kit/sql/database.ts';
 import type { Row } from '../../kit/sql/dialect.ts';
 import { serveTasks, threadData } from '../../kit/thread.ts';
-import { createSearcher, type Search } from './search.ts';
+import { createSearcher, encoded, type Search } from './search.ts';
 import { createIndexer, type Stretch } from './search-index.ts';
 import type { Tables } from './tables.ts';
 
@@ -35,7 +35,7 @@ async function timed<T>(work: () => Promise<T>): Promise<Timed<T>> {
 const tasks = {
   prepare: (stretch: Stretch) => indexer.prepare(stretch),
   write: (_: Record<string, never>) => indexer.write(),
-  search: (search: Search, signal: AbortSignal) => timed(() => searcher.search(search, signal)),
+  search: (search: Search, signal: AbortSignal) => timed(async () => encoded(await searcher.search(search, signal))),
   read: ({ sql, parameters }: { sql: string; parameters: readonly unknown[] }) =>
     timed(() => database.reads.executeQuery(CompiledQuery.raw(sql, [...parameters])) as Promise<QueryResult<Row>>),
 };

@@ -52,6 +52,21 @@ export interface SearchPage {
  * again with `wide`, where it may take long. */
 export type SearchResult = SearchPage | { readonly fitting: number } | { readonly outgrown: true } | { readonly wide: true };
 
+/** A page with its packets as JSON, joined by commas: bytes, so that the main thread neither joins nor encodes them. */
+export interface EncodedPage extends Omit<SearchPage, 'rows'> {
+  readonly packets: Uint8Array;
+}
+
+export type EncodedResult = EncodedPage | Exclude<SearchResult, SearchPage>;
+
+/** Encodes the packets of a result, each with its snippet. */
+export function encoded(result: SearchResult): EncodedResult {
+  if (!('rows' in result)) return result;
+  const { rows, ...page } = result;
+  const packets = rows.map(({ summary, snippet }) => `${summary.slice(0, -1)},"snippet":${JSON.stringify(snippet)}}`);
+  return { ...page, packets: Buffer.from(packets.join(',')) };
+}
+
 /** How many bytes of packets a page's snippets are looked for in. A packet beyond shows the beginning of its summary. */
 const snippetBytes = 2 * 1024 * 1024;
 

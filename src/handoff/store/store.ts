@@ -15,7 +15,7 @@ import { createPacketReads } from './packets.ts';
 import { pageTooLarge } from './page-size.ts';
 import { createPageReads, type PacketPage } from './pages.ts';
 import { openWithReaders, type Reader, startSearchThread } from './readers.ts';
-import type { Search, SearchPage } from './search.ts';
+import type { EncodedPage, Search } from './search.ts';
 import { createQueueReads } from './search-index.ts';
 import type { Unit } from './units/transaction.ts';
 import { createUnits } from './units.ts';
@@ -65,7 +65,7 @@ export async function openStore({ databaseUrl, clock, newId }: StoreParts) {
           /** A page, and how many packets there are in all. */
           page: (page: PacketPage) => pages.page(tenant, page, inTurn),
           /** Everything committed before the call is found. */
-          async search(wanted: Omit<Search, 'tenant'>): Promise<SearchPage> {
+          async search(wanted: Omit<Search, 'tenant'>): Promise<EncodedPage> {
             await indexing.all(tenant);
             const whole = { ...wanted, tenant };
             let result = await search(whole);

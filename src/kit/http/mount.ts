@@ -19,8 +19,8 @@ export class JsonText {
   #text: string | Buffer;
 
   /** @param octets the text's length in UTF-8, if known. If it equals `text.length`, the text is ASCII and takes the faster Latin-1 conversion. */
-  constructor(text: string, octets?: number) {
-    this.#text = octets === text.length ? Buffer.from(text, 'latin1') : text;
+  constructor(text: string | Buffer, octets?: number) {
+    this.#text = typeof text === 'string' && octets === text.length ? Buffer.from(text, 'latin1') : text;
   }
 
   /** The text to send. A long text is converted to bytes once, and all responses share them. */
