@@ -1,4 +1,6 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import autocannon, { type Client, type Request } from 'autocannon';
+import { Pool } from 'undici';
 
 import { serveTasks } from './programs.ts';
 import { type LoadResult, Times } from './times.ts';
@@ -23,7 +25,7 @@ export interface Load {
   seconds?: number;
   /** How many requests that follow one another one connection takes together (1). */
   hand?: number;
-  /** Requests a second of all connections together; as many as there can be when left out. */
+  /** Requests a second of all connections together, evenly spaced; as many as possible when left out. */
   rate?: number;
 }
 
@@ -54,7 +56,40 @@ function inRounds(requests: readonly LoadRequest[], connections: number): (clien
   };
 }
 
-function run({ url, connections, requests, seconds, hand = 1, rate }: Load): Promise<LoadResult> {
+/**
+ * Sends requests at even intervals, whatever the answers take. A time counts from the moment when the request was due, so
+ * a service that stalls is charged for every request that it delays.
+ */
+async function paced({ url, connections, requests }: Load, seconds: number, rate: number): Promise<LoadResult> {
+  const pool = new Pool(url, { connections, pipelining: 1 });
+  const times = new Times();
+  const open: Promise<void>[] = [];
+  let failed = 0;
+  const first = performance.now();
+  for (let index = 0; index < rate * seconds; index += 1) {
+    const due = first + (index * 1000) / rate;
+    const early = due - performance.now();
+    if (early > 0) await sleep(early);
+    const { method, path, headers, body } = requests[index % requests.length]!;
+    const sending = pool.request({ method, path, headers: headers ?? null, body: body ?? null }).then(async (answer) => {
+      await answer.body.dump({ limit: Number.MAX_SAFE_INTEGER });
+      times.add(performance.now() - due);
+      if (answer.statusCode > 299) failed += 1;
+    });
+    open.push(
+      sending.catch(() => {
+        failed += 1;
+      }),
+    );
+  }
+  await Promise.all(open);
+  await pool.close();
+  return times.result(failed);
+}
+
+function run(load: Load): Promise<LoadResult> {
+  const { url, connections, requests, seconds, hand = 1, rate } = load;
+  if (rate !== undefined && seconds !== undefined) return paced(load, seconds, rate);
   const extent =
     seconds === undefined
       ? { amount: Math.floor(requests.length / connections) * connections, setupClient: inOrder(requests, hand) }
@@ -63,7 +98,7 @@ function run({ url, connections, requests, seconds, hand = 1, rate }: Load): Pro
   let refused = 0;
 
   return new Promise((resolve, reject) => {
-    const options = { url, connections, timeout: 30, ...(rate === undefined ? {} : { overallRate: rate }), ...extent };
+    const options = { url, connections, timeout: 30, ...extent };
     const instance = autocannon(options, (error, { errors, timeouts }) => {
       if (error) reject(error);
       else resolve(times.result(refused + errors + timeouts));

@@ -1,8 +1,9 @@
 import { existsSync, mkdirSync, mkdtempSync, renameSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
+import pg from 'pg';
 
-import { freePort } from '../test/support/postgres.ts';
+import { freePort, startPostgres } from '../test/support/postgres.ts';
 import type { CeilingTasks } from './ceiling.ts';
 import type { Load, LoadRequest, LoadTasks } from './load.ts';
 import type { Place } from './machine.ts';
@@ -145,4 +146,24 @@ export async function startRun(options: Options, out: Pick<Run, 'report' | 'say'
       rmSync(folder, { recursive: true, force: true });
     },
   };
+}
+
+/** Gives a filled PostgreSQL database to a piece of work, and removes it at the end. */
+export async function withPostgres(run: Run, packets: number, work: (url: string) => Promise<void>): Promise<void> {
+  const server = await startPostgres();
+  const query = async (database: string, text: string) => {
+    const client = new pg.Client(`${server.url}/${database}`);
+    await client.connect();
+    await client.query(text);
+    await client.end();
+  };
+  try {
+    await query('postgres', 'create database bench');
+    await run.fill(`${server.url}/bench`, packets);
+    // PostgreSQL does so by itself within a minute.
+    await query('bench', 'vacuum analyze');
+    await work(`${server.url}/bench`);
+  } finally {
+    await server.stop();
+  }
 }

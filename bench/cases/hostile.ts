@@ -1,17 +1,17 @@
 import { copyFileSync } from 'node:fs';
 import { join } from 'node:path';
-import pg from 'pg';
 
-import { startPostgres } from '../../test/support/postgres.ts';
 import { packetOfBytes, searched } from '../bodies.ts';
 import { attack, hostileSummaries } from '../hostile.ts';
 import type { LoadRequest } from '../load.ts';
 import { requireGood } from '../rounds.ts';
-import { headers, jsonHeaders, type MeasuredService, type Run } from '../run.ts';
+import { headers, jsonHeaders, type MeasuredService, type Run, withPostgres } from '../run.ts';
 import type { LoadResult } from '../times.ts';
 
-/** What others ask for in all, and what the hostile tenant asks for: the limit of the largest tier, a second. */
-const othersPerSecond = 200;
+/** Requests a second of the other tenant: what both databases answer easily. */
+const othersPerSecond: Record<string, number> = { gets: 200, lists: 20, searches: 50, creates: 100 };
+
+/** Requests a second of the hostile tenant: the limit of the largest tier. */
 const hostilePerSecond = 1000 / 60;
 
 const megabyte = 1024 * 1024;
@@ -22,17 +22,7 @@ export async function hostile(run: Run): Promise<void> {
   const path = join(run.folder, 'hostile.db');
   copyFileSync(await run.seeded(packets), path);
   await besideHostile(run, `sqlite://${path}`, 'SQLite');
-  const server = await startPostgres();
-  try {
-    const admin = new pg.Client(`${server.url}/postgres`);
-    await admin.connect();
-    await admin.query('create database hostile');
-    await admin.end();
-    await run.fill(`${server.url}/hostile`, run.options.quick ? 5_000 : 20_000);
-    await besideHostile(run, `${server.url}/hostile`, 'PostgreSQL');
-  } finally {
-    await server.stop();
-  }
+  await withPostgres(run, run.options.quick ? 5_000 : 20_000, (url) => besideHostile(run, url, 'PostgreSQL'));
 }
 
 async function besideHostile(run: Run, databaseUrl: string, database: string): Promise<void> {
@@ -47,7 +37,7 @@ async function besideHostile(run: Run, databaseUrl: string, database: string): P
   };
   let peak = 0;
   for (const [name, requests] of Object.entries(others)) {
-    const steady = () => run.load({ url: service.url, connections: 20, requests, seconds, rate: othersPerSecond });
+    const steady = () => run.load({ url: service.url, connections: 20, requests, seconds, rate: othersPerSecond[name]! });
     await steady();
     const alone: LoadResult[] = [];
     const together: LoadResult[] = [];

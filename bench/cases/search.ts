@@ -5,7 +5,7 @@ import { packetOfBytes, searched } from '../bodies.ts';
 import type { LoadRequest } from '../load.ts';
 import { figureOf } from '../report.ts';
 import { compare, requireGood } from '../rounds.ts';
-import { headers, jsonHeaders, type MeasuredService, type Run } from '../run.ts';
+import { headers, jsonHeaders, type MeasuredService, type Run, withPostgres } from '../run.ts';
 import type { LoadResult } from '../times.ts';
 import { inTimes } from './read.ts';
 
@@ -64,16 +64,22 @@ const dearest: Record<string, Record<string, string>> = {
   'sixteen words': { q: many },
   'a phrase of sixteen words': { q: `"${many}"` },
   'a rare word and fifteen': { q: `${searched.rare} ${many}` },
-  'a beginning': { q: 're*' },
+  'a common prefix': { q: 're*' },
+  'a rare word and a prefix': { q: `${searched.rare} re*` },
+  'a phrase with a prefix': { q: '"order re*"' },
   'a word and a tag': { q: searched.common, tags: 'batch-7' },
   'a word and a filter that nothing meets': { q: searched.everywhere, target_agent: 'nobody' },
   'a phrase and a filter': { q: `"${searched.phrase.join(' ')}"`, tags: 'batch-7' },
 };
 
-/** The time of any search over very many packets, one request at a time. */
+/** The time of any search over very many packets, one request at a time, on both databases. */
 export async function searches(run: Run): Promise<void> {
-  const path = await run.seeded(run.options.packets);
-  const service = await run.startService(`sqlite://${path}`);
+  await searchesOn(run, `sqlite://${await run.seeded(run.options.packets)}`, 'SQLite');
+  await withPostgres(run, run.options.packets, (url) => searchesOn(run, url, 'PostgreSQL'));
+}
+
+async function searchesOn(run: Run, databaseUrl: string, database: string): Promise<void> {
+  const service = await run.startService(databaseUrl);
   for (const [name, parameters] of Object.entries(dearest)) {
     const query = new URLSearchParams({ limit: String(pageSize), ...parameters });
     const { perSecond, p50, p99 } = requireGood(
@@ -81,7 +87,7 @@ export async function searches(run: Run): Promise<void> {
     );
     const target = { better: 'less', asked: 150, stretch: 60 } as const;
     run.report({
-      name: `search over ${run.options.packets.toLocaleString('en-US')}, ${name}, ms`,
+      name: `${database}: search over ${run.options.packets.toLocaleString('en-US')}, ${name}, ms`,
       perSecond,
       p50,
       p99,
