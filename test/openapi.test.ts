@@ -43,7 +43,7 @@ interface Description {
 
 const exported = JSON.parse(readFileSync(new URL('../openapi/handoff.json', import.meta.url), 'utf8')) as Description;
 
-/** Every operation, and where it stands in the document as a JSON pointer. */
+/** Every operation with its JSON pointer in the document. */
 const operations = Object.entries(exported.paths).flatMap(([path, methods]) =>
   Object.entries(methods).map(([method, operation]) => ({
     path,
@@ -58,7 +58,7 @@ function pointerPart(part: string): string {
   return encodeURIComponent(part.replaceAll('~', '~0').replaceAll('/', '~1'));
 }
 
-/** A validator of JSON Schema 2020-12 that knows the document, and the same document with every object closed. */
+/** A validator of JSON Schema 2020-12 with the document, and a copy of the document in which all objects are closed. */
 function createValidator(): (value: unknown, pointer: string, closed?: boolean) => string[] {
   const ajv = new Ajv2020({ strict: true, strictTypes: false, allErrors: true, validateSchema: true });
   (addFormats as unknown as (ajv: Ajv2020) => void)(ajv);
@@ -72,7 +72,7 @@ function createValidator(): (value: unknown, pointer: string, closed?: boolean) 
   };
 }
 
-/** The schemas with no property allowed beyond those they name. */
+/** The schemas with `additionalProperties: false` on every object. */
 function close(node: unknown): unknown {
   if (Array.isArray(node)) return node.map(close);
   if (typeof node !== 'object' || node === null) return node;
@@ -108,7 +108,7 @@ describe('the API description', () => {
       const answer = await service.call('PUT', `/${concrete(path)}`);
       assert.equal(answer.status, 405, path);
       const named = Object.keys(methods).map((method) => method.toUpperCase());
-      // The description leaves out HEAD, which answers as GET does.
+      // The description leaves out HEAD, which is answered like GET.
       const allowed = named.includes('GET') ? [...named, 'HEAD'] : named;
       assert.deepEqual(String(answer.headers.allow).split(', ').sort(), allowed.sort(), path);
     }
@@ -164,7 +164,7 @@ describe('the API description', () => {
   });
 });
 
-/** A path with an id that nothing has in place of each parameter. */
+/** A path with an unknown id for each parameter. */
 function concrete(path: string): string {
   return path.replace(/\{\w+\}/g, '0197b5a6-8c3e-7f01-9a2b-3c4d5e6f7a8b');
 }
@@ -235,7 +235,7 @@ describe('every example', () => {
     });
     assert.equal(packet.status, 201);
     const ids = { createPacket: '', chainPacket: packet.body.id, patchPacket: packet.body.id, claimPacket: packet.body.id };
-    // In an order in which each finds the packet as it needs it.
+    // Ordered so that each request finds the packet in the status that it needs.
     const others = ['batchCreate', 'batchClaim', 'batchComplete', 'chainPacket', 'claimPacket', 'patchPacket', 'createTenant', 'createKey'];
     for (const id of others) {
       const { method, path, operation } = operationOf(id);
@@ -281,7 +281,7 @@ describe('every error that is described', () => {
   });
 });
 
-/** What each alternative of a schema requires. */
+/** The required fields of each alternative of a schema. */
 function requiredOf(schema: Json): string[][] {
   const { $ref, anyOf, required } = schema as { $ref?: string; anyOf?: Json[]; required?: string[] };
   if (anyOf !== undefined) return anyOf.flatMap(requiredOf);
@@ -292,12 +292,12 @@ function responsePointer(id: string, status: number): string {
   return `${operationOf(id).pointer}/responses/${status}/content/${pointerPart('application/json')}/schema`;
 }
 
-/** Calls operations and holds each answer to what the description says of it. */
+/** Calls operations and validates each answer against the description. */
 function createChecker(service: TestService) {
   const seen = new Set<string>();
   return {
     seen,
-    /** The answer of an operation, which must have this status, a described body, and only described headers of ours. */
+    /** The answer of an operation, which must have this status, a described body, and no undescribed headers of the service. */
     async answer(
       id: string,
       status: number,
@@ -323,7 +323,7 @@ function createChecker(service: TestService) {
 
 describe('the answers of the service', () => {
   test('match the description, for every operation', async (t) => {
-    // Nothing listens where deliveries go, and the first failure is the last.
+    // Nothing listens at the URL of the webhook, and deliveries have only one attempt.
     const hooks = { SERVICE_WEBHOOK_ALLOW: '127.0.0.1', SERVICE_WEBHOOK_RETRY_SECONDS: '0' };
     const service = await startService(t, { settings: { SERVICE_RATE_LIMIT_PER_MINUTE: '10000', ...hooks } });
     const { answer, seen } = createChecker(service);

@@ -12,7 +12,7 @@ import packageJson from '../package.json' with { type: 'json' };
 const root = fileURLToPath(new URL('..', import.meta.url));
 const folder = mkdtempSync(join(tmpdir(), 'baton-package-'));
 
-/** The environment of somebody who has the package installed and no checkout. */
+/** The environment of a user who has installed the package and has no checkout. */
 const env = {
   ...process.env,
   PATH: (process.env.PATH ?? '')
@@ -29,7 +29,7 @@ before(() => {
   writeFileSync(join(folder, 'package.json'), JSON.stringify({ type: 'module' }));
   const quietly = ['--prefer-offline', '--no-audit', '--no-fund', '--loglevel=error'];
   execFileSync('npm', ['install', '--prefix', folder, ...quietly, `./${packed[0].filename}`], { cwd: folder, env, stdio: 'pipe' });
-  // What a TypeScript program needs besides; the checkout has it.
+  // The other packages that a TypeScript program needs, linked from the checkout.
   mkdirSync(join(folder, 'node_modules/@types'), { recursive: true });
   symlinkSync(join(root, 'node_modules/@types/node'), join(folder, 'node_modules/@types/node'));
 });
@@ -50,7 +50,7 @@ console.log((await client.listPackets()).total);
 await using fallback = await createFallback();
 console.log((await fetch(\`\${fallback.url}/health\`)).status);
 
-// A second one beside it has its own data, its own key and its own clock.
+// A second service in the same process has its own data, key and clock.
 let now = new Date('2030-01-01T00:00:00Z');
 const other = await createHandoff({ adminKey: 'an-admin-key-of-our-own', unclaimedTtlSeconds: 60 }, { clock: () => now });
 const headers = { 'x-api-key': 'an-admin-key-of-our-own', 'content-type': 'application/json' };

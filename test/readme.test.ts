@@ -16,7 +16,7 @@ import { stores } from './support/stores.ts';
 const root = fileURLToPath(new URL('..', import.meta.url));
 const readme = readFileSync(join(root, 'README.md'), 'utf8');
 
-/** A block of code: the commands, or what the README says they answer. */
+/** A block of code: commands, or the output that the README shows. */
 interface Block {
   readonly kind: string;
   readonly text: string;
@@ -31,14 +31,14 @@ function blocksOf(title: string): Block[] {
 
 const uuid = /[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}/g;
 
-/** What the README shows of an answer, as a pattern: `...` stands for anything, an id for any id; the rest is literal. */
+/** The output that the README shows as a pattern: `...` matches anything, an id matches any id, and the rest is literal. */
 function patternOf(shown: string): RegExp {
   const oneLine = shown.trim().replace(/,\n */g, ',');
   const literal = oneLine.replaceAll(uuid, '<id>').replace(/[\\^$*+?.()|[\]{}]/g, '\\$&');
   return new RegExp(`^${literal.replaceAll('\\.\\.\\.', '.*?').replaceAll('<id>', uuid.source)}$`, 's');
 }
 
-/** A folder with a `curl` in it that runs the stand-in. */
+/** A folder with a `curl` that runs the replacement. */
 function standInFolder(t: TestContext): string {
   const folder = mkdtempSync(join(tmpdir(), 'baton-curl-'));
   t.after(() => rmSync(folder, { recursive: true, force: true }));
@@ -49,7 +49,7 @@ function standInFolder(t: TestContext): string {
 
 const mark = '--- end of block ---';
 
-/** What each of the commands wrote, carried out one after the other by one shell. */
+/** The output of each command, run in order by one shell. */
 async function runInShell(commands: readonly string[], path: string): Promise<string[]> {
   const script = commands.map((command) => `${command}\nprintf '\\n%s\\n' '${mark}'\n`).join('');
   const { stdout, stderr } = await promisify(execFile)('sh', ['-c', script], { env: { ...process.env, PATH: path } });

@@ -12,21 +12,21 @@ const root = fileURLToPath(new URL('..', import.meta.url));
 
 interface Running {
   readonly child: ChildProcess;
-  /** The addresses of the services, once they have told them. */
+  /** The addresses of the services, once they are printed. */
   readonly handoff: Promise<string>;
   readonly fallback: Promise<string>;
-  /** The process of the handoff service, from its log. */
+  /** The process id of the handoff service, from its log. */
   readonly handoffPid: Promise<string>;
-  /** Resolves once a line on standard error has the text. */
+  /** Resolves once a line on standard error contains the text. */
   told(text: string): Promise<void>;
   readonly ended: Promise<{ code: number | null; stderr: string }>;
 }
 
-/** Runs `npm start -- <flags>` as a user does: npm, a shell, and the programs below it. */
+/** Runs `npm start -- <flags>` as a user does: npm, a shell, and the program below it. */
 const npmStart = (t: TestContext, flags: readonly string[], environment: Record<string, string> = {}) =>
   run(t, ['npm', 'start', '--silent', '--', ...flags], environment);
 
-/** Runs what npm runs, without npm around it. */
+/** Runs the command that npm runs, without npm. */
 const start = (t: TestContext, flags: readonly string[], environment: Record<string, string> = {}) =>
   run(t, [process.execPath, 'src/start.ts', ...flags], environment);
 
@@ -34,7 +34,7 @@ function run(t: TestContext, [command = '', ...args]: readonly string[], environ
   const inherited = Object.entries(process.env).filter(([name]) => !/^(SERVICE_|npm_)/.test(name));
   const child = spawn(command, args, {
     cwd: root,
-    // A group of its own, so that whatever is left of it can be ended.
+    // In its own process group, so that every process that is left can be killed.
     detached: true,
     env: {
       ...Object.fromEntries(inherited),
@@ -57,7 +57,7 @@ function run(t: TestContext, [command = '', ...args]: readonly string[], environ
     stderr: errors.map((line) => `${line}\n`).join(''),
   }));
   const lines = createInterface({ input: child.stdout });
-  /** What the pattern finds in the first line of standard output that it fits. */
+  /** The match of the pattern in the first line of standard output that it matches. */
   const found = (pattern: RegExp) => {
     const finding = new Promise<string>((resolve, reject) => {
       lines.on('line', (line) => {
@@ -95,7 +95,7 @@ function run(t: TestContext, [command = '', ...args]: readonly string[], environ
   };
 }
 
-/** A port that somebody else listens on. */
+/** A port that another server listens on. */
 async function takenPort(t: TestContext): Promise<string> {
   const other = createServer();
   await new Promise<void>((resolve) => {
@@ -166,7 +166,7 @@ describe('npm start', { concurrency: 2 }, () => {
     await told('The handoff service has ended (signal SIGKILL). The fallback service goes on.');
     assert.ok(await isUp(base));
     child.kill('SIGKILL');
-    // The standard output that all share is closed once the last of them has ended.
+    // The shared standard output closes when the last process has ended.
     await ended;
     assert.equal(await isUp(base), false);
   });
@@ -182,7 +182,7 @@ describe('npm start', { concurrency: 2 }, () => {
       assert.equal(code, 1);
       assert.equal(stderr, sentence);
     }
-    // npm takes for itself what stands before `--`.
+    // npm takes the flags before `--` itself.
     const { code, stderr } = await run(t, ['npm', 'start', '--silent', '--port', '8400'], {}).ended;
     assert.equal(code, 1);
     assert.match(stderr, /^error: npm keeps --port for itself unless -- stands before it: npm start -- --port <port>$/m);

@@ -72,22 +72,22 @@ export const status =
     response.end(typeof body === 'string' ? body : JSON.stringify(body));
   };
 
-/** An error of OpenAI's form. */
+/** An error in OpenAI's format. */
 export const failing = (code: number, name: string, headers: Record<string, string> = {}) =>
   status(code, { error: { message: 'It failed.', type: name, code: name } }, headers);
 
-/** An answer of OpenAI's form. */
+/** An answer in OpenAI's format. */
 export const answering = (text = 'ready', finish_reason = 'stop') =>
   status(200, {
     choices: [{ message: { role: 'assistant', content: text }, finish_reason }],
     usage: { prompt_tokens: 12, completion_tokens: 3 },
   });
 
-/** An answer of Anthropic's form. */
+/** An answer in Anthropic's format. */
 export const answeringAnthropic = (text = 'ready', stop_reason = 'end_turn') =>
   status(200, { content: [{ type: 'text', text }], stop_reason, usage: { input_tokens: 12, output_tokens: 3 } });
 
-/** A streaming answer: each item an event's data, or its name and data; cut behind them if told. */
+/** A streaming answer. Each item is the data of an event, or its name and data. With `cut` the connection closes after them. */
 export const streaming =
   (events: readonly (string | readonly [string, string])[], { cut = false } = {}): Behaviour =>
   (response) => {
@@ -99,26 +99,26 @@ export const streaming =
     else response.end();
   };
 
-/** Takes the request and never answers. */
+/** Accepts the request and never answers. */
 export const hanging: Behaviour = () => undefined;
 
 /** Closes the connection instead of answering. */
 export const resetting: Behaviour = (response) => void response.socket!.resetAndDestroy();
 
-/** Sends the head and half of the body it has announced. */
+/** Sends the headers and half of the announced body. */
 export const cutting: Behaviour = (response) => {
   response.writeHead(200, { 'content-type': 'application/json', 'content-length': '1000' });
   response.write('{"choices":[', () => response.socket!.destroy());
 };
 
-/** Sends the head and then a byte now and then, for ever. */
+/** Sends the headers and then a byte from time to time, endlessly. */
 export const dripping: Behaviour = (response) => {
   response.writeHead(200, { 'content-type': 'application/json' });
   const timer = setInterval(() => response.write(' '), 5);
   response.on('close', () => clearInterval(timer));
 };
 
-/** Sends a body without end as fast as it is taken. */
+/** Sends an endless body as fast as it is read. */
 export const flooding: Behaviour = (response) => {
   response.writeHead(200, { 'content-type': 'application/json' });
   const block = Buffer.alloc(256 * 1024, ' ');

@@ -62,7 +62,7 @@ async function* batchesOf(
   let size = 0;
   for await (const document of documents) {
     if (document.fault !== undefined) {
-      tell(work, document.fault);
+      report(work, document.fault);
       continue;
     }
     const request = applyFlags(document.value, options);
@@ -86,7 +86,7 @@ async function createBatch(work: Work, batch: readonly Item[]): Promise<void> {
     answer = await work.client.batchCreate.withResponse({ body: { packets } });
   } catch (error) {
     const { status_code = 0, body = {} } = error instanceof ApiError ? error : {};
-    if (Array.isArray(body.created) && Array.isArray(body.errors)) await tellRefused(work, batch, body.errors as Refused[]);
+    if (Array.isArray(body.created) && Array.isArray(body.errors)) await reportRefused(work, batch, body.errors as Refused[]);
     // The server may have smaller limits on batches than this command, so try two halves.
     else if ([400, 413].includes(status_code) && batch.length > 1) {
       const middle = Math.ceil(batch.length / 2);
@@ -105,16 +105,16 @@ async function createBatch(work: Work, batch: readonly Item[]): Promise<void> {
   if (context.format === 'json') showJson(context, answer);
   else for (const { id } of created) context.print(id);
   work.created += created.length;
-  await tellRefused(work, batch, errors);
+  await reportRefused(work, batch, errors);
   progress.show(batch.at(-1)!.done, `${work.created} created, ${work.refused} refused`);
 }
 
-async function tellRefused(work: Work, batch: readonly Item[], errors: readonly Refused[]): Promise<void> {
-  for (const { index, error, field } of errors) tell(work, `${await batch[index]!.placeOf(field ?? '')}: ${named(field, error)}`);
+async function reportRefused(work: Work, batch: readonly Item[], errors: readonly Refused[]): Promise<void> {
+  for (const { index, error, field } of errors) report(work, `${await batch[index]!.placeOf(field ?? '')}: ${named(field, error)}`);
 }
 
 /** Counts and reports a refused packet. */
-function tell(work: Work, sentence: string): void {
+function report(work: Work, sentence: string): void {
   work.refused += 1;
   work.progress.clear();
   work.context.terminal.stderr.write(`${sentence}\n`);

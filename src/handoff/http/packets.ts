@@ -13,7 +13,7 @@ import { entityTag } from '../rules/packet.ts';
 import type { Caller } from '../service/authentication.ts';
 import type { Changed, ChangeOptions } from '../service/change.ts';
 import type { ListService, PageText } from '../service/lists.ts';
-import type { BatchItem, ClaimWish, CreateOptions, Made, PacketService } from '../service/packets.ts';
+import type { BatchItem, CreateAnswer, CreateOptions, PacketService, RequestedClaim } from '../service/packets.ts';
 import type { PacketText } from '../store/packets.ts';
 import type { Store } from '../store/store.ts';
 import type { Idempotency } from '../store/units/answers.ts';
@@ -50,16 +50,16 @@ export function mountPackets({ mount, store, packets, lists, batchMax, itemLimit
   }
 
   mount(routes.createPacket, ({ body }, { caller, headers, rawBody }) =>
-    made(packets.create(caller, body, createOptions(headers, 'POST /packets', rawBody))),
+    createAnswer(packets.create(caller, body, createOptions(headers, 'POST /packets', rawBody))),
   );
   mount(routes.chainPacket, ({ params, body }, { caller, headers, rawBody }) =>
-    made(packets.chain(caller, params.id, body, createOptions(headers, `POST /packets/${params.id}/chain`, rawBody))),
+    createAnswer(packets.chain(caller, params.id, body, createOptions(headers, `POST /packets/${params.id}/chain`, rawBody))),
   );
   mount(routes.batchCreate, ({ body }, { caller, headers, rawBody }) => {
     requireBatch('packets', body.packets);
     const limit = itemLimit(caller);
     const items = body.packets.map((item) => itemOf(item, limit));
-    return made(packets.createBatch(caller, items, createOptions(headers, 'POST /packets/batch', rawBody)));
+    return createAnswer(packets.createBatch(caller, items, createOptions(headers, 'POST /packets/batch', rawBody)));
   });
 
   mount(routes.listPackets, ({ query }, { caller, signal }) => jsonOf(lists.packets(caller, query, signal)));
@@ -81,7 +81,7 @@ export function mountPackets({ mount, store, packets, lists, batchMax, itemLimit
   });
 
   mount(routes.claimPacket, async ({ params, body }, { caller, headers, rawBody }) =>
-    changed(await packets.claim(caller, params.id, wishOf(body), changing(headers, `POST /packets/${params.id}/claim`, rawBody))),
+    changed(await packets.claim(caller, params.id, claimOf(body), changing(headers, `POST /packets/${params.id}/claim`, rawBody))),
   );
   mount(routes.respondPacket, async ({ params, body }, { caller, headers, rawBody }) =>
     changed(await packets.respond(caller, params.id, body, changing(headers, `POST /packets/${params.id}/respond`, rawBody))),
@@ -102,13 +102,13 @@ export function mountPackets({ mount, store, packets, lists, batchMax, itemLimit
     return { lease: (JSON.parse(packet) as Packet).lease! };
   });
   mount(routes.endLease, async ({ params }, { caller, headers }) => {
-    await packets.giveBack(caller, params.id, changing(headers));
+    await packets.endLease(caller, params.id, changing(headers));
     return answer({});
   });
 
   mount(routes.batchClaim, async ({ body }, { caller }) => {
     requireBatch('packet_ids', body.packet_ids);
-    const { changed: claimed, errors } = await packets.claimEach(caller, body.packet_ids, wishOf(body));
+    const { changed: claimed, errors } = await packets.claimEach(caller, body.packet_ids, claimOf(body));
     return outcome('claimed', claimed, errors);
   });
   mount(routes.batchComplete, async ({ body }, { caller, headers }) => {
@@ -139,7 +139,7 @@ function packetAnswer(found: PacketText | undefined, ifNoneMatch: string | undef
 }
 
 /** The answer to a create request. */
-async function made(making: Promise<Made>): Promise<Answer<never>> {
+async function createAnswer(making: Promise<CreateAnswer>): Promise<Answer<never>> {
   const { text, status, etag, replayed } = await making;
   return answer<never>({
     status,
@@ -158,7 +158,7 @@ function outcome(name: 'claimed' | 'completed', packets: readonly string[], erro
 }
 
 /** The claim in a request body. */
-export function wishOf({ agent_id, agent_name, framework, lease_seconds }: ClaimRequest): ClaimWish {
+export function claimOf({ agent_id, agent_name, framework, lease_seconds }: ClaimRequest): RequestedClaim {
   return { claimant: { agent_id, agent_name: agent_name ?? agent_id, framework: framework ?? null }, leaseSeconds: lease_seconds };
 }
 

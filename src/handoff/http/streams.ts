@@ -110,7 +110,7 @@ export function listenerOf(
   return {
     position,
     isOpen: () => open.isOpen,
-    hear(event, done) {
+    receive(event, done) {
       if (!wants(event)) return 0;
       const message = write(event);
       open.send(message, done);

@@ -10,7 +10,7 @@ import type { Caller } from '../service/authentication.ts';
 import type { Changed } from '../service/change.ts';
 import type { PacketService } from '../service/packets.ts';
 import type { NextFilter } from '../store/units/next.ts';
-import { idempotencyOf, wishOf } from './packets.ts';
+import { claimOf, idempotencyOf } from './packets.ts';
 import { keyOf, type Listening } from './streams.ts';
 
 export interface WorkRoutesParts {
@@ -26,17 +26,17 @@ export function mountWork({ mount, packets, agents, waiting, listening }: WorkRo
   mount(routes.claimNext, async ({ body }, { caller, headers, rawBody, endSignal: signal }) => {
     const filter = filterOf(body);
     const idempotency = idempotencyOf(headers, 'POST /packets/claim-next', rawBody);
-    const take = () => packets.claimNext(caller, filter, wishOf(body), { idempotency, isOpen: () => !signal.aborted });
+    const take = () => packets.claimNext(caller, filter, claimOf(body), { idempotency, isOpen: () => !signal.aborted });
     const waitMs = (body.wait_seconds ?? 0) * 1000;
     if (waitMs === 0) return found(await retried(take));
 
     const release = listening.connect(caller);
-    const wish = { tenant: caller, target: filter.target_agent, kind: JSON.stringify(filter), isOpen: () => !signal.aborted, take };
-    const leave = () => waiting.drop(wish);
+    const request = { tenant: caller, target: filter.target_agent, kind: JSON.stringify(filter), isOpen: () => !signal.aborted, take };
+    const leave = () => waiting.drop(request);
     signal.addEventListener('abort', leave, { once: true });
     const unwatch = listening.watch(keyOf(headers, undefined), { end: leave });
     try {
-      return found(await waiting.wait(wish, waitMs));
+      return found(await waiting.wait(request, waitMs));
     } finally {
       signal.removeEventListener('abort', leave);
       unwatch();

@@ -1,7 +1,7 @@
 import type { Clock } from '../../kit/clock.ts';
 import { OutgoingError, statusFailure } from '../../kit/outgoing/failures.ts';
 import type { Outgoing } from '../../kit/outgoing/outgoing.ts';
-import { type AttemptOutcome, secretsInForce } from '../rules/delivery.ts';
+import { type AttemptOutcome, currentSecrets } from '../rules/delivery.ts';
 import { signatureHeaders } from '../rules/signature.ts';
 import type { DeliveryService } from '../service/deliveries.ts';
 import type { ClaimedDelivery, DeliveryQueue } from '../store/deliveries.ts';
@@ -231,7 +231,7 @@ export function createDeliverer(parts: DelivererParts): Deliverer {
       'x-service-event': delivery.event_type,
       'x-service-delivery': delivery.id,
       'x-service-attempt': String(delivery.attempts + 1),
-      ...signatureHeaders({ eventId: delivery.event_id, body, secrets: secretsInForce(queue, now), now }),
+      ...signatureHeaders({ eventId: delivery.event_id, body, secrets: currentSecrets(queue, now), now }),
     };
     try {
       // Idempotent: receivers recognise a repeat by the delivery id.

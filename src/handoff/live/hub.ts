@@ -32,7 +32,7 @@ export interface Listener {
   position: number;
   isOpen(): boolean;
   /** Sends an event if the listener wants it; `done` is called once it is written out. Returns the bytes sent. */
-  hear(event: LiveEvent, done?: () => void): number;
+  receive(event: LiveEvent, done?: () => void): number;
 }
 
 /** The position at which a stream starts. */
@@ -193,10 +193,10 @@ export class Hub {
       if (event === undefined) continue;
       bytes += row.payload!.length;
       unsent += row.payload!.length;
-      if (unsent < maxUnsentBytes) listener.hear(event);
+      if (unsent < maxUnsentBytes) listener.receive(event);
       else {
         await new Promise<void>((resolve) => {
-          if (listener.hear(event, resolve) === 0) resolve();
+          if (listener.receive(event, resolve) === 0) resolve();
         });
         unsent = 0;
       }
@@ -259,7 +259,7 @@ export class Hub {
       for (const listener of state.listeners) {
         if (listener.position >= event.position) continue;
         listener.position = event.position;
-        listener.hear(event);
+        listener.receive(event);
         messages += 1;
         if (messages % messagesPerTurn === 0) await nextTurn();
       }

@@ -2,11 +2,11 @@ import type { LiveEvent } from './event.ts';
 import type { Hub, Listener, TenantRef } from './hub.ts';
 
 /** The request of a client that waits for a packet. */
-export interface Wish<Packet> {
+export interface WaitingRequest<Packet> {
   readonly tenant: TenantRef;
   /** The target agent of the packets it wants; null: any. */
   readonly target: string | null;
-  /** Identifies the filter: wishes with the same kind want the same packets. */
+  /** Identifies the filter: requests with the same kind want the same packets. */
   readonly kind: string;
   /** Whether its client is still connected. */
   isOpen(): boolean;
@@ -15,7 +15,7 @@ export interface Wish<Packet> {
 }
 
 interface Waiter {
-  readonly wish: Wish<unknown>;
+  readonly request: WaitingRequest<unknown>;
   /** Whether a claim is in progress. */
   isTaking: boolean;
   /** Whether a matching event arrived during the claim. */
@@ -55,27 +55,27 @@ export class WaitingList {
   }
 
   /** Waits for a packet; resolves with null at the timeout or when the service stops. */
-  async wait<Packet>(wish: Wish<Packet>, milliseconds: number): Promise<Packet | null> {
+  async wait<Packet>(request: WaitingRequest<Packet>, milliseconds: number): Promise<Packet | null> {
     if (!this.#isOpen) return null;
-    const line = this.#lineOf(wish.tenant);
+    const line = this.#lineOf(request.tenant);
     const { promise, resolve, reject } = Promise.withResolvers<Packet | null>();
     const end = (packet: unknown) => resolve(packet as Packet | null);
-    const waiter: Waiter = { wish, isTaking: false, isStale: false, isOver: false, ended: promise, end, fail: reject };
+    const waiter: Waiter = { request, isTaking: false, isStale: false, isOver: false, ended: promise, end, fail: reject };
     line.waiters.add(waiter);
     const timer = setTimeout(() => finish(waiter), milliseconds);
     // The listener hears of every later commit; this first attempt finds what was committed before, for the longest waiting request.
-    line.joined.then(() => this.#wakeFirst(line, wish.kind), reject);
+    line.joined.then(() => this.#wakeFirst(line, request.kind), reject);
     try {
       return await promise;
     } finally {
       clearTimeout(timer);
-      this.#remove(wish.tenant, line, waiter);
+      this.#remove(request.tenant, line, waiter);
     }
   }
 
   /** Ends the wait of a request whose client has disconnected. */
-  drop(wish: Wish<unknown>): void {
-    for (const waiter of this.#lines.get(wish.tenant.tenant_number)?.waiters ?? []) if (waiter.wish === wish) finish(waiter);
+  drop(request: WaitingRequest<unknown>): void {
+    for (const waiter of this.#lines.get(request.tenant.tenant_number)?.waiters ?? []) if (waiter.request === request) finish(waiter);
   }
 
   /** Ends all waits with null and accepts no more; resolves when the claims in progress have ended. */
@@ -93,7 +93,7 @@ export class WaitingList {
     const listener: Listener = {
       position: 0,
       isOpen: () => waiters.size > 0,
-      hear: (event) => {
+      receive: (event) => {
         const line = this.#lines.get(tenant.tenant_number);
         if (line !== undefined && event.channels.includes('status:created')) this.#wake(line, event);
         return 0;
@@ -112,7 +112,7 @@ export class WaitingList {
   #wake(line: Line, event: LiveEvent): void {
     const woken = new Set<string>();
     for (const waiter of line.waiters) {
-      const { target, kind } = waiter.wish;
+      const { target, kind } = waiter.request;
       if (woken.has(kind) || waiter.isOver || (target !== null && !event.channels.includes(`agent:${target}`))) continue;
       // A claim in progress may have started before this event, so it is repeated; meanwhile the next request is woken.
       if (waiter.isTaking) {
@@ -127,7 +127,7 @@ export class WaitingList {
   /** Wakes the longest waiting request of a kind without a claim in progress. */
   #wakeFirst(line: Line, kind: string): void {
     for (const waiter of line.waiters) {
-      if (waiter.wish.kind !== kind || waiter.isTaking || waiter.isOver) continue;
+      if (waiter.request.kind !== kind || waiter.isTaking || waiter.isOver) continue;
       this.#take(line, waiter);
       return;
     }
@@ -136,7 +136,7 @@ export class WaitingList {
   #take(line: Line, waiter: Waiter): void {
     waiter.isTaking = true;
     waiter.isStale = false;
-    waiter.wish.take().then(
+    waiter.request.take().then(
       (packet) => {
         waiter.isTaking = false;
         if (packet !== null && packet !== undefined) {
@@ -145,7 +145,7 @@ export class WaitingList {
         } else if (waiter.isOver) {
           waiter.end(null);
           // The packet that woke it may still be available to the next request.
-          this.#wakeFirst(line, waiter.wish.kind);
+          this.#wakeFirst(line, waiter.request.kind);
         } else if (packet === undefined || waiter.isStale) {
           this.#take(line, waiter);
         }
@@ -153,7 +153,7 @@ export class WaitingList {
       (error) => {
         waiter.fail(error);
         // The packet that woke it may still be available to the next request.
-        this.#wakeFirst(line, waiter.wish.kind);
+        this.#wakeFirst(line, waiter.request.kind);
       },
     );
   }

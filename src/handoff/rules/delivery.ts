@@ -90,7 +90,7 @@ export function hasFailedTooLong(failingSince: string, disableAfterSeconds: numb
 }
 
 /** The secrets to sign with now, newest first. */
-export function secretsInForce(
+export function currentSecrets(
   { secret, old_secret, old_secret_until }: { secret: string; old_secret: string | null; old_secret_until: string | null },
   now: Date,
 ): string[] {

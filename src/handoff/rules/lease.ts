@@ -55,7 +55,11 @@ export function renewed<P extends AnyPacket>(
  * Applies a change of status to the lease: it is suspended while the packet awaits a person, restarts with its full
  * duration after the answer, and ends when the packet no longer has a holder.
  */
-export function carriedOn<P extends AnyPacket>(packet: P, stored: StoredLease | null, now: Date): { packet: P; lease: StoredLease | null } {
+export function leaseAfter<P extends AnyPacket>(
+  packet: P,
+  stored: StoredLease | null,
+  now: Date,
+): { packet: P; lease: StoredLease | null } {
   if (!packet.lease || stored === null) return { packet, lease: stored };
   const { generation } = stored;
   switch (packet.status) {

@@ -63,7 +63,7 @@ function mergeActions(current: Packet['actions'], changes: Content['actions']): 
   if (changes === undefined) return current;
   const { pending, completed, failed, ...others } = changes;
   const ended = new Set([...(completed ?? []), ...(failed ?? [])].map(({ id }) => id));
-  // An action that moves out of `pending` keeps its description unless the update gives another.
+  // An action that leaves `pending` keeps its description unless the update has another one.
   const described = new Map(current.pending.map(({ id, description }) => [id, { description }]));
   const withDescription = <T extends Item>(items: readonly T[] | undefined) =>
     items?.map((item) => ({ ...described.get(item.id), ...item }));

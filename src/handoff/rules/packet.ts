@@ -10,7 +10,7 @@ import {
   packetVersion,
   type RespondRequest,
 } from '../model/packet.ts';
-import { carriedOn, isLeaseOver, type LeaseTerms, leased, renewed, requireToken, type StoredLease } from './lease.ts';
+import { isLeaseOver, type LeaseTerms, leaseAfter, leased, renewed, requireToken, type StoredLease } from './lease.ts';
 import { mergeContent } from './merge.ts';
 
 /**
@@ -56,7 +56,7 @@ export type Command =
   | { readonly kind: 'delete'; readonly agentId: string | undefined; readonly token?: string | undefined; readonly byAdmin?: boolean }
   | { readonly kind: 'release'; readonly agentId: string | undefined; readonly token?: string | undefined; readonly byAdmin: boolean }
   | { readonly kind: 'renew'; readonly token: string | undefined; readonly seconds: number | undefined }
-  | { readonly kind: 'give_back'; readonly agentId: string | undefined; readonly token: string | undefined }
+  | { readonly kind: 'end_lease'; readonly agentId: string | undefined; readonly token: string | undefined }
   | { readonly kind: 'remove'; readonly actor: string }
   | { readonly kind: 'time_out' }
   | { readonly kind: 'expire_unclaimed' };
@@ -137,7 +137,7 @@ export function decide<P extends AnyPacket>(packet: P, command: Command, now: Da
   if ('token' in command && !mayOverride(command, packet)) requireToken(packet, stored, command.token, now);
   const decision = decideOn(packet, command, now, stored);
   if (decision.lease !== undefined || decision.events.length === 0 || decision.packet.lease === null) return decision;
-  return { ...decision, ...carriedOn(decision.packet, stored, now) };
+  return { ...decision, ...leaseAfter(decision.packet, stored, now) };
 }
 
 /** An admin may delete a leased packet without its token; a token that is sent must still be valid. */
@@ -165,9 +165,9 @@ function decideOn<P extends AnyPacket>(packet: P, command: Command, now: Date, s
     case 'renew':
       requireLeased(packet, stored, 'renewed');
       return { ...unchanged(packet), ...renewed(packet, stored, command.seconds, now) };
-    case 'give_back':
+    case 'end_lease':
       requireLeased(packet, stored, 'ended');
-      if (waysFrom(packet).release === undefined) throw conflict(`The packet is ${packet.status} and can't be released now.`);
+      if (allowedTransitions(packet).release === undefined) throw conflict(`The packet is ${packet.status} and can't be released now.`);
       return toCreated(packet, 'released', actorOf(packet, command.agentId), now);
     case 'remove':
       return {
@@ -195,7 +195,7 @@ const unanswered = { response: null, responded_by: null, responded_at: null, not
 const unchanged = <P extends AnyPacket>(packet: P): Decision<P> => ({ packet, events: [], searchable: false });
 
 /** The transitions allowed from the packet's status. */
-function waysFrom(packet: AnyPacket): Partial<Record<Verb, Status>> {
+function allowedTransitions(packet: AnyPacket): Partial<Record<Verb, Status>> {
   return transitions[packet.status];
 }
 
@@ -234,7 +234,7 @@ function claim<P extends AnyPacket>(
   stored: StoredLease | null,
 ): Decision<P> {
   if (packet.status === 'expired') throw new ServiceError('GONE', 'The packet has expired.');
-  if (waysFrom(packet).claim === undefined) {
+  if (allowedTransitions(packet).claim === undefined) {
     const holder = packet.claimed_by === null ? null : { ...packet.claimed_by, claimed_at: packet.claimed_at };
     const detail =
       holder === null
@@ -250,7 +250,7 @@ function claim<P extends AnyPacket>(
 
 /** Returns a packet to `created`. Allowed to the holder, to a caller with the lease token, and to an admin. */
 function release<P extends AnyPacket>(packet: P, { agentId, token, byAdmin }: Command & { kind: 'release' }, now: Date): Decision<P> {
-  if (waysFrom(packet).release === undefined)
+  if (allowedTransitions(packet).release === undefined)
     throw conflict(`The packet is ${packet.status}; only a claimed packet or one in progress can be released.`);
   const isHolder = token !== undefined || (agentId !== undefined && agentId === packet.claimed_by?.agent_id);
   if (!isHolder && !byAdmin) {
@@ -268,7 +268,7 @@ function toCreated<P extends AnyPacket>(packet: P, event_type: 'released' | 'lea
 
 function respond<P extends AnyPacket>(packet: P, answer: RespondRequest, now: Date): Decision<P> {
   const { hitl } = packet;
-  if (waysFrom(packet).respond === undefined || hitl === null) {
+  if (allowedTransitions(packet).respond === undefined || hitl === null) {
     throw conflict(`The packet is ${packet.status} and awaits no answer.${answeredBy(hitl)}`);
   }
   if (isOver(hitl, now)) throw new ServiceError('GONE', 'The time to answer is over.');
@@ -325,7 +325,7 @@ type Refusal = (sentence: string) => ServiceError;
 const onStatus: Refusal = (sentence) => invalid('status', sentence);
 
 function requireAllowed(packet: AnyPacket, verb: Verb, to: Status, refuse: Refusal): void {
-  if (waysFrom(packet)[verb] !== undefined) return;
+  if (allowedTransitions(packet)[verb] !== undefined) return;
   throw refuse(`The packet can't be moved to ${to}. ${allowedFrom(packet)}`);
 }
 
@@ -373,7 +373,7 @@ function whole(packet: AnyPacket): Packet {
 
 function allowedFrom(packet: AnyPacket): string {
   // Not the verbs that have routes of their own.
-  const ways = Object.entries(waysFrom(packet)).filter(([way]) => way !== 'claim' && way !== 'respond' && way !== 'release');
+  const ways = Object.entries(allowedTransitions(packet)).filter(([way]) => way !== 'claim' && way !== 'respond' && way !== 'release');
   return `From ${packet.status} it can be moved to ${ways.length === 0 ? 'nothing' : ways.map(([, status]) => status).join(', ')}.`;
 }
 

@@ -29,7 +29,7 @@ const ownBytes = 4096;
  * Carries out a change, or repeats the answer stored under the same idempotency key. An answer is stored only if a packet
  * was changed.
  */
-export function once<Nothing extends null | undefined | never>(
+export function idempotently<Nothing extends null | undefined | never>(
   { answers }: Transaction,
   idempotency: Idempotency | undefined,
   { now }: Circumstances,

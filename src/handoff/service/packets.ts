@@ -13,7 +13,7 @@ import type { NextFilter } from '../store/units/next.ts';
 import type { OpenTransaction } from '../store/units/open.ts';
 import type { Transaction } from '../store/units/transaction.ts';
 import type { Caller } from './authentication.ts';
-import { type Changed, type ChangeOptions, changeIn, once } from './change.ts';
+import { type Changed, type ChangeOptions, changeIn, idempotently } from './change.ts';
 
 export interface PacketServiceParts {
   store: Store;
@@ -37,7 +37,7 @@ export interface Guards {
 }
 
 /** A requested claim. */
-export interface ClaimWish {
+export interface RequestedClaim {
   readonly claimant: Claimant;
   readonly leaseSeconds?: number | undefined;
 }
@@ -51,7 +51,7 @@ export interface CreateOptions {
 }
 
 /** The answer to a create request, new or replayed. */
-export interface Made {
+export interface CreateAnswer {
   readonly text: string;
   readonly status: number;
   readonly etag: string | null;
@@ -81,13 +81,13 @@ export function createPacketService({ store, clock, newId, random, limits, guard
     requests: readonly CreateRequest[],
     count: number,
     make: (transaction: Transaction, take: () => void, now: Date) => Created,
-  ): Promise<Made> {
+  ): Promise<CreateAnswer> {
     const now = clock();
     const today = createdOn(dayOf(now));
     const cap = capOf(caller);
     const capped = Number.isFinite(cap);
     let taken = 0;
-    const made = await store.of(caller.tenant_number).commit<Made>({
+    const made = await store.of(caller.tenant_number).commit<CreateAnswer>({
       packets: requests.flatMap(({ parent_packet_id }) => parent_packet_id?.toLowerCase() ?? []),
       creates: count,
       ...(guards.openPacketsPerAgent === 0 ? {} : { openOf: requests.map(({ metadata }) => metadata.source_agent.id) }),
@@ -137,7 +137,12 @@ export function createPacketService({ store, clock, newId, random, limits, guard
     return packet;
   }
 
-  function createOne(caller: Caller, request: CreateRequest, options: CreateOptions, refuseParent: () => ServiceError): Promise<Made> {
+  function createOne(
+    caller: Caller,
+    request: CreateRequest,
+    options: CreateOptions,
+    refuseParent: () => ServiceError,
+  ): Promise<CreateAnswer> {
     return createUnder(caller, options, [request], 1, (transaction, take, now) => {
       const packet = createIn(transaction, take, request, options.agentId, { now, keyId: caller.key_id }, refuseParent);
       return { status: 201, body: transaction.packets.text(packet.id), etag: entityTag(packet), packetIds: [packet.id] };
@@ -169,7 +174,10 @@ export function createPacketService({ store, clock, newId, random, limits, guard
       whole,
       idempotencyKey: idempotency?.key,
       work: (transaction) =>
-        once<never>(transaction, idempotency, at, () => ({ id, changed: changeIn(transaction, id, command, at, { ifMatch, maxBytes }) })),
+        idempotently<never>(transaction, idempotency, at, () => ({
+          id,
+          changed: changeIn(transaction, id, command, at, { ifMatch, maxBytes }),
+        })),
     });
   }
 
@@ -206,13 +214,13 @@ export function createPacketService({ store, clock, newId, random, limits, guard
   return {
     create: (caller: Caller, request: CreateRequest, options: CreateOptions = {}) => createOne(caller, request, options, unknownParent),
 
-    async chain(caller: Caller, parentId: string, request: ChainRequest, options: CreateOptions = {}): Promise<Made> {
+    async chain(caller: Caller, parentId: string, request: ChainRequest, options: CreateOptions = {}): Promise<CreateAnswer> {
       if (!isId(parentId)) throw notFound('packet');
       return createOne(caller, { ...request, parent_packet_id: parentId }, options, () => notFound('packet'));
     },
 
     /** Creates the valid packets. When every packet is refused, so is the batch, with the error of each packet. */
-    createBatch(caller: Caller, items: readonly BatchItem[], options: CreateOptions = {}): Promise<Made> {
+    createBatch(caller: Caller, items: readonly BatchItem[], options: CreateOptions = {}): Promise<CreateAnswer> {
       const requests = items.flatMap((item) => ('request' in item ? [item.request] : []));
       return createUnder(caller, options, requests, items.length, (transaction, take, now) => {
         const at = { now, keyId: caller.key_id };
@@ -236,7 +244,7 @@ export function createPacketService({ store, clock, newId, random, limits, guard
       });
     },
 
-    claim: (caller: Caller, id: string, { claimant, leaseSeconds }: ClaimWish, options: ChangeOptions = {}) =>
+    claim: (caller: Caller, id: string, { claimant, leaseSeconds }: RequestedClaim, options: ChangeOptions = {}) =>
       change(caller, id, { kind: 'claim', claimant, terms: termsOf(leaseSeconds) }, options),
     respond: (caller: Caller, id: string, answer: RespondRequest, options: ChangeOptions = {}) =>
       change(caller, id, { kind: 'respond', answer }, options),
@@ -251,9 +259,9 @@ export function createPacketService({ store, clock, newId, random, limits, guard
     renew: (caller: Caller, id: string, seconds: number | undefined, { token }: ChangeOptions = {}) =>
       change(caller, id, { kind: 'renew', token, seconds }),
     /** Ends the lease of a packet and returns it to `created`. */
-    giveBack: (caller: Caller, id: string, { agentId, token }: ChangeOptions = {}) =>
-      change(caller, id, { kind: 'give_back', agentId, token }),
-    claimEach(caller: Caller, ids: readonly string[], { claimant, leaseSeconds }: ClaimWish) {
+    endLease: (caller: Caller, id: string, { agentId, token }: ChangeOptions = {}) =>
+      change(caller, id, { kind: 'end_lease', agentId, token }),
+    claimEach(caller: Caller, ids: readonly string[], { claimant, leaseSeconds }: RequestedClaim) {
       onSeen(caller.tenant_number, claimant.agent_id);
       return changeEach(caller, ids, () => ({ kind: 'claim', claimant, terms: termsOf(leaseSeconds) }));
     },
@@ -269,7 +277,7 @@ export function createPacketService({ store, clock, newId, random, limits, guard
     claimNext(
       caller: Caller,
       filter: NextFilter,
-      { claimant, leaseSeconds }: ClaimWish,
+      { claimant, leaseSeconds }: RequestedClaim,
       { idempotency, isOpen = () => true }: { idempotency?: Idempotency | undefined; isOpen?: () => boolean } = {},
     ): Promise<Changed | null | undefined> {
       const at = { now: clock(), keyId: caller.key_id };
@@ -280,7 +288,7 @@ export function createPacketService({ store, clock, newId, random, limits, guard
         next: filter,
         idempotencyKey: idempotency?.key,
         work: (transaction) =>
-          once<null | undefined>(transaction, idempotency, at, () => {
+          idempotently<null | undefined>(transaction, idempotency, at, () => {
             // The client has disconnected, so the packet must stay available.
             if (!isOpen()) return null;
             const id = transaction.next.take(filter);

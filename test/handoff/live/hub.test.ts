@@ -36,7 +36,7 @@ test("a hanging read of one tenant's trail does not delay other tenants", async 
     const listener: Listener = {
       position: 0,
       isOpen: () => true,
-      hear({ position }) {
+      receive({ position }) {
         heard.put(tenant * 100 + position);
         return 1;
       },

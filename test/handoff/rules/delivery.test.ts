@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 
-import { afterAttempt, hasFailedTooLong, secretsInForce } from '../../../src/handoff/rules/delivery.ts';
+import { afterAttempt, currentSecrets, hasFailedTooLong } from '../../../src/handoff/rules/delivery.ts';
 
 const now = new Date('2026-03-01T09:30:00.000Z');
 const retrySeconds = [1, 5, 30, 300, 3600, 21_600];
@@ -66,6 +66,6 @@ test('a webhook has failed for too long from the limit on, and never if the limi
 
 test('the old secret signs as well until the overlap ends', () => {
   const hook = { secret: 'new', old_secret: 'old', old_secret_until: '2026-03-01T09:30:00.001Z' };
-  assert.deepEqual(secretsInForce(hook, now), ['new', 'old']);
-  assert.deepEqual(secretsInForce({ ...hook, old_secret_until: now.toISOString() }, now), ['new']);
+  assert.deepEqual(currentSecrets(hook, now), ['new', 'old']);
+  assert.deepEqual(currentSecrets({ ...hook, old_secret_until: now.toISOString() }, now), ['new']);
 });

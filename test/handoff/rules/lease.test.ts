@@ -47,7 +47,7 @@ describe('a lease', () => {
     'a release': (shown?: string): Command => ({ kind: 'release', agentId: 'resolver', byAdmin: true, token: shown }),
     'a DELETE': (shown?: string): Command => ({ kind: 'delete', agentId: undefined, byAdmin: false, token: shown }),
     'a renewal': (shown?: string): Command => ({ kind: 'renew', seconds: undefined, token: shown }),
-    'giving it back': (shown?: string): Command => ({ kind: 'give_back', agentId: undefined, token: shown }),
+    'giving it back': (shown?: string): Command => ({ kind: 'end_lease', agentId: undefined, token: shown }),
   })) {
     test(`${name} needs its token before the lease expires`, () => {
       const { packet, lease } = after([claim(60), now]);

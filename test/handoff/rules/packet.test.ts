@@ -164,10 +164,10 @@ const table: Record<Command['kind'], readonly Row[]> = {
       outcome: () => ({ refused: 'LEASE_LOST' }),
     },
   ],
-  give_back: [
+  end_lease: [
     {
       name: 'ending a lease',
-      command: { kind: 'give_back', agentId: undefined, token: undefined },
+      command: { kind: 'end_lease', agentId: undefined, token: undefined },
       outcome: () => ({ refused: 'LEASE_LOST' }),
     },
   ],
