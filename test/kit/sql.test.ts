@@ -8,7 +8,7 @@ import { databaseUrlProblem, openDatabase } from '../../src/kit/sql/database.ts'
 import { compileOnce, type Database, type Row, type Session, Turns } from '../../src/kit/sql/dialect.ts';
 import { createGroups, type Outcome } from '../../src/kit/sql/groups.ts';
 import { type Migration, migrate } from '../../src/kit/sql/migrate.ts';
-import { openEmptyDatabase } from '../support/databases.ts';
+import { createTestDatabase } from '../support/databases.ts';
 import { stores, type TestStore } from '../support/stores.ts';
 
 interface Tables {
@@ -452,7 +452,7 @@ describe('Turns', () => {
 });
 
 test('A PostgreSQL database that could not keep every text is refused, and the sentence says what it must be', async (t) => {
-  const { url, drop } = await openEmptyDatabase("encoding 'LATIN1' lc_collate 'C' lc_ctype 'C' template template0");
+  const { url, drop } = await createTestDatabase("encoding 'LATIN1' lc_collate 'C' lc_ctype 'C' template template0");
   const database = openDatabase<Tables>(url);
   t.after(async () => {
     await database.close();

@@ -1,7 +1,7 @@
 import pg from 'pg';
 
 /**
- * Databases of the handoff service on the test server. Creating a database, filling the caches of a new backend and
+ * Databases on the test server. Creating a database, filling the caches of a new backend and
  * dropping it takes longer than most tests, so a used database is emptied and kept for another test.
  */
 
@@ -61,7 +61,7 @@ const emptying = `
 /** Prepares a server for the tests. `migrate` creates the schema of the handoff service in the empty database at a URL. */
 export async function prepareServer(server: string, migrate: (url: string) => Promise<void>): Promise<void> {
   await within(server, 'postgres', async (client) => {
-    await client.query('create table spare (name text primary key)');
+    await client.query('create table spare (name text primary key, kind text not null)');
     await client.query(`create database ${template}`);
   });
   await migrate(`${server}/${template}`);
@@ -76,53 +76,68 @@ function newName(): string {
   return `baton_${process.pid}_${named}`;
 }
 
-/** Creates a database without a schema. */
-export async function openEmptyDatabase(options = ''): Promise<TestDatabase> {
+/** Creates a database without a schema, with options of `create database`. */
+export async function createTestDatabase(options: string): Promise<TestDatabase> {
   const server = testServer();
   const name = newName();
   await within(server, 'postgres', (client) => client.query(`create database ${name} ${options}`));
-  return {
-    url: `${server}/${name}`,
-    drop: () => within(server, 'postgres', (client) => dropDatabase(client, name)),
-  };
+  return { url: `${server}/${name}`, drop: () => within(server, 'postgres', (client) => dropDatabase(client, name)) };
 }
+
+/** Opens a database without a schema. */
+export const openEmptyDatabase = (): Promise<TestDatabase> => open('empty');
 
 /** Opens a database with the schema of the handoff service and the rows of a new one. */
-export async function openHandoffDatabase(): Promise<TestDatabase> {
+export const openHandoffDatabase = (): Promise<TestDatabase> => open('handoff');
+
+type Kind = 'empty' | 'handoff';
+
+async function open(kind: Kind): Promise<TestDatabase> {
   const server = testServer();
-  const spare = await within(server, 'postgres', takeSpare);
-  if (spare === undefined) {
-    const { url } = await openEmptyDatabase(`template ${template}`);
-    return { url, drop: () => giveBack(server, new URL(url).pathname.slice(1)) };
-  }
-  return { url: `${server}/${spare}`, drop: () => giveBack(server, spare) };
+  const name = await within(server, 'postgres', async (client) => (await takeSpare(client, kind)) ?? (await create(client, kind)));
+  return { url: `${server}/${name}`, drop: () => giveBack(server, name, kind) };
 }
 
-async function takeSpare(client: pg.Client): Promise<string | undefined> {
+async function takeSpare(client: pg.Client, kind: Kind): Promise<string | undefined> {
   const { rows } = await client.query(
-    'delete from spare where name = (select name from spare limit 1 for update skip locked) returning name',
+    'delete from spare where name = (select name from spare where kind = $1 limit 1 for update skip locked) returning name',
+    [kind],
   );
   return rows[0]?.name;
 }
 
-/** Empties a database and keeps it for other tests under a new name, which late connections don't know. Drops it if a test has changed its schema. */
-async function giveBack(server: string, name: string): Promise<void> {
+async function create(client: pg.Client, kind: Kind): Promise<string> {
+  const name = newName();
+  await client.query(`create database ${name} ${kind === 'handoff' ? `template ${template}` : ''}`);
+  return name;
+}
+
+/** Empties a database and keeps it for other tests under a new name, which late connections don't know. */
+async function giveBack(server: string, name: string, kind: Kind): Promise<void> {
   const kept = newName();
   await within(server, 'postgres', async (client) => {
     await client.query('select pg_terminate_backend(pid, 5000) from pg_stat_activity where datname = $1', [name]);
     await client.query(`alter database ${name} rename to ${kept}`);
-    const isEmpty = await within(server, kept, async (inside) => {
-      const { rows } = await inside.query('select shape = testing.shape_now() as same from testing.shape');
-      if (rows[0].same) await inside.query('call testing.empty()');
-      return rows[0].same;
-    });
-    if (isEmpty) await client.query('insert into spare (name) values ($1)', [kept]);
+    const isEmpty = await within(server, kept, kind === 'handoff' ? emptyTables : dropTables);
+    if (isEmpty) await client.query('insert into spare (name, kind) values ($1, $2)', [kept, kind]);
     else await dropDatabase(client, kept);
   }).catch(async (error: unknown) => {
     // A client that reconnects at once can prevent the renaming; then the database is dropped.
     if ((error as { code?: string }).code !== '55006') throw error;
     await within(server, 'postgres', (client) => dropDatabase(client, name));
   });
+}
+
+/** Deletes all rows that a test added. Returns false, and changes nothing, if the test has changed the schema. */
+async function emptyTables(client: pg.Client): Promise<boolean> {
+  const { rows } = await client.query('select shape = testing.shape_now() as same from testing.shape');
+  if (rows[0].same) await client.query('call testing.empty()');
+  return rows[0].same;
+}
+
+async function dropTables(client: pg.Client): Promise<boolean> {
+  await client.query('set client_min_messages = warning; drop schema public cascade; create schema public');
+  return true;
 }
 
 const dropDatabase = async (client: pg.Client, name: string): Promise<void> =>

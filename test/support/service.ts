@@ -5,11 +5,14 @@ import { createExample } from '../../src/handoff/model/examples.ts';
 import { readHandoffSettings } from '../../src/handoff/settings.ts';
 import { stores, type TestStore } from './stores.ts';
 
+/** When the clocks of tests start. */
+export const startOfTests = '2026-03-01T09:30:00.000Z';
+
 /** A clock that only moves when a test turns it. */
 export class TestClock {
   #now: number;
 
-  constructor(start = '2026-03-01T09:30:00.000Z') {
+  constructor(start = startOfTests) {
     this.#now = Date.parse(start);
   }
 

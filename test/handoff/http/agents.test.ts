@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 
-import { createPacket, newTenant, packetRequest, startService, type TestService } from '../../support/service.ts';
+import { createPacket, newTenant, packetRequest, type TestService } from '../../support/service.ts';
+import { shareService } from '../../support/shared.ts';
 import { stores } from '../../support/stores.ts';
 
 /** A packet for an agent. */
@@ -10,8 +11,8 @@ const packetFor = (service: TestService, agent: string) =>
 
 for (const store of stores) {
   describe(`Agents, on ${store.name}`, () => {
-    test('are listed most recently seen first, with the packets that each holds and that wait for it', async (t) => {
-      const service = await startService(t, { store });
+    test('are listed most recently seen first, with the packets that each holds and that wait for it', async () => {
+      const service = await shareService(store);
       const { id } = await packetFor(service, 'resolver');
       await packetFor(service, 'resolver');
       service.clock.turn(60);
@@ -34,8 +35,8 @@ for (const store of stores) {
       assert.deepEqual([page.body.agents[0].agent_id, page.body.total], ['resolver', 3]);
     });
 
-    test('hold no packets that have ended', async (t) => {
-      const service = await startService(t, { store });
+    test('hold no packets that have ended', async () => {
+      const service = await shareService(store);
       const { id } = await packetFor(service, 'resolver');
       await service.call('POST', `/packets/${id}/claim`, { body: { agent_id: 'resolver' } });
       await service.call('PATCH', `/packets/${id}`, { body: { status: 'completed' } });
@@ -49,8 +50,8 @@ for (const store of stores) {
       );
     });
 
-    test('are only shown to their own tenant', async (t) => {
-      const service = await startService(t, { store });
+    test('are only shown to their own tenant', async () => {
+      const service = await shareService(store);
       const { key } = await newTenant(service);
       await packetFor(service, 'resolver');
       assert.deepEqual((await service.call('GET', '/agents', { key })).body.agents, []);

@@ -5,6 +5,7 @@ import pg from 'pg';
 
 import { keyFrom, looksLikeKey } from '../../../src/handoff/rules/keys.ts';
 import { adminKey, newTenant, packetRequest, startService, type TestAnswer, type TestService } from '../../support/service.ts';
+import { shareService } from '../../support/shared.ts';
 import { stores } from '../../support/stores.ts';
 
 const shownInLists = ['id', 'name', 'tier', 'prefix', 'admin', 'created_at', 'expires_at'];
@@ -36,8 +37,8 @@ async function dump(databaseUrl: string): Promise<string> {
 
 for (const store of stores) {
   describe(`POST /keys on ${store.name}`, () => {
-    test('201: the key is shown once, has the documented form, and works at once', async (t) => {
-      const service = await startService(t, { store });
+    test('201: the key is shown once, has the documented form, and works at once', async () => {
+      const service = await shareService(store);
       const tenant = await newTenant(service, { tier: 'pro' });
       const made = await createKey(service, { name: 'ci', tier: 'free' }, tenant.key);
       assert.equal(made.status, 201);
@@ -61,8 +62,8 @@ for (const store of stores) {
       );
     });
 
-    test("the tier defaults to the tenant's tier and may be lower, but not higher", async (t) => {
-      const service = await startService(t, { store });
+    test("the tier defaults to the tenant's tier and may be lower, but not higher", async () => {
+      const service = await shareService(store);
       const tenant = await newTenant(service, { tier: 'pro' });
       assert.equal((await createKey(service, { name: 'default' }, tenant.key)).body.tier, 'pro');
       assert.equal((await createKey(service, { name: 'same', tier: 'pro' }, tenant.key)).body.tier, 'pro');
@@ -74,8 +75,8 @@ for (const store of stores) {
       assert.deepEqual(namesOf(await service.call('GET', '/keys', { key: tenant.key })), ['first', 'default', 'same', 'below']);
     });
 
-    test('X-RateLimit-Tier is the tier of the key', async (t) => {
-      const service = await startService(t, { store });
+    test('X-RateLimit-Tier is the tier of the key', async () => {
+      const service = await shareService(store);
       const tenant = await newTenant(service, { tier: 'pro' });
       const below = await createKey(service, { name: 'below', tier: 'free' }, tenant.key);
       assert.equal((await service.call('GET', '/packets', { key: below.body.key })).headers['x-ratelimit-tier'], 'free');
@@ -102,8 +103,8 @@ for (const store of stores) {
       assert.equal((await service.call('GET', '/keys')).body.length, 1);
     });
 
-    test('403: only an admin key may create admin keys, or keys for another tenant', async (t) => {
-      const service = await startService(t, { store });
+    test('403: only an admin key may create admin keys, or keys for another tenant', async () => {
+      const service = await shareService(store);
       const tenant = await newTenant(service);
       const other = await newTenant(service);
       for (const body of [
@@ -126,8 +127,8 @@ for (const store of stores) {
       assert.deepEqual(namesOf(await service.call('GET', '/keys', { key: admin.body.key })), ['first', 'x', 'second admin']);
     });
 
-    test('404 for an unknown or deleted tenant', async (t) => {
-      const service = await startService(t, { store });
+    test('404 for an unknown or deleted tenant', async () => {
+      const service = await shareService(store);
       const tenant = await newTenant(service);
       await service.call('DELETE', `/tenants/${tenant.id}`);
       const deleted = await createKey(service, { name: 'x', tenant_id: tenant.id });
@@ -137,8 +138,8 @@ for (const store of stores) {
       assert.equal(deleted.body.detail, unknown.body.detail);
     });
 
-    test('20 parallel creates with max_api_keys 5 leave exactly 5 keys; the others are 409', async (t) => {
-      const service = await startService(t, { store });
+    test('20 parallel creates with max_api_keys 5 leave exactly 5 keys; the others are 409', async () => {
+      const service = await shareService(store);
       const tenant = await newTenant(service, { max_api_keys: 5 });
       const answers = await Promise.all(Array.from({ length: 20 }, (_, index) => createKey(service, { name: `key ${index}` }, tenant.key)));
       assert.deepEqual(statusesOf(answers), [...Array(4).fill(201), ...Array(16).fill(409)]);
@@ -146,8 +147,8 @@ for (const store of stores) {
       assert.equal((await service.call('GET', '/keys', { key: tenant.key })).body.length, 5);
     });
 
-    test('a revoked key does not count towards max_api_keys; an admin key does', async (t) => {
-      const service = await startService(t, { store });
+    test('a revoked key does not count towards max_api_keys; an admin key does', async () => {
+      const service = await shareService(store);
       const tenant = await newTenant(service, { max_api_keys: 2 });
       const second = await createKey(service, { name: 'second', admin: true, tenant_id: tenant.id });
       assert.equal(second.status, 201);
@@ -156,8 +157,8 @@ for (const store of stores) {
       assert.equal((await createKey(service, { name: 'third' }, tenant.key)).status, 201);
     });
 
-    test('under one idempotency key, a key is created once and never shown again', async (t) => {
-      const service = await startService(t, { store });
+    test('under one idempotency key, a key is created once and never shown again', async () => {
+      const service = await shareService(store);
       const tenant = await newTenant(service);
       const create = (name: string) =>
         service.call('POST', '/keys', { key: tenant.key, body: { name }, headers: { 'idempotency-key': 'once' } });
@@ -173,8 +174,8 @@ for (const store of stores) {
   });
 
   describe(`An idempotency key of POST /keys on ${store.name}`, () => {
-    test('used concurrently for two tenants, or for a key and a packet, succeeds once; the other request is 409', async (t) => {
-      const service = await startService(t, { store });
+    test('used concurrently for two tenants, or for a key and a packet, succeeds once; the other request is 409', async () => {
+      const service = await shareService(store);
       const tenants = await Promise.all([newTenant(service), newTenant(service)]);
       for (let round = 0; round < 5; round += 1) {
         const headers = { 'idempotency-key': `round ${round}` };
@@ -188,8 +189,8 @@ for (const store of stores) {
   });
 
   describe(`GET /keys on ${store.name}`, () => {
-    test("200: the tenant's keys, oldest first, without their values and without revoked keys", async (t) => {
-      const service = await startService(t, { store });
+    test("200: the tenant's keys, oldest first, without their values and without revoked keys", async () => {
+      const service = await shareService(store);
       const tenant = await newTenant(service);
       const values = [tenant.key];
       for (const name of ['b', 'a', 'c']) {
@@ -208,8 +209,8 @@ for (const store of stores) {
       }
     });
 
-    test('keys created in the same millisecond are listed in order of creation', async (t) => {
-      const service = await startService(t, { store });
+    test('keys created in the same millisecond are listed in order of creation', async () => {
+      const service = await shareService(store);
       const tenant = await newTenant(service);
       for (let index = 0; index < 10; index += 1) await createKey(service, { name: `${9 - index}` }, tenant.key);
       assert.deepEqual(namesOf(await service.call('GET', '/keys', { key: tenant.key })).join(' '), 'first 9 8 7 6 5 4 3 2 1 0');
@@ -217,8 +218,8 @@ for (const store of stores) {
   });
 
   describe(`DELETE /keys/{id} on ${store.name}`, () => {
-    test('204 once; then 404, as for an unknown or invalid id', async (t) => {
-      const service = await startService(t, { store });
+    test('204 once; then 404, as for an unknown or invalid id', async () => {
+      const service = await shareService(store);
       const tenant = await newTenant(service);
       const made = await createKey(service, { name: 'ci' }, tenant.key);
       const revoke = (id: string) => service.call('DELETE', `/keys/${id}`, { key: tenant.key });
@@ -232,8 +233,8 @@ for (const store of stores) {
       }
     });
 
-    test('of 10 concurrent revocations of one key, one is 204, the others are 404, and the trail has one entry', async (t) => {
-      const service = await startService(t, { store });
+    test('of 10 concurrent revocations of one key, one is 204, the others are 404, and the trail has one entry', async () => {
+      const service = await shareService(store);
       const tenant = await newTenant(service);
       const made = await createKey(service, { name: 'ci' }, tenant.key);
       const answers = await Promise.all(
@@ -244,8 +245,8 @@ for (const store of stores) {
       assert.equal(audit.body.total, 1);
     });
 
-    test('an admin key can revoke the key of any tenant', async (t) => {
-      const service = await startService(t, { store });
+    test('an admin key can revoke the key of any tenant', async () => {
+      const service = await shareService(store);
       const tenant = await newTenant(service);
       assert.equal((await service.call('DELETE', `/keys/${tenant.keyId}`)).status, 204);
       assert.equal((await service.call('GET', '/keys', { key: tenant.key })).status, 401);
@@ -253,8 +254,8 @@ for (const store of stores) {
   });
 
   describe(`The trail of keys on ${store.name}`, () => {
-    test('records who created and who revoked a key, in the tenant of the key, without its value', async (t) => {
-      const service = await startService(t, { store });
+    test('records who created and who revoked a key, in the tenant of the key, without its value', async () => {
+      const service = await shareService(store);
       const tenant = await newTenant(service);
       const made = await createKey(service, { name: 'ci' }, tenant.key);
       await service.call('DELETE', `/keys/${made.body.id}`, { key: tenant.key });

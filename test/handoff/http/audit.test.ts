@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 
 import { adminKey, createPacket, newTenant, packetRequest, startService, type TestService } from '../../support/service.ts';
+import { shareService } from '../../support/shared.ts';
 import { sendRaw } from '../../support/socket.ts';
 import { stores } from '../../support/stores.ts';
 
@@ -97,8 +98,8 @@ for (const store of stores) {
       assert.equal(log.entries[3]!.details.key_id, keyId);
     });
 
-    test('the entries of a packet are its history in reverse', async (t) => {
-      const service = await startService(t, { store });
+    test('the entries of a packet are its history in reverse', async () => {
+      const service = await shareService(store);
       const { first } = await play(service);
       const { events } = (await service.call('GET', `/packets/${first}/history`)).body;
       const { entries } = await audit(service, `packet_id=${first}`);
@@ -165,7 +166,7 @@ for (const store of stores) {
         if (zone === undefined) delete process.env.TZ;
         else process.env.TZ = zone;
       });
-      const service = await startService(t, { store });
+      const service = await shareService(store);
       await play(service);
       assert.equal(actions(await audit(service, 'created_after=2026-03-01T09:37:00&created_before=2026-03-01T09:38')), 'expired completed');
     });
@@ -211,8 +212,8 @@ for (const store of stores) {
       assert.deepEqual([beyond.entries, beyond.total], [[], 201]);
     });
 
-    test('400 names the malformed parameter', async (t) => {
-      const service = await startService(t, { store });
+    test('400 names the malformed parameter', async () => {
+      const service = await shareService(store);
       for (const [query, field] of [
         ['limit=0', 'limit'],
         ['limit=201', 'limit'],
@@ -402,8 +403,8 @@ for (const store of stores) {
       assert.equal((await audit(service)).total, 11);
     });
 
-    test('401 without a key', async (t) => {
-      const service = await startService(t, { store });
+    test('401 without a key', async () => {
+      const service = await shareService(store);
       assert.equal((await service.call('GET', '/audit', { key: null })).status, 401);
     });
   });

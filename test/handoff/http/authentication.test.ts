@@ -10,6 +10,7 @@ import { openStore } from '../../../src/handoff/store/store.ts';
 import type { Awaitable } from '../../../src/kit/awaitable.ts';
 import { createIds } from '../../../src/kit/id.ts';
 import { adminKey, newTenant, packetRequest, startService, type TestAnswer, TestClock, type TestService } from '../../support/service.ts';
+import { shareService } from '../../support/shared.ts';
 import { stores, type TestStore } from '../../support/stores.ts';
 
 /** A key of the right form that does not exist. */
@@ -121,8 +122,8 @@ async function sendBytes(address: string, bytes: string): Promise<string> {
 
 for (const store of stores) {
   describe(`The key of a request, on ${store.name}`, () => {
-    test('401 without a key, and with an empty, wrong or mistyped key', async (t) => {
-      const service = await startService(t, { store });
+    test('401 without a key, and with an empty, wrong or mistyped key', async () => {
+      const service = await shareService(store);
       for (const key of [
         null,
         '',
@@ -140,8 +141,8 @@ for (const store of stores) {
       assert.equal((await service.call('GET', '/packets')).status, 200);
     });
 
-    test('401 for a wrong key takes precedence over errors of the path, the body or the resource', async (t) => {
-      const service = await startService(t, { store });
+    test('401 for a wrong key takes precedence over errors of the path, the body or the resource', async () => {
+      const service = await shareService(store);
       assertUnauthorized(await service.call('GET', '/packets/unknown', { key: 'wrong' }));
       assertUnauthorized(await service.call('POST', '/packets', { key: 'wrong', raw: '{broken' }));
       assertUnauthorized(await service.call('POST', '/packets', { key: 'wrong', raw: 'x', headers: { 'content-type': 'text/plain' } }));
@@ -149,8 +150,8 @@ for (const store of stores) {
       assertUnauthorized(await service.call('GET', '/tenants', { key: 'wrong' }));
     });
 
-    test('401 for a key anywhere but in the header X-API-Key', async (t) => {
-      const service = await startService(t, { store });
+    test('401 for a key anywhere but in the header X-API-Key', async () => {
+      const service = await shareService(store);
       assertUnauthorized(await service.call('GET', `/packets?api_key=${adminKey}`, { key: null }));
       assertUnauthorized(await service.call('GET', `/packets?X-API-Key=${adminKey}`, { key: null }));
       assertUnauthorized(await service.call('POST', '/packets', { key: null, body: packetRequest({ api_key: adminKey }) }));
@@ -158,16 +159,16 @@ for (const store of stores) {
       assertUnauthorized(await service.call('GET', '/packets', { key: null, headers: { cookie: `X-API-Key=${adminKey}` } }));
     });
 
-    test('a revoked key is refused from the next request on', async (t) => {
-      const service = await startService(t, { store });
+    test('a revoked key is refused from the next request on', async () => {
+      const service = await shareService(store);
       const tenant = await newTenant(service);
       assert.equal((await service.call('GET', '/packets', { key: tenant.key })).status, 200);
       assert.equal((await service.call('DELETE', `/keys/${tenant.keyId}`)).status, 204);
       assertUnauthorized(await service.call('GET', '/packets', { key: tenant.key }));
     });
 
-    test('the keys of a deleted tenant are refused from the next request on', async (t) => {
-      const service = await startService(t, { store });
+    test('the keys of a deleted tenant are refused from the next request on', async () => {
+      const service = await shareService(store);
       const tenant = await newTenant(service);
       const second = await service.call('POST', '/keys', { key: tenant.key, body: { name: 'second' } });
       for (const key of [tenant.key, second.body.key]) assert.equal((await service.call('GET', '/packets', { key })).status, 200);
@@ -175,15 +176,15 @@ for (const store of stores) {
       for (const key of [tenant.key, second.body.key]) assertUnauthorized(await service.call('GET', '/packets', { key }));
     });
 
-    test('a key can revoke itself and is refused from then on', async (t) => {
-      const service = await startService(t, { store });
+    test('a key can revoke itself and is refused from then on', async () => {
+      const service = await shareService(store);
       const tenant = await newTenant(service);
       assert.equal((await service.call('DELETE', `/keys/${tenant.keyId}`, { key: tenant.key })).status, 204);
       assertUnauthorized(await service.call('GET', '/keys', { key: tenant.key }));
     });
 
-    test('once its revocation is answered, a key is refused even among concurrent requests', async (t) => {
-      const service = await startService(t, { store });
+    test('once its revocation is answered, a key is refused even among concurrent requests', async () => {
+      const service = await shareService(store);
       const tenant = await newTenant(service);
       let revoked = false;
       const reader = async () => {

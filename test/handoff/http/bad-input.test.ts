@@ -15,6 +15,7 @@ import {
   type TestAnswer,
   type TestService,
 } from '../../support/service.ts';
+import { shareService } from '../../support/shared.ts';
 import { sendRaw } from '../../support/socket.ts';
 import { stores } from '../../support/stores.ts';
 
@@ -138,8 +139,8 @@ const rawWithCustom = (json: string) =>
 
 for (const store of stores) {
   describe(`Bad input on ${store.name}`, () => {
-    test('an invalid item of a batch is refused by itself, with its field', async (t) => {
-      const service = await startService(t, { store });
+    test('an invalid item of a batch is refused by itself, with its field', async () => {
+      const service = await shareService(store);
       const items = [...places(whole)].flatMap(({ path, value }) =>
         otherThan(value).map((wrong) => ({ path, item: withValue(whole, path, wrong) })),
       );
@@ -157,8 +158,8 @@ for (const store of stores) {
       assert.equal((await service.call('GET', '/packets')).body.total, Math.ceil(items.length / 90));
     });
 
-    test('fields that only the service sets are ignored inside a create request', async (t) => {
-      const service = await startService(t, { store });
+    test('fields that only the service sets are ignored inside a create request', async () => {
+      const service = await shareService(store);
       const packet = await createPacket(service, {
         metadata: { ...whole.metadata, created_at: '1999-01-01T00:00:00.000Z', tenant_id: unknownId },
         hitl: { ...createExample.hitl, response: 'Approve', responded_by: 'nobody', expires_at: '1999-01-01T00:00:00.000Z' },
@@ -169,8 +170,8 @@ for (const store of stores) {
       assert.equal(packet.hitl.expires_at, null);
     });
 
-    test('nesting: 64 levels are kept; 65 and 10,000 are 400', async (t) => {
-      const service = await startService(t, { store });
+    test('nesting: 64 levels are kept; 65 and 10,000 are 400', async () => {
+      const service = await shareService(store);
       const before = await footprint(service);
       // The body, context and custom add three levels.
       for (const json of [nested(62), nested(10_000), nested(500_000), nested(10_000, '{"a":', '}').replace('{"a":}', '{}')]) {
@@ -184,8 +185,8 @@ for (const store of stores) {
       assert.equal((await service.call('GET', '/packets/search?q=s')).body.total, 1);
     });
 
-    test('any text is kept unchanged: NUL, lone surrogates, line separators, both writing directions', async (t) => {
-      const service = await startService(t, { store });
+    test('any text is kept unchanged: NUL, lone surrogates, line separators, both writing directions', async () => {
+      const service = await shareService(store);
       const text = 'a\u0000b \ud800 \udc00x \u2028\u2029 \u202eflip \ufeff \uffff 👩‍👩‍👧 e\u0301 \u001f';
       const request = {
         ...whole,
@@ -219,8 +220,8 @@ for (const store of stores) {
       assert.equal((await service.call('GET', '/packets?tags=%E2%80%A8')).body.total, 1);
     });
 
-    test("400 with the field: NUL in a name, which a text column can't store", async (t) => {
-      const service = await startService(t, { store });
+    test("400 with the field: NUL in a name, which a text column can't store", async () => {
+      const service = await shareService(store);
       const before = await footprint(service);
       const names = ['metadata.source_agent.id', 'metadata.source_agent.name', 'metadata.target_agent.id', 'metadata.tags.0'];
       for (const field of [...names, 'decisions.0.id', 'actions.pending.0.id', 'dependencies.0.id']) {
@@ -231,8 +232,8 @@ for (const store of stores) {
       assert.deepEqual(await footprint(service), before);
     });
 
-    test('the longest agent ids and tags are stored and found; one character more is 400', async (t) => {
-      const service = await startService(t, { store });
+    test('the longest agent ids and tags are stored and found; one character more is 400', async () => {
+      const service = await shareService(store);
       // Four bytes per character, all different, so that nothing compresses.
       const longest = (salt: number) =>
         String.fromCodePoint(...Array.from({ length: 512 }, (_, index) => 0x20000 + ((index * 7919 + salt * 104729) % 42_000)));
@@ -252,8 +253,8 @@ for (const store of stores) {
       }
     });
 
-    test('no packet prevents others from being found: words cut in half, 20,000 long words, texts that grow', async (t) => {
-      const service = await startService(t, { store });
+    test('no packet prevents others from being found: words cut in half, 20,000 long words, texts that grow', async () => {
+      const service = await shareService(store);
       const cut = `a${'\u{10428}'.repeat(40)}`;
       const words = Array.from({ length: 19_000 }, (_, index) => String(index).padStart(53, 'abcdefgh'));
       const growing = '\ufdfa '.repeat(200_000);
@@ -271,8 +272,8 @@ for (const store of stores) {
       }
     });
 
-    test('numbers: exact as doubles, or 400 with the field', async (t) => {
-      const service = await startService(t, { store });
+    test('numbers: exact as doubles, or 400 with the field', async () => {
+      const service = await shareService(store);
       const before = await footprint(service);
       for (const json of ['1e400', '-1e400', '[{"y":1e999}]']) {
         const field = json.startsWith('[') ? 'context.custom.x.0.y' : 'context.custom.x';
@@ -322,8 +323,8 @@ for (const store of stores) {
       );
     });
 
-    test('any search text is safe: the syntax of a search engine has no meaning', async (t) => {
-      const service = await startService(t, { store });
+    test('any search text is safe: the syntax of a search engine has no meaning', async () => {
+      const service = await shareService(store);
       await createPacket(service);
       const texts = [
         "' OR 1=1 --",
@@ -357,8 +358,8 @@ for (const store of stores) {
       }
     });
 
-    test('400 on cursor: garbage, another tenant, another filter, or together with offset', async (t) => {
-      const service = await startService(t, { store });
+    test('400 on cursor: garbage, another tenant, another filter, or together with offset', async () => {
+      const service = await shareService(store);
       const other = await newTenant(service);
       for (let count = 0; count < 3; count += 1) await createPacket(service);
       const cursor: string = (await service.call('GET', '/packets?limit=1')).body.next_cursor;
@@ -393,8 +394,8 @@ for (const store of stores) {
       assertRefused(await service.call('GET', `/packets?offset=1&cursor=${cursor}`), 400, 'cursor');
     });
 
-    test('an invalid id is answered like an unknown one, on every route that takes an id', async (t) => {
-      const service = await startService(t, { store });
+    test('an invalid id is answered like an unknown one, on every route that takes an id', async () => {
+      const service = await shareService(store);
       const before = await footprint(service);
       const junk = [
         'nope',

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 
 import { createPacket, newTenant, packetRequest, startService, type TestService } from '../../support/service.ts';
+import { shareService } from '../../support/shared.ts';
 import { stores } from '../../support/stores.ts';
 
 const unknownId = '0197b5a6-8c3e-7f01-9a2b-3c4d5e6f7a8b';
@@ -22,8 +23,8 @@ const eventTypes = async (service: TestService, id: string): Promise<string[]> =
 
 for (const store of stores) {
   describe(`POST /packets/batch/claim on ${store.name}`, () => {
-    test('200: every packet is claimed as by POST /packets/{id}/claim, in the given order', async (t) => {
-      const service = await startService(t, { store });
+    test('200: every packet is claimed as by POST /packets/{id}/claim, in the given order', async () => {
+      const service = await shareService(store);
       const [one, two, three] = await createMany(service, 3);
       service.clock.turn(5);
       const answer = await claimEach(service, [three, one, two]);
@@ -46,16 +47,16 @@ for (const store of stores) {
       }
     });
 
-    test('agent_name defaults to agent_id, framework to null', async (t) => {
-      const service = await startService(t, { store });
+    test('agent_name defaults to agent_id, framework to null', async () => {
+      const service = await shareService(store);
       const ids = await createMany(service, 1);
       const answer = await claimEach(service, ids, { agent_id: 'worker', agent_name: null });
       assert.equal(answer.status, 200);
       assert.deepEqual(answer.body.claimed[0].claimed_by, { agent_id: 'worker', agent_name: 'worker', framework: null });
     });
 
-    test('each packet is claimed or refused independently; errors have the reason, and the holder of a held packet', async (t) => {
-      const service = await startService(t, { store });
+    test('each packet is claimed or refused independently; errors have the reason, and the holder of a held packet', async () => {
+      const service = await shareService(store);
       const other = await newTenant(service);
       const foreign = await createPacket(service, {}, other.key);
       const [free, held, failed, expired, awaiting] = await createMany(service, 5);
@@ -95,16 +96,16 @@ for (const store of stores) {
       assert.equal((await service.call('GET', `/packets/${foreign.id}`, { key: other.key })).body.status, 'created');
     });
 
-    test('200 even if no packet could be claimed', async (t) => {
-      const service = await startService(t, { store });
+    test('200 even if no packet could be claimed', async () => {
+      const service = await shareService(store);
       const answer = await claimEach(service, [unknownId]);
       assert.equal(answer.status, 200);
       assert.deepEqual(answer.body.claimed, []);
       assert.equal(answer.body.errors.length, 1);
     });
 
-    test('an id that is given twice is claimed once; the second entry is refused with the caller as holder', async (t) => {
-      const service = await startService(t, { store });
+    test('an id that is given twice is claimed once; the second entry is refused with the caller as holder', async () => {
+      const service = await shareService(store);
       const [id] = await createMany(service, 1);
       const answer = await claimEach(service, [id, id, id]);
       assert.equal(answer.status, 200);
@@ -124,8 +125,8 @@ for (const store of stores) {
       assert.deepEqual(await eventTypes(service, id!), ['created', 'claimed']);
     });
 
-    test('100 packets produce 100 events, in the given order', async (t) => {
-      const service = await startService(t, { store });
+    test('100 packets produce 100 events, in the given order', async () => {
+      const service = await shareService(store);
       const ids = (await createMany(service, 100)).reverse();
       const answer = await claimEach(service, ids);
       assert.equal(answer.status, 200);
@@ -135,8 +136,8 @@ for (const store of stores) {
       assert.deepEqual(body.entries.map(({ packet_id }: { packet_id: string }) => packet_id).reverse(), ids);
     });
 
-    test('of parallel batches over the same packets, each packet goes to exactly one', async (t) => {
-      const service = await startService(t, { store });
+    test('of parallel batches over the same packets, each packet goes to exactly one', async () => {
+      const service = await shareService(store);
       const ids = await createMany(service, 20);
       const answers = await Promise.all(
         Array.from({ length: 10 }, (_, index) =>
@@ -182,8 +183,8 @@ for (const store of stores) {
       assert.equal((await claimEach(service, ids)).status, 200);
     });
 
-    test('a batch names 100 packets by default, and not 101', async (t) => {
-      const service = await startService(t, { store });
+    test('a batch names 100 packets by default, and not 101', async () => {
+      const service = await shareService(store);
       const ids = Array(101).fill(unknownId);
       assert.equal((await claimEach(service, ids)).status, 400);
       const answer = await claimEach(service, ids.slice(1));
@@ -191,8 +192,8 @@ for (const store of stores) {
       assert.equal(answer.body.errors.length, 100);
     });
 
-    test('claiming counts against no daily cap', async (t) => {
-      const service = await startService(t, { store });
+    test('claiming counts against no daily cap', async () => {
+      const service = await shareService(store);
       const { key } = await newTenant(service, { tier: 'free', handoffs_per_day: 1 });
       const { id } = await createPacket(service, {}, key);
       const answer = await claimEach(service, [id], worker, key);
@@ -200,8 +201,8 @@ for (const store of stores) {
       assert.equal(answer.body.claimed.length, 1);
     });
 
-    test('401 without a key', async (t) => {
-      const service = await startService(t, { store });
+    test('401 without a key', async () => {
+      const service = await shareService(store);
       assert.equal((await service.call('POST', '/packets/batch/claim', { raw: 'not json', key: null })).status, 401);
     });
   });

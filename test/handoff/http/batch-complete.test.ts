@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 
 import { createPacket, newTenant, packetRequest, startService, type TestService } from '../../support/service.ts';
+import { shareService } from '../../support/shared.ts';
 import { stores } from '../../support/stores.ts';
 
 const unknownId = '0197b5a6-8c3e-7f01-9a2b-3c4d5e6f7a8b';
@@ -27,8 +28,8 @@ const lastEvent = async (service: TestService, id: string) => (await service.cal
 
 for (const store of stores) {
   describe(`POST /packets/batch/complete on ${store.name}`, () => {
-    test('200: packets that are claimed or in progress are completed, in the given order', async (t) => {
-      const service = await startService(t, { store });
+    test('200: packets that are claimed or in progress are completed, in the given order', async () => {
+      const service = await shareService(store);
       const [one, two] = await claimMany(service, 2);
       await service.call('PATCH', `/packets/${one}`, {
         body: { status: 'in_progress', actions: { completed: [{ id: 'a1', result: 'done' }] } },
@@ -51,8 +52,8 @@ for (const store of stores) {
       assert.deepEqual((await lastEvent(service, two!)).details, { actions_completed: 0 });
     });
 
-    test('the trail names the agent in the body, else the one in X-Agent-Id, else the claimant', async (t) => {
-      const service = await startService(t, { store });
+    test('the trail names the agent in the body, else the one in X-Agent-Id, else the claimant', async () => {
+      const service = await shareService(store);
       const [one, two, three] = await claimMany(service, 3);
       const header = { 'X-Agent-Id': 'header' };
       assert.equal((await completeEach(service, [one], { agent_id: 'body' }, header)).status, 200);
@@ -63,8 +64,8 @@ for (const store of stores) {
       assert.equal((await lastEvent(service, three!)).actor, 'agent:worker');
     });
 
-    test('each packet is completed or refused independently; refused packets stay unchanged', async (t) => {
-      const service = await startService(t, { store });
+    test('each packet is completed or refused independently; refused packets stay unchanged', async () => {
+      const service = await shareService(store);
       const other = await newTenant(service);
       const foreign = await createPacket(service, {}, other.key);
       await service.call('POST', `/packets/${foreign.id}/claim`, { body: { agent_id: 'theirs' }, key: other.key });
@@ -94,8 +95,8 @@ for (const store of stores) {
       assert.equal((await service.call('GET', `/packets/${foreign.id}`, { key: other.key })).body.status, 'claimed');
     });
 
-    test('a packet whose question was answered can be completed', async (t) => {
-      const service = await startService(t, { store });
+    test('a packet whose question was answered can be completed', async () => {
+      const service = await shareService(store);
       const [id] = await claimMany(service, 1);
       const hitl = { required: true, reason: '', question: 'Go on?' };
       await service.call('PATCH', `/packets/${id}`, { body: { status: 'awaiting_human', hitl } });
@@ -105,15 +106,15 @@ for (const store of stores) {
       assert.equal(answer.body.completed[0].status, 'completed');
     });
 
-    test('200 even if no packet could be completed', async (t) => {
-      const service = await startService(t, { store });
+    test('200 even if no packet could be completed', async () => {
+      const service = await shareService(store);
       const answer = await completeEach(service, [unknownId]);
       assert.equal(answer.status, 200);
       assert.deepEqual([answer.body.completed.length, answer.body.errors.length], [0, 1]);
     });
 
-    test('an id that is given twice is completed once', async (t) => {
-      const service = await startService(t, { store });
+    test('an id that is given twice is completed once', async () => {
+      const service = await shareService(store);
       const [id] = await claimMany(service, 1);
       const answer = await completeEach(service, [id, id]);
       assert.equal(answer.status, 200);
@@ -125,8 +126,8 @@ for (const store of stores) {
       assert.equal((await service.call('GET', '/audit?action=completed')).body.total, 1);
     });
 
-    test('100 packets produce 100 events, in the given order', async (t) => {
-      const service = await startService(t, { store });
+    test('100 packets produce 100 events, in the given order', async () => {
+      const service = await shareService(store);
       const ids = (await claimMany(service, 100)).reverse();
       const answer = await completeEach(service, ids);
       assert.equal(answer.status, 200);
@@ -137,8 +138,8 @@ for (const store of stores) {
       assert.equal((await service.call('GET', '/packets?status=completed')).body.total, 100);
     });
 
-    test('of parallel batches over the same packets, each packet is completed once', async (t) => {
-      const service = await startService(t, { store });
+    test('of parallel batches over the same packets, each packet is completed once', async () => {
+      const service = await shareService(store);
       const ids = await claimMany(service, 20);
       const answers = await Promise.all(
         Array.from({ length: 8 }, (_, index) => completeEach(service, index % 2 === 0 ? ids : [...ids].reverse())),
@@ -169,8 +170,8 @@ for (const store of stores) {
       assert.equal((await service.call('GET', '/packets?status=claimed')).body.total, 2);
     });
 
-    test('401 without a key', async (t) => {
-      const service = await startService(t, { store });
+    test('401 without a key', async () => {
+      const service = await shareService(store);
       assert.equal((await service.call('POST', '/packets/batch/complete', { raw: 'not json', key: null })).status, 401);
     });
   });

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 
 import { createPacket, newTenant, packetRequest, startService, type TestService } from '../../support/service.ts';
+import { shareService } from '../../support/shared.ts';
 import { stores } from '../../support/stores.ts';
 
 /** A create request with this summary. */
@@ -30,8 +31,8 @@ const faulty: [item: unknown, code: string, field: string | null][] = [
 
 for (const store of stores) {
   describe(`POST /packets/batch on ${store.name}`, () => {
-    test('201: every packet is created as by POST /packets, in the order sent', async (t) => {
-      const service = await startService(t, { store });
+    test('201: every packet is created as by POST /packets, in the order sent', async () => {
+      const service = await shareService(store);
       const answer = await batch(service, [named('one'), named('two', { hitl: null }), named('three')]);
       assert.equal(answer.status, 201);
       assert.deepEqual(Object.keys(answer.body), ['created', 'errors']);
@@ -81,8 +82,8 @@ for (const store of stores) {
       assert.deepEqual(listed.body.packets.map(({ id }: { id: string }) => id).reverse(), ids);
     });
 
-    test('each item is created or refused independently; errors have its index and the reason', async (t) => {
-      const service = await startService(t, { store });
+    test('each item is created or refused independently; errors have its index and the reason', async () => {
+      const service = await shareService(store);
       const items = faulty.flatMap(([item], index) => [named(`good ${index}`), item]);
       const answer = await batch(service, items);
       assert.equal(answer.status, 201);
@@ -140,8 +141,8 @@ for (const store of stores) {
       assert.equal((await batch(service, [one, one, one])).status, 201);
     });
 
-    test('a batch takes 100 items by default, but not 101', async (t) => {
-      const service = await startService(t, { store });
+    test('a batch takes 100 items by default, but not 101', async () => {
+      const service = await shareService(store);
       const items = Array.from({ length: 101 }, (_, index) => named(`${index}`));
       const refused = await batch(service, items);
       assert.equal(refused.status, 400);
@@ -185,8 +186,8 @@ for (const store of stores) {
       assert.equal(await total(service, key), 1);
     });
 
-    test('413 for a body over 16 MiB, whatever the tier', async (t) => {
-      const service = await startService(t, { store });
+    test('413 for a body over 16 MiB, whatever the tier', async () => {
+      const service = await shareService(store);
       const body = JSON.stringify({ packets: [named('x')] });
       const atLimit = await service.call('POST', '/packets/batch', { raw: body + ' '.repeat(16 * 1024 * 1024 - body.length) });
       assert.equal(atLimit.status, 201);
@@ -195,8 +196,8 @@ for (const store of stores) {
       assert.equal(await total(service), 1);
     });
 
-    test('the daily cap applies item by item; a refused item does not count', async (t) => {
-      const service = await startService(t, { store });
+    test('the daily cap applies item by item; a refused item does not count', async () => {
+      const service = await shareService(store);
       const { key } = await newTenant(service, { tier: 'free', handoffs_per_day: 3 });
       const answer = await batch(service, [named('1'), {}, named('2'), named('3'), named('4'), named('5')], { key });
       assert.equal(answer.status, 201);
@@ -215,8 +216,8 @@ for (const store of stores) {
       assert.equal(await total(service, key), 3);
     });
 
-    test('429 with Retry-After if only the daily cap refused every item; after that wait the batch succeeds', async (t) => {
-      const service = await startService(t, { store });
+    test('429 with Retry-After if only the daily cap refused every item; after that wait the batch succeeds', async () => {
+      const service = await shareService(store);
       const { key } = await newTenant(service, { tier: 'free', handoffs_per_day: 1 });
       assert.equal((await batch(service, [named('1')], { key })).status, 201);
       const answer = await batch(service, [named('2'), named('3')], { key });
@@ -238,8 +239,8 @@ for (const store of stores) {
       assert.equal((await batch(service, [named('2')], { key })).status, 201);
     });
 
-    test('400, not 429, if an item failed for another reason than the daily cap', async (t) => {
-      const service = await startService(t, { store });
+    test('400, not 429, if an item failed for another reason than the daily cap', async () => {
+      const service = await shareService(store);
       const { key } = await newTenant(service, { tier: 'free', handoffs_per_day: 0 });
       const answer = await batch(service, [named('1'), {}], { key });
       assert.equal(answer.status, 400);
@@ -250,8 +251,8 @@ for (const store of stores) {
       );
     });
 
-    test('parallel batches never exceed the daily cap together', async (t) => {
-      const service = await startService(t, { store });
+    test('parallel batches never exceed the daily cap together', async () => {
+      const service = await shareService(store);
       const { key } = await newTenant(service, { tier: 'free', handoffs_per_day: 25 });
       const answers = await Promise.all(
         Array.from({ length: 10 }, (_, index) => batch(service, Array(7).fill(named(`${index}`)), { key })),
@@ -263,8 +264,8 @@ for (const store of stores) {
       assert.equal(await total(service, key), 25);
     });
 
-    test("an item may name a parent, whose history records it; another tenant's packet is unknown", async (t) => {
-      const service = await startService(t, { store });
+    test("an item may name a parent, whose history records it; another tenant's packet is unknown", async () => {
+      const service = await shareService(store);
       const other = await newTenant(service);
       const parent = await createPacket(service);
       const foreign = await createPacket(service, {}, other.key);
@@ -292,8 +293,8 @@ for (const store of stores) {
       assert.deepEqual((await service.call('GET', `/packets/${foreign.id}/history`, { key: other.key })).body.events.length, 1);
     });
 
-    test('another tenant does not see the packets of a batch', async (t) => {
-      const service = await startService(t, { store });
+    test('another tenant does not see the packets of a batch', async () => {
+      const service = await shareService(store);
       const { key } = await newTenant(service);
       const { body } = await batch(service, [named('ours')]);
       assert.equal(await total(service, key), 0);
@@ -305,8 +306,8 @@ for (const store of stores) {
       );
     });
 
-    test('401 without a key, before the body is read', async (t) => {
-      const service = await startService(t, { store });
+    test('401 without a key, before the body is read', async () => {
+      const service = await shareService(store);
       assert.equal((await service.call('POST', '/packets/batch', { raw: 'not json', key: null })).status, 401);
     });
   });

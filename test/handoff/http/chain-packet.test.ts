@@ -3,7 +3,8 @@ import { describe, test } from 'node:test';
 
 import { statuses } from '../../../src/handoff/model/common.ts';
 import { happenings, historyOf, packetIn, refusal, unknownId } from '../../support/life.ts';
-import { createPacket, newTenant, packetRequest, startService, type TestService } from '../../support/service.ts';
+import { createPacket, newTenant, packetRequest, type TestService } from '../../support/service.ts';
+import { shareService } from '../../support/shared.ts';
 import { stores } from '../../support/stores.ts';
 
 const chain = (service: TestService, id: string, body: unknown = packetRequest(), headers: Record<string, string> = {}) =>
@@ -17,8 +18,8 @@ const next = {
 
 for (const store of stores) {
   describe(`POST /packets/{id}/chain on ${store.name}`, () => {
-    test('201: a new packet, linked to the packet in the path', async (t) => {
-      const service = await startService(t, { store });
+    test('201: a new packet, linked to the packet in the path', async () => {
+      const service = await shareService(store);
       const parent = await createPacket(service);
       const answer = await chain(service, parent.id);
       assert.equal(answer.status, 201);
@@ -28,8 +29,8 @@ for (const store of stores) {
       assert.deepEqual((await service.call('GET', `/packets/${answer.body.id}`)).body, answer.body);
     });
 
-    test('the new packet has only what was sent, nothing of its parent', async (t) => {
-      const service = await startService(t, { store });
+    test('the new packet has only what was sent, nothing of its parent', async () => {
+      const service = await shareService(store);
       const parent = await createPacket(service, { hitl: { required: true, reason: 'R', question: 'Q' } });
       const { status, body } = await chain(service, parent.id, next);
       assert.equal(status, 201);
@@ -40,8 +41,8 @@ for (const store of stores) {
     });
 
     for (const status of statuses) {
-      test(`the parent may be ${status}, and stays byte for byte unchanged`, async (t) => {
-        const service = await startService(t, { store });
+      test(`the parent may be ${status}, and stays byte for byte unchanged`, async () => {
+        const service = await shareService(store);
         const { id } = await packetIn(service, status);
         const before = await service.call('GET', `/packets/${id}`);
         service.clock.turn(60);
@@ -52,8 +53,8 @@ for (const store of stores) {
       });
     }
 
-    test('the history of the child names its parent, and the history of the parent has a chained event', async (t) => {
-      const service = await startService(t, { store });
+    test('the history of the child names its parent, and the history of the parent has a chained event', async () => {
+      const service = await shareService(store);
       const parent = await packetIn(service, 'completed');
       service.clock.turn(60);
       const { body: child } = await chain(service, parent.id, next);
@@ -70,16 +71,16 @@ for (const store of stores) {
       });
     });
 
-    test('the agent in X-Agent-Id is named in both histories', async (t) => {
-      const service = await startService(t, { store });
+    test('the agent in X-Agent-Id is named in both histories', async () => {
+      const service = await shareService(store);
       const parent = await createPacket(service);
       const { body: child } = await chain(service, parent.id, next, { 'X-Agent-Id': 'router' });
       assert.equal((await historyOf(service, child.id))[0]?.actor, 'agent:router');
       assert.equal((await historyOf(service, parent.id)).at(-1)?.actor, 'agent:router');
     });
 
-    test('a chained packet can be chained again', async (t) => {
-      const service = await startService(t, { store });
+    test('a chained packet can be chained again', async () => {
+      const service = await shareService(store);
       let { id } = await createPacket(service);
       for (let link = 0; link < 5; link += 1) {
         const { status, body } = await chain(service, id, next);
@@ -91,8 +92,8 @@ for (const store of stores) {
       assert.equal((await service.call('GET', '/packets')).body.total, 6);
     });
 
-    test('400: the body is a create request without parent_packet_id', async (t) => {
-      const service = await startService(t, { store });
+    test('400: the body is a create request without parent_packet_id', async () => {
+      const service = await shareService(store);
       const parent = await createPacket(service);
       const wrong: [unknown, string | null][] = [
         [{ ...next, parent_packet_id: parent.id }, 'parent_packet_id'],
@@ -111,16 +112,16 @@ for (const store of stores) {
       assert.equal((await service.call('GET', '/packets')).body.total, 1);
     });
 
-    test('null for an optional field counts as left out', async (t) => {
-      const service = await startService(t, { store });
+    test('null for an optional field counts as left out', async () => {
+      const service = await shareService(store);
       const parent = await createPacket(service);
       const answer = await chain(service, parent.id, { ...next, decisions: null, actions: null, dependencies: null, hitl: null });
       assert.equal(answer.status, 201);
       assert.deepEqual([answer.body.decisions, answer.body.hitl], [[], null]);
     });
 
-    test("404: an unknown parent, a malformed id and another tenant's packet get the same answer, and nothing is created", async (t) => {
-      const service = await startService(t, { store });
+    test("404: an unknown parent, a malformed id and another tenant's packet get the same answer, and nothing is created", async () => {
+      const service = await shareService(store);
       const other = await newTenant(service);
       const parent = await createPacket(service);
       const as = { body: next, key: other.key };
@@ -136,8 +137,8 @@ for (const store of stores) {
       assert.equal((await service.call('GET', '/packets', { key: other.key })).body.total, 0);
     });
 
-    test('a chained packet counts towards the daily cap, and a refused one leaves no trace on its parent', async (t) => {
-      const service = await startService(t, { store });
+    test('a chained packet counts towards the daily cap, and a refused one leaves no trace on its parent', async () => {
+      const service = await shareService(store);
       const { key } = await newTenant(service, { handoffs_per_day: 2 });
       const parent = await createPacket(service, {}, key);
       const as = { body: next, key };
@@ -148,8 +149,8 @@ for (const store of stores) {
       assert.deepEqual(await happenings(service, parent.id, key), ['created', 'chained']);
     });
 
-    test('30 concurrent requests to continue one packet create 30 packets and 30 links', async (t) => {
-      const service = await startService(t, { store });
+    test('30 concurrent requests to continue one packet create 30 packets and 30 links', async () => {
+      const service = await shareService(store);
       const parent = await createPacket(service);
       const answers = await Promise.all(Array.from({ length: 30 }, () => chain(service, parent.id, next)));
       for (const { status } of answers) assert.equal(status, 201);

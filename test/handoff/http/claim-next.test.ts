@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 
 import { createPacket, newTenant, packetRequest, startService, type TestAnswer, type TestService } from '../../support/service.ts';
+import { shareService } from '../../support/shared.ts';
 import { stores } from '../../support/stores.ts';
 import { assertEachOnce, createPackets, runWorkers } from '../../support/workers.ts';
 
@@ -22,8 +23,8 @@ async function waiting(service: TestService, count: number): Promise<void> {
 
 for (const store of stores) {
   describe(`The next packet, on ${store.name}`, () => {
-    test('is the oldest of the highest priority among the packets for the agent', async (t) => {
-      const service = await startService(t, { store });
+    test('is the oldest of the highest priority among the packets for the agent', async () => {
+      const service = await shareService(store);
       const made: Record<string, string> = {};
       for (const [name, priority, agent] of [
         ['normal', 'normal', 'resolver'],
@@ -45,8 +46,8 @@ for (const store of stores) {
       assert.equal((await next(service, { target_agent: '*' })).body.metadata.target_agent.id, 'somebody');
     });
 
-    test('can be filtered by tags, all of which must match, and priorities, any of which may match', async (t) => {
-      const service = await startService(t, { store });
+    test('can be filtered by tags, all of which must match, and priorities, any of which may match', async () => {
+      const service = await shareService(store);
       await packetFor(service, 'resolver', { tags: ['billing'] });
       const both = await packetFor(service, 'resolver', { tags: ['billing', 'urgent'], priority: 'low' });
       assert.equal((await next(service, { tags: ['billing', 'urgent'], priorities: ['high', 'normal'] })).status, 204);
@@ -54,15 +55,15 @@ for (const store of stores) {
       assert.equal(answer.body.id, both.id);
     });
 
-    test('is 204 without a body if no packet is available', async (t) => {
-      const service = await startService(t, { store });
+    test('is 204 without a body if no packet is available', async () => {
+      const service = await shareService(store);
       const answer = await next(service);
       assert.equal(answer.status, 204);
       assert.equal(answer.text, '');
     });
 
-    test('goes to exactly one of many workers: no packet twice, none left over, no 409', async (t) => {
-      const service = await startService(t, { store });
+    test('goes to exactly one of many workers: no packet twice, none left over, no 409', async () => {
+      const service = await shareService(store);
       await createPackets(service, packetCount);
       assertEachOnce(await runWorkers([service], 100), packetCount);
       assert.equal((await service.call('GET', '/audit?action=claimed&limit=1')).body.total, packetCount);
@@ -77,8 +78,8 @@ for (const store of stores) {
       assertEachOnce(await working, 600);
     });
 
-    test('a waiting request is answered by the commit of a packet', async (t) => {
-      const service = await startService(t, { store });
+    test('a waiting request is answered by the commit of a packet', async () => {
+      const service = await shareService(store);
       const answering = next(service, { wait_seconds: 60, lease_seconds: 300 });
       await waiting(service, 1);
       const { id } = await packetFor(service, 'resolver');
@@ -89,8 +90,8 @@ for (const store of stores) {
       assert.equal(service.handoff.waiting(), 0);
     });
 
-    test('a released packet also wakes a waiting request', async (t) => {
-      const service = await startService(t, { store });
+    test('a released packet also wakes a waiting request', async () => {
+      const service = await shareService(store);
       const { id } = await packetFor(service, 'resolver');
       await service.call('POST', `/packets/${id}/claim`, { body: { agent_id: 'other' } });
       const answering = next(service, { wait_seconds: 60 });
@@ -99,8 +100,8 @@ for (const store of stores) {
       assert.equal((await answering).body.id, id);
     });
 
-    test('waiting requests are served in order of arrival, one packet each', async (t) => {
-      const service = await startService(t, { store });
+    test('waiting requests are served in order of arrival, one packet each', async () => {
+      const service = await shareService(store);
       const order: number[] = [];
       const answers: Promise<TestAnswer>[] = [];
       for (let index = 0; index < 5; index += 1) {
@@ -119,8 +120,8 @@ for (const store of stores) {
       assert.deepEqual(order, [0, 1, 2, 3, 4]);
     });
 
-    test('a waiting request with other tags does not keep a packet from a request that matches it', async (t) => {
-      const service = await startService(t, { store });
+    test('a waiting request with other tags does not keep a packet from a request that matches it', async () => {
+      const service = await shareService(store);
       const other = next(service, { tags: ['rare'], wait_seconds: 60 });
       await waiting(service, 1);
       const any = next(service, { wait_seconds: 60 });
@@ -153,8 +154,8 @@ for (const store of stores) {
       assert.equal((await next(service, {}, { key })).status, 204);
     });
 
-    test('a key that is revoked ends the wait', async (t) => {
-      const service = await startService(t, { store });
+    test('a key that is revoked ends the wait', async () => {
+      const service = await shareService(store);
       const { key, keyId } = await newTenant(service);
       const answering = next(service, { wait_seconds: 60 }, { key });
       await waiting(service, 1);
@@ -164,8 +165,8 @@ for (const store of stores) {
       assert.equal((await answering).status, 204);
     });
 
-    test('an Idempotency-Key repeats an answer with a packet, but not a 204', async (t) => {
-      const service = await startService(t, { store });
+    test('an Idempotency-Key repeats an answer with a packet, but not a 204', async () => {
+      const service = await shareService(store);
       const headers = { 'idempotency-key': 'next-1' };
       assert.equal((await next(service, {}, { headers })).status, 204);
       await packetFor(service, 'resolver');
@@ -177,15 +178,15 @@ for (const store of stores) {
       assert.equal(again.headers['idempotency-replayed'], 'true');
     });
 
-    test("is one of the tenant's own packets", async (t) => {
-      const service = await startService(t, { store });
+    test("is one of the tenant's own packets", async () => {
+      const service = await shareService(store);
       const { key } = await newTenant(service);
       await packetFor(service, 'resolver');
       assert.equal((await next(service, { target_agent: '*' }, { key })).status, 204);
     });
 
-    test('errors name the field of the request', async (t) => {
-      const service = await startService(t, { store });
+    test('errors name the field of the request', async () => {
+      const service = await shareService(store);
       for (const [body, field] of [
         [{ wait_seconds: 61 }, 'wait_seconds'],
         [{ wait_seconds: -1 }, 'wait_seconds'],

@@ -2,13 +2,14 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 
 import { claimant, happenings, historyOf, packetIn, refusal, unknownId } from '../../support/life.ts';
-import { createPacket, newTenant, startService } from '../../support/service.ts';
+import { createPacket, newTenant } from '../../support/service.ts';
+import { shareService } from '../../support/shared.ts';
 import { stores } from '../../support/stores.ts';
 
 for (const store of stores) {
   describe(`POST /packets/{id}/claim on ${store.name}`, () => {
-    test('200: the packet is claimed, with the claimant and the time', async (t) => {
-      const service = await startService(t, { store });
+    test('200: the packet is claimed, with the claimant and the time', async () => {
+      const service = await shareService(store);
       const before = await createPacket(service);
       service.clock.turn(60);
       const answer = await service.call('POST', `/packets/${before.id}/claim`, { body: claimant });
@@ -25,8 +26,8 @@ for (const store of stores) {
       });
     });
 
-    test('agent_name defaults to agent_id and framework to null, whether left out or null', async (t) => {
-      const service = await startService(t, { store });
+    test('agent_name defaults to agent_id and framework to null, whether left out or null', async () => {
+      const service = await shareService(store);
       for (const body of [{ agent_id: 'solo' }, { agent_id: 'solo', agent_name: null, framework: null }]) {
         const { id } = await createPacket(service);
         const answer = await service.call('POST', `/packets/${id}/claim`, { body });
@@ -35,16 +36,16 @@ for (const store of stores) {
       }
     });
 
-    test('an agent other than the target may claim; the target agent stays unchanged', async (t) => {
-      const service = await startService(t, { store });
+    test('an agent other than the target may claim; the target agent stays unchanged', async () => {
+      const service = await shareService(store);
       const { id, metadata } = await createPacket(service);
       const answer = await service.call('POST', `/packets/${id}/claim`, { body: { agent_id: 'stand-in' } });
       assert.equal(answer.status, 200);
       assert.deepEqual(answer.body.metadata, metadata);
     });
 
-    test('the list shows the packet as claimed', async (t) => {
-      const service = await startService(t, { store });
+    test('the list shows the packet as claimed', async () => {
+      const service = await shareService(store);
       const { id } = await packetIn(service, 'claimed');
       await createPacket(service);
       const { body } = await service.call('GET', '/packets?status=claimed');
@@ -53,8 +54,8 @@ for (const store of stores) {
       assert.equal((await service.call('GET', '/packets?status=created')).body.total, 1);
     });
 
-    test('400: agent_id is required, texts must not be empty, and unknown fields are refused', async (t) => {
-      const service = await startService(t, { store });
+    test('400: agent_id is required, texts must not be empty, and unknown fields are refused', async () => {
+      const service = await shareService(store);
       const { id } = await createPacket(service);
       const wrong: [unknown, string | null][] = [
         [{}, 'agent_id'],
@@ -76,8 +77,8 @@ for (const store of stores) {
     });
 
     for (const status of ['claimed', 'in_progress', 'completed'] as const) {
-      test(`409: a packet that is ${status} keeps its holder, whom the answer names`, async (t) => {
-        const service = await startService(t, { store });
+      test(`409: a packet that is ${status} keeps its holder, whom the answer names`, async () => {
+        const service = await shareService(store);
         const packet = await packetIn(service, status);
         service.clock.turn(60);
         for (const body of [{ agent_id: 'late' }, claimant]) {
@@ -97,16 +98,16 @@ for (const store of stores) {
     }
 
     for (const status of ['failed', 'awaiting_human'] as const) {
-      test(`409: claimed_by is null for a packet that is ${status} and never had a holder`, async (t) => {
-        const service = await startService(t, { store });
+      test(`409: claimed_by is null for a packet that is ${status} and never had a holder`, async () => {
+        const service = await shareService(store);
         const { id } = await packetIn(service, status);
         const answer = await service.call('POST', `/packets/${id}/claim`, { body: claimant });
         assert.equal(answer.status, 409);
         assert.deepEqual([answer.body.code, answer.body.claimed_by], ['CONFLICT', null]);
       });
 
-      test(`409: claimed_by is the last holder of a packet that is ${status}`, async (t) => {
-        const service = await startService(t, { store });
+      test(`409: claimed_by is the last holder of a packet that is ${status}`, async () => {
+        const service = await shareService(store);
         const { id, claimed_at } = await packetIn(service, 'claimed');
         await service.call('PATCH', `/packets/${id}`, { body: { status } });
         service.clock.turn(60);
@@ -116,8 +117,8 @@ for (const store of stores) {
       });
     }
 
-    test('410: an expired packet, with or without a holder', async (t) => {
-      const service = await startService(t, { store });
+    test('410: an expired packet, with or without a holder', async () => {
+      const service = await shareService(store);
       const free = await packetIn(service, 'expired');
       const held = await packetIn(service, 'claimed');
       await service.call('PATCH', `/packets/${held.id}`, { body: { status: 'expired' } });
@@ -128,8 +129,8 @@ for (const store of stores) {
       }
     });
 
-    test("404: an unknown id, a malformed id and another tenant's packet get the same answer", async (t) => {
-      const service = await startService(t, { store });
+    test("404: an unknown id, a malformed id and another tenant's packet get the same answer", async () => {
+      const service = await shareService(store);
       const other = await newTenant(service);
       const { id } = await createPacket(service);
       const unknown = await service.call('POST', `/packets/${unknownId}/claim`, { body: claimant, key: other.key });
@@ -143,8 +144,8 @@ for (const store of stores) {
       assert.deepEqual(await happenings(service, id), ['created']);
     });
 
-    test('of 100 concurrent claims exactly one succeeds, and 99 get 409 with the winner', async (t) => {
-      const service = await startService(t, { store });
+    test('of 100 concurrent claims exactly one succeeds, and 99 get 409 with the winner', async () => {
+      const service = await shareService(store);
       const { id } = await createPacket(service);
       const answers = await Promise.all(
         Array.from({ length: 100 }, (_, index) => service.call('POST', `/packets/${id}/claim`, { body: { agent_id: `agent-${index}` } })),
@@ -158,8 +159,8 @@ for (const store of stores) {
       assert.equal((await service.call('GET', `/packets/${id}`)).body.revision, 2);
     });
 
-    test('when 5 agents claim the same 20 packets, each packet goes to exactly one agent', async (t) => {
-      const service = await startService(t, { store });
+    test('when 5 agents claim the same 20 packets, each packet goes to exactly one agent', async () => {
+      const service = await shareService(store);
       const packets = await Promise.all(Array.from({ length: 20 }, () => createPacket(service)));
       const tries = packets.flatMap(({ id }) => [0, 1, 2, 3, 4].map((agent) => ({ id, agent_id: `agent-${agent}` })));
       const answers = await Promise.all(
@@ -170,8 +171,8 @@ for (const store of stores) {
       assert.equal(answers.filter(({ status }) => status === 409).length, 80);
     });
 
-    test('a concurrent claim and delete leave the packet expired; the claim succeeds before the delete or gets 410', async (t) => {
-      const service = await startService(t, { store });
+    test('a concurrent claim and delete leave the packet expired; the claim succeeds before the delete or gets 410', async () => {
+      const service = await shareService(store);
       for (let round = 0; round < 10; round += 1) {
         const { id } = await createPacket(service);
         const claim = () => service.call('POST', `/packets/${id}/claim`, { body: claimant });

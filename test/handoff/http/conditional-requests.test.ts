@@ -4,6 +4,7 @@ import { describe, test } from 'node:test';
 import { openHandoffDatabase } from '../../support/databases.ts';
 import { claimant, happenings, packetIn, refusal, unknownId } from '../../support/life.ts';
 import { createPacket, newTenant, packetRequest, startService, type TestAnswer, type TestService } from '../../support/service.ts';
+import { shareService } from '../../support/shared.ts';
 import { stores } from '../../support/stores.ts';
 
 const get = (service: TestService, id: string, headers: Record<string, string> = {}) => service.call('GET', `/packets/${id}`, { headers });
@@ -31,8 +32,8 @@ const run = (service: TestService, { method, tail, body }: Operation, id: string
 
 for (const store of stores) {
   describe(`ETag on ${store.name}`, () => {
-    test('is on every answer with a packet, and changes with the packet', async (t) => {
-      const service = await startService(t, { store });
+    test('is on every answer with a packet, and changes with the packet', async () => {
+      const service = await shareService(store);
       const seen: (string | undefined)[] = [];
       const note = (answer: TestAnswer) => {
         assert.ok(answer.status < 300, answer.text);
@@ -58,15 +59,15 @@ for (const store of stores) {
     for (const operation of operations) {
       const { name, from, success } = operation;
 
-      test(`${name}: succeeds with the current tag`, async (t) => {
-        const service = await startService(t, { store });
+      test(`${name}: succeeds with the current tag`, async () => {
+        const service = await shareService(store);
         const { id } = await packetIn(service, from);
         const tag = String((await get(service, id)).headers.etag);
         assert.equal((await run(service, operation, id, tag)).status, success);
       });
 
-      test(`${name}: 412 with a stale tag, and nothing changes`, async (t) => {
-        const service = await startService(t, { store });
+      test(`${name}: 412 with a stale tag, and nothing changes`, async () => {
+        const service = await shareService(store);
         const { id } = await packetIn(service, from);
         const stale = String((await get(service, id)).headers.etag);
         await service.call('PATCH', `/packets/${id}`, { body: { context: { summary: 'Someone was here.' } } });
@@ -79,21 +80,21 @@ for (const store of stores) {
         assert.deepEqual(await happenings(service, id), history);
       });
 
-      test(`${name}: * matches any existing packet`, async (t) => {
-        const service = await startService(t, { store });
+      test(`${name}: * matches any existing packet`, async () => {
+        const service = await shareService(store);
         const { id } = await packetIn(service, from);
         assert.equal((await run(service, operation, id, '*')).status, success);
       });
 
-      test(`${name}: one matching tag of several is enough`, async (t) => {
-        const service = await startService(t, { store });
+      test(`${name}: one matching tag of several is enough`, async () => {
+        const service = await shareService(store);
         const { id, revision } = await packetIn(service, from);
         assert.equal((await run(service, operation, id, '"77", "78"')).status, 412);
         assert.equal((await run(service, operation, id, `"77" , "${revision}","78"`)).status, success);
       });
 
-      test(`${name}: 412 with an unknown tag, a weak tag, or a tag without quotes`, async (t) => {
-        const service = await startService(t, { store });
+      test(`${name}: 412 with an unknown tag, a weak tag, or a tag without quotes`, async () => {
+        const service = await shareService(store);
         const { id, revision } = await packetIn(service, from);
         for (const tag of ['"0"', `"${revision + 1}"`, `W/"${revision}"`, `${revision}`, '""', 'x']) {
           assert.equal((await run(service, operation, id, tag)).status, 412, tag);
@@ -101,8 +102,8 @@ for (const store of stores) {
         assert.equal((await get(service, id)).body.revision, revision);
       });
 
-      test(`${name}: 404 for an unknown id and for another tenant's packet, whatever the tag`, async (t) => {
-        const service = await startService(t, { store });
+      test(`${name}: 404 for an unknown id and for another tenant's packet, whatever the tag`, async () => {
+        const service = await shareService(store);
         const other = await newTenant(service);
         const foreign = await packetIn(service, from, {}, other.key);
         for (const tag of ['"1"', '*']) {
@@ -113,8 +114,8 @@ for (const store of stores) {
       });
     }
 
-    test('a stale tag takes precedence over the state: 412 where it would be 409, 410 or 400', async (t) => {
-      const service = await startService(t, { store });
+    test('a stale tag takes precedence over the state: 412 where it would be 409, 410 or 400', async () => {
+      const service = await shareService(store);
       const claimed = await packetIn(service, 'claimed');
       const expired = await packetIn(service, 'expired');
       const stale = { 'If-Match': '"1"' };
@@ -124,8 +125,8 @@ for (const store of stores) {
       assert.equal((await service.call('PATCH', `/packets/${claimed.id}`, { body: { status: 'created' }, headers: stale })).status, 412);
     });
 
-    test('of 30 concurrent changes with the same tag, one is 200 and 29 are 412', async (t) => {
-      const service = await startService(t, { store });
+    test('of 30 concurrent changes with the same tag, one is 200 and 29 are 412', async () => {
+      const service = await shareService(store);
       const { id } = await createPacket(service, { decisions: [] });
       const answers = await Promise.all(
         Array.from({ length: 30 }, (_, index) =>
@@ -140,8 +141,8 @@ for (const store of stores) {
       assert.deepEqual((await get(service, id)).body, done[0]!.body);
     });
 
-    test('two concurrent PATCHes are both applied, each with its own revision', async (t) => {
-      const service = await startService(t, { store });
+    test('two concurrent PATCHes are both applied, each with its own revision', async () => {
+      const service = await shareService(store);
       for (let round = 0; round < 10; round += 1) {
         const { id } = await createPacket(service);
         const answers = await Promise.all([
@@ -156,8 +157,8 @@ for (const store of stores) {
   });
 
   describe(`If-None-Match on ${store.name}`, () => {
-    test('304 without a body while the packet is unchanged, and 200 once it has changed', async (t) => {
-      const service = await startService(t, { store });
+    test('304 without a body while the packet is unchanged, and 200 once it has changed', async () => {
+      const service = await shareService(store);
       const { id } = await createPacket(service);
       const same = await get(service, id, { 'If-None-Match': '"1"' });
       assert.equal(same.status, 304);
@@ -168,8 +169,8 @@ for (const store of stores) {
       assert.deepEqual([changed.body.status, changed.headers.etag], ['claimed', '"2"']);
     });
 
-    test('weak tags, several tags and * are supported', async (t) => {
-      const service = await startService(t, { store });
+    test('weak tags, several tags and * are supported', async () => {
+      const service = await shareService(store);
       const { id } = await createPacket(service);
       for (const known of ['W/"1"', '"7", "1"', '"7",W/"1"', '*']) {
         assert.equal((await get(service, id, { 'If-None-Match': known })).status, 304, known);
@@ -179,8 +180,8 @@ for (const store of stores) {
       }
     });
 
-    test("404 for an unknown packet and for another tenant's, even with a matching tag", async (t) => {
-      const service = await startService(t, { store });
+    test("404 for an unknown packet and for another tenant's, even with a matching tag", async () => {
+      const service = await shareService(store);
       const other = await newTenant(service);
       const { id } = await createPacket(service);
       for (const tag of ['"1"', '*']) {

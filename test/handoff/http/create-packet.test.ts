@@ -2,7 +2,8 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 
 import { happenings, historyOf, refusal, unknownId } from '../../support/life.ts';
-import { createPacket, newTenant, packetRequest, startService } from '../../support/service.ts';
+import { createPacket, newTenant, packetRequest } from '../../support/service.ts';
+import { shareService } from '../../support/shared.ts';
 import { stores } from '../../support/stores.ts';
 
 /** A request with only the required fields. */
@@ -132,8 +133,8 @@ const content = ({ id: _id, _links, ...rest }: any) => rest;
 
 for (const store of stores) {
   describe(`POST /packets on ${store.name}`, () => {
-    test('201: the packet starts as created, with the content that was sent', async (t) => {
-      const service = await startService(t, { store });
+    test('201: the packet starts as created, with the content that was sent', async () => {
+      const service = await shareService(store);
       const answer = await service.call('POST', '/packets', { body: packetRequest() });
       assert.equal(answer.status, 201);
       const { body } = answer;
@@ -144,8 +145,8 @@ for (const store of stores) {
       assert.deepEqual((await service.call('GET', `/packets/${body.id}`)).body, body);
     });
 
-    test('a minimal request gets every documented default', async (t) => {
-      const service = await startService(t, { store });
+    test('a minimal request gets every documented default', async () => {
+      const service = await shareService(store);
       const answer = await service.call('POST', '/packets', { body: least() });
       assert.equal(answer.status, 201);
       const { id } = answer.body;
@@ -172,8 +173,8 @@ for (const store of stores) {
       });
     });
 
-    test('every field comes back as it was sent', async (t) => {
-      const service = await startService(t, { store });
+    test('every field comes back as it was sent', async () => {
+      const service = await shareService(store);
       const answer = await service.call('POST', '/packets', { body: everything() });
       assert.equal(answer.status, 201);
       const sent = everything();
@@ -192,16 +193,16 @@ for (const store of stores) {
       assert.deepEqual(hitl, { ...sent.hitl, ...unanswered });
     });
 
-    test('a packet that requires an answer starts as created as well', async (t) => {
-      const service = await startService(t, { store });
+    test('a packet that requires an answer starts as created as well', async () => {
+      const service = await shareService(store);
       const answer = await service.call('POST', '/packets', { body: oneOfEach() });
       assert.equal(answer.status, 201);
       assert.equal(answer.body.status, 'created');
       assert.deepEqual(await happenings(service, answer.body.id), ['created']);
     });
 
-    test('null for an optional field counts as left out', async (t) => {
-      const service = await startService(t, { store });
+    test('null for an optional field counts as left out', async () => {
+      const service = await shareService(store);
       for (const path of [...optionalPaths, 'parent_packet_id']) {
         const absent = await service.call('POST', '/packets', { body: withValue(everything(), path, undefined) });
         const nulled = await service.call('POST', '/packets', { body: withValue(everything(), path, null) });
@@ -210,8 +211,8 @@ for (const store of stores) {
       }
     });
 
-    test('null is kept in fields that take any JSON', async (t) => {
-      const service = await startService(t, { store });
+    test('null is kept in fields that take any JSON', async () => {
+      const service = await shareService(store);
       const body = withValue(withValue(oneOfEach(), 'context.artifacts.0.value', null), 'context.custom', { nothing: null });
       const answer = await service.call('POST', '/packets', { body });
       assert.equal(answer.status, 201);
@@ -219,8 +220,8 @@ for (const store of stores) {
       assert.deepEqual(answer.body.context.custom, { nothing: null });
     });
 
-    test('400 for null in a required field, named by its full path', async (t) => {
-      const service = await startService(t, { store });
+    test('400 for null in a required field, named by its full path', async () => {
+      const service = await shareService(store);
       for (const path of requiredPaths.filter((one) => one !== 'context.artifacts.0.value')) {
         const answer = await service.call('POST', '/packets', { body: withValue(oneOfEach(), path, null) });
         assert.equal(answer.status, 400, path);
@@ -228,8 +229,8 @@ for (const store of stores) {
       }
     });
 
-    test('unknown fields inside nested objects are kept', async (t) => {
-      const service = await startService(t, { store });
+    test('unknown fields inside nested objects are kept', async () => {
+      const service = await shareService(store);
       const places = [
         'metadata',
         'metadata.source_agent',
@@ -256,8 +257,8 @@ for (const store of stores) {
       }
     });
 
-    test('texts are kept exactly: NUL, half a surrogate pair, emoji, line ends', async (t) => {
-      const service = await startService(t, { store });
+    test('texts are kept exactly: NUL, half a surrogate pair, emoji, line ends', async () => {
+      const service = await shareService(store);
       const summary = 'a\u0000b \ud800 \u{1f91d} \r\n\t "quoted" \u2028 end';
       const answer = await service.call('POST', '/packets', { body: withValue(oneOfEach(), 'context.summary', summary) });
       assert.equal(answer.status, 201);
@@ -266,8 +267,8 @@ for (const store of stores) {
       assert.equal((await service.call('GET', '/packets/search?q=quoted')).body.total, 1);
     });
 
-    test('400 names a missing required field by its full path', async (t) => {
-      const service = await startService(t, { store });
+    test('400 names a missing required field by its full path', async () => {
+      const service = await shareService(store);
       for (const path of requiredPaths) {
         const answer = await service.call('POST', '/packets', { body: withValue(oneOfEach(), path, undefined) });
         assert.equal(answer.status, 400, path);
@@ -277,8 +278,8 @@ for (const store of stores) {
       assert.equal((await service.call('GET', '/packets')).body.total, 0);
     });
 
-    test('400 lists all faults in errors, each with its path and a sentence', async (t) => {
-      const service = await startService(t, { store });
+    test('400 lists all faults in errors, each with its path and a sentence', async () => {
+      const service = await shareService(store);
       const body = {
         metadata: { source_agent: { id: '', name: 7 }, priority: 'urgent' },
         context: { conversation_state: [{ role: 'user' }, { content: 'x', timestamp: 'yesterday' }] },
@@ -309,8 +310,8 @@ for (const store of stores) {
       assert.deepEqual([answer.body.field, answer.body.detail], [answer.body.errors[0].field, answer.body.errors[0].detail]);
     });
 
-    test('400 names the field with the wrong form', async (t) => {
-      const service = await startService(t, { store });
+    test('400 names the field with the wrong form', async () => {
+      const service = await shareService(store);
       const wrong: [path: string, ...values: unknown[]][] = [
         ['metadata.source_agent.id', '', 1],
         ['metadata.source_agent.name', '', {}],
@@ -349,8 +350,8 @@ for (const store of stores) {
       }
     });
 
-    test('roles, types and every text other than an id, a name or a statement may be empty', async (t) => {
-      const service = await startService(t, { store });
+    test('roles, types and every text other than an id, a name or a statement may be empty', async () => {
+      const service = await shareService(store);
       const texts = [
         'context.conversation_state.0.role',
         'context.conversation_state.0.content',
@@ -367,8 +368,8 @@ for (const store of stores) {
       assert.equal(answer.status, 201, answer.text);
     });
 
-    test('400 names an unknown field at the top level, and any field that only the service sets', async (t) => {
-      const service = await startService(t, { store });
+    test('400 names an unknown field at the top level, and any field that only the service sets', async () => {
+      const service = await shareService(store);
       const packet = await createPacket(service);
       for (const field of [
         'id',
@@ -391,8 +392,8 @@ for (const store of stores) {
       assert.equal((await service.call('GET', '/packets')).body.total, 1);
     });
 
-    test('400 without a field if the body is not an object', async (t) => {
-      const service = await startService(t, { store });
+    test('400 without a field if the body is not an object', async () => {
+      const service = await shareService(store);
       for (const raw of ['[]', '"text"', '7', 'null', 'true', '']) {
         const answer = await service.call('POST', '/packets', { raw });
         assert.equal(answer.status, 400, raw);
@@ -401,16 +402,16 @@ for (const store of stores) {
       assert.equal((await service.call('POST', '/packets')).status, 400);
     });
 
-    test("a request can't contain the answer to its question", async (t) => {
-      const service = await startService(t, { store });
+    test("a request can't contain the answer to its question", async () => {
+      const service = await shareService(store);
       const hitl = { ...oneOfEach().hitl, response: 'Yes', responded_by: 'me', responded_at: '2026-01-01T00:00:00Z' };
       const answer = await service.call('POST', '/packets', { body: { ...oneOfEach(), hitl } });
       assert.equal(answer.status, 201);
       assert.deepEqual([answer.body.hitl.response, answer.body.hitl.responded_by, answer.body.hitl.responded_at], [null, null, null]);
     });
 
-    test('parent_packet_id links the packet to another, and both histories record it', async (t) => {
-      const service = await startService(t, { store });
+    test('parent_packet_id links the packet to another, and both histories record it', async () => {
+      const service = await shareService(store);
       const parent = await createPacket(service);
       const answer = await service.call('POST', '/packets', { body: { ...least(), parent_packet_id: parent.id } });
       assert.equal(answer.status, 201);
@@ -419,16 +420,16 @@ for (const store of stores) {
       assert.deepEqual([chained.event_type, chained.details.child_packet_id], ['chained', answer.body.id]);
     });
 
-    test('parent_packet_id is a UUID, so its case does not matter', async (t) => {
-      const service = await startService(t, { store });
+    test('parent_packet_id is a UUID, so its case does not matter', async () => {
+      const service = await shareService(store);
       const parent = await createPacket(service);
       const answer = await service.call('POST', '/packets', { body: { ...least(), parent_packet_id: parent.id.toUpperCase() } });
       assert.equal(answer.status, 201);
       assert.equal(answer.body.parent_packet_id, parent.id);
     });
 
-    test("400 on parent_packet_id for an unknown packet and for another tenant's", async (t) => {
-      const service = await startService(t, { store });
+    test("400 on parent_packet_id for an unknown packet and for another tenant's", async () => {
+      const service = await shareService(store);
       const other = await newTenant(service);
       const foreign = await createPacket(service, {}, other.key);
       const unknown = await service.call('POST', '/packets', { body: { ...least(), parent_packet_id: unknownId } });
@@ -441,8 +442,8 @@ for (const store of stores) {
       assert.equal((await service.call('GET', '/packets')).body.total, 0);
     });
 
-    test('the packet belongs to the tenant of the key; to another tenant it does not exist', async (t) => {
-      const service = await startService(t, { store });
+    test('the packet belongs to the tenant of the key; to another tenant it does not exist', async () => {
+      const service = await shareService(store);
       const other = await newTenant(service);
       const { id } = await createPacket(service);
       const hidden = await service.call('GET', `/packets/${id}`, { key: other.key });
@@ -452,8 +453,8 @@ for (const store of stores) {
       assert.equal((await service.call('GET', '/packets', { key: other.key })).body.total, 0);
     });
 
-    test('a duplicate tag is kept as sent, and counts once', async (t) => {
-      const service = await startService(t, { store });
+    test('a duplicate tag is kept as sent, and counts once', async () => {
+      const service = await shareService(store);
       const metadata = { ...(packetRequest().metadata as object), tags: ['twice', 'once', 'twice'] };
       const answer = await service.call('POST', '/packets', { body: packetRequest({ metadata }) });
       assert.equal(answer.status, 201, answer.text);
@@ -462,8 +463,8 @@ for (const store of stores) {
       assert.deepEqual([packets.length, total], [1, 1]);
     });
 
-    test('100 concurrent creates make 100 packets, listed newest first without gaps or duplicates', async (t) => {
-      const service = await startService(t, { store });
+    test('100 concurrent creates make 100 packets, listed newest first without gaps or duplicates', async () => {
+      const service = await shareService(store);
       const answers = await Promise.all(Array.from({ length: 100 }, () => service.call('POST', '/packets', { body: least() })));
       for (const { status } of answers) assert.equal(status, 201);
       const { body } = await service.call('GET', '/packets?limit=200');
@@ -472,8 +473,8 @@ for (const store of stores) {
       assert.deepEqual(listed, [...new Set(answers.map((answer) => answer.body.id as string))].sort().reverse());
     });
 
-    test('a new packet is found by search at once, but only by its own tenant', async (t) => {
-      const service = await startService(t, { store });
+    test('a new packet is found by search at once, but only by its own tenant', async () => {
+      const service = await shareService(store);
       const other = await newTenant(service);
       const packet = await createPacket(service);
       const found = await service.call('GET', '/packets/search?q=charged');

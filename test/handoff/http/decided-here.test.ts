@@ -7,6 +7,7 @@ import { describe, test } from 'node:test';
 import { claimant, happenings, packetIn, question } from '../../support/life.ts';
 import { startProcess } from '../../support/process.ts';
 import { createPacket, newTenant, packetRequest, startService, type TestAnswer, type TestService } from '../../support/service.ts';
+import { shareService } from '../../support/shared.ts';
 import { stores } from '../../support/stores.ts';
 
 /** How many bytes a packet may exceed its tier's body size by, for the fields that the service adds. */
@@ -26,8 +27,8 @@ const words = (from: number, to: number) => Array.from({ length: to - from }, (_
 
 for (const store of stores) {
   describe(`What is decided here about packets, on ${store.name}`, () => {
-    test('hitl_required filters by whether the question requires an answer, whatever the status and whether it was answered', async (t) => {
-      const service = await startService(t, { store });
+    test('hitl_required filters by whether the question requires an answer, whatever the status and whether it was answered', async () => {
+      const service = await shareService(store);
       const required = { ...question, required: true };
       const { id: answered } = await packetIn(service, 'awaiting_human', { hitl: required });
       assert.equal(
@@ -44,8 +45,8 @@ for (const store of stores) {
       assert.deepEqual(await listed(false), [none, optional]);
     });
 
-    test('texts that answers and the trail repeat are limited: a framework to 1,024 characters, an answer to 16,384', async (t) => {
-      const service = await startService(t, { store });
+    test('texts that answers and the trail repeat are limited: a framework to 1,024 characters, an answer to 16,384', async () => {
+      const service = await shareService(store);
       const { id } = await createPacket(service);
       const claim = (framework: string) => service.call('POST', `/packets/${id}/claim`, { body: { agent_id: 'a', framework } });
       const long = await claim('x'.repeat(1025));
@@ -58,8 +59,8 @@ for (const store of stores) {
       assert.equal((await respond('x'.repeat(16_384))).status, 200);
     });
 
-    test('the answer to a batch is limited to 16 Mi characters: packets that do not fit are reported and not changed', async (t) => {
-      const service = await startService(t, { store });
+    test('the answer to a batch is limited to 16 Mi characters: packets that do not fit are reported and not changed', async () => {
+      const service = await shareService(store);
       const large = { context: { summary: 'x'.repeat(1_000_000) } };
       const ids: string[] = [];
       for (let count = 0; count < 19; count += 1) ids.push((await createPacket(service, large)).id);
@@ -75,8 +76,8 @@ for (const store of stores) {
       assert.equal(rest.body.claimed.length, 2);
     });
 
-    test('an action that moves from pending to completed or failed keeps its description', async (t) => {
-      const service = await startService(t, { store });
+    test('an action that moves from pending to completed or failed keeps its description', async () => {
+      const service = await shareService(store);
       const pending = ['a1', 'a2'].map((id) => ({ id, description: `Do ${id}`, assignee: 'resolver' }));
       const { id } = await createPacket(service, { actions: { pending } });
       const answer = await service.call('PATCH', `/packets/${id}`, {
@@ -90,8 +91,8 @@ for (const store of stores) {
       });
     });
 
-    test('null in a PATCH removes hitl; for any other field it is 400', async (t) => {
-      const service = await startService(t, { store });
+    test('null in a PATCH removes hitl; for any other field it is 400', async () => {
+      const service = await shareService(store);
       const before = await createPacket(service, { hitl: { ...question, timeout_seconds: 60 } });
       const cases: [body: object, field: string][] = [
         [{ status: null }, 'status'],
@@ -136,8 +137,8 @@ for (const store of stores) {
       assert.equal((await patch('c', 1)).status, 200);
     });
 
-    test('a packet that a lower tier no longer allows can still be claimed, put to a person, answered and completed', async (t) => {
-      const service = await startService(t, { store });
+    test('a packet that a lower tier no longer allows can still be claimed, put to a person, answered and completed', async () => {
+      const service = await shareService(store);
       const { id: tenant, key } = await newTenant(service, { tier: 'pro' });
       const decisions = [{ id: 'long', decision: 'x'.repeat(100_000), rationale: '' }];
       const { id } = await createPacket(service, { context: { summary: 'x'.repeat(100_000) }, decisions, hitl: question }, key);
@@ -161,8 +162,8 @@ for (const store of stores) {
       assert.ok(Buffer.byteLength(smaller.text) > 65_536 + ownBytes);
     });
 
-    test('a packet has at most 100 tags, and a name at most 1,024 characters', async (t) => {
-      const service = await startService(t, { store });
+    test('a packet has at most 100 tags, and a name at most 1,024 characters', async () => {
+      const service = await shareService(store);
       const agent = { id: 'a', name: 'n'.repeat(1024), framework: 'f' };
       const tags = Array.from({ length: 100 }, (_, index) => `t${index}`);
       const post = (metadata: object) => service.call('POST', '/packets', { body: packetRequest({ metadata }) });
@@ -175,8 +176,8 @@ for (const store of stores) {
       assert.equal(long.body.field, 'metadata.source_agent.name');
     });
 
-    test('a list can be filtered by at most 20 tags; an empty tags is no filter', async (t) => {
-      const service = await startService(t, { store });
+    test('a list can be filtered by at most 20 tags; an empty tags is no filter', async () => {
+      const service = await shareService(store);
       const tags = Array.from({ length: 21 }, (_, index) => `t${index}`);
       await createPacket(service, { metadata: { ...(packetRequest().metadata as object), tags } });
       await createPacket(service);
@@ -188,22 +189,22 @@ for (const store of stores) {
       assert.equal(await totalOf(service, '/packets?tags=,'), 2);
     });
 
-    test('the audit log finds a packet by its id in upper case as well', async (t) => {
-      const service = await startService(t, { store });
+    test('the audit log finds a packet by its id in upper case as well', async () => {
+      const service = await shareService(store);
       const { id } = await createPacket(service);
       await createPacket(service);
       assert.equal(await totalOf(service, `/audit?packet_id=${id.toUpperCase()}`), 1);
     });
 
-    test('a body is ignored on an operation that takes none', async (t) => {
-      const service = await startService(t, { store });
+    test('a body is ignored on an operation that takes none', async () => {
+      const service = await shareService(store);
       const { id } = await createPacket(service);
       const odd = { raw: '{"broken', headers: { 'content-type': 'text/plain' } };
       assert.equal((await service.call('DELETE', `/packets/${id}`, odd)).status, 204);
     });
 
-    test('an idempotency key compares bytes: the same JSON formatted differently is another body', async (t) => {
-      const service = await startService(t, { store });
+    test('an idempotency key compares bytes: the same JSON formatted differently is another body', async () => {
+      const service = await shareService(store);
       const headers = { 'Idempotency-Key': 'k' };
       const raw = JSON.stringify(packetRequest());
       assert.equal((await service.call('POST', '/packets', { raw, headers })).status, 201);
@@ -215,8 +216,8 @@ for (const store of stores) {
   });
 
   describe(`What is decided here about search, on ${store.name}`, () => {
-    test('only the first 64 characters of a word count', async (t) => {
-      const service = await startService(t, { store });
+    test('only the first 64 characters of a word count', async () => {
+      const service = await shareService(store);
       const stem = 'x'.repeat(64);
       await createPacket(service, { context: { summary: `${stem}one` } });
       await createPacket(service, { context: { summary: 'x'.repeat(63) } });
@@ -225,23 +226,23 @@ for (const store of stores) {
       assert.equal(await searchTotal(service, stem), 1);
     });
 
-    test('only the first 16 words of a query count', async (t) => {
-      const service = await startService(t, { store });
+    test('only the first 16 words of a query count', async () => {
+      const service = await shareService(store);
       await createPacket(service, { context: { summary: words(0, 16) } });
       assert.equal(await searchTotal(service, `${words(0, 16)} absent`), 1);
       assert.equal(await searchTotal(service, `${words(0, 15)} absent`), 0);
     });
 
-    test('only the first 20,000 words of a packet are searched', async (t) => {
-      const service = await startService(t, { store });
+    test('only the first 20,000 words of a packet are searched', async () => {
+      const service = await shareService(store);
       // The separator after each part of a packet takes one position.
       await createPacket(service, { context: { summary: words(0, 20_001) }, decisions: [], actions: {} });
       assert.equal(await searchTotal(service, 'w19999'), 1);
       assert.equal(await searchTotal(service, 'w20000'), 0);
     });
 
-    test('a phrase is found as long as its words are among the first 16,383 of the packet and the first 255 of their kind', async (t) => {
-      const service = await startService(t, { store });
+    test('a phrase is found as long as its words are among the first 16,383 of the packet and the first 255 of their kind', async () => {
+      const service = await shareService(store);
       await createPacket(service, { context: { summary: words(0, 20_000) }, decisions: [], actions: {} });
       assert.equal(await searchTotal(service, '"w16381 w16382"'), 1);
       await createPacket(service, { context: { summary: `${'often '.repeat(254)}often seldom` }, decisions: [], actions: {} });
@@ -263,8 +264,8 @@ for (const store of stores) {
       assert.equal((await service.call('GET', '/tenants', { key })).status, 403);
     });
 
-    test('a tenant created without a tier is free; a lower tier does not change the tiers of its keys', async (t) => {
-      const service = await startService(t, { store });
+    test('a tenant created without a tier is free; a lower tier does not change the tiers of its keys', async () => {
+      const service = await shareService(store);
       const plain = await service.call('POST', '/tenants', { body: { name: 'Plain' } });
       assert.equal(plain.status, 201);
       assert.equal(plain.body.tier, 'free');

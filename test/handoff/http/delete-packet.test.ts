@@ -2,14 +2,15 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 
 import { claimant, happenings, historyOf, packetIn, refusal, unknownId } from '../../support/life.ts';
-import { createPacket, newTenant, startService } from '../../support/service.ts';
+import { createPacket, newTenant } from '../../support/service.ts';
+import { shareService } from '../../support/shared.ts';
 import { stores } from '../../support/stores.ts';
 
 for (const store of stores) {
   describe(`DELETE /packets/{id} on ${store.name}`, () => {
     for (const status of ['created', 'claimed', 'in_progress', 'awaiting_human', 'completed', 'failed'] as const) {
-      test(`204: a packet that is ${status} becomes expired and stays readable with all its content`, async (t) => {
-        const service = await startService(t, { store });
+      test(`204: a packet that is ${status} becomes expired and stays readable with all its content`, async () => {
+        const service = await shareService(store);
         const before = await packetIn(service, status);
         service.clock.turn(60);
         const answer = await service.call('DELETE', `/packets/${before.id}`);
@@ -28,8 +29,8 @@ for (const store of stores) {
       });
     }
 
-    test("409: an expired packet can't be deleted again, however it expired", async (t) => {
-      const service = await startService(t, { store });
+    test("409: an expired packet can't be deleted again, however it expired", async () => {
+      const service = await shareService(store);
       const deleted = await packetIn(service, 'expired');
       const patched = await packetIn(service, 'claimed');
       await service.call('PATCH', `/packets/${patched.id}`, { body: { status: 'expired' } });
@@ -42,8 +43,8 @@ for (const store of stores) {
       }
     });
 
-    test('the trail names the source agent, then the claimant, or the agent in X-Agent-Id', async (t) => {
-      const service = await startService(t, { store });
+    test('the trail names the source agent, then the claimant, or the agent in X-Agent-Id', async () => {
+      const service = await shareService(store);
       const actorOf = async (id: string, headers: Record<string, string> = {}) => {
         assert.equal((await service.call('DELETE', `/packets/${id}`, { headers })).status, 204);
         return (await historyOf(service, id)).at(-1)!.actor;
@@ -53,8 +54,8 @@ for (const store of stores) {
       assert.equal(await actorOf((await packetIn(service, 'claimed')).id, { 'X-Agent-Id': 'janitor' }), 'agent:janitor');
     });
 
-    test("404: an unknown id, a malformed id and another tenant's packet get the same answer", async (t) => {
-      const service = await startService(t, { store });
+    test("404: an unknown id, a malformed id and another tenant's packet get the same answer", async () => {
+      const service = await shareService(store);
       const other = await newTenant(service);
       const before = await createPacket(service);
       const unknown = await service.call('DELETE', `/packets/${unknownId}`, { key: other.key });
@@ -67,8 +68,8 @@ for (const store of stores) {
       assert.deepEqual((await service.call('GET', `/packets/${before.id}`)).body, before);
     });
 
-    test('of 20 concurrent deletes one is 204, and 19 are 409', async (t) => {
-      const service = await startService(t, { store });
+    test('of 20 concurrent deletes one is 204, and 19 are 409', async () => {
+      const service = await shareService(store);
       const { id } = await createPacket(service);
       const answers = await Promise.all(Array.from({ length: 20 }, () => service.call('DELETE', `/packets/${id}`)));
       assert.equal(answers.filter(({ status }) => status === 204).length, 1);
@@ -78,8 +79,8 @@ for (const store of stores) {
   });
 
   describe(`DELETE /packets/{id}?hard=true on ${store.name}`, () => {
-    test('204: with an admin key the packet is removed from every place where it could be read', async (t) => {
-      const service = await startService(t, { store });
+    test('204: with an admin key the packet is removed from every place where it could be read', async () => {
+      const service = await shareService(store);
       const kept = await createPacket(service);
       const { id } = await createPacket(service, { metadata: { ...kept.metadata, tags: ['secret'] } });
       assert.equal((await service.call('GET', '/packets/search?q=charged')).body.total, 2);
@@ -96,8 +97,8 @@ for (const store of stores) {
       assert.equal((await service.call('GET', '/packets?tags=secret')).body.total, 0);
     });
 
-    test('one audit entry without content remains', async (t) => {
-      const service = await startService(t, { store });
+    test('one audit entry without content remains', async () => {
+      const service = await shareService(store);
       const { id } = await packetIn(service, 'completed');
       const before = (await service.call('GET', '/audit')).body.total;
       assert.equal((await service.call('DELETE', `/packets/${id}?hard=true`, { headers: { 'X-Agent-Id': 'janitor' } })).status, 204);
@@ -118,8 +119,8 @@ for (const store of stores) {
       assert.equal((await service.call('GET', '/audit')).body.total, before - 3 + 1);
     });
 
-    test('a packet in any status can be removed, also an expired one', async (t) => {
-      const service = await startService(t, { store });
+    test('a packet in any status can be removed, also an expired one', async () => {
+      const service = await shareService(store);
       for (const status of ['claimed', 'awaiting_human', 'failed', 'expired'] as const) {
         const { id } = await packetIn(service, status);
         assert.equal((await service.call('DELETE', `/packets/${id}?hard=true`)).status, 204, status);
@@ -127,16 +128,16 @@ for (const store of stores) {
       assert.equal((await service.call('GET', '/packets')).body.total, 0);
     });
 
-    test('a child of the packet keeps its content and its link', async (t) => {
-      const service = await startService(t, { store });
+    test('a child of the packet keeps its content and its link', async () => {
+      const service = await shareService(store);
       const parent = await createPacket(service);
       const child = await createPacket(service, { parent_packet_id: parent.id });
       assert.equal((await service.call('DELETE', `/packets/${parent.id}?hard=true`)).status, 204);
       assert.deepEqual((await service.call('GET', `/packets/${child.id}`)).body, child);
     });
 
-    test('403 with any other key, and the packet stays unchanged', async (t) => {
-      const service = await startService(t, { store });
+    test('403 with any other key, and the packet stays unchanged', async () => {
+      const service = await shareService(store);
       const tenant = await newTenant(service);
       const before = await createPacket(service, {}, tenant.key);
       const answer = await service.call('DELETE', `/packets/${before.id}?hard=true`, { key: tenant.key });
@@ -146,8 +147,8 @@ for (const store of stores) {
       assert.equal((await service.call('DELETE', `/packets/${unknownId}?hard=true`, { key: tenant.key })).status, 403);
     });
 
-    test("404: an admin key can only remove its own tenant's packets", async (t) => {
-      const service = await startService(t, { store });
+    test("404: an admin key can only remove its own tenant's packets", async () => {
+      const service = await shareService(store);
       const tenant = await newTenant(service);
       const { id } = await createPacket(service, {}, tenant.key);
       const answer = await service.call('DELETE', `/packets/${id}?hard=true`);
@@ -156,8 +157,8 @@ for (const store of stores) {
       assert.equal((await service.call('GET', `/packets/${id}`, { key: tenant.key })).status, 200);
     });
 
-    test('hard=false is a soft delete, and any other value is 400 on hard', async (t) => {
-      const service = await startService(t, { store });
+    test('hard=false is a soft delete, and any other value is 400 on hard', async () => {
+      const service = await shareService(store);
       const { id } = await createPacket(service);
       for (const value of ['maybe', '', 'true&hard=false']) {
         const answer = await service.call('DELETE', `/packets/${id}?hard=${value}`);
@@ -168,8 +169,8 @@ for (const store of stores) {
       assert.equal((await service.call('GET', `/packets/${id}`)).body.status, 'expired');
     });
 
-    test('of 10 concurrent requests one is 204, and 9 are 404', async (t) => {
-      const service = await startService(t, { store });
+    test('of 10 concurrent requests one is 204, and 9 are 404', async () => {
+      const service = await shareService(store);
       const { id } = await createPacket(service);
       const answers = await Promise.all(Array.from({ length: 10 }, () => service.call('DELETE', `/packets/${id}?hard=true`)));
       assert.equal(answers.filter(({ status }) => status === 204).length, 1);

@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 
-import { createPacket, packetRequest, startService, type TestService } from '../../support/service.ts';
+import { createPacket, packetRequest, type TestService } from '../../support/service.ts';
+import { shareService } from '../../support/shared.ts';
 import { stores } from '../../support/stores.ts';
 
 async function ids(service: TestService, query: string): Promise<string[]> {
@@ -13,8 +14,8 @@ async function ids(service: TestService, query: string): Promise<string[]> {
 
 for (const store of stores) {
   describe(`Finding packets, on ${store.name}`, () => {
-    test('claimed_by finds the packets that an agent holds or held last; released packets are not found', async (t) => {
-      const service = await startService(t, { store });
+    test('claimed_by finds the packets that an agent holds or held last; released packets are not found', async () => {
+      const service = await shareService(store);
       const [one, two] = [await createPacket(service), await createPacket(service)];
       await service.call('POST', `/packets/${one.id}/claim`, { body: { agent_id: 'resolver' } });
       await service.call('POST', `/packets/${two.id}/claim`, { body: { agent_id: 'other' } });
@@ -24,16 +25,16 @@ for (const store of stores) {
       assert.deepEqual(await ids(service, 'claimed_by=resolver'), []);
     });
 
-    test('parent_packet_id finds the children of a packet', async (t) => {
-      const service = await startService(t, { store });
+    test('parent_packet_id finds the children of a packet', async () => {
+      const service = await shareService(store);
       const parent = await createPacket(service);
       const child = await service.call('POST', `/packets/${parent.id}/chain`, { body: packetRequest() });
       assert.deepEqual(await ids(service, `parent_packet_id=${parent.id.toUpperCase()}`), [child.body.id]);
       assert.equal((await service.call('GET', '/packets?parent_packet_id=nonsense')).body.field, 'parent_packet_id');
     });
 
-    test('updated_after and updated_before are inclusive', async (t) => {
-      const service = await startService(t, { store });
+    test('updated_after and updated_before are inclusive', async () => {
+      const service = await shareService(store);
       const [one, two] = [await createPacket(service), await createPacket(service)];
       service.clock.turn(60);
       const { body } = await service.call('POST', `/packets/${one.id}/claim`, { body: { agent_id: 'resolver' } });
@@ -42,8 +43,8 @@ for (const store of stores) {
       assert.equal((await ids(service, `updated_after=${two.updated_at}&updated_before=${body.updated_at}`)).length, 2);
     });
 
-    test('order=asc lists the oldest first, and its cursors are not valid for order=desc', async (t) => {
-      const service = await startService(t, { store });
+    test('order=asc lists the oldest first, and its cursors are not valid for order=desc', async () => {
+      const service = await shareService(store);
       const made: string[] = [];
       for (let index = 0; index < 5; index += 1) made.push((await createPacket(service)).id);
       const seen: string[] = [];

@@ -5,12 +5,13 @@ import { sql } from 'kysely';
 import type { Tables } from '../../../src/handoff/store/tables.ts';
 import { isShared, openDatabase } from '../../../src/kit/sql/database.ts';
 import { createPacket, packetRequest, startService } from '../../support/service.ts';
+import { shareService } from '../../support/shared.ts';
 import { stores } from '../../support/stores.ts';
 
 for (const store of stores) {
   describe(`After a hard delete, on ${store.name}`, () => {
-    test('409: an answer stored under an idempotency key is removed with its packet', async (t) => {
-      const service = await startService(t, { store });
+    test('409: an answer stored under an idempotency key is removed with its packet', async () => {
+      const service = await shareService(store);
       const headers = { 'idempotency-key': 'once' };
       const made = await service.call('POST', '/packets', { body: packetRequest(), headers });
       assert.equal(made.status, 201);
@@ -20,8 +21,8 @@ for (const store of stores) {
       assert.equal(again.text.includes('charged twice'), false);
     });
 
-    test('the stored answer to a batch is removed with any of its packets', async (t) => {
-      const service = await startService(t, { store });
+    test('the stored answer to a batch is removed with any of its packets', async () => {
+      const service = await shareService(store);
       const headers = { 'idempotency-key': 'batch' };
       const body = { packets: [packetRequest(), packetRequest()] };
       const made = await service.call('POST', '/packets/batch', { body, headers });
@@ -60,8 +61,8 @@ for (const store of stores) {
       );
     });
 
-    test('totals by status, priority and question stay exact through changes and removal', async (t) => {
-      const service = await startService(t, { store });
+    test('totals by status, priority and question stay exact through changes and removal', async () => {
+      const service = await shareService(store);
       const hitl = { required: true, reason: '', question: 'Go on?' };
       const first = await createPacket(service, { hitl });
       const second = await createPacket(service, { hitl });
@@ -80,8 +81,8 @@ for (const store of stores) {
       assert.deepEqual(await totals(), [2, 1, 1, 0, 2, 2]);
     });
 
-    test('a page contains large and small packets, each once and in order, in both views', async (t) => {
-      const service = await startService(t, { store });
+    test('a page contains large and small packets, each once and in order, in both views', async () => {
+      const service = await shareService(store);
       const ids: string[] = [];
       for (let index = 0; index < 12; index += 1) {
         const summary = index % 5 === 2 ? 'word '.repeat(20_000) : 'small';

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 
 import { createPacket, newTenant, packetRequest, startService, type TestAnswer, type TestService } from '../../support/service.ts';
+import { shareService } from '../../support/shared.ts';
 import { stores } from '../../support/stores.ts';
 
 const hourSeconds = 3600;
@@ -43,8 +44,8 @@ const routes: [name: string, pathOf: (parentId: string) => string, body: (summar
 for (const store of stores) {
   for (const [route, pathOf, bodyOf] of routes) {
     describe(`Idempotency-Key on ${route}, on ${store.name}`, () => {
-      test('a repeated request gets the first answer, byte for byte, and creates nothing', async (t) => {
-        const service = await startService(t, { store });
+      test('a repeated request gets the first answer, byte for byte, and creates nothing', async () => {
+        const service = await shareService(store);
         const path = pathOf((await createPacket(service)).id);
         const before = await totals(service);
         const first = await send(service, path, 'key-1', { body: bodyOf('one') });
@@ -64,8 +65,8 @@ for (const store of stores) {
         assert.deepEqual(await totals(service), { packets: before.packets + 1, events: before.events + 1 });
       });
 
-      test('without the header, or with another key, the same request creates another packet', async (t) => {
-        const service = await startService(t, { store });
+      test('without the header, or with another key, the same request creates another packet', async () => {
+        const service = await shareService(store);
         const path = pathOf((await createPacket(service)).id);
         const body = bodyOf('one');
         assert.equal((await service.call('POST', path, { body })).status, 201);
@@ -78,8 +79,8 @@ for (const store of stores) {
         assert.equal((await totals(service)).packets, 6);
       });
 
-      test('another body under the same key is 409, and creates nothing', async (t) => {
-        const service = await startService(t, { store });
+      test('another body under the same key is 409, and creates nothing', async () => {
+        const service = await shareService(store);
         const path = pathOf((await createPacket(service)).id);
         assert.equal((await send(service, path, 'key-1', { body: bodyOf('one') })).status, 201);
         const other = await send(service, path, 'key-1', { body: bodyOf('two') });
@@ -90,8 +91,8 @@ for (const store of stores) {
         assert.ok(isReplay(await send(service, path, 'key-1', { body: bodyOf('one') })));
       });
 
-      test('20 parallel requests with one key create once, and all get the same answer', async (t) => {
-        const service = await startService(t, { store });
+      test('20 parallel requests with one key create once, and all get the same answer', async () => {
+        const service = await shareService(store);
         const path = pathOf((await createPacket(service)).id);
         const answers = await Promise.all(Array.from({ length: 20 }, () => send(service, path, 'key-1', { body: bodyOf('one') })));
         for (const { status, text } of answers) {
@@ -102,8 +103,8 @@ for (const store of stores) {
         assert.deepEqual(await totals(service), { packets: 2, events: 2 });
       });
 
-      test('of parallel requests with one key and different bodies one succeeds; the others are 409', async (t) => {
-        const service = await startService(t, { store });
+      test('of parallel requests with one key and different bodies one succeeds; the others are 409', async () => {
+        const service = await shareService(store);
         const path = pathOf((await createPacket(service)).id);
         const answers = await Promise.all(
           Array.from({ length: 20 }, (_, index) => send(service, path, 'key-1', { body: bodyOf(`${index % 4}`) })),
@@ -116,8 +117,8 @@ for (const store of stores) {
         assert.equal((await totals(service)).packets, 2);
       });
 
-      test('idempotency keys are per tenant, and shared by its API keys', async (t) => {
-        const service = await startService(t, { store });
+      test('idempotency keys are per tenant, and shared by its API keys', async () => {
+        const service = await shareService(store);
         const { key } = await newTenant(service);
         const second = (await service.call('POST', '/keys', { body: { name: 'second' }, key })).body.key;
         const first = await send(service, pathOf((await createPacket(service)).id), 'key-1', { body: bodyOf('one') });
@@ -134,8 +135,8 @@ for (const store of stores) {
         assert.deepEqual([(await totals(service)).packets, (await totals(service, key)).packets], [2, 2]);
       });
 
-      test('an answer is repeated for 24 hours; then the key can be used again', async (t) => {
-        const service = await startService(t, { store });
+      test('an answer is repeated for 24 hours; then the key can be used again', async () => {
+        const service = await shareService(store);
         const path = pathOf((await createPacket(service)).id);
         const first = await send(service, path, 'key-1', { body: bodyOf('one') });
         assert.equal(first.status, 201);
@@ -154,8 +155,8 @@ for (const store of stores) {
         assert.equal((await totals(service)).packets, 3);
       });
 
-      test('a refusal is not stored: the key can be used for the corrected request', async (t) => {
-        const service = await startService(t, { store });
+      test('a refusal is not stored: the key can be used for the corrected request', async () => {
+        const service = await shareService(store);
         const path = pathOf((await createPacket(service)).id);
         for (const raw of ['{', '{}', '[]', '{"packets":[{}]}']) {
           assert.equal((await send(service, path, 'key-1', { raw })).status, 400, raw);
@@ -165,8 +166,8 @@ for (const store of stores) {
         assert.ok(!isReplay(answer));
       });
 
-      test('a refusal by the daily cap is not stored; a replay is answered even when the cap is reached', async (t) => {
-        const service = await startService(t, { store });
+      test('a refusal by the daily cap is not stored; a replay is answered even when the cap is reached', async () => {
+        const service = await shareService(store);
         const { key } = await newTenant(service, { tier: 'free', handoffs_per_day: 2 });
         const path = pathOf((await createPacket(service, {}, key)).id);
         const first = await send(service, path, 'key-1', { body: bodyOf('one'), key });
@@ -209,8 +210,8 @@ for (const store of stores) {
       assert.deepEqual(await keyNames(service), ['first admin key', 'ci']);
     });
 
-    test('tenants do not share idempotency keys', async (t) => {
-      const service = await startService(t, { store });
+    test('tenants do not share idempotency keys', async () => {
+      const service = await shareService(store);
       const [one, other] = [await newTenant(service), await newTenant(service)];
       assert.equal((await send(service, '/keys', 'key-1', { body: { name: 'first' }, key: one.key })).status, 201);
       assert.equal((await send(service, '/keys', 'key-1', { body: { name: 'first' }, key: other.key })).status, 201);
@@ -226,8 +227,8 @@ for (const store of stores) {
       assert.deepEqual(await keyNames(service), ['first admin key', 'ci']);
     });
 
-    test('after a refusal, and after 24 hours, the key can be used again', async (t) => {
-      const service = await startService(t, { store });
+    test('after a refusal, and after 24 hours, the key can be used again', async () => {
+      const service = await shareService(store);
       const { key } = await newTenant(service, { tier: 'pro', max_api_keys: 2 });
       assert.equal((await send(service, '/keys', 'key-1', { body: { name: 'too high', tier: 'business' }, key })).status, 400);
       assert.equal((await send(service, '/keys', 'key-1', { body: { name: 'second' }, key })).status, 201);
@@ -245,8 +246,8 @@ for (const store of stores) {
   });
 
   describe(`Idempotency-Key across routes, on ${store.name}`, () => {
-    test('the same key on another path is 409, in either order, and nothing is created', async (t) => {
-      const service = await startService(t, { store });
+    test('the same key on another path is 409, in either order, and nothing is created', async () => {
+      const service = await shareService(store);
       const one = await createPacket(service);
       const two = await createPacket(service);
       const body = packetRequest();
@@ -266,8 +267,8 @@ for (const store of stores) {
       }
     });
 
-    test('a chain to an unknown parent is 404 and is not stored', async (t) => {
-      const service = await startService(t, { store });
+    test('a chain to an unknown parent is 404 and is not stored', async () => {
+      const service = await shareService(store);
       assert.equal((await send(service, '/packets/0197b5a6-8c3e-7f01-9a2b-3c4d5e6f7a8b/chain', 'key-1')).status, 404);
       assert.equal((await send(service, '/packets', 'key-1')).status, 201);
     });
@@ -286,8 +287,8 @@ for (const store of stores) {
       assert.equal(packets + (await keyNames(service)).length - 1, 1);
     });
 
-    test('answers older than 24 hours are deleted in rounds, however many there are', async (t) => {
-      const service = await startService(t, { store });
+    test('answers older than 24 hours are deleted in rounds, however many there are', async () => {
+      const service = await shareService(store);
       const names = Array.from({ length: 510 }, (_, index) => `key-${index}`);
       const created = await Promise.all(names.map((name) => send(service, '/packets', name)));
       assert.ok(created.every(({ status }) => status === 201));
@@ -303,8 +304,8 @@ for (const store of stores) {
       assert.equal((await totals(service)).packets, 1021);
     });
 
-    test('a key reused after 24 hours keeps its new answer when the packet of the old answer is removed', async (t) => {
-      const service = await startService(t, { store });
+    test('a key reused after 24 hours keeps its new answer when the packet of the old answer is removed', async () => {
+      const service = await shareService(store);
       const old = await send(service, '/packets', 'key-1');
       assert.equal(old.status, 201);
       service.clock.turn(24 * hourSeconds + 1);
@@ -318,8 +319,8 @@ for (const store of stores) {
       assert.equal(again.text, fresh.text);
     });
 
-    test('after the removal of a packet, no stored answer that contained it is repeated', async (t) => {
-      const service = await startService(t, { store });
+    test('after the removal of a packet, no stored answer that contained it is repeated', async () => {
+      const service = await shareService(store);
       const { body } = await send(service, '/packets', 'key-1');
       const claim = () => send(service, `/packets/${body.id}/claim`, 'key-2', { body: { agent_id: 'a' } });
       assert.equal((await claim()).status, 200);
@@ -329,8 +330,8 @@ for (const store of stores) {
         assert.ok(!answer.text.includes(body.context.summary), answer.text);
     });
 
-    test('400 on Idempotency-Key when it is empty or longer than 255 characters', async (t) => {
-      const service = await startService(t, { store });
+    test('400 on Idempotency-Key when it is empty or longer than 255 characters', async () => {
+      const service = await shareService(store);
       for (const name of ['', ' ', 'k'.repeat(256)]) {
         for (const [path, body] of [
           ['/packets', packetRequest()],

@@ -1,13 +1,14 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 
-import { createPacket, packetRequest, startService } from '../../support/service.ts';
+import { createPacket, packetRequest } from '../../support/service.ts';
+import { shareService } from '../../support/shared.ts';
 import { stores } from '../../support/stores.ts';
 
 for (const store of stores) {
   describe(`ids on ${store.name}`, () => {
-    test('an id may be in upper or lower case, in a path and in a body', async (t) => {
-      const service = await startService(t, { store });
+    test('an id may be in upper or lower case, in a path and in a body', async () => {
+      const service = await shareService(store);
       const { id } = await createPacket(service);
       const upper = id.toUpperCase();
       assert.equal((await service.call('GET', `/packets/${upper}`)).body.id, id);
@@ -23,8 +24,8 @@ for (const store of stores) {
       assert.equal(child.body.parent_packet_id, id);
     });
 
-    test("400 on hitl: the question of a packet that awaits an answer can't be removed", async (t) => {
-      const service = await startService(t, { store });
+    test("400 on hitl: the question of a packet that awaits an answer can't be removed", async () => {
+      const service = await shareService(store);
       const { id } = await createPacket(service, { hitl: { required: true, reason: '', question: 'Go on?' } });
       assert.equal((await service.call('PATCH', `/packets/${id}`, { body: { status: 'awaiting_human' } })).status, 200);
       const refused = await service.call('PATCH', `/packets/${id}`, { body: { hitl: null } });
@@ -33,8 +34,8 @@ for (const store of stores) {
       assert.equal((await service.call('PATCH', `/packets/${id}`, { body: { status: 'failed', hitl: null } })).body.hitl, null);
     });
 
-    test('texts other than ids, names and statements may be empty', async (t) => {
-      const service = await startService(t, { store });
+    test('texts other than ids, names and statements may be empty', async () => {
+      const service = await shareService(store);
       const packet = await createPacket(service, {
         metadata: { source_agent: { id: 'a', name: 'A', framework: '' }, target_agent: { id: 'b', name: 'B', framework: '' } },
         context: { summary: 'One', artifacts: [{ key: '', value: null }] },

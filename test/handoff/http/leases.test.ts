@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 
-import { createPacket, newTenant, startService, type TestService } from '../../support/service.ts';
+import { createPacket, newTenant, type TestService } from '../../support/service.ts';
+import { shareService } from '../../support/shared.ts';
 import { stores } from '../../support/stores.ts';
 
 const claim = (service: TestService, id: string, more: object = {}, headers: Record<string, string> = {}) =>
@@ -18,8 +19,8 @@ const withToken = (token: string) => ({ 'x-lease-token': token });
 
 for (const store of stores) {
   describe(`Leases, on ${store.name}`, () => {
-    test('a claim without lease_seconds has no lease and needs no token', async (t) => {
-      const service = await startService(t, { store });
+    test('a claim without lease_seconds has no lease and needs no token', async () => {
+      const service = await shareService(store);
       const { id } = await createPacket(service);
       assert.equal((await claim(service, id)).body.lease, null);
       const patched = await service.call('PATCH', `/packets/${id}`, { body: { status: 'in_progress' } });
@@ -27,8 +28,8 @@ for (const store of stores) {
       assert.equal(patched.body.lease, null);
     });
 
-    test('the token is only in the answer to the claim', async (t) => {
-      const service = await startService(t, { store });
+    test('the token is only in the answer to the claim', async () => {
+      const service = await shareService(store);
       const { id } = await createPacket(service);
       const claimed = await claim(service, id, { lease_seconds: 60 });
       assert.equal(claimed.status, 200);
@@ -40,8 +41,8 @@ for (const store of stores) {
       assert.deepEqual((await service.call('GET', `/packets/${id}`)).body.lease, shown);
     });
 
-    test("a change without the token, with another packet's token or after the lease is 409 LEASE_LOST and changes nothing", async (t) => {
-      const service = await startService(t, { store });
+    test("a change without the token, with another packet's token or after the lease is 409 LEASE_LOST and changes nothing", async () => {
+      const service = await shareService(store);
       const { id, token } = await leased(service);
       const other = await leased(service);
       const changes = [
@@ -62,8 +63,8 @@ for (const store of stores) {
       assert.equal((await service.call('GET', `/packets/${id}`)).body.revision, 2);
     });
 
-    test('a DELETE needs the token unless the key is an admin key', async (t) => {
-      const service = await startService(t, { store });
+    test('a DELETE needs the token unless the key is an admin key', async () => {
+      const service = await shareService(store);
       const { key } = await newTenant(service);
       const { id } = await createPacket(service, {}, key);
       const claimed = await service.call('POST', `/packets/${id}/claim`, { body: { agent_id: 'r', lease_seconds: 60 }, key });
@@ -73,8 +74,8 @@ for (const store of stores) {
       assert.equal((await service.call('DELETE', `/packets/${second}`)).status, 204);
     });
 
-    test('a batch completes leased packets with the tokens in lease_tokens', async (t) => {
-      const service = await startService(t, { store });
+    test('a batch completes leased packets with the tokens in lease_tokens', async () => {
+      const service = await shareService(store);
       const [one, two] = [await leased(service), await leased(service)];
       const { body } = await service.call('POST', '/packets/batch/complete', {
         body: { packet_ids: [one.id, two.id], lease_tokens: { [one.id]: one.token } },
@@ -89,16 +90,16 @@ for (const store of stores) {
       );
     });
 
-    test('a batch claim gives each packet its own token', async (t) => {
-      const service = await startService(t, { store });
+    test('a batch claim gives each packet its own token', async () => {
+      const service = await shareService(store);
       const ids = [(await createPacket(service)).id, (await createPacket(service)).id];
       const { body } = await service.call('POST', '/packets/batch/claim', { body: { packet_ids: ids, agent_id: 'r', lease_seconds: 5 } });
       const tokens = body.claimed.map(({ lease }: { lease: { token: string } }) => lease.token);
       assert.equal(new Set(tokens).size, 2);
     });
 
-    test('a renewal restarts the lease from now without a new revision or history entry', async (t) => {
-      const service = await startService(t, { store });
+    test('a renewal restarts the lease from now without a new revision or history entry', async () => {
+      const service = await shareService(store);
       const { id, token } = await leased(service);
       service.clock.turn(30);
       const renewed = await service.call('POST', `/packets/${id}/lease`, { headers: withToken(token) });
@@ -112,8 +113,8 @@ for (const store of stores) {
       assert.equal((await service.call('GET', `/packets/${id}/history`)).body.events.length, 2);
     });
 
-    test('ending a lease returns the packet to created', async (t) => {
-      const service = await startService(t, { store });
+    test('ending a lease returns the packet to created', async () => {
+      const service = await shareService(store);
       const { id, token } = await leased(service);
       assert.equal((await service.call('DELETE', `/packets/${id}/lease`, { headers: withToken(token) })).status, 204);
       const { body } = await service.call('GET', `/packets/${id}`);
@@ -124,8 +125,8 @@ for (const store of stores) {
       assert.equal(next.body.lease.generation, 2);
     });
 
-    test('an expired lease returns the packet to created, by system:sweeper, and invalidates its token', async (t) => {
-      const service = await startService(t, { store });
+    test('an expired lease returns the packet to created, by system:sweeper, and invalidates its token', async () => {
+      const service = await shareService(store);
       const { id, token } = await leased(service);
       service.clock.turn(60);
       await service.handoff.runOnce.sweep();
@@ -138,8 +139,8 @@ for (const store of stores) {
       assert.equal(late.body.code, 'LEASE_LOST');
     });
 
-    test('the lease is suspended while the packet awaits a person, and restarts in full after the answer', async (t) => {
-      const service = await startService(t, { store });
+    test('the lease is suspended while the packet awaits a person, and restarts in full after the answer', async () => {
+      const service = await shareService(store);
       const { id, token } = await leased(service);
       const hitl = { required: true, reason: 'Over 50', question: 'Refund?' };
       const asked = await service.call('PATCH', `/packets/${id}`, { body: { status: 'awaiting_human', hitl }, headers: withToken(token) });
@@ -153,8 +154,8 @@ for (const store of stores) {
       assert.equal(done.status, 200);
     });
 
-    test('lease_seconds is from 1 to 86400', async (t) => {
-      const service = await startService(t, { store });
+    test('lease_seconds is from 1 to 86400', async () => {
+      const service = await shareService(store);
       const { id } = await createPacket(service);
       for (const lease_seconds of [0, 86_401, 1.5, '60']) {
         const refused = await claim(service, id, { lease_seconds });
@@ -165,8 +166,8 @@ for (const store of stores) {
   });
 
   describe(`Release without a lease, on ${store.name}`, () => {
-    test('the holder can release the packet; others are refused', async (t) => {
-      const service = await startService(t, { store });
+    test('the holder can release the packet; others are refused', async () => {
+      const service = await shareService(store);
       const { key } = await newTenant(service);
       const { id } = await createPacket(service, {}, key);
       await service.call('POST', `/packets/${id}/claim`, { body: { agent_id: 'resolver' }, key });
@@ -179,8 +180,8 @@ for (const store of stores) {
       assert.equal((await release({ 'x-agent-id': 'resolver' })).body.code, 'CONFLICT');
     });
 
-    test('an admin key can release any packet', async (t) => {
-      const service = await startService(t, { store });
+    test('an admin key can release any packet', async () => {
+      const service = await shareService(store);
       const { id } = await createPacket(service);
       await claim(service, id);
       await service.call('PATCH', `/packets/${id}`, { body: { status: 'in_progress' } });
@@ -189,8 +190,8 @@ for (const store of stores) {
   });
 
   describe(`Repeats of claim and respond, on ${store.name}`, () => {
-    test('a repeated claim with the same Idempotency-Key gets the first answer with its token', async (t) => {
-      const service = await startService(t, { store });
+    test('a repeated claim with the same Idempotency-Key gets the first answer with its token', async () => {
+      const service = await shareService(store);
       const { id } = await createPacket(service);
       const headers = { 'idempotency-key': 'once' };
       const first = await claim(service, id, { lease_seconds: 60 }, headers);
@@ -202,8 +203,8 @@ for (const store of stores) {
       assert.equal((await claim(service, id, { lease_seconds: 61 }, headers)).status, 409);
     });
 
-    test('a repeated response with the same Idempotency-Key gets the first answer, and is applied once', async (t) => {
-      const service = await startService(t, { store });
+    test('a repeated response with the same Idempotency-Key gets the first answer, and is applied once', async () => {
+      const service = await shareService(store);
       const { id } = await createPacket(service);
       const hitl = { required: true, reason: 'Over 50', question: 'Refund?' };
       await service.call('PATCH', `/packets/${id}`, { body: { status: 'awaiting_human', hitl } });

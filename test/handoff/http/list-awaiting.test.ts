@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 
-import { createPacket, newTenant, startService, type TestService } from '../../support/service.ts';
+import { createPacket, newTenant, type TestService } from '../../support/service.ts';
+import { shareService } from '../../support/shared.ts';
 import { stores } from '../../support/stores.ts';
 
 const hitl = { required: true, reason: 'policy', question: 'Go on?', timeout_seconds: 60 };
@@ -26,8 +27,8 @@ const idsOf = (body: { packets: { id: string }[] }) => body.packets.map(({ id })
 
 for (const store of stores) {
   describe(`GET /packets/awaiting on ${store.name}`, () => {
-    test('lists only packets in awaiting_human, newest first, in the shape of GET /packets', async (t) => {
-      const service = await startService(t, { store });
+    test('lists only packets in awaiting_human, newest first, in the shape of GET /packets', async () => {
+      const service = await shareService(store);
       const [second, first] = await ask(service, 2);
       await createPacket(service, { hitl });
       const { id: claimed } = await createPacket(service);
@@ -41,8 +42,8 @@ for (const store of stores) {
       assert.deepEqual(answer.body, (await service.call('GET', '/packets?status=awaiting_human')).body);
     });
 
-    test('each packet has its question, the time it was asked and the deadline', async (t) => {
-      const service = await startService(t, { store });
+    test('each packet has its question, the time it was asked and the deadline', async () => {
+      const service = await shareService(store);
       await ask(service, 1);
       const answer = await service.call('GET', '/packets/awaiting');
       assert.equal(answer.status, 200);
@@ -54,8 +55,8 @@ for (const store of stores) {
       assert.equal(packet.hitl.expires_at, '2026-03-01T09:31:00.000Z');
     });
 
-    test('a packet leaves the list when it is answered, failed, deleted or removed', async (t) => {
-      const service = await startService(t, { store });
+    test('a packet leaves the list when it is answered, failed, deleted or removed', async () => {
+      const service = await shareService(store);
       const [kept, removed, deleted, failed, answered] = await ask(service, 5);
       const response = await service.call('POST', `/packets/${answered}/respond`, { body: { response: 'Yes', responded_by: 'dana' } });
       assert.equal(response.status, 200);
@@ -68,8 +69,8 @@ for (const store of stores) {
       assert.equal(answer.body.total, 1);
     });
 
-    test('pages by limit and offset with the exact total, and by cursor', async (t) => {
-      const service = await startService(t, { store });
+    test('pages by limit and offset with the exact total, and by cursor', async () => {
+      const service = await shareService(store);
       const ids = await ask(service, 5);
       const first = await service.call('GET', '/packets/awaiting?limit=2');
       assert.equal(first.status, 200);
@@ -84,16 +85,16 @@ for (const store of stores) {
       assert.deepEqual([beyond.body.packets, beyond.body.total], [[], 5]);
     });
 
-    test('view=full returns whole packets', async (t) => {
-      const service = await startService(t, { store });
+    test('view=full returns whole packets', async () => {
+      const service = await shareService(store);
       const [id] = await ask(service, 1);
       const answer = await service.call('GET', '/packets/awaiting?view=full');
       assert.equal(answer.status, 200);
       assert.deepEqual(answer.body.packets, [(await service.call('GET', `/packets/${id}`)).body]);
     });
 
-    test('400 names the malformed parameter; the filters of GET /packets are unknown', async (t) => {
-      const service = await startService(t, { store });
+    test('400 names the malformed parameter; the filters of GET /packets are unknown', async () => {
+      const service = await shareService(store);
       for (const [query, field] of [
         ['limit=0', 'limit'],
         ['limit=201', 'limit'],
@@ -109,8 +110,8 @@ for (const store of stores) {
       }
     });
 
-    test('packets of another tenant are not listed', async (t) => {
-      const service = await startService(t, { store });
+    test('packets of another tenant are not listed', async () => {
+      const service = await shareService(store);
       const { key } = await newTenant(service);
       await ask(service, 2);
       const own = await ask(service, 1, key);
@@ -120,8 +121,8 @@ for (const store of stores) {
       assert.equal(answer.body.total, 1);
     });
 
-    test('401 without a key', async (t) => {
-      const service = await startService(t, { store });
+    test('401 without a key', async () => {
+      const service = await shareService(store);
       assert.equal((await service.call('GET', '/packets/awaiting', { key: null })).status, 401);
     });
   });

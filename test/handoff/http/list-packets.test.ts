@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 
 import { createPacket, newTenant, packetRequest, startService, type TestService } from '../../support/service.ts';
+import { shareService } from '../../support/shared.ts';
 import { stores } from '../../support/stores.ts';
 
 /** The fields of a packet that these tests read. */
@@ -199,8 +200,8 @@ const refused: [query: string, field: string][] = [
 
 for (const store of stores) {
   describe(`GET /packets on ${store.name}`, () => {
-    test('filters apply alone and combined, and total counts exactly the matches', async (t) => {
-      const service = await startService(t, { store });
+    test('filters apply alone and combined, and total counts exactly the matches', async () => {
+      const service = await shareService(store);
       await seed(service);
       for (const [query, expected] of filters) {
         const page = await list(service, query);
@@ -210,8 +211,8 @@ for (const store of stores) {
       }
     });
 
-    test('every filter can be paged, by offset and by cursor with the same packets in the same order', async (t) => {
-      const service = await startService(t, { store });
+    test('every filter can be paged, by offset and by cursor with the same packets in the same order', async () => {
+      const service = await shareService(store);
       await seed(service);
       for (const [query, expected] of filters) {
         const joint = query === '' ? '' : `${query}&`;
@@ -223,8 +224,8 @@ for (const store of stores) {
       }
     });
 
-    test('400 names the malformed parameter', async (t) => {
-      const service = await startService(t, { store });
+    test('400 names the malformed parameter', async () => {
+      const service = await shareService(store);
       for (const [query, field] of refused) {
         const answer = await service.call('GET', `/packets?${query}`);
         assert.equal(answer.status, 400, `${query}: ${answer.text}`);
@@ -234,8 +235,8 @@ for (const store of stores) {
       }
     });
 
-    test('limit is 1 to 200, by default 50', async (t) => {
-      const service = await startService(t, { store });
+    test('limit is 1 to 200, by default 50', async () => {
+      const service = await shareService(store);
       const ids = await createMany(service, 201, (index) => named(`${index}`));
       const one = await list(service, 'limit=1');
       assert.deepEqual(idsOf(one.packets), ids.slice(0, 1));
@@ -249,8 +250,8 @@ for (const store of stores) {
       assert.equal(usual.total, 201);
     });
 
-    test('newest first; packets of the same time by descending id', async (t) => {
-      const service = await startService(t, { store });
+    test('newest first; packets of the same time by descending id', async () => {
+      const service = await shareService(store);
       const early = await createMany(service, 30, (index) => named(`early ${index}`));
       service.clock.turn(60);
       const late = await createMany(service, 30, (index) => named(`late ${index}`));
@@ -259,8 +260,8 @@ for (const store of stores) {
       assert.deepEqual(idsOf(packets), [...late, ...early]);
     });
 
-    test('a list has summaries: no decisions, actions or dependencies, only the summary of the context, and counts', async (t) => {
-      const service = await startService(t, { store });
+    test('a list has summaries: no decisions, actions or dependencies, only the summary of the context, and counts', async () => {
+      const service = await shareService(store);
       const parent = await createPacket(service);
       service.clock.turn(1);
       const packet = await createPacket(service, {
@@ -297,8 +298,8 @@ for (const store of stores) {
       });
     });
 
-    test('a summary reflects every change of its packet', async (t) => {
-      const service = await startService(t, { store });
+    test('a summary reflects every change of its packet', async () => {
+      const service = await shareService(store);
       const { id } = await createPacket(service);
       await service.call('POST', `/packets/${id}/claim`, { body: { agent_id: 'worker', agent_name: 'Worker' } });
       service.clock.turn(5);
@@ -322,8 +323,8 @@ for (const store of stores) {
       assert.equal((await list(service, 'tags=billing')).total, 0);
     });
 
-    test('view=full returns whole packets, byte for byte as GET does', async (t) => {
-      const service = await startService(t, { store });
+    test('view=full returns whole packets, byte for byte as GET does', async () => {
+      const service = await shareService(store);
       const first = await createPacket(service);
       service.clock.turn(1);
       const second = await createPacket(service, { hitl: question(true) });
@@ -336,8 +337,8 @@ for (const store of stores) {
       assert.ok(!('decisions' in summaries.packets[0]!));
     });
 
-    test('paging by cursor returns each packet once, in order, while others are created and change', async (t) => {
-      const service = await startService(t, { store });
+    test('paging by cursor returns each packet once, in order, while others are created and change', async () => {
+      const service = await shareService(store);
       const ids = await createMany(service, 25, (index) => named(`${index}`));
       let created = 25;
       const pages = await walk(service, 'limit=7', async () => {
@@ -361,8 +362,8 @@ for (const store of stores) {
       assert.equal((await list(service)).total, created);
     });
 
-    test('paging a filter by cursor returns each of its packets once while others are created', async (t) => {
-      const service = await startService(t, { store });
+    test('paging a filter by cursor returns each of its packets once while others are created', async () => {
+      const service = await shareService(store);
       const body = (index: number) =>
         named(`${index}`, { source: index % 2 === 0 ? 'even' : 'odd', tags: index % 3 === 0 ? ['third'] : [] });
       const ids = await createMany(service, 60, body);
@@ -387,8 +388,8 @@ for (const store of stores) {
       }
     });
 
-    test('next_cursor is null on the last page, even if that page is full', async (t) => {
-      const service = await startService(t, { store });
+    test('next_cursor is null on the last page, even if that page is full', async () => {
+      const service = await shareService(store);
       const ids = await createMany(service, 20, (index) => named(`${index}`));
       const pages = await walk(service, 'limit=10');
       assert.deepEqual(
@@ -402,8 +403,8 @@ for (const store of stores) {
       assert.equal((await list(service, 'limit=20')).next_cursor, null);
     });
 
-    test('the cursor of a page by offset continues after that page', async (t) => {
-      const service = await startService(t, { store });
+    test('the cursor of a page by offset continues after that page', async () => {
+      const service = await shareService(store);
       const ids = await createMany(service, 12, (index) => named(`${index}`));
       const third = await list(service, 'limit=3&offset=6');
       assert.deepEqual(idsOf(third.packets), ids.slice(6, 9));
@@ -413,8 +414,8 @@ for (const store of stores) {
       assert.equal(fourth.offset, 0);
     });
 
-    test('a cursor is 400 with other filters, for another tenant, or if truncated', async (t) => {
-      const service = await startService(t, { store });
+    test('a cursor is 400 with other filters, for another tenant, or if truncated', async () => {
+      const service = await shareService(store);
       const other = await newTenant(service);
       await createMany(service, 4, (index) => named(`${index}`, { tags: ['red'] }));
       const cursor = (await list(service, 'limit=2&tags=red')).next_cursor!;
@@ -438,8 +439,8 @@ for (const store of stores) {
       assert.equal((await list(service, `tags=red&limit=1&view=full&cursor=${cursor}`)).packets.length, 1);
     });
 
-    test('400 for cursor and offset together', async (t) => {
-      const service = await startService(t, { store });
+    test('400 for cursor and offset together', async () => {
+      const service = await shareService(store);
       await createMany(service, 3, (index) => named(`${index}`));
       const cursor = (await list(service, 'limit=1')).next_cursor;
       const answer = await service.call('GET', `/packets?limit=1&cursor=${cursor}&offset=1`);
@@ -447,8 +448,8 @@ for (const store of stores) {
       assert.equal(answer.body.field, 'cursor');
     });
 
-    test('offsets over a thousand are exact, with and without a filter, and past the end', async (t) => {
-      const service = await startService(t, { store });
+    test('offsets over a thousand are exact, with and without a filter, and past the end', async () => {
+      const service = await shareService(store);
       const ids = await createMany(service, 1_050, (index) => named(`${index}`, { source: 'deep' }));
       for (const query of ['', 'source_agent=deep&', 'status=created&', 'source_agent=deep&priority=normal&']) {
         const shallow = await list(service, `${query}offset=1000&limit=20`);
@@ -479,8 +480,8 @@ for (const store of stores) {
       }
     });
 
-    test('total stays exact through creates, claims, updates, deletes, removals and batches', async (t) => {
-      const service = await startService(t, { store });
+    test('total stays exact through creates, claims, updates, deletes, removals and batches', async () => {
+      const service = await shareService(store);
       const totals = async () => {
         const all = await list(service, 'limit=1');
         const created = await list(service, 'status=created&limit=1');
@@ -506,16 +507,16 @@ for (const store of stores) {
       assert.deepEqual(await totals(), [4, 2, 1, 1]);
     });
 
-    test('60 packets created concurrently are all listed, each once', async (t) => {
-      const service = await startService(t, { store });
+    test('60 packets created concurrently are all listed, each once', async () => {
+      const service = await shareService(store);
       const created = await Promise.all(Array.from({ length: 60 }, (_, index) => createPacket(service, named(`${index}`))));
       const page = await list(service, 'limit=200');
       assert.deepEqual(idsOf(page.packets), idsOf(created).sort().reverse());
       assert.equal(page.total, 60);
     });
 
-    test('concurrent requests for different lists each get their own list, of their own tenant', async (t) => {
-      const service = await startService(t, { store });
+    test('concurrent requests for different lists each get their own list, of their own tenant', async () => {
+      const service = await shareService(store);
       await seed(service);
       const { key } = await newTenant(service);
       await createPacket(service, named('Übergabe 日本 🙂'), key);
@@ -534,8 +535,8 @@ for (const store of stores) {
       assert.deepEqual(all, Array.from({ length: 20 }, () => wanted).flat());
     });
 
-    test('concurrent requests for one list each get their own page, in the requested view', async (t) => {
-      const service = await startService(t, { store });
+    test('concurrent requests for one list each get their own page, in the requested view', async () => {
+      const service = await shareService(store);
       await seed(service);
       const { next_cursor } = await list(service, 'limit=2');
       const { next_cursor: further } = await list(service, `limit=2&cursor=${next_cursor}`);
@@ -556,8 +557,8 @@ for (const store of stores) {
       assert.deepEqual(all, Array.from({ length: 20 }, () => asked).flat());
     });
 
-    test('a list after a create includes the packet, however many concurrent requests there are', async (t) => {
-      const service = await startService(t, { store });
+    test('a list after a create includes the packet, however many concurrent requests there are', async () => {
+      const service = await shareService(store);
       const ask = async () => (await list(service)).total;
       for (let count = 1; count <= 10; count += 1) {
         const asking = Array.from({ length: 10 }, ask);
@@ -576,13 +577,13 @@ for (const store of stores) {
         if (zone === undefined) delete process.env.TZ;
         else process.env.TZ = zone;
       });
-      const service = await startService(t, { store });
+      const service = await shareService(store);
       await seed(service);
       assert.equal(names(await list(service, 'created_after=2026-03-01T09:34:00&created_before=2026-03-01T09:36')), 'g f e');
     });
 
-    test('another tenant sees nothing, with any filter', async (t) => {
-      const service = await startService(t, { store });
+    test('another tenant sees nothing, with any filter', async () => {
+      const service = await shareService(store);
       await seed(service);
       const { key } = await newTenant(service);
       for (const [query] of filters) {
@@ -595,8 +596,8 @@ for (const store of stores) {
       assert.equal((await list(service)).total, 9);
     });
 
-    test('401 without a key', async (t) => {
-      const service = await startService(t, { store });
+    test('401 without a key', async () => {
+      const service = await shareService(store);
       const answer = await service.call('GET', '/packets?limit=0', { key: null });
       assert.equal(answer.status, 401);
       assert.equal(answer.body.code, 'UNAUTHORIZED');

@@ -6,12 +6,13 @@ import { openDatabase } from '../../../src/kit/sql/database.ts';
 
 import { claimant, happenings, historyOf, packetIn, question, refusal, unknownId } from '../../support/life.ts';
 import { createPacket, newTenant, packetRequest, startService } from '../../support/service.ts';
+import { shareService } from '../../support/shared.ts';
 import { stores } from '../../support/stores.ts';
 
 for (const store of stores) {
   describe(`GET /packets/{id}/history on ${store.name}`, () => {
-    test('200: every event, oldest first, with time, type, actor and details', async (t) => {
-      const service = await startService(t, { store });
+    test('200: every event, oldest first, with time, type, actor and details', async () => {
+      const service = await shareService(store);
       const { id } = await createPacket(service);
       const step = async (method: string, tail: string, body: unknown) => {
         service.clock.turn(60);
@@ -49,8 +50,8 @@ for (const store of stores) {
       );
     });
 
-    test('a completion has actions_completed, by PATCH and by batch', async (t) => {
-      const service = await startService(t, { store });
+    test('a completion has actions_completed, by PATCH and by batch', async () => {
+      const service = await shareService(store);
       const completed = ['a1', 'a2'].map((id) => ({ id, description: 'D', result: 'R' }));
       const patched = await packetIn(service, 'claimed', { actions: { completed } });
       await service.call('PATCH', `/packets/${patched.id}`, { body: { status: 'completed' } });
@@ -67,8 +68,8 @@ for (const store of stores) {
       }
     });
 
-    test('events of the same millisecond keep their order', async (t) => {
-      const service = await startService(t, { store });
+    test('events of the same millisecond keep their order', async () => {
+      const service = await shareService(store);
       const { id } = await createPacket(service);
       const expected = ['created'];
       for (let index = 0; index < 30; index += 1) {
@@ -89,8 +90,8 @@ for (const store of stores) {
       );
     });
 
-    test('the agent in X-Agent-Id is the actor, from the creation on; the actor of a claim is its claimant', async (t) => {
-      const service = await startService(t, { store });
+    test('the agent in X-Agent-Id is the actor, from the creation on; the actor of a claim is its claimant', async () => {
+      const service = await shareService(store);
       const headers = { 'X-Agent-Id': 'router' };
       const { id } = (await service.call('POST', '/packets', { body: packetRequest(), headers })).body;
       await service.call('POST', `/packets/${id}/claim`, { body: claimant });
@@ -101,8 +102,8 @@ for (const store of stores) {
       );
     });
 
-    test('400: X-Agent-Id must have 1 to 255 characters', async (t) => {
-      const service = await startService(t, { store });
+    test('400: X-Agent-Id must have 1 to 255 characters', async () => {
+      const service = await shareService(store);
       const create = (agent: string) => service.call('POST', '/packets', { body: packetRequest(), headers: { 'X-Agent-Id': agent } });
       for (const agent of ['', ' ', 'x'.repeat(256)]) {
         const answer = await create(agent);
@@ -112,8 +113,8 @@ for (const store of stores) {
       assert.equal((await create('x'.repeat(255))).status, 201);
     });
 
-    test('refused requests and requests that change nothing are not recorded', async (t) => {
-      const service = await startService(t, { store });
+    test('refused requests and requests that change nothing are not recorded', async () => {
+      const service = await shareService(store);
       const { id } = await packetIn(service, 'claimed');
       await service.call('POST', `/packets/${id}/claim`, { body: { agent_id: 'late' } });
       await service.call('POST', `/packets/${id}/respond`, { body: { response: 'Yes', responded_by: 'dana' } });
@@ -125,8 +126,8 @@ for (const store of stores) {
       assert.deepEqual(await happenings(service, id), ['created', 'claimed']);
     });
 
-    test('the audit log has the same events, newest first, only for the tenant', async (t) => {
-      const service = await startService(t, { store });
+    test('the audit log has the same events, newest first, only for the tenant', async () => {
+      const service = await shareService(store);
       const { key } = await newTenant(service);
       const { id } = await packetIn(service, 'completed', {}, key);
       const history = (await service.call('GET', `/packets/${id}/history`, { key })).body.events;
@@ -178,16 +179,16 @@ for (const store of stores) {
       );
     });
 
-    test('each packet has its own history', async (t) => {
-      const service = await startService(t, { store });
+    test('each packet has its own history', async () => {
+      const service = await shareService(store);
       const one = await packetIn(service, 'claimed');
       const other = await packetIn(service, 'failed');
       assert.deepEqual(await happenings(service, one.id), ['created', 'claimed']);
       assert.deepEqual(await happenings(service, other.id), ['created', 'failed']);
     });
 
-    test("404: an unknown id, a malformed id and another tenant's packet get the same answer", async (t) => {
-      const service = await startService(t, { store });
+    test("404: an unknown id, a malformed id and another tenant's packet get the same answer", async () => {
+      const service = await shareService(store);
       const other = await newTenant(service);
       const { id } = await createPacket(service);
       const unknown = await service.call('GET', `/packets/${unknownId}/history`, { key: other.key });

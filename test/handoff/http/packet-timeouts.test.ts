@@ -4,6 +4,7 @@ import { describe, test } from 'node:test';
 import { openHandoffDatabase } from '../../support/databases.ts';
 import { claimant, happenings, historyOf, packetIn, question } from '../../support/life.ts';
 import { createPacket, newTenant, packetRequest, startService, type TestService } from '../../support/service.ts';
+import { shareService } from '../../support/shared.ts';
 import { stores } from '../../support/stores.ts';
 
 // biome-ignore lint/suspicious/noExplicitAny: a test looks into packets of every shape.
@@ -23,8 +24,8 @@ const minute = (on_timeout?: string) => ({
 for (const store of stores) {
   describe(`hitl.on_timeout on ${store.name}`, () => {
     for (const on_timeout of ['keep', undefined]) {
-      test(`${on_timeout ?? 'left out'}: nothing happens, however long the question is unanswered`, async (t) => {
-        const service = await startService(t, { store });
+      test(`${on_timeout ?? 'left out'}: nothing happens, however long the question is unanswered`, async () => {
+        const service = await shareService(store);
         const before = await packetIn(service, 'awaiting_human', minute(on_timeout));
         for (const seconds of [60, 3600, 365 * 86_400]) {
           service.clock.turn(seconds);
@@ -39,8 +40,8 @@ for (const store of stores) {
       ['fail', 'failed'],
       ['expire', 'expired'],
     ] as const) {
-      test(`${on_timeout}: the packet is ${end} at its timeout, and not a millisecond before`, async (t) => {
-        const service = await startService(t, { store });
+      test(`${on_timeout}: the packet is ${end} at its timeout, and not a millisecond before`, async () => {
+        const service = await shareService(store);
         const before = await packetIn(service, 'awaiting_human', minute(on_timeout));
         service.clock.turn(59.999);
         await sweepAll(service);
@@ -55,8 +56,8 @@ for (const store of stores) {
         });
       });
 
-      test(`${on_timeout}: the history has hitl_timed_out and then ${end}, by the sweeper`, async (t) => {
-        const service = await startService(t, { store });
+      test(`${on_timeout}: the history has hitl_timed_out and then ${end}, by the sweeper`, async () => {
+        const service = await shareService(store);
         const { id } = await packetIn(service, 'awaiting_human', minute(on_timeout));
         service.clock.turn(61.5);
         await sweepAll(service);
@@ -70,8 +71,8 @@ for (const store of stores) {
         );
       });
 
-      test(`${on_timeout}: a timeout is never recorded as an answer`, async (t) => {
-        const service = await startService(t, { store });
+      test(`${on_timeout}: a timeout is never recorded as an answer`, async () => {
+        const service = await shareService(store);
         const { id } = await packetIn(service, 'awaiting_human', minute(on_timeout));
         service.clock.turn(60);
         await sweepAll(service);
@@ -80,8 +81,8 @@ for (const store of stores) {
         assert.ok(!(await happenings(service, id)).includes('hitl_responded'));
       });
 
-      test(`${on_timeout}: it happens once, however often the sweeper runs`, async (t) => {
-        const service = await startService(t, { store });
+      test(`${on_timeout}: it happens once, however often the sweeper runs`, async () => {
+        const service = await shareService(store);
         const { id } = await packetIn(service, 'awaiting_human', minute(on_timeout));
         service.clock.turn(60);
         await Promise.all([sweepAll(service), sweepAll(service)]);
@@ -90,8 +91,8 @@ for (const store of stores) {
         assert.deepEqual(await happenings(service, id), ['created', 'awaiting_human', 'hitl_timed_out', end]);
       });
 
-      test(`${on_timeout}: respond is 410 from the timeout on, even before the sweeper runs`, async (t) => {
-        const service = await startService(t, { store });
+      test(`${on_timeout}: respond is 410 from the timeout on, even before the sweeper runs`, async () => {
+        const service = await shareService(store);
         const { id } = await packetIn(service, 'awaiting_human', minute(on_timeout));
         service.clock.turn(60);
         const late = await service.call('POST', `/packets/${id}/respond`, { body: { response: 'Approve', responded_by: 'dana' } });
@@ -101,8 +102,8 @@ for (const store of stores) {
       });
     }
 
-    test('a packet that was answered, failed or deleted in time is not changed', async (t) => {
-      const service = await startService(t, { store });
+    test('a packet that was answered, failed or deleted in time is not changed', async () => {
+      const service = await shareService(store);
       const [answered, failed, deleted] = await Promise.all([1, 2, 3].map(() => packetIn(service, 'awaiting_human', minute('fail'))));
       service.clock.turn(59);
       await service.call('POST', `/packets/${answered.id}/respond`, { body: { response: 'Approve', responded_by: 'dana' } });
@@ -115,24 +116,24 @@ for (const store of stores) {
       assert.deepEqual(await happenings(service, deleted.id), ['created', 'awaiting_human', 'expired']);
     });
 
-    test('a question that was not asked yet has no deadline', async (t) => {
-      const service = await startService(t, { store });
+    test('a question that was not asked yet has no deadline', async () => {
+      const service = await shareService(store);
       const before = await packetIn(service, 'claimed', minute('fail'));
       service.clock.turn(3600);
       await sweepAll(service);
       assert.deepEqual(await get(service, before.id), before);
     });
 
-    test('a question without timeout_seconds has no deadline, whatever its on_timeout', async (t) => {
-      const service = await startService(t, { store });
+    test('a question without timeout_seconds has no deadline, whatever its on_timeout', async () => {
+      const service = await shareService(store);
       const before = await packetIn(service, 'awaiting_human', { hitl: { ...question, on_timeout: 'fail' } });
       service.clock.set('2036-03-01T00:00:00.000Z');
       await sweepAll(service);
       assert.deepEqual(await get(service, before.id), before);
     });
 
-    test('a question that is asked again has its full time again', async (t) => {
-      const service = await startService(t, { store });
+    test('a question that is asked again has its full time again', async () => {
+      const service = await shareService(store);
       const { id } = await packetIn(service, 'awaiting_human', minute('fail'));
       service.clock.turn(30);
       await service.call('POST', `/packets/${id}/respond`, { body: { response: 'Approve', responded_by: 'dana' } });
@@ -145,8 +146,8 @@ for (const store of stores) {
       assert.equal((await get(service, id)).status, 'failed');
     });
 
-    test('on_timeout and timeout_seconds may change while the packet awaits an answer', async (t) => {
-      const service = await startService(t, { store });
+    test('on_timeout and timeout_seconds may change while the packet awaits an answer', async () => {
+      const service = await shareService(store);
       const { id } = await packetIn(service, 'awaiting_human', minute('fail'));
       await service.call('PATCH', `/packets/${id}`, { body: { hitl: { on_timeout: 'expire', timeout_seconds: 120 } } });
       service.clock.turn(60);
@@ -157,8 +158,8 @@ for (const store of stores) {
       assert.equal((await get(service, id)).status, 'expired');
     });
 
-    test('an answer in the last millisecond counts, even if the sweeper runs at the same time', async (t) => {
-      const service = await startService(t, { store });
+    test('an answer in the last millisecond counts, even if the sweeper runs at the same time', async () => {
+      const service = await shareService(store);
       const { id } = await packetIn(service, 'awaiting_human', minute('fail'));
       service.clock.turn(59.999);
       const [answer] = await Promise.all([
@@ -169,8 +170,8 @@ for (const store of stores) {
       assert.deepEqual(await happenings(service, id), ['created', 'awaiting_human', 'hitl_responded']);
     });
 
-    test('if more packets are overdue than fit in one round, the longest overdue come first', async (t) => {
-      const service = await startService(t, { store });
+    test('if more packets are overdue than fit in one round, the longest overdue come first', async () => {
+      const service = await shareService(store);
       const questions = Array.from({ length: 201 }, (_, index) => ({ ...minute('fail').hitl, timeout_seconds: 300 - index }));
       const packets = await Promise.all(questions.map((hitl) => packetIn(service, 'awaiting_human', { hitl })));
       service.clock.turn(300);
@@ -182,8 +183,8 @@ for (const store of stores) {
       );
     });
 
-    test('packets of every tenant time out, each recorded in its own trail', async (t) => {
-      const service = await startService(t, { store });
+    test('packets of every tenant time out, each recorded in its own trail', async () => {
+      const service = await shareService(store);
       const { key } = await newTenant(service);
       const own = await packetIn(service, 'awaiting_human', minute('fail'));
       const foreign = await packetIn(service, 'awaiting_human', minute('expire'), key);
@@ -199,8 +200,8 @@ for (const store of stores) {
   describe(`SERVICE_UNCLAIMED_TTL_SECONDS on ${store.name}`, () => {
     const settings = { SERVICE_UNCLAIMED_TTL_SECONDS: '60' };
 
-    test('off by default: an unclaimed packet never expires', async (t) => {
-      const service = await startService(t, { store });
+    test('off by default: an unclaimed packet never expires', async () => {
+      const service = await shareService(store);
       const before = await createPacket(service);
       service.clock.set('2036-03-01T00:00:00.000Z');
       await sweepAll(service);

@@ -3,7 +3,8 @@ import { describe, test } from 'node:test';
 
 import { type Status, statuses } from '../../../src/handoff/model/common.ts';
 import { claimant, happenings, historyOf, packetIn, question, refusal, unknownId } from '../../support/life.ts';
-import { createPacket, newTenant, startService, type TestService } from '../../support/service.ts';
+import { createPacket, newTenant, type TestService } from '../../support/service.ts';
+import { shareService } from '../../support/shared.ts';
 import { stores } from '../../support/stores.ts';
 
 const patch = (service: TestService, id: string, body: unknown, headers: Record<string, string> = {}) =>
@@ -23,8 +24,8 @@ const pairs: Record<Status, readonly Status[]> = {
 for (const store of stores) {
   describe(`PATCH /packets/{id} with a status on ${store.name}`, () => {
     for (const from of statuses) {
-      test(`from ${from} it can move to ${pairs[from].join(', ') || 'nothing'}; any other status is 400`, async (t) => {
-        const service = await startService(t, { store });
+      test(`from ${from} it can move to ${pairs[from].join(', ') || 'nothing'}; any other status is 400`, async () => {
+        const service = await shareService(store);
         for (const to of statuses.filter((status) => status !== from)) {
           const before = await packetIn(service, from);
           const answer = await patch(service, before.id, { status: to });
@@ -45,8 +46,8 @@ for (const store of stores) {
       });
     }
 
-    test('the current status is 200 and has no effect; alone it changes nothing', async (t) => {
-      const service = await startService(t, { store });
+    test('the current status is 200 and has no effect; alone it changes nothing', async () => {
+      const service = await shareService(store);
       for (const status of statuses) {
         const before = await packetIn(service, status);
         const history = await happenings(service, before.id);
@@ -59,8 +60,8 @@ for (const store of stores) {
       }
     });
 
-    test('with the current status the rest of the body applies', async (t) => {
-      const service = await startService(t, { store });
+    test('with the current status the rest of the body applies', async () => {
+      const service = await shareService(store);
       const { id } = await packetIn(service, 'claimed');
       const answer = await patch(service, id, { status: 'claimed', context: { summary: 'Both found.' } });
       assert.equal(answer.status, 200);
@@ -68,8 +69,8 @@ for (const store of stores) {
       assert.deepEqual(await happenings(service, id), ['created', 'claimed', 'updated']);
     });
 
-    test('400 on status when there is no such status', async (t) => {
-      const service = await startService(t, { store });
+    test('400 on status when there is no such status', async () => {
+      const service = await shareService(store);
       const { id } = await createPacket(service);
       for (const status of ['done', '', 'CLAIMED', 7, null]) {
         const answer = await patch(service, id, { status });
@@ -78,22 +79,22 @@ for (const store of stores) {
       }
     });
 
-    test('a refused status refuses the whole request', async (t) => {
-      const service = await startService(t, { store });
+    test('a refused status refuses the whole request', async () => {
+      const service = await shareService(store);
       const before = await packetIn(service, 'created');
       assert.equal((await patch(service, before.id, { status: 'completed', context: { summary: 'Done.' } })).status, 400);
       assert.deepEqual((await service.call('GET', `/packets/${before.id}`)).body, before);
     });
 
-    test('a refused field refuses the change of status as well', async (t) => {
-      const service = await startService(t, { store });
+    test('a refused field refuses the change of status as well', async () => {
+      const service = await shareService(store);
       const before = await packetIn(service, 'claimed');
       assert.equal((await patch(service, before.id, { status: 'in_progress', decisions: [{ id: 'new' }] })).status, 400);
       assert.deepEqual((await service.call('GET', `/packets/${before.id}`)).body, before);
     });
 
-    test('awaiting_human needs a question, in the packet or in the same request', async (t) => {
-      const service = await startService(t, { store });
+    test('awaiting_human needs a question, in the packet or in the same request', async () => {
+      const service = await shareService(store);
       const { id } = await createPacket(service);
       const without = await patch(service, id, { status: 'awaiting_human' });
       assert.equal(without.status, 400);
@@ -108,8 +109,8 @@ for (const store of stores) {
       assert.equal((await service.call('GET', '/packets/awaiting')).body.total, 1);
     });
 
-    test('completed is 400 on status while a required question is unanswered, and 200 afterwards', async (t) => {
-      const service = await startService(t, { store });
+    test('completed is 400 on status while a required question is unanswered, and 200 afterwards', async () => {
+      const service = await shareService(store);
       const { id } = await packetIn(service, 'claimed', { hitl: { ...question, required: true } });
       const answer = await patch(service, id, { status: 'completed' });
       assert.equal(answer.status, 400);
@@ -119,8 +120,8 @@ for (const store of stores) {
       assert.equal((await patch(service, id, { status: 'completed' })).status, 200);
     });
 
-    test('asking again keeps the previous answer; only a new hitl clears it', async (t) => {
-      const service = await startService(t, { store });
+    test('asking again keeps the previous answer; only a new hitl clears it', async () => {
+      const service = await shareService(store);
       const { id } = await packetIn(service, 'awaiting_human');
       await service.call('POST', `/packets/${id}/respond`, { body: { response: 'Approve', responded_by: 'dana' } });
       const same = await patch(service, id, { status: 'awaiting_human' });
@@ -132,16 +133,16 @@ for (const store of stores) {
       assert.deepEqual([fresh.body.hitl.response, fresh.body.hitl.responded_by, fresh.body.hitl.responded_at], [null, null, null]);
     });
 
-    test('20 concurrent completions are all 200, and complete the packet once', async (t) => {
-      const service = await startService(t, { store });
+    test('20 concurrent completions are all 200, and complete the packet once', async () => {
+      const service = await shareService(store);
       const { id } = await packetIn(service, 'claimed');
       const answers = await Promise.all(Array.from({ length: 20 }, () => patch(service, id, { status: 'completed' })));
       for (const { status } of answers) assert.equal(status, 200);
       assert.deepEqual(await happenings(service, id), ['created', 'claimed', 'completed']);
     });
 
-    test('of two concurrent final statuses one is reached, and the other is 400', async (t) => {
-      const service = await startService(t, { store });
+    test('of two concurrent final statuses one is reached, and the other is 400', async () => {
+      const service = await shareService(store);
       for (const ends of [
         ['completed', 'failed'],
         ['failed', 'completed'],
@@ -157,8 +158,8 @@ for (const store of stores) {
 
   describe(`PATCH /packets/{id} with content on ${store.name}`, () => {
     for (const status of statuses.filter((one) => one !== 'expired')) {
-      test(`a packet that is ${status} accepts content, and stays ${status}`, async (t) => {
-        const service = await startService(t, { store });
+      test(`a packet that is ${status} accepts content, and stays ${status}`, async () => {
+        const service = await shareService(store);
         const before = await packetIn(service, status);
         service.clock.turn(60);
         const answer = await patch(service, before.id, { context: { summary: 'Both charges found.' } });
@@ -173,8 +174,8 @@ for (const store of stores) {
       });
     }
 
-    test('409: an expired packet accepts no content', async (t) => {
-      const service = await startService(t, { store });
+    test('409: an expired packet accepts no content', async () => {
+      const service = await shareService(store);
       const before = await packetIn(service, 'expired');
       for (const body of [{ context: { summary: 'Late.' } }, { status: 'expired', hitl: null }]) {
         const answer = await patch(service, before.id, body);
@@ -184,8 +185,8 @@ for (const store of stores) {
       assert.deepEqual((await service.call('GET', `/packets/${before.id}`)).body, before);
     });
 
-    test('an empty body is 200 and changes nothing', async (t) => {
-      const service = await startService(t, { store });
+    test('an empty body is 200 and changes nothing', async () => {
+      const service = await shareService(store);
       const before = await createPacket(service);
       service.clock.turn(1);
       const answer = await patch(service, before.id, {});
@@ -194,8 +195,8 @@ for (const store of stores) {
       assert.deepEqual(await happenings(service, before.id), ['created']);
     });
 
-    test('fields that are left out stay: lists are merged by id, objects at their top level', async (t) => {
-      const service = await startService(t, { store });
+    test('fields that are left out stay: lists are merged by id, objects at their top level', async () => {
+      const service = await shareService(store);
       const before = await createPacket(service, { hitl: question, dependencies: [{ id: 'p1', type: 'api', description: 'Payment' }] });
       const answer = await patch(service, before.id, {
         metadata: { priority: 'low' },
@@ -221,8 +222,8 @@ for (const store of stores) {
       assert.deepEqual((await service.call('GET', `/packets/${before.id}`)).body, answer.body);
     });
 
-    test('an action listed in completed or failed is removed from pending', async (t) => {
-      const service = await startService(t, { store });
+    test('an action listed in completed or failed is removed from pending', async () => {
+      const service = await shareService(store);
       const pending = ['a1', 'a2', 'a3'].map((id) => ({ id, description: `Do ${id}`, assignee: 'resolver' }));
       const { id } = await createPacket(service, { actions: { pending } });
       const completed = { id: 'a1', description: 'Do a1', result: 'Refunded', completed_by: 'resolver' };
@@ -232,8 +233,8 @@ for (const store of stores) {
       assert.deepEqual(answer.body.actions, { pending: [pending[2]], completed: [completed], failed: [failed] });
     });
 
-    test('hitl null removes the question', async (t) => {
-      const service = await startService(t, { store });
+    test('hitl null removes the question', async () => {
+      const service = await shareService(store);
       const { id } = await createPacket(service, { hitl: { ...question, required: true } });
       assert.equal((await service.call('GET', '/packets?hitl_required=true')).body.total, 1);
       const answer = await patch(service, id, { hitl: null });
@@ -243,8 +244,8 @@ for (const store of stores) {
       assert.equal((await patch(service, id, { status: 'awaiting_human' })).status, 400);
     });
 
-    test('400: a new item must be complete; the missing field is named by its path', async (t) => {
-      const service = await startService(t, { store });
+    test('400: a new item must be complete; the missing field is named by its path', async () => {
+      const service = await shareService(store);
       const before = await createPacket(service);
       const incomplete: [object, string][] = [
         [
@@ -272,8 +273,8 @@ for (const store of stores) {
       assert.deepEqual((await service.call('GET', `/packets/${before.id}`)).body, before);
     });
 
-    test("400 names a field that an update can't set: id, version, source agent, times", async (t) => {
-      const service = await startService(t, { store });
+    test("400 names a field that an update can't set: id, version, source agent, times", async () => {
+      const service = await shareService(store);
       const before = await createPacket(service);
       const at = '1999-01-01T00:00:00.000Z';
       const fixed: [object, string][] = [
@@ -298,8 +299,8 @@ for (const store of stores) {
       assert.deepEqual((await service.call('GET', `/packets/${before.id}`)).body, before);
     });
 
-    test("a PATCH can't set the answer to the question", async (t) => {
-      const service = await startService(t, { store });
+    test("a PATCH can't set the answer to the question", async () => {
+      const service = await shareService(store);
       const { id } = await packetIn(service, 'claimed', { hitl: { ...question, required: true } });
       const forged = { response: 'Approve', responded_by: 'me', responded_at: '2026-01-01T00:00:00Z', expires_at: '2099-01-01T00:00:00Z' };
       const answer = await patch(service, id, { hitl: forged });
@@ -308,8 +309,8 @@ for (const store of stores) {
       assert.equal((await patch(service, id, { status: 'completed' })).status, 400);
     });
 
-    test('400 names the field with the wrong form', async (t) => {
-      const service = await startService(t, { store });
+    test('400 names the field with the wrong form', async () => {
+      const service = await shareService(store);
       const { id } = await createPacket(service);
       const wrong: [object, string][] = [
         [{ context: { summary: '' } }, 'context.summary'],
@@ -328,8 +329,8 @@ for (const store of stores) {
       }
     });
 
-    test('lists filter by the current tags, priority and target agent', async (t) => {
-      const service = await startService(t, { store });
+    test('lists filter by the current tags, priority and target agent', async () => {
+      const service = await shareService(store);
       const { id } = await createPacket(service);
       const metadata = { priority: 'low', tags: ['later', 'billing'], target_agent: { id: 'desk', name: 'Desk' } };
       assert.equal((await patch(service, id, { metadata })).status, 200);
@@ -341,8 +342,8 @@ for (const store of stores) {
       assert.deepEqual([await totalOf('tags=later'), await totalOf('tags=billing'), await totalOf('priority=low')], [0, 0, 1]);
     });
 
-    test('lists reflect an update of only the priority, the target agent, the question, or the way tags are split', async (t) => {
-      const service = await startService(t, { store });
+    test('lists reflect an update of only the priority, the target agent, the question, or the way tags are split', async () => {
+      const service = await shareService(store);
       const { id } = await createPacket(service);
       assert.equal((await patch(service, id, { metadata: { tags: ['a,b', 'c'] } })).status, 200);
       const listed = async (query: string) => (await service.call('GET', `/packets?${query}`)).body.packets.length;
@@ -358,8 +359,8 @@ for (const store of stores) {
       }
     });
 
-    test('search finds the current content of the packet', async (t) => {
-      const service = await startService(t, { store });
+    test('search finds the current content of the packet', async () => {
+      const service = await shareService(store);
       const { id } = await createPacket(service);
       assert.equal((await service.call('GET', '/packets/search?q=customer')).body.total, 1);
       await patch(service, id, { context: { summary: 'Zebra.' } });
@@ -367,8 +368,8 @@ for (const store of stores) {
       assert.equal((await service.call('GET', '/packets/search?q=customer')).body.total, 0);
     });
 
-    test('the trail names the source agent, then the claimant, or the agent in X-Agent-Id', async (t) => {
-      const service = await startService(t, { store });
+    test('the trail names the source agent, then the claimant, or the agent in X-Agent-Id', async () => {
+      const service = await shareService(store);
       const { id } = await createPacket(service);
       await patch(service, id, { context: { summary: 'One.' } });
       await service.call('POST', `/packets/${id}/claim`, { body: claimant });
@@ -386,8 +387,8 @@ for (const store of stores) {
       );
     });
 
-    test("404: an unknown id, a malformed id and another tenant's packet get the same answer", async (t) => {
-      const service = await startService(t, { store });
+    test("404: an unknown id, a malformed id and another tenant's packet get the same answer", async () => {
+      const service = await shareService(store);
       const other = await newTenant(service);
       const before = await createPacket(service);
       const as = { body: { status: 'failed' }, key: other.key };
@@ -401,8 +402,8 @@ for (const store of stores) {
       assert.deepEqual((await service.call('GET', `/packets/${before.id}`)).body, before);
     });
 
-    test('of 50 concurrent changes none is lost', async (t) => {
-      const service = await startService(t, { store });
+    test('of 50 concurrent changes none is lost', async () => {
+      const service = await shareService(store);
       const { id } = await createPacket(service, { decisions: [] });
       const names = Array.from({ length: 50 }, (_, index) => `d${index}`);
       const answers = await Promise.all(

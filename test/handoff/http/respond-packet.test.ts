@@ -2,7 +2,8 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 
 import { claimant, happenings, historyOf, packetIn, question, refusal, unknownId } from '../../support/life.ts';
-import { newTenant, startService, type TestService } from '../../support/service.ts';
+import { newTenant, type TestService } from '../../support/service.ts';
+import { shareService } from '../../support/shared.ts';
 import { stores } from '../../support/stores.ts';
 
 const reply = { response: 'Approve', responded_by: 'dana@example.com', notes: 'Loyal customer' };
@@ -18,8 +19,8 @@ async function heldAndWaiting(service: TestService, hitl: object = question): Pr
 
 for (const store of stores) {
   describe(`POST /packets/{id}/respond on ${store.name}`, () => {
-    test('200: the answer is stored and the packet is claimed again by its previous holder', async (t) => {
-      const service = await startService(t, { store });
+    test('200: the answer is stored and the packet is claimed again by its previous holder', async () => {
+      const service = await shareService(store);
       const before = await heldAndWaiting(service);
       service.clock.turn(60);
       const answer = await respond(service, before.id);
@@ -37,8 +38,8 @@ for (const store of stores) {
       assert.deepEqual((await service.call('GET', `/packets/${before.id}`)).body, answer.body);
     });
 
-    test('200: a packet without a holder is claimed by its target agent at the time of the answer', async (t) => {
-      const service = await startService(t, { store });
+    test('200: a packet without a holder is claimed by its target agent at the time of the answer', async () => {
+      const service = await shareService(store);
       const { id } = await packetIn(service, 'awaiting_human');
       service.clock.turn(60);
       const { status, body } = await respond(service, id);
@@ -47,8 +48,8 @@ for (const store of stores) {
       assert.equal(body.claimed_at, '2026-03-01T09:31:00.000Z');
     });
 
-    test('the history has hitl_responded by the person, not claimed', async (t) => {
-      const service = await startService(t, { store });
+    test('the history has hitl_responded by the person, not claimed', async () => {
+      const service = await shareService(store);
       const { id } = await heldAndWaiting(service);
       assert.equal((await respond(service, id)).status, 200);
       const events = await historyOf(service, id);
@@ -63,8 +64,8 @@ for (const store of stores) {
       );
     });
 
-    test('notes are optional: null if left out', async (t) => {
-      const service = await startService(t, { store });
+    test('notes are optional: null if left out', async () => {
+      const service = await shareService(store);
       for (const body of [
         { response: 'Approve', responded_by: 'dana' },
         { response: 'Approve', responded_by: 'dana', notes: null },
@@ -76,16 +77,16 @@ for (const store of stores) {
       }
     });
 
-    test('an answer need not be one of the options', async (t) => {
-      const service = await startService(t, { store });
+    test('an answer need not be one of the options', async () => {
+      const service = await shareService(store);
       const { id } = await heldAndWaiting(service, { ...question, options: ['Approve', 'Refuse'] });
       const { status, body } = await respond(service, id, { ...reply, response: 'Half of it' });
       assert.equal(status, 200);
       assert.equal(body.hitl.response, 'Half of it');
     });
 
-    test('400: response and responded_by are required, and unknown fields are refused', async (t) => {
-      const service = await startService(t, { store });
+    test('400: response and responded_by are required, and unknown fields are refused', async () => {
+      const service = await shareService(store);
       const before = await packetIn(service, 'awaiting_human');
       const wrong: [unknown, string | null][] = [
         [{ responded_by: 'dana' }, 'response'],
@@ -106,8 +107,8 @@ for (const store of stores) {
     });
 
     for (const status of ['created', 'claimed', 'in_progress', 'completed', 'failed', 'expired'] as const) {
-      test(`409: a packet that is ${status} awaits no answer`, async (t) => {
-        const service = await startService(t, { store });
+      test(`409: a packet that is ${status} awaits no answer`, async () => {
+        const service = await shareService(store);
         const before = await packetIn(service, status);
         const answer = await respond(service, before.id);
         assert.equal(answer.status, 409);
@@ -116,8 +117,8 @@ for (const store of stores) {
       });
     }
 
-    test('409: a question is answered once', async (t) => {
-      const service = await startService(t, { store });
+    test('409: a question is answered once', async () => {
+      const service = await shareService(store);
       const { id } = await packetIn(service, 'awaiting_human');
       assert.equal((await respond(service, id)).status, 200);
       const again = await respond(service, id, { ...reply, response: 'Refuse' });
@@ -126,8 +127,8 @@ for (const store of stores) {
       assert.equal((await service.call('GET', `/packets/${id}`)).body.hitl.response, 'Approve');
     });
 
-    test('an answer is accepted until the last millisecond before the timeout', async (t) => {
-      const service = await startService(t, { store });
+    test('an answer is accepted until the last millisecond before the timeout', async () => {
+      const service = await shareService(store);
       const { id } = await heldAndWaiting(service, { ...question, timeout_seconds: 60 });
       service.clock.turn(59.999);
       const answer = await respond(service, id);
@@ -135,8 +136,8 @@ for (const store of stores) {
       assert.equal(answer.body.hitl.expires_at, '2026-03-01T09:31:00.000Z');
     });
 
-    test('410 from the timeout on, and nothing changes', async (t) => {
-      const service = await startService(t, { store });
+    test('410 from the timeout on, and nothing changes', async () => {
+      const service = await shareService(store);
       const before = await heldAndWaiting(service, { ...question, timeout_seconds: 60 });
       for (const seconds of [60, 1, 86_400]) {
         service.clock.turn(seconds);
@@ -148,8 +149,8 @@ for (const store of stores) {
       assert.deepEqual(await happenings(service, before.id), ['created', 'claimed', 'awaiting_human']);
     });
 
-    test('the time counts from when the packet enters awaiting_human, not from its creation', async (t) => {
-      const service = await startService(t, { store });
+    test('the time counts from when the packet enters awaiting_human, not from its creation', async () => {
+      const service = await shareService(store);
       const { id } = await packetIn(service, 'created', { hitl: { ...question, timeout_seconds: 60 } });
       service.clock.turn(3600);
       const { body } = await service.call('PATCH', `/packets/${id}`, { body: { status: 'awaiting_human' } });
@@ -158,16 +159,16 @@ for (const store of stores) {
       assert.equal((await respond(service, id)).status, 200);
     });
 
-    test('without timeout_seconds an answer is always accepted', async (t) => {
-      const service = await startService(t, { store });
+    test('without timeout_seconds an answer is always accepted', async () => {
+      const service = await shareService(store);
       const { id, hitl } = await packetIn(service, 'awaiting_human');
       assert.equal(hitl.expires_at, null);
       service.clock.set('2036-03-01T00:00:00.000Z');
       assert.equal((await respond(service, id)).status, 200);
     });
 
-    test('a packet can be completed after the required answer', async (t) => {
-      const service = await startService(t, { store });
+    test('a packet can be completed after the required answer', async () => {
+      const service = await shareService(store);
       const { id } = await heldAndWaiting(service, { ...question, required: true });
       assert.equal((await respond(service, id)).status, 200);
       const answer = await service.call('PATCH', `/packets/${id}`, { body: { status: 'completed' } });
@@ -175,8 +176,8 @@ for (const store of stores) {
       assert.equal(answer.body.hitl.response, 'Approve');
     });
 
-    test('a second question is asked and answered like the first', async (t) => {
-      const service = await startService(t, { store });
+    test('a second question is asked and answered like the first', async () => {
+      const service = await shareService(store);
       const { id } = await heldAndWaiting(service);
       await respond(service, id);
       const again = { status: 'awaiting_human', hitl: { question: 'And the postage?' } };
@@ -191,8 +192,8 @@ for (const store of stores) {
       assert.deepEqual([answer.body.hitl.response, answer.body.hitl.responded_by, answer.body.hitl.notes], ['No', 'kim', null]);
     });
 
-    test("404: an unknown id, a malformed id and another tenant's packet get the same answer", async (t) => {
-      const service = await startService(t, { store });
+    test("404: an unknown id, a malformed id and another tenant's packet get the same answer", async () => {
+      const service = await shareService(store);
       const other = await newTenant(service);
       const before = await packetIn(service, 'awaiting_human');
       const unknown = await service.call('POST', `/packets/${unknownId}/respond`, { body: reply, key: other.key });
@@ -205,8 +206,8 @@ for (const store of stores) {
       assert.deepEqual((await service.call('GET', `/packets/${before.id}`)).body, before);
     });
 
-    test('of 50 concurrent answers one is accepted, and 49 get 409', async (t) => {
-      const service = await startService(t, { store });
+    test('of 50 concurrent answers one is accepted, and 49 get 409', async () => {
+      const service = await shareService(store);
       const { id } = await heldAndWaiting(service);
       const answers = await Promise.all(
         Array.from({ length: 50 }, (_, index) => respond(service, id, { response: `Answer ${index}`, responded_by: `person-${index}` })),

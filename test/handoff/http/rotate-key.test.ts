@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 
 import { adminKey, newTenant, startService, type TestService } from '../../support/service.ts';
+import { shareService } from '../../support/shared.ts';
 import { stores } from '../../support/stores.ts';
 
 const unknownId = '0197b5a6-8c3e-7f01-9a2b-3c4d5e6f7a8b';
@@ -11,8 +12,8 @@ const rotate = (service: TestService, id: string, key: string, body?: unknown) =
 
 for (const store of stores) {
   describe(`Rotating a key on ${store.name}`, () => {
-    test('201: a new key with the same name, tier and rights; the old key stays valid for the overlap and then expires', async (t) => {
-      const service = await startService(t, { store });
+    test('201: a new key with the same name, tier and rights; the old key stays valid for the overlap and then expires', async () => {
+      const service = await shareService(store);
       const { key, keyId } = await newTenant(service, { tier: 'pro' });
       const answer = await rotate(service, keyId, key, { overlap_seconds: 60 });
       assert.equal(answer.status, 201);
@@ -42,8 +43,8 @@ for (const store of stores) {
       assert.equal((await service.call('DELETE', `/keys/${keyId}`, { key: newKey })).status, 404);
     });
 
-    test('the overlap is an hour by default; with 0 the old key expires at once', async (t) => {
-      const service = await startService(t, { store });
+    test('the overlap is an hour by default; with 0 the old key expires at once', async () => {
+      const service = await shareService(store);
       const { key, keyId } = await newTenant(service);
       const first = await rotate(service, keyId, key);
       assert.equal(first.status, 201);
@@ -55,8 +56,8 @@ for (const store of stores) {
       assert.equal(await isLetIn(service, second.body.key), 200);
     });
 
-    test('the old and the new key count as one: a free tenant, which may have one key, can rotate it but not create another', async (t) => {
-      const service = await startService(t, { store });
+    test('the old and the new key count as one: a free tenant, which may have one key, can rotate it but not create another', async () => {
+      const service = await shareService(store);
       const { key, keyId } = await newTenant(service, { tier: 'free' });
       const { status, body } = await rotate(service, keyId, key);
       assert.equal(status, 201);
@@ -87,19 +88,19 @@ for (const store of stores) {
       assert.equal((await rotate(service, keyId, key)).status, 201);
       const again = await rotate(service, keyId, key);
       assert.equal(again.status, 409);
-      assert.match(again.body.detail, /it ends at 2026-03-01T10:30:00\.000Z/);
+      assert.match(again.body.detail, /expires at 2026-03-01T10:30:00\.000Z/);
       assert.equal((await service.call('GET', '/keys', { key })).body.length, 2);
     });
 
-    test('of two concurrent rotations one succeeds', async (t) => {
-      const service = await startService(t, { store });
+    test('of two concurrent rotations one succeeds', async () => {
+      const service = await shareService(store);
       const { key, keyId } = await newTenant(service);
       const answers = await Promise.all([rotate(service, keyId, key), rotate(service, keyId, key)]);
       assert.deepEqual(answers.map(({ status }) => status).sort(), [201, 409]);
     });
 
-    test("404: an unknown key, an invalid id and another tenant's key get the same answer, also for an admin", async (t) => {
-      const service = await startService(t, { store });
+    test("404: an unknown key, an invalid id and another tenant's key get the same answer, also for an admin", async () => {
+      const service = await shareService(store);
       const [own, other] = [await newTenant(service), await newTenant(service)];
       for (const [id, key] of [
         [unknownId, own.key],
@@ -126,8 +127,8 @@ for (const store of stores) {
       assert.equal((await service.call('GET', '/tenants', { key: body.key })).status, 200);
     });
 
-    test('400: the overlap must be 0 to 604800 seconds, and unknown fields are refused', async (t) => {
-      const service = await startService(t, { store });
+    test('400: the overlap must be 0 to 604800 seconds, and unknown fields are refused', async () => {
+      const service = await shareService(store);
       const { key, keyId } = await newTenant(service);
       for (const [body, field] of [
         [{ overlap_seconds: -1 }, 'overlap_seconds'],
@@ -141,8 +142,8 @@ for (const store of stores) {
       assert.equal((await service.call('GET', '/keys', { key })).body.length, 1);
     });
 
-    test('the audit log records which key replaced which', async (t) => {
-      const service = await startService(t, { store });
+    test('the audit log records which key replaced which', async () => {
+      const service = await shareService(store);
       const { key, keyId } = await newTenant(service);
       const { body } = await rotate(service, keyId, key);
       const [entry] = (await service.call('GET', '/audit', { key: body.key })).body.entries;
@@ -152,8 +153,8 @@ for (const store of stores) {
       assert.ok(!JSON.stringify(entry).includes(body.key));
     });
 
-    test('a repeat with the same Idempotency-Key is 409 and creates no second key: a key is shown once', async (t) => {
-      const service = await startService(t, { store });
+    test('a repeat with the same Idempotency-Key is 409 and creates no second key: a key is shown once', async () => {
+      const service = await shareService(store);
       const { key, keyId } = await newTenant(service);
       const once = () => service.call('POST', `/keys/${keyId}/rotate`, { key, headers: { 'idempotency-key': 'once' } });
       assert.equal((await once()).status, 201);
@@ -163,8 +164,8 @@ for (const store of stores) {
   });
 
   describe(`max_api_keys on ${store.name}`, () => {
-    test('follows the tier until it is set', async (t) => {
-      const service = await startService(t, { store });
+    test('follows the tier until it is set', async () => {
+      const service = await shareService(store);
       const create = async (body: object) => (await service.call('POST', '/tenants', { body: { name: 'x', ...body } })).body;
       const patch = async (id: string, body: object) => {
         const answer = await service.call('PATCH', `/tenants/${id}`, { body });

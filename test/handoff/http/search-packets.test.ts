@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 
 import { createPacket, newTenant, startService, type TestAnswer, type TestService } from '../../support/service.ts';
+import { shareService } from '../../support/shared.ts';
 import { stores } from '../../support/stores.ts';
 
 /** A create request with nothing to find in it but what is given. */
@@ -124,8 +125,8 @@ const hostile = [
 
 for (const store of stores) {
   describe(`GET /packets/search on ${store.name}`, () => {
-    test('the answer has the shape of a list; each item is a summary with a snippet', async (t) => {
-      const service = await startService(t, { store });
+    test('the answer has the shape of a list; each item is a summary with a snippet', async () => {
+      const service = await shareService(store);
       const packet = await createPacket(service);
       const answer = await ask(service, 'charged');
       assert.equal(answer.status, 200);
@@ -138,8 +139,8 @@ for (const store of stores) {
       assert.equal(snippet, packet.context.summary);
     });
 
-    test('words match whole, in any case and with or without accents', async (t) => {
-      const service = await startService(t, { store });
+    test('words match whole, in any case and with or without accents', async () => {
+      const service = await shareService(store);
       for (const summary of ['Refund for the Café', 'refunded CAFE', 'Über Ångström', 'ΑΘΗΝΑ', 'Привет Мир', 'Straße 12b']) {
         await create(service, request(summary));
       }
@@ -157,8 +158,8 @@ for (const store of stores) {
       assert.equal(await found(service, 'straße 12B'), 'Straße 12b');
     });
 
-    test('the answer says that matches are ranked, and that the total is exact', async (t) => {
-      const service = await startService(t, { store });
+    test('the answer says that matches are ranked, and that the total is exact', async () => {
+      const service = await shareService(store);
       await create(service, request('charged twice'));
       for (const q of ['charged', 'nothing', '...']) {
         const { order, total_is } = await search(service, q);
@@ -166,8 +167,8 @@ for (const store of stores) {
       }
     });
 
-    test('a star behind a word finds all words that begin so, alone, at the end of a phrase and in the snippet', async (t) => {
-      const service = await startService(t, { store });
+    test('a star behind a word finds all words that begin so, alone, at the end of a phrase and in the snippet', async () => {
+      const service = await shareService(store);
       for (const summary of ['refund paid', 'refunds due', 'Refundación', 'prefund', 'gold member', 'gold membership', 'r'])
         await create(service, request(summary));
       assert.equal(await found(service, 'refund*'), 'Refundación | refund paid | refunds due');
@@ -184,8 +185,8 @@ for (const store of stores) {
       );
     });
 
-    test('questions and reasons of checkpoints are searched, also once they were changed', async (t) => {
-      const service = await startService(t, { store });
+    test('questions and reasons of checkpoints are searched, also once they were changed', async () => {
+      const service = await shareService(store);
       const id = await create(
         service,
         request('order', { hitl: { required: true, reason: 'above the limit', question: 'Refund in full?' } }),
@@ -197,8 +198,8 @@ for (const store of stores) {
       assert.equal(await found(service, 'full'), '');
     });
 
-    test('every filter of lists that a search takes narrows it', async (t) => {
-      const service = await startService(t, { store });
+    test('every filter of lists that a search takes narrows it', async () => {
+      const service = await shareService(store);
       const agent = (id: string) => ({ id, name: 'Agent', framework: 'langgraph' });
       const made = (target: string, tags: string[], summary: string) =>
         create(service, { metadata: { source_agent: agent('a'), target_agent: agent(target), tags }, context: { summary } });
@@ -213,8 +214,8 @@ for (const store of stores) {
       assert.equal((await ask(service, 'word', '&created_after=yesterday')).status, 400);
     });
 
-    test('letters that are written in two ways, and Korean words with their particles, are found either way', async (t) => {
-      const service = await startService(t, { store });
+    test('letters that are written in two ways, and Korean words with their particles, are found either way', async () => {
+      const service = await shareService(store);
       for (const summary of ['Straße', 'Œuvre', 'Smørrebrød', '서울에서 출발']) await create(service, request(summary));
       for (const [q, summary] of [
         ['strasse', 'Straße'],
@@ -246,8 +247,8 @@ for (const store of stores) {
       assert.equal(new Set([first, second, third].flatMap(({ packets }) => idsOf(packets))).size, 5);
     });
 
-    test('of several words all must occur, in any order and any part', async (t) => {
-      const service = await startService(t, { store });
+    test('of several words all must occur, in any order and any part', async () => {
+      const service = await shareService(store);
       await create(service, request('alpha beta'));
       await create(service, request('beta gamma'));
       await create(service, request('gamma', { decisions: [{ id: 'd', decision: 'alpha', rationale: 'later beta' }] }));
@@ -259,8 +260,8 @@ for (const store of stores) {
       assert.equal(await found(service, 'alpha  ,;  BETA'), 'alpha beta | gamma');
     });
 
-    test('words in quotes must follow one another, within one part', async (t) => {
-      const service = await startService(t, { store });
+    test('words in quotes must follow one another, within one part', async () => {
+      const service = await shareService(store);
       await create(service, request('charged twice for one order'));
       await create(service, request('twice charged, one more order'));
       await create(service, request('charged', { actions: { pending: [{ id: 'a', description: 'twice', assignee: '' }] } }));
@@ -275,8 +276,8 @@ for (const store of stores) {
       assert.equal(await found(service, '"charged"'), 'charged | charged twice for one order | twice charged, one more order');
     });
 
-    test('text without spaces is found by any run of its characters, beside other scripts too', async (t) => {
-      const service = await startService(t, { store });
+    test('text without spaces is found by any run of its characters, beside other scripts too', async () => {
+      const service = await shareService(store);
       for (const summary of ['请求退款，订单4711', '返金リクエスト', 'データをAPIで送る', 'API密钥已更换', 'ขอเงินคืน', '환불 요청']) {
         await create(service, request(summary));
       }
@@ -295,8 +296,8 @@ for (const store of stores) {
       assert.equal(await found(service, '환불'), '환불 요청');
     });
 
-    test('summary, conversation, artifacts, decisions and actions are searched', async (t) => {
-      const service = await startService(t, { store });
+    test('summary, conversation, artifacts, decisions and actions are searched', async () => {
+      const service = await shareService(store);
       const body = request('wsummary', {
         context: {
           summary: 'wsummary',
@@ -331,8 +332,8 @@ for (const store of stores) {
       }
     });
 
-    test('status and priority narrow what is found, and the total with it', async (t) => {
-      const service = await startService(t, { store });
+    test('status and priority narrow what is found, and the total with it', async () => {
+      const service = await shareService(store);
       const low = await create(service, request('word low', { priority: 'low' }));
       await create(service, request('word high', { priority: 'high' }));
       const claimed = await create(service, request('word claimed', { priority: 'high' }));
@@ -348,8 +349,8 @@ for (const store of stores) {
       assert.equal(await found(service, 'low', '&priority=high'), '');
     });
 
-    test('what was created, in one, in a chain or in a batch, is found at once and stays found when it is indexed', async (t) => {
-      const service = await startService(t, { store });
+    test('what was created, in one, in a chain or in a batch, is found at once and stays found when it is indexed', async () => {
+      const service = await shareService(store);
       const id = await create(service, request('first needle'));
       assert.equal(await found(service, 'needle'), 'first needle');
       assert.equal((await service.call('POST', `/packets/${id}/chain`, { body: request('second needle') })).status, 201);
@@ -362,8 +363,8 @@ for (const store of stores) {
       assert.equal(await found(service, 'needle'), 'first needle | second needle | third needle');
     });
 
-    test('300 packets created at once are all found by the next search', async (t) => {
-      const service = await startService(t, { store });
+    test('300 packets created at once are all found by the next search', async () => {
+      const service = await shareService(store);
       await Promise.all(Array.from({ length: 300 }, (_, index) => createPacket(service, { context: { summary: `needle n${index}` } })));
       const all = await search(service, 'needle', '&limit=200');
       assert.equal(all.total, 300);
@@ -371,8 +372,8 @@ for (const store of stores) {
       assert.equal((await search(service, 'n299')).total, 1);
     });
 
-    test('an update is found at once by its new words and no longer by the old, indexed before or not', async (t) => {
-      const service = await startService(t, { store });
+    test('an update is found at once by its new words and no longer by the old, indexed before or not', async () => {
+      const service = await shareService(store);
       for (const indexed of [false, true]) {
         const id = await create(service, request(`old${indexed}`));
         if (indexed) await service.handoff.runOnce.index();
@@ -390,8 +391,8 @@ for (const store of stores) {
       }
     });
 
-    test('what was removed for good is found no more, indexed before or not; what expired still is', async (t) => {
-      const service = await startService(t, { store });
+    test('what was removed for good is found no more, indexed before or not; what expired still is', async () => {
+      const service = await shareService(store);
       for (const indexed of [false, true]) {
         const removed = await create(service, request('needle removed'));
         const expired = await create(service, request('needle expired'));
@@ -404,8 +405,8 @@ for (const store of stores) {
       }
     });
 
-    test('packets that are removed while the index is being written leave nothing behind in it', async (t) => {
-      const service = await startService(t, { store });
+    test('packets that are removed while the index is being written leave nothing behind in it', async () => {
+      const service = await shareService(store);
       const batch = await service.call('POST', '/packets/batch', {
         body: { packets: Array.from({ length: 100 }, () => request('needle')) },
       });
@@ -422,8 +423,8 @@ for (const store of stores) {
       assert.equal(total, 1);
     });
 
-    test('the best match comes first', async (t) => {
-      const service = await startService(t, { store });
+    test('the best match comes first', async () => {
+      const service = await shareService(store);
       const padding = 'one two three four five six seven eight';
       const once = await create(service, request(`needle ${padding} nine ten eleven`));
       const often = await create(service, request(`needle needle needle needle ${padding}`));
@@ -435,8 +436,8 @@ for (const store of stores) {
       );
     });
 
-    test('limit and offset page through every match once, equal ones oldest first, with the exact total, with a filter and without', async (t) => {
-      const service = await startService(t, { store });
+    test('limit and offset page through every match once, equal ones oldest first, with the exact total, with a filter and without', async () => {
+      const service = await shareService(store);
       const packets = Array.from({ length: 45 }, (_, index) => request('needle', { priority: index % 3 === 0 ? 'high' : 'low' }));
       const made = await service.call('POST', '/packets/batch', { body: { packets } });
       assert.equal(made.status, 201);
@@ -469,8 +470,8 @@ for (const store of stores) {
       }
     });
 
-    test('next_cursor leads through every match once and is null on the last page', async (t) => {
-      const service = await startService(t, { store });
+    test('next_cursor leads through every match once and is null on the last page', async () => {
+      const service = await shareService(store);
       const packets = Array.from({ length: 21 }, (_, index) => request('needle', { priority: index % 3 === 0 ? 'high' : 'low' }));
       assert.equal((await service.call('POST', '/packets/batch', { body: { packets } })).status, 201);
       for (const [filter, total] of [
@@ -506,8 +507,8 @@ for (const store of stores) {
       }
     });
 
-    test('the snippet shows the first place where a word occurs', async (t) => {
-      const service = await startService(t, { store });
+    test('the snippet shows the first place where a word occurs', async () => {
+      const service = await shareService(store);
       const long = `${'before '.repeat(50)}the Needle itself ${'after '.repeat(50)}`;
       await create(
         service,
@@ -518,8 +519,8 @@ for (const store of stores) {
       assert.ok(packets[0].snippet.length < 200);
     });
 
-    test('any text is safe to search for: it means its words and nothing else', async (t) => {
-      const service = await startService(t, { store });
+    test('any text is safe to search for: it means its words and nothing else', async () => {
+      const service = await shareService(store);
       await create(service, request('haystack'));
       for (const q of hostile) {
         if (q.trim() === '') continue;
@@ -538,8 +539,8 @@ for (const store of stores) {
       }
     });
 
-    test('operators of an engine are words: a OR b asks for three words', async (t) => {
-      const service = await startService(t, { store });
+    test('operators of an engine are words: a OR b asks for three words', async () => {
+      const service = await shareService(store);
       for (const summary of ['a b', 'a or b', 'b', 'a near b not c']) await create(service, request(summary));
       assert.equal(await found(service, 'a OR b'), 'a or b');
       assert.equal(await found(service, 'a NOT b'), 'a near b not c');
@@ -549,14 +550,14 @@ for (const store of stores) {
       assert.equal(await found(service, '!a & b'), 'a b | a near b not c | a or b');
     });
 
-    test('only punctuation, or only emoji, is in no packet: 200 with nothing', async (t) => {
-      const service = await startService(t, { store });
+    test('only punctuation, or only emoji, is in no packet: 200 with nothing', async () => {
+      const service = await shareService(store);
       await create(service, request('... 👍 !!!'));
       for (const q of ['...', '!', '👍', '""']) assert.equal((await search(service, q)).total, 0, q);
     });
 
-    test('a packet as large as its tier allows, of words that are all different, is kept and found', async (t) => {
-      const service = await startService(t, { store });
+    test('a packet as large as its tier allows, of words that are all different, is kept and found', async () => {
+      const service = await shareService(store);
       const words = Array.from({ length: 30_000 }, (_, index) => `한국어단어${index}`);
       const huge = words.join(' ').slice(0, 340_000);
       const id = await create(service, request(`needle ${huge}`));
@@ -572,8 +573,8 @@ for (const store of stores) {
       assert.equal(await found(service, 'after'), 'after');
     });
 
-    test('400 names the parameter: an empty q, and whatever is malformed', async (t) => {
-      const service = await startService(t, { store });
+    test('400 names the parameter: an empty q, and whatever is malformed', async () => {
+      const service = await shareService(store);
       for (const [query, field] of [
         ['', 'q'],
         ['q=', 'q'],
@@ -597,8 +598,8 @@ for (const store of stores) {
       }
     });
 
-    test('while others search, who was answered finds what was created, and nothing that was removed', async (t) => {
-      const service = await startService(t, { store });
+    test('while others search, who was answered finds what was created, and nothing that was removed', async () => {
+      const service = await shareService(store);
       const long = Array.from({ length: 200 }, (_, index) => `w${index}`).join(' ');
       const packets = range(100).map((index) => ({
         ...request(`common text ${index}`),
@@ -620,8 +621,8 @@ for (const store of stores) {
       await Promise.all(others);
     });
 
-    test("another tenant's packets are not found, counted or ranked with", async (t) => {
-      const service = await startService(t, { store });
+    test("another tenant's packets are not found, counted or ranked with", async () => {
+      const service = await shareService(store);
       const { key } = await newTenant(service);
       for (let index = 0; index < 5; index += 1) await create(service, request(`shared ours${index}`));
       const own = await create(service, request('shared theirs'), key);
@@ -635,8 +636,8 @@ for (const store of stores) {
       for (const q of ['1_shared', '2_shared', '"1_shared"', '1 shared']) assert.equal((await search(service, q, '', key)).total, 0, q);
     });
 
-    test('401 without a key', async (t) => {
-      const service = await startService(t, { store });
+    test('401 without a key', async () => {
+      const service = await shareService(store);
       assert.equal((await service.call('GET', '/packets/search?q=a', { key: null })).status, 401);
     });
   });

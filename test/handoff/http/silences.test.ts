@@ -3,6 +3,7 @@ import { describe, test } from 'node:test';
 
 import { claimant, packetIn, question } from '../../support/life.ts';
 import { createPacket, newTenant, packetRequest, startService, type TestService } from '../../support/service.ts';
+import { shareService } from '../../support/shared.ts';
 import { stores } from '../../support/stores.ts';
 
 /** The types of events in a tenant's audit log, each once. */
@@ -20,8 +21,8 @@ const missing = (value: object, wanted: readonly string[]) => wanted.filter((nam
 
 for (const store of stores) {
   describe(`What the specification leaves open, on ${store.name}`, () => {
-    test('the trail of packets has exactly twelve types of events', async (t) => {
-      const service = await startService(t, { store });
+    test('the trail of packets has exactly twelve types of events', async () => {
+      const service = await shareService(store);
       const step = async (method: string, path: string, body?: object) => {
         const answer = await service.call(method, path, body === undefined ? {} : { body });
         assert.ok(answer.status < 300, `${method} ${path} ${answer.text}`);
@@ -68,8 +69,8 @@ for (const store of stores) {
       assert.equal((await service.call('GET', '/packets?status=expired')).body.total, 300);
     });
 
-    test('a request body may have 64 KiB, 256 KiB or 1 MiB by tier, but not a byte more', async (t) => {
-      const service = await startService(t, { store });
+    test('a request body may have 64 KiB, 256 KiB or 1 MiB by tier, but not a byte more', async () => {
+      const service = await shareService(store);
       const overhead = Buffer.byteLength(JSON.stringify(packetRequest({ context: { summary: '' } })));
       for (const [tier, limit] of [
         ['free', 65_536],
@@ -85,8 +86,8 @@ for (const store of stores) {
       }
     });
 
-    test("an admin key works in its own tenant like any other key, and sees no other tenant's packets", async (t) => {
-      const service = await startService(t, { store });
+    test("an admin key works in its own tenant like any other key, and sees no other tenant's packets", async () => {
+      const service = await shareService(store);
       const { id: tenant_id, key: plain } = await newTenant(service);
       const made = await service.call('POST', '/keys', { body: { name: 'admin', admin: true, tenant_id } });
       assert.equal(made.status, 201);
@@ -104,8 +105,8 @@ for (const store of stores) {
       assert.equal((await service.call('GET', '/tenants', { key })).status, 200);
     });
 
-    test('v1 keeps its operations, their parameters and the fields of every answer', async (t) => {
-      const service = await startService(t, { store });
+    test('v1 keeps its operations, their parameters and the fields of every answer', async () => {
+      const service = await shareService(store);
       const { paths } = (await service.call('GET', '/openapi.json')).body;
       const operations: Record<string, string[]> = {
         'post /packets': [],

@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 
-import { createPacket, newTenant, packetRequest, startService, type TestAnswer, type TestService } from '../../support/service.ts';
+import { createPacket, newTenant, packetRequest, type TestAnswer, type TestService } from '../../support/service.ts';
+import { shareService } from '../../support/shared.ts';
 import { stores } from '../../support/stores.ts';
 
 const unknownId = '0197b5a6-8c3e-7f01-9a2b-3c4d5e6f7a8b';
@@ -104,8 +105,8 @@ function packetCalls(service: TestService, key: string): Record<string, { status
 
 for (const store of stores) {
   describe(`Another tenant's packet on ${store.name}`, () => {
-    test('is answered byte for byte like one that does not exist, on every route', async (t) => {
-      const service = await startService(t, { store });
+    test('is answered byte for byte like one that does not exist, on every route', async () => {
+      const service = await shareService(store);
       const a = await newTenant(service);
       const b = await newTenant(service);
       const { id } = await createPacket(service, {}, a.key);
@@ -121,8 +122,8 @@ for (const store of stores) {
       assert.equal(history.body.events.length, 1);
     });
 
-    test('is so in every status', async (t) => {
-      const service = await startService(t, { store });
+    test('is so in every status', async () => {
+      const service = await shareService(store);
       const a = await newTenant(service);
       const b = await newTenant(service);
       const statuses: Record<string, (id: string) => Promise<unknown>> = {
@@ -144,8 +145,8 @@ for (const store of stores) {
       }
     });
 
-    test("can't be removed by another tenant's admin key either", async (t) => {
-      const service = await startService(t, { store });
+    test("can't be removed by another tenant's admin key either", async () => {
+      const service = await shareService(store);
       const a = await newTenant(service);
       const { id } = await createPacket(service, {}, a.key);
       const foreign = await service.call('DELETE', `/packets/${id}?hard=true`);
@@ -154,8 +155,8 @@ for (const store of stores) {
       assert.equal((await service.call('GET', `/packets/${id}`, { key: a.key })).status, 200);
     });
 
-    test('is in no list, search, audit log or total of another tenant', async (t) => {
-      const service = await startService(t, { store });
+    test('is in no list, search, audit log or total of another tenant', async () => {
+      const service = await shareService(store);
       const a = await newTenant(service);
       const b = await newTenant(service);
       const secret = await createPacket(
@@ -187,8 +188,8 @@ for (const store of stores) {
       assert.equal((await service.call('GET', '/packets/search?q=xylophone', { key: a.key })).body.total, 1);
     });
 
-    test('a cursor of one tenant is invalid for another', async (t) => {
-      const service = await startService(t, { store });
+    test('a cursor of one tenant is invalid for another', async () => {
+      const service = await shareService(store);
       const a = await newTenant(service);
       const b = await newTenant(service);
       for (const key of [a.key, a.key, b.key, b.key]) await createPacket(service, {}, key);
@@ -200,8 +201,8 @@ for (const store of stores) {
       assert.equal(essence(foreign, ''), essence(await service.call('GET', '/packets?limit=1&cursor=garbage', { key: b.key }), ''));
     });
 
-    test('tenants do not share idempotency keys', async (t) => {
-      const service = await startService(t, { store });
+    test('tenants do not share idempotency keys', async () => {
+      const service = await shareService(store);
       const a = await newTenant(service);
       const b = await newTenant(service);
       const create = (key: string) =>
@@ -212,8 +213,8 @@ for (const store of stores) {
       assert.equal((await create(b.key)).body.id, second.body.id);
     });
 
-    test('in a batch with an own and a foreign packet, the own one is processed and the foreign one unknown', async (t) => {
-      const service = await startService(t, { store });
+    test('in a batch with an own and a foreign packet, the own one is processed and the foreign one unknown', async () => {
+      const service = await shareService(store);
       const a = await newTenant(service);
       const b = await newTenant(service);
       const foreign = await createPacket(service, {}, a.key);
@@ -234,8 +235,8 @@ for (const store of stores) {
       assert.equal((await service.call('GET', `/packets/${foreign.id}`, { key: a.key })).body.status, 'created');
     });
 
-    test('does not change field names in other packets, whatever field names its own objects have', async (t) => {
-      const service = await startService(t, { store });
+    test('does not change field names in other packets, whatever field names its own objects have', async () => {
+      const service = await shareService(store);
       const a = await newTenant(service);
       const b = await newTenant(service);
       // A parser that caches shapes carelessly would confuse the two names, which are at the same place of similar objects.
@@ -253,8 +254,8 @@ for (const store of stores) {
       for (const { text } of [created, patched, read]) assert.ok(text.includes(String.raw`"custom":{"x":1,"\"":2}`), text);
     });
 
-    test('tenants that work concurrently stay isolated', async (t) => {
-      const service = await startService(t, { store });
+    test('tenants that work concurrently stay isolated', async () => {
+      const service = await shareService(store);
       const tenants = await Promise.all([newTenant(service), newTenant(service)]);
       await Promise.all(
         Array.from({ length: 40 }, (_, index) =>
@@ -272,8 +273,8 @@ for (const store of stores) {
   });
 
   describe(`Another tenant's key on ${store.name}`, () => {
-    test('is answered byte for byte like one that does not exist', async (t) => {
-      const service = await startService(t, { store });
+    test('is answered byte for byte like one that does not exist', async () => {
+      const service = await shareService(store);
       const a = await newTenant(service);
       const b = await newTenant(service);
       const revoke = (id: string) => service.call('DELETE', `/keys/${id}`, { key: b.key });
@@ -283,8 +284,8 @@ for (const store of stores) {
       assert.equal((await service.call('GET', '/keys', { key: a.key })).status, 200);
     });
 
-    test('is in no list of another tenant', async (t) => {
-      const service = await startService(t, { store });
+    test('is in no list of another tenant', async () => {
+      const service = await shareService(store);
       const a = await newTenant(service);
       const b = await newTenant(service);
       const { status, body } = await service.call('GET', '/keys', { key: b.key });

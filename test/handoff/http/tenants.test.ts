@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 
 import { createPacket, newTenant, packetRequest, startService, type TestAnswer, type TestService } from '../../support/service.ts';
+import { shareService } from '../../support/shared.ts';
 import { stores } from '../../support/stores.ts';
 
 const unknownId = '0197b5a6-8c3e-7f01-9a2b-3c4d5e6f7a8b';
@@ -12,8 +13,8 @@ const namesOf = ({ body }: TestAnswer): string[] => body.map(({ name }: { name: 
 
 for (const store of stores) {
   describe(`POST /tenants on ${store.name}`, () => {
-    test('201: the tenant, with the fields that were sent', async (t) => {
-      const service = await startService(t, { store });
+    test('201: the tenant, with the fields that were sent', async () => {
+      const service = await shareService(store);
       const answer = await create(service, { name: 'Acme', tier: 'pro', handoffs_per_day: 40, max_api_keys: 3 });
       assert.equal(answer.status, 201);
       const { id, ...rest } = answer.body;
@@ -31,8 +32,8 @@ for (const store of stores) {
       assert.deepEqual((await service.call('GET', `/tenants/${id}`)).body, answer.body);
     });
 
-    test('max_api_keys defaults to 1, 5 and 25 by tier, handoffs_per_day to null', async (t) => {
-      const service = await startService(t, { store });
+    test('max_api_keys defaults to 1, 5 and 25 by tier, handoffs_per_day to null', async () => {
+      const service = await shareService(store);
       for (const [tier, keys] of [
         ['free', 1],
         ['pro', 5],
@@ -44,15 +45,15 @@ for (const store of stores) {
       }
     });
 
-    test('null for an optional field counts as left out', async (t) => {
-      const service = await startService(t, { store });
+    test('null for an optional field counts as left out', async () => {
+      const service = await shareService(store);
       const { status, body } = await create(service, { name: 'x', tier: null, handoffs_per_day: null, max_api_keys: null });
       assert.equal(status, 201);
       assert.deepEqual([body.tier, body.handoffs_per_day, body.max_api_keys], ['free', null, 1]);
     });
 
-    test('0 allows no keys and no packets; null means the default of the tier', async (t) => {
-      const service = await startService(t, { store });
+    test('0 allows no keys and no packets; null means the default of the tier', async () => {
+      const service = await shareService(store);
       const none = await create(service, { name: 'none', tier: 'free', handoffs_per_day: 0, max_api_keys: 0 });
       assert.equal(none.status, 201);
       assert.deepEqual([none.body.handoffs_per_day, none.body.max_api_keys], [0, 0]);
@@ -83,8 +84,8 @@ for (const store of stores) {
       assert.deepEqual(namesOf(await service.call('GET', '/tenants')), ['default']);
     });
 
-    test('two tenants may have the same name', async (t) => {
-      const service = await startService(t, { store });
+    test('two tenants may have the same name', async () => {
+      const service = await shareService(store);
       const [one, other] = await Promise.all([create(service, { name: 'Acme' }), create(service, { name: 'Acme' })]);
       assert.deepEqual([one.status, other.status], [201, 201]);
       assert.notEqual(one.body.id, other.body.id);
@@ -113,8 +114,8 @@ for (const store of stores) {
       );
     });
 
-    test('404 for an unknown id, a deleted tenant and an invalid id', async (t) => {
-      const service = await startService(t, { store });
+    test('404 for an unknown id, a deleted tenant and an invalid id', async () => {
+      const service = await shareService(store);
       const { body } = await create(service, { name: 'gone' });
       await service.call('DELETE', `/tenants/${body.id}`);
       for (const id of [unknownId, body.id, 'x', 'default']) {
@@ -128,8 +129,8 @@ for (const store of stores) {
   });
 
   describe(`PATCH /tenants/{id} on ${store.name}`, () => {
-    test('200: the given fields change, the others stay, and updated_at advances', async (t) => {
-      const service = await startService(t, { store });
+    test('200: the given fields change, the others stay, and updated_at advances', async () => {
+      const service = await shareService(store);
       const { body: before } = await create(service, { name: 'Acme', tier: 'pro', handoffs_per_day: 4, max_api_keys: 2 });
       service.clock.turn(60);
       const answer = await service.call('PATCH', `/tenants/${before.id}`, { body: { name: 'Acme Ltd' } });
@@ -146,8 +147,8 @@ for (const store of stores) {
       assert.deepEqual((await service.call('GET', `/tenants/${before.id}`)).body, cleared.body);
     });
 
-    test('of parallel changes of different fields none is lost', async (t) => {
-      const service = await startService(t, { store });
+    test('of parallel changes of different fields none is lost', async () => {
+      const service = await shareService(store);
       const { body: before } = await create(service, { name: 'Acme', tier: 'pro' });
       const changes = [{ name: 'New' }, { tier: 'business' }, { handoffs_per_day: 9 }, { max_api_keys: 8 }];
       const answers = await Promise.all(changes.map((body) => service.call('PATCH', `/tenants/${before.id}`, { body })));
@@ -164,8 +165,8 @@ for (const store of stores) {
       });
     });
 
-    test('400 names the field, also one that only the service sets, and changes nothing', async (t) => {
-      const service = await startService(t, { store });
+    test('400 names the field, also one that only the service sets, and changes nothing', async () => {
+      const service = await shareService(store);
       const { body: before } = await create(service, { name: 'Acme' });
       for (const [body, field] of [
         [{ tier: 'gold' }, 'tier'],
@@ -184,16 +185,16 @@ for (const store of stores) {
       assert.deepEqual((await service.call('GET', `/tenants/${before.id}`)).body, before);
     });
 
-    test('404 for an unknown or deleted tenant', async (t) => {
-      const service = await startService(t, { store });
+    test('404 for an unknown or deleted tenant', async () => {
+      const service = await shareService(store);
       const { body } = await create(service, { name: 'gone' });
       await service.call('DELETE', `/tenants/${body.id}`);
       for (const id of [unknownId, body.id, 'x'])
         assert.equal((await service.call('PATCH', `/tenants/${id}`, { body: { name: 'New' } })).status, 404);
     });
 
-    test('a lower max_api_keys revokes no keys and allows no more', async (t) => {
-      const service = await startService(t, { store });
+    test('a lower max_api_keys revokes no keys and allows no more', async () => {
+      const service = await shareService(store);
       const tenant = await newTenant(service, { max_api_keys: 3 });
       await service.call('POST', '/keys', { key: tenant.key, body: { name: 'second' } });
       await service.call('PATCH', `/tenants/${tenant.id}`, { body: { max_api_keys: 1 } });
@@ -218,23 +219,23 @@ for (const store of stores) {
       assert.match((await service.call('GET', '//metrics')).text, /^service_active_packets 1$/m);
     });
 
-    test('409 for the tenant default, whose keys stay valid', async (t) => {
-      const service = await startService(t, { store });
+    test('409 for the tenant default, whose keys stay valid', async () => {
+      const service = await shareService(store);
       const refused = await service.call('DELETE', `/tenants/${defaultTenantId}`);
       assert.equal(refused.status, 409);
       assert.equal(refused.body.code, 'CONFLICT');
       assert.equal((await service.call('GET', `/tenants/${defaultTenantId}`)).status, 200);
     });
 
-    test('of 10 concurrent deletes one is 204, the others are 404', async (t) => {
-      const service = await startService(t, { store });
+    test('of 10 concurrent deletes one is 204, the others are 404', async () => {
+      const service = await shareService(store);
       const tenant = await newTenant(service);
       const answers = await Promise.all(Array.from({ length: 10 }, () => service.call('DELETE', `/tenants/${tenant.id}`)));
       assert.deepEqual(answers.map(({ status }) => status).toSorted(), [204, ...Array(9).fill(404)]);
     });
 
-    test('a tenant deleted while keys are created for it is left without a valid key', async (t) => {
-      const service = await startService(t, { store });
+    test('a tenant deleted while keys are created for it is left without a valid key', async () => {
+      const service = await shareService(store);
       const tenant = await newTenant(service);
       const [deleted, ...made] = await Promise.all([
         service.call('DELETE', `/tenants/${tenant.id}`),
@@ -273,8 +274,8 @@ for (const store of stores) {
       assert.deepEqual(namesOf(await service.call('GET', '/tenants')), ['default', 'Acme']);
     });
 
-    test('403 does not reveal whether the tenant exists', async (t) => {
-      const service = await startService(t, { store });
+    test('403 does not reveal whether the tenant exists', async () => {
+      const service = await shareService(store);
       const tenant = await newTenant(service);
       const other = await newTenant(service);
       const texts = [];
@@ -286,8 +287,8 @@ for (const store of stores) {
       assert.equal(new Set(texts).size, 1);
     });
 
-    test('403 for a hard delete with a key that is not an admin key, and the packet stays', async (t) => {
-      const service = await startService(t, { store });
+    test('403 for a hard delete with a key that is not an admin key, and the packet stays', async () => {
+      const service = await shareService(store);
       const tenant = await newTenant(service);
       const { id } = await createPacket(service, {}, tenant.key);
       const refused = await service.call('DELETE', `/packets/${id}?hard=true`, { key: tenant.key });
@@ -298,8 +299,8 @@ for (const store of stores) {
   });
 
   describe(`The tier of a tenant on ${store.name}`, () => {
-    test('limits the size of a packet, from the next request after a change', async (t) => {
-      const service = await startService(t, { store });
+    test('limits the size of a packet, from the next request after a change', async () => {
+      const service = await shareService(store);
       const tenant = await newTenant(service, { tier: 'free' });
       const large = packetRequest({ context: { summary: 'x'.repeat(100_000) } });
       assert.equal((await service.call('POST', '/packets', { key: tenant.key, body: large })).status, 413);
