@@ -1,6 +1,6 @@
 import { nextTurn } from '../../kit/awaitable.ts';
 import { ServiceError } from '../../kit/errors.ts';
-import { runPrompt } from '../providers/executor.ts';
+import { type PromptRun, runPrompt } from '../providers/executor.ts';
 import type { Transport } from '../providers/transport.ts';
 import type { Engine } from '../rules/engine.ts';
 import { type Plan, sceneOf } from '../rules/plan.ts';
@@ -39,7 +39,8 @@ export async function runTest(run: Run): Promise<void> {
     while (next < count) {
       const index = next;
       next += 1;
-      await runOne(run, index);
+      const kept = run.onDone(await runPrompt(promptAt(run, index)));
+      if (kept !== undefined) await kept;
       if (transport.mode === 'simulate' && next % promptsPerTurn === 0) await nextTurn();
       signal.throwIfAborted();
     }
@@ -48,11 +49,9 @@ export async function runTest(run: Run): Promise<void> {
   await Promise.all(Array.from({ length: workers }, work));
 }
 
-async function runOne({ engine, plan, transport, prompts, seed, deadlineMs, signal, onDone }: Run, index: number): Promise<void> {
-  const scene = sceneOf(plan, index);
+function promptAt({ engine, plan, transport, prompts, seed, deadlineMs, signal }: Run, index: number): PromptRun {
   const prompt = prompts[index % prompts.length]!;
-  const kept = onDone(await runPrompt({ engine, transport, scene, index, prompt, seed, deadlineMs, signal }));
-  if (kept !== undefined) await kept;
+  return { engine, transport, scene: sceneOf(plan, index), index, prompt, seed, deadlineMs, signal };
 }
 
 /** A place in the line for runs. */
