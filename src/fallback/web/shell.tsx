@@ -23,7 +23,8 @@ export function Shell() {
   // biome-ignore lint/correctness/useExhaustiveDependencies: the path is what tells of a new page.
   useEffect(() => {
     if (first.current) first.current = false;
-    else main.current?.querySelector<HTMLElement>('h1')?.focus({ preventScroll: true });
+    else if (main.current !== null) return focusHeading(main.current);
+    return undefined;
   }, [pathname]);
 
   return (
@@ -68,6 +69,22 @@ export function Shell() {
       <ScrollRestoration />
     </div>
   );
+}
+
+/** Puts the focus on the page's heading: of a page that is still being loaded as soon as it has one, unless the user was faster. */
+function focusHeading(page: HTMLElement): (() => void) | undefined {
+  const heading = () => page.querySelector<HTMLElement>('h1');
+  const focus = (element: HTMLElement) => element.focus({ preventScroll: true });
+  focus(heading() ?? page);
+  if (heading() !== null) return undefined;
+  const observer = new MutationObserver(() => {
+    const found = heading();
+    if (found === null) return;
+    observer.disconnect();
+    if (document.activeElement === page || document.activeElement === document.body) focus(found);
+  });
+  observer.observe(page, { childList: true, subtree: true });
+  return () => observer.disconnect();
 }
 
 function AccessBadge() {

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Locator, Page } from 'playwright-core';
 
-import type { Dashboard } from '../../support/dashboard.ts';
+import { type Dashboard, go } from '../../support/dashboard.ts';
 
 const heading = (page: Page, name: string | RegExp) => page.getByRole('heading', { level: 1, name });
 const button = (page: Page, name: string | RegExp) => page.getByRole('button', { name });
@@ -107,5 +107,46 @@ export function keyboardTests(dashboard: () => Dashboard): void {
     await page.getByText('Copied').waitFor({ state: 'attached' });
     const copied = JSON.parse(await page.evaluate<string>('navigator.clipboard.readText()'));
     assert.equal(copied.name, 'typed chain');
+  });
+
+  test('the focus goes into what is added, stays beside what is removed, and is never lost', async (t) => {
+    const page = await dashboard().open(t, '/chains/new');
+    const { keyboard } = page;
+    const focused = page.locator(':focus');
+    const group = (name: string) => page.getByRole('group', { name, exact: true });
+    const requireFocus = (target: Locator) => target.and(focused).waitFor();
+
+    await choose(button(page, 'Add a provider'));
+    await requireFocus(group('provider 3').getByLabel('Name', { exact: true }));
+    await keyboard.type('third');
+    await choose(button(page, 'More fields of provider third'));
+    await requireFocus(button(page, 'Fewer fields of provider third'));
+    await choose(button(page, 'Remove provider third'));
+    await requireFocus(button(page, 'Move provider 2').first());
+    // A button that its own press makes useless keeps the focus.
+    await choose(button(page, 'Move provider 2 up'));
+    await requireFocus(button(page, 'Move provider 1 up'));
+
+    await choose(button(page, 'Add a rule'));
+    await requireFocus(group('rule 1').getByLabel('When it fails with'));
+    await choose(button(page, 'Remove rule 1'));
+    await requireFocus(page.locator('[tabindex="-1"]', { hasText: 'Without rules every failure' }).last());
+  });
+
+  test('a page that is still being loaded has the focus until its heading is there', async (t) => {
+    const id = await dashboard().run(await dashboard().chain({ name: 'late' }), { preset: 'healthy' });
+    const page = await dashboard().open(t, '/chains');
+    await heading(page, 'Chains').waitFor();
+    const shown = Promise.withResolvers<void>();
+    await page.route(/test-results/, async (route) => {
+      await shown.promise;
+      await route.continue();
+    });
+    await go(page, `/results/${id}`);
+    await page.locator('main:focus').waitFor();
+    shown.resolve();
+    await heading(page, /Test of late/)
+      .and(page.locator(':focus'))
+      .waitFor();
   });
 }

@@ -141,6 +141,9 @@ export function testTests(dashboard: () => Dashboard, provider: () => SlowProvid
     await page.unroute(isResult);
     await page.clock.fastForward(2000);
     await page.getByText('2 of 6 prompts done').waitFor();
+    // A test of an instance that died looks like this until its lease is over.
+    await page.clock.fastForward(15_000);
+    await page.getByText('No prompt was done in the last 15 s.').waitFor();
 
     await button(page, 'Cancel').click();
     await page.getByText('The test was cancelled.').waitFor();

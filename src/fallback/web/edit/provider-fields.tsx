@@ -8,6 +8,8 @@ import type { ProviderDraft } from './draft.ts';
 import styles from './fields.module.css';
 
 interface ProviderFieldsProps {
+  /** How the provider is called: by its name, or by its place while it has none. */
+  label: string;
   provider: ProviderDraft;
   /** What is wrong with a field of this provider. */
   faultOf(field: string): string | undefined;
@@ -32,7 +34,7 @@ const seldom = [
 ] as const;
 
 /** The fields of one provider; those that seldom change are folded away. */
-export function ProviderFields({ provider, faultOf, onChange, onRemove }: ProviderFieldsProps) {
+export function ProviderFields({ label, provider, faultOf, onChange, onRemove }: ProviderFieldsProps) {
   const [opened, setOpened] = useState(false);
   const open = opened || seldom.some(({ name }) => faultOf(name) !== undefined);
   const bound = bind(provider, onChange, faultOf);
@@ -49,10 +51,11 @@ export function ProviderFields({ provider, faultOf, onChange, onRemove }: Provid
       <div className={styles.rowActions}>
         <Button look="quiet" aria-expanded={open} onClick={() => setOpened(!opened)}>
           {open ? 'Fewer fields' : 'More fields'}
+          <span className="visually-hidden"> of {label}</span>
         </Button>
         {onRemove === undefined ? null : (
           <Button look="quiet" icon={Trash2} onClick={onRemove}>
-            Remove<span className="visually-hidden"> provider {provider.name}</span>
+            Remove<span className="visually-hidden"> {label}</span>
           </Button>
         )}
       </div>

@@ -15,13 +15,16 @@ export interface PartProps {
   faultOf(field: string): string | undefined;
 }
 
+const nameOf = ({ name }: ProviderDraft, index: number) => `provider ${name === '' ? index + 1 : name}`;
+
 /** The providers of a chain, in their order. */
 export function ProviderPanel({ draft, onChange, faultOf }: PartProps) {
   const toast = useToast();
   const { providers } = draft;
   function remove({ key, name }: ProviderDraft): void {
     const lost = draft.rules.length - withoutProvider(draft, key).rules.length;
-    if (lost > 0) toast({ text: `${counted(lost, 'rule')} for ${name} alone went with it.`, tone: 'warn' });
+    if (lost > 0)
+      toast({ text: `${counted(lost, 'rule')} only for ${name} ${lost === 1 ? 'was' : 'were'} removed as well.`, tone: 'warn' });
     onChange((before) => withoutProvider(before, key));
   }
   return (
@@ -35,11 +38,12 @@ export function ProviderPanel({ draft, onChange, faultOf }: PartProps) {
     >
       <Sortable
         items={providers}
-        nameOf={({ name }, index) => `provider ${name === '' ? index + 1 : name}`}
+        nameOf={nameOf}
         onMove={(from, to) => onChange((before) => withProviders(before, moved(before.providers, from, to)))}
       >
         {(provider, index) => (
           <ProviderFields
+            label={nameOf(provider, index)}
             provider={provider}
             faultOf={(field) => faultOf(`providers.${index}.${field}`)}
             onChange={(changes) => onChange((before) => ({ ...before, providers: changed(before.providers, provider.key, changes) }))}

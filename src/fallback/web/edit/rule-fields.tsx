@@ -10,6 +10,8 @@ import { type ProviderDraft, type RuleDraft, ruleRequest } from './draft.ts';
 import styles from './fields.module.css';
 
 interface RuleFieldsProps {
+  /** How the rule is called: `rule 1`. */
+  label: string;
   rule: RuleDraft;
   /** The chain's providers. */
   providers: readonly ProviderDraft[];
@@ -21,7 +23,7 @@ interface RuleFieldsProps {
 const conditionOptions = ruleConditions.map((value) => ({ value, label: value === 'any' ? 'anything' : words(value) }));
 
 /** The fields of one rule, and what it does in plain words. */
-export function RuleFields({ rule, providers, faultOf, onChange, onRemove }: RuleFieldsProps) {
+export function RuleFields({ label, rule, providers, faultOf, onChange, onRemove }: RuleFieldsProps) {
   const bound = bind(rule, onChange, faultOf);
   const toggle = (key: string) =>
     onChange({ providers: rule.providers.includes(key) ? rule.providers.filter((other) => other !== key) : [...rule.providers, key] });
@@ -48,7 +50,7 @@ export function RuleFields({ rule, providers, faultOf, onChange, onRemove }: Rul
       </fieldset>
       <div className={styles.rowActions}>
         <Button look="quiet" icon={Trash2} onClick={onRemove}>
-          Remove<span className="visually-hidden"> this rule</span>
+          Remove<span className="visually-hidden"> {label}</span>
         </Button>
       </div>
     </>

@@ -7,6 +7,8 @@ import type { PartProps } from './provider-panel.tsx';
 import { RuleFields } from './rule-fields.tsx';
 import { Sortable } from './sortable.tsx';
 
+const nameOf = (index: number) => `rule ${index + 1}`;
+
 /** The rules of a chain, in their order. */
 export function RulePanel({ draft: { providers, rules }, onChange, faultOf }: PartProps) {
   const remove = (key: string) => onChange((before) => ({ ...before, rules: before.rules.filter((rule) => rule.key !== key) }));
@@ -19,28 +21,28 @@ export function RulePanel({ draft: { providers, rules }, onChange, faultOf }: Pa
         </Button>
       }
     >
-      {rules.length === 0 ? (
-        <p className="muted">
-          Without rules every failure goes to the next provider, except invalid requests and content filters, which are returned to the
-          caller.
-        </p>
-      ) : (
-        <Sortable
-          items={rules}
-          nameOf={(_, index) => `rule ${index + 1}`}
-          onMove={(from, to) => onChange((before) => ({ ...before, rules: moved(before.rules, from, to) }))}
-        >
-          {(rule, index) => (
-            <RuleFields
-              rule={rule}
-              providers={providers}
-              faultOf={(field) => faultOf(`fallback_rules.${index}.${field}`)}
-              onChange={(changes) => onChange((before) => ({ ...before, rules: changed(before.rules, rule.key, changes) }))}
-              onRemove={() => remove(rule.key)}
-            />
-          )}
-        </Sortable>
-      )}
+      <Sortable
+        items={rules}
+        nameOf={(_, index) => nameOf(index)}
+        onMove={(from, to) => onChange((before) => ({ ...before, rules: moved(before.rules, from, to) }))}
+        empty={
+          <p className="muted">
+            Without rules every failure goes to the next provider, except invalid requests and content filters, which are returned to the
+            caller.
+          </p>
+        }
+      >
+        {(rule, index) => (
+          <RuleFields
+            label={nameOf(index)}
+            rule={rule}
+            providers={providers}
+            faultOf={(field) => faultOf(`fallback_rules.${index}.${field}`)}
+            onChange={(changes) => onChange((before) => ({ ...before, rules: changed(before.rules, rule.key, changes) }))}
+            onRemove={() => remove(rule.key)}
+          />
+        )}
+      </Sortable>
     </Panel>
   );
 }

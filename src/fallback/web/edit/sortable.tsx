@@ -2,7 +2,7 @@ import { closestCenter, DndContext, type DragEndEvent, KeyboardSensor, PointerSe
 import { SortableContext, sortableKeyboardCoordinates, useSortable, verticalListSortingStrategy } from '@dnd-kit/sortable';
 import { CSS } from '@dnd-kit/utilities';
 import { ArrowDown, ArrowUp, GripVertical } from 'lucide-react';
-import { type ReactNode, useRef } from 'react';
+import { type ReactNode, type RefObject, useEffect, useRef } from 'react';
 
 import { Button } from '../../../kit/web/components/button.tsx';
 import styles from './sortable.module.css';
@@ -12,11 +12,18 @@ interface SortableProps<T extends { key: string }> {
   /** How an item is called in announcements: `Provider gpt-4o`. */
   nameOf(item: T, index: number): string;
   onMove(from: number, to: number): void;
+  /** Shown where there are no items. */
+  empty?: ReactNode;
   children(item: T, index: number): ReactNode;
 }
 
 /** A list that is ordered by dragging, by the arrow keys on a row's handle (Space lifts and drops), or by its buttons. */
-export function Sortable<T extends { key: string }>({ items, nameOf, onMove, children }: SortableProps<T>) {
+export function Sortable<T extends { key: string }>({ items, nameOf, onMove, empty, children }: SortableProps<T>) {
+  const frame = useRef<HTMLDivElement>(null);
+  useFocusOfChanges(
+    frame,
+    items.map(({ key }) => key),
+  );
   const sensors = useSensors(
     useSensor(PointerSensor, { activationConstraint: { distance: 4 } }),
     useSensor(KeyboardSensor, { coordinateGetter: sortableKeyboardCoordinates }),
@@ -53,16 +60,39 @@ export function Sortable<T extends { key: string }>({ items, nameOf, onMove, chi
       }}
     >
       <SortableContext items={items.map(({ key }) => key)} strategy={verticalListSortingStrategy}>
-        <ol className={styles.list}>
-          {items.map((item, index) => (
-            <Row key={item.key} id={item.key} name={nameOf(item, index)} index={index} count={items.length} onMove={onMove}>
-              {children(item, index)}
-            </Row>
-          ))}
-        </ol>
+        <div ref={frame} tabIndex={-1}>
+          {items.length === 0 ? (
+            empty
+          ) : (
+            <ol className={styles.list}>
+              {items.map((item, index) => (
+                <Row key={item.key} id={item.key} name={nameOf(item, index)} index={index} count={items.length} onMove={onMove}>
+                  {children(item, index)}
+                </Row>
+              ))}
+            </ol>
+          )}
+        </div>
       </SortableContext>
     </DndContext>
   );
+}
+
+/** Puts the focus into the first field of an item that was added, and where one was removed with the focus in it, on the next item. */
+function useFocusOfChanges(frame: RefObject<HTMLElement | null>, keys: readonly string[]): void {
+  const before = useRef(keys);
+  useEffect(() => {
+    const old = before.current;
+    before.current = keys;
+    const rows = frame.current?.querySelectorAll('li') ?? [];
+    const added = keys.findIndex((key) => !old.includes(key));
+    if (keys.length === old.length + 1 && old.every((key) => keys.includes(key))) {
+      rows[added]?.querySelector<HTMLElement>('input, select')?.focus();
+    } else if (keys.length < old.length && document.activeElement === document.body) {
+      const removed = old.findIndex((key) => !keys.includes(key));
+      (rows[Math.min(removed, rows.length - 1)]?.querySelector<HTMLElement>('button') ?? frame.current)?.focus();
+    }
+  });
 }
 
 interface RowProps {
@@ -92,18 +122,21 @@ function Row({ id, name, index, count, onMove, children }: RowProps) {
           look="quiet"
           icon={ArrowUp}
           aria-label={`Move ${name} up`}
-          disabled={index === 0}
+          aria-disabled={index === 0}
           onClick={() => onMove(index, index - 1)}
         />
         <Button
           look="quiet"
           icon={ArrowDown}
           aria-label={`Move ${name} down`}
-          disabled={index === count - 1}
+          aria-disabled={index === count - 1}
           onClick={() => onMove(index, index + 1)}
         />
       </div>
-      <div className={styles.content}>{children}</div>
+      {/* biome-ignore lint/a11y/useSemanticElements: a fieldset would bring a border and a legend. */}
+      <div className={styles.content} role="group" aria-label={name}>
+        {children}
+      </div>
     </li>
   );
 }

@@ -1,5 +1,5 @@
 import { GitCompare, Square } from 'lucide-react';
-import { lazy, Suspense, useMemo, useState } from 'react';
+import { lazy, Suspense, useEffect, useMemo, useState } from 'react';
 import { Link, useParams } from 'react-router';
 
 import { Button, LinkButton } from '../../../kit/web/components/button.tsx';
@@ -74,6 +74,25 @@ function Subtitle({ result }: { result: TestResult }) {
   );
 }
 
+/** After how long without a prompt that is done the page says so, in milliseconds. */
+const quietMs = 15_000;
+
+/** Says, after a while, that nothing has changed; mounted anew with each change. The lease of an instance that died lasts 30 s. */
+function Quiet() {
+  const [isQuiet, setQuiet] = useState(false);
+  useEffect(() => {
+    const timer = setTimeout(() => setQuiet(true), quietMs);
+    return () => clearTimeout(timer);
+  }, []);
+  return (
+    <p className="muted" role="status">
+      {isQuiet
+        ? `No prompt was done in the last ${durationText(quietMs)}. Calls may be slow, or the test waits for its turn. If the instance that runs it has died, the test is cancelled within a minute and keeps the prompts that are done.`
+        : ''}
+    </p>
+  );
+}
+
 /** How far a test is: as the stream tells, or as the result was read last where that is further. */
 function Running({ result, told }: { result: TestResult; told: TestProgress | undefined }) {
   const cancel = useCancelTest();
@@ -105,6 +124,7 @@ function Running({ result, told }: { result: TestResult; told: TestProgress | un
           </Button>
         ) : null}
       </div>
+      <Quiet key={progress.done} />
     </Panel>
   );
 }

@@ -18,16 +18,20 @@ interface ButtonProps extends ButtonHTMLAttributes<HTMLButtonElement> {
 export const buttonClass = (look: Look, shape: 'text' | 'square' = 'text'): string =>
   [styles.button, styles[look], shape === 'square' ? styles.square : ''].join(' ');
 
-/** A button. With an icon and no children it needs an `aria-label`. */
+/**
+ * A button. With an icon and no children it needs an `aria-label`. With `aria-disabled` it does nothing and keeps the focus,
+ * which `disabled` would lose where the button's own press made it unavailable.
+ */
 export function Button({ look = 'plain', icon: Icon, busy = false, children, onClick, type = 'button', ...rest }: ButtonProps) {
+  const isOff = busy || rest['aria-disabled'] === true;
   return (
     <button
       {...rest}
       type={type}
       className={buttonClass(look, children === undefined ? 'square' : 'text')}
-      aria-disabled={busy || rest['aria-disabled']}
+      aria-disabled={isOff || undefined}
       aria-busy={busy || undefined}
-      onClick={busy ? (event) => event.preventDefault() : onClick}
+      onClick={isOff ? (event) => event.preventDefault() : onClick}
     >
       {Icon === undefined ? null : <Icon size={15} aria-hidden="true" />}
       {children}

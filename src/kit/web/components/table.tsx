@@ -82,10 +82,10 @@ export function Pager({ page, perPage, total, onPage }: PagerProps) {
       <span className="muted tabular" role="status">
         {count(page * perPage + 1)} to {count(last)} of {count(total)}
       </span>
-      <Button disabled={page === 0} onClick={() => onPage(page - 1)}>
+      <Button aria-disabled={page === 0} onClick={() => onPage(page - 1)}>
         Newer
       </Button>
-      <Button disabled={last === total} onClick={() => onPage(page + 1)}>
+      <Button aria-disabled={last === total} onClick={() => onPage(page + 1)}>
         Older
       </Button>
     </nav>
