@@ -121,7 +121,8 @@ export const TestResult = Type.Object(
     chain_name: Type.String(),
     chain_version: Type.Integer({ minimum: 1 }),
     status: choice(testStatuses, {
-      description: '`failed`: the run itself broke. `cancelled`: stopped, or cut off by a stop of the service.',
+      description:
+        '`running`: also while it waits for its turn and, with several instances on one database, until the lease of an instance that died is over (30 s); its figures are then those of the prompts that were kept. `failed`: the run itself broke. `cancelled`: stopped, or cut off by a stop of the service.',
     }),
     error: orNull(Type.String(), 'Why the run itself broke or was cancelled.'),
     progress: Type.Object({ done: count('Prompts done.'), total: count('Prompts in all.') }, closed),
