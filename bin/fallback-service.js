@@ -1,7 +1,7 @@
 #!/usr/bin/env node
 // The program runs as TypeScript in a checkout and as JavaScript in the published package; both need Node 24.
 import { existsSync } from 'node:fs';
-import { enableCompileCache } from 'node:module';
+import module from 'node:module';
 
 const [major] = process.versions.node.split('.').map(Number);
 if (major < 24) {
@@ -13,6 +13,6 @@ if (major < 24) {
 const built = new URL('../dist/src/fallback/cli/main.js', import.meta.url);
 const source = new URL('../src/fallback/cli/main.ts', import.meta.url);
 // Keeps what was compiled, types taken out, in the temporary folder: the next start takes half the time.
-enableCompileCache();
+module.enableCompileCache();
 const { createProgram } = await import(existsSync(source) ? source.href : built.href);
 await createProgram().parseAsync();
