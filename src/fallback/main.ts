@@ -24,38 +24,38 @@ import { createTestService } from './service/tests.ts';
 import { databaseUrlOf, type Settings } from './settings.ts';
 import { openStore } from './store/store.ts';
 
-/** How often open streams are looked at for heartbeats that are due, in milliseconds. */
+/** How often open streams are checked for due heartbeats, in milliseconds. */
 const heartbeatCheckMs = 1000;
 
-/** What a test turns and a program leaves alone. */
+/** Dependencies that tests replace; programs use the defaults. */
 export interface World {
   clock?: Clock;
   random?: RandomSource;
-  /** Where log lines go; standard output when left out. */
+  /** The destination of log lines; by default standard output. */
   logs?: DestinationStream;
-  /** Where the built dashboard is. */
+  /** The folder of the built dashboard. */
   dashboardFolder?: string;
-  /** The bounds of templates and YAML. */
+  /** The limits of templates and YAML. */
   sandbox?: SandboxParts;
-  /** Where the keys of providers are; nothing but the variables that chains name is read. */
+  /** The environment with the providers' keys. Only variables that chains name are read. */
   environment?: Readonly<Record<string, string | undefined>>;
-  /** Certificate authorities that providers are trusted by instead of the usual ones, in PEM. */
+  /** Certificate authorities to trust for providers instead of the default ones, in PEM. */
   ca?: string;
-  /** Resolves the names of providers; the system's resolver when left out. */
+  /** Resolves host names of providers; by default the system's resolver. */
   resolve?: Resolve;
 }
 
-/** A fallback service, wired and not yet listening. */
+/** A fallback service that is wired but does not listen yet. */
 export interface Fallback {
   readonly app: FastifyInstance;
   readonly logger: Logger;
-  /** What its operator should know, a line each. */
+  /** Warnings for the operator, one line each. */
   readonly warnings: readonly string[];
-  /** Runs a round of a job; gives the milliseconds until the next one is due. */
+  /** Runs a round of a job; returns the milliseconds until the next round. */
   readonly runOnce: { leases(): Promise<number> };
-  /** Starts listening; gives the address. */
+  /** Starts listening and returns the address. */
   start(): Promise<string>;
-  /** Finishes what is in hand, then closes everything. */
+  /** Finishes requests in progress, then closes everything. */
   stop(): Promise<void>;
 }
 
@@ -85,7 +85,7 @@ export async function createFallback(settings: Settings, world: World = {}): Pro
       now: () => performance.now(),
     },
     retention: { perChain: settings.resultsPerChain, seconds: settings.resultRetentionSeconds },
-    onError: (error) => logger.error({ err: error }, 'a test broke'),
+    onError: (error) => logger.error({ err: error }, 'a test failed to run'),
   });
   await tests.recover();
   const metrics = createFallbackMetrics(store, tests);
@@ -102,7 +102,7 @@ export async function createFallback(settings: Settings, world: World = {}): Pro
   const leases = createLoop({
     name: 'leases',
     runOnce: tests.runOnce,
-    onError: (error) => logger.error({ err: error }, 'the leases of tests could not be looked after'),
+    onError: (error) => logger.error({ err: error }, 'the leases of tests could not be renewed'),
   });
 
   const app = createServer({
@@ -125,7 +125,7 @@ export async function createFallback(settings: Settings, world: World = {}): Pro
   let stopping: Promise<void> | undefined;
   async function stop(): Promise<void> {
     logger.info('stopping');
-    // A test may take longer than a stop; whoever waits for one is answered with what was done.
+    // A test may take longer than a stop; callers that wait for one get the result so far.
     await tests.stop();
     await leases.stop();
     await heartbeat.stop();
@@ -161,14 +161,14 @@ export async function createFallback(settings: Settings, world: World = {}): Pro
   };
 }
 
-/** The sender of calls to providers: private addresses only where they are allowed by name. */
+/** Creates the client for calls to providers. It reaches private addresses only if they are explicitly allowed. */
 function createProviderCalls({ liveAllow }: Settings, { ca, resolve }: World): Outgoing {
   const allow = parseAllowList(liveAllow);
   const guard = createGuard({ allow, setting: 'SERVICE_LIVE_ALLOW', plainHttp: true, ...(resolve === undefined ? {} : { resolve }) });
   return createOutgoing({ guard, ...(ca === undefined ? {} : { ca }) });
 }
 
-/** A number from 0 to below 1, from 32 random bits. */
+/** A random number from 0 up to but not including 1, with 32 bits. */
 function drawn(random: RandomSource): number {
   const bytes = Buffer.alloc(4);
   random(bytes);

@@ -3,7 +3,7 @@ import { holdFile } from '../kit/sql/file-lock.ts';
 import { createFallback } from './main.ts';
 import { databaseUrlOf, readFallbackSettings } from './settings.ts';
 
-/** What the command line may say, by the names of the settings; a flag without a value is `true`. */
+/** Flags of the command line, by the names of the settings; a flag without a value is `true`. */
 export interface ServeFlags {
   host?: string;
   port?: string;
@@ -15,15 +15,15 @@ export interface ServeFlags {
 }
 
 /**
- * Runs the fallback service until it is told to stop.
- * @param portFlag the flag that chooses another port, where the port is in use
+ * Runs the fallback service until the process is told to stop.
+ * @param portFlag the flag to name when the port is in use
  */
 export async function serveFallback({ config, ...flags }: ServeFlags, environment: NodeJS.ProcessEnv, portFlag?: string): Promise<void> {
   await runService(
     'fallback',
     async () => {
       const settings = readFallbackSettings({ flags, environment, file: config });
-      // Until this process ends: a second one on the same file would not see what this one knows.
+      // Held until this process ends: a second process on the same file would not see this one's state.
       await holdFile(databaseUrlOf(settings));
       return createFallback(settings, { environment });
     },

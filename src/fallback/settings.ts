@@ -10,7 +10,7 @@ function allowListItems(list: string): readonly string[] {
     .split(',')
     .map((item) => item.trim())
     .filter((item) => item !== '');
-  // It throws what is no item.
+  // Throws for an invalid item.
   parseAllowList(items);
   return items;
 }
@@ -23,7 +23,7 @@ function grantsOf(list: string): readonly KeyGrant[] {
   }
 }
 
-/** Every setting of the fallback service. Flags beat the environment, that beats the TOML file, that the defaults. */
+/** The settings of the fallback service. Flags have precedence over the environment, then the TOML file, then the defaults. */
 export const settingsTable = {
   host: text({ flag: '--host', fallback: '127.0.0.1', help: 'The address to listen on.' }),
   port: whole({ flag: '--port', fallback: '8000', help: 'The port to listen on; 0 picks a free one.' }, 0, 65_535),
@@ -31,7 +31,7 @@ export const settingsTable = {
     {
       flag: '--storage',
       fallback: 'memory',
-      help: 'Where chains and results are kept: memory, sqlite://PATH or postgres://user:password@host:port/database.',
+      help: 'Where chains and results are stored: memory, sqlite://PATH or postgres://user:password@host:port/database.',
     },
     (url) => {
       const problem = url === 'memory' ? undefined : databaseUrlProblem(url);
@@ -42,7 +42,7 @@ export const settingsTable = {
     {
       flag: '--rate-limit',
       fallback: undefined,
-      help: 'The most requests of a key (without one: of an address) in any period, such as `100/minute`; no limit when not set.',
+      help: 'The most requests per key, or per address without a key, in any period, such as `100/minute`; by default no limit.',
     },
     parseRateLimit,
   ),
@@ -54,13 +54,13 @@ export const settingsTable = {
   allowOpen: yesOrNo({
     flag: '--allow-open',
     fallback: 'false',
-    help: 'Whether to listen beyond this machine although no API key is configured.',
+    help: 'Whether other machines may connect although no API key is configured.',
   }),
   apiKeys: parsed(
     {
       variable: 'SERVICE_API_KEYS',
       fallback: '',
-      help: 'The API keys, comma-separated: each a bare key or `label:key`. In the file a table `[api_keys]`, label = key. None: everybody may call.',
+      help: 'The API keys, comma-separated, as `key` or `label:key`. In the file a table `[api_keys]`, label = key. Without keys everybody may call.',
       parseTable: keysOfTable,
     },
     parseApiKeys,
@@ -69,7 +69,7 @@ export const settingsTable = {
     {
       variable: 'SERVICE_LIVE_ALLOW',
       fallback: '',
-      help: 'Hosts or CIDRs that drill and live tests may reach although they are private, every port, plain http too; comma-separated.',
+      help: 'Private hosts or CIDRs that drill and live tests may reach, on all ports and by plain http; comma-separated.',
     },
     allowListItems,
   ),
@@ -77,7 +77,7 @@ export const settingsTable = {
     {
       variable: 'SERVICE_LIVE_KEYS',
       fallback: undefined,
-      help: "Which variable's key may be sent to which host: `NAME@host` or `NAME@host:port`, comma-separated; a NAME may end in `*`. Not set: each known kind's own variable at its own host.",
+      help: "Which variable's key may be sent to which host: `NAME@host` or `NAME@host:port`, comma-separated; a NAME may end in `*`. By default each known kind's variable at its own host.",
     },
     grantsOf,
   ),
@@ -85,7 +85,7 @@ export const settingsTable = {
     {
       variable: 'SERVICE_RESULTS_PER_CHAIN',
       fallback: '100',
-      help: 'How many test results of a chain are kept, the newest; 0: all.',
+      help: 'How many of the newest test results of each chain are kept; 0: all.',
     },
     0,
     1_000_000,
@@ -94,7 +94,7 @@ export const settingsTable = {
     {
       variable: 'SERVICE_RESULT_RETENTION_SECONDS',
       fallback: '7776000',
-      help: 'How long a test result is kept, in seconds, whether its chain is there still or not; 0: for ever.',
+      help: 'How long test results are kept, in seconds, also those of deleted chains; 0: forever.',
     },
     0,
     3_153_600_000,
@@ -107,7 +107,7 @@ export const settingsTable = {
     },
     (token) => (/^[\x21-\x7e]{1,512}$/.test(token) ? undefined : 'visible ASCII characters without spaces'),
   ),
-  logLevel: oneOf({ variable: 'SERVICE_LOG_LEVEL', fallback: 'info', help: 'What is logged.' }, [
+  logLevel: oneOf({ variable: 'SERVICE_LOG_LEVEL', fallback: 'info', help: 'The lowest level that is logged.' }, [
     'trace',
     'debug',
     'info',
@@ -120,7 +120,7 @@ export const settingsTable = {
     {
       variable: 'SERVICE_LOG_FORMAT',
       fallback: undefined,
-      help: 'How log lines look; `pretty` on a terminal and `json` elsewhere if not set.',
+      help: 'The format of log lines; by default `pretty` on a terminal and `json` elsewhere.',
     },
     ['pretty', 'json'],
   ),
@@ -128,24 +128,24 @@ export const settingsTable = {
 
 export type Settings = SettingsOf<typeof settingsTable>;
 
-/** Whether only this machine reaches what listens on the host. */
+/** Whether the host is a loopback address. */
 const isLoopback = (host: string) => host === 'localhost' || host === '::1' || /^127\.\d+\.\d+\.\d+$/.test(host);
 
 /**
- * The settings of the fallback service.
- * @throws SettingsError that lists every problem; an open service beyond this machine is one unless it is allowed by name
+ * Reads the settings of the fallback service.
+ * @throws SettingsError that lists all problems; one is a service without keys on a non-loopback host without --allow-open
  */
 export function readFallbackSettings(sources: Parameters<typeof readSettings>[1]): Settings {
   const settings = readSettings(settingsTable, sources);
   if (settings.apiKeys.keys.length === 0 && !isLoopback(settings.host) && !settings.allowOpen) {
     throw new SettingsError([
-      `No API key is configured, and --host ${settings.host} is reached by others: set SERVICE_API_KEYS, or say --allow-open if everybody may call.`,
+      `No API key is configured, and other machines can reach --host ${settings.host}: set SERVICE_API_KEYS, or use --allow-open if everybody may call.`,
     ]);
   }
   return settings;
 }
 
-/** The database address that the storage names. */
+/** The database URL of the storage setting. */
 export function databaseUrlOf({ storage }: Pick<Settings, 'storage'>): string {
   return storage === 'memory' ? 'sqlite::memory:' : storage;
 }

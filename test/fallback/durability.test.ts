@@ -180,7 +180,7 @@ describe('A start is refused with one clear line', { concurrency: true }, () => 
     [
       'for an open service beyond this machine',
       () => ['--host', '0.0.0.0'],
-      /^fallback: No API key is configured, and --host 0\.0\.0\.0 is reached by others/,
+      /^fallback: No API key is configured, and other machines can reach --host 0\.0\.0\.0/,
     ],
   ];
   for (const [what, args, sentence] of cases) {

@@ -163,7 +163,7 @@ describe('Settings of the fallback service', () => {
     for (const host of ['0.0.0.0', '::', '192.0.2.1', 'example.com']) {
       assert.match(
         problemsOf({ flags: { host } })[0]!,
-        /No API key is configured, and --host .* is reached by others: set SERVICE_API_KEYS, or say --allow-open/,
+        /No API key is configured, and other machines can reach --host .*: set SERVICE_API_KEYS, or use --allow-open/,
       );
       assert.deepEqual(problemsOf({ flags: { host, allowOpen: 'true' } }), []);
       assert.deepEqual(problemsOf({ flags: { host }, environment: { SERVICE_API_KEYS: 'one' } }), []);

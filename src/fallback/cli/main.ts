@@ -22,12 +22,12 @@ export function createProgram(): Command {
     .option('--port <port>', 'the port to listen on; 0 picks a free one (default 8000)')
     .option(
       '--storage <url>',
-      'where chains and results are kept: memory (default), sqlite://./relative.db, sqlite:///absolute.db or postgres://user:password@host:port/database',
+      'where chains and results are stored: memory (default), sqlite://./relative.db, sqlite:///absolute.db or postgres://user:password@host:port/database',
     )
-    .option('--rate-limit <count/period>', 'the most requests of a key or an address, such as 100/minute (second, minute, hour, day)')
-    .option('--config <file>', 'a TOML file of settings, API keys in its table [api_keys]')
+    .option('--rate-limit <count/period>', 'the most requests per key or address, such as 100/minute (second, minute, hour, day)')
+    .option('--config <file>', 'a TOML file of settings, with API keys in the table [api_keys]')
     .option('--allow-live', 'let tests call the real providers')
-    .option('--allow-open', 'listen beyond this machine although no API key is configured')
+    .option('--allow-open', 'allow connections from other machines although no API key is configured')
     .action(async ({ allowLive, allowOpen, ...flags }: ServeOptions) => {
       const { unknownVariables } = await import('../../variables.ts');
       const warning = unknownVariables(process.env);

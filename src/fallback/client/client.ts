@@ -5,22 +5,22 @@ import type { TestProgress } from '../model/test.ts';
 import { operations } from './operations.ts';
 
 export interface FallbackClientOptions extends Omit<ConnectionOptions, 'headers'> {
-  /** Where the service is: `http://localhost:8000`. */
+  /** The service's address: `http://localhost:8000`. */
   readonly baseUrl: string;
-  /** An API key, where the service asks for one. */
+  /** An API key, if the service needs one. */
   readonly apiKey?: string | undefined;
   readonly headers?: Readonly<Record<string, string>>;
 }
 
-/** How far a test is. `end` is the last of its events, with the status and the verdict it ended with. */
+/** An event of a test. The last one is `end`, with the final status and verdict. */
 export interface TestEvent {
   readonly type: 'progress' | 'end';
   readonly data: TestProgress;
 }
 
-/** One method for each route; `testEvents` gives the events one by one. */
+/** A client with a method for each route; `testEvents` yields the events. */
 export type FallbackClient = Omit<Client<typeof routes>, 'testEvents'> & {
-  /** The events of a running test up to its end. Rejects with ApiError when the service refuses, and with the signal's reason. */
+  /** The events of a running test up to its end. Rejects with ApiError if the service refuses, or with the signal's reason. */
   testEvents(request: { params: { id: string }; signal?: AbortSignal }): AsyncGenerator<TestEvent, void, undefined>;
 };
 

@@ -13,16 +13,16 @@ export const keyParameter = 'api_key';
 
 interface AdmissionParts {
   access: Access;
-  /** None: requests are not counted. */
+  /** Undefined: requests are not counted. */
   rateLimit: RateLimit | undefined;
   clock: Clock;
 }
 
-/** Lets requests in: counted against the limit, then by their key, then by what its label permits. */
+/** Creates the admission of requests: authentication, rate limit, and the rights of the key's label. */
 export function createAdmission({ access, rateLimit, clock }: AdmissionParts) {
   const windows = rateLimit && new Windows(rateLimit.periodMs);
 
-  /** Counts the request of a key, or else of an address; 429 when the limit is used up. What is refused costs nothing. */
+  /** Counts the request of a key or an address. Refused requests do not count. @throws ServiceError 429 if the limit is used up */
   function count(reply: FastifyReply, { id, isKeyed }: Caller): void {
     if (rateLimit === undefined || windows === undefined) return;
     const { count: limit, period } = rateLimit;
@@ -52,7 +52,7 @@ export function createAdmission({ access, rateLimit, clock }: AdmissionParts) {
 
   return {
     admit,
-    /** Requests that lead nowhere count as well. Without a key nobody is told more than that there is nothing. */
+    /** Counts requests without a route as well. Does not require a key, but refuses a wrong one. */
     admitStray(request: FastifyRequest, reply: FastifyReply): void {
       if (access.isOpen || keyOf(request) === undefined) count(reply, anybody(request.ip));
       else admit({ access: 'read' }, request, reply);
@@ -60,19 +60,19 @@ export function createAdmission({ access, rateLimit, clock }: AdmissionParts) {
   };
 }
 
-/** The key that a request brings: the first source that is there decides, whatever the others say. */
+/** The key of a request, from the first source that is present. */
 function keyOf({ headers, query }: FastifyRequest): string | undefined {
   const header = headers['x-api-key'];
   if (header !== undefined && header !== '') return String(header);
   const bearer = /^bearer +(.*)$/i.exec(headers.authorization ?? '')?.[1]?.trim();
   if (bearer !== undefined) return bearer;
   const parameter = (query as Record<string, unknown>)[keyParameter];
-  // Given twice, it is no key.
+  // A repeated parameter is an array, whose text matches no key.
   return parameter === undefined ? undefined : String(parameter);
 }
 
 const howToSendKeys = 'An API key is required: in the header X-API-Key, as a bearer token, or as the query parameter api_key.';
 
-/** 401 with the challenge that RFC 9110, 11.6.1 asks for. */
+/** 401 with the challenge that RFC 9110, 11.6.1, requires. */
 const unauthorized = (detail: string) =>
   new ServiceError('UNAUTHORIZED', detail, { headers: { 'WWW-Authenticate': 'Bearer realm="fallback"' } });

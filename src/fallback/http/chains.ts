@@ -8,7 +8,7 @@ import type { Caller } from '../service/access.ts';
 import type { ChainService } from '../service/chains.ts';
 import type { StoredChain } from '../store/chains.ts';
 
-/** Chains over HTTP. */
+/** Mounts the routes of chains. */
 export function mountChains(mount: Mount<Caller>, chains: ChainService): void {
   mount(
     routes.createChain,
@@ -31,7 +31,7 @@ export function mountChains(mount: Mount<Caller>, chains: ChainService): void {
     return answer<never>({ headers: { 'x-total-count': String(total) }, body: new JsonText(`[${texts.join(',')}]`) });
   });
   mount(routes.getChain, ({ params }, { headers }) => {
-    // The commonest read: where the store has the chain at hand, the answer waits for no promise either.
+    // The most frequent read: with a synchronous store the answer needs no promise either.
     const finding = chains.find(params.id);
     const noneMatch = headers['if-none-match'];
     return finding instanceof Promise ? finding.then((found) => chainAnswer(found, noneMatch)) : chainAnswer(finding, noneMatch);

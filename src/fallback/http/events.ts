@@ -6,23 +6,23 @@ import type { TestProgress } from '../model/test.ts';
 import type { Caller } from '../service/access.ts';
 import type { TestService } from '../service/tests.ts';
 
-/** How many events a test tells of itself at most, its end aside. */
+/** The most progress events of a test. */
 const mostEvents = 200;
 
-/** How many tests one caller may follow at once, and the seconds after which one at this limit may try again. */
+/** The most concurrent streams of a caller, and the seconds until a caller at this limit may retry. */
 const maxConnections = 100;
 const retryAfterSeconds = 5;
 
 interface EventParts {
   tests: TestService;
   streams: Streams;
-  /** The streams that each caller has open. */
+  /** The open streams of each caller. */
   connections: Holdings;
 }
 
 /**
- * The events of a test: `progress` while it runs, `end` at its end, and the connection is closed behind it. 404 for an
- * unknown one, 429 for a caller that follows too many already.
+ * Streams the events of a test: `progress` while it runs, then `end`, after which the connection closes.
+ * @throws ServiceError 404 for an unknown test, 429 for a caller with too many streams
  */
 export async function testEvents(id: string, { id: owner }: Caller, { tests, streams, connections }: EventParts): Promise<StreamAnswer> {
   streams.requireOpen();
@@ -60,7 +60,7 @@ function feedOf(open: OpenStream, { id, text, tests, release }: FeedParts): Stre
     tell('progress', progress);
   };
   const following = tests.follow(id, text, hear);
-  // The registry knows the stream once this function has returned.
+  // The stream is registered only after this function has returned.
   queueMicrotask(() => hear(following.now));
   return {
     heartbeat: () => Buffer.from(': still here\n\n'),

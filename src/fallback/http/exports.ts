@@ -10,7 +10,7 @@ import { faultsOf } from '../rules/chain.ts';
 import type { Caller } from '../service/access.ts';
 import type { ExportService } from '../service/exports.ts';
 
-/** Exports, templates and imports over HTTP. */
+/** Mounts the routes of exports, templates and imports. */
 export function mountExports(mount: Mount<Caller>, exports: ExportService): void {
   mount(routes.exportChain, async ({ params, query: { format, raw, prefer } }) => {
     const made = await exports.export(params.id, format, prefer);
@@ -33,7 +33,7 @@ export function mountExports(mount: Mount<Caller>, exports: ExportService): void
     return answer({ headers: { location: `/chains/${id}`, etag: entityTagOf(version) }, body: imported });
   });
 
-  /** A file's value: YAML is read apart, where it can be interrupted, and then checked as JSON is. */
+  /** Parses a file. YAML is read in the sandbox, where it can be interrupted, and then validated like JSON. */
   async function readFile(format: ImportFormat, text: string, owner: string): Promise<unknown> {
     if (text.trim() === '') throw invalid('content', 'content must not be empty.');
     const isYaml = format === 'yaml' || format === 'litellm';
@@ -50,16 +50,16 @@ export function mountExports(mount: Mount<Caller>, exports: ExportService): void
 const wrapped = bodyValidator(ImportRequest);
 const chainRequest = bodyValidator(ChainRequest, { name: 'The chain', faultsOf });
 
-/** What an import amounts to, checked like the body of a create request; throws 400 with every fault. */
+/** Validates an imported chain like a create request. @throws ServiceError 400 with all faults */
 export const checkChainRequest = (value: unknown): ChainRequest => chainRequest(value) as ChainRequest;
 
-/** What is wrong with the chain of a template request beyond its schema. */
+/** The faults of a template request's chain beyond its schema. */
 function templateFaults(body: unknown): Fault[] {
   const { chain } = typeof body === 'object' && body !== null ? (body as { chain?: unknown }) : {};
   return faultsOf(chain).map(({ field, detail }) => ({ field: `chain.${field}`, detail: `chain.${detail}` }));
 }
 
-/** The file that is to be imported: the body itself, or what stands in its `content`. */
+/** The file to import: the body itself, or its `content`. */
 function fileOf(body: unknown): { content: unknown; name?: string | undefined } {
   if (typeof body !== 'object' || body === null || !Object.hasOwn(body, 'content')) return { content: body };
   const { content, name } = wrapped(body) as ImportRequest;

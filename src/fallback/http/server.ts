@@ -37,9 +37,9 @@ export interface ServerParts {
   rateLimit: RateLimit | undefined;
   allowLive: boolean;
   metrics: Metrics;
-  /** What `/metrics` is asked for with; undefined: nothing. */
+  /** The bearer token of `/metrics`; undefined if it is public. */
   metricsToken: string | undefined;
-  /** Where the built dashboard is; beside these sources when left out. */
+  /** The folder of the built dashboard; by default beside these sources. */
   dashboardFolder?: string;
 }
 
@@ -48,7 +48,7 @@ const serviceTitle = 'Baton fallback chain service';
 /** The largest body, in bytes. */
 const maxBodyBytes = 1024 * 1024;
 
-/** The fallback service's HTTP side. */
+/** Creates the HTTP server of the fallback service. */
 export function createServer({
   version,
   logger,
@@ -79,7 +79,7 @@ export function createServer({
     admit,
     admitStray,
     bodyLimit: () => maxBodyBytes,
-    tooLarge: (limit) => `The body is larger than ${limit} bytes, the most that a request may have.`,
+    tooLarge: (limit) => `The body is larger than the limit of ${limit} bytes.`,
     admissionParameters: [keyParameter],
     readParams: lowerCase,
   });
@@ -98,7 +98,7 @@ export function createServer({
   mountStatic(app, {
     prefix: '/dashboard',
     folder: dashboardFolder,
-    notBuilt: 'The dashboard is not built yet: run `npm run build:web` in the checkout, and ask again.',
+    notBuilt: 'The dashboard is not built yet: run `npm run build:web` and reload the page.',
   });
   mountRoot(app, {
     name: serviceTitle,

@@ -4,15 +4,15 @@ import { orNull } from '../../kit/schemas.ts';
 import { closed, failing } from './common.ts';
 import { defineRoute } from './route.ts';
 
-/** What the caller may do here. */
+/** The caller's label and rights. */
 export const AccessInfo = Type.Object(
   {
-    label: orNull(Type.String(), 'The label of the API key; null for a key without one, and where no keys are configured.'),
-    may_write: Type.Boolean({ description: 'Whether it may change things; else it may read and export.' }),
+    label: orNull(Type.String(), 'The label of the API key; null for a key without one, and if no keys are configured.'),
+    may_write: Type.Boolean({ description: 'Whether the caller may change things; otherwise it may only read and export.' }),
     live_allowed: Type.Boolean({ description: 'Whether tests may call the real providers (`drill`, `live`).' }),
     version: Type.String({ description: 'The version of the service.' }),
   },
-  { ...closed, description: 'What the caller may do here.' },
+  { ...closed, description: "The caller's label and rights." },
 );
 export type AccessInfo = Static<typeof AccessInfo>;
 
@@ -23,11 +23,11 @@ export const getAccess = defineRoute({
   tag: 'system',
   access: 'read',
   summary: 'What this key may do',
-  description: 'Who the service takes the caller for, what that permits, and whether tests may call real providers.',
+  description: "The caller's label and rights, and whether tests may call real providers.",
   responses: {
     200: {
       schema: AccessInfo,
-      description: 'What the caller may do.',
+      description: "The caller's label and rights.",
       example: { label: 'ci', may_write: true, live_allowed: false, version: '0.1.0' },
     },
     ...failing(401, 429),

@@ -12,7 +12,7 @@ import * as summary from './summary.ts';
 import * as testSchemas from './test.ts';
 import * as tests from './test-routes.ts';
 
-/** Every route of the service, by its operation's name. */
+/** All routes of the service, by operation name. */
 export const routes = {
   createChain: chains.createChain,
   checkChain: chains.checkChain,
@@ -36,19 +36,19 @@ export const routes = {
 } as const;
 
 const limitHeaders = {
-  'X-RateLimit-Limit': 'The most requests in the period, where a limit is set.',
-  'X-RateLimit-Remaining': 'How many of them are left.',
-  'X-RateLimit-Reset': 'Seconds until the oldest request counted leaves the window.',
+  'X-RateLimit-Limit': 'The most requests in the period, if a limit is set.',
+  'X-RateLimit-Remaining': 'The remaining requests.',
+  'X-RateLimit-Reset': 'Seconds until the oldest counted request leaves the window.',
 };
-const retryAfter = { 'Retry-After': 'Seconds until a request is let through again.' };
+const retryAfter = { 'Retry-After': 'Seconds until a request is accepted again.' };
 
-/** The headers that every answer of a route with this status may carry. */
+/** The headers that a response of a route with this status may have. */
 function headersOf({ access }: Route, status: number): Record<string, string> {
   if (access === 'public') return {};
   return { ...limitHeaders, ...(status === 429 ? retryAfter : {}) };
 }
 
-/** What the description names once and refers to. */
+/** Schemas that the description defines once and refers to. */
 const schemas = {
   Failure,
   Warning,
@@ -87,29 +87,29 @@ export function describeFallback(version: string): Record<string, unknown> {
     title: 'Baton fallback chain service',
     version,
     description: [
-      'Chains of AI model providers, with rules that say what happens when one fails: kept, explained, tested and exported.',
-      'Where keys are configured, one is sent in `X-API-Key`, as a bearer token, or as the query parameter `api_key`.',
-      'Every error has the body `Failure`: a sentence in `detail`, a `code` for programs, the `field` at fault, and the `status_code`.',
+      'Stores, explains, tests and exports chains of AI model providers, with rules for what happens when one fails.',
+      'If keys are configured, send one in `X-API-Key`, as a bearer token, or as the query parameter `api_key`.',
+      'Every error has the body `Failure`: a sentence in `detail`, a `code`, the invalid `field`, and the `status_code`.',
     ].join('\n\n'),
     contact: 'The maintainers of Baton',
     server: '/',
     tags: [
       { name: 'chains', description: 'Chains of providers and their rules.' },
-      { name: 'tests', description: 'Runs of a chain: simulated, drilled, live.' },
-      { name: 'exports', description: 'Chains in the forms that other programs read.' },
+      { name: 'tests', description: 'Test runs of a chain: simulated, drill, live.' },
+      { name: 'exports', description: 'Chains in the formats of other programs.' },
       { name: 'system', description: 'Liveness, readiness, metrics.' },
     ],
     routes,
     schemas,
     pathOf: (route) => route.path,
     securitySchemes: {
-      apiKey: { type: 'apiKey', in: 'header', name: 'X-API-Key', description: 'An API key. It decides where several are sent.' },
+      apiKey: { type: 'apiKey', in: 'header', name: 'X-API-Key', description: 'An API key. It has precedence if several are sent.' },
       bearer: { type: 'http', scheme: 'bearer', description: 'The same key as a bearer token.' },
       parameter: {
         type: 'apiKey',
         in: 'query',
         name: 'api_key',
-        description: 'The same key as a query parameter, for what can send no header.',
+        description: 'The same key as a query parameter, for clients that can send no header.',
       },
     },
     headersOf,

@@ -8,11 +8,11 @@ import { ChainCheck } from './routing.ts';
 
 const one = (description: string) => ({ schema: Chain, description, example: chainExample, headers: ETag });
 
-/** `limit` and `offset` of a list that is given whole without them. */
+/** `limit` and `offset` of a list that is complete without them. */
 const paging = Type.Object(
   {
-    limit: Type.Optional(whole(1, 1000, 'The most chains to return. Left out: all.')),
-    offset: defaulted(whole(0, 1_000_000_000, 'How many chains to pass over.', { default: 0 })),
+    limit: Type.Optional(whole(1, 1000, 'The maximum number of chains to return. Default: all.')),
+    offset: defaulted(whole(0, 1_000_000_000, 'How many chains to skip.', { default: 0 })),
   },
   closed,
 );
@@ -24,7 +24,7 @@ export const createChain = defineRoute({
   tag: 'chains',
   access: 'write',
   summary: 'Create a chain',
-  description: 'Every fault is told at once, each with its field. What is allowed but may surprise is in `warnings`.',
+  description: 'An invalid chain gets all faults at once, each with its field. `warnings` lists what is valid but may surprise.',
   body: ChainRequest,
   bodyExample: chainRequestExample,
   responses: {
@@ -38,14 +38,14 @@ export const checkChain = defineRoute({
   path: '/chains/check',
   tag: 'chains',
   access: 'read',
-  summary: 'Check a chain without keeping it',
-  description: 'Answers as a create would: every fault at once, or the warnings and the worst case. Nothing is kept.',
+  summary: 'Check a chain without storing it',
+  description: 'Answers like a create: all faults at once, or the warnings and the worst case. Nothing is stored.',
   body: ChainRequest,
   bodyExample: chainRequestExample,
   responses: {
     200: {
       schema: ChainCheck,
-      description: 'The chain could be kept.',
+      description: 'The chain is valid.',
       example: { warnings: [], worst_case: { attempts: 5, latency_ms: 153_500 } },
     },
     ...failing(401, 413, 415, 429),
@@ -58,14 +58,14 @@ export const listChains = defineRoute({
   tag: 'chains',
   access: 'read',
   summary: 'List all chains',
-  description: 'Oldest first; everything, unless `limit` is given.',
+  description: 'Oldest first; all chains, unless `limit` is given.',
   query: paging,
   responses: {
     200: {
       schema: Type.Array(Chain),
       description: 'The chains, oldest first.',
       example: [chainExample],
-      headers: { 'X-Total-Count': 'How many there are, whatever `limit` and `offset` say.' },
+      headers: { 'X-Total-Count': 'The total number of items.' },
     },
     ...failing(401, 429),
   },
@@ -77,9 +77,9 @@ export const getChain = defineRoute({
   tag: 'chains',
   access: 'read',
   summary: 'Get a chain',
-  description: 'With `If-None-Match` an unchanged chain costs no body.',
+  description: 'With `If-None-Match` an unchanged chain is answered with 304 and no body.',
   params: IdParams,
-  headers: { 'If-None-Match': 'The `ETag` the caller last saw; 304 when the chain has not changed since. Optional.' },
+  headers: { 'If-None-Match': 'The `ETag` that the caller last saw; 304 if the chain has not changed since. Optional.' },
   responses: {
     200: one('The chain.'),
     304: { description: 'The chain has not changed since.', headers: ETag },
@@ -94,12 +94,12 @@ export const patchChain = defineRoute({
   access: 'write',
   summary: 'Update a chain',
   description:
-    'A JSON merge patch (RFC 7396): arrays are replaced whole, null takes a field back to its default. The chain that comes of it is checked like a new one before it is saved.',
+    'A JSON merge patch (RFC 7396): arrays are replaced as a whole, null resets a field to its default. The resulting chain is validated like a new one before it is saved.',
   params: IdParams,
   body: ChainPatch,
   bodyExample: { fallback_rules: [{ condition: 'any', action: 'failover' }] },
   headers: IfMatch,
-  responses: { 200: one('The chain as it is now.'), ...failing(401, 403, 404, 412, 413, 415, 429) },
+  responses: { 200: one('The updated chain.'), ...failing(401, 403, 404, 412, 413, 415, 429) },
 });
 export const deleteChain = defineRoute({
   id: 'deleteChain',
@@ -108,8 +108,8 @@ export const deleteChain = defineRoute({
   tag: 'chains',
   access: 'write',
   summary: 'Delete a chain',
-  description: 'The results of its tests stay.',
+  description: 'The results of its tests are kept.',
   params: IdParams,
   headers: IfMatch,
-  responses: { 204: { description: 'It is gone.' }, ...failing(401, 403, 404, 412, 429) },
+  responses: { 204: { description: 'The chain is deleted.' }, ...failing(401, 403, 404, 412, 429) },
 });

@@ -3,7 +3,7 @@ import Type, { type Static } from 'typebox';
 import { choice, Id, orNull, timestamp } from '../../kit/schemas.ts';
 import { closed, exampleId, exampleTime, optional, shortName, Warning, whole } from './common.ts';
 
-/** What can be wrong with an attempt, each a condition that a rule may name. `any` stands for all of them in a rule. */
+/** The ways an attempt can fail. Rules refer to them; in a rule `any` stands for all of them. */
 export const conditions = [
   'rate_limit',
   'timeout',
@@ -19,18 +19,18 @@ export const conditions = [
 export const ruleConditions = [...conditions, 'any'] as const;
 export const actions = ['retry', 'failover', 'fail'] as const;
 export const backoffs = ['constant', 'exponential'] as const;
-/** What a retry rule does once its retries are used up. */
+/** What a retry rule does when its retries are used up. */
 export const afterRetries = ['failover', 'fail'] as const;
 
 export type Condition = (typeof conditions)[number];
 export type RuleCondition = (typeof ruleConditions)[number];
 export type Action = (typeof actions)[number];
 
-/** What a chain may have at most. */
+/** The limits of a chain. */
 export const maxProviders = 50;
 export const maxRules = 50;
 
-/** The defaults of optional fields, as the chain shows them. */
+/** The defaults of optional fields. */
 export const providerDefaults = { timeout_ms: 30_000 } as const;
 export const retryDefaults = {
   max_retries: 1,
@@ -42,40 +42,40 @@ export const retryDefaults = {
 } as const;
 
 const price = (what: string) => Type.Number({ minimum: 0, maximum: 1_000_000, description: `US dollars for a million ${what} tokens.` });
-const metadata = Type.Record(Type.String(), Type.Unknown(), { description: 'Whatever the caller wants to keep with it.' });
+const metadata = Type.Record(Type.String(), Type.Unknown(), { description: 'Arbitrary data of the caller.' });
 
 const modelId = Type.String({
   minLength: 1,
   maxLength: 256,
   pattern: '^[^\\u0000-\\u0020\\u007f]*$',
   description:
-    'Identifier of the model. In `kind/model` with a known kind the first part says who serves it and is not sent; any other id goes out as it is.',
+    'Identifier of the model. In `kind/model` with a known kind, the first part is the provider kind and is not sent; any other id is sent unchanged.',
   example: 'gpt-4o',
 });
 const kind = Type.String({
   minLength: 1,
   maxLength: 64,
   pattern: '^[a-z0-9][a-z0-9._-]*$',
-  description: 'Who serves the model: `openai`, `anthropic`, `mistral`, `groq` ... Left out: read from a `kind/model` id.',
+  description: 'The provider kind: `openai`, `anthropic`, `mistral`, `groq` ... Default: derived from a `kind/model` id.',
   example: 'openai',
 });
 const apiBase = Type.String({
   minLength: 1,
   maxLength: 2048,
-  description: "An http or https URL with its version path. Left out: the kind's own.",
+  description: 'An http or https URL with its version path. Default: that of the kind.',
   example: 'https://llm.example.com/v1',
 });
 const apiKeyEnv = Type.String({
   minLength: 1,
   maxLength: 128,
-  description: 'The name of the environment variable that holds the key, never the key. Left out: a call carries no key.',
+  description: 'The name of the environment variable that holds the key, never the key itself. Without it, calls have no key.',
   example: 'OPENAI_API_KEY',
 });
-const priority = whole(0, 1_000_000, 'Order in the chain: the lowest is the first. Left out: its place in the list.');
-const timeout = whole(1, 600_000, 'How long one attempt may take. Left out: 30000.');
-const maxTokens = whole(1, 1_000_000, 'The most tokens that a test asks for.');
+const priority = whole(0, 1_000_000, 'Order in the chain, lowest first. Default: the position in the list.');
+const timeout = whole(1, 600_000, 'The timeout of an attempt. Default: 30000.');
+const maxTokens = whole(1, 1_000_000, 'The token limit of requests in tests.');
 
-/** A provider as a caller writes it. */
+/** A provider in a request. */
 export const ProviderRequest = Type.Object(
   {
     name: shortName('Display name, unique in the chain.'),
@@ -93,13 +93,13 @@ export const ProviderRequest = Type.Object(
   { ...closed, description: 'One model of a chain, and how it is reached.' },
 );
 
-/** A provider as the service shows it: every field there, null where it has no value. */
+/** A provider in a response: all fields, null if they have no value. */
 export const Provider = Type.Object(
   {
     name: shortName('Display name, unique in the chain.'),
     model_id: modelId,
     priority,
-    provider: orNull(kind, 'Who serves the model, given or read from `model_id`; null when neither says it.'),
+    provider: orNull(kind, 'The provider kind, given or derived from `model_id`; null if unknown.'),
     api_base: orNull(apiBase),
     api_key_env: orNull(apiKeyEnv),
     timeout_ms: timeout,
@@ -111,26 +111,26 @@ export const Provider = Type.Object(
   { ...closed, description: 'One model of a chain, and how it is reached.' },
 );
 
-const condition = choice(ruleConditions, { description: 'What went wrong; `any` is all of them.' });
-const action = choice(actions, { description: 'What happens then: the same provider again, the next one, or an error to the caller.' });
-const maxRetries = whole(0, 10, 'Extra attempts at the same provider, for each provider and prompt. Left out: 1 with `retry`.');
+const condition = choice(ruleConditions, { description: 'The failure; `any` stands for all.' });
+const action = choice(actions, { description: 'What happens then: retry the provider, fail over to the next one, or return an error.' });
+const maxRetries = whole(0, 10, 'Extra attempts at the same provider, per provider and prompt. Default: 1 with `retry`.');
 const ruleProviders = Type.Array(Type.String({ maxLength: 256 }), {
   minItems: 1,
   maxItems: maxProviders,
-  description: 'The names of the providers that the rule is for. Left out: all.',
+  description: 'The names of the providers that the rule applies to. Default: all.',
 });
 const statusCodes = Type.Array(whole(100, 599, 'An HTTP status.'), {
   minItems: 1,
   maxItems: 100,
-  description: 'Narrows the condition to these HTTP statuses; with `any` the status alone decides.',
+  description: 'Restricts the condition to these HTTP statuses; with `any` only the status counts.',
 });
-const wait = whole(0, 600_000, 'The wait before the first retry. Left out: 500.');
-const backoff = choice(backoffs, { description: 'How later waits grow; `exponential`, with jitter, if left out.' });
-const maxWait = whole(0, 600_000, 'The longest wait, whatever Retry-After says. Left out: 10000.');
-const respectRetryAfter = Type.Boolean({ description: 'Whether Retry-After raises the wait, up to `max_wait_ms`. Left out: true.' });
-const then = choice(afterRetries, { description: 'What happens once the retries are used up; `failover` if left out.' });
+const wait = whole(0, 600_000, 'The wait before the first retry. Default: 500.');
+const backoff = choice(backoffs, { description: 'How later waits grow. Default: `exponential`, with jitter.' });
+const maxWait = whole(0, 600_000, 'The longest wait, also with Retry-After. Default: 10000.');
+const respectRetryAfter = Type.Boolean({ description: 'Whether Retry-After extends the wait, up to `max_wait_ms`. Default: true.' });
+const then = choice(afterRetries, { description: 'What happens when the retries are used up. Default: `failover`.' });
 
-/** A rule as a caller writes it. */
+/** A rule in a request. */
 export const RuleRequest = Type.Object(
   {
     condition,
@@ -147,7 +147,7 @@ export const RuleRequest = Type.Object(
   { ...closed, description: 'What happens on a condition.' },
 );
 
-/** A rule as the service shows it: every field there, null where it has no value. */
+/** A rule in a response: all fields, null if they have no value. */
 export const Rule = Type.Object(
   {
     condition,
@@ -168,7 +168,7 @@ const description = Type.String({ maxLength: 4096, description: 'What the chain 
 const providers = Type.Array(ProviderRequest, { minItems: 1, maxItems: maxProviders });
 const rules = Type.Array(RuleRequest, { maxItems: maxRules });
 
-/** A chain as a caller writes it. */
+/** A chain in a request. */
 export const ChainRequest = Type.Object(
   {
     name: shortName('Chain name; it need not be unique.'),
@@ -177,10 +177,10 @@ export const ChainRequest = Type.Object(
     fallback_rules: optional(rules),
     metadata: optional(metadata),
   },
-  { ...closed, description: 'A chain to be kept.' },
+  { ...closed, description: 'A chain to create.' },
 );
 
-/** A JSON merge patch (RFC 7396) of a chain: arrays are replaced whole, null takes a field back to its default. */
+/** A JSON merge patch (RFC 7396) of a chain: arrays are replaced as a whole, null resets a field to its default. */
 export const ChainPatch = Type.Object(
   {
     name: Type.Optional(shortName('Chain name.')),
@@ -189,20 +189,20 @@ export const ChainPatch = Type.Object(
     fallback_rules: optional(rules),
     metadata: optional(metadata),
   },
-  { ...closed, description: 'What is to change: arrays whole, null for a default.' },
+  { ...closed, description: 'The fields to change: arrays as a whole, null for the default.' },
 );
 
-/** What a chain is made of, all defaults filled in: what the engine runs and a result keeps as its snapshot. */
+/** A chain's definition with all defaults: the input of the engine and the snapshot in a result. */
 const definition = {
   name: shortName('Chain name.'),
   description: orNull(description),
-  providers: Type.Array(Provider, { description: 'The providers in their order.' }),
+  providers: Type.Array(Provider, { description: 'The providers in order.' }),
   fallback_rules: Type.Array(Rule, { description: 'The rules as they were given.' }),
   metadata,
 };
-export const ChainDefinition = Type.Object(definition, { ...closed, description: 'What a chain is made of, defaults filled in.' });
+export const ChainDefinition = Type.Object(definition, { ...closed, description: "A chain's definition, with all defaults." });
 
-/** A chain as it is kept. */
+/** A stored chain. */
 export const Chain = Type.Object(
   {
     id: Id,
@@ -210,9 +210,9 @@ export const Chain = Type.Object(
     version: Type.Integer({ minimum: 1, description: 'Rises by one with each change.' }),
     created_at: timestamp('When it was created.'),
     updated_at: timestamp('When it last changed.'),
-    warnings: Type.Array(Warning, { description: 'What the rules really do, where that may surprise.' }),
+    warnings: Type.Array(Warning, { description: 'What the rules actually do, where that may surprise.' }),
   },
-  { ...closed, description: 'A chain as it is kept.' },
+  { ...closed, description: 'A stored chain.' },
 );
 
 export type ProviderRequest = Static<typeof ProviderRequest>;
@@ -224,7 +224,7 @@ export type ChainPatch = Static<typeof ChainPatch>;
 export type ChainDefinition = Static<typeof ChainDefinition>;
 export type Chain = Static<typeof Chain>;
 
-/** A chain to be created, for examples. */
+/** An example of a create request. */
 export const chainRequestExample = {
   name: 'production-chain',
   providers: [
@@ -240,7 +240,7 @@ export const chainRequestExample = {
 const provider = { api_base: null, timeout_ms: 30_000, max_tokens: null, input_cost_per_1m: null, output_cost_per_1m: null, metadata: {} };
 const rule = { providers: null, status_codes: null };
 
-/** What a chain is made of, for examples. */
+/** An example of a definition. */
 export const definitionExample: ChainDefinition = {
   name: 'production-chain',
   description: null,
@@ -272,7 +272,7 @@ export const definitionExample: ChainDefinition = {
   metadata: {},
 };
 
-/** A chain as it is kept, for examples. */
+/** An example of a stored chain. */
 export const chainExample: Chain = {
   id: exampleId,
   ...definitionExample,

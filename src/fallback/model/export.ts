@@ -18,45 +18,45 @@ export const exportFormats = [
 ] as const;
 export const importFormats = ['litellm', 'portkey', 'json', 'yaml'] as const;
 export const templateNames = ['env', 'runbook', 'curl'] as const;
-/** What a target with one budget for all failures does where a chain mixes retries and failovers. */
+/** For chains that mix retries and failovers: what a target with a single number of retries does. */
 export const preferences = ['failover', 'retry'] as const;
 
 export type ExportFormat = (typeof exportFormats)[number];
 export type ImportFormat = (typeof importFormats)[number];
 export type TemplateName = (typeof templateNames)[number];
 
-/** Caps of templates: characters of the text, bytes of what comes of it. */
+/** Limits of templates: characters of the text, bytes of the output. */
 export const maxTemplate = 65_536;
 export const maxOutput = 1_048_576;
 
-/** A chain's configuration in the form that another program reads. */
+/** A chain in the configuration format of another program. */
 export const Export = Type.Object(
   {
     format: choice(exportFormats),
-    filename: Type.String({ description: 'What the file is usually called.' }),
+    filename: Type.String({ description: 'The usual name of the file.' }),
     content_type: Type.String({ description: 'The media type of `content`.' }),
-    config: Type.Unknown({ description: 'The configuration as an object; a string for formats that are code.' }),
+    config: Type.Unknown({ description: 'The configuration as an object, or a string if the format is code.' }),
     content: Type.String({ description: 'The text to save.' }),
     lossless: Type.Boolean({ description: 'Whether the target behaves like the chain and an import gives the same chain.' }),
-    warnings: Type.Array(Warning, { description: 'What the target cannot express.' }),
+    warnings: Type.Array(Warning, { description: 'What the target can not express.' }),
   },
-  { ...closed, description: "A chain's configuration in the form that another program reads." },
+  { ...closed, description: 'A chain in the configuration format of another program.' },
 );
 
 export const TemplateRequest = Type.Object(
   {
-    chain_id: optional(Type.String({ maxLength: 64, description: 'A chain that is kept; or `chain`.' })),
-    chain: Type.Optional(Type.Union([ChainRequest, Type.Null()], { description: 'A chain that need not be kept; or `chain_id`.' })),
-    template: optional(Type.String({ maxLength: maxTemplate, description: 'A Liquid template; or `template_name`.' })),
-    template_name: optional(choice(templateNames, { description: 'A template that the service brings along; or `template`.' })),
-    variables: optional(Type.Record(Type.String(), Type.Unknown(), { description: 'Further values, each by its name.' })),
+    chain_id: optional(Type.String({ maxLength: 64, description: 'The id of a stored chain; or use `chain`.' })),
+    chain: Type.Optional(Type.Union([ChainRequest, Type.Null()], { description: 'A chain, which is not stored; or use `chain_id`.' })),
+    template: optional(Type.String({ maxLength: maxTemplate, description: 'A Liquid template; or use `template_name`.' })),
+    template_name: optional(choice(templateNames, { description: 'The name of a built-in template; or use `template`.' })),
+    variables: optional(Type.Record(Type.String(), Type.Unknown(), { description: 'Additional values, by name.' })),
   },
   { ...closed, description: 'One of `chain_id` and `chain`, and one of `template` and `template_name`.' },
 );
 
 export const TemplateOutput = Type.Object(
   {
-    output: Type.String({ description: 'What the template gives.' }),
+    output: Type.String({ description: 'The output of the template.' }),
     content_type: Type.String({ description: 'The media type of `output`.' }),
     warnings: Type.Array(Warning),
   },
@@ -65,14 +65,14 @@ export const TemplateOutput = Type.Object(
 
 export const ImportRequest = Type.Object(
   {
-    content: Type.Unknown({ description: 'The file: its text, or the object that it holds.' }),
-    name: optional(shortName('What the chain is to be called.')),
+    content: Type.Unknown({ description: 'The file, as text or as its parsed object.' }),
+    name: optional(shortName('The name of the new chain.')),
   },
-  { ...closed, description: 'A file that another program reads, to be made a chain of.' },
+  { ...closed, description: 'A configuration file of another program, to import as a chain.' },
 );
 
 export const Imported = Type.Object(
-  { chain: Chain, findings: Type.Array(Warning, { description: 'What was read differently from how it was written, or left out.' }) },
+  { chain: Chain, findings: Type.Array(Warning, { description: 'What was interpreted differently or left out.' }) },
   closed,
 );
 
@@ -90,15 +90,15 @@ export const exportChain = defineRoute({
   access: 'read',
   summary: 'Export chain configuration',
   description:
-    'Keys are never in it, only the names of environment variables. What the target cannot express is a warning; `raw=true` gives the text alone, as a download.',
+    'Exports contain no keys, only the names of environment variables. `warnings` lists what the target can not express; `raw=true` returns only the text, as a download.',
   params: IdParams,
   query: Type.Object({
-    format: defaulted(choice(exportFormats, { default: 'json', description: 'Who is to read it.' })),
-    raw: defaulted(Type.Boolean({ default: false, description: 'The text alone, as a download.' })),
+    format: defaulted(choice(exportFormats, { default: 'json', description: 'The target format.' })),
+    raw: defaulted(Type.Boolean({ default: false, description: 'Return only the text, as a download.' })),
     prefer: defaulted(
       choice(preferences, {
         default: 'failover',
-        description: 'For targets with one budget for all failures, where the chain mixes retries and failovers.',
+        description: 'For targets with a single number of retries, if the chain mixes retries and failovers.',
       }),
     ),
   }),
@@ -127,13 +127,13 @@ export const exportTemplate = defineRoute({
   tag: 'exports',
   access: 'read',
   summary: 'Export with a custom template',
-  description: 'A Liquid template, sandboxed: no code, no files, unknown names refused, size and time capped.',
+  description: 'Renders a Liquid template in a sandbox: no code, no files, unknown names are errors, size and time are limited.',
   body: TemplateRequest,
   bodyExample: { chain_id: exampleId, template: '{{ chain.name }}: {{ chain.providers | map: "name" | join: ", " }}' },
   responses: {
     200: {
       schema: TemplateOutput,
-      description: 'What the template gives.',
+      description: 'The output of the template.',
       example: { output: 'production-chain: gpt-4o, claude', content_type: 'text/plain; charset=utf-8', warnings: [] },
     },
     ...failing(401, 404, 413, 415, 429),
@@ -146,11 +146,10 @@ export const importChain = defineRoute({
   path: '/import',
   tag: 'exports',
   access: 'write',
-  summary: 'Make a chain of a file',
-  description:
-    'The file as `content`, or itself as the body. What could not be taken over, or was read differently from how it was written, is in `findings`.',
-  query: Type.Object({ format: defaulted(choice(importFormats, { default: 'json', description: 'Who wrote it.' })) }),
-  // Told apart from the file itself by its `content`, and checked as ImportRequest then.
+  summary: 'Import a chain from a file',
+  description: 'The file as `content` or as the body itself. `findings` lists what was left out or interpreted differently.',
+  query: Type.Object({ format: defaulted(choice(importFormats, { default: 'json', description: 'The format of the file.' })) }),
+  // A body with `content` is validated as ImportRequest; any other body is the file.
   body: Type.Unknown(),
   describedBody: Type.Union([ImportRequest, Type.Object({}, { additionalProperties: true, description: 'The file itself.' })]),
   textTypes: ['application/yaml', 'text/plain'],

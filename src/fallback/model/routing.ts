@@ -8,74 +8,74 @@ import { defineRoute } from './route.ts';
 export const sources = ['rule', 'default'] as const;
 export const steps = ['retry', 'failover', 'fail', 'serve'] as const;
 
-/** What the chain does with a failure: the answer of a rule or of a default. */
+/** The decision of a rule or default about a failure. */
 const decided = {
-  action: choice(actions, { description: 'What happens first.' }),
-  max_retries: count('Extra attempts at this provider before the chain goes on.'),
-  next_provider: orNull(Type.String(), 'Who is tried after that; null where the prompt fails.'),
-  source: choice(sources, { description: 'Whether a rule of the chain says so or the default.' }),
-  rule: orNull(Type.Integer({ minimum: 0 }), "The rule's place in `fallback_rules`; null for a default."),
+  action: choice(actions, { description: 'The first action.' }),
+  max_retries: count('Extra attempts at this provider.'),
+  next_provider: orNull(Type.String(), 'The provider that is tried next; null if the prompt fails.'),
+  source: choice(sources, { description: 'Whether a rule of the chain or a default decides.' }),
+  rule: orNull(Type.Integer({ minimum: 0 }), "The rule's index in `fallback_rules`; null for a default."),
 };
 
 export const Decision = Type.Object(
   {
-    condition: choice(conditions, { description: 'What went wrong.' }),
+    condition: choice(conditions, { description: 'The failure.' }),
     ...decided,
     exceptions: Type.Array(
-      Type.Object({ status_code: Type.Integer({ description: 'The HTTP status that is treated differently.' }), ...decided }, closed),
+      Type.Object({ status_code: Type.Integer({ description: 'The HTTP status with a different decision.' }), ...decided }, closed),
       { description: 'HTTP statuses of this condition for which another rule decides.' },
     ),
   },
-  { ...closed, description: 'What the chain does when a provider fails in a certain way.' },
+  { ...closed, description: 'What the chain does if a provider fails with a condition.' },
 );
 
 export const WorstCase = Type.Object(
   {
-    attempts: count('The most attempts that one prompt can cost.'),
-    latency_ms: milliseconds('The longest that one prompt can take, time-outs and waits included.'),
+    attempts: count('The most attempts of a prompt.'),
+    latency_ms: milliseconds('The longest duration of a prompt, including timeouts and waits.'),
   },
-  { ...closed, description: 'What no prompt can exceed, whatever the providers do.' },
+  { ...closed, description: 'The upper bounds of a prompt, however the providers behave.' },
 );
 
 export const Step = Type.Object(
   {
-    provider: Type.String({ description: 'Who is asked.' }),
-    attempt: whole(1, 1_000, 'Which attempt at this provider it is, from 1.'),
-    condition: orNull(choice(conditions), 'How it fails; null where it answers.'),
-    action: choice(steps, { description: 'What happens then.' }),
-    wait_ms: milliseconds('The longest wait before the next step, a Retry-After left aside.'),
-    source: orNull(choice(sources), 'Whether a rule or a default says so; null where the provider answers.'),
-    rule: orNull(Type.Integer({ minimum: 0 }), "The rule's place in `fallback_rules`."),
+    provider: Type.String({ description: 'The provider that is called.' }),
+    attempt: whole(1, 1_000, 'The number of the attempt at this provider, from 1.'),
+    condition: orNull(choice(conditions), 'How it fails; null if it answers.'),
+    action: choice(steps, { description: 'The next action.' }),
+    wait_ms: milliseconds('The longest wait before the next step, without Retry-After.'),
+    source: orNull(choice(sources), 'Whether a rule or a default decides; null if the provider answers.'),
+    rule: orNull(Type.Integer({ minimum: 0 }), "The rule's index in `fallback_rules`."),
   },
-  { ...closed, description: 'A step of the path that a prompt walks.' },
+  { ...closed, description: 'A step in the path of a prompt.' },
 );
 
 export const Question = Type.Object(
   {
-    provider: Type.String({ description: 'The provider that fails, every time.' }),
+    provider: Type.String({ description: 'The provider that always fails.' }),
     condition: choice(conditions, { description: 'How it fails.' }),
-    status_code: orNull(Type.Integer(), 'The HTTP status it fails with; null where none arrives.'),
-    served_by: orNull(Type.String(), 'Who answers in the end; null when the prompt fails.'),
+    status_code: orNull(Type.Integer(), 'The HTTP status it fails with; null without a response.'),
+    served_by: orNull(Type.String(), 'The provider that finally answers; null if the prompt fails.'),
   },
   { ...closed, description: 'The question that `path` answers.' },
 );
 
-/** What the chain does with every failure of every provider. */
+/** The chain's decisions for all failures of all providers. */
 export const Routing = Type.Object(
   {
-    order: Type.Array(Type.String(), { description: 'The names of the providers in the order they are tried.' }),
+    order: Type.Array(Type.String(), { description: 'The names of the providers, in order.' }),
     providers: Type.Array(Type.Object({ name: Type.String(), decisions: Type.Array(Decision) }, closed), {
-      description: 'For each provider one decision for each of the ten conditions.',
+      description: 'The decision for each provider and each of the ten conditions.',
     }),
     worst_case: WorstCase,
     warnings: Type.Array(Warning),
     question: orNull(Question),
-    path: orNull(Type.Array(Step), 'The steps walked from the provider asked about; null without a question.'),
+    path: orNull(Type.Array(Step), 'The steps from the provider in the question on; null without a question.'),
   },
-  { ...closed, description: 'What the chain does with every failure of every provider.' },
+  { ...closed, description: "The chain's decisions for all failures of all providers." },
 );
 
-/** Both of `provider` and `condition`, or neither. */
+/** The query of routing: `provider` and `condition` are only allowed together. */
 export const RoutingQuery = Type.Object(
   {
     provider: Type.Optional(
@@ -87,13 +87,13 @@ export const RoutingQuery = Type.Object(
   closed,
 );
 
-/** What is to be said of a chain that is not kept, or not yet. */
+/** The result of checking a chain that is not stored. */
 export const ChainCheck = Type.Object(
   {
     warnings: Type.Array(Warning, { description: 'What the rules really do, where that may surprise.' }),
     worst_case: WorstCase,
   },
-  { ...closed, description: 'What is to be said of a chain before it is kept.' },
+  { ...closed, description: 'The result of checking a chain.' },
 );
 
 export type ChainCheck = Static<typeof ChainCheck>;
@@ -134,7 +134,7 @@ export const getRouting = defineRoute({
   access: 'read',
   summary: 'Get routing information',
   description:
-    'What the chain does with every failure of every provider, and the most that one prompt can cost. With `provider` and `condition` also the path that a prompt walks when this provider fails so every time and the others answer; nobody is called.',
+    'What the chain does on every failure of every provider, and the upper bounds of a prompt. With `provider` and `condition` also the path of a prompt if this provider always fails this way and the others answer. No provider is called.',
   params: IdParams,
   query: RoutingQuery,
   responses: { 200: { schema: Routing, description: 'The decisions.', example: routingExample }, ...failing(401, 404, 429) },

@@ -8,42 +8,44 @@ import { defineRoute } from './route.ts';
 import { WorstCase } from './routing.ts';
 import { modes, testStatuses, verdicts } from './test.ts';
 
-/** The latest test of a chain in short. */
+/** A summary of the latest test of a chain. */
 export const LastTest = Type.Object(
   {
     id: Id,
     status: choice(testStatuses),
     mode: choice(modes),
     verdict: orNull(choice(verdicts)),
-    prompt_count: count('How many prompts it has.'),
-    success_rate: orNull(rate('Prompts served, over all.')),
-    chain_version: Type.Integer({ description: 'The version of the chain it tests.' }),
-    started_at: timestamp('When it began.'),
-    completed_at: orNull(timestamp('When it ended.')),
+    prompt_count: count('The number of prompts.'),
+    success_rate: orNull(rate('Served prompts, of all prompts.')),
+    chain_version: Type.Integer({ description: 'The tested version of the chain.' }),
+    started_at: timestamp('When the test started.'),
+    completed_at: orNull(timestamp('When the test ended.')),
   },
   closed,
 );
 
-/** A chain in a few sentences, and the facts behind them. */
+/** A description of a chain in a few sentences, with the underlying facts. */
 export const ChainSummary = Type.Object(
   {
     text: Type.String({ description: 'The chain in a few sentences.' }),
-    provider_count: count('How many providers it has.'),
-    rule_count: count('How many rules it has.'),
+    provider_count: count('The number of providers.'),
+    rule_count: count('The number of rules.'),
     primary: Type.String({ description: 'The provider that is tried first.' }),
     last_resort: Type.String({ description: 'The provider that is tried last.' }),
     conditions: Type.Object(
       {
-        with_rule: Type.Array(choice(ruleConditions), { description: 'Conditions that a rule decides for every provider and status.' }),
-        by_default: Type.Array(choice(conditions), { description: 'Conditions that a default decides, at least in part.' }),
+        with_rule: Type.Array(choice(ruleConditions), { description: 'Conditions that rules decide for all providers and statuses.' }),
+        by_default: Type.Array(choice(conditions), {
+          description: 'Conditions that a default decides, at least for some provider or status.',
+        }),
       },
       closed,
     ),
     worst_case: WorstCase,
     last_test: orNull(LastTest),
-    lossless_formats: Type.Array(choice(exportFormats), { description: 'Export formats that lose nothing of this chain.' }),
+    lossless_formats: Type.Array(choice(exportFormats), { description: 'Export formats that are lossless for this chain.' }),
   },
-  { ...closed, description: 'A chain in a few sentences, and the facts behind them.' },
+  { ...closed, description: 'A description of a chain in a few sentences, with the underlying facts.' },
 );
 
 export type LastTest = Static<typeof LastTest>;
@@ -90,7 +92,7 @@ export const getSummary = defineRoute({
   tag: 'chains',
   access: 'read',
   summary: 'Get the chain summary',
-  description: 'The chain in a few sentences, with the facts behind them and its latest test.',
+  description: 'A description of the chain in a few sentences, with the underlying facts and the latest test.',
   params: IdParams,
   responses: { 200: { schema: ChainSummary, description: 'The summary.', example: summaryExample }, ...failing(401, 404, 429) },
 });

@@ -15,16 +15,23 @@ export const runTest = defineRoute({
   access: 'write',
   summary: 'Run a test',
   description:
-    'Answers with the finished result. With `Prefer: respond-async` it answers 202 at once, and the result is read, or its events are, while it runs. The test runs on the chain as it is now, whatever becomes of it meanwhile. `drill` and `live` are refused unless the service was started with `--allow-live`.',
+    'Answers with the finished result. With `Prefer: respond-async` it answers 202 at once, and the result or its events can be read while the test runs. The test uses a snapshot of the chain. `drill` and `live` need a service started with `--allow-live`.',
   params: IdParams,
   body: TestRequest,
   bodyOptional: true,
   bodyExample: { prompt_count: 5 },
-  headers: { Prefer: '`respond-async` to be answered before the test has ended (RFC 7240). Optional.' },
+  headers: { Prefer: '`respond-async` for an answer before the test has ended (RFC 7240). Optional.' },
   responses: {
     201: { ...result('The finished result.'), headers: Location },
     202: {
-      ...result('The test runs.', { ...testExample, status: 'running', completed_at: null, duration_ms: null, verdict: null, checks: [] }),
+      ...result('The test is running.', {
+        ...testExample,
+        status: 'running',
+        completed_at: null,
+        duration_ms: null,
+        verdict: null,
+        checks: [],
+      }),
       headers: { ...Location, 'Preference-Applied': '`respond-async`.' },
     },
     ...failing(401, 403, 404, 413, 415, 429),
@@ -39,15 +46,13 @@ export const getTestResult = defineRoute({
   access: 'read',
   summary: 'Get test results',
   description:
-    "By a test's id its result. By a chain's id an array of that chain's results, newest first; a page of more than 16 MiB ends early, and `Link` says where the next one begins. Results outlive edits and deletion of the chain.",
+    "For a test's id its result; for a chain's id an array of the chain's results, newest first. A page over 16 MiB ends early, and `Link` has the next page. Results outlive changes and deletion of the chain.",
   params: IdParams,
   query: Type.Object(
     {
-      limit: defaulted(whole(1, 200, "The most results to return for a chain's id.", { default: 20 })),
-      offset: defaulted(whole(0, 1_000_000_000, 'How many results to pass over.', { default: 0 })),
-      prompts: defaulted(
-        Type.Boolean({ default: true, description: 'Whether results come with their prompts; if not, `results` is empty.' }),
-      ),
+      limit: defaulted(whole(1, 200, "The maximum number of results for a chain's id.", { default: 20 })),
+      offset: defaulted(whole(0, 1_000_000_000, 'How many results to skip.', { default: 0 })),
+      prompts: defaulted(Type.Boolean({ default: true, description: 'Whether to include the prompts; otherwise `results` is empty.' })),
     },
     closed,
   ),
@@ -57,8 +62,8 @@ export const getTestResult = defineRoute({
       description: "The result, or the chain's results, newest first.",
       example: testExample,
       headers: {
-        'X-Total-Count': 'How many there are, whatever `limit` and `offset` say.',
-        Link: 'The path of the next page (`rel="next"`, RFC 8288), where there is one.',
+        'X-Total-Count': 'The total number of items.',
+        Link: 'The path of the next page (`rel="next"`, RFC 8288), if there is one.',
       },
     },
     ...failing(401, 404, 429),
@@ -72,10 +77,10 @@ export const cancelTest = defineRoute({
   tag: 'tests',
   access: 'write',
   summary: 'Cancel a running test',
-  description: 'The result stays, `cancelled`, with the prompts that were done. A test that has ended gives 409.',
+  description: 'The result stays as `cancelled`, with the finished prompts. A test that has ended gives 409.',
   params: IdParams,
   responses: {
-    200: result('The result as the test left it.', { ...testExample, status: 'cancelled' }),
+    200: result('The result of the cancelled test.', { ...testExample, status: 'cancelled' }),
     ...failing(401, 403, 404, 409, 429),
   },
 });
@@ -95,7 +100,7 @@ export const testEvents = defineRoute({
   access: 'read',
   summary: 'Follow a running test',
   description:
-    'Server-sent events, each with the `id`, `status`, `progress`, `success_count`, `failure_count`, `fallback_count` and `verdict` of the result: `progress` while it runs, `end` as the last one, and the connection is closed behind it. A test that has ended gives `end` at once.',
+    'Server-sent events, each with the `id`, `status`, `progress`, `success_count`, `failure_count`, `fallback_count` and `verdict` of the result: `progress` while the test runs, then `end`, after which the connection closes. A test that has ended gives `end` at once.',
   params: IdParams,
   responses: {
     200: { schema: Type.String(), contentType: 'text/event-stream', description: 'The events.', example: events },

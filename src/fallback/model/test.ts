@@ -14,89 +14,89 @@ export type Preset = (typeof presets)[number];
 export type TestStatus = (typeof testStatuses)[number];
 export type Verdict = (typeof verdicts)[number];
 
-/** The most prompts of one test, and how many it has if the caller does not say. */
+/** The maximum and the default number of prompts of a test. */
 export const maxPrompts = 1000;
 export const defaultPrompts = 5;
 /** A seed is a whole number of 32 bits. */
 export const maxSeed = 4_294_967_295;
 
-/** A failure that is put in front of a provider. What is left out does not narrow it; what is given must all hold. */
+/** An injected failure of a provider. It applies to calls that match all given fields. */
 export const Fault = Type.Object(
   {
     provider: Type.String({ maxLength: 256, description: 'The name of the provider that fails.' }),
-    condition: optional(choice(conditions, { description: 'How it fails. May be left out where `latency_ms` is given.' })),
-    times: optional(whole(1, 1_000, 'The first so many calls of each prompt.')),
-    from: optional(whole(0, maxPrompts - 1, 'The first prompt, by index.')),
-    to: optional(whole(0, maxPrompts - 1, 'The last prompt, by index, inclusive.')),
-    probability: optional(Type.Number({ minimum: 0, maximum: 1, description: 'How likely each call fails.' })),
-    status_code: optional(whole(100, 599, "The HTTP status it fails with; the condition's usual one if left out.")),
-    retry_after_ms: optional(whole(0, 86_400_000, 'What it says in Retry-After.')),
-    latency_ms: optional(whole(0, 3_600_000, "How long the call takes. Beyond the provider's `timeout_ms` it is a timeout by itself.")),
+    condition: optional(choice(conditions, { description: 'How it fails. Optional with `latency_ms`.' })),
+    times: optional(whole(1, 1_000, 'Applies to the first n calls of each prompt.')),
+    from: optional(whole(0, maxPrompts - 1, 'The index of the first affected prompt.')),
+    to: optional(whole(0, maxPrompts - 1, 'The index of the last affected prompt, inclusive.')),
+    probability: optional(Type.Number({ minimum: 0, maximum: 1, description: 'The probability that a call fails.' })),
+    status_code: optional(whole(100, 599, "The HTTP status it fails with. Default: the condition's usual status.")),
+    retry_after_ms: optional(whole(0, 86_400_000, 'The value of Retry-After.')),
+    latency_ms: optional(whole(0, 3_600_000, "How long the call takes. Beyond the provider's `timeout_ms` it is a timeout.")),
   },
-  { ...closed, description: 'A failure that is put in front of a provider.' },
+  { ...closed, description: 'An injected failure of a provider.' },
 );
 
 export const TestRequest = Type.Object(
   {
-    prompt_count: optional(whole(1, maxPrompts, 'How many prompts. Left out: 5.')),
+    prompt_count: optional(whole(1, maxPrompts, 'The number of prompts. Default: 5.')),
     mode: optional(
       choice(modes, {
         description:
-          '`simulate`: no network, a virtual clock. `drill`: real calls, with faults injected in front of providers. `live`: real calls. Left out: `simulate`.',
+          '`simulate`: no network, virtual time. `drill`: real calls with injected faults. `live`: real calls. Default: `simulate`.',
       }),
     ),
-    preset: optional(choice(presets, { description: 'Which plan of faults is run; `coverage` if left out. Not together with `faults`.' })),
-    seed: optional(whole(0, maxSeed, 'The same seed gives the same simulation. Left out: drawn, and told in the result.')),
+    preset: optional(choice(presets, { description: 'The plan of faults. Default: `coverage`. Not together with `faults`.' })),
+    seed: optional(whole(0, maxSeed, 'The same seed gives the same simulation. Default: random; the result has it.')),
     faults: optional(
-      Type.Array(Fault, { minItems: 1, maxItems: 100, description: 'The plan itself, applied to every prompt, instead of a preset.' }),
+      Type.Array(Fault, { minItems: 1, maxItems: 100, description: 'The plan of faults for every prompt, instead of a preset.' }),
     ),
     prompts: optional(
       Type.Array(Type.String({ minLength: 1, maxLength: 32_768 }), {
         minItems: 1,
         maxItems: maxPrompts,
-        description: 'What is asked; the texts are used in turn.',
+        description: 'The prompts, used in turn.',
       }),
     ),
-    deadline_ms: optional(whole(1, 3_600_000, 'How long one prompt may take, end to end; then it fails with `timeout`.')),
-    stream: optional(Type.Boolean({ description: 'Whether real calls ask for a streaming answer. Left out: false.' })),
+    deadline_ms: optional(whole(1, 3_600_000, 'The longest duration of a prompt, end to end; then it fails with `timeout`.')),
+    stream: optional(Type.Boolean({ description: 'Whether real calls request a streaming answer. Default: false.' })),
   },
-  { ...closed, description: 'What is to be run.' },
+  { ...closed, description: 'The test to run.' },
 );
 
-const condition = choice(conditions, { description: 'What went wrong.' });
+const condition = choice(conditions, { description: 'The failure.' });
 
 export const Attempt = Type.Object(
   {
-    provider: Type.String({ description: 'Who was asked.' }),
-    model_id: Type.String({ description: 'For which model.' }),
-    start_ms: milliseconds('When it began, from the start of the prompt.'),
+    provider: Type.String({ description: 'The provider that was called.' }),
+    model_id: Type.String({ description: 'The model.' }),
+    start_ms: milliseconds('When it started, relative to the start of the prompt.'),
     latency_ms: milliseconds('How long it took.'),
-    status_code: orNull(Type.Integer(), 'The HTTP status; null where none arrived.'),
-    condition: orNull(condition, 'What went wrong; null where the provider answered.'),
-    action: orNull(choice(actions), 'What the chain did then; null where the provider answered.'),
+    status_code: orNull(Type.Integer(), 'The HTTP status; null without a response.'),
+    condition: orNull(condition, 'The failure; null if the provider answered.'),
+    action: orNull(choice(actions), 'The next action of the chain; null if the provider answered.'),
     wait_ms: milliseconds('The wait before the next attempt.'),
-    injected: Type.Boolean({ description: 'Whether the plan put a failure or a delay there.' }),
-    rule: orNull(Type.Integer({ minimum: 0 }), 'The rule that decided, by its place in `fallback_rules`; null for a default.'),
-    error: orNull(Type.String(), 'What exactly went wrong, in a few words; null where nothing did.'),
-    cost_usd: orNull(Type.Number({ minimum: 0 }), 'What it cost; null where a price or the tokens are unknown.'),
+    injected: Type.Boolean({ description: 'Whether the plan injected a failure or a delay.' }),
+    rule: orNull(Type.Integer({ minimum: 0 }), 'The index in `fallback_rules` of the rule that decided; null for a default.'),
+    error: orNull(Type.String(), 'The error in a few words; null without an error.'),
+    cost_usd: orNull(Type.Number({ minimum: 0 }), 'The cost; null if the price or the tokens are unknown.'),
   },
-  { ...closed, description: 'One call of one provider.' },
+  { ...closed, description: 'A call of a provider.' },
 );
 
 export const PromptResult = Type.Object(
   {
-    index: Type.Integer({ minimum: 0, description: 'Its place in the test, from 0.' }),
-    scenario: Type.String({ description: 'What the plan has for this prompt.' }),
+    index: Type.Integer({ minimum: 0, description: 'The index in the test, from 0.' }),
+    scenario: Type.String({ description: 'The scenario of the plan for this prompt.' }),
     success: Type.Boolean({ description: 'Whether a provider answered.' }),
     served_by: orNull(Type.String(), 'Who answered.'),
-    fallback_triggered: Type.Boolean({ description: 'Whether another than the first provider was asked.' }),
-    retries_used: count('Retries, over all providers.'),
-    total_wait_ms: milliseconds('Waits between attempts, together.'),
-    latency_ms: milliseconds('End to end, failed attempts and waits included.'),
-    error: orNull(condition, 'The condition it failed with; null where it was served.'),
-    attempts: Type.Array(Attempt, { description: 'The calls in their order.' }),
+    fallback_triggered: Type.Boolean({ description: 'Whether another provider than the first was called.' }),
+    retries_used: count('Retries at all providers.'),
+    total_wait_ms: milliseconds('Total wait between attempts.'),
+    latency_ms: milliseconds('End to end, including failed attempts and waits.'),
+    error: orNull(condition, 'The final failure; null if the prompt was served.'),
+    attempts: Type.Array(Attempt, { description: 'The calls in order.' }),
   },
-  { ...closed, description: 'What became of one prompt.' },
+  { ...closed, description: 'The result of a prompt.' },
 );
 
 const latency = Object.fromEntries(
@@ -105,15 +105,15 @@ const latency = Object.fromEntries(
 
 export const Check = Type.Object(
   {
-    name: Type.String({ description: 'What is checked, for a program.', example: 'all_served' }),
+    name: Type.String({ description: 'The name of the check.', example: 'all_served' }),
     passed: Type.Boolean(),
     advisory: Type.Boolean({ description: 'Whether a failure only makes the verdict `partial`.' }),
-    detail: Type.String({ description: 'What was found, in a sentence.' }),
+    detail: Type.String({ description: 'The finding as a sentence.' }),
   },
-  { ...closed, description: 'One thing that the verdict rests on.' },
+  { ...closed, description: 'A check behind the verdict.' },
 );
 
-/** A test and what came of it; while it runs the figures are those of the prompts done. */
+/** A test and its result. While it runs, the figures cover the finished prompts. */
 export const TestResult = Type.Object(
   {
     id: Id,
@@ -124,33 +124,33 @@ export const TestResult = Type.Object(
       description:
         '`running`: also while it waits for its turn and, with several instances on one database, until the lease of an instance that died is over (30 s); its figures are then those of the prompts that were kept. `failed`: the run itself broke. `cancelled`: stopped, or cut off by a stop of the service.',
     }),
-    error: orNull(Type.String(), 'Why the run itself broke or was cancelled.'),
-    progress: Type.Object({ done: count('Prompts done.'), total: count('Prompts in all.') }, closed),
+    error: orNull(Type.String(), 'Why the run failed or was cancelled.'),
+    progress: Type.Object({ done: count('Finished prompts.'), total: count('All prompts.') }, closed),
     mode: choice(modes),
-    preset: orNull(choice(presets), 'The preset; null where the caller gave the faults or the mode takes none.'),
-    seed: whole(0, maxSeed, 'What the simulation was drawn from.'),
-    prompt_count: count('Prompts in all.'),
-    deadline_ms: orNull(Type.Integer({ minimum: 1 }), 'How long one prompt may take.'),
-    started_at: timestamp('When it was asked for.'),
-    completed_at: orNull(timestamp('When it ended.')),
-    duration_ms: orNull(milliseconds('How long the run took by the clock on the wall.')),
+    preset: orNull(choice(presets), 'The preset; null if the request has faults or the mode takes none.'),
+    seed: whole(0, maxSeed, 'The seed of the simulation.'),
+    prompt_count: count('All prompts.'),
+    deadline_ms: orNull(Type.Integer({ minimum: 1 }), 'The longest duration of a prompt.'),
+    started_at: timestamp('When the test was requested.'),
+    completed_at: orNull(timestamp('When the test ended.')),
+    duration_ms: orNull(milliseconds('How long the run took in real time.')),
     success_count: count('Prompts served.'),
     failure_count: count('Prompts lost.'),
-    success_rate: orNull(rate('Prompts served, over those done.')),
-    fallback_count: count('Prompts served by another than the first provider.'),
-    fallback_rate: orNull(rate('These over all prompts done.')),
+    success_rate: orNull(rate('Served prompts, of the finished ones.')),
+    fallback_count: count('Prompts not served by the first provider.'),
+    fallback_rate: orNull(rate('Their share of the finished prompts.')),
     retry_count: count('Retries.'),
     attempts_total: count('Calls.'),
-    latency_ms: orNull(Type.Object(latency, closed), 'Of prompts, end to end; null while none is done.'),
-    added_latency_ms: orNull(Type.Number({ minimum: 0 }), 'The mean time before the attempt that served; null while none is served.'),
+    latency_ms: orNull(Type.Object(latency, closed), 'Of prompts, end to end; null if none is finished.'),
+    added_latency_ms: orNull(Type.Number({ minimum: 0 }), 'The mean time before the successful attempt; null if no prompt is served.'),
     cost_usd: Type.Object(
       {
-        total: orNull(Type.Number({ minimum: 0 }), 'Of all attempts that were answered; null where a price or the tokens are unknown.'),
-        wasted: orNull(Type.Number({ minimum: 0 }), 'Of answers that could not be used.'),
+        total: orNull(Type.Number({ minimum: 0 }), 'Of all answered attempts; null if a price or the tokens are unknown.'),
+        wasted: orNull(Type.Number({ minimum: 0 }), 'Of unusable answers.'),
       },
       closed,
     ),
-    assumptions: Type.Array(Type.String(), { description: 'What a simulation assumes; empty for real calls.' }),
+    assumptions: Type.Array(Type.String(), { description: 'Assumptions of a simulation; empty for real calls.' }),
     providers: Type.Array(
       Type.Object(
         {
@@ -162,29 +162,29 @@ export const TestResult = Type.Object(
         },
         closed,
       ),
-      { description: 'What each provider did.' },
+      { description: 'Figures of each provider.' },
     ),
     rules: Type.Array(
       Type.Object(
         {
           condition: choice(ruleConditions),
           action: choice(actions),
-          hits: count('How many failures the rule decided.'),
-          never_hit: Type.Boolean({ description: 'Whether it decided none.' }),
+          hits: count('The number of failures that the rule decided.'),
+          never_hit: Type.Boolean({ description: 'Whether the rule decided none.' }),
         },
         closed,
       ),
-      { description: 'What each rule did, in the order of `fallback_rules`.' },
+      { description: 'Figures of each rule, in the order of `fallback_rules`.' },
     ),
     verdict: orNull(
       choice(verdicts),
-      '`pass`: all served, all checks hold. `partial`: all served, an advisory check fails. `safe`: a prompt lost, but as the rules say and bounded. `fail`: otherwise. Null until it has ended.',
+      '`pass`: all prompts served, all checks passed. `partial`: all served, an advisory check failed. `safe`: a prompt failed, but within the rules and bounds. `fail`: otherwise. Null until the test has ended.',
     ),
-    checks: Type.Array(Check, { description: 'What the verdict rests on; empty until it has ended.' }),
+    checks: Type.Array(Check, { description: 'The checks behind the verdict; empty until the test has ended.' }),
     chain: ChainDefinition,
-    results: Type.Array(PromptResult, { description: 'The prompts done, in their order.' }),
+    results: Type.Array(PromptResult, { description: 'The finished prompts, in order.' }),
   },
-  { ...closed, description: 'A test and what came of it; while it runs the figures are those of the prompts done.' },
+  { ...closed, description: 'A test and its result. While it runs, the figures cover the finished prompts.' },
 );
 
 export type Fault = Static<typeof Fault>;
@@ -194,7 +194,7 @@ export type PromptResult = Static<typeof PromptResult>;
 export type Check = Static<typeof Check>;
 export type TestResult = Static<typeof TestResult>;
 
-/** One event of a running test. */
+/** An event of a running test. */
 export const TestProgress = Type.Object(
   {
     id: Id,
@@ -202,16 +202,16 @@ export const TestProgress = Type.Object(
     progress: TestResult.properties.progress,
     success_count: count('Prompts served.'),
     failure_count: count('Prompts lost.'),
-    fallback_count: count('Prompts served by another than the first provider.'),
+    fallback_count: count('Prompts not served by the first provider.'),
     verdict: TestResult.properties.verdict,
   },
-  { ...closed, description: 'How far a test is.' },
+  { ...closed, description: 'The progress of a test.' },
 );
 export type TestProgress = Static<typeof TestProgress>;
 
 const served = { model_id: 'anthropic/claude-sonnet-4-5', condition: null, action: null, rule: null, error: null, cost_usd: null };
 
-/** A finished test, for examples. */
+/** An example of a finished test. */
 export const testExample: TestResult = {
   id: exampleId,
   chain_id: exampleId,

@@ -1,10 +1,10 @@
 import { modelName } from '../rules/kinds.ts';
 import { type Answer, type ChatProtocol, objectOf, textOf, usageOf } from './protocol.ts';
 
-/** The version of the API that requests are written for; every request names one. */
+/** The API version that every request names. */
 const apiVersion = '2023-06-01';
 
-/** How many tokens are asked for where the provider does not say; the API wants a number. */
+/** The default of `max_tokens`, which the API requires. */
 const defaultMaxTokens = 1024;
 
 /** Anthropic's messages API. */

@@ -11,29 +11,29 @@ import { openai } from './openai.ts';
 import { type Answer, type ChatProtocol, objectOf, textOf } from './protocol.ts';
 import type { CallResult } from './transport.ts';
 
-/** The most bytes of an answer, and of an error's body, of which only a code is read. */
+/** The size limits of answers and of error bodies, in bytes. */
 const maxAnswerBytes = 8 * 1024 * 1024;
 
 const protocols: Readonly<Record<Protocol, ChatProtocol>> = { openai, anthropic };
 
-/** What a real call needs. */
+/** The dependencies of real calls. */
 export interface CallParts {
   outgoing: Outgoing;
   clock: Clock;
 }
 
-/** A real call to be made. */
+/** A real call to make. */
 export interface RealCall {
   readonly provider: Provider;
   readonly prompt: string;
-  /** The key that goes with it; undefined for none. */
+  /** The key to send; undefined for none. */
   readonly key: string | undefined;
   readonly stream: boolean;
   readonly timeoutMs: number;
   readonly signal: AbortSignal;
 }
 
-/** Calls a provider once and says what came of it. Nothing that the provider wrote is kept but the code of an error. */
+/** Calls a provider once. The result contains no text of the provider except an error code. */
 export async function callProvider({ outgoing, clock }: CallParts, call: RealCall): Promise<CallResult> {
   const { provider, prompt, key, stream, timeoutMs, signal } = call;
   const protocol = protocols[protocolOf(provider)];
@@ -67,20 +67,20 @@ function failureOf(error: unknown): OutgoingFailure {
   throw error;
 }
 
-/** A call of which no answer arrived. */
+/** The result of a call without a response. */
 function unanswered(failure: OutgoingFailure): CallResult {
   if (failure === 'timeout') return { ...failed, condition: 'timeout', status_code: null, error: 'no answer in time' };
   return { ...failed, condition: 'connection_error', status_code: null, error: failure };
 }
 
-/** An answer with another status than 2xx; its body is read for the code of the error alone. */
+/** The result of a response other than 2xx. Its body is only read for the error code. */
 async function refused(answer: OutgoingAnswer, key: string | undefined, clock: Clock): Promise<CallResult> {
   const { status, headers } = answer;
   let words: ErrorWords = { codes: [], message: '' };
   try {
     words = errorWords(await answer.text());
   } catch (error) {
-    // The status has decided already; a body that is cut or late can only say less.
+    // An incomplete body does not matter: the status already determines a condition.
     failureOf(error);
   }
   const code = words.codes.find((one) => /^[\w.-]{1,64}$/.test(one) && (key === undefined || !one.includes(key)));
@@ -94,7 +94,7 @@ async function refused(answer: OutgoingAnswer, key: string | undefined, clock: C
   };
 }
 
-/** The codes and the sentence of an error's body, wherever the usual APIs put them. */
+/** The codes and the message of an error body, in the places of the usual APIs. */
 function errorWords(text: string): ErrorWords {
   let body: Record<string, unknown>;
   try {
@@ -108,7 +108,7 @@ function errorWords(text: string): ErrorWords {
   return { codes, message: textOf(error.message) ?? textOf(body.error) ?? textOf(body.message) ?? '' };
 }
 
-/** A 2xx, read to its end. */
+/** The result of a 2xx, which is read completely. */
 async function read(answer: OutgoingAnswer, protocol: ChatProtocol): Promise<CallResult> {
   const { status } = answer;
   let found: Answer | undefined;
@@ -127,7 +127,7 @@ async function read(answer: OutgoingAnswer, protocol: ChatProtocol): Promise<Cal
   return { condition, status_code: status, retry_after_ms: null, injected: false, error, charged: true, usage };
 }
 
-/** A 2xx that is of no use. Whether and for what it is charged is not known. */
+/** The result of an unusable 2xx. It is unknown whether it is charged. */
 const unusable = (status_code: number, error: string): CallResult => ({
   ...failed,
   condition: 'invalid_response',
@@ -136,7 +136,7 @@ const unusable = (status_code: number, error: string): CallResult => ({
   charged: true,
 });
 
-/** The answer of a stream; undefined where it ended before it said that it was whole. */
+/** The answer of a stream; undefined if it ended early. */
 async function readStream(answer: OutgoingAnswer, protocol: ChatProtocol): Promise<Answer | undefined> {
   const reader = protocol.readStream();
   const parser = createParser({ onEvent: ({ event, data }) => reader.take(event ?? '', data) });

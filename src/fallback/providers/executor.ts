@@ -6,25 +6,25 @@ import { seeded } from '../rules/random.ts';
 import type { Done } from '../rules/verdict.ts';
 import type { CallResult, Transport } from './transport.ts';
 
-/** A prompt to be run through a chain. */
+/** A prompt to run through a chain. */
 export interface PromptRun {
   readonly engine: Engine;
   readonly transport: Transport;
   readonly scene: Scene;
   readonly index: number;
   readonly prompt: string;
-  /** Faults with a probability, waits with jitter and simulated latencies follow from it and the index alone. */
+  /** Together with the index it determines faults with a probability, jitter and simulated latencies. */
   readonly seed: number;
-  /** How long the prompt may take end to end; null for no limit. */
+  /** The longest duration of the prompt, end to end; null for no limit. */
   readonly deadlineMs: number | null;
-  /** Ends the run; the prompt in hand is then thrown away. */
+  /** Aborts the run; the current prompt is then discarded. */
   readonly signal: AbortSignal;
 }
 
 /**
- * Runs one prompt through a chain, whatever carries its calls: asks the provider in turn, and has the engine say what
- * happens after each failure.
- * @throws the signal's reason when the run is cancelled
+ * Runs a prompt through a chain with any transport: calls the current provider, and lets the engine decide after each
+ * failure.
+ * @throws the signal's reason if the run is cancelled
  */
 export async function runPrompt({ engine, transport, scene, index, prompt, seed, deadlineMs, signal }: PromptRun): Promise<Done> {
   const { providers } = engine.chain;
@@ -68,9 +68,9 @@ export async function runPrompt({ engine, transport, scene, index, prompt, seed,
   }
 }
 
-/** Figures to a hundredth of a millisecond; what a real clock says beyond that is noise. */
+/** Rounds to hundredths of a millisecond; more digits of a real clock are noise. */
 function rounded(ms: number): number {
-  // A simulation has whole numbers, which take no space of their own where they are known to be whole.
+  // Simulated times are integers, which V8 stores without allocation.
   const whole = ms | 0;
   return whole === ms ? whole : Math.round(ms * 100) / 100;
 }
@@ -92,7 +92,7 @@ function attemptOf(provider: Provider, called: CallResult, start: number, end: n
   };
 }
 
-/** What a call cost: nothing where it is not charged, null where the price or the tokens are unknown. */
+/** The cost of a call: 0 if it is not charged, null if the price or the tokens are unknown. */
 function costOf({ input_cost_per_1m, output_cost_per_1m }: Provider, { charged, usage }: CallResult): number | null {
   if (!charged) return 0;
   if (usage === null || input_cost_per_1m === null || output_cost_per_1m === null) return null;

@@ -1,12 +1,12 @@
 import { modelName } from '../rules/kinds.ts';
 import { type Answer, type ChatProtocol, listOf, objectOf, textOf, usageOf } from './protocol.ts';
 
-/** OpenAI's chat completions API, which most providers speak. */
+/** OpenAI's chat completions API, which most providers support. */
 export const openai: ChatProtocol = {
   keyHeaders: (key) => ({ authorization: `Bearer ${key}` }),
 
   request(provider, prompt, stream) {
-    // OpenAI itself has renamed the field, and its newer models refuse the old name.
+    // OpenAI has renamed the field, and its newer models refuse the old name. Other providers use the old one.
     const limit = provider.provider === 'openai' && provider.api_base === null ? 'max_completion_tokens' : 'max_tokens';
     const body = {
       model: modelName(provider),
@@ -56,7 +56,7 @@ export const openai: ChatProtocol = {
   },
 };
 
-/** A message's content as text: a text, or a list of parts of which some are. */
+/** A message's content as text; the content is a text or a list of parts. */
 function contentText(content: unknown): string {
   if (typeof content === 'string') return content;
   return listOf(content)

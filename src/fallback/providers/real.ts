@@ -5,20 +5,20 @@ import type { SceneFault } from '../rules/plan.ts';
 import { type CallParts, callProvider } from './calls.ts';
 import type { Call, CallResult, PromptClock, Transport } from './transport.ts';
 
-/** What real calls are made with. */
+/** The dependencies of the real transport. */
 export interface RealParts extends CallParts {
   mode: 'drill' | 'live';
-  /** Milliseconds of a clock that only goes forward. */
+  /** A monotonic clock, in milliseconds. */
   now(): number;
-  /** The key that goes with a provider's calls; undefined for none. */
+  /** The key of a provider's calls; undefined for none. */
   keyOf(provider: Provider): string | undefined;
-  /** Whether streaming answers are asked for. */
+  /** Whether to request streaming answers. */
   stream: boolean;
 }
 
 /**
- * Real calls. In a drill the plan's faults stand in front of providers: such a call never leaves, takes the time that the
- * fault names and no other, and is marked as injected. So every figure of a drill was measured.
+ * Creates the transport of real calls. In a drill, a call that the plan makes fail is not sent: it takes the latency of
+ * the fault and is marked as injected. All other figures of a drill are measured.
  */
 export function createRealTransport(parts: RealParts): Transport {
   return { mode: parts.mode, begin: (signal) => new RealClock(parts, signal) };
@@ -43,7 +43,7 @@ class RealClock implements PromptClock {
     return fault === undefined ? this.#ask(provider, prompt, timeoutMs) : this.#inject(fault, provider, prompt, timeoutMs);
   }
 
-  /** Ends early when the run is cancelled, which the executor then finds. */
+  /** Returns early if the run is cancelled, which the executor then checks. */
   async wait(ms: number): Promise<void> {
     await sleep(ms, undefined, { signal: this.#signal }).catch(() => undefined);
   }

@@ -2,16 +2,16 @@ import type { Condition, Provider } from '../model/chain.ts';
 import type { SceneFault } from '../rules/plan.ts';
 import type { Call, CallResult, PromptClock, Transport } from './transport.ts';
 
-/** What a simulation assumes of an answer where nothing is known. */
+/** The assumed tokens of an answer. */
 const assumedTokens = 200;
 
-/** What a simulation assumes, in sentences. */
+/** The assumptions of a simulation, as sentences. */
 export const assumptions: readonly string[] = [
   'An answer takes 400 to 1200 ms; with a timeout below 1600 ms, between a quarter and three quarters of the timeout.',
   `An answer costs ${assumedTokens} input tokens and ${assumedTokens} output tokens, or max_tokens where that is less. A failed call costs nothing; an unusable answer costs as much as a usable one.`,
 ];
 
-/** How long an answer takes in the middle, and a failure that arrives as an answer does. */
+/** The mean latencies of answers and of failures with a response. */
 const answerMs = 800;
 const failureMs: Readonly<Record<Condition, number>> = {
   rate_limit: 60,
@@ -26,7 +26,7 @@ const failureMs: Readonly<Record<Condition, number>> = {
   invalid_response: 400,
 };
 
-/** Calls that nobody gets, on a clock that stands still between them. */
+/** The transport of simulations: no requests are sent, and time is virtual. */
 export const simulation: Transport = {
   mode: 'simulate',
   begin: () => new VirtualClock(),
@@ -59,7 +59,7 @@ class VirtualClock implements PromptClock {
   }
 }
 
-/** A call that is not answered in time, by itself or because the plan says so. */
+/** The result of a call that times out, by its latency or by a fault. */
 const slow: CallResult = {
   condition: 'timeout',
   status_code: null,
@@ -81,7 +81,7 @@ const answerOf = (provider: Provider, injected: boolean): CallResult => ({
   usage: assumedUsage(provider),
 });
 
-/** A timeout that nothing of the provider is heard of. */
+/** Whether a fault is a timeout without any response. */
 const isSilent = ({ condition, status_code, latency_ms }: SceneFault) =>
   condition === 'timeout' && status_code === null && latency_ms === null;
 
@@ -91,7 +91,7 @@ function faultLatency(fault: SceneFault, timeoutMs: number, random: number): num
   return Math.min(spread(failureMs[fault.condition!], random), timeoutMs);
 }
 
-/** Half to one and a half of a duration, in whole milliseconds, at least one. */
+/** A random duration from half to one and a half of `ms`, in whole milliseconds, at least one. */
 const spread = (ms: number, random: number) => Math.max(Math.round(ms * (0.5 + random)), 1);
 
 function assumedUsage({ max_tokens }: Provider) {

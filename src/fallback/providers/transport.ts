@@ -5,46 +5,46 @@ import type { Outcome } from '../rules/conditions.ts';
 import type { SceneFault } from '../rules/plan.ts';
 import type { Random } from '../rules/random.ts';
 
-/** Tokens that an answer was charged for. */
+/** The charged tokens of an answer. */
 export interface Usage {
   readonly input_tokens: number;
   readonly output_tokens: number;
 }
 
-/** What came of a call. */
+/** The result of a call. */
 export interface CallResult extends Outcome {
   readonly injected: boolean;
-  /** What exactly went wrong, in a few words that hold no key and nothing a provider wrote; null where nothing did. */
+  /** The error in a few words, without keys or text of the provider; null without an error. */
   readonly error: string | null;
-  /** Whether the provider charges for it: an answer arrived, of use or not. */
+  /** Whether the provider charges for the call, because an answer arrived. */
   readonly charged: boolean;
-  /** Null where it was not told. */
+  /** Null if it was not reported. */
   readonly usage: Usage | null;
 }
 
-/** A call to be made. */
+/** A call to make. */
 export interface Call {
   readonly provider: Provider;
   readonly prompt: string;
-  /** How long it may take: the provider's time-out, or what is left until the deadline. */
+  /** The timeout: the provider's, or the time left until the deadline. */
   readonly timeoutMs: number;
-  /** The failure that the plan puts in front of the provider, if any. */
+  /** The injected failure of the plan, if any. */
   readonly fault: SceneFault | undefined;
   readonly random: Random;
 }
 
-/** One prompt on its way: calls and waits take their time by a clock of its own. */
+/** The clock of a prompt, for its calls and waits. */
 export interface PromptClock {
-  /** Milliseconds since the prompt began. */
+  /** Milliseconds since the prompt started. */
   elapsed(): number;
   call(call: Call): Awaitable<CallResult>;
-  /** Ends early when the run is cancelled. */
+  /** Returns early if the run is cancelled. */
   wait(ms: number): Awaitable<void>;
 }
 
-/** How calls are made: simulated on a virtual clock, or really. */
+/** Makes calls: simulated in virtual time, or real. */
 export interface Transport {
   readonly mode: Mode;
-  /** Begins a prompt; `signal` ends its calls and waits. */
+  /** Starts a prompt; `signal` aborts its calls and waits. */
   begin(signal: AbortSignal): PromptClock;
 }

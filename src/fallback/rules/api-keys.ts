@@ -1,20 +1,20 @@
-/** A key that opens the service, and the label that names its holder. */
+/** An API key and its label. */
 export interface ApiKey {
   readonly key: string;
   readonly label: string | null;
 }
 
-/** The keys that the settings name, and what their operator should know about them. No sentence quotes a key. */
+/** The configured keys, and warnings for the operator, which never quote a key. */
 export interface ApiKeys {
   readonly keys: readonly ApiKey[];
   readonly warnings: readonly string[];
 }
 
-/** Words that say what somebody may do. They are labels, whichever side of the colon they stand on, and never keys. */
+/** Role words. They are labels on either side of the colon, and never keys. */
 const roleWords = new Set(['admin', 'read', 'reader', 'write', 'writer', 'viewer', 'editor', 'operator']);
 const isRole = (text: string) => roleWords.has(text.toLowerCase());
 
-/** Labels whose keys may read and export, and change nothing. */
+/** Labels whose keys may only read and export. */
 const readingLabels = new Set(['read', 'reader', 'viewer']);
 
 /** Whether a key with this label may change things. */
@@ -22,19 +22,19 @@ export function mayWrite(label: string | null): boolean {
   return label === null || !readingLabels.has(label.toLowerCase());
 }
 
-/** What keys and labels are made of: visible ASCII, so that a header can carry them as they are. */
+/** The characters of keys and labels: visible ASCII, which headers can carry. */
 const visible = /^[\x21-\x7e]{1,512}$/;
 
 interface Entry {
-  /** How sentences name it. */
+  /** The name of the entry in error sentences. */
   readonly place: string;
   readonly label: string | null;
   readonly key: string;
 }
 
 /**
- * The keys of `SERVICE_API_KEYS`: a comma-separated list of bare keys and `label:key` pairs.
- * @throws Error whose message ends the sentence "SERVICE_API_KEYS must be ..."
+ * Parses `SERVICE_API_KEYS`: a comma-separated list of keys and `label:key` pairs.
+ * @throws Error whose message completes "SERVICE_API_KEYS must be ..."
  */
 export function parseApiKeys(text: string): ApiKeys {
   const entries = text
@@ -51,8 +51,8 @@ export function parseApiKeys(text: string): ApiKeys {
 }
 
 /**
- * The keys of a table of the settings file, label = key.
- * @throws Error whose message ends the sentence "api_keys in FILE must be ..."
+ * Parses the table of keys in the settings file, label = key.
+ * @throws Error whose message completes "api_keys in FILE must be ..."
  */
 export function keysOfTable(table: Readonly<Record<string, unknown>>): ApiKeys {
   return keysOf(
@@ -83,7 +83,7 @@ function keysOf(entries: readonly Entry[]): ApiKeys {
   return { keys, warnings };
 }
 
-/** The entry as `label:key`. Another order is seen only where a role word stands on the right. */
+/** The entry as `label:key`. The reverse order is recognized if only the right side is a role word. */
 function rightWayRound(entry: Entry, warnings: string[]): Entry {
   const { place, label, key } = entry;
   if (label === null || label === '' || !isRole(key) || isRole(label)) return entry;

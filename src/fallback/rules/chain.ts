@@ -13,7 +13,7 @@ import {
 import { looksLikeKey } from './keys.ts';
 import { kindOfModel } from './kinds.ts';
 
-/** The definition that a request gives, defaults filled in, or 400 with every fault that the schema can't see. */
+/** The definition of a create request, with defaults. @throws ServiceError 400 with all faults beyond the schema */
 export function define(request: ChainRequest): ChainDefinition {
   const faults = faultsOf(request);
   if (faults.length > 0) throw new ServiceError('VALIDATION_ERROR', faults[0]!.detail, { field: faults[0]!.field, faults });
@@ -21,14 +21,14 @@ export function define(request: ChainRequest): ChainDefinition {
   return {
     name: request.name,
     description: request.description ?? null,
-    // The sort keeps the order of equals.
+    // The sort is stable: ties keep their order.
     providers: providers.sort((one, other) => one.priority - other.priority),
     fallback_rules: (request.fallback_rules ?? []).map(defineRule),
     metadata: request.metadata ?? {},
   };
 }
 
-/** What a chain is made of, without what the service adds. */
+/** The definition of a chain, without the fields that the service adds. */
 export function definitionOf({ name, description, providers, fallback_rules, metadata }: ChainDefinition): ChainDefinition {
   return { name, description, providers, fallback_rules, metadata };
 }
@@ -65,7 +65,7 @@ function defineRule(request: RuleRequest): Rule {
   };
 }
 
-/** The definition that a merge patch (RFC 7396) makes of another, checked like a new one. */
+/** The definition after a merge patch (RFC 7396), validated like a new one. */
 export function merge(definition: ChainDefinition, patch: ChainPatch): ChainDefinition {
   return define({
     name: patch.name ?? definition.name,
@@ -79,7 +79,7 @@ export function merge(definition: ChainDefinition, patch: ChainPatch): ChainDefi
 
 const isObject = (value: unknown): value is Record<string, unknown> => typeof value === 'object' && value !== null && !Array.isArray(value);
 
-/** RFC 7396's MergePatch: objects are merged, null removes, everything else replaces. */
+/** MergePatch of RFC 7396: objects are merged, null removes, everything else replaces. */
 function mergeJson(target: unknown, patch: unknown): unknown {
   if (!isObject(patch)) return patch;
   const merged = new Map(isObject(target) ? Object.entries(target) : []);
@@ -91,8 +91,8 @@ function mergeJson(target: unknown, patch: unknown): unknown {
 }
 
 /**
- * What is wrong with a request for a chain beyond its schema, each with its dotted field. It looks past whatever does not
- * have the schema's form, so that both kinds of faults can be told at once.
+ * The faults of a chain request beyond its schema, each with its dotted field. Parts that violate the schema are skipped,
+ * so that both kinds of faults can be reported together.
  */
 export function faultsOf(request: unknown): Fault[] {
   const { providers, fallback_rules } = isObject(request) ? request : {};
@@ -137,7 +137,7 @@ function ruleFaults(rule: unknown, index: number, names: ReadonlyMap<string, num
   });
 }
 
-/** What is wrong with the form of an API's base, as the end of a sentence. */
+/** The fault of an API base URL, as the end of a sentence. */
 function addressFault(text: string): string | undefined {
   let url: URL;
   try {
@@ -154,7 +154,7 @@ function addressFault(text: string): string | undefined {
   return undefined;
 }
 
-/** What is wrong with the name of a variable, as the end of a sentence that does not repeat it: it may be a secret. */
+/** The fault of a variable's name, as the end of a sentence. It does not quote the name, which may be a secret. */
 function variableFault(text: string): string | undefined {
   if (looksLikeKey(text)) return 'must be the name of an environment variable, such as OPENAI_API_KEY, not the key itself.';
   if (!/^[A-Za-z_][A-Za-z0-9_]*$/.test(text))

@@ -1,12 +1,12 @@
 import { type Condition, conditions } from '../model/chain.ts';
 
-/** What came of an attempt, as far as the rules look at it. */
+/** The outcome of an attempt, as seen by the rules. */
 export interface Outcome {
-  /** What went wrong; null where the provider answered. */
+  /** The failure; null if the provider answered. */
   readonly condition: Condition | null;
-  /** The HTTP status; null where none arrived. */
+  /** The HTTP status; null without a response. */
   readonly status_code: number | null;
-  /** What Retry-After says; null without one. */
+  /** The value of Retry-After; null without one. */
   readonly retry_after_ms: number | null;
 }
 
@@ -14,8 +14,8 @@ const range = (from: number, to: number, except: readonly number[] = []) =>
   Array.from({ length: to - from + 1 }, (_, index) => from + index).filter((status) => !except.includes(status));
 
 /**
- * The HTTP statuses that each condition can come with, the usual one first; null is a failure without a status. Every
- * failure has exactly one condition; a status may stand for several where the body of the answer decides.
+ * The possible HTTP statuses of each condition, the usual one first; null is a failure without a status. A failure has
+ * exactly one condition; a status may belong to several conditions if the body decides.
  */
 export const statusesOf: Readonly<Record<Condition, readonly (number | null)[]>> = {
   rate_limit: [429],
@@ -30,10 +30,10 @@ export const statusesOf: Readonly<Record<Condition, readonly (number | null)[]>>
   invalid_response: range(200, 399),
 };
 
-/** The status that a condition usually comes with; null where it comes without. */
+/** The usual status of a condition; null if it has none. */
 export const usualStatus = (condition: Condition): number | null => statusesOf[condition][0]!;
 
-/** Codes by which providers tell that an account, and not a rate, is used up. */
+/** Error codes for a used-up account, as opposed to a rate limit. */
 export const quotaCodes = new Set([
   'insufficient_quota',
   'quota_exceeded',
@@ -52,16 +52,16 @@ export const contextCodes = new Set([
 ]);
 export const filterCodes = new Set(['content_filter', 'content_policy_violation', 'responsibleaipolicyviolation', 'moderation_blocked']);
 
-/** Anthropic has one code for everything that is wrong with a request, and says the rest in a sentence. */
+/** Anthropic has a single code for invalid requests; only the message has the details. */
 export const tooLong = /prompt is too long|maximum context length|context window/i;
 
-/** The codes and the sentence of an error's body. */
+/** The codes and the message of an error body. */
 export interface ErrorWords {
   readonly codes: readonly string[];
   readonly message: string;
 }
 
-/** The condition that an HTTP status other than 2xx stands for, with the words of its body. */
+/** The condition of an HTTP status other than 2xx, together with its error body. */
 export function conditionOf(status: number, { codes, message }: ErrorWords = { codes: [], message: '' }): Condition {
   const has = (known: ReadonlySet<string>) => codes.some((code) => known.has(code.toLowerCase()));
   if (status === 429) return has(quotaCodes) ? 'quota_exceeded' : 'rate_limit';
@@ -78,19 +78,19 @@ export function conditionOf(status: number, { codes, message }: ErrorWords = { c
   return 'invalid_request';
 }
 
-/** Finish reasons by which a provider says that it holds back its answer. */
+/** Finish reasons of answers that the provider withheld. */
 const filtered = new Set(['content_filter', 'safety', 'refusal']);
 
-/** The condition of a 2xx that was read to its end: what it says, and why it stopped. Null for a usable answer. */
+/** The condition of a complete 2xx, by its text and finish reason. Null for a usable answer. */
 export function conditionOfAnswer(text: string, finishReason: string | null): Condition | null {
   if (finishReason !== null && filtered.has(finishReason.toLowerCase())) return 'content_filter';
   return text.trim() === '' ? 'invalid_response' : null;
 }
 
-/** The longest Retry-After that is believed: a day. */
+/** The longest accepted Retry-After: a day. */
 const longestRetryAfter = 86_400_000;
 
-/** What a Retry-After header asks for in milliseconds from `now`: seconds or a date (RFC 9110, 10.2.3); null for anything else. */
+/** The milliseconds from `now` of a Retry-After header: seconds or a date (RFC 9110, 10.2.3); null for anything else. */
 export function retryAfterMs(header: string | undefined, now: Date): number | null {
   if (header === undefined) return null;
   const text = header.trim();
@@ -100,7 +100,7 @@ export function retryAfterMs(header: string | undefined, now: Date): number | nu
   return Number.isNaN(at) ? null : Math.min(Math.max(at - now.getTime(), 0), longestRetryAfter);
 }
 
-/** Whether a failure of that condition can come with that status. */
+/** Whether a failure with this condition can have this status. */
 export function isStatusOf(condition: Condition, status: number | null): boolean {
   return statusesOf[condition].includes(status);
 }

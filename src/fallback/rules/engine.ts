@@ -1,50 +1,50 @@
 import { type Action, type ChainDefinition, type Condition, conditions, type Rule } from '../model/chain.ts';
 import type { Outcome } from './conditions.ts';
 
-/** What the chain does where no rule matches. */
+/** The action if no rule matches. */
 export const defaultAction = (condition: Condition): 'failover' | 'fail' =>
   condition === 'invalid_request' || condition === 'content_filter' ? 'fail' : 'failover';
 
-/** The rules that can match one condition at one provider, by their places in `fallback_rules`. */
+/** The rules that can match a condition at a provider, by index in `fallback_rules`. */
 interface Candidates {
-  /** Rules with status codes, in their order: they come before any other. */
+  /** Rules with status codes, in order. They have precedence over all others. */
   readonly coded: readonly { readonly rule: number; readonly codes: ReadonlySet<number> }[];
-  /** The first rule without status codes for the condition, else for `any`; -1 where there is none. */
+  /** The first rule without status codes for the condition, else for `any`; -1 if there is none. */
   readonly plain: number;
 }
 
-/** A chain prepared for the engine: which rule matches what, found once. */
+/** A chain with precomputed rule matching. */
 export interface Engine {
   readonly chain: ChainDefinition;
-  /** For each provider, by its place in the order, the candidates of each condition. */
+  /** The candidates for each condition, by provider index. */
   readonly candidates: readonly Readonly<Record<Condition, Candidates>>[];
 }
 
-/** Where a prompt stands: at which provider, and how often each rule has already had it retried there. */
+/** The state of a prompt: the current provider, and the retries that each rule has used there. */
 export interface Position {
   provider: number;
-  /** Retries used, by the rule's place; empty at a provider's first attempt. */
+  /** Used retries by rule index; empty at a provider's first attempt. */
   used: Map<number, number>;
 }
 
-/** What happens after a failure. */
+/** The next step after a failure. */
 export interface Next {
   readonly action: Action;
-  /** Before the next attempt, in milliseconds. */
+  /** The wait before the next attempt, in milliseconds. */
   readonly wait_ms: number;
-  /** The rule that decided, by its place in `fallback_rules`; null for a default. */
+  /** The index in `fallback_rules` of the rule that decided; null for a default. */
   readonly rule: number | null;
-  /** Why the prompt ends: the rules say so, no provider is left, or the deadline is over. Null where it goes on. */
+  /** Why the prompt ends: by a rule, with no provider left, or at the deadline. Null if it continues. */
   readonly end: 'rule' | 'exhausted' | 'deadline' | null;
 }
 
-/** What a decision depends on besides the chain and the failure. */
+/** The inputs of a decision besides the chain and the failure. */
 export interface Circumstances {
-  /** From 0 to 1: where in its range a wait with jitter lies. */
+  /** A random number from 0 to 1 for jitter. */
   readonly random: () => number;
-  /** Since the prompt began. */
+  /** The time since the prompt started. */
   readonly elapsed_ms: number;
-  /** How long the prompt may take; null for no limit. */
+  /** The longest duration of the prompt; null for no limit. */
   readonly deadline_ms: number | null;
 }
 
@@ -72,8 +72,8 @@ export function createEngine(chain: ChainDefinition): Engine {
 }
 
 /**
- * The rule that decides a failure, by its place; -1 where the default does. A rule with status codes beats one by
- * condition, which beats `any`; among equals the first one wins.
+ * The index of the rule that decides a failure; -1 for the default. A rule with status codes has precedence over one by
+ * condition, and that over `any`; among equals the first one decides.
  */
 export function matchingRule(engine: Engine, provider: number, condition: Condition, status: number | null): number {
   const { coded, plain } = engine.candidates[provider]![condition];
@@ -81,13 +81,13 @@ export function matchingRule(engine: Engine, provider: number, condition: Condit
   return plain;
 }
 
-/** The longest wait that a retry rule knows before its `retry`-th retry (from 1), Retry-After left aside. */
+/** The longest wait of a retry rule before its `retry`-th retry (from 1), without Retry-After. */
 export function longestWait({ wait_ms, backoff, max_wait_ms }: Rule, retry: number): number {
   const grown = backoff === 'exponential' ? wait_ms! * 2 ** (retry - 1) : wait_ms!;
   return Math.min(grown, max_wait_ms!);
 }
 
-/** The wait before a rule's `retry`-th retry: with jitter between half and the whole where it grows, raised by Retry-After. */
+/** The wait before a rule's `retry`-th retry: with exponential backoff between half and all of it, extended by Retry-After. */
 function waitBefore(rule: Rule, retry: number, retryAfter: number | null, random: () => number): number {
   const longest = longestWait(rule, retry);
   const wait = rule.backoff === 'exponential' ? Math.round(longest * (0.5 + random() / 2)) : longest;
@@ -95,12 +95,12 @@ function waitBefore(rule: Rule, retry: number, retryAfter: number | null, random
   return Math.min(Math.max(wait, retryAfter), rule.max_wait_ms!);
 }
 
-/** Where a prompt begins: the first provider, or the one at the place given. */
+/** The initial state of a prompt, at the given provider. */
 export function startAt(provider = 0): Position {
   return { provider, used: new Map() };
 }
 
-/** What happens after a failed attempt; the position moves on with it. Else it is pure. */
+/** The next step after a failed attempt. Updates `position`; otherwise pure. */
 export function next(engine: Engine, position: Position, outcome: Outcome, { random, elapsed_ms, deadline_ms }: Circumstances): Next {
   const condition = outcome.condition!;
   const place = matchingRule(engine, position.provider, condition, outcome.status_code);
@@ -113,7 +113,7 @@ export function next(engine: Engine, position: Position, outcome: Outcome, { ran
     const used = position.used.get(place) ?? 0;
     if (used < found.max_retries!) {
       const wait_ms = waitBefore(found, used + 1, outcome.status_code === null ? null : outcome.retry_after_ms, random);
-      // Whoever can't be asked again in time is not waited for.
+      // A wait that would end after the deadline is not started.
       if (deadline_ms !== null && elapsed_ms + wait_ms >= deadline_ms) return { action: 'fail', wait_ms: 0, rule, end: 'deadline' };
       position.used.set(place, used + 1);
       return { action: 'retry', wait_ms, rule, end: null };

@@ -1,20 +1,20 @@
 import { apiBase, kinds } from './kinds.ts';
 
-/** Beginnings of keys that providers hand out. */
+/** Prefixes of providers' API keys. */
 const keyPrefix = /^(sk[-_]|pk[-_]|rk[-_]|gsk_|xai-|hf_|ghp_|gho_|github_pat_|AIza|AKIA|ASIA|pplx-|r8_|csk-|nvapi-|ya29\.|eyJ|Bearer\s)/;
 
-/** Whether a text is rather a key than the name of a variable: it begins as keys do, or is long and mixed as names are not. */
+/** Whether a text looks like a key rather than a variable's name: it has the prefix of a key, or is long and mixed. */
 export function looksLikeKey(text: string): boolean {
   if (keyPrefix.test(text)) return true;
   if (text.length < 20 || /^[A-Z0-9_]+$/.test(text)) return false;
   const words = text.split('_');
-  // A name has words; a key has letters of both cases, or hexadecimal digits, in one long run.
+  // A name has short words; a key has one long run of letters and digits.
   return words.some((word) => word.length >= 20 && /\d/.test(word) && /[A-Za-z]/.test(word));
 }
 
-/** Which variable may be sent to which host. */
+/** A permission to send a variable's value to a host. */
 export interface KeyGrant {
-  /** The variable's name; a star at its end stands for anything. */
+  /** The variable's name; a trailing `*` matches anything. */
   readonly variable: string;
   /** The host in lower case. */
   readonly host: string;
@@ -22,7 +22,7 @@ export interface KeyGrant {
   readonly port: number | null;
 }
 
-/** The grants in force where none are configured: each known kind's own variable at its own host. */
+/** The default grants: each known kind's variable at its own host. */
 export const defaultGrants: readonly KeyGrant[] = Object.values(kinds).flatMap(({ api_base, api_key_env }) => {
   return api_key_env === null ? [] : [{ variable: api_key_env, host: new URL(api_base).hostname, port: 443 }];
 });
@@ -30,8 +30,8 @@ export const defaultGrants: readonly KeyGrant[] = Object.values(kinds).flatMap((
 const grantForm = /^([A-Za-z_][A-Za-z0-9_]*\*?|\*)@(\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9.-]+)(?::(\d{1,5}))?$/;
 
 /**
- * The grants that a setting lists: `NAME@host` or `NAME@host:port`, comma-separated.
- * @throws Error whose message says which item can't be read, and what one may be
+ * Parses the grants of a setting: `NAME@host` or `NAME@host:port`, comma-separated.
+ * @throws Error whose message names the invalid item and the allowed form
  */
 export function parseGrants(text: string): KeyGrant[] {
   const items = text
@@ -48,12 +48,12 @@ export function parseGrants(text: string): KeyGrant[] {
   });
 }
 
-/** Whether a host is this machine by its name alone. */
+/** Whether a host is a loopback name or address. */
 const isLoopback = (host: string): boolean => host === 'localhost' || host === '[::1]' || /^127\.\d+\.\d+\.\d+$/.test(host);
 
 /**
- * Whether the variable's value may be sent to an address. The service's own variables never are; over plain http a key
- * goes only to a port that is named with it, or to this machine.
+ * Whether the variable's value may be sent to a URL. The service's own variables are never sent. Plain http needs a grant
+ * with that port, or a loopback host.
  */
 export function mayLeave(variable: string, address: string, grants: readonly KeyGrant[]): boolean {
   if (isOwnVariable(variable)) return false;
@@ -68,10 +68,10 @@ export function mayLeave(variable: string, address: string, grants: readonly Key
   );
 }
 
-/** Whether a variable is one of the service's own settings, which no chain may name. Windows does not tell cases apart. */
+/** Whether a variable is one of the service's own settings, which chains may not use. Ignores case, as Windows does. */
 export const isOwnVariable = (variable: string): boolean => /^SERVICE_/i.test(variable);
 
-/** Why a provider's key may not leave for its address, as a sentence; undefined where it may, or where there is none. */
+/** Why a provider's key may not be sent to its URL, as a sentence; undefined if it may or if there is no key. */
 export function keyRefusal(
   provider: { name: string; provider: string | null; model_id: string; api_base: string | null; api_key_env: string | null },
   grants: readonly KeyGrant[],

@@ -1,20 +1,20 @@
 import type { Provider } from '../model/chain.ts';
 
-/** How a model is asked: OpenAI's chat completions, which most speak, or Anthropic's messages. */
+/** A chat API: OpenAI's chat completions, which most providers support, or Anthropic's messages. */
 export type Protocol = 'openai' | 'anthropic';
 
-/** What is known of a kind of provider. */
+/** A known kind of provider. */
 export interface Kind {
-  /** Where its API is, with the version path. */
+  /** The base URL of its API, with the version path. */
   readonly api_base: string;
-  /** The environment variable that usually holds its key; null where none is needed. */
+  /** The usual environment variable of its key; null if it needs none. */
   readonly api_key_env: string | null;
   readonly protocol: Protocol;
 }
 
 const kind = (api_base: string, api_key_env: string | null, protocol: Protocol = 'openai'): Kind => ({ api_base, api_key_env, protocol });
 
-/** The kinds that are known, by name; any other needs an `api_base` and is taken to speak OpenAI's protocol. */
+/** The known kinds by name. Other kinds need an `api_base` and are assumed to support OpenAI's protocol. */
 export const kinds: Readonly<Record<string, Kind>> = {
   openai: kind('https://api.openai.com/v1', 'OPENAI_API_KEY'),
   anthropic: kind('https://api.anthropic.com/v1', 'ANTHROPIC_API_KEY', 'anthropic'),
@@ -34,12 +34,12 @@ export const kinds: Readonly<Record<string, Kind>> = {
   ollama: kind('http://127.0.0.1:11434/v1', null),
 };
 
-/** What is known of the kind of that name; undefined for one that is not known, and for none. */
+/** The known kind with this name; undefined for an unknown kind or null. */
 export function knownKind(name: string | null): Kind | undefined {
   return name !== null && Object.hasOwn(kinds, name) ? kinds[name] : undefined;
 }
 
-/** The kind that a `kind/model` id names, where that kind is known. */
+/** The kind in a `kind/model` id, if it is known. */
 export function kindOfModel(modelId: string): string | null {
   const slash = modelId.indexOf('/');
   const prefix = modelId.slice(0, Math.max(slash, 0));
@@ -48,22 +48,22 @@ export function kindOfModel(modelId: string): string | null {
 
 type Addressed = Pick<Provider, 'provider' | 'model_id' | 'api_base'>;
 
-/** The model's name as it is sent: without its kind in front, where that is the provider's own. */
+/** The model's name as sent: without the prefix if that is the provider's kind. */
 export function modelName({ provider, model_id }: Addressed): string {
   return provider !== null && kindOfModel(model_id) === provider ? model_id.slice(provider.length + 1) : model_id;
 }
 
-/** The base of the provider's API: its own, or its kind's; null where neither is known. No slash at its end. */
+/** The base URL of the provider's API, else of its kind, without a trailing slash; null if neither is known. */
 export function apiBase({ provider, api_base }: Addressed): string | null {
   return (api_base ?? knownKind(provider)?.api_base ?? null)?.replace(/\/+$/, '') ?? null;
 }
 
-/** The protocol that the provider speaks. */
+/** The provider's protocol. */
 export function protocolOf({ provider }: Addressed): Protocol {
   return knownKind(provider)?.protocol ?? 'openai';
 }
 
-/** The address that a call goes to; null where the provider has none. */
+/** The URL of a provider's calls; null if it has none. */
 export function callAddress(provider: Addressed): string | null {
   const base = apiBase(provider);
   return base === null ? null : `${base}/${protocolOf(provider) === 'anthropic' ? 'messages' : 'chat/completions'}`;

@@ -8,10 +8,10 @@ import { type Case, casesOf, endOf, type Failing, retriesOf, waysToFail } from '
 import { defaulted } from './warnings.ts';
 import { listed } from './wording.ts';
 
-/** A failure of a plan: the provider by its place, and null for what does not narrow it. */
+/** An injected failure of a plan: the provider by index; null fields do not restrict it. */
 export interface SceneFault {
   readonly provider: number;
-  /** Null where only the latency is given. */
+  /** Null if only the latency is given. */
   readonly condition: Condition | null;
   readonly status_code: number | null;
   readonly retry_after_ms: number | null;
@@ -22,24 +22,24 @@ export interface SceneFault {
   readonly probability: number | null;
 }
 
-/** What one prompt is put through. */
+/** The faults of one prompt. */
 export interface Scene {
   readonly name: string;
   readonly faults: readonly SceneFault[];
-  /** Whether a chain that can be trusted serves the prompt; `either` where the plan is the caller's own. */
+  /** Whether a sound chain serves the prompt; `either` if the plan is the caller's own. */
   readonly expects: 'served' | 'lost' | 'either';
 }
 
-/** The scenes of a test, the most telling first; the prompts go through them in turn. */
+/** The scenes of a test, the most informative first; prompts use them in turn. */
 export type Plan = readonly Scene[];
 
-/** The preset a test runs; null where its faults are the plan, and in `live`, which has none. */
+/** The preset of a test; null if the request has faults, and in `live` mode. */
 export function presetOf({ mode, preset, faults }: TestRequest): Preset | null {
   if (mode === 'live' || (faults !== null && faults !== undefined)) return null;
   return preset ?? 'coverage';
 }
 
-/** The plan that a request asks for, or 400 with every fault of it. */
+/** The plan of a request. @throws ServiceError 400 with all faults of the plan */
 export function planOf(engine: Engine, request: TestRequest): Plan {
   const faults = requestFaults(engine.chain, request);
   if (faults.length > 0) throw new ServiceError('VALIDATION_ERROR', faults[0]!.detail, { field: faults[0]!.field, faults });
@@ -53,7 +53,7 @@ export function planOf(engine: Engine, request: TestRequest): Plan {
 /** The scene of a prompt. */
 export const sceneOf = (plan: Plan, index: number): Scene => plan[index % plan.length]!;
 
-/** The fault that meets a call, if any: the first of the scene's whose terms all hold. */
+/** The fault for a call, if any: the first fault of the scene that matches. */
 export function faultAt(scene: Scene, call: { provider: number; nth: number; prompt: number }, random: Random): SceneFault | undefined {
   for (const fault of scene.faults) {
     if (fault.provider !== call.provider || call.prompt < fault.from || call.prompt > fault.to) continue;
@@ -114,7 +114,7 @@ function sceneFault({ providers }: ChainDefinition, fault: Fault): SceneFault {
 
 const healthy: Scene = { name: 'healthy', faults: [], expects: 'served' };
 
-/** A provider fails in one way: every time, or the first `times`. */
+/** A fault: the provider always fails in one way, or the first `times` calls. */
 const failing = (provider: number, { condition, status_code }: Failing, times: number | null = null): SceneFault => ({
   provider,
   condition,
@@ -158,7 +158,7 @@ const presetPlans: Readonly<Record<Preset, (engine: Engine) => Plan>> = {
   blackout: ({ chain: { providers } }) => [{ name: 'every provider is down', faults: down(places(providers.length)), expects: 'lost' }],
 };
 
-/** A plan that exercises every rule that can fire, the defaults, and the last resort. */
+/** A plan that exercises every rule that can apply, the defaults, and the last provider. */
 function coveragePlan(engine: Engine): Plan {
   const { providers } = engine.chain;
   const ways = waysToFail(engine);
@@ -194,13 +194,13 @@ function coveragePlan(engine: Engine): Plan {
 const labelOf = ({ condition, status_code }: Failing) =>
   status_code === null || status_code === usualStatus(condition) ? condition : `${condition} (${status_code})`;
 
-/** For each provider the failures of those before it that lead a prompt to it, by the fewest retries; undefined where none do. */
+/** For each provider the failures of earlier ones that lead a prompt to it with the fewest retries; undefined if none do. */
 function roadsTo(engine: Engine, cases: readonly (readonly Case[])[]): (SceneFault[] | undefined)[] {
   const roads: (SceneFault[] | undefined)[] = [[]];
   for (const [provider, list] of cases.entries()) {
     const road = roads[provider];
     const leading = list.filter((found) => endOf(engine, found) === 'failover');
-    // Of equals the way that says least about the request: a provider that is down.
+    // Among equals, a connection error is preferred, because it does not depend on the request.
     const order = (found: Case) => retriesOf(engine, found) * 2 + Number(found.condition !== 'connection_error');
     const [best] = leading.sort((one, other) => order(one) - order(other));
     roads.push(road === undefined || best === undefined ? undefined : [...road, failing(provider, best)]);

@@ -1,7 +1,7 @@
-/** A source of numbers from 0 to below 1. */
+/** A source of numbers from 0 up to but not including 1. */
 export type Random = () => number;
 
-/** A source whose numbers follow from its seeds alone (SplitMix32); different seeds give unrelated numbers. */
+/** A deterministic source (SplitMix32): its numbers only depend on the seeds. */
 export function seeded(...seeds: number[]): Random {
   let state = 0;
   for (const seed of seeds) state = mix((state + 0x9e3779b9 + (seed >>> 0)) | 0);

@@ -1,6 +1,6 @@
 const periods = { second: 1, minute: 60, hour: 3_600, day: 86_400 } as const;
 
-/** A limit of requests: at most `count` in any period. */
+/** A rate limit: at most `count` requests in any period. */
 export interface RateLimit {
   readonly count: number;
   readonly period: keyof typeof periods;
@@ -8,8 +8,8 @@ export interface RateLimit {
 }
 
 /**
- * A rate limit as an operator writes it: `100/minute`.
- * @throws Error whose message ends the sentence "--rate-limit must be ..."
+ * Parses a rate limit such as `100/minute`.
+ * @throws Error whose message completes "--rate-limit must be ..."
  */
 export function parseRateLimit(text: string): RateLimit {
   const [, digits = '', word = ''] = /^\s*(\d{1,9})\s*\/\s*([a-z]+)\s*$/i.exec(text) ?? [];

@@ -2,20 +2,20 @@ import { type Condition, conditions } from '../model/chain.ts';
 import { statusesOf } from './conditions.ts';
 import { defaultAction, type Engine, longestWait, matchingRule } from './engine.ts';
 
-/** A way to fail: a condition, and the HTTP status it comes with. */
+/** A kind of failure: a condition and its HTTP status. */
 export interface Failing {
   readonly condition: Condition;
   readonly status_code: number | null;
 }
 
-/** A way for a provider to fail, and the rule that then decides: its place, or -1 for the default. */
+/** A failure of a provider and the index of the rule that decides; -1 for the default. */
 export interface Case extends Failing {
   readonly rule: number;
 }
 
 /**
- * Every way to fail that rules can tell apart: for each condition its usual status, the statuses that a rule names, and
- * one that stands for all others.
+ * All failures that rules can distinguish: for each condition its usual status, the statuses that a rule names, and one
+ * that represents all others.
  */
 export function waysToFail(engine: Engine): readonly Failing[] {
   const named = new Set(engine.chain.fallback_rules.flatMap(({ status_codes }) => status_codes ?? []));
@@ -28,7 +28,7 @@ export function waysToFail(engine: Engine): readonly Failing[] {
   });
 }
 
-/** Every way for a provider to fail, with the rule that decides. */
+/** All failures of a provider, each with the rule that decides. */
 export function casesOf(engine: Engine, provider: number, ways = waysToFail(engine)): Case[] {
   return ways.map(({ condition, status_code }) => ({
     condition,
@@ -37,27 +37,27 @@ export function casesOf(engine: Engine, provider: number, ways = waysToFail(engi
   }));
 }
 
-/** What a case ends in once its retries are used up. */
+/** The action of a case when its retries are used up. */
 export function endOf(engine: Engine, { condition, rule }: Pick<Case, 'condition' | 'rule'>): 'failover' | 'fail' {
   if (rule === -1) return defaultAction(condition);
   const { action, then } = engine.chain.fallback_rules[rule]!;
   return action === 'retry' ? then! : action;
 }
 
-/** The retries of a case before its end. */
+/** The number of retries of a case. */
 export function retriesOf(engine: Engine, { rule }: Pick<Case, 'rule'>): number {
   const found = rule === -1 ? undefined : engine.chain.fallback_rules[rule]!;
   return found?.action === 'retry' ? found.max_retries! : 0;
 }
 
-/** What a provider can cost one prompt at most, and whether the chain can go on behind it. */
+/** The upper bounds of a prompt at a provider, and whether the chain can continue after it. */
 export interface ProviderBound {
   readonly attempts: number;
   readonly latency_ms: number;
   readonly leads_on: boolean;
 }
 
-/** The bound of one provider: each rule that can decide a failure there has all its retries used, with the longest waits. */
+/** The bounds of a provider: every rule that can decide a failure there uses all its retries, with the longest waits. */
 export function boundOf(engine: Engine, provider: number, cases = casesOf(engine, provider)): ProviderBound {
   const { timeout_ms } = engine.chain.providers[provider]!;
   let retries = 0;
@@ -66,7 +66,7 @@ export function boundOf(engine: Engine, provider: number, cases = casesOf(engine
     const count = retriesOf(engine, { rule: place });
     if (count === 0) continue;
     const rule = engine.chain.fallback_rules[place]!;
-    // Without an answer there is no Retry-After that could raise the wait.
+    // Without a response there is no Retry-After that could extend the wait.
     const raised =
       rule.respect_retry_after === true && cases.some(({ rule: other, status_code }) => other === place && status_code !== null);
     retries += count;
@@ -76,7 +76,7 @@ export function boundOf(engine: Engine, provider: number, cases = casesOf(engine
   return { attempts, latency_ms: attempts * timeout_ms + waits, leads_on: cases.some((found) => endOf(engine, found) === 'failover') };
 }
 
-/** The most attempts and the longest time that one prompt can take. Providers that can't be reached cost nothing. */
+/** The most attempts and the longest duration of a prompt. Unreachable providers do not count. */
 export function worstCase(engine: Engine): { attempts: number; latency_ms: number } {
   const ways = waysToFail(engine);
   let attempts = 0;
@@ -90,7 +90,7 @@ export function worstCase(engine: Engine): { attempts: number; latency_ms: numbe
   return { attempts, latency_ms };
 }
 
-/** The providers that no prompt can reach, by their places: everything behind one that never fails over. */
+/** The indexes of providers that no prompt can reach: all after one that never fails over. */
 export function unreachable(engine: Engine): number[] {
   const ways = waysToFail(engine);
   const places = [...engine.chain.providers.keys()];

@@ -6,7 +6,7 @@ import { createEngine, defaultAction, type Engine, matchingRule, next, startAt }
 import { endOf, retriesOf, worstCase } from './reach.ts';
 import { warningsOf } from './warnings.ts';
 
-/** What the chain does with every failure, and the answer to a question where one is asked. 400 for half a question. */
+/** The chain's decisions for all failures, and the answer to the query's question. @throws ServiceError 400 for an incomplete one */
 export function routingOf(chain: ChainDefinition, query: RoutingQuery = {}): Routing {
   const engine = createEngine(chain);
   const asked = questionOf(engine, query);
@@ -49,14 +49,12 @@ function decided(engine: Engine, provider: number, condition: Condition, rule: n
 
 function questionOf(engine: Engine, { provider: name, condition, status_code: status }: RoutingQuery) {
   if (name === undefined && condition === undefined && status === undefined) return undefined;
-  if (name === undefined)
-    throw new ServiceError('VALIDATION_ERROR', 'provider is required where condition is given.', { field: 'provider' });
-  if (condition === undefined)
-    throw new ServiceError('VALIDATION_ERROR', 'condition is required where provider is given.', { field: 'condition' });
+  if (name === undefined) throw new ServiceError('VALIDATION_ERROR', 'provider is required with condition.', { field: 'provider' });
+  if (condition === undefined) throw new ServiceError('VALIDATION_ERROR', 'condition is required with provider.', { field: 'condition' });
   const provider = engine.chain.providers.findIndex((one) => one.name === name);
   if (provider === -1) {
     const known = engine.chain.providers.map((one) => one.name).join(', ');
-    throw new ServiceError('VALIDATION_ERROR', `provider names no provider of this chain; its providers are ${known}.`, {
+    throw new ServiceError('VALIDATION_ERROR', `provider is not a provider of this chain; its providers are ${known}.`, {
       field: 'provider',
     });
   }
@@ -67,7 +65,7 @@ function questionOf(engine: Engine, { provider: name, condition, status_code: st
   return askedPath(engine, provider, condition, status ?? usualStatus(condition));
 }
 
-/** The steps of a prompt from a provider that fails in one way every time, up to the answer of the next one or its end. */
+/** The path of a prompt from a provider that always fails in one way, up to the answer of the next one or the end. */
 export function askedPath(
   engine: Engine,
   provider: number,
@@ -78,7 +76,7 @@ export function askedPath(
   const position = startAt(provider);
   const path: Step[] = [];
   while (position.provider === provider) {
-    // The whole of the jitter gives the longest wait.
+    // The maximum of the jitter gives the longest wait.
     const step = next(engine, position, { condition, status_code, retry_after_ms: null }, longestWaits);
     path.push({
       provider: providers[provider]!.name,

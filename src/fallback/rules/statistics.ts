@@ -1,7 +1,7 @@
 import type { ChainDefinition } from '../model/chain.ts';
 import type { PromptResult, TestResult } from '../model/test.ts';
 
-/** The figures of a result that follow from its prompts. */
+/** The figures of a result that are derived from its prompts. */
 export type Figures = Pick<
   TestResult,
   | 'success_count'
@@ -18,7 +18,7 @@ export type Figures = Pick<
   | 'rules'
 >;
 
-/** The smallest value that `share` of the sorted values do not exceed (nearest rank). */
+/** The percentile of sorted values by nearest rank; `share` is from 0 to 1. */
 export function percentile(sorted: readonly number[], share: number): number {
   return sorted[Math.max(Math.ceil(share * sorted.length) - 1, 0)]!;
 }
@@ -26,7 +26,7 @@ export function percentile(sorted: readonly number[], share: number): number {
 const rounded = (value: number, digits = 3) => Math.round(value * 10 ** digits) / 10 ** digits;
 const rateOf = (count: number, of: number) => (of === 0 ? null : count / of);
 
-/** The figures of the prompts done. */
+/** The figures of the finished prompts. */
 export function figuresOf(chain: ChainDefinition, results: readonly PromptResult[]): Figures {
   const first = chain.providers[0]!.name;
   const served = results.filter(({ success }) => success);
@@ -47,7 +47,7 @@ export function figuresOf(chain: ChainDefinition, results: readonly PromptResult
   };
 }
 
-/** What each provider and each rule did. */
+/** The counts of each provider and each rule. */
 function countsOf({ providers, fallback_rules }: ChainDefinition, results: readonly PromptResult[]): Pick<Figures, 'providers' | 'rules'> {
   const counts = providers.map(({ name }) => ({ name, attempts: 0, successes: 0, failures: 0, served: 0 }));
   const byName = new Map(counts.map((provider) => [provider.name, provider]));
@@ -60,7 +60,7 @@ function countsOf({ providers, fallback_rules }: ChainDefinition, results: reado
       if (condition !== null) {
         count.failures += 1;
       } else {
-        // The attempt that was answered is the one that served the prompt.
+        // The attempt without a failure served the prompt.
         count.successes += 1;
         count.served += 1;
       }
@@ -90,7 +90,7 @@ function latencyOf(latencies: number[]): TestResult['latency_ms'] {
   };
 }
 
-/** What all attempts cost, and those whose answers were of no use; null as soon as one of their costs is unknown. */
+/** The cost of all attempts and of unusable answers; null if any of these costs is unknown. */
 function costOf(results: readonly PromptResult[]): TestResult['cost_usd'] {
   let total: number | null = 0;
   let wasted: number | null = 0;

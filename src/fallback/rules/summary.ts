@@ -5,7 +5,7 @@ import { worstCase } from './reach.ts';
 import { defaulted } from './warnings.ts';
 import { duration, listed, plural, times } from './wording.ts';
 
-/** A chain in a few sentences and the facts behind them; what is known elsewhere is handed in. */
+/** Describes a chain in a few sentences, with the underlying facts. */
 export function summaryOf(
   chain: ChainDefinition,
   { last_test, lossless_formats }: Pick<ChainSummary, 'last_test' | 'lossless_formats'>,
@@ -35,7 +35,7 @@ export function summaryOf(
   };
 }
 
-/** The most rules that the text tells one by one. */
+/** The most rules that the text describes. */
 const maxSentences = 6;
 
 function orderSentence({ name, providers }: ChainDefinition): string {

@@ -4,20 +4,20 @@ import type { Routing } from '../model/routing.ts';
 import { baseOf, speaksAnthropic } from './exports/wire.ts';
 import { modelName } from './kinds.ts';
 
-/** A template that the service brings along: Liquid, over the same names that any template sees. */
+/** A built-in Liquid template, with the same variables as any template. */
 export interface NamedTemplate {
   content_type: string;
   template: string;
 }
 
-/** An environment file with the variables that the chain's keys are read from; their values are for its reader to fill in. */
+/** An environment file with the variables of the chain's keys, without values. */
 const env = `# The keys of the chain {{ chain.name }}. Fill them in, and keep this file out of version control.
 {%- for variable in chain.key_variables %}
 {{ variable }}=
 {%- endfor %}
 `;
 
-/** What somebody on call wants to read: who is asked in which order, and what happens on which failure. */
+/** A runbook for people on call: the order of providers, and what happens on which failure. */
 const runbook = `# {{ chain.name }}
 {% if chain.description %}
 {{ chain.description }}
@@ -44,7 +44,7 @@ Providers are asked in this order. One prompt takes at most {{ chain.routing.wor
 2. Check that every variable in the table is set where the chain runs.
 `;
 
-/** One call of each provider. A key is read from its variable when the command runs. */
+/** A call of each provider, with keys read from their variables when the script runs. */
 const curl = `#!/bin/sh
 # One call of each provider of the chain {{ chain.name }}. The keys come from the environment.
 {% for provider in chain.providers %}
@@ -62,7 +62,7 @@ curl --silent --show-error --max-time {{ provider.timeout_ms | divided_by: 1000.
   -d {{ provider.call.body | json | shell }}
 {% endfor %}`;
 
-/** The templates that the service brings along. */
+/** The built-in templates. */
 export const namedTemplates: Readonly<Record<TemplateName, NamedTemplate>> = {
   env: { content_type: 'text/plain; charset=utf-8', template: env },
   runbook: { content_type: 'text/markdown; charset=utf-8', template: runbook },
@@ -70,8 +70,8 @@ export const namedTemplates: Readonly<Record<TemplateName, NamedTemplate>> = {
 };
 
 /**
- * What a template sees as \`chain\`: the chain with every field, null where it has no value, and what follows from it:
- * \`routing\`, \`key_variables\`, and \`call\` (url, protocol, model, body) at each provider.
+ * The variable \`chain\` of templates: all fields of the chain, plus \`routing\`, \`key_variables\`, and \`call\` (url,
+ * protocol, model, body) of each provider.
  */
 export function templateChain<C extends ChainDefinition>(chain: C, routing: Routing): Record<string, unknown> {
   const variables = chain.providers.flatMap(({ api_key_env }) => api_key_env ?? []);

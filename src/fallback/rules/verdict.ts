@@ -4,26 +4,26 @@ import type { Scene } from './plan.ts';
 import { casesOf, unreachable, worstCase } from './reach.ts';
 import { duration, listed, plural } from './wording.ts';
 
-/** A prompt that is done: its result, why it ended if it was lost, and what it was put through. */
+/** A finished prompt: its result, why it ended if it failed, and its scene. */
 export interface Done {
   readonly result: PromptResult;
   readonly end: Next['end'];
   readonly scene: Scene;
 }
 
-/** What a run is judged by. */
+/** The input of a verdict. */
 export interface Judged {
   readonly engine: Engine;
   readonly preset: Preset | null;
   readonly done: readonly Done[];
-  /** How much longer than the bound a prompt may take for each of its attempts: the clock on the wall is not exact. */
+  /** The tolerance per attempt beyond the time bound of a prompt, since real time is not exact. */
   readonly slackMs: number;
 }
 
-/** Presets that put the first provider out of order, so that somebody else has to answer. */
+/** Presets in which the first provider fails, so that a backup must answer. */
 const needBackup: ReadonlySet<Preset | null> = new Set(['coverage', 'primary_down', 'cascade']);
 
-/** What a finished run shows, check by check, and the verdict that follows. */
+/** The checks of a finished run and the resulting verdict. */
 export function judge(judged: Judged): { verdict: Verdict; checks: Check[] } {
   const { preset, done, engine } = judged;
   const lost = done.filter(({ result }) => !result.success);
@@ -49,7 +49,7 @@ function servedSentence(prompts: number, lost: number): string {
 
 const check = (name: string, passed: boolean, detail: string, advisory = false): Check => ({ name, passed, advisory, detail });
 
-/** Whether a loss is what the chain is made to do: a rule or default ended it, or the plan left nobody to answer. */
+/** Whether a failed prompt follows the rules: a rule or default ended it, or the plan left no provider. */
 function isMeant({ end, scene }: Done): boolean {
   if (end === 'rule') return true;
   return end === 'exhausted' && scene.expects !== 'served';

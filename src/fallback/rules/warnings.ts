@@ -7,16 +7,16 @@ import { apiBase, kinds, knownKind } from './kinds.ts';
 import { type Case, casesOf, unreachable, waysToFail, worstCase } from './reach.ts';
 import { duration, listed, plural } from './wording.ts';
 
-/** Conditions that every chain meets sooner or later. */
+/** Conditions that every chain encounters. */
 const common: readonly Condition[] = ['rate_limit', 'timeout', 'server_error', 'connection_error'];
 
-/** Conditions that the same call meets again, however often it is made. */
+/** Conditions that retrying does not resolve. */
 const lasting: ReadonlySet<string> = new Set(['auth_error', 'quota_exceeded', 'context_length', 'content_filter', 'invalid_request']);
 
-/** A prompt that can take longer than this is worth a word. */
+/** Chains whose prompts can take longer than this get a warning. */
 const slowMs = 120_000;
 
-/** What a chain's rules really do where that may surprise, in the order of its fields. */
+/** Warnings about surprising effects of a chain's rules, in the order of its fields. */
 export function warningsOf(chain: ChainDefinition, engine: Engine = createEngine(chain)): Warning[] {
   return [
     ...providerWarnings(chain),
@@ -93,7 +93,7 @@ function orderWarnings({ providers }: ChainDefinition, engine: Engine): Warning[
   return found;
 }
 
-/** Fields that a rule carries in vain, or that contradict one another. */
+/** Warnings about unused or contradictory fields of a rule. */
 function fieldWarnings(rule: Rule, place: number): Warning[] {
   const at = `fallback_rules.${place}`;
   const found: Warning[] = [];
@@ -130,7 +130,7 @@ function fieldWarnings(rule: Rule, place: number): Warning[] {
   return found;
 }
 
-/** Rules that can never decide anything, and why. */
+/** Warnings about rules that can never apply. */
 function firingWarnings(chain: ChainDefinition, engine: Engine): Warning[] {
   const ways = waysToFail(engine);
   const out = new Set(unreachable(engine));
@@ -170,13 +170,13 @@ function firingWarnings(chain: ChainDefinition, engine: Engine): Warning[] {
   });
 }
 
-/** Whether a rule is for a case, whoever decides it. */
+/** Whether a rule covers a case, even if another rule decides it. */
 function wants({ condition, status_codes }: Rule, found: Case): boolean {
   if (condition !== 'any' && condition !== found.condition) return false;
   return status_codes === null || (found.status_code !== null && status_codes.includes(found.status_code));
 }
 
-/** Common conditions that are left to the defaults. */
+/** A warning about common conditions without a rule. */
 function coverageWarnings(chain: ChainDefinition, engine: Engine): Warning[] {
   const bare = defaulted(chain, engine).filter((condition) => common.includes(condition));
   if (bare.length === 0) return [];
@@ -184,7 +184,7 @@ function coverageWarnings(chain: ChainDefinition, engine: Engine): Warning[] {
   return [warning('no_rule', 'fallback_rules', `No rule covers every case of ${listed(bare)}; by default ${does}.`)];
 }
 
-/** The conditions that a default decides at some provider with some status. */
+/** The conditions that a default decides for some provider and status. */
 export function defaulted(chain: ChainDefinition, engine: Engine): Condition[] {
   const ways = waysToFail(engine);
   const bare = new Set(

@@ -2,29 +2,29 @@ import { hash, timingSafeEqual } from 'node:crypto';
 
 import { type ApiKey, mayWrite } from '../rules/api-keys.ts';
 
-/** Who is calling. */
+/** The caller of a request. */
 export interface Caller {
-  /** The label of the key; null for a key without one, and where no keys are configured. */
+  /** The label of the key; null for a key without one, and if no keys are configured. */
   readonly label: string | null;
   readonly mayWrite: boolean;
-  /** Names whoever is calling, for limits and shares: the key, or else the address. */
+  /** Identifies the caller for limits and quotas: the key, or else the address. */
   readonly id: string;
   /** Whether a configured key was sent. */
   readonly isKeyed: boolean;
 }
 
-/** Who may call. */
+/** Authenticates callers. */
 export interface Access {
-  /** Whether no keys are configured, so that everybody may call. */
+  /** Whether no keys are configured and everybody may call. */
   readonly isOpen: boolean;
-  /** The caller behind a key, or undefined. The time it takes tells nothing of the keys. */
+  /** The caller with this key, or undefined. Takes constant time. */
   authenticate(key: string): Caller | undefined;
 }
 
-/** A caller without a key: everybody, where none are configured. */
+/** The caller without a key. */
 export const anybody = (address: string): Caller => ({ label: null, mayWrite: true, id: `address ${address}`, isKeyed: false });
 
-/** The configured keys. Only their digests are kept, and all of them are compared, each in constant time. */
+/** Creates the authentication with the configured keys. It keeps only digests, and compares all of them in constant time. */
 export function createAccess(keys: readonly ApiKey[]): Access {
   const known = keys.map(({ key, label }, index) => ({
     digest: digestOf(key),

@@ -9,7 +9,7 @@ import { warningsOf } from '../rules/warnings.ts';
 import type { StoredChain } from '../store/chains.ts';
 import type { Store } from '../store/store.ts';
 
-/** How often a change is tried while others change the same chain. */
+/** The most attempts of a change while other requests change the same chain. */
 const maxAttempts = 20;
 
 interface ChainServiceParts {
@@ -20,7 +20,7 @@ interface ChainServiceParts {
 
 export type ChainService = ReturnType<typeof createChainService>;
 
-/** Chains: what a caller may do with them. */
+/** The operations on chains. */
 export function createChainService({ store: { chains }, clock, newId }: ChainServiceParts) {
   async function stored(id: string): Promise<StoredChain> {
     const found = isId(id) ? await chains.find(id) : undefined;
@@ -28,7 +28,7 @@ export function createChainService({ store: { chains }, clock, newId }: ChainSer
     return found;
   }
 
-  /** Changes a chain by what `change` makes of the one that is kept; again where somebody else was faster. */
+  /** Applies `change` to the stored chain, and retries if another request has changed it meanwhile. */
   async function changeKept<T>(id: string, ifMatch: string | undefined, change: (kept: StoredChain) => Promise<T | undefined>): Promise<T> {
     for (let attempt = 0; attempt < maxAttempts; attempt += 1) {
       const kept = await stored(id);
@@ -36,11 +36,11 @@ export function createChainService({ store: { chains }, clock, newId }: ChainSer
       const changed = await change(kept);
       if (changed !== undefined) return changed;
     }
-    throw conflict('Others change this chain all the time; try again.');
+    throw conflict('Other requests keep changing this chain; try again.');
   }
 
   return {
-    /** Creates a chain; 400 with every fault. */
+    /** Creates a chain. @throws ServiceError 400 with all faults */
     async create(request: ChainRequest): Promise<{ id: string } & StoredChain> {
       const now = clock();
       const at = now.toISOString();
@@ -53,15 +53,15 @@ export function createChainService({ store: { chains }, clock, newId }: ChainSer
 
     list: (page: { limit?: number | undefined; offset: number }) => chains.list(page),
 
-    /** A chain as it is answered, or undefined. */
+    /** The stored chain, or undefined. */
     find: (id: string): Awaitable<StoredChain | undefined> => (isId(id) ? chains.find(id) : undefined),
 
-    /** A chain as a value; 404 where there is none. */
+    /** The chain as an object. @throws ServiceError 404 if there is none */
     async get(id: string): Promise<Chain> {
       return JSON.parse((await stored(id)).text) as Chain;
     },
 
-    /** Changes a chain by a merge patch (RFC 7396); what comes of it is checked like a new chain before it is kept. */
+    /** Applies a merge patch (RFC 7396); the result is validated like a new chain. */
     patch: (id: string, patch: ChainPatch, ifMatch?: string): Promise<StoredChain> =>
       changeKept(id, ifMatch, async (kept) => {
         const before = JSON.parse(kept.text) as Chain;
@@ -72,14 +72,14 @@ export function createChainService({ store: { chains }, clock, newId }: ChainSer
         return (await chains.replace(id, kept.version, changed)) ? changed : undefined;
       }),
 
-    /** Deletes a chain. The results of its tests stay. */
+    /** Deletes a chain. The results of its tests are kept. */
     async remove(id: string, ifMatch?: string): Promise<void> {
       await changeKept(id, ifMatch, async ({ version }) => (await chains.remove(id, version)) || undefined);
     },
   };
 }
 
-/** A chain as it is kept and answered, fields in the order of the description. */
+/** A chain as stored and returned, with fields in the documented order. */
 function shown(
   { name, description, providers, fallback_rules, metadata }: ChainDefinition,
   { id, version, created_at, updated_at }: Pick<Chain, 'id' | 'version' | 'created_at' | 'updated_at'>,

@@ -12,28 +12,28 @@ import { maxTemplateBytes } from './liquid.ts';
 import type { Sandbox } from './sandbox.ts';
 
 export interface ExportServiceParts {
-  /** The chains that are kept. */
+  /** The stored chains. */
   chains: {
-    /** The chain of that id; throws 404 for an unknown one. */
+    /** The chain with this id. @throws ServiceError 404 */
     get(id: string): Awaitable<Chain>;
-    /** Keeps a new chain and gives its text. */
+    /** Stores a new chain and returns its text. */
     create(request: ChainRequest): Awaitable<{ text: string }>;
   };
   sandbox: Sandbox;
-  /** Checks what an import amounts to like the body of a create request; throws 400 with every fault. */
+  /** Validates an imported chain like a create request. @throws ServiceError 400 with all faults */
   checkRequest(value: unknown): ChainRequest;
 }
 
-/** Exports, templates and imports, however they are asked for. */
+/** The operations for exports, templates and imports. */
 export function createExportService({ chains, sandbox, checkRequest }: ExportServiceParts) {
   return {
-    /** A chain in a format of others. 404 for an unknown chain. */
+    /** Exports a chain. @throws ServiceError 404 for an unknown chain */
     async export(id: string, format: ExportFormat, prefer: (typeof preferences)[number]): Promise<Export> {
       const chain = definitionOf(await chains.get(id));
       return exportChain(format, { chain, routing: routingOf(chain), prefer });
     },
 
-    /** What a template gives for a chain. 400 with line and column for a faulty one, 404 for an unknown chain. */
+    /** Renders a template. @throws ServiceError 400 with line and column for an invalid template, 404 for an unknown chain */
     async render(request: TemplateRequest, owner: string): Promise<TemplateOutput> {
       const { template, content_type, field } = templateOf(request);
       const chain = await chainOf(request, chains);
@@ -46,10 +46,10 @@ export function createExportService({ chains, sandbox, checkRequest }: ExportSer
       return { output, content_type, warnings: warningsFor(request, definition) };
     },
 
-    /** A YAML document as JSON text. 400 on `content`, with line and column for a faulty one. */
+    /** A YAML document as JSON text. @throws ServiceError 400 on `content`, with line and column, for an invalid one */
     readYaml: (text: string, owner: string) => sandbox.readYaml(text, 'content', owner),
 
-    /** The chain that a file amounts to, kept like any other, and what was left out or read differently. */
+    /** Creates a chain from a file; returns it with findings about what was left out or interpreted differently. */
     async import(format: ImportFormat, file: unknown, name: string | undefined): Promise<Imported> {
       const { request, findings } = importChain(format, file, name);
       const { text } = await chains.create(checkRequest(request));
@@ -82,7 +82,7 @@ function templateOf({ template, template_name }: TemplateRequest): { template: s
   return { template, content_type: 'text/plain; charset=utf-8', field: 'template' };
 }
 
-/** Providers that name no variable for their key are missing in what the named templates write. */
+/** Warnings about providers without a key variable, which the built-in templates leave out. */
 function warningsFor({ template_name }: TemplateRequest, { providers }: ChainDefinition): Warning[] {
   if (template_name === undefined || template_name === null) return [];
   return providers.flatMap(({ name, api_key_env }, index) => {

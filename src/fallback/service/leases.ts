@@ -5,30 +5,30 @@ import type { Store } from '../store/store.ts';
 import { endedText } from './record.ts';
 
 /**
- * How long a running test is taken to be alive after the instance that runs it last said so, and how often it says so, in
- * milliseconds. The clocks of instances may differ by what lies between.
+ * The duration of a running test's lease and the interval of its renewals, in milliseconds. The clocks of instances may
+ * differ by up to the difference.
  */
 const leaseMs = 30_000;
 const renewEveryMs = 2_000;
 
-/** How often results are looked for that are older than they are kept, in milliseconds. */
+/** The interval at which expired results are deleted, in milliseconds. */
 const pruneEveryMs = 3_600_000;
 
 /** Why a test was cancelled. */
 export const cancelled = { byCaller: 'A caller cancelled the test.', byStop: 'The service stopped while the test was running.' } as const;
 
-/** Which results are kept. */
+/** How long results are kept. */
 export interface Retention {
-  /** How many results of a chain, the newest; 0: all. */
+  /** How many of each chain's newest results; 0: all. */
   perChain: number;
-  /** For how long, in seconds; 0: for ever. */
+  /** The time in seconds; 0: forever. */
   seconds: number;
 }
 
-/** A test that this instance runs. */
+/** A running test of this instance. */
 interface RunInHand {
   cancel(why: string): void;
-  /** Keeps the prompts that are done and not kept yet. */
+  /** Stores the finished prompts that are not stored yet. */
   keep(): Promise<void>;
 }
 
@@ -36,15 +36,15 @@ export interface LeaseParts {
   store: Store;
   clock: Clock;
   retention: Retention;
-  /** The tests that this instance runs. */
+  /** The running tests of this instance. */
   inHand: ReadonlyMap<string, RunInHand>;
 }
 
 export type Leases = ReturnType<typeof createLeases>;
 
 /**
- * The leases of running tests, where several instances share a database: each renews those of its own, obeys who asks to
- * cancel one, and ends those whose instance is gone.
+ * The leases of running tests in a database that several instances may share. Each instance renews the leases of its
+ * tests, carries out requested cancellations, and ends tests whose instance has died.
  */
 export function createLeases({ store, clock, retention, inHand }: LeaseParts) {
   let round = newRound();
@@ -56,14 +56,14 @@ export function createLeases({ store, clock, retention, inHand }: LeaseParts) {
     const ids = [...inHand.keys()];
     if (ids.length === 0) return;
     const held = new Map((await store.results.renew(ids, until())).map(({ id, cancel }) => [id, cancel]));
-    // One that is not held any more has been ended by an instance that took this one to be gone.
+    // A lease that is no longer held: another instance has ended the test, because this one seemed dead.
     for (const id of ids) {
       if (held.get(id) !== false) inHand.get(id)?.cancel(held.has(id) ? cancelled.byCaller : cancelled.byStop);
       else await inHand.get(id)?.keep();
     }
   }
 
-  /** Ends the running tests that no instance runs any more: `cancelled`, with the prompts that were done; gives how many. */
+  /** Ends tests whose instance has died as `cancelled`, with the finished prompts; returns their number. */
   async function endOrphans(now: Date | undefined): Promise<number> {
     let ended = 0;
     for (const kept of await store.results.orphans(now)) {
@@ -85,13 +85,13 @@ export function createLeases({ store, clock, retention, inHand }: LeaseParts) {
   }
 
   return {
-    /** Until when a lease lasts that is given now. */
+    /** The end of a lease that starts now. */
     until,
 
-    /** Ends what was running when the program last ended. A SQLite file is for one process, so that there nobody's lease lasts. */
+    /** Ends tests that were running when the process last ended. With SQLite no other process can hold a lease. */
     recover: () => endOrphans(store.isExclusive ? undefined : clock()),
 
-    /** Does what is due; gives the milliseconds until the next round. */
+    /** Does the due work; returns the milliseconds until the next round. */
     async runOnce(): Promise<number> {
       await renew();
       await endOrphans(clock());
@@ -101,7 +101,7 @@ export function createLeases({ store, clock, retention, inHand }: LeaseParts) {
       return renewEveryMs;
     },
 
-    /** Resolves after the next round, when what other instances keep may have changed; 503 where the service stops before. */
+    /** Resolves after the next round, when stored results of other instances may have changed. @throws ServiceError 503 if the service stops first */
     nextRound: (): Promise<void> => round.promise,
 
     stop(): void {
@@ -112,7 +112,7 @@ export function createLeases({ store, clock, retention, inHand }: LeaseParts) {
 
 function newRound(): PromiseWithResolvers<void> {
   const round = Promise.withResolvers<void>();
-  // Mostly nobody waits for it.
+  // Usually nobody waits for it.
   round.promise.catch(() => undefined);
   return round;
 }

@@ -8,15 +8,15 @@ export const maxTemplateBytes = 64 * 1024;
 export const maxOutputBytes = 1024 * 1024;
 /** How long a template may render, in milliseconds, before the engine ends it with line and column. */
 const renderMs = 1_000;
-/** How much a template may allocate, in the engine's own count of characters and list items. */
+/** How much a template may allocate, in the engine's unit of characters and list items. */
 const allocations = 8 * 1024 * 1024;
 
-/** A template's result, or the fault in it with its position (both counted from 1), where there is one. */
+/** The output of a template, or its fault with line and column (from 1) if known. */
 export type Rendered = { output: string } | { fault: string; line: number | null; column: number | null };
 
 /**
- * Renders a Liquid template over `scope`, which must be plain data. Unknown names and filters are faults. There are no
- * files: the tags that would read one are unknown. Output, time and allocations are bounded.
+ * Renders a Liquid template with the variables of `scope`, which must be plain data. Unknown names and filters are
+ * faults, and tags that read files are unknown. Output, time and allocations are limited.
  */
 export function renderTemplate(template: string, scope: Record<string, unknown>): Rendered {
   const engine = createEngine();
@@ -33,7 +33,7 @@ function createEngine(): Liquid {
     strictVariables: true,
     strictFilters: true,
     ownPropertyOnly: true,
-    // Without templates in memory the engine would look for files.
+    // Without this option the engine would look for files.
     templates: {},
     timezoneOffset: 0,
     preserveTimezones: true,
@@ -50,7 +50,7 @@ function createEngine(): Liquid {
   return engine;
 }
 
-/** Every text that a template builds, its output and what `capture` gathers, goes through an emitter that counts. */
+/** Limits the text that a template produces, its output and that of `capture`, by a counting emitter. */
 function boundOutput(engine: Liquid): void {
   const { renderer } = engine;
   const render = renderer.renderTemplates.bind(renderer);
@@ -77,7 +77,7 @@ function text(value: unknown): string {
   return Array.isArray(value) ? value.map(text).join('') : String(value);
 }
 
-/** The engine's sentences that need other words for a caller. */
+/** Replacements for messages of the engine that callers would not understand. */
 const sentences: readonly [RegExp, string][] = [
   [/^template render limit exceeded/, `The template takes longer than ${duration(renderMs)}.`],
   [/^memory alloc limit exceeded/, 'The template builds too large a range, list or text.'],
@@ -87,7 +87,7 @@ function describe(error: unknown): Rendered {
   if (!(error instanceof Error)) throw error;
   const { token } = error as { token?: { getPosition?(): [number, number] } };
   const [line = null, column = null] = token?.getPosition?.() ?? [];
-  // The engine ends its sentence with the position, which travels apart.
+  // The engine appends the position to its message; it is returned separately.
   const said = error.message.replace(/(, file:[^,]*)?, line:\d+, col:\d+$/, '');
   const [, other] = sentences.find(([pattern]) => pattern.test(said)) ?? [];
   const sentence = other ?? `${said.charAt(0).toUpperCase()}${said.slice(1)}`;

@@ -7,19 +7,19 @@ import type { Transport } from '../providers/transport.ts';
 import { type KeyGrant, keyRefusal } from '../rules/keys.ts';
 import { callAddress } from '../rules/kinds.ts';
 
-/** What decides whether, and with what, providers are really called. */
+/** The settings and dependencies of real calls. */
 export interface LiveParts extends Pick<RealParts, 'outgoing' | 'clock' | 'now'> {
   /** Whether drill and live tests are allowed at all. */
   allowed: boolean;
-  /** Where the keys are; nothing but the variables that chains name is read. */
+  /** The environment with the keys. Only variables that chains name are read. */
   environment: Readonly<Record<string, string | undefined>>;
   /** Which variable may be sent to which host. */
   grants: readonly KeyGrant[];
 }
 
 /**
- * The transport of a mode for a chain, its keys at hand. Nothing has been sent when it refuses.
- * @throws ServiceError 403 where real calls are not allowed; 400 with every provider that can't be called
+ * Creates the transport of a mode for a chain, with its keys.
+ * @throws ServiceError 403 if real calls are not allowed; 400 with all providers that can't be called
  */
 export function transportFor(mode: Mode, chain: ChainDefinition, stream: boolean, live: LiveParts): Transport {
   if (mode === 'simulate') return simulation;
@@ -43,7 +43,7 @@ export function transportFor(mode: Mode, chain: ChainDefinition, stream: boolean
   return createRealTransport({ ...live, mode, stream, keyOf: ({ name }) => keys.get(name) });
 }
 
-/** The key that a provider is called with, or why it can't be called. */
+/** The key of a provider, or why it can't be called. */
 function keyFor(provider: Provider, { environment, grants }: LiveParts): { key: string | undefined } | { field: string; fault: string } {
   const { name, api_key_env: variable } = provider;
   if (callAddress(provider) === null)

@@ -7,30 +7,30 @@ import { type Plan, sceneOf } from '../rules/plan.ts';
 import type { Done } from '../rules/verdict.ts';
 import { plural } from '../rules/wording.ts';
 
-/** A test to be run. */
+/** A test to run. */
 export interface Run {
   readonly engine: Engine;
   readonly plan: Plan;
   readonly transport: Transport;
   readonly count: number;
-  /** What is asked, in turn. */
+  /** The prompts, used in turn. */
   readonly prompts: readonly string[];
   readonly seed: number;
   readonly deadlineMs: number | null;
   readonly signal: AbortSignal;
-  /** Told of each prompt that is done; waited for, so that what is kept is never far behind. */
+  /** Called for each finished prompt, and awaited, so that storing keeps up. */
   onDone(done: Done): void | Promise<void>;
 }
 
-/** How many prompts of one test are on their way at once where calls are real. */
+/** The concurrent prompts of a test with real calls. */
 const promptsAtOnce = 4;
 
-/** How many simulated prompts are run before others get a turn. */
+/** How many simulated prompts run before yielding to the event loop. */
 const promptsPerTurn = 25;
 
 /**
- * Runs every prompt of a test.
- * @throws the signal's reason when it is cancelled
+ * Runs all prompts of a test.
+ * @throws the signal's reason if it is cancelled
  */
 export async function runTest(run: Run): Promise<void> {
   const { count, signal, transport } = run;
@@ -54,17 +54,17 @@ function promptAt({ engine, plan, transport, prompts, seed, deadlineMs, signal }
   return { engine, transport, scene: sceneOf(plan, index), index, prompt, seed, deadlineMs, signal };
 }
 
-/** A place in the line for runs. */
+/** A place in the queue of runs. */
 export interface Place {
-  /** Fulfilled when it is one's turn; rejected with the signal's reason when that comes first. */
+  /** Resolves when the run may start; rejects with the signal's reason if it aborts first. */
   readonly turn: Promise<void>;
-  /** Gives the place up, before or after one's turn. */
+  /** Releases the place, before or after the run. */
   leave(): void;
 }
 
-/** A line for runs: so many at once, the others wait in turn, and a bound on how many wait. */
+/** A queue of runs with a limit on concurrent and on waiting runs. */
 export interface RunQueue {
-  /** @throws ServiceError 503 when too many wait, of all owners or of this one */
+  /** @throws ServiceError 503 if too many runs are waiting, in total or of this owner */
   enter(owner: string, signal: AbortSignal): Place;
   running(): number;
   waiting(): number;
@@ -76,8 +76,8 @@ interface Waiting {
 }
 
 /**
- * A line where `atOnce` run and at most `mostWaiting` wait. One owner has all places but one at most, and a quarter of the
- * line; whoever has the fewest running is the next.
+ * Creates a queue for `atOnce` concurrent and `mostWaiting` waiting runs. An owner may have all concurrent runs but one,
+ * and a quarter of the waiting ones. The owner with the fewest concurrent runs is next.
  */
 export function createRunQueue(atOnce: number, mostWaiting: number): RunQueue {
   const line = new Set<Waiting>();
@@ -120,7 +120,7 @@ export function createRunQueue(atOnce: number, mostWaiting: number): RunQueue {
     enter(owner, signal) {
       requireRoom(owner);
       const { promise: turn, resolve, reject } = Promise.withResolvers<void>();
-      // Who gave up the place may not wait for the turn any more.
+      // After leaving, nobody may be waiting for the turn.
       turn.catch(() => undefined);
       let runs = false;
       const waiting: Waiting = {

@@ -3,8 +3,8 @@ import { renderTemplate } from './liquid.ts';
 import { readYaml } from './yaml-reader.ts';
 
 /**
- * What the sandbox's thread does. Both tasks take a text that a stranger wrote, and a short text may keep a parser or a
- * filter busy for minutes: here they can be interrupted, and no request waits for them.
+ * The tasks of the sandbox's thread. Their input is untrusted, and even a short text may keep a parser or a filter busy
+ * for minutes. In a separate thread they can be interrupted and block no request.
  */
 const tasks = {
   ready: async (_: Record<string, never>) => true,
@@ -12,7 +12,7 @@ const tasks = {
   readYaml: async ({ text }: { text: string }) => readYaml(text),
 };
 
-/** The tasks by their names. */
+/** The tasks by name. */
 export type SandboxTasks = typeof tasks;
 
 serveTasks(tasks);

@@ -6,26 +6,26 @@ import { duration } from '../rules/wording.ts';
 import type { SandboxTasks } from './sandbox-thread.ts';
 
 export interface SandboxParts {
-  /** How long one task may take, in milliseconds. The engines have lower limits of their own, which name a position. */
+  /** The timeout of a task, in milliseconds. The engines have their own lower limits, whose errors have a position. */
   deadlineMs?: number;
-  /** How many tasks may be in hand, the one that runs included. */
+  /** The most pending tasks, including the running one. */
   maxWaiting?: number;
-  /** How many of them may be one owner's. */
+  /** The most pending tasks of one owner. */
   maxPerOwner?: number;
-  /** The most heap the thread may take, in MiB. */
+  /** The heap limit of the thread, in MiB. */
   heapMib?: number;
 }
 
-/** A place where texts of strangers are read and rendered: a thread with a deadline and a bounded heap. */
+/** Renders and parses untrusted texts in a thread with a timeout and a heap limit. */
 export interface Sandbox {
-  /** A template's output. Throws 400 on `field`, with line and column where the fault has a place. */
+  /** Renders a template. @throws ServiceError 400 on `field`, with line and column if known */
   render(template: string, scope: Record<string, unknown>, field: string, owner?: string): Promise<string>;
-  /** A YAML document's value as JSON text. Throws 400 on `field`, with line and column where the fault has a place. */
+  /** A YAML document as JSON text. @throws ServiceError 400 on `field`, with line and column if known */
   readYaml(text: string, field: string, owner?: string): Promise<string>;
   stop(): Promise<void>;
 }
 
-/** How long a task waits for its turn at most, in milliseconds. */
+/** The longest wait of a task in the queue, in milliseconds. */
 const maxWaitMs = 30_000;
 
 interface TaskOf {
@@ -34,7 +34,7 @@ interface TaskOf {
   owner: string;
 }
 
-/** Starts the sandbox; its thread starts with the first task. Tasks run one after the other, in turns between their owners. */
+/** Creates the sandbox; its thread starts with the first task. Tasks run one at a time, in turns between owners. */
 export function createSandbox({ deadlineMs = 3_000, maxWaiting = 64, maxPerOwner = 16, heapMib = 128 }: SandboxParts = {}): Sandbox {
   const entry = new URL(import.meta.url.endsWith('.ts') ? './sandbox-thread.ts' : './sandbox-thread.js', import.meta.url);
   const thread = startThread<SandboxTasks>(entry, {}, { heapMib });
@@ -42,7 +42,7 @@ export function createSandbox({ deadlineMs = 3_000, maxWaiting = 64, maxPerOwner
   const holdings = new Holdings();
   let inHand = 0;
 
-  /** Runs a task in its turn. The deadline counts from when the thread is there to work on it. */
+  /** Runs a task in its turn. The timeout starts when the thread is ready. */
   async function run<T>({ what, field, owner }: TaskOf, task: () => Promise<T>): Promise<T> {
     const release = inHand < maxWaiting ? holdings.take(owner, maxPerOwner) : undefined;
     if (release === undefined) throw tooMuchInHand('templates and imports');
@@ -85,7 +85,7 @@ export function createSandbox({ deadlineMs = 3_000, maxWaiting = 64, maxPerOwner
   };
 }
 
-/** 400 on `field` with the place of the fault in words, and as `line` and `column` for programs. */
+/** 400 on `field`, with the position in the sentence and as `line` and `column`. */
 function faultAt(field: string, { fault, line, column }: { fault: string; line: number | null; column: number | null }): ServiceError {
   if (line === null || column === null) return invalid(field, fault);
   return new ServiceError('VALIDATION_ERROR', `Line ${line}, column ${column}: ${fault}`, { field, extra: { line, column } });

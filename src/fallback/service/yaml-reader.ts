@@ -1,18 +1,18 @@
 import { isCollection, LineCounter, parseDocument, visit } from 'yaml';
 
-/** The most aliases of a document: each may stand for a large part of it, so that a few lines could grow without end. */
+/** The most aliases of a document. Each may expand to a large part of it, so nested aliases grow exponentially. */
 const maxAliases = 100;
-/** How long a document may grow with what its aliases stand for, in characters of JSON. */
+/** The size limit of a document with expanded aliases, in characters of JSON. */
 const maxJson = 2 * 1024 * 1024;
-/** How deep lists and maps may stand within one another. */
+/** The deepest nesting of lists and maps. */
 const maxDepth = 50;
 
-/** A document's value as JSON text, or the fault in it with its position (both counted from 1), where there is one. */
+/** A document as JSON text, or its fault with line and column (from 1) if known. */
 export type ReadYaml = { json: string } | { fault: string; line: number | null; column: number | null };
 
 /**
- * Reads a YAML 1.2 document, which every JSON text is too, as plain data: no tags of anybody's own, no dates, no binaries.
- * The merge key `<<` of YAML 1.1, which files of other programs use, is understood.
+ * Reads a YAML 1.2 document, or JSON, as plain data, without custom tags, dates and binaries. It supports the merge key
+ * `<<` of YAML 1.1, which files of other programs use.
  */
 export function readYaml(source: string): ReadYaml {
   const lines = new LineCounter();

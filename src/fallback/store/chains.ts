@@ -4,13 +4,13 @@ import type { Awaitable } from '../../kit/awaitable.ts';
 import type { Database } from '../../kit/sql/dialect.ts';
 import type { Tables } from './tables.ts';
 
-/** A chain as it is kept: its version, and the JSON that is answered. */
+/** A stored chain: its version and its JSON text, as returned to callers. */
 export interface StoredChain {
   readonly version: number;
   readonly text: string;
 }
 
-/** The chains that are kept. */
+/** The stored chains. */
 export function createChainStore(database: Database<Tables>) {
   const byId = database.query<{ id: string }, StoredChain>((db, { id }) =>
     db.selectFrom('chains').select(['version', 'text']).where('id', '=', id),
@@ -21,7 +21,7 @@ export function createChainStore(database: Database<Tables>) {
       return byId.first({ id });
     },
 
-    /** The texts of a page, oldest first, and how many chains there are. Without a limit: all of them. */
+    /** The texts of a page, oldest first, and the total number of chains. Without a limit all chains. */
     async list({ limit, offset }: { limit?: number | undefined; offset: number }): Promise<{ texts: string[]; total: number }> {
       const rows = await database.reads
         .selectFrom('chains')
@@ -39,7 +39,7 @@ export function createChainStore(database: Database<Tables>) {
       await database.transaction((tx) => tx.insertInto('chains').values({ id, version, text }).execute());
     },
 
-    /** Replaces a chain that still has the version `before`; whether it had. */
+    /** Replaces a chain if it still has the version `before`; returns whether it did. */
     async replace(id: string, before: number, { version, text }: StoredChain): Promise<boolean> {
       const [{ numUpdatedRows } = { numUpdatedRows: 0n }] = await database.transaction((tx) =>
         tx.updateTable('chains').set({ version, text }).where('id', '=', id).where('version', '=', before).execute(),
@@ -47,7 +47,7 @@ export function createChainStore(database: Database<Tables>) {
       return numUpdatedRows > 0n;
     },
 
-    /** Removes a chain that still has the version, or that has any; whether it was there. */
+    /** Deletes a chain if it still has the version, or any version if that is undefined; returns whether it did. */
     async remove(id: string, version: number | undefined): Promise<boolean> {
       const [{ numDeletedRows } = { numDeletedRows: 0n }] = await database.transaction((tx) => {
         const query = tx.deleteFrom('chains').where('id', '=', id);

@@ -4,10 +4,10 @@ import { lowestIdAt } from '../../kit/id.ts';
 import type { Database } from '../../kit/sql/dialect.ts';
 import type { Tables } from './tables.ts';
 
-/** The status of a result that runs; every other one is an end. */
+/** The status of a running test; all others are final. */
 const running = 'running';
 
-/** How many old results one transaction deletes at most, so that others need not wait for it. */
+/** The most old results that a transaction deletes, so that other writes need not wait long. */
 const pruneTogether = 200;
 
 /** The most bytes of one page of results, unless its first result alone has more. */
@@ -17,40 +17,40 @@ const maxPageBytes = 16 * 1024 * 1024;
 interface ResultPage {
   readonly limit: number;
   readonly offset: number;
-  /** The most bytes of it; 16 MiB when left out. */
+  /** The size limit of the page in bytes; by default 16 MiB. */
   readonly maxBytes?: number;
 }
 
-/** A result as it is kept. */
+/** A stored result. */
 export interface StoredResult {
   readonly id: string;
   readonly status: string;
-  /** The result in JSON; while it runs, without its prompts. */
+  /** The result as JSON; without its prompts while the test runs. */
   readonly text: string;
-  /** While it runs: its prompts that are done, in JSON, in their order. */
+  /** While the test runs: the finished prompts as JSON, in order. */
   readonly prompts: readonly string[];
 }
 
-/** A prompt that is done: its place in the test, and what became of it in JSON. */
+/** A finished prompt: its index in the test and its result as JSON. */
 export interface DonePrompt {
   readonly position: number;
   readonly text: string;
 }
 
-/** A result that has ended. */
+/** The result of an ended test. */
 export interface EndedResult {
   readonly id: string;
   readonly chainId: string;
   readonly status: string;
-  /** The whole result in JSON. */
+  /** The whole result as JSON. */
   readonly text: string;
-  /** How many results of the chain are kept, the newest; 0: all. */
+  /** How many of the chain's newest results to keep; 0: all. */
   readonly keep?: number;
-  /** Ends it only where nobody's lease lasts at this moment. */
+  /** Ends the test only if its lease has expired at this time. */
   readonly unlessLeasedAt?: Date | undefined;
 }
 
-/** The results of tests. They outlive their chains. */
+/** The stored results of tests. They outlive their chains. */
 export function createResultStore(database: Database<Tables>) {
   async function promptsOf(id: string, status: string): Promise<string[]> {
     if (status !== running) return [];
@@ -63,13 +63,13 @@ export function createResultStore(database: Database<Tables>) {
     database.reads.selectFrom('test_results').select(['id', 'status', 'text']).where('id', '=', id).executeTakeFirst();
 
   return {
-    /** Keeps a result that begins to run, with a lease of the instance that runs it. */
+    /** Stores the result of a starting test, with the lease of its instance. */
     async begin({ id, chainId, text, leaseUntil }: { id: string; chainId: string; text: string; leaseUntil: Date }): Promise<void> {
       const row = { id, chain_id: chainId, status: running, text, lease_until: leaseUntil.toISOString() };
       await database.transaction((tx) => tx.insertInto('test_results').values(row).execute());
     },
 
-    /** Keeps prompts that are done, and the result as it is with them; nothing where the result has ended. */
+    /** Stores finished prompts and the updated result; does nothing if the test has ended. */
     async addPrompts(id: string, prompts: readonly DonePrompt[], text: string): Promise<void> {
       if (prompts.length === 0) return;
       await database.transaction(async (tx) => {
@@ -82,7 +82,7 @@ export function createResultStore(database: Database<Tables>) {
       });
     },
 
-    /** Renews the leases of running results; gives those that run still, and whether somebody asks to cancel them. */
+    /** Renews the leases of running tests; returns those still running, and whether a cancellation was requested. */
     async renew(ids: readonly string[], leaseUntil: Date): Promise<{ id: string; cancel: boolean }[]> {
       const rows = await database.transaction((tx) =>
         tx
@@ -96,7 +96,7 @@ export function createResultStore(database: Database<Tables>) {
       return rows.map(({ id, cancel_requested }) => ({ id, cancel: cancel_requested === 1 }));
     },
 
-    /** Asks the instance that runs a result to cancel it; false where it does not run. */
+    /** Requests the cancellation of a test from its instance; false if the test is not running. */
     async requestCancel(id: string): Promise<boolean> {
       const [updated] = await database.transaction((tx) =>
         tx.updateTable('test_results').set({ cancel_requested: 1 }).where('id', '=', id).where('status', '=', running).execute(),
@@ -105,8 +105,8 @@ export function createResultStore(database: Database<Tables>) {
     },
 
     /**
-     * Keeps a result that has ended, whole: in place of what was kept while it ran, or as it is where nothing was. False,
-     * and nothing is changed, where it has ended before.
+     * Stores the whole result of an ended test, replacing what was stored while it ran. Returns false and changes nothing
+     * if the test has already ended.
      */
     async end({ id, chainId, status, text, keep = 0, unlessLeasedAt }: EndedResult): Promise<boolean> {
       return database.transaction(async (tx) => {
@@ -126,7 +126,7 @@ export function createResultStore(database: Database<Tables>) {
       });
     },
 
-    /** A result as it is kept, without its prompts. */
+    /** A stored result without its prompts. */
     head,
 
     async find(id: string): Promise<StoredResult | undefined> {
@@ -135,8 +135,8 @@ export function createResultStore(database: Database<Tables>) {
     },
 
     /**
-     * A page of a chain's results, newest first, and how many there are. It ends early, after at least one result, where its
-     * results are too large together.
+     * A page of a chain's results, newest first, and their total number. It ends early, after at least one result, if its
+     * results exceed the size limit.
      */
     async ofChain(chainId: string, page: ResultPage): Promise<{ rows: StoredResult[]; total: number }> {
       const ids = await fittingIds(database.reads, chainId, page);
@@ -158,8 +158,8 @@ export function createResultStore(database: Database<Tables>) {
     },
 
     /**
-     * Results that run without a lease that lasts at `now`, with the prompts that were done: the instance that ran them has
-     * ended. Without a moment all that run: nobody else can have the database open.
+     * Running tests whose lease has expired at `now`, with their finished prompts: their instance has died. Without a time
+     * all running tests, for a database that no other instance can have open.
      */
     async orphans(now: Date | undefined): Promise<(StoredResult & { readonly chain_id: string })[]> {
       const query = database.reads.selectFrom('test_results').select(['id', 'chain_id', 'status', 'text']).where('status', '=', running);
@@ -167,7 +167,7 @@ export function createResultStore(database: Database<Tables>) {
       return whole(await without.orderBy('id').execute());
     },
 
-    /** Deletes results that began before a moment and have ended, some at once; whether there may be more. */
+    /** Deletes a batch of ended results that started before a time; returns whether there may be more. */
     async prune(before: Date): Promise<boolean> {
       const deleted = await database.transaction((tx) =>
         tx
@@ -211,7 +211,7 @@ async function fittingIds(
   return rows.slice(0, beyond === -1 ? undefined : Math.max(beyond, 1)).map(({ id }) => id);
 }
 
-/** Deletes what a chain has beyond its newest results; what runs stays. */
+/** Deletes a chain's results except the newest ones and running tests. */
 async function deleteBeyond(tx: Kysely<Tables>, chainId: string, keep: number): Promise<void> {
   await tx
     .deleteFrom('test_results')

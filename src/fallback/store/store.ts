@@ -6,10 +6,10 @@ import { migrations, migrationsTable } from './migrations/index.ts';
 import { createResultStore } from './results.ts';
 import type { Tables } from './tables.ts';
 
-/** What the service keeps, in memory, in SQLite or in PostgreSQL. */
+/** The service's storage, in memory, in SQLite or in PostgreSQL. */
 export type Store = Awaited<ReturnType<typeof openStore>>;
 
-/** Opens the store and brings its schema up to date. */
+/** Opens the store and migrates its schema. */
 export async function openStore({ databaseUrl, clock }: { databaseUrl: string; clock: Clock }) {
   const database = openDatabase<Tables>(databaseUrl);
   await migrate(database, migrations, clock, migrationsTable).catch(async (error: unknown) => {
@@ -19,10 +19,10 @@ export async function openStore({ databaseUrl, clock }: { databaseUrl: string; c
   return {
     chains: createChainStore(database),
     results: createResultStore(database),
-    /** Whether no other instance can have the database open: a SQLite file is for one process. */
+    /** Whether no other instance can have the database open, as with a SQLite file. */
     isExclusive: database.name === 'sqlite',
     ping: () => database.ping(),
-    /** How many writes wait for their turn. */
+    /** The number of waiting writes. */
     waiting: () => database.waiting(),
     isUnavailable: database.isUnavailable,
     close: () => database.close(),

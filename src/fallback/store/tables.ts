@@ -1,12 +1,12 @@
 import type { Generated } from 'kysely';
 
-/** Ids are UUIDs version 7, so that their order is the order of creation. */
+/** The tables. Ids are UUIDs version 7, so their order is the order of creation. */
 export interface Tables {
-  /** `text` is the chain as it is answered, in JSON. */
+  /** `text` is the chain as JSON, as returned to callers. */
   chains: { id: string; version: number; text: string };
   /**
-   * `text` is the result in JSON; while it runs, without its prompts. Until `lease_until`, a moment as an ISO 8601 text,
-   * the instance that runs it is taken to be alive.
+   * `text` is the result as JSON, without its prompts while the test runs. Until `lease_until`, an ISO 8601 text, the
+   * instance that runs the test counts as alive.
    */
   test_results: {
     id: string;
@@ -16,6 +16,6 @@ export interface Tables {
     lease_until: Generated<string | null>;
     cancel_requested: Generated<number>;
   };
-  /** The prompts of results that run, so that a crash loses none that was done. */
+  /** The finished prompts of running tests, which survive a crash. */
   test_prompts: { result_id: string; position: number; text: string };
 }

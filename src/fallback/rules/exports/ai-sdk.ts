@@ -5,8 +5,8 @@ import { type Exporter, type Notes, noteWhatStaysBehind, type Source, slug, slug
 import { baseOf, keyEnv, noteKind, speaksAnthropic } from './wire.ts';
 
 /**
- * A module for the AI SDK with `ai-fallback`: `chainModel()` gives a language model that asks the providers as the chain
- * says. Each model is wrapped in the chain's rules; `ai-fallback` goes from one to the next.
+ * A module for the AI SDK with `ai-fallback`: `chainModel()` returns a language model that follows the chain. Each model
+ * is wrapped in the chain's rules; `ai-fallback` moves from one to the next.
  */
 export const aiSdk: Exporter = (source, notes) => {
   const { chain } = source;

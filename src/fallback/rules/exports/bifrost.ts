@@ -7,7 +7,7 @@ import { addressed, keyEnv, nameOfKind, speaksAnthropic } from './wire.ts';
 
 /**
  * A Bifrost gateway configuration (`config.json`): the providers with their keys and network settings, and a routing
- * rule that answers to the chain's name as the model.
+ * rule for the chain's name as the model.
  * https://docs.getbifrost.ai/features/fallbacks
  */
 export const bifrost: Exporter = (source, notes) => {
@@ -61,7 +61,7 @@ function providerEntry(provider: Provider, index: number, name: string, max_retr
   };
 }
 
-/** Bifrost adds the version path by itself. */
+/** The base URL without its version path, which Bifrost adds. */
 function baseUrl(base: string | null, provider: Provider, index: number, notes: Notes): Record<string, unknown> {
   if (base === null) return {};
   const base_url = base.replace(/\/v1\/?$/, '');
@@ -75,7 +75,7 @@ function baseUrl(base: string | null, provider: Provider, index: number, notes: 
 const isPrivate = (host: string) =>
   /^(localhost|.*\.local(host)?|\[?::1\]?|127\..*|10\..*|192\.168\..*|172\.(1[6-9]|2\d|3[01])\..*)$/.test(host);
 
-/** A kind that Bifrost knows, at its own address and with the same settings as before, goes by its own name; others by theirs. */
+/** The name of an entry: that of the kind if Bifrost knows it and address and settings match, else the provider's own. */
 function entryName(taken: Record<string, unknown>, provider: Provider, own: string, entry: { keys: { value: string }[] }): string {
   const { provider: kind, api_base } = provider;
   const known = api_base === null ? nameOfKind('bifrost', kind) : null;

@@ -2,13 +2,13 @@ import type { Condition } from '../../model/chain.ts';
 import { times } from '../wording.ts';
 import { type Notes, type Source, verdictOf } from './target.ts';
 
-/** The failures that a target with one number of retries retries, all of them or none. */
+/** The failures that a target with a single number of retries either all retries or not. */
 const budgeted: readonly Condition[] = ['rate_limit', 'timeout', 'server_error', 'connection_error'];
 
 /**
- * The one number of retries for a target that has one for all failures. Where the chain retries some and hands over on
- * others, handing over comes first, since retrying a provider that is silent multiplies the wait; `prefer=retry` turns
- * that around.
+ * The number of retries for a target that has a single number for all failures. If the chain retries some failures and
+ * fails over on others, it is zero, since retrying a silent provider multiplies the wait; with `prefer=retry` it is the
+ * largest number.
  */
 export function oneBudget(source: Source, target: string, notes: Notes): number {
   const counts = source.chain.providers.flatMap((_, index) => budgeted.map((condition) => verdictOf(source, index, condition).retries));

@@ -2,23 +2,23 @@ import { conditions } from '../../model/chain.ts';
 import { contextCodes, filterCodes, quotaCodes, tooLong } from '../conditions.ts';
 import { type Source, verdictOf } from './target.ts';
 
-/** A value as a JavaScript literal. U+2028 and U+2029, which end a line in a comment, are escaped. */
+/** A value as a JavaScript literal. U+2028 and U+2029 are escaped, since they end a line in comments. */
 export const literal = (value: unknown) => JSON.stringify(value).replaceAll('\u2028', '\\u2028').replaceAll('\u2029', '\\u2029');
 
-/** What generated code says of a rule. */
+/** A rule in generated code. */
 function ruleLiteral({ chain }: Source, index: number): string {
   const { action, max_retries, wait_ms, backoff, max_wait_ms, respect_retry_after, then } = chain.fallback_rules[index]!;
   if (action !== 'retry') return `{ action: ${literal(action)} }`;
   return `{ action: 'retry', retries: ${max_retries}, waitMs: ${wait_ms}, backoff: ${literal(backoff)}, maxWaitMs: ${max_wait_ms}, respectRetryAfter: ${respect_retry_after}, then: ${literal(then)} }`;
 }
 
-/** The rules as a list, and for each provider which of them decides: what isn't named goes on to the next provider. */
+/** Code for the list of rules. */
 export function rulesCode(source: Source): string {
   const lines = source.chain.fallback_rules.map((_, index) => `  ${ruleLiteral(source, index)},`);
   return `/** The chain's rules; each counts its own retries, for each provider and call. */\nconst rules = [\n${lines.join('\n')}${lines.length > 0 ? '\n' : ''}];\nconst failover = { action: 'failover' };\nconst fail = { action: 'fail' };\n`;
 }
 
-/** What decides for provider `index`, by condition or by condition and status; failing over, the default, is left out. */
+/** Code for the decisions of provider `index`, by condition or by condition and status; failover, the default, is left out. */
 export function decisionsCode(source: Source, index: number): string {
   const isLast = index === source.chain.providers.length - 1;
   const entries: string[] = [];
@@ -37,7 +37,7 @@ export function decisionsCode(source: Source, index: number): string {
 
 const pattern = (codes: ReadonlySet<string>) => `/\\b(${[...codes].join('|')})\\b/i`;
 
-/** The part of generated code that every library shares: how a failure is read, and what a rule then does. */
+/** The shared part of generated code: classifying failures and applying rules. */
 export const guardCode = `/** Codes by which providers say more than the status does. */
 const quotaCodes = ${pattern(quotaCodes)};
 const filterCodes = ${pattern(filterCodes)};

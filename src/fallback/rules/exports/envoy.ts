@@ -19,8 +19,8 @@ const envoyGroup = 'gateway.envoyproxy.io';
 const aiGroup = 'aigateway.envoyproxy.io';
 
 /**
- * Kubernetes manifests for Envoy AI Gateway: a route with the providers as backends by priority, one retry policy for
- * the route, and for each provider its backend, TLS and key. The keys are Secrets of the cluster.
+ * Kubernetes manifests for Envoy AI Gateway: a route with the providers as backends by priority, a retry policy for the
+ * route, and for each provider its backend, TLS and key. The keys are Secrets of the cluster.
  * https://aigateway.envoyproxy.io/docs/capabilities/traffic/provider-fallback
  */
 export const envoyAiGateway: Exporter = (source, notes) => {
@@ -78,7 +78,7 @@ function routeManifest(model: string, name: string, providers: readonly Provider
   });
 }
 
-/** The one retry policy of the route: `numRetries` is the total, over all providers. */
+/** The retry policy of the route: `numRetries` is the total for all providers. */
 function policyManifest(name: string, source: Source, notes: Notes): Manifest {
   const { providers } = source.chain;
   const attempts = 1 + oneBudget(source, 'Envoy', notes);
@@ -101,7 +101,7 @@ function policyManifest(name: string, source: Source, notes: Notes): Manifest {
   });
 }
 
-/** The statuses upon which Envoy tries again, elsewhere or not. */
+/** The statuses on which Envoy retries, at the same or another provider. */
 function triedAgain(source: Source, retries: boolean, notes: Notes): number[] {
   const indexes = source.chain.providers.length === 1 ? [0] : source.chain.providers.slice(0, -1).map((_, index) => index);
   const triedBy = (index: number) =>
@@ -176,7 +176,7 @@ function backendManifests(provider: Provider, name: string, secret: { name: stri
   ];
 }
 
-/** Where a backend listens: by name, or by address. */
+/** The endpoint of a backend, by name or by address. */
 function endpoint(hostname: string, port: number): Record<string, unknown> {
   const address = hostname.replace(/^\[|\]$/g, '');
   return /^[\d.]+$|:/.test(address) ? { ip: { address, port } } : { fqdn: { hostname, port } };

@@ -27,7 +27,7 @@ const exporters: Readonly<Record<ExportFormat, Exporter>> = {
   yaml,
 };
 
-/** A chain in a format of others, with a warning for everything that the format can't express. It never fails for that. */
+/** Exports a chain, with a warning for everything that the format can't express; it never fails for that reason. */
 export function exportChain(format: ExportFormat, source: Source): Export {
   const notes = new Notes();
   const { filename, content_type, config, content } = exporters[format](source, notes);
@@ -46,25 +46,25 @@ function named(fields: readonly string[]): readonly string[] {
   return [...fields.slice(0, maxNamed - 1), plural(fields.length - maxNamed + 1, 'other field')];
 }
 
-/** The formats in which a chain is the same after an export and an import, and behaves the same in between. */
+/** The formats that are lossless for a chain: an import gives the same chain, and the target behaves like it. */
 export function losslessFormats(chain: ChainDefinition, routing: Routing): ImportFormat[] {
   return importFormats.filter((format) => exportChain(format, { chain, routing, prefer: 'failover' }).lossless);
 }
 
-/** The fields that an import of an export gives differently, by their paths; null for a format that can't be imported. */
+/** The paths of fields that an import of the export would change; null for a format that can't be imported. */
 function readBack(format: ExportFormat, config: unknown, chain: ChainDefinition): string[] | null {
   if (!isImportable(format)) return null;
   try {
     const { request } = importChain(format, config, format === 'portkey' ? chain.name : undefined);
     return differences(chain, define(request as ChainRequest));
   } catch (error) {
-    // A file that can't be read back is no reason not to write it.
+    // An export that can't be imported again is still useful.
     if (error instanceof ServiceError) return [error.field ?? 'chain'];
     throw error;
   }
 }
 
-/** The dotted paths at which two values of JSON differ. */
+/** The dotted paths at which two JSON values differ. */
 function differences(one: unknown, other: unknown, path = ''): string[] {
   if (isContainer(one) && isContainer(other) && Array.isArray(one) === Array.isArray(other)) {
     const names = [...new Set([...Object.keys(one), ...Object.keys(other)])];

@@ -5,8 +5,8 @@ import { type Exporter, type Notes, noteWhatStaysBehind, type Source, slug, slug
 import { baseOf, keyEnv, noteKind, speaksAnthropic } from './wire.ts';
 
 /**
- * A module for LangChain (JavaScript): `chain` is a Runnable that asks the providers as the chain says. The rules run in
- * its own code, since `withFallbacks` cannot stop at an error and `withRetry` cannot tell one from another by rule.
+ * A module for LangChain (JavaScript): `chain` is a Runnable that follows the chain. It implements the rules itself, since
+ * `withFallbacks` can't stop at an error and `withRetry` can't distinguish errors by rule.
  */
 export const langchain: Exporter = (source, notes) => {
   const { chain } = source;
@@ -74,7 +74,7 @@ function providerCode(source: Source, provider: Provider, index: number, slugged
   const parts = [`model: ${literal(modelName(provider))}`, `apiKey: ${apiKey}`, 'maxRetries: 0'];
   if (provider.max_tokens !== null) parts.push(`maxTokens: ${provider.max_tokens}`);
   if (speaksAnthropic(provider)) {
-    // The client adds /v1 by itself.
+    // The client adds /v1.
     if (provider.api_base !== null) parts.push(`anthropicApiUrl: ${literal(provider.api_base.replace(/\/v1\/?$/, ''))}`);
   } else {
     if (knownKind(provider.provider) === undefined) noteKind(provider, index, notes);

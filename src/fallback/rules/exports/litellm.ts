@@ -4,7 +4,7 @@ import { listed } from '../wording.ts';
 import { at, type Exporter, type Notes, noteEnds, noteWhatStaysBehind, type Source, slug, slugs, verdictOf, yamlText } from './target.ts';
 import { addressed, keyEnv } from './wire.ts';
 
-/** The names of LiteLLM's retry policy for each condition that it tells apart. */
+/** The settings of LiteLLM's retry policy for each condition that it distinguishes. */
 const retryNames: Partial<Record<Condition, readonly string[]>> = {
   rate_limit: ['RateLimitErrorRetries'],
   timeout: ['TimeoutErrorRetries'],
@@ -14,7 +14,7 @@ const retryNames: Partial<Record<Condition, readonly string[]>> = {
   server_error: ['InternalServerErrorRetries', 'ServiceUnavailableErrorRetries'],
 };
 
-/** Conditions that LiteLLM has no retry count for, and what they are treated like. */
+/** Conditions without a retry count in LiteLLM, and the conditions it treats them like. */
 const likened: Partial<Record<Condition, Condition | null>> = {
   quota_exceeded: 'rate_limit',
   context_length: 'invalid_request',
@@ -22,12 +22,12 @@ const likened: Partial<Record<Condition, Condition | null>> = {
   invalid_response: null,
 };
 
-/** LiteLLM tries at most this many backups unless told otherwise. */
+/** LiteLLM's default for the most backups it tries. */
 const defaultMaxFallbacks = 5;
 
 /**
- * A LiteLLM proxy configuration (`config.yaml`). Each provider is a model group of its own, since a shared name means
- * load balancing; the order is in `fallbacks`. The retry policy is the router's, so two chains in one proxy share it.
+ * A LiteLLM proxy configuration (`config.yaml`). Each provider is a separate model group, since a shared name means load
+ * balancing; the order is in `fallbacks`. The retry policy belongs to the router, so all chains in a proxy share it.
  * https://docs.litellm.ai/docs/proxy/reliability
  */
 export const litellm: Exporter = (source, notes) => {
@@ -87,7 +87,7 @@ function retryPolicy(source: Source, notes: Notes): { retry_policy?: Record<stri
   return Object.keys(policy).length === 0 ? {} : { retry_policy: policy };
 }
 
-/** The policy is the router's: all providers share the first one's, and statuses within a condition too. */
+/** Notes what the router's single policy can't express: other policies of later providers and of single statuses. */
 function noteOneRouter(source: Source, notes: Notes): void {
   source.routing.providers.forEach(({ name, decisions }, index) => {
     for (const { condition, max_retries, exceptions } of decisions) {
@@ -110,7 +110,7 @@ function noteOneRouter(source: Source, notes: Notes): void {
 const statusList = (exceptions: readonly { status_code: number }[]) => listed(exceptions.map(({ status_code }) => String(status_code)));
 const decisionEnds = (source: Source, index: number, condition: Condition) => !verdictOf(source, index, condition).goesOn;
 
-/** The order of the backups. LiteLLM falls back on any failure, or never. */
+/** The order of the backups. LiteLLM falls back on every failure or never. */
 function fallbacks(source: Source, groups: string[], notes: Notes): Record<string, unknown> {
   const [first, ...backups] = groups;
   if (first === undefined || backups.length === 0) return {};

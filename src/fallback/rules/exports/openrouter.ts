@@ -3,12 +3,12 @@ import { modelName } from '../kinds.ts';
 import { listed } from '../wording.ts';
 import { at, type Exporter, jsonText, type Notes, noteEnds, noteWhatStaysBehind, type Source, slug, verdictOf } from './target.ts';
 
-/** OpenRouter takes the primary and this many backups. */
+/** The most backups that OpenRouter accepts. */
 const maxBackups = 3;
 
 /**
- * The body of an OpenRouter chat request: the primary in `model`, its backups in `models`. OpenRouter serves all models
- * with its own keys and hands over on any error.
+ * The body of an OpenRouter chat request: the primary in `model`, its backups in `models`. OpenRouter calls all models
+ * with its own keys and fails over on any error.
  * https://openrouter.ai/docs/features/model-routing
  */
 export const openrouter: Exporter = (source, notes) => {
@@ -37,7 +37,7 @@ export const openrouter: Exporter = (source, notes) => {
   return { filename: `${slug(chain.name)}.openrouter.json`, content_type: 'application/json', config, content: jsonText(config) };
 };
 
-/** OpenRouter names models `vendor/model`; an id with a slash goes out unchanged. */
+/** The model's name at OpenRouter, `vendor/model`; an id with a slash is unchanged. */
 function modelSlug(provider: Provider, index: number, notes: Notes): string {
   if (provider.model_id.includes('/')) return provider.model_id;
   const named = provider.provider === null ? provider.model_id : `${provider.provider}/${modelName(provider)}`;

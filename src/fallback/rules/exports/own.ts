@@ -13,7 +13,7 @@ export const yaml: Exporter = ({ chain }) => {
   return { filename: `${slug(chain.name)}.yaml`, content_type: 'application/yaml', config, content: yamlText(config) };
 };
 
-/** The request that creates the chain: every field that has a value, the ones that defaults gave included. */
+/** The request that creates the chain: all fields with a value, including defaults. */
 export function requestOf(chain: ChainDefinition): ChainRequest {
   const { name, description, providers, fallback_rules, metadata } = chain;
   return withoutNulls({

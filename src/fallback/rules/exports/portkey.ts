@@ -5,15 +5,15 @@ import { times } from '../wording.ts';
 import { at, type Exporter, jsonText, type Notes, noteWhatStaysBehind, type Source, slug, slugs, verdictOf } from './target.ts';
 import { addressed, keyEnv, knownStatuses } from './wire.ts';
 
-/** A provider, or a strategy of its own with further targets in it. */
+/** A provider, or a nested strategy with targets. */
 type PortkeyTarget = Record<string, unknown>;
 
-/** Portkey answers a connection that failed with one of these. */
+/** The statuses with which Portkey answers failed connections. */
 const connectionStatuses = [500, 503];
 
 /**
- * A Portkey gateway configuration (header `x-portkey-config`). Portkey decides by HTTP status alone; its own time-out
- * counts as 408. Where providers differ in when they hand over, strategies stand within one another.
+ * A Portkey gateway configuration (header `x-portkey-config`). Portkey only considers the HTTP status; its own timeout
+ * counts as 408. If providers fail over on different statuses, strategies are nested.
  * https://portkey.ai/docs/product/ai-gateway/fallbacks
  */
 export const portkey: Exporter = (source, notes) => {
@@ -46,7 +46,7 @@ export const portkey: Exporter = (source, notes) => {
   return { filename: `${slug(chain.name)}.portkey.json`, content_type: 'application/json', config, content: jsonText(config) };
 };
 
-/** The statuses upon which provider `index` hands over to the next; undefined for every failure. */
+/** The statuses on which provider `index` fails over; undefined for all failures. */
 function handoverOf(source: Source, index: number): number[] | undefined {
   const verdict = (status: number) => verdictOf(source, index, conditionOf(status), status);
   const connection = verdictOf(source, index, 'connection_error').goesOn;
@@ -54,7 +54,7 @@ function handoverOf(source: Source, index: number): number[] | undefined {
   return statuses.length === statusesOf(source).length ? undefined : statuses;
 }
 
-/** The strategies: one where all providers hand over alike, else each holds the rest of the chain. */
+/** The strategies: a single one if all providers fail over on the same statuses, else each contains the rest of the chain. */
 function nest(targets: PortkeyTarget[], handovers: (number[] | undefined)[], from = 0): PortkeyTarget {
   const [codes] = handovers.slice(from);
   const strategy = { mode: 'fallback', ...(codes === undefined ? {} : { on_status_codes: codes }) };
@@ -68,7 +68,7 @@ function statusesOf({ chain }: Source): number[] {
   return [...new Set([...knownStatuses, ...named])].sort((a, b) => a - b);
 }
 
-/** The retries of a provider: one number for all statuses that are retried. */
+/** The retries of a provider: a single number for all retried statuses. */
 function retryOf(source: Source, index: number, notes: Notes): { attempts: number; on_status_codes: number[] } | undefined {
   const verdicts = statusesOf(source).map((status) => ({ status, ...verdictOf(source, index, conditionOf(status), status) }));
   const connection = verdictOf(source, index, 'connection_error');
@@ -95,7 +95,7 @@ function retryOf(source: Source, index: number, notes: Notes): { attempts: numbe
   return { attempts, on_status_codes: retried.map(({ status }) => status) };
 }
 
-/** Portkey waits 1, 2, 4 ... seconds and looks at no Retry-After. */
+/** Notes that Portkey waits 1, 2, 4 ... seconds and ignores Retry-After. */
 function noteWaits(rule: Source['chain']['fallback_rules'][number] | null, attempts: number, notes: Notes): void {
   if (rule === null || rule.action !== 'retry') return;
   const longest = 1000 * 2 ** (attempts - 1);
@@ -109,7 +109,7 @@ function noteWaits(rule: Source['chain']['fallback_rules'][number] | null, attem
   }
 }
 
-/** Conditions that share a status, or have none, can't be told apart. */
+/** Notes conditions that Portkey can't distinguish, because they share a status or have none. */
 function noteWhatStatusesHide(source: Source, notes: Notes): void {
   const pairs: [Condition, number, string][] = [
     ['context_length', 400, 'invalid_request'],

@@ -5,34 +5,34 @@ import type { preferences } from '../../model/export.ts';
 import type { Routing } from '../../model/routing.ts';
 import { listed } from '../wording.ts';
 
-/** What a warning of an export is about, where it is told and in which words. */
+/** A warning of an export. */
 export interface ExportWarning {
   code: string;
   field: string | null;
   detail: string;
 }
 
-/** What an export is made of: the chain, what it does with every failure, and what comes first where a target can't do both. */
+/** The input of an export: the chain, its routing, and the preference for targets that can't both retry and fail over. */
 export interface Source {
   readonly chain: ChainDefinition;
   readonly routing: Routing;
   readonly prefer: (typeof preferences)[number];
 }
 
-/** A chain in the form of one target. */
+/** A chain in the format of a target. */
 export interface Target {
-  /** What the file is usually called, where that isn't the chain's name. */
+  /** The usual file name, if it is not derived from the chain's name. */
   filename: string;
   content_type: string;
-  /** The configuration as an object; the text itself for formats that are code. */
+  /** The configuration as an object, or the text if the format is code. */
   config: unknown;
   content: string;
 }
 
-/** What a target cannot express. A loss changes what is called, when, or what an import reads back; a remark changes nothing. */
+/** Collects what a target can't express. A loss changes which calls are made, or what an import gives; a remark changes nothing. */
 export class Notes {
   readonly warnings: ExportWarning[] = [];
-  /** Whether the target behaves like the chain as far as was found. */
+  /** Whether no loss was noted so far. */
   exact = true;
 
   loss(code: string, field: string | null, detail: string): void {
@@ -47,20 +47,20 @@ export class Notes {
   }
 }
 
-/** A target's export: pure, and it never fails for what the target can't express. */
+/** Exports to a target. Pure; never fails for what the target can't express. */
 export type Exporter = (source: Source, notes: Notes) => Target;
 
-/** What the chain does with a failure of a provider. */
+/** The chain's reaction to a failure of a provider. */
 export interface Verdict {
-  /** How often the same provider is tried again. */
+  /** The retries at the same provider. */
   retries: number;
-  /** Whether the next provider is tried after that. The last provider has none. */
+  /** Whether the next provider is tried after that; false for the last provider. */
   goesOn: boolean;
-  /** The rule that says so; null for a default. */
+  /** The rule that decides; null for a default. */
   rule: Rule | null;
 }
 
-/** What the chain does when its provider number `index` fails with `condition`, and with the HTTP `status` where that matters. */
+/** The chain's reaction if provider `index` fails with `condition`, and with the HTTP `status` if that matters. */
 export function verdictOf({ chain, routing }: Source, index: number, condition: Condition, status?: number): Verdict {
   const decision = routing.providers[index]!.decisions.find((known) => known.condition === condition)!;
   const decided = decision.exceptions.find(({ status_code }) => status_code === status) ?? decision;
@@ -71,15 +71,15 @@ export function verdictOf({ chain, routing }: Source, index: number, condition: 
   };
 }
 
-/** The places of the providers that have one after them. */
+/** The indexes of all providers but the last. */
 export function placesBeforeLast({ chain }: Source): number[] {
   return chain.providers.slice(0, -1).map((_, index) => index);
 }
 
-/** A provider's path in the chain, for warnings. */
+/** The path of a provider or its field, for warnings. */
 export const at = (index: number, field?: string) => `providers.${index}${field === undefined ? '' : `.${field}`}`;
 
-/** A name for files and objects of other programs: lower case letters, digits and dashes, at most 40. */
+/** A name for files and objects of other programs: at most 40 lower-case letters, digits and dashes. */
 export function slug(text: string, otherwise = 'chain'): string {
   const dashed = text
     .toLowerCase()
@@ -89,7 +89,7 @@ export function slug(text: string, otherwise = 'chain'): string {
   return dashed === '' ? otherwise : dashed;
 }
 
-/** The names of all providers in a form that other programs take, each of them once. */
+/** Unique names of all providers in a form that other programs accept. */
 export function slugs(providers: readonly Provider[]): string[] {
   const taken = new Set<string>();
   return providers.map(({ name }, index) => {
@@ -101,10 +101,10 @@ export function slugs(providers: readonly Provider[]): string[] {
   });
 }
 
-/** A value as JSON text of two spaces, with a line feed at its end. */
+/** A value as JSON text, indented by two spaces, with a final line feed. */
 export const jsonText = (value: unknown) => `${JSON.stringify(value, null, 2)}\n`;
 
-/** A value as YAML text, without anchors and without lines broken. */
+/** A value as YAML text, without anchors and line folding. */
 export const yamlText = (value: unknown) => stringify(value, { lineWidth: 0, aliasDuplicateObjects: false });
 
 /** Tells that the chain ends with an error on these conditions, where the target does something else. */
@@ -112,7 +112,7 @@ export function noteEnds(conditions: readonly Condition[], instead: string, note
   if (conditions.length > 0) notes.loss('fail', null, `The chain ends with an error on ${listed(conditions)}; ${instead}.`);
 }
 
-/** What has no place in formats of others: told once for all of it. */
+/** Notes the fields that foreign formats have no place for, in one warning. */
 export function noteWhatStaysBehind({ chain }: Source, notes: Notes, carries: { prices?: boolean } = {}): void {
   const left: string[] = [];
   if (chain.description !== null) left.push('the description');

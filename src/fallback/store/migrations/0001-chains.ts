@@ -1,10 +1,10 @@
 import type { Migration } from '../../../kit/sql/migrate.ts';
 
-/** The schema the service began with. */
+/** The initial schema. */
 export const chains: Migration = {
   name: '0001-chains',
   up(database) {
-    // Byte order is time order and costs nothing; a locale's order is neither.
+    // Ids must sort by bytes, which is their time order; a locale's collation is different and slower.
     const text = database === 'sqlite' ? 'text' : 'text collate "C"';
     return [
       `create table chains (id ${text} primary key, version integer not null, text text not null)`,

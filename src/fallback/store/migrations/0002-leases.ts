@@ -1,6 +1,6 @@
 import type { Migration } from '../../../kit/sql/migrate.ts';
 
-/** Running results have a lease of the instance that runs them, and a flag by which any instance asks it to cancel. */
+/** Adds the lease of a running test's instance, and a flag with which other instances request its cancellation. */
 export const leases: Migration = {
   name: '0002-leases',
   up(database) {
