@@ -23,7 +23,7 @@ const operations = Object.entries(exported.paths).flatMap(([path, methods]) =>
 const concrete = (path: string) => path.replace(/\{\w+\}/g, '0197b5a6-8c3e-7f01-9a2b-3c4d5e6f7a8b');
 
 describe("The fallback service's API description", () => {
-  test('is OpenAPI 3.1, and at /openapi.json equals the export that is committed', async (t) => {
+  test('is OpenAPI 3.1, and /openapi.json equals the committed file', async (t) => {
     const service = await startFallback(t);
     const answer = await service.call('GET', '/openapi.json');
     assert.equal(answer.status, 200);
@@ -37,7 +37,7 @@ describe("The fallback service's API description", () => {
     assert.deepEqual(described, declared.sort());
   });
 
-  test('says of every operation whether it needs a key', async (t) => {
+  test('states for every operation whether it needs a key', async (t) => {
     const service = await startFallback(t, { environment: { SERVICE_API_KEYS: 'a-key' } });
     for (const { method, path, operation } of operations) {
       const isPublic = operation.security?.length === 0;
@@ -46,7 +46,7 @@ describe("The fallback service's API description", () => {
     }
   });
 
-  test('is shown by both explorers, whose files come from the service itself', async (t) => {
+  test('is shown by both explorers, whose files the service provides', async (t) => {
     const service = await startFallback(t);
     for (const path of ['/docs', '/redoc']) {
       const { status, text, headers } = await service.call('GET', path);

@@ -104,7 +104,7 @@ type Is<Condition extends boolean, Expected extends Condition> = Expected;
 type Optional<T, Name extends keyof T> = Record<never, never> extends Pick<T, Name> ? true : false;
 
 describe('The types of a client', () => {
-  test('require what is required, and let what has a default be left out', () => {
+  test('require required fields, and make fields with a default optional', () => {
     const checks: [
       Is<Optional<InputOf<typeof routes.getThing>, 'params'>, false>,
       Is<Optional<InputOf<typeof routes.getThing>, 'query'>, true>,
@@ -130,7 +130,7 @@ describe('The types of a client', () => {
 
 for (const [name, transport] of Object.entries({ fetchTransport, nodeTransport })) {
   describe(`A client by ${name}`, () => {
-    test('sends a path and a query as they are meant, whatever they hold, and leaves out what is undefined', async (t) => {
+    test('encodes any path and query, and leaves out undefined values', async (t) => {
       const { client, received } = await open(t, json(200, { id: 'x' }), { transport });
       const query = { q: 'a&b=ü', at: ['1', '2'], other: undefined };
       assert.deepEqual(await client.getThing({ params: { id: '../a/b?c' }, query }), { id: 'x' });
@@ -141,21 +141,21 @@ for (const [name, transport] of Object.entries({ fetchTransport, nodeTransport }
       );
     });
 
-    test('sends a body as JSON, with headers of the call beside its own, and takes an answer without one', async (t) => {
+    test('sends a JSON body with the headers of the call, and accepts an answer without a body', async (t) => {
       const { client, received } = await open(t, (reply) => void reply.writeHead(204).end(), { transport });
       assert.equal(await client.putThing({ body: { name: 'Ñ' }, headers: { 'x-api-key': 'other' } }), undefined);
       const [{ headers, body }] = received as [Received];
       assert.deepEqual([headers['x-api-key'], headers['content-type'], body], ['other', 'application/json', '{"name":"Ñ"}']);
     });
 
-    test('gives status, headers and the text as it came where it is asked for the whole answer', async (t) => {
+    test('returns status, headers and text with withResponse', async (t) => {
       const text = '{"id": "x", "size": 12345678901234567890}';
       const { client } = await open(t, (reply) => void reply.writeHead(200, { etag: '"7"' }).end(text), { transport });
       const answer = await client.getThing.withResponse({ params: { id: 'x' } });
       assert.deepEqual([answer.status, answer.headers.etag, answer.body?.id, answer.text], [200, '"7"', 'x', text]);
     });
 
-    test('a 304 is an answer to who asks for the whole of it, and an error to who asks for the body', async (t) => {
+    test('a 304 is an answer with withResponse, and an error otherwise', async (t) => {
       const { client } = await open(t, (reply) => void reply.writeHead(304, { etag: '"7"' }).end(), { transport });
       const request = { params: { id: 'x' }, headers: { 'if-none-match': '"7"' } };
       const answer = await client.getThing.withResponse(request);
@@ -163,7 +163,7 @@ for (const [name, transport] of Object.entries({ fetchTransport, nodeTransport }
       await assert.rejects(client.getThing(request), ApiError);
     });
 
-    test('rejects with what the service said when it refuses', async (t) => {
+    test("rejects with the service's error", async (t) => {
       const refusal = {
         detail: 'No.',
         code: 'VALIDATION_ERROR',
@@ -180,7 +180,7 @@ for (const [name, transport] of Object.entries({ fetchTransport, nodeTransport }
       });
     });
 
-    test('rejects with the status alone where what refuses does not speak our JSON', async (t) => {
+    test("rejects with the status alone if the error is not the service's JSON", async (t) => {
       for (const text of ['<html>Bad Gateway</html>', '', '"text"', 'null']) {
         const { client } = await open(t, (reply) => void reply.writeHead(502).end(text), { transport });
         await assert.rejects(client.putThing({ body: { name: 'N' } }), (error) => {
@@ -191,7 +191,7 @@ for (const [name, transport] of Object.entries({ fetchTransport, nodeTransport }
       }
     });
 
-    test('follows no redirect, so that the key goes nowhere else', async (t) => {
+    test('follows no redirect, so that the key is not sent elsewhere', async (t) => {
       const { client, received, address } = await open(t, (reply) => void reply.writeHead(302, { location: '/elsewhere' }).end(), {
         transport,
       });
@@ -199,13 +199,13 @@ for (const [name, transport] of Object.entries({ fetchTransport, nodeTransport }
       assert.deepEqual([received.length, address.length > 0], [1, true]);
     });
 
-    test('gives text where the route answers text, and refuses JSON that is none', async (t) => {
+    test('returns text if the route answers text, and rejects invalid JSON', async (t) => {
       const { client } = await open(t, (reply) => void reply.end('a 1'), { transport });
       assert.equal(await client.numbers(), 'a 1');
       await assert.rejects(client.listParts(), (error) => error instanceof ApiError && error.status_code === 200);
     });
 
-    test('an unreachable service is a NetworkError with the address and the system code', async (t) => {
+    test("an unreachable service is a NetworkError with the address and the system's code", async (t) => {
       const { client, close, address, world } = await open(t, json(200, {}), { transport });
       await close();
       await assert.rejects(client.putThing({ body: { name: 'N' } }), (error) => {
@@ -216,7 +216,7 @@ for (const [name, transport] of Object.entries({ fetchTransport, nodeTransport }
       assert.deepEqual(world.waits, [30, 0.5, 30, 1, 30], 'nothing was sent, so that even a POST without a key is tried again');
     });
 
-    test('an answer that does not come in time is a TimeoutError, and the request is let go', async (t) => {
+    test('an answer that does not arrive in time is a TimeoutError, and the request is aborted', async (t) => {
       const { client, world, received } = await open(t, (_, __) => world.endWaits(), { transport, timeoutSeconds: 40 });
       await assert.rejects(client.putThing({ body: { name: 'N' } }), TimeoutError);
       assert.equal(received.length, 1, 'what may have been carried out is not sent again');
@@ -224,7 +224,7 @@ for (const [name, transport] of Object.entries({ fetchTransport, nodeTransport }
       assert.deepEqual(world.waits, [40, 100], 'the service was asked to wait, which comes on top');
     });
 
-    test("the caller's signal ends a call with its own reason, also while a retry is waited for", async (t) => {
+    test("the caller's signal ends a call with its reason, also during the wait for a retry", async (t) => {
       const ending = new AbortController();
       const reason = new Error('enough');
       const answering: Answering = (reply, _, turn) => {
@@ -240,8 +240,8 @@ for (const [name, transport] of Object.entries({ fetchTransport, nodeTransport }
   });
 }
 
-describe('A client tries again', () => {
-  test('a GET, and an operation that takes an idempotency key with the same key each time', async (t) => {
+describe('A client retries', () => {
+  test('a GET, and an operation with an idempotency key, with the same key each time', async (t) => {
     const answering = inTurn(json(503, {}), (reply) => void reply.destroy(), json(201, { id: 'x' }));
     const { client, received, world } = await open(t, answering);
     assert.deepEqual(await client.makeThing({ body: { name: 'N' } }), { id: 'x' });
@@ -270,7 +270,7 @@ describe('A client tries again', () => {
     }
   });
 
-  test('anything that a limit refused, after the Retry-After of the answer, and says that it waits', async (t) => {
+  test('rate-limited requests, after Retry-After, and reports the wait', async (t) => {
     const { client, received, world, notes } = await open(t, inTurn(json(429, {}, { 'retry-after': '7' }), json(204, undefined)));
     await client.putThing({ body: { name: 'N' } });
     assert.equal(received.length, 2);
@@ -281,7 +281,7 @@ describe('A client tries again', () => {
     );
   });
 
-  test('no more often than it is told, and not at all when it would have to wait too long', async (t) => {
+  test('at most as often as configured, and not at all if the wait is too long', async (t) => {
     const often = await open(t, json(503, {}), { retries: 4 });
     await assert.rejects(often.client.numbers(), (error) => error instanceof ApiError && error.status_code === 503);
     assert.equal(often.received.length, 5);
@@ -317,20 +317,20 @@ describe('Pages', () => {
     });
   }
 
-  test('of a bare list are read until one is empty, where no total is told', async (t) => {
+  test('of a bare list are read until one is empty, if there is no total', async (t) => {
     const { client, received } = await open(t, paged('array'));
     assert.deepEqual(await Array.fromAsync(client.listParts.items(), ({ id }) => id), ['a', 'b', 'c', 'd', 'e']);
     assert.equal(received.length, 4);
   });
 
-  test('are asked for one at a time: who stops reading asks for no more', async (t) => {
+  test('are requested one at a time, and no longer when the caller stops reading', async (t) => {
     const { client, received } = await open(t, paged('cursor'));
     for await (const { id } of client.listThings.items()) if (id === 'b') break;
     assert.equal(received.length, 1);
   });
 });
 
-test('An id that would lead elsewhere is refused before anything is sent', async (t) => {
+test('An id that would change the path is refused before anything is sent', async (t) => {
   const { client, received } = await open(t, json(200, {}));
   for (const id of ['', '.', '..']) await assert.rejects(client.getThing({ params: { id } }), TypeError);
   assert.equal(received.length, 0);
@@ -347,7 +347,7 @@ describe('A stream', () => {
     };
 
   for (const [name, transport] of Object.entries({ fetchTransport, nodeTransport })) {
-    test(`is taken up behind the last event when it breaks off, after the time that the server asked for (${name})`, async (t) => {
+    test(`resumes after the last event when the connection breaks, after the server's retry time (${name})`, async (t) => {
       const answering = inTurn(
         events('retry: 2000\n\nid: 1\nevent: a\ndata: ä\n\n'),
         (reply) => void reply.destroy(),
@@ -374,7 +374,7 @@ describe('A stream', () => {
       assert.ok(world.waits.includes(2), String(world.waits));
     });
 
-    test(`that is refused ends with what the service said (${name})`, async (t) => {
+    test(`that is refused ends with the service's error (${name})`, async (t) => {
       const { connection } = await open(t, json(401, { detail: 'No key.', code: 'UNAUTHORIZED' }), { transport });
       await assert.rejects(
         connection.stream({ path: '/events' }).next(),
@@ -382,7 +382,7 @@ describe('A stream', () => {
       );
     });
 
-    test(`that is silent for too long is opened anew (${name})`, async (t) => {
+    test(`that is silent for too long is reconnected (${name})`, async (t) => {
       const answering: Answering = (reply, request, turn) => {
         events(`id: ${turn}\ndata: ${turn}\n\n`, { end: false })(reply, request, turn);
       };
@@ -408,7 +408,7 @@ describe('A stream', () => {
     });
   }
 
-  test('that could not be opened is tried as often as a request', async (t) => {
+  test('that could not be opened is retried as often as a request', async (t) => {
     const { connection, close } = await open(t, json(200, {}));
     await close();
     await assert.rejects(connection.stream({ path: '/events' }).next(), NetworkError);

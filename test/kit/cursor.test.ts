@@ -8,7 +8,7 @@ import { ServiceError } from '../../src/kit/errors.ts';
 const refused = (error: unknown) => error instanceof ServiceError && error.code === 'VALIDATION_ERROR' && error.field === 'cursor';
 
 describe('A cursor', () => {
-  test('gives back the position it was made for, whatever that is', () => {
+  test('returns its position, whatever it contains', () => {
     fc.assert(
       fc.property(fc.string({ unit: 'grapheme' }), fc.string({ unit: 'grapheme', minLength: 1 }), (scope, position) => {
         assert.equal(readCursor(scope, writeCursor(scope, position)), position);
@@ -16,7 +16,7 @@ describe('A cursor', () => {
     );
   });
 
-  test('is of use in a query string as it is', () => {
+  test('needs no escaping in a query string', () => {
     assert.match(writeCursor('tenant {"statuses":["created"]}', '0197b5a6-8c3e-7f01-9a2b-3c4d5e6f7a8b'), /^[\w-]+$/);
   });
 
@@ -27,14 +27,14 @@ describe('A cursor', () => {
     assert.throws(() => readCursor('tenant-b {"statuses":["created"]}', cursor), refused);
   });
 
-  test('is refused on `cursor` when it is garbage, empty, or names no position', () => {
+  test('is refused on `cursor` when it is invalid, empty, or has no position', () => {
     for (const garbage of ['', 'x', '%%%', 'null', 'AAAA'.repeat(100), '\u0000', writeCursor('scope', '')]) {
       assert.throws(() => readCursor('scope', garbage), refused, garbage);
     }
     fc.assert(fc.property(fc.string(), (garbage) => assert.throws(() => readCursor('scope', garbage), refused)));
   });
 
-  test('does not tell the scope it belongs to', () => {
+  test('does not reveal its scope', () => {
     const cursor = writeCursor('tenant-4711', 'position');
     assert.ok(!Buffer.from(cursor, 'base64url').toString().includes('4711'));
   });

@@ -5,11 +5,11 @@ import { ServiceError } from '../../src/kit/errors.ts';
 import { entityTagOf, isKnown, requireMatch } from '../../src/kit/etag.ts';
 
 describe('If-Match', () => {
-  test('lets through the tag of the resource alone or in a list, any tag as `*`, and requests without it', () => {
+  test("accepts the resource's tag alone or in a list, `*`, and requests without it", () => {
     for (const header of [undefined, '"3"', ' "2" , "3"', '*', ' * ']) requireMatch(header, entityTagOf(3), 'chain');
   });
 
-  test('refuses another tag, a weak one and a bare number with 412 and a sentence that names the tag it has', () => {
+  test('refuses another tag, a weak one and a bare number with 412 and the current tag', () => {
     for (const header of ['"2"', 'W/"3"', '3', '']) {
       assert.throws(
         () => requireMatch(header, entityTagOf(3), 'chain'),
@@ -19,7 +19,7 @@ describe('If-Match', () => {
   });
 });
 
-test('If-None-Match knows a tag that was weakened on the way, and `*`', () => {
+test('If-None-Match accepts a weak tag and `*`', () => {
   for (const header of ['"3"', 'W/"3"', '"1", W/"3"', '*']) assert.equal(isKnown(header, '"3"'), true, header);
   for (const header of [undefined, '"1"', '3']) assert.equal(isKnown(header, '"3"'), false);
 });

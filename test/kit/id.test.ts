@@ -7,7 +7,7 @@ import { createIds, isId, lowestIdAt } from '../../src/kit/id.ts';
 const noon = new Date('2026-03-01T12:00:00.000Z');
 
 describe('An id', () => {
-  test('is a UUID of version 7 that carries its moment to the millisecond', () => {
+  test('is a UUID version 7 that contains its time in milliseconds', () => {
     const newId = createIds();
     fc.assert(
       fc.property(fc.date({ min: new Date(0), max: new Date('9999-12-31T23:59:59.999Z'), noInvalidDate: true }), (at) => {
@@ -19,7 +19,7 @@ describe('An id', () => {
     );
   });
 
-  test('sorts as text by its moment', () => {
+  test('sorts as text by time', () => {
     const newId = createIds();
     fc.assert(
       fc.property(fc.nat(4e12), fc.integer({ min: 1, max: 1e9 }), (early, later) => {
@@ -28,27 +28,27 @@ describe('An id', () => {
     );
   });
 
-  test('sorts by when it was made among at least 2,048 of one millisecond', () => {
+  test('sorts by order of creation among at least 2,048 of one millisecond', () => {
     const newId = createIds();
     const ids = Array.from({ length: 2048 }, () => newId(noon));
     assert.deepEqual(ids, ids.toSorted());
     assert.equal(new Set(ids).size, ids.length);
   });
 
-  test('is never made twice, not even when a millisecond gets 100,000', () => {
+  test('is unique, even among 100,000 of one millisecond', () => {
     const newId = createIds();
     const ids = new Set(Array.from({ length: 100_000 }, () => newId(noon)));
     assert.equal(ids.size, 100_000);
   });
 
-  test('takes its randomness from the source that is handed in', () => {
+  test('takes its randomness from the given source', () => {
     const zeros = createIds((bytes) => void bytes.fill(0));
     assert.equal(zeros(noon), lowestIdAt(noon));
     const ones = createIds((bytes) => void bytes.fill(0xff));
     assert.match(ones(noon), /-77ff-bfff-ffffffffffff$/);
   });
 
-  test('is not below the lowest of its moment, nor is one made earlier above that', () => {
+  test('is not below the lowest id of its time, and earlier ids are', () => {
     const newId = createIds();
     for (let made = 0; made < 5000; made += 1) {
       assert.ok(newId(noon) >= lowestIdAt(noon));
@@ -57,7 +57,7 @@ describe('An id', () => {
     assert.equal(lowestIdAt(new Date(-5)), '00000000-0000-7000-8000-000000000000');
   });
 
-  test('is told from any other text', () => {
+  test('is distinguished from any other text', () => {
     assert.ok(isId('0197b5a6-8c3e-7f01-9a2b-3c4d5e6f7a8b'));
     for (const text of [
       '',

@@ -42,7 +42,7 @@ const document = fc.letrec<{ node: unknown }>((tie) => ({
 })).node;
 
 describe('A JSON body', () => {
-  test('is read as it was written, whatever names and white space it has', () => {
+  test('is parsed correctly with any names and white space', () => {
     fc.assert(
       fc.property(document, fc.constantFrom('', ' ', '\t', ' \r\n'), (value, gap) => {
         assert.deepEqual(parse(spell(value, gap)), value);
@@ -51,7 +51,7 @@ describe('A JSON body', () => {
     );
   });
 
-  test('is read the same whatever was read before it: no name is taken from another document', () => {
+  test('is parsed independently of documents parsed before', () => {
     for (const [before, text] of [
       ['{"x":1,"\\\\":2}', '{"x":1,"\\"":2}'],
       ['{"x":1,"a\\\\nb":2}', '{"x":1,"a\\nbX":2}'],
@@ -62,11 +62,11 @@ describe('A JSON body', () => {
     }
   });
 
-  test('may repeat a name in different objects, or as text', () => {
+  test('may repeat a name in different objects, or as a value', () => {
     assert.deepEqual(parse('{"a":{"a":1},"b":[{"a":"\\"a\\":1"},{"a":2}]}'), { a: { a: 1 }, b: [{ a: '"a":1' }, { a: 2 }] });
   });
 
-  test('is refused when a name appears twice in one object, and the path is named', () => {
+  test('is refused with the path when a name appears twice in one object', () => {
     assert.equal(refusalOf('{"a":1,"a":2}').field, 'a');
     assert.equal(refusalOf('{"a":1,"\\u0061":1}').field, 'a');
     assert.equal(refusalOf('{"x":{"y":1,"z":[],"y":1}}').field, 'x.y');
@@ -75,7 +75,7 @@ describe('A JSON body', () => {
     assert.equal(refusalOf('{"x\\\\":1,"a":1,"a":2}').field, 'a');
   });
 
-  test('is refused with any one name of it given twice', () => {
+  test('is refused whichever of its names is repeated', () => {
     fc.assert(
       fc.property(fc.dictionary(hardName, document, { minKeys: 1, maxKeys: 4, noNullPrototype: true }), fc.nat(), (value, pick) => {
         const members = Object.entries(value).map(([name, item]) => `${JSON.stringify(name)}:${JSON.stringify(item)}`);
@@ -85,7 +85,7 @@ describe('A JSON body', () => {
     );
   });
 
-  test('is refused with a name that belongs to prototypes, at any depth', () => {
+  test('is refused with names of prototypes, at any depth', () => {
     assert.equal(refusalOf('{"__proto__":{"admin":true}}').field, '__proto__');
     assert.equal(refusalOf('{"a":{"constructor":1}}').field, 'a.constructor');
     assert.equal(refusalOf('{"a":[{"b":{"prototype":1}}]}').field, 'a.0.b.prototype');
@@ -93,13 +93,13 @@ describe('A JSON body', () => {
     assert.deepEqual(parse('{"a":"__proto__"}'), { a: '__proto__' });
   });
 
-  test('is refused with a number beyond what a double holds, which would come back as null', () => {
+  test('is refused with a number beyond the range of a double', () => {
     assert.equal(refusalOf('{"a":{"b":[0,1e400]}}').field, 'a.b.1');
     assert.equal(refusalOf('-1e400').field, null);
     assert.deepEqual(parse('[1.7976931348623157e308,5e-324,-0]'), [Number.MAX_VALUE, Number.MIN_VALUE, -0]);
   });
 
-  test('may be nested 64 deep and no deeper; 100,000 levels are refused as calmly as 65', () => {
+  test('may be nested 64 levels deep; 65 and 100,000 levels are refused', () => {
     for (const [open, close] of [
       ['[', ']'],
       ['{"a":', '}'],
@@ -112,7 +112,7 @@ describe('A JSON body', () => {
     refusalOf('['.repeat(100_000));
   });
 
-  test('is refused when it is broken, and its text is not quoted back', () => {
+  test('is refused when it is invalid, without quoting its text', () => {
     for (const text of [
       '',
       ' ',

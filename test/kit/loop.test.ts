@@ -58,7 +58,7 @@ describe('A loop', () => {
     await loop.stop();
   });
 
-  test('woken, runs the next round now instead of when its pause is over', async () => {
+  test('woken, runs the next round at once', async () => {
     const rounds = [gate(), gate()];
     let count = 0;
     const loop = createLoop({
@@ -105,7 +105,7 @@ describe('A loop', () => {
     assert.equal(count, 2);
   });
 
-  test('goes on after a round that failed, and tells of it', async () => {
+  test('continues after a failed round, and reports it', async () => {
     const errors: unknown[] = [];
     const second = gate();
     let count = 0;
@@ -129,7 +129,7 @@ describe('A loop', () => {
     );
   });
 
-  test('rests after a round that failed, for as long as it is told', async () => {
+  test('pauses after a failed round for the given time', async () => {
     const other = gate();
     const counts = { failing: 0, other: 0 };
     const failing = createLoop({
@@ -158,7 +158,7 @@ describe('A loop', () => {
     assert.equal(counts.failing, 1);
   });
 
-  test('stopped, waits for the round in hand and starts no other', async () => {
+  test('stopped, waits for the current round and starts no other', async () => {
     const begun = gate();
     const release = gate();
     let ended = false;

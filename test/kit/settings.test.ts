@@ -37,7 +37,7 @@ function problemsOf(read: () => unknown): string[] {
 }
 
 describe('Settings', () => {
-  test('have their defaults when nothing says otherwise', () => {
+  test('have their defaults unless they are set', () => {
     assert.deepEqual(readSettings(table, {}), {
       host: 'localhost',
       port: 8080,
@@ -49,7 +49,7 @@ describe('Settings', () => {
     assert.equal(readSettings(table, {}).key, undefined);
   });
 
-  test('are taken from a flag before the environment, from that before the file, from that before the default', (t) => {
+  test('come from a flag, else the environment, else the file, else the default', (t) => {
     const file = tomlFile(t, 'port = 1\nhost = "file"\nlevel = "debug"\n');
     assert.equal(readSettings(table, { file }).port, 1);
     assert.equal(readSettings(table, { file, environment: { SERVICE_PORT: '2' } }).port, 2);
@@ -58,11 +58,11 @@ describe('Settings', () => {
     assert.deepEqual({ host, level, quick }, { host: 'environment', level: 'debug', quick: false });
   });
 
-  test('are not set by an empty variable, which is how compose files spell "not set"', () => {
+  test('are not set by an empty variable', () => {
     assert.equal(readSettings(table, { environment: { SERVICE_PORT: '' } }).port, 8080);
   });
 
-  test('report every problem at once, each by the name the user wrote', (t) => {
+  test('report all problems at once, each with the name that the user wrote', (t) => {
     const file = tomlFile(t, 'level = "loud"\nprot = 1\n');
     const problems = problemsOf(() =>
       readSettings(table, {
@@ -84,7 +84,7 @@ describe('Settings', () => {
     );
   });
 
-  test('name a file that is missing or is no TOML, beside the other problems', (t) => {
+  test('report a file that is missing or not TOML together with the other problems', (t) => {
     const environment = { SERVICE_PORT: 'x' };
     const missing = problemsOf(() => readSettings(table, { file: '/nowhere/service.toml', environment }));
     assert.equal(missing.length, 2);
@@ -93,7 +93,7 @@ describe('Settings', () => {
     assert.match(problemsOf(() => readSettings(table, { file }))[0]!, /could not be read/);
   });
 
-  test('read whole numbers and nothing that only looks like one', () => {
+  test('accept whole numbers and nothing similar', () => {
     for (const bad of ['1.5', '-1', '1e3', '0x10', 'abc', ' ', '65536', '1 2']) {
       assert.match(
         problemsOf(() => readSettings(table, { environment: { SERVICE_PORT: bad } }))[0]!,
@@ -111,7 +111,7 @@ describe('Settings', () => {
     assert.deepEqual({ cap, quick, hosts }, { cap: 0, quick: true, hosts: ['a', 'b', 'c'] });
   });
 
-  test('may be a table in the file, where the setting knows how to read one; elsewhere it is a problem', (t) => {
+  test('may be a table in the file if the setting supports one; otherwise it is a problem', (t) => {
     const labels = {
       ...text({ variable: 'SERVICE_LABELS', fallback: undefined, help: 'Names.' }),
       parseTable: (given: Readonly<Record<string, unknown>>) => Object.entries(given).join(';'),

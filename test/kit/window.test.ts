@@ -6,7 +6,7 @@ import { SlidingWindow, type WindowState, Windows } from '../../src/kit/window.t
 
 const minuteMs = 60_000;
 
-test('a clock that is set back makes nobody wait longer than the window is long', () => {
+test('after the clock is set back nobody waits longer than the length of the window', () => {
   for (const limit of [5, 10_000]) {
     const window = new SlidingWindow(minuteMs);
     const now = 10_000_000;
@@ -67,7 +67,7 @@ const step = fc.oneof(
   { weight: 1, arbitrary: fc.record({ kind: fc.constant('other limit' as const), afterMs: fc.constant(0) }) },
 );
 
-test('of more names than windows are kept, the oldest are forgotten, many at once', () => {
+test('when there are too many windows the oldest are dropped, many at once', () => {
   const windows = new Windows(60_000);
   for (let name = 0; name < 20_001; name += 1) windows.of(String(name), 0).add(0, 10);
   assert.equal(windows.of('20000', 0).peek(0, 10).remaining, 9);
@@ -76,7 +76,7 @@ test('of more names than windows are kept, the oldest are forgotten, many at onc
 });
 
 describe('A sliding window', () => {
-  test('lets exactly the limit through, and no more until the first has left', () => {
+  test('allows exactly the limit, and no more until the first request has left', () => {
     const window = new SlidingWindow(minuteMs);
     for (let request = 0; request < 60; request += 1) {
       assert.equal(window.peek(0, 60).allowed, true);
@@ -87,20 +87,20 @@ describe('A sliding window', () => {
     assert.deepEqual(window.peek(minuteMs, 60), { allowed: true, remaining: 60, retryAfterMs: 0, resetMs: 0 });
   });
 
-  test('counts nothing when it is only asked', () => {
+  test('counts nothing when it is only peeked at', () => {
     const window = new SlidingWindow(minuteMs);
     for (let question = 0; question < 100; question += 1) assert.equal(window.peek(question, 1).remaining, 1);
     assert.equal(window.isEmpty(100), true);
   });
 
-  test('may be forgotten once all it counted has left', () => {
+  test('is empty once all counted requests have left', () => {
     const window = new SlidingWindow(minuteMs);
     window.add(0, 60);
     assert.equal(window.isEmpty(minuteMs - 1), false);
     assert.equal(window.isEmpty(minuteMs), true);
   });
 
-  test('takes back what was counted last, and nothing when it is empty', () => {
+  test('uncounts the latest request, and nothing when it is empty', () => {
     const window = new SlidingWindow(minuteMs);
     window.takeBack();
     window.add(0, 2);
@@ -112,7 +112,7 @@ describe('A sliding window', () => {
     assert.equal(window.isEmpty(10), true);
   });
 
-  test('names a wait that helps when the limit has become smaller meanwhile', () => {
+  test('returns a sufficient wait when the limit has been lowered', () => {
     const window = new SlidingWindow(minuteMs);
     for (const moment of [0, 10, 20, 30]) window.add(moment, 10);
     const { allowed, retryAfterMs } = window.peek(30, 2);
@@ -121,7 +121,7 @@ describe('A sliding window', () => {
     assert.equal(window.peek(30 + retryAfterMs, 2).allowed, true);
   });
 
-  test('says, whatever happens, what a plain list of moments says', () => {
+  test('always agrees with a plain list of timestamps', () => {
     fc.assert(
       fc.property(
         fc.integer({ min: 1, max: 6 }),
@@ -154,7 +154,7 @@ describe('A sliding window', () => {
     );
   });
 
-  test('never exceeds a limit above 4,096 either, and the wait it names helps', () => {
+  test('never exceeds a limit above 4,096 either, and returns sufficient waits', () => {
     const gaps = fc.array(fc.integer({ min: 0, max: 3 }), { minLength: 50, maxLength: 50 });
     fc.assert(
       fc.property(gaps, (pattern) => {

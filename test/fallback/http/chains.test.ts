@@ -9,7 +9,7 @@ const unknownId = '0197b5a6-8c3e-7f01-9a2b-3c4d5e6f7a8b';
 
 for (const store of stores) {
   describe(`Chains on ${store.name}`, () => {
-    test('201: a chain has an id, its defaults, a version, its times, and is found where Location says', async (t) => {
+    test('201: a chain has an id, its defaults, a version, its times, and is found at Location', async (t) => {
       const service = await startFallback(t, { store });
       const answer = await service.call('POST', '/chains', {
         body: chainRequest({ description: 'For the desk', metadata: { team: 'a' } }),
@@ -30,7 +30,7 @@ for (const store of stores) {
       assert.equal(found.headers.etag, '"1"');
     });
 
-    test('400: every fault is told at once, those of the form and those of the meaning', async (t) => {
+    test('400: all faults are reported at once, those of the schema and the others', async (t) => {
       const service = await startFallback(t, { store });
       const { status, body } = await service.call('POST', '/chains', {
         body: chainRequest({
@@ -56,7 +56,7 @@ for (const store of stores) {
       assert.equal((await service.call('GET', '/chains')).headers['x-total-count'], '0');
     });
 
-    test('the list is an array, oldest first: everything, or a page of it; X-Total-Count tells how many there are', async (t) => {
+    test('the list is an array, oldest first: all chains or a page; X-Total-Count has the total', async (t) => {
       const service = await startFallback(t, { store });
       assert.deepEqual((await service.call('GET', '/chains')).body, []);
       const names: string[] = [];
@@ -80,7 +80,7 @@ for (const store of stores) {
       }
     });
 
-    test('a change is a merge patch: fields by name, arrays whole, null for a default; version, ETag and time move on', async (t) => {
+    test('a change is a merge patch: fields by name, whole arrays, null for a default; version, ETag and time advance', async (t) => {
       const service = await startFallback(t, { store });
       const before = await createChain(service, { description: 'Old', metadata: { keep: 1, drop: { a: 1, b: 2 } } });
       service.clock.turn(5);
@@ -104,7 +104,7 @@ for (const store of stores) {
       assert.equal((await service.call('GET', `/chains/${before.id}`)).text, JSON.stringify(body));
     });
 
-    test('400: a change that would make a chain of it that could not be created changes nothing', async (t) => {
+    test('400: a change with an invalid result changes nothing', async (t) => {
       const service = await startFallback(t, { store });
       const { id } = await createChain(service, { fallback_rules: [{ condition: 'any', action: 'retry', providers: ['claude'] }] });
       const before = (await service.call('GET', `/chains/${id}`)).text;
@@ -134,14 +134,14 @@ for (const store of stores) {
       assert.equal((await service.call('DELETE', `/chains/${id}`, { headers: { 'if-match': '"2"' } })).status, 204);
     });
 
-    test('304: a chain that has not changed costs no body', async (t) => {
+    test('304: an unchanged chain is answered without a body', async (t) => {
       const service = await startFallback(t, { store });
       const { id } = await createChain(service);
       const answer = await service.call('GET', `/chains/${id}`, { headers: { 'if-none-match': '"1"' } });
       assert.deepEqual([answer.status, answer.text, answer.headers.etag], [304, '', '"1"']);
     });
 
-    test('changes that come at once are carried out one after the other, none lost', async (t) => {
+    test('concurrent changes are carried out one after the other, none is lost', async (t) => {
       const service = await startFallback(t, { store });
       const { id } = await createChain(service, { metadata: {} });
       const answers = await Promise.all(
@@ -153,7 +153,7 @@ for (const store of stores) {
       assert.equal(Object.keys(body.metadata).length, 10);
     });
 
-    test('204: a deleted chain is gone; 404: it, an unknown id, and what is no id', async (t) => {
+    test('204: a chain is deleted; 404: a deleted chain, an unknown id, and a malformed id', async (t) => {
       const service = await startFallback(t, { store });
       const { id } = await createChain(service);
       assert.equal((await service.call('GET', `/chains/${id.toUpperCase()}`)).status, 200);

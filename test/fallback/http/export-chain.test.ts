@@ -9,7 +9,7 @@ import { stores } from '../../support/stores.ts';
 
 for (const store of stores) {
   describe(`POST /chains/{id}/export on ${store.name}`, () => {
-    test('200: every format, with what it is called, its text, and what it loses', async (t) => {
+    test('200: every format, with its file name, text and losses', async (t) => {
       const service = await startFallback(t, { store });
       const { id } = await createChain(service, { ...threeProviders });
       for (const format of exportFormats) {
@@ -22,7 +22,7 @@ for (const store of stores) {
       }
     });
 
-    test('the least chain of the specification is exported to LiteLLM', async (t) => {
+    test('the minimal chain of the specification is exported to LiteLLM', async (t) => {
       const service = await startFallback(t, { store });
       const { id } = await createChain(service);
       const { status, body } = await service.call('POST', `/chains/${id}/export?format=litellm`);
@@ -43,7 +43,7 @@ for (const store of stores) {
       assert.deepEqual(again.body.providers, providers);
     });
 
-    test('raw=true gives the text alone, as a download', async (t) => {
+    test('raw=true returns only the text, as a download', async (t) => {
       const service = await startFallback(t, { store });
       const { id } = await createChain(service, { name: 'Ünï: "chain"/..', providers: threeProviders.providers });
       for (const format of exportFormats) {
@@ -58,7 +58,7 @@ for (const store of stores) {
       }
     });
 
-    test('prefer=retry retries where a target has one number of retries for all failures', async (t) => {
+    test('prefer=retry retries if a target has a single number of retries', async (t) => {
       const service = await startFallback(t, { store });
       const { id } = await createChain(service, { ...threeProviders });
       const retries = async (query: string) => {
@@ -101,7 +101,7 @@ for (const store of stores) {
   });
 }
 
-test('a label that may only read may export and render, and not import', async (t) => {
+test('a read-only label may export and render, but not import', async (t) => {
   const service = await startFallback(t, { environment: { SERVICE_API_KEYS: 'reader:look-only-key,team:all-of-it-key' } });
   const write = { 'x-api-key': 'all-of-it-key' };
   const read = { 'x-api-key': 'look-only-key' };

@@ -10,7 +10,7 @@ const render = (service: TestFallback, body: Record<string, unknown>) => service
 
 for (const store of stores) {
   describe(`POST /export-template on ${store.name}`, () => {
-    test('200: a template sees the chain by its name, and each of the variables by theirs', async (t) => {
+    test('200: a template has the chain and each of the variables by name', async (t) => {
       const service = await startFallback(t, { store });
       const { id } = await createChain(service, { ...threeProviders });
       const template =
@@ -24,7 +24,7 @@ for (const store of stores) {
       });
     });
 
-    test('200: a chain that is not kept can be sent along', async (t) => {
+    test('200: a chain that is not stored can be sent along', async (t) => {
       const service = await startFallback(t, { store });
       const { status, body } = await render(service, {
         chain: threeProviders,
@@ -49,7 +49,7 @@ describe('Named templates', () => {
     assert.deepEqual(body.output.split('\n').slice(1), ['OPENAI_API_KEY=', 'ANTHROPIC_API_KEY=', 'LLAMA_API_KEY=', '']);
   });
 
-  test('runbook is Markdown that tells who is asked after whom', async (t) => {
+  test('runbook is Markdown with the order of providers', async (t) => {
     const service = await startFallback(t);
     const { body } = await render(service, { chain: threeProviders, template_name: 'runbook' });
     assert.match(body.output, /One prompt takes at most \d+ attempts and (\d+ min )?[\d.]+ s\./);
@@ -60,7 +60,7 @@ describe('Named templates', () => {
     assert.match(body.output, /\| invalid_request \| no \| the caller gets the error \|/);
   });
 
-  test('curl is a shell script that names the variables, whatever the chain is called', async (t) => {
+  test('curl is a shell script that names the variables, for any name of the chain', async (t) => {
     const service = await startFallback(t);
     const providers = [{ name: "it's $(id)", model_id: "openai/m'o`id`del", api_key_env: 'OPENAI_API_KEY' }];
     const { body } = await render(service, { chain: { name: '$(id)', providers }, template_name: 'curl' });
@@ -127,7 +127,7 @@ describe('400 with a sentence', () => {
     assert.deepEqual([answer.status, answer.body.code], [413, 'PAYLOAD_TOO_LARGE']);
   });
 
-  test('a loop without end, while others are answered', async (t) => {
+  test('an endless loop, while others are answered', async (t) => {
     const service = await startFallback(t);
     const loop = '{% for a in (1..9999) %}{% for b in (1..9999) %}{% for c in (1..9999) %}{% endfor %}{% endfor %}{% endfor %}';
     const rendering = render(service, { chain, template: loop });

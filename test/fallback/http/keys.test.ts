@@ -7,7 +7,7 @@ const keyed = { SERVICE_API_KEYS: 'bare-key-1, ci:labelled-key-2 ,reader:reading
 const bearer = (key: string) => ({ authorization: `Bearer ${key}` });
 
 describe('Keys', () => {
-  test('a key is taken from X-API-Key, as a bearer token, and from the query', async (t) => {
+  test('a key is accepted in X-API-Key, as a bearer token, and in the query', async (t) => {
     const service = await startFallback(t, { environment: keyed });
     for (const key of ['bare-key-1', 'labelled-key-2']) {
       assert.equal((await service.call('GET', '/chains', { headers: { 'x-api-key': key } })).status, 200);
@@ -18,7 +18,7 @@ describe('Keys', () => {
     }
   });
 
-  test('401 with WWW-Authenticate: without a key, with a wrong one, with one twice; nothing else is told', async (t) => {
+  test('401 with WWW-Authenticate: without a key, with a wrong one, with a repeated one; nothing else is revealed', async (t) => {
     const service = await startFallback(t, { environment: keyed });
     const attempts = [
       {},
@@ -43,7 +43,7 @@ describe('Keys', () => {
     assert.equal((await service.call('GET', '/chains?api_key=bare-key-1&api_key=bare-key-1')).status, 401);
   });
 
-  test('the first source that is there decides: X-API-Key, then the bearer token, then the query', async (t) => {
+  test('the first source present decides: X-API-Key, then the bearer token, then the query', async (t) => {
     const service = await startFallback(t, { environment: keyed });
     const statusOf = async (headers: Record<string, string>, query = '') =>
       (await service.call('GET', `/chains${query}`, { headers })).status;
@@ -78,7 +78,7 @@ describe('Keys', () => {
     assert.equal((await service.call('GET', `/chains/${id}`, { headers: writing })).body.name, 'production-chain');
   });
 
-  test('GET /access tells who the key is and what it may do', async (t) => {
+  test("GET /access returns the key's label and rights", async (t) => {
     const service = await startFallback(t, { environment: keyed, flags: { allowLive: 'true' } });
     const accessOf = async (key: string) => (await service.call('GET', '/access', { headers: { 'x-api-key': key } })).body;
     assert.deepEqual(Object.keys(await accessOf('bare-key-1')), ['label', 'may_write', 'live_allowed', 'version']);

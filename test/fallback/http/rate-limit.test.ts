@@ -12,7 +12,7 @@ const limitsOf = async (service: TestFallback, path = '/chains', options = {}) =
 };
 
 describe('The rate limit', () => {
-  test('every answer tells the limit, what is left of it, and the seconds until the oldest request leaves', async (t) => {
+  test('every answer has the limit, the remaining requests, and the seconds until the oldest request leaves', async (t) => {
     const service = await startFallback(t, { flags: { rateLimit: '3/minute' } });
     assert.deepEqual(await limitsOf(service), { status: 200, limit: '3', remaining: '2', reset: '60', retry: undefined });
     service.clock.turn(10);
@@ -20,7 +20,7 @@ describe('The rate limit', () => {
     assert.deepEqual(await limitsOf(service, '/nowhere'), { status: 404, limit: '3', remaining: '0', reset: '50', retry: undefined });
   });
 
-  test('429 with Retry-After; what is refused costs nothing, and a place is free when the oldest leaves: a sliding window', async (t) => {
+  test('429 with Retry-After; refused requests do not count, and a request is allowed when the oldest leaves: a sliding window', async (t) => {
     const service = await startFallback(t, { flags: { rateLimit: '2/minute' } });
     assert.equal((await limitsOf(service)).status, 200);
     service.clock.turn(30);
@@ -41,7 +41,7 @@ describe('The rate limit', () => {
     ['hour', 3_600],
     ['day', 86_400],
   ] as const) {
-    test(`counts by the ${period}`, async (t) => {
+    test(`counts per ${period}`, async (t) => {
       const service = await startFallback(t, { flags: { rateLimit: `1/${period}` } });
       assert.equal((await limitsOf(service)).status, 200);
       assert.deepEqual(await limitsOf(service), {
@@ -56,7 +56,7 @@ describe('The rate limit', () => {
     });
   }
 
-  test('each key has its own; requests without a key, or with one that is not configured, count for their address', async (t) => {
+  test('each key has its own; requests without a configured key count for their address', async (t) => {
     const service = await startFallback(t, { environment: keyed, flags: { rateLimit: '2/minute' } });
     for (const key of ['key-of-ci', 'key-of-other']) {
       assert.equal((await limitsOf(service, '/chains', as(key))).remaining, '1');
@@ -75,7 +75,7 @@ describe('The rate limit', () => {
     assert.equal((await limitsOf(service)).status, 429);
   });
 
-  test('a forwarded address is nobody: the headers that name one are ignored', async (t) => {
+  test('headers with a forwarded address are ignored', async (t) => {
     const service = await startFallback(t, { flags: { rateLimit: '2/minute' } });
     const forwarded = (address: string) => ({ headers: { 'x-forwarded-for': address, forwarded: `for=${address}` } });
     assert.equal((await limitsOf(service, '/chains', forwarded('192.0.2.1'))).remaining, '1');
@@ -92,7 +92,7 @@ describe('The rate limit', () => {
     }
   });
 
-  test('without --rate-limit nothing is counted and no header tells of it', async (t) => {
+  test('without --rate-limit nothing is counted and there are no headers', async (t) => {
     const service = await startFallback(t);
     for (let round = 0; round < 200; round += 1)
       assert.deepEqual(await limitsOf(service), {

@@ -27,7 +27,7 @@ async function ended(service: TestFallback, id: string): Promise<TestResult> {
 
 for (const store of stores) {
   describe(`Tests of chains on ${store.name}`, () => {
-    test('201: a test answers with its finished result, which is kept where Location says', async (t) => {
+    test('201: a test answers with its finished result, which is found at Location', async (t) => {
       const service = await startFallback(t, { store });
       const chain = await createChain(service);
       const answer = await service.call('POST', `/chains/${chain.id}/test`, { body: { prompt_count: 6, seed: 7 } });
@@ -54,7 +54,7 @@ for (const store of stores) {
       assert.equal(kept.text, answer.text);
     });
 
-    test('without a body it has five prompts, and a seed that gives the same answer again', async (t) => {
+    test('without a body it has five prompts, and a seed that reproduces the result', async (t) => {
       const service = await startFallback(t, { store });
       const chain = await createChain(service);
       const answer = await service.call('POST', `/chains/${chain.id}/test`);
@@ -65,7 +65,7 @@ for (const store of stores) {
       assert.deepEqual({ ...again, id, started_at, completed_at, duration_ms }, { id, started_at, completed_at, duration_ms, ...figures });
     });
 
-    test('202 with Prefer: respond-async; the result is read while it runs, and is whole in the end', async (t) => {
+    test('202 with Prefer: respond-async; the result can be read while it runs, and is complete at the end', async (t) => {
       const service = await startFallback(t, { store });
       const chain = await createChain(service);
       const answer = await service.call('POST', `/chains/${chain.id}/test`, {
@@ -84,7 +84,7 @@ for (const store of stores) {
       );
     });
 
-    test("a chain's id gives its results, newest first, a page at a time; they outlive an edit and the chain", async (t) => {
+    test("a chain's id gives its results, newest first, in pages; they outlive changes and the chain", async (t) => {
       const clock = new TestClock();
       const service = await startFallback(t, { store, clock });
       const chain = await createChain(service);
@@ -121,7 +121,7 @@ for (const store of stores) {
       assert.equal((await service.call('GET', `/test-results/${ids[2]}`)).status, 200);
     });
 
-    test("a chain's id gives its 20 newest results if limit is left out, and says how many there are", async (t) => {
+    test("a chain's id gives its 20 newest results by default, with the total", async (t) => {
       const clock = new TestClock();
       const service = await startFallback(t, { store, clock });
       const chain = await createChain(service);
@@ -139,7 +139,7 @@ for (const store of stores) {
       assert.equal((await service.call('GET', `/test-results/${chain.id}?limit=201`)).status, 400);
     });
 
-    test('404 for an unknown chain, an unknown result, and what is no id', async (t) => {
+    test('404 for an unknown chain, an unknown result, and a malformed id', async (t) => {
       const service = await startFallback(t, { store });
       for (const id of [unknownId, 'nonsense']) {
         assert.equal((await service.call('POST', `/chains/${id}/test`, { body: {} })).status, 404);
@@ -149,7 +149,7 @@ for (const store of stores) {
       }
     });
 
-    test('400 with every fault; nothing is run', async (t) => {
+    test('400 with all faults; nothing is run', async (t) => {
       const service = await startFallback(t, { store });
       const chain = await createChain(service);
       const cases: [object, string[]][] = [
@@ -170,7 +170,7 @@ for (const store of stores) {
       assert.deepEqual((await service.call('GET', `/test-results/${chain.id}`)).body, []);
     });
 
-    test('a running test is cancelled by DELETE and keeps the prompts that were done; an ended one gives 409', async (t) => {
+    test('a running test is cancelled by DELETE and keeps its finished prompts; an ended one gives 409', async (t) => {
       const service = await startFallback(t, { store });
       const chain = await createChain(service);
       const { body } = await service.call('POST', `/chains/${chain.id}/test`, {
@@ -189,7 +189,7 @@ for (const store of stores) {
       assert.equal(again.body.code, 'CONFLICT');
     });
 
-    test('a test ends on its snapshot when its chain is edited or deleted meanwhile', async (t) => {
+    test('a test uses its snapshot when its chain is changed or deleted meanwhile', async (t) => {
       const service = await startFallback(t, { store });
       const chain = await createChain(service);
       const { body } = await service.call('POST', `/chains/${chain.id}/test`, {
@@ -207,7 +207,7 @@ for (const store of stores) {
       assert.ok(result.results.every(({ attempts }) => attempts.every(({ provider }) => provider !== 'other')));
     });
 
-    test('a hundred tests at once: a bounded number runs, the others wait, and the API answers meanwhile', async (t) => {
+    test('of a hundred concurrent tests a few run, the others wait, and the API answers meanwhile', async (t) => {
       const service = await startFallback(t, { store });
       const chain = await createChain(service);
       const asked = Array.from({ length: 100 }, () => service.call('POST', `/chains/${chain.id}/test`, { body: { prompt_count: 20 } }));
@@ -223,7 +223,7 @@ for (const store of stores) {
       assert.equal((await service.call('GET', `/test-results/${chain.id}?limit=200`)).body.length, 100);
     });
 
-    test('a stop of the service ends what runs as cancelled and answers whoever waits for it', async (t) => {
+    test('a stop of the service cancels running tests and answers waiting callers', async (t) => {
       const service = await startFallback(t, { store });
       const chain = await createChain(service);
       const asked = service.call('POST', `/chains/${chain.id}/test`, { body: { prompt_count: 1000 } });
@@ -236,7 +236,7 @@ for (const store of stores) {
       assert.deepEqual(said, ['stopping', 'stopped']);
     });
 
-    test('the summary tells the chain in sentences, with its latest test', async (t) => {
+    test('the summary describes the chain in sentences, with its latest test', async (t) => {
       const service = await startFallback(t, { store });
       const chain = await createChain(service);
       const before = await service.call('GET', `/chains/${chain.id}/summary`);
@@ -270,7 +270,7 @@ for (const store of stores) {
       }
     });
 
-    test('routing answers what happens if a provider fails so, and refuses half a question', async (t) => {
+    test('routing answers what happens if a provider fails with a condition, and refuses an incomplete question', async (t) => {
       const service = await startFallback(t, { store });
       const chain = await createChain(service, chainRequest());
       const plain = await service.call('GET', `/chains/${chain.id}/routing`);
@@ -305,7 +305,7 @@ for (const store of stores) {
 }
 
 describe('The events of a test', () => {
-  test('tell how far it is and end with it; of one that has ended the end alone, and 404 of an unknown one', async (t) => {
+  test('report its progress and its end; only the end for an ended test, and 404 for an unknown one', async (t) => {
     const service = await startFallback(t);
     const chain = await createChain(service);
     const { body } = await service.call('POST', `/chains/${chain.id}/test`, {
@@ -337,7 +337,7 @@ describe('The events of a test', () => {
     );
   });
 
-  test('one caller may follow a hundred tests at once, and gets 429 beyond that', async (t) => {
+  test('a caller may follow a hundred tests at once, and gets 429 beyond that', async (t) => {
     const environment = { SERVICE_LIVE_ALLOW: '127.0.0.1', SERVICE_API_KEYS: 'a:key-of-a,b:key-of-b' };
     const service = await startFallback(t, { flags: { allowLive: 'true' }, environment });
     const provider = await startProvider(t, hanging);

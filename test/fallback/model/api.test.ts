@@ -10,7 +10,7 @@ const all: [string, Route][] = Object.entries(routes);
 
 describe('The routes of the fallback service', () => {
   for (const [name, route] of all) {
-    test(`${name} has an id of that name, a body example of its form and answer examples of theirs`, () => {
+    test(`${name} has this id, and examples that match the schemas of its body and responses`, () => {
       assert.equal(route.id, name);
       if (route.body !== undefined) bodyValidator(route.body)(structuredClone(route.bodyExample));
       if (route.query !== undefined) queryValidator(route.query)({});
@@ -22,13 +22,13 @@ describe('The routes of the fallback service', () => {
     });
   }
 
-  test('a field that may be left out may be null as well, so that what was read can be sent back', () => {
+  test('an optional field may be null as well, so that responses can be sent back', () => {
     const provider = { name: 'a', model_id: 'm', timeout_ms: null, api_base: null, metadata: null };
     const rule = { condition: 'any', action: 'retry', max_retries: null, providers: null };
     bodyValidator(ChainRequest)({ name: 'c', providers: [provider], fallback_rules: [rule], description: null });
   });
 
-  test('a misspelt field is refused by its name', () => {
+  test('a misspelt field is refused with its name', () => {
     assert.throws(
       () => bodyValidator(ChainRequest)({ name: 'c', providers: [{ name: 'a', model_id: 'm', timeoutms: 5 }] }),
       /providers\.0\.timeoutms is not a field/,

@@ -157,7 +157,7 @@ const cases: Case[] = [
 ];
 
 describe('A provider that fails', () => {
-  test('in any of these ways is asked once, is told apart, and hands over to the next', async (t) => {
+  test('in any of these ways is called once, gets its condition, and fails over to the next', async (t) => {
     const service = await startLive(t);
     const backup = await startProvider(t);
     for (const { name, does, condition, code, error, timeout_ms = 5000, stream = false } of cases) {
@@ -184,7 +184,7 @@ describe('A provider that fails', () => {
     }
   });
 
-  test('before anything is sent is told by what failed: refused, no name, no TLS, an address that is not public', async (t) => {
+  test('before anything is sent has its cause: refused, unknown name, TLS, an address that is not public', async (t) => {
     const resolve = async (name: string) => {
       if (name === 'inside.example.com') return [{ address: '10.1.2.3', family: 4 }];
       throw new Error('no such name');
@@ -211,7 +211,7 @@ describe('A provider that fails', () => {
     assert.equal(plain.seen.length, 0);
   });
 
-  test('by redirecting is not followed, and the key goes nowhere else', async (t) => {
+  test('by redirecting is not followed, and the key is not sent elsewhere', async (t) => {
     const service = await startLive(t);
     const elsewhere = await startProvider(t);
     const provider = await startProvider(t);
@@ -224,7 +224,7 @@ describe('A provider that fails', () => {
     assert.equal(elsewhere.seen.length, 0);
   });
 
-  test('with Retry-After is asked again after that, up to max_wait_ms', async (t) => {
+  test('with Retry-After is called again after that time, up to max_wait_ms', async (t) => {
     const service = await startLive(t);
     const provider = await startProvider(t);
     for (const [header, wait] of [
@@ -245,7 +245,7 @@ describe('A provider that fails', () => {
 });
 
 describe('A call', () => {
-  test('on a reused connection that breaks is not made a second time: the provider may have answered it already', async (t) => {
+  test('on a reused connection that breaks is not repeated: the provider may have answered already', async (t) => {
     const service = await startLive(t);
     const provider = await startProvider(t, failing(429, 'rate_limit_exceeded'), resetting, answering());
     const backup = await startProvider(t);
@@ -263,7 +263,7 @@ describe('A call', () => {
     assert.deepEqual([provider.seen.length, provider.connections(), backup.seen.length], [2, 1, 1]);
   });
 
-  test("of OpenAI's API carries the model, the prompt and the key of its variable, and reads what it cost", async (t) => {
+  test("to OpenAI's API has the model, the prompt and the key of its variable, and its cost is read", async (t) => {
     const service = await startLive(t);
     const provider = await startProvider(t);
     const result = await live(
@@ -292,7 +292,7 @@ describe('A call', () => {
     assert.equal(result.cost_usd.total, (12 + 3 * 2) / 1_000_000);
   });
 
-  test('carries the prompts in turn', async (t) => {
+  test('uses the prompts in turn', async (t) => {
     const service = await startLive(t);
     const provider = await startProvider(t);
     const prompts = ['one', 'two'];
@@ -300,14 +300,14 @@ describe('A call', () => {
     assert.deepEqual(provider.seen.map(({ body }) => body.messages[0].content).sort(), ['one', 'one', 'two']);
   });
 
-  test('without a variable carries no key', async (t) => {
+  test('without a variable has no key', async (t) => {
     const service = await startLive(t);
     const provider = await startProvider(t);
     await live(service, [{ name: 'a', model_id: 'openai/gpt-4o', api_base: provider.base }]);
     assert.equal(provider.seen[0]!.headers.authorization, undefined);
   });
 
-  test("of Anthropic's API goes to messages with its own headers", async (t) => {
+  test("to Anthropic's API goes to messages with its own headers", async (t) => {
     const service = await startLive(t);
     const provider = await startProvider(t, answeringAnthropic());
     const result = await live(service, [{ name: 'a', model_id: 'anthropic/claude', api_base: provider.base, api_key_env: 'FAKE_KEY' }]);
@@ -321,7 +321,7 @@ describe('A call', () => {
     assert.equal(typeof seen!.body.max_tokens, 'number');
   });
 
-  test('may ask for a stream, and reads either API’s', async (t) => {
+  test('may request a stream, of either API', async (t) => {
     const service = await startLive(t);
     const openai = await startProvider(
       t,
@@ -359,7 +359,7 @@ describe('A key', () => {
       /OTHER_KEY may not be sent to 127\.0\.0\.1:\d+: SERVICE_LIVE_KEYS/,
     ],
     ['is never one of the service’s own variables', { api_key_env: 'SERVICE_API_KEYS' }, /SERVICE_API_KEYS is a setting of this service/],
-    ['must be set where the service runs', { api_key_env: 'FAKE_KEY_2' }, /FAKE_KEY_2, which a names, is not set/],
+    ['must be set where the service runs', { api_key_env: 'FAKE_KEY_2' }, /FAKE_KEY_2, the api_key_env of a, is not set/],
   ];
   for (const [name, provider, message] of refusals) {
     test(name, async (t) => {
@@ -379,7 +379,7 @@ describe('A key', () => {
     });
   }
 
-  test('that a provider echoes reaches neither the result nor the log', async (t) => {
+  test('echoed by a provider appears neither in the result nor in the log', async (t) => {
     const service = await startLive(t);
     const fake = await startProvider(t, status(401, { error: { code: key, message: `Incorrect API key provided: ${key}` } }));
     const result = await live(service, [{ name: 'a', model_id: 'm', api_base: fake.base, api_key_env: 'FAKE_KEY' }]);
@@ -389,7 +389,7 @@ describe('A key', () => {
 });
 
 describe('A drill', () => {
-  test('injects its faults in front of the providers chosen and calls the others: is the backup really there?', async (t) => {
+  test('injects its faults in front of chosen providers and calls the others', async (t) => {
     const service = await startLive(t);
     const [primary, backup] = [await startProvider(t), await startProvider(t)];
     const providers = [
@@ -419,7 +419,7 @@ describe('A drill', () => {
     );
   });
 
-  test('waits for no fault of its own, unless the fault says how long it takes', async (t) => {
+  test('does not wait for injected faults, unless they have a latency', async (t) => {
     const service = await startLive(t);
     const backup = await startProvider(t);
     const providers = [
@@ -447,7 +447,7 @@ describe('A drill', () => {
     assert.ok(result.results[0]!.latency_ms < 5000);
   });
 
-  test('that is cancelled lets go of the calls in hand', async (t) => {
+  test('aborts its calls when it is cancelled', async (t) => {
     const service = await startLive(t);
     const provider = await startProvider(t, hanging);
     const body = { name: 'c', providers: [{ name: 'a', model_id: 'm', api_base: provider.base, timeout_ms: 600_000 }] };

@@ -69,7 +69,7 @@ function adversary(
 }
 
 describe('No prompt exceeds the worst case', () => {
-  test('whatever the providers do, in attempts and in time', async () => {
+  test('in attempts and in time, however the providers behave', async () => {
     await fc.assert(
       fc.asyncProperty(
         chainArbitrary,
@@ -96,7 +96,7 @@ describe('No prompt exceeds the worst case', () => {
     );
   });
 
-  test('and some prompt reaches it in attempts: each rule decides as often as it may, and the last failure leads on', async () => {
+  test('and a prompt can reach it in attempts: each rule uses all its retries, and the last failure fails over', async () => {
     const rules: RuleRequest[] = [
       { condition: 'rate_limit', action: 'retry', max_retries: 2, then: 'fail' },
       { condition: 'timeout', action: 'retry', max_retries: 1 },
@@ -111,7 +111,7 @@ describe('No prompt exceeds the worst case', () => {
 });
 
 describe("Routing's answer is what the executor does", () => {
-  test('for every provider that can be reached, every condition and every status', async () => {
+  test('for every reachable provider, every condition and every status', async () => {
     await fc.assert(
       fc.asyncProperty(chainArbitrary, outcomeArbitrary, fc.nat(), fc.nat(), async (chain, { condition, status_code }, at, seed) => {
         const place = at % chain.providers.length;
@@ -142,7 +142,7 @@ describe("Routing's answer is what the executor does", () => {
     );
   });
 
-  test('and so is its table: action, retries and who comes next', async () => {
+  test('and so is its table: action, retries and next provider', async () => {
     await fc.assert(
       fc.asyncProperty(chainArbitrary, async (chain) => {
         const engine = createEngine(chain);
@@ -170,14 +170,14 @@ describe('A simulation', () => {
     { condition: 'timeout', action: 'failover' },
   ];
 
-  test('gives the same prompts for the same seed, and others for another', async () => {
+  test('gives the same prompts for the same seed, and different ones for another', async () => {
     const request: TestRequest = { prompt_count: 20, faults: [{ provider: 'a', condition: 'rate_limit', probability: 0.5 }] };
     const first = await simulate(chainOf(3, rules), request, 7);
     assert.deepEqual(await simulate(chainOf(3, rules), request, 7), first);
     assert.notDeepEqual(await simulate(chainOf(3, rules), request, 8), first);
   });
 
-  test('retries with growing waits, then goes on to the next provider', async () => {
+  test('retries with growing waits, then fails over to the next provider', async () => {
     const [result] = await simulate(chainOf(2, rules), { prompt_count: 1, faults: [{ provider: 'a', condition: 'rate_limit' }] });
     assert.deepEqual(
       result!.attempts.map(({ provider, status_code, condition, action, injected }) => [
@@ -208,7 +208,7 @@ describe('A simulation', () => {
     assert.equal(result!.fallback_triggered, true);
   });
 
-  test('waits as Retry-After says, up to max_wait_ms, unless the rule does not respect it', async () => {
+  test('waits for Retry-After, up to max_wait_ms, unless the rule does not respect it', async () => {
     const waitOf = async (retry_after_ms: number, more: Partial<RuleRequest>) => {
       const chain = chainOf(2, [{ condition: 'rate_limit', action: 'retry', backoff: 'constant', wait_ms: 100, ...more }]);
       const [result] = await simulate(chain, { prompt_count: 1, faults: [{ provider: 'a', condition: 'rate_limit', retry_after_ms }] });
@@ -220,7 +220,7 @@ describe('A simulation', () => {
     assert.equal(await waitOf(7000, { respect_retry_after: false }), 100);
   });
 
-  test('counts the retries of each rule for itself, and anew for each provider', async () => {
+  test('counts retries separately for each rule and provider', async () => {
     const both: RuleRequest[] = [
       { condition: 'rate_limit', action: 'retry', max_retries: 1 },
       { condition: 'server_error', action: 'retry', max_retries: 1 },
@@ -242,7 +242,7 @@ describe('A simulation', () => {
     assert.equal(result!.error, 'rate_limit');
   });
 
-  test('makes a timeout of a latency beyond the provider’s, and of a silent one exactly its time-out', async () => {
+  test('turns a latency beyond the provider’s timeout into a timeout, which takes exactly that time', async () => {
     const chain = chainOf(2, [], { timeout_ms: 400 });
     const faults = (more: object) => ({ prompt_count: 1, faults: [{ provider: 'a', ...more }] });
     for (const [more, condition, latency] of [
@@ -257,7 +257,7 @@ describe('A simulation', () => {
     }
   });
 
-  test('ends a prompt at its deadline with `timeout`, and does not begin a wait that would outlast it', async () => {
+  test('ends a prompt at its deadline with `timeout`, and starts no wait beyond it', async () => {
     const late = await simulate(chainOf(3), { prompt_count: 1, deadline_ms: 50, faults: [{ provider: 'a', condition: 'timeout' }] });
     assert.deepEqual([late[0]!.success, late[0]!.error, late[0]!.latency_ms, late[0]!.attempts.length], [false, 'timeout', 50, 1]);
     const waiting = await simulate(chainOf(3, rules), {
@@ -269,7 +269,7 @@ describe('A simulation', () => {
     assert.ok(waiting[0]!.latency_ms < 300);
   });
 
-  test('knows what a prompt cost where the price is known, and does not guess elsewhere', async () => {
+  test('has the cost of a prompt if the price is known, and null otherwise', async () => {
     const priced = chainOf(2, [], { input_cost_per_1m: 10, output_cost_per_1m: 30, max_tokens: 100 });
     const [first] = await simulate(priced, { prompt_count: 1, faults: [{ provider: 'a', condition: 'invalid_response' }] });
     const cost = (200 * 10 + 100 * 30) / 1_000_000;

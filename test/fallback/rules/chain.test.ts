@@ -18,7 +18,7 @@ function faultFields(request: Parameters<typeof define>[0]): string[] {
 }
 
 describe('A chain', () => {
-  test('has its providers by priority; without one it is the place in the list, and equals keep their order', () => {
+  test('has its providers by priority, by default their position, and ties keep their order', () => {
     const request = requestOf(3);
     request.providers[0]!.priority = 7;
     request.providers[2]!.priority = 1;
@@ -81,7 +81,7 @@ describe('A chain', () => {
     ]);
   });
 
-  test('derives the kind from a known prefix, which is not sent; any other id goes out unchanged', () => {
+  test('derives the kind from a known prefix, which is not sent; any other id is sent unchanged', () => {
     const cases = [
       ['openai/gpt-4o', null, 'openai', 'gpt-4o'],
       ['meta-llama/llama-3', null, null, 'meta-llama/llama-3'],
@@ -97,7 +97,7 @@ describe('A chain', () => {
     }
   });
 
-  test('that was read can be sent back and stays the same', () => {
+  test('that was read can be sent back unchanged', () => {
     const chain = chainOf(3, [{ condition: 'any', action: 'retry', providers: ['b'] }], { model_id: 'openai/gpt-4o' });
     assert.deepEqual(define(chain), chain);
     assert.deepEqual(merge(chain, { providers: chain.providers, fallback_rules: chain.fallback_rules }), chain);
@@ -119,7 +119,7 @@ describe('A chain', () => {
     ]);
   });
 
-  test('is refused with every fault at once, each with its field', () => {
+  test('is refused with all faults at once, each with its field', () => {
     const request = requestOf(3, [{ condition: 'any', action: 'fail', providers: ['a', 'z'] }]);
     request.providers[1]!.name = 'a';
     request.providers[0]!.api_base = 'ftp://x';
@@ -132,7 +132,7 @@ describe('A chain', () => {
     ]);
   });
 
-  test('takes any http or https base with its version path, local ones included, and nothing else', () => {
+  test('accepts any http or https base with its version path, also local ones, and nothing else', () => {
     const faulty = [
       '',
       'x',
@@ -149,7 +149,7 @@ describe('A chain', () => {
       assert.deepEqual(faultFields(requestOf(1, [], { api_base })), [], api_base);
   });
 
-  test('refuses a key in the place of its variable, and never repeats it', () => {
+  test('refuses a key instead of its variable, and never quotes it', () => {
     const keys = [
       'sk-abcdefghijklmnopqrstuvwxyz',
       'sk_live_4eC39HqLyjWDarjtT1zdp7dc',
@@ -170,7 +170,7 @@ describe('A chain', () => {
       assert.deepEqual(faultFields(requestOf(1, [], { api_key_env })), [], api_key_env);
   });
 
-  test('a merge patch replaces arrays whole, merges metadata, and takes null as the default', () => {
+  test('a merge patch replaces whole arrays, merges metadata, and null means the default', () => {
     const chain = merge(chainOf(2, [{ condition: 'any', action: 'fail' }]), { description: 'x', metadata: { a: { b: 1, c: 2 }, d: 3 } });
     const patched = merge(chain, { description: null, fallback_rules: null, metadata: { a: { b: null }, d: 4 } });
     assert.equal(chain.description, 'x');

@@ -29,7 +29,7 @@ const readBack = (format: ExportFormat, content: string): unknown =>
 
 describe('Every export', () => {
   for (const format of exportFormats) {
-    test(`${format}: it never fails, says what it loses, and is lossless only where nothing is lost`, () => {
+    test(`${format}: it never fails, reports its losses, and is lossless only without losses`, () => {
       fc.assert(
         fc.property(anyChain, fc.constantFrom('failover' as const, 'retry' as const), (request, prefer) => {
           const made = exported(request, format, prefer);
@@ -112,7 +112,7 @@ describe('Every export', () => {
     }
   });
 
-  test('a provider without a kind goes out as openai, with a warning', () => {
+  test('a provider without a kind is exported as openai, with a warning', () => {
     const request = chainWith({ providers: [{ name: 'one', model_id: 'some-model', api_key_env: 'KEY' }] });
     for (const format of ['litellm', 'portkey', 'bifrost', 'envoy-ai-gateway', 'langchain', 'ai-sdk'] as const) {
       const made = exported(request, format);
@@ -121,7 +121,7 @@ describe('Every export', () => {
     assert.match(exported(request, 'litellm').content, /model: openai\/some-model/);
   });
 
-  test('names of any kind stay data', () => {
+  test('names with any characters are escaped', () => {
     const name = '"]}); process.exit(1); //\u2028`x`';
     const request = chainWith({ name, providers: [{ name, model_id: 'openai/gpt-4o', api_key_env: 'KEY' }], fallback_rules: [] });
     for (const format of exportFormats) {
@@ -135,7 +135,7 @@ describe('Every export', () => {
 });
 
 describe('LiteLLM', () => {
-  test('has one group a provider, the order in fallbacks, and the retries in the router policy', () => {
+  test('has a group for each provider, the order in fallbacks, and the retries in the router policy', () => {
     const { config } = exported(threeProviders, 'litellm');
     assert.deepEqual(config, {
       model_list: [
@@ -189,7 +189,7 @@ describe('LiteLLM', () => {
     assert.match(differs!.detail, /^Importing this file gives a chain that differs in ([^ ,]+, ){3}[^ ,]+ and \d+ other fields\.$/);
   });
 
-  test('more than five backups are told of, since it tries five by itself', () => {
+  test('more than five backups are a warning, since it tries five by default', () => {
     const providers = Array.from({ length: 8 }, (_, index) => ({ name: `p${index}`, model_id: 'openai/gpt-4o', api_key_env: 'KEY' }));
     const { config } = exported(chainWith({ providers }), 'litellm') as { config: { router_settings: { max_fallbacks?: number } } };
     assert.equal(config.router_settings.max_fallbacks, 7);
@@ -197,7 +197,7 @@ describe('LiteLLM', () => {
 });
 
 describe('Portkey', () => {
-  test('lists the statuses of every condition that is handed over or retried', () => {
+  test('lists the statuses of every condition that is failed over or retried', () => {
     const { config } = exported(threeProviders, 'portkey') as {
       config: { strategy: { on_status_codes: number[] }; targets: { retry: unknown }[] };
     };
@@ -207,7 +207,7 @@ describe('Portkey', () => {
     for (const { retry } of config.targets) assert.deepEqual(retry, { attempts: 3, on_status_codes: [429] });
   });
 
-  test('providers that hand over differently stand in strategies of their own', () => {
+  test('providers with different failover statuses are in nested strategies', () => {
     const request = chainWith({ fallback_rules: [{ condition: 'auth_error', action: 'fail', providers: ['gpt-4o'] }] });
     const { config } = exported(request, 'portkey') as {
       config: { strategy: { on_status_codes: number[] }; targets: { strategy?: { on_status_codes: number[] }; targets?: unknown[] }[] };

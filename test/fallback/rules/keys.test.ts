@@ -4,7 +4,7 @@ import { describe, test } from 'node:test';
 import { mayLeave, parseGrants } from '../../../src/fallback/rules/keys.ts';
 
 describe('A key', () => {
-  test('leaves for the hosts alone that it was named for, and the variables of the service for none', () => {
+  test("is sent only to hosts it is granted for, and the service's own variables to none", () => {
     const grants = parseGrants('MY_KEY@llm.example.com, TEAM_*@example.org, *@any.example.com');
     const cases: [string, string, boolean][] = [
       ['MY_KEY', 'https://llm.example.com/v1', true],
@@ -24,7 +24,7 @@ describe('A key', () => {
 });
 
 describe('A grant', () => {
-  test('with a host alone may go to any port by https, and by http on loopback alone', () => {
+  test('without a port allows any port by https, and by http only on loopback', () => {
     const grants = parseGrants('K@llm.example.com, K@127.0.0.1, K@localhost, K@[::1], K@10.0.0.7');
     const cases: [string, boolean][] = [
       ['https://llm.example.com/v1', true],
@@ -39,7 +39,7 @@ describe('A grant', () => {
     for (const [address, may] of cases) assert.equal(mayLeave('K', address, grants), may, address);
   });
 
-  test('with a port is for that port, by http as well', () => {
+  test('with a port allows that port, also by http', () => {
     const grants = parseGrants('K@10.0.0.7:8080, K@llm.example.com:443');
     const cases: [string, boolean][] = [
       ['http://10.0.0.7:8080/v1', true],

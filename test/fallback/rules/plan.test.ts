@@ -53,7 +53,7 @@ async function run(chain: ReturnType<typeof chainOf>, request: TestRequest) {
 }
 
 describe('A plan', () => {
-  test('covers every rule, the defaults and the last resort, the most telling scenes first', () => {
+  test('covers every rule, the defaults and the last provider, the most informative scenes first', () => {
     assert.deepEqual(scenes(3, {}), [
       'all but c down',
       'rate_limit at a, lasting',
@@ -64,7 +64,7 @@ describe('A plan', () => {
     ]);
   });
 
-  test('leads past other providers to one that a rule is for, and leaves out what can never fire', () => {
+  test('leads past other providers to one that a rule applies to, and leaves out rules that can never apply', () => {
     const more: RuleRequest[] = [
       { condition: 'server_error', action: 'fail', providers: ['b'], status_codes: [503] },
       { condition: 'rate_limit', action: 'fail' },
@@ -75,7 +75,7 @@ describe('A plan', () => {
     );
   });
 
-  test('of a preset is what its name says', () => {
+  test('of a preset matches its name', () => {
     assert.deepEqual(scenes(3, { preset: 'healthy' }), ['healthy']);
     assert.deepEqual(scenes(3, { preset: 'primary_down' }), [
       'a is down: connection_error',
@@ -88,7 +88,7 @@ describe('A plan', () => {
     assert.deepEqual(scenes(3, { mode: 'live' }), ['healthy']);
   });
 
-  test('of faults applies them to the calls and prompts they name', () => {
+  test('of faults applies them to their calls and prompts', () => {
     const faults = [
       { provider: 'a', condition: 'timeout' as const, times: 2, from: 1, to: 3 },
       { provider: 'a', condition: 'rate_limit' as const, probability: 0.5 },
@@ -104,7 +104,7 @@ describe('A plan', () => {
     assert.equal(met(0, 1, 0, 1), undefined);
   });
 
-  test('that makes no sense is refused with every fault of it', () => {
+  test('that is invalid is refused with all faults', () => {
     const request: TestRequest = {
       preset: 'flap',
       mode: 'live',
@@ -166,7 +166,7 @@ describe('A verdict', () => {
     });
   }
 
-  test('of the coverage plan says that every rule that can fire did, for any chain', async () => {
+  test('of the coverage plan confirms that every rule that can apply did, for any chain', async () => {
     await fc.assert(
       fc.asyncProperty(chainArbitrary, async (chain) => {
         const { checks } = await run(chain, {});
@@ -182,7 +182,7 @@ describe('A verdict', () => {
 });
 
 describe('Figures', () => {
-  test('are those of the prompts', async () => {
+  test('are derived from the prompts', async () => {
     const { figures, done } = await run(chainOf(2, rules), {
       prompt_count: 4,
       faults: [{ provider: 'a', condition: 'rate_limit', from: 0, to: 1 }],
@@ -210,14 +210,14 @@ describe('Figures', () => {
     assert.deepEqual(figures.cost_usd, { total: null, wasted: 0 });
   });
 
-  test('without a prompt are null or nought', () => {
+  test('without a prompt are null or zero', () => {
     const figures = figuresOf(chainOf(1), [] as PromptResult[]);
     assert.equal(figures.success_rate, null);
     assert.equal(figures.latency_ms, null);
     assert.deepEqual(figures.cost_usd, { total: null, wasted: null });
   });
 
-  test('take percentiles by nearest rank', () => {
+  test('use percentiles by nearest rank', () => {
     const hundred = Array.from({ length: 100 }, (_, index) => index + 1);
     assert.deepEqual(
       [0.5, 0.9, 0.95, 0.99].map((share) => percentile(hundred, share)),

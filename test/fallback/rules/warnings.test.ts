@@ -20,7 +20,7 @@ function warned(count: number, rules: RuleRequest[], provider = {}): string[] {
 const all: RuleRequest = { condition: 'any', action: 'failover' };
 
 describe('Warnings of a chain', () => {
-  test('name a rule that can never fire, and which rules decide before it', () => {
+  test('name a rule that can never apply, and the rules that decide before it', () => {
     const rules: RuleRequest[] = [
       { condition: 'rate_limit', action: 'retry' },
       { condition: 'rate_limit', action: 'fail' },
@@ -31,7 +31,7 @@ describe('Warnings of a chain', () => {
     assert.match(warningsOf(chainOf(2, rules)).find(({ code }) => code === 'shadowed_rule')!.detail, /fallback_rules\.0 always decides/);
   });
 
-  test('name a provider that no prompt can reach, and the rules that are for it alone', () => {
+  test('name a provider that no prompt can reach, and the rules for it alone', () => {
     const rules: RuleRequest[] = [
       { condition: 'any', action: 'fail', providers: ['a'] },
       { condition: 'any', action: 'failover', providers: ['b'] },
@@ -39,7 +39,7 @@ describe('Warnings of a chain', () => {
     assert.deepEqual(warned(2, rules), ['unreachable_provider providers.1', 'shadowed_rule fallback_rules.1']);
   });
 
-  test('name equal priorities, a chain without a backup, and one that stands on a single host', () => {
+  test('name equal priorities, a chain without a backup, and one on a single host', () => {
     const request = requestOf(2, [all]);
     for (const provider of request.providers) provider.priority = 3;
     assert.deepEqual(
@@ -50,7 +50,7 @@ describe('Warnings of a chain', () => {
     assert.deepEqual(warned(2, [all], { api_base: 'https://one.example.com/v1' }), ['shared_host providers']);
   });
 
-  test('name fields that an action has no use for, and retries that are none or help nobody', () => {
+  test('name unused fields of an action, and retries that are zero or useless', () => {
     assert.deepEqual(warned(2, [{ ...all, max_retries: 3, wait_ms: 5 }]), [
       'unused_field fallback_rules.0.max_retries',
       'unused_field fallback_rules.0.wait_ms',
@@ -62,7 +62,7 @@ describe('Warnings of a chain', () => {
     ]);
   });
 
-  test('name a provider that cannot be called, an unknown kind, a key that is never sent or would travel unencrypted', () => {
+  test('name a provider that cannot be called, an unknown kind, a key that is never sent or would be sent unencrypted', () => {
     assert.deepEqual(warned(1, [all], { api_base: null, provider: 'antropic' }), [
       'unknown_kind providers.0.provider',
       'no_address providers.0.api_base',
@@ -73,7 +73,7 @@ describe('Warnings of a chain', () => {
     assert.deepEqual(warned(1, [all], { api_key_env: 'K', api_base: 'http://127.0.0.1:1/v1' }), ['no_backup providers']);
   });
 
-  test('name the common conditions that are left to the default, and a worst case that takes long', () => {
+  test('name common conditions without a rule, and a slow worst case', () => {
     const found = warningsOf(chainOf(2, [{ condition: 'timeout', action: 'retry', max_retries: 10 }]));
     assert.deepEqual(
       found.map(({ code }) => code),
@@ -87,7 +87,7 @@ describe('Warnings of a chain', () => {
     assert.deepEqual(warningsOf(chainOf(2, [all])), []);
   });
 
-  test('call a rule dead exactly when no failure of a provider that can be tried is decided by it', () => {
+  test('call a rule shadowed exactly when it decides no failure of a reachable provider', () => {
     fc.assert(
       fc.property(chainArbitrary, (chain) => {
         const engine = createEngine(chain);

@@ -40,21 +40,21 @@ describe('A template', () => {
     }
   });
 
-  test('can read no file, by whatever tag', async () => {
+  test('can read no file with any tag', async () => {
     for (const tag of ['include', 'render', 'layout', 'block']) {
       const { detail } = await refusal(render(`{% ${tag} '/etc/passwd' %}`));
       assert.equal(detail, `Line 1, column 1: Tag "${tag}" not found.`);
     }
   });
 
-  test('sees nothing of JavaScript behind its data', async () => {
+  test('has no access to JavaScript behind its data', async () => {
     for (const name of ['constructor', '__proto__', 'toString', 'hasOwnProperty']) {
       const { detail } = await refusal(render(`{{ chain.${name} }}`, { chain: {} }));
       assert.match(detail, /Undefined variable/);
     }
   });
 
-  test('that loops without end is ended, and says where', async () => {
+  test('that loops endlessly is ended with a position', async () => {
     const { detail, place } = await refusal(
       render(
         '{% for a in (1..9999) %}{% for b in (1..9999) %}{% for c in (1..9999) %}{% assign x = c %}{% endfor %}{% endfor %}{% endfor %}',
@@ -64,7 +64,7 @@ describe('A template', () => {
     assert.ok(typeof (place as { line: unknown }).line === 'number');
   });
 
-  test('that grows without end is ended, in its output, in a capture and in a variable', async () => {
+  test('that grows endlessly is ended, in its output, in a capture and in a variable', async () => {
     const line = 'y'.repeat(1000);
     const grown = [
       [`{% for i in (1..100000) %}${line}{% endfor %}`, /output is larger than 1048576 bytes/],
@@ -90,7 +90,7 @@ describe('A YAML document', () => {
     assert.deepEqual(await read('a: &x {k: 1, l: 2}\nb:\n  <<: *x\n  l: 3'), { a: { k: 1, l: 2 }, b: { k: 1, l: 3 } });
   });
 
-  test('that is broken is refused with line and column', async () => {
+  test('that is invalid is refused with line and column', async () => {
     const faults: [string, RegExp][] = [
       ['a: 1\nb: [1, 2', /^Line 2, column \d+: /],
       ['a: 1\na: 2', /^Line 2, column 1: Map keys must be unique\.$/],
@@ -101,7 +101,7 @@ describe('A YAML document', () => {
     for (const [text, detail] of faults) assert.match((await refusal(read(text))).detail, detail);
   });
 
-  test('whose aliases stand for ever more is refused', async () => {
+  test('with exponentially growing aliases is refused', async () => {
     const levels = Array.from({ length: 9 }, (_, level) => `l${level + 1}: &l${level + 1} [${Array(9).fill(`*l${level}`).join(', ')}]`);
     const { detail } = await refusal(read(['l0: &l0 [x, x]', ...levels].join('\n')));
     assert.equal(detail, 'The document grows too large when its aliases are expanded.');
@@ -114,7 +114,7 @@ describe('The sandbox', () => {
   // The library looks through all keys for each key: seconds of work in which it takes no interruption.
   const slow = Array.from({ length: 60_000 }, (_, index) => `k${index}: 1`).join('\n');
 
-  test('what nothing else ends is ended by the deadline, and nobody waits for it meanwhile', { timeout: 120_000 }, async (t) => {
+  test('ends other endless tasks at the deadline, without blocking anyone', { timeout: 120_000 }, async (t) => {
     const own = createSandbox({ deadlineMs: 1_000 });
     t.after(() => own.stop());
     assert.equal(await own.render('warm', {}, 'template'), 'warm');
@@ -132,7 +132,7 @@ describe('The sandbox', () => {
     assert.equal(await own.render('and {{ it }} goes on', { it: 'it' }, 'template'), 'and it goes on');
   });
 
-  test('what fills the memory is ended, and the program goes on', { timeout: 120_000 }, async (t) => {
+  test('ends tasks that fill the memory, and the process continues', { timeout: 120_000 }, async (t) => {
     const own = createSandbox({ deadlineMs: 60_000, heapMib: 24 });
     t.after(() => own.stop());
     const list = `[${Array.from({ length: 120_000 }, () => '{a: b}').join(', ')}]`;
@@ -140,7 +140,7 @@ describe('The sandbox', () => {
     assert.equal(await own.render('{{ it }}', { it: 'still here' }, 'template'), 'still here');
   });
 
-  test('one caller has a share of it, and tasks are taken in turns between callers', async (t) => {
+  test('limits the tasks of a caller, and runs tasks in turns between callers', async (t) => {
     const own = createSandbox({ maxWaiting: 10, maxPerOwner: 3 });
     t.after(() => own.stop());
     const order: string[] = [];
@@ -153,7 +153,7 @@ describe('The sandbox', () => {
     assert.deepEqual(order, ['a', 'a', 'b', 'a', 'b']);
   });
 
-  test('more than wait already are turned away with 503', async (t) => {
+  test('refuses tasks beyond the queue limit with 503', async (t) => {
     const own = createSandbox({ maxWaiting: 2 });
     t.after(() => own.stop());
     const answers = await Promise.allSettled(['a', 'b', 'c'].map((text) => own.render(text, {}, 'template')));

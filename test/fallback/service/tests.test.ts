@@ -54,7 +54,7 @@ async function startHanging(t: TestContext, store: Store, tests: TestService) {
 
 for (const kind of stores) {
   describe(`Results on ${kind.name}`, () => {
-    test('that are found running at a start are cancelled, with the prompts that were done; chains are intact', async (t) => {
+    test('that are running at a start are cancelled, with the finished prompts; chains are intact', async (t) => {
       const store = await openedStore(t, kind);
       const chain = await createChainService({ store, clock, newId }).create(requestOf(2));
       const tests = createTestService(partsOf(store));
@@ -88,7 +88,7 @@ for (const kind of stores) {
       assert.equal(await createTestService(partsOf(store)).recover(), 0);
     });
 
-    test('of a run that breaks say so; the cause goes to the log', async (t) => {
+    test('of a run that fails say so; the cause is logged', async (t) => {
       const store = await openedStore(t, kind);
       const chain = await createChainService({ store, clock, newId }).create(requestOf(1));
       const errors: unknown[] = [];
@@ -104,7 +104,7 @@ for (const kind of stores) {
       assert.equal(JSON.parse((await tests.find(result.id))!).status, 'failed');
     });
 
-    test('of a test that another instance runs are read and followed from the store, and DELETE reaches the one that runs it', async (t) => {
+    test('of a test on another instance are read and followed from the store, and DELETE reaches that instance', async (t) => {
       const store = { ...(await openedStore(t, kind)), isExclusive: false };
       const [owner, other] = [createTestService(partsOf(store)), createTestService(partsOf(store))];
       const { id, ended } = await startHanging(t, store, owner);
@@ -138,7 +138,7 @@ for (const kind of stores) {
       await assert.rejects(other.cancel(id), { code: 'CONFLICT' });
     });
 
-    test('of an instance that is gone are cancelled when its lease is over, and what it says later changes nothing', async (t) => {
+    test('of a dead instance are cancelled when its lease expires, and its later writes change nothing', async (t) => {
       const store = { ...(await openedStore(t, kind)), isExclusive: false };
       const turning = new TestClock();
       const [owner, other] = [0, 1].map(() => createTestService(partsOf(store, { clock: turning.read }))) as [TestService, TestService];
@@ -161,7 +161,7 @@ for (const kind of stores) {
       assert.equal(await owner.find(id), text);
     });
 
-    test('are kept by number for each chain, and by age', async (t) => {
+    test('are limited by number for each chain, and by age', async (t) => {
       const store = await openedStore(t, kind);
       const turning = new TestClock();
       const retention = { perChain: 2, seconds: 60 };
@@ -187,7 +187,7 @@ describe('A result without its prompts', () => {
   const results = [{ index: 0, attempts: [] }];
   const verdict = { id: 'a', verdict: 'pass' };
 
-  test('is what stands before them, whatever else looks like their beginning', () => {
+  test('is the text before them, even if other text looks like their start', () => {
     assert.deepEqual(headOf(JSON.stringify({ ...verdict, results })), verdict);
     for (const chain of [{ metadata: { other: 1, results } }, { metadata: { text: ',"results":[{"index":' } }]) {
       const { results: _, ...head } = headOf(JSON.stringify({ ...verdict, chain, results })) as TestResult;
@@ -197,10 +197,10 @@ describe('A result without its prompts', () => {
   });
 });
 
-describe('The line for runs', () => {
+describe('The queue of runs', () => {
   const never = new AbortController().signal;
 
-  test('lets so many in at once, and the others in their turn', async () => {
+  test('limits concurrent runs, and admits the others in turn', async () => {
     const queue = createRunQueue(2, 10);
     const places = ['a', 'b', 'c', 'd'].map((owner) => queue.enter(owner, never));
     assert.deepEqual([queue.running(), queue.waiting()], [2, 2]);
@@ -213,7 +213,7 @@ describe('The line for runs', () => {
     assert.deepEqual([queue.running(), queue.waiting()], [0, 0]);
   });
 
-  test('refuses with 503 whoever would wait behind too many, of all callers or of one', () => {
+  test('refuses with 503 beyond its limits, in total or of a caller', () => {
     const queue = createRunQueue(1, 8);
     for (const owner of ['a', 'a', 'a', 'b', 'b']) queue.enter(owner, never);
     assert.throws(() => queue.enter('a', never), { code: 'SERVICE_UNAVAILABLE', message: /^2 tests of this caller are already waiting/ });
@@ -221,7 +221,7 @@ describe('The line for runs', () => {
     assert.throws(() => queue.enter('e', never), { code: 'SERVICE_UNAVAILABLE', message: /^8 tests are already waiting/ });
   });
 
-  test('leaves one place to others, whatever one caller asks for, and then lets in whoever has the fewest', async () => {
+  test('reserves a place for other callers, and admits the caller with the fewest runs next', async () => {
     const queue = createRunQueue(3, 100);
     const greedy = Array.from({ length: 10 }, () => queue.enter('a', never));
     assert.deepEqual([queue.running(), queue.waiting()], [2, 8]);
@@ -235,7 +235,7 @@ describe('The line for runs', () => {
     assert.deepEqual([queue.running(), queue.waiting()], [3, 7]);
   });
 
-  test('lets go of one who is cancelled while waiting, at once', async () => {
+  test('releases a place at once when its run is cancelled while waiting', async () => {
     const queue = createRunQueue(1, 1);
     const first = queue.enter('a', never);
     const controller = new AbortController();

@@ -23,7 +23,7 @@ async function opened(t: TestContext, store: TestStore) {
 
 for (const store of stores) {
   describe(`Results of tests on ${store.name}`, () => {
-    test('a result that runs is found with the prompts that are done, in their order', async (t) => {
+    test('the result of a running test has its finished prompts, in order', async (t) => {
       const results = await opened(t, store);
       await results.begin({ id: idOf(1), chainId, text: '{"done":0}', leaseUntil });
       assert.deepEqual(await results.find(idOf(1)), { id: idOf(1), status: 'running', text: '{"done":0}', prompts: [] });
@@ -41,7 +41,7 @@ for (const store of stores) {
       assert.equal(await results.find(idOf(2)), undefined);
     });
 
-    test('a result that ends is kept whole, whether it began here or not; its prompts stand in it', async (t) => {
+    test('the result of an ended test is stored with its prompts, whether it was started here or not', async (t) => {
       const results = await opened(t, store);
       await results.begin({ id: idOf(1), chainId, text: '{}', leaseUntil });
       await results.addPrompts(idOf(1), [{ position: 0, text: '"a"' }], '{}');
@@ -52,7 +52,7 @@ for (const store of stores) {
       assert.deepEqual(await results.orphans(undefined), []);
     });
 
-    test("a chain's results are listed newest first, page by page, with their number", async (t) => {
+    test("a chain's results are listed newest first, in pages, with their total", async (t) => {
       const results = await opened(t, store);
       for (const number of [1, 3, 2]) await results.end({ id: idOf(number), chainId, status: 'completed', text: String(number) });
       await results.begin({ id: idOf(4), chainId: idOf(9), text: 'other', leaseUntil });
@@ -69,7 +69,7 @@ for (const store of stores) {
       assert.deepEqual(await textsOf(10, 2, 0), ['1']);
     });
 
-    test('what was running when its program ended is told with its chain and its prompts', async (t) => {
+    test('tests that were running when their process ended are found with their chain and prompts', async (t) => {
       const results = await opened(t, store);
       await results.begin({ id: idOf(1), chainId, text: '{}', leaseUntil });
       await results.addPrompts(idOf(1), [{ position: 0, text: '"a"' }], '{"done":1}');
@@ -80,7 +80,7 @@ for (const store of stores) {
       assert.deepEqual(await results.orphans(later), [left]);
     });
 
-    test('a lease is renewed while the result runs, and tells who asks to cancel it', async (t) => {
+    test('a lease is renewed while the test runs, and returns a requested cancellation', async (t) => {
       const results = await opened(t, store);
       for (const number of [1, 2]) await results.begin({ id: idOf(number), chainId, text: '{}', leaseUntil });
       assert.deepEqual(await results.renew([idOf(1)], later), [{ id: idOf(1), cancel: false }]);
@@ -94,7 +94,7 @@ for (const store of stores) {
       for (const number of [2, 3]) assert.equal(await results.requestCancel(idOf(number)), false);
     });
 
-    test('a result ends once: what comes later, or while a lease lasts, changes nothing', async (t) => {
+    test('a test ends once: a later end, or one during a lease, changes nothing', async (t) => {
       const results = await opened(t, store);
       await results.begin({ id: idOf(1), chainId, text: '{}', leaseUntil });
       const orphan = { id: idOf(1), chainId, status: 'cancelled', text: '{"orphan":1}' };
@@ -105,7 +105,7 @@ for (const store of stores) {
       assert.deepEqual(await results.find(idOf(1)), { id: idOf(1), status: 'cancelled', text: '{"orphan":1}', prompts: [] });
     });
 
-    test('of a chain the newest are kept, of all those that began since a moment; what runs stays', async (t) => {
+    test('the newest results of a chain, and those started since a given time, are kept; running tests stay', async (t) => {
       const results = await opened(t, store);
       await results.begin({ id: idOf(1), chainId, text: '{}', leaseUntil });
       await results.end({ id: idOf(2), chainId: idOf(9), status: 'completed', text: 'other' });

@@ -15,7 +15,7 @@ const chain = {
 };
 
 describe('A chain that is edited', () => {
-  test('is sent as it was kept while nothing is changed', () => {
+  test('is sent unchanged while nothing is edited', () => {
     const { name, description, providers, fallback_rules } = requestOf(draftOf(chain));
     assert.deepEqual({ name, description }, { name: chain.name, description: chain.description });
     assert.deepEqual(providers, chain.providers);
@@ -25,7 +25,7 @@ describe('A chain that is edited', () => {
     );
   });
 
-  test('has rules that follow a provider to its new name, however it is typed', () => {
+  test('keeps its rules attached to a provider that is renamed', () => {
     let draft = draftOf(chain);
     for (const name of ['', 'n', 'ne', 'new ']) {
       draft = { ...draft, providers: changed(draft.providers, draft.providers[0]!.key, { name }) };
@@ -36,7 +36,7 @@ describe('A chain that is edited', () => {
     );
   });
 
-  test('loses with a provider the rules for it alone; a rule for others too, or for all, stays', () => {
+  test('loses the rules for a single removed provider; rules for others or for all stay', () => {
     const draft = draftOf(chain);
     assert.deepEqual(
       requestOf(withoutProvider(draft, draft.providers[0]!.key)).fallback_rules?.map((rule) => rule.providers),
@@ -44,7 +44,7 @@ describe('A chain that is edited', () => {
     );
   });
 
-  test('takes the places of its providers as their priorities once they are ordered', () => {
+  test('uses the positions of its providers as their priorities once they are reordered', () => {
     const draft = draftOf({ ...chain, providers: chain.providers.map((provider, index) => ({ ...provider, priority: index * 10 })) });
     assert.deepEqual(
       requestOf(draft).providers.map(({ priority }) => priority),

@@ -69,7 +69,7 @@ async function startTexts(t: TestContext, maxAnswerBytes: number) {
 const closing = (socket: Socket) =>
   new Promise<void>((resolve) => void (socket.destroyed ? resolve() : socket.once('close', () => resolve())));
 
-test('large answers that nobody takes have a bound together, and each tenant a quarter of it: beyond is 503', async (t) => {
+test('unread large answers share a limit, of which a tenant may use a quarter: beyond it 503', async (t) => {
   const { standing, ask } = await startTexts(t, 8 * length + 100);
   const first = await standing(`/texts/${length}`, 'one');
   await standing(`/texts/${length}`, 'one');
@@ -91,14 +91,14 @@ test('large answers that nobody takes have a bound together, and each tenant a q
   assert.equal((await ask(`/texts/${length}`, 'one')).status, 200);
 });
 
-test('an answer that many are sent at once counts once', async (t) => {
+test('an answer sent to many clients at once counts once', async (t) => {
   const { standing, ask } = await startTexts(t, 4 * length + 100);
   for (let reader = 0; reader < 5; reader += 1) await standing('/same', 'one');
   assert.equal((await ask('/same', 'one')).status, 200);
   assert.equal((await ask(`/texts/${length}`, 'one')).status, 503);
 });
 
-test('a large answer that stands still for a minute is cut, one that is taken bit by bit is not', async (t) => {
+test('the connection of a large answer is closed after a minute without progress, not while it is read slowly', async (t) => {
   t.mock.timers.enable({ apis: ['setTimeout'] });
   const { standing } = await startTexts(t, 4 * length + 100);
   const still = await standing(`/texts/${length}`, 'one');

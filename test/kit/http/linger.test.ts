@@ -63,7 +63,7 @@ const refusals: Record<number, string> = {
 };
 
 for (const [status, text] of Object.entries(refusals)) {
-  test(`${status} goes out at once to a client that closes and whose body does not end`, { timeout: 20_000 }, async (t) => {
+  test(`${status} is sent at once to a client that closes the connection and sends an endless body`, { timeout: 20_000 }, async (t) => {
     const { address, sockets } = await startThings(t, patient);
     const answer = await sendRaw(address, text, { once: true });
     assert.equal(answer.status, Number(status));
@@ -72,13 +72,13 @@ for (const [status, text] of Object.entries(refusals)) {
   });
 }
 
-test('a client of HTTP/1.0 is answered at once too', { timeout: 20_000 }, async (t) => {
+test('an HTTP/1.0 client is answered at once too', { timeout: 20_000 }, async (t) => {
   const { address } = await startThings(t, patient);
   const text = `POST /things HTTP/1.0\r\n${json}\r\nX-API-Key: wrong\r\nContent-Length: 900\r\n\r\nxxx`;
   assert.equal((await sendRaw(address, text, { once: true })).status, 401);
 });
 
-test('a client that reads only when it has sent everything gets its answer, and no reset', { timeout: 20_000 }, async (t) => {
+test('a client that reads only after sending everything gets its answer and no reset', { timeout: 20_000 }, async (t) => {
   const { address, sockets } = await startThings(t, patient);
   const socket = connect({ port: Number(new URL(address).port), host: '127.0.0.1', allowHalfOpen: true });
   await once(socket, 'connect');
@@ -98,7 +98,7 @@ const bounds: [string, LingerLimits, string][] = [
   ['it takes too long', { ...patient, idleMs: 100, totalMs: 100 }, chunk(10_000)],
 ];
 for (const [why, limits, flood] of bounds) {
-  test(`a connection whose client never ends is cut when ${why}`, { timeout: 20_000 }, async (t) => {
+  test(`a connection whose client never ends is closed when ${why}`, { timeout: 20_000 }, async (t) => {
     const { address, sockets } = await startThings(t, limits);
     const socket = connect({ port: Number(new URL(address).port), host: '127.0.0.1', allowHalfOpen: true });
     const received: Buffer[] = [];

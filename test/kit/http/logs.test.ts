@@ -22,7 +22,7 @@ function written(write: (logger: pino.Logger) => void): string {
 }
 
 describe('A log line for a person', () => {
-  test('tells of a request on one line: time, service, method, route, status, milliseconds, and what else there is', () => {
+  test('has a request on one line: time, service, method, route, status, milliseconds and other fields', () => {
     const request = { request_id: '2s-1', tenant_id: 'T', method: 'GET', route: '/api/v1/packets/:id', status: 200, ms: 1.25 };
     assert.equal(
       written((logger) => logger.info(request, 'request')),
@@ -30,7 +30,7 @@ describe('A log line for a person', () => {
     );
   });
 
-  test('names its level and message otherwise', () => {
+  test('has level and message for anything else', () => {
     assert.equal(
       written((logger) => logger.warn({ job: 'sweep', rows: { a: 1 } }, 'a job is late')),
       '09:30:00.123Z handoff WARN a job is late job=sweep rows={"a":1}\n',
@@ -48,7 +48,7 @@ describe('A log line for a person', () => {
     );
   });
 
-  test('is one line whatever the values hold, and moves no cursor', () => {
+  test("is one line for any values, and can't move the cursor", () => {
     const text = written((logger) => logger.info({ route: 'a\nb\u001b[2J', status: 400 }, 'request'));
     assert.equal(text, '09:30:00.123Z handoff - "a\\nb\\u001b[2J" 400\n');
   });

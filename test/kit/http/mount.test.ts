@@ -23,7 +23,7 @@ function newApp(t: TestContext): FastifyInstance {
   return app;
 }
 
-test('an answer leaves through its schema: what it does not name stays inside, at any depth, unless it says that it is open', async (t) => {
+test('an answer is reduced to its schema at any depth, unless the schema is open', async (t) => {
   const app = newApp(t);
   const mount = createMount({ app, prefixes: () => [''], admit: () => undefined, admitStray: () => undefined, bodyLimit: () => 1024 });
   const Thing = Type.Object({ id: Type.String(), free: Type.Object({}, { additionalProperties: true }) });
@@ -43,7 +43,7 @@ test('an answer leaves through its schema: what it does not name stays inside, a
   assert.deepEqual(answer.json(), { things: [{ id: '1', free: { any: 'thing' } }] });
 });
 
-test('the large bodies in hand have a bound together, and each tenant its share: beyond is 503 until there is room again', async (t) => {
+test('large bodies in progress share a limit, of which a tenant may use a part: beyond it 503 until memory is released', async (t) => {
   const app = newApp(t);
   const mount = createMount({
     app,
@@ -125,7 +125,7 @@ describe('A mounted route', () => {
   const post = (app: FastifyInstance, url: string, type: string, payload: string | Buffer) =>
     app.inject({ method: 'POST', url, headers: { 'content-type': type }, payload });
 
-  test('takes the text types that it names as texts, and JSON as JSON', async (t) => {
+  test('reads its text types as text and JSON as JSON', async (t) => {
     const app = mounted(t);
     assert.equal((await post(app, '/echo', 'text/plain', '{"text":"a"}')).body, '{"query":{},"body":"{\\"text\\":\\"a\\"}"}');
     assert.equal((await post(app, '/echo', 'application/yaml; charset=utf-8', 'a: 1')).body, '{"query":{},"body":"a: 1"}');
@@ -137,7 +137,7 @@ describe('A mounted route', () => {
       assert.equal((await post(app, '/echo', 'text/plain', bytes)).statusCode, 400);
   });
 
-  test("passes over what admission reads of the query, and refuses what nobody knows with the service's sentences", async (t) => {
+  test("ignores query parameters of admission, and refuses unknown ones with the service's sentences", async (t) => {
     const app = mounted(t);
     assert.equal((await post(app, '/echo?api_key=secret&loud=true', 'text/plain', 'a')).body, '{"query":{"loud":true},"body":"a"}');
     assert.equal((await post(app, '/echo?key=secret', 'text/plain', 'a')).statusCode, 400);
@@ -146,7 +146,7 @@ describe('A mounted route', () => {
   });
 });
 
-test('who hangs up while an answer is made is known to be gone; who ends the sending half alone is answered', async (t) => {
+test('a client that disconnects during a request is detected; one that only ends its sending half is answered', async (t) => {
   const app = newApp(t);
   const mount = createMount({ app, prefixes: () => [''], admit: () => undefined, admitStray: () => undefined, bodyLimit: () => 1024 });
   const route = (id: string) =>

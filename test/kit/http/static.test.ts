@@ -39,7 +39,7 @@ function serving(t: TestContext): { app: FastifyInstance; folder: string } {
 }
 
 describe('A static application', () => {
-  test('is answered with how to build it until it is there, and then without a new start', async (t) => {
+  test('answers how to build it until it is built, and then serves it without a restart', async (t) => {
     const { app, folder } = serving(t);
     const before = await app.inject('/pages');
     assert.deepEqual([before.statusCode, before.json().detail], [503, 'Build it first.']);
@@ -47,7 +47,7 @@ describe('A static application', () => {
     assert.equal((await app.inject('/pages')).statusCode, 200);
   });
 
-  test('gives its page for the prefix, with a slash or without, and for every path that looks like no file', async (t) => {
+  test('serves its page for the prefix, with or without a slash, and for paths that do not look like files', async (t) => {
     const { app, folder } = serving(t);
     build(folder);
     for (const path of ['/pages', '/pages/', '/pages/chains/1', '/pages/chains/1?tab=2']) {
@@ -59,7 +59,7 @@ describe('A static application', () => {
     }
   });
 
-  test('keeps scripts, styles and calls to itself, and stays out of frames', async (t) => {
+  test('allows only same-origin scripts, styles and requests, and no framing', async (t) => {
     const { app, folder } = serving(t);
     build(folder);
     const policy = String((await app.inject('/pages')).headers['content-security-policy']);
@@ -69,7 +69,7 @@ describe('A static application', () => {
     assert.equal((await app.inject('/pages')).headers['x-content-type-options'], 'nosniff');
   });
 
-  test('gives files that are named by their content for ever, compressed where that is taken', async (t) => {
+  test('serves files with a digest in their name as immutable, compressed if accepted', async (t) => {
     const { app, folder } = serving(t);
     build(folder);
     const path = '/pages/assets/app-1a2b.js';
@@ -83,7 +83,7 @@ describe('A static application', () => {
     assert.equal((await app.inject('/pages/icon.svg')).headers['content-type'], 'image/svg+xml');
   });
 
-  test('gives nothing else: a file that is not there, and nothing beside its folder, is 404', async (t) => {
+  test('answers 404 for missing files and for files outside its folder', async (t) => {
     const { app, folder } = serving(t);
     build(folder);
     const paths = [

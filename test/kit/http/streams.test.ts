@@ -6,7 +6,7 @@ import type { Logger } from 'pino';
 import { createStreams, type Stream, type StreamFeed } from '../../../src/kit/http/streams.ts';
 import { TestClock } from '../../support/service.ts';
 
-test('a feed may end its stream while it begins to feed it: the end is counted, logged and told once', () => {
+test('a feed may end its stream before it is registered: the end is counted, logged and reported once', () => {
   const ends: unknown[] = [];
   const streams = createStreams({
     clock: new TestClock().read,

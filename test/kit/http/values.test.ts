@@ -5,11 +5,11 @@ import { maxDifferentNames, maxNames, maxValues, maxValuesByHand, parseJson } fr
 
 const arrays = (count: number) => Buffer.from(`[${Array.from({ length: count }, () => '[]').join(',')}]`);
 
-test('400: a body of more values than anybody means is refused before it is read', () => {
+test('400: a body with too many values is refused before it is parsed', () => {
   assert.throws(() => parseJson(arrays(maxValues)), { code: 'VALIDATION_ERROR', message: /more than 250000 values/ });
 });
 
-test('commas and brackets inside texts are no values', () => {
+test('commas and brackets inside strings do not count as values', () => {
   const text = `,[{\\"`.repeat(200_000);
   assert.deepEqual(parseJson(Buffer.from(`{"text":"${text}"}`)), { text: text.replaceAll('\\"', '"') });
 });
@@ -21,13 +21,13 @@ const named = (count: number, name: (index: number) => string) =>
 const alike = (count: number, name: (index: number) => string) =>
   Buffer.from(`{"packets":[${Array.from({ length: count }, (_, index) => `{"${name(index)}":1}`).join(',')}]}`);
 
-test('400: a body of more names than anybody means is refused before it is read, and so are many with escapes that JSON needs', () => {
+test('400: a body with too many names, or too many values and a name that needs an escape, is refused before it is parsed', () => {
   assert.throws(() => parseJson(alike(maxNames, () => 'role')), { code: 'VALIDATION_ERROR', message: /more than 100000 names/ });
   assert.throws(() => parseJson(alike(maxValuesByHand + 1, () => '\\"')), { message: /at most 5000 values/ });
   assert.throws(() => parseJson(named(235_000, (index) => `\\u0061${index}`)), { code: 'VALIDATION_ERROR' });
 });
 
-test('400: a body of very many different names is refused before it is read, spelled plainly or with escapes; the same few may be many', () => {
+test('400: a body with too many different names, escaped or not, is refused before it is parsed; few names may be repeated often', () => {
   const tooMany = { code: 'VALIDATION_ERROR', message: /more than 10000 different names/ };
   for (const body of [named, alike]) {
     assert.throws(() => parseJson(body(maxDifferentNames, (index) => `a${index}`)), tooMany);
@@ -41,7 +41,7 @@ test('400: a body of very many different names is refused before it is read, spe
   assert.ok(parseJson(Buffer.from(JSON.stringify({ text: named(20_000, (index) => `a${index}`).toString() }))));
 });
 
-test('names that are spelled with an escape mean what they spell, in any number that is let in', () => {
+test('names with escape sequences are decoded, in any allowed number', () => {
   const spelled = parseJson(named(9_000, (index) => `\\u00e9\\u0061${index}`));
   assert.deepEqual(spelled, parseJson(named(9_000, (index) => `\u00e9a${index}`)));
   const needed = parseJson(named(100, (index) => `\\"${index}`)) as { packets: Record<string, number>[] };

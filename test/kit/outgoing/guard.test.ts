@@ -68,7 +68,7 @@ describe('The form of a URL', () => {
     });
   }
 
-  test('2,048 characters are taken', async () => {
+  test('a URL may have 2,048 characters', async () => {
     const url = `https://8.8.8.8/${'a'.repeat(2048 - 16)}`;
     assert.equal(url.length, 2048);
     assert.equal(await guardOf([]).problem(url), undefined);
@@ -88,7 +88,7 @@ describe('The address of a URL', () => {
     });
   }
 
-  test('a public address is taken', async () => {
+  test('a public address is accepted', async () => {
     assert.equal(await guardOf([]).problem('https://8.8.8.8/hook'), undefined);
     assert.equal(await guardOf([]).problem('https://[2606:4700::1111]:8443/hook'), undefined);
   });
@@ -106,14 +106,14 @@ describe('The address of a URL', () => {
     assert.match((await guard.problem('https://mixed.test/'))!, /not public/);
   });
 
-  test('a name that does not resolve is accepted, and one whose look-up never ends too', async () => {
+  test('a name that does not resolve is accepted, also if its look-up never ends', async () => {
     assert.equal(await guardOf([], { resolve: table({}) }).problem('https://nowhere.test/'), undefined);
     const hanging = guardOf([], { resolve: () => new Promise(() => undefined), lookupMs: 1 });
     assert.equal(await hanging.problem('https://slow.test/'), undefined);
     await assert.rejects(hanging.addressesOf(new URL('https://slow.test/')), isFailure('dns_error'));
   });
 
-  test('look-ups of one name at the same time are one', async () => {
+  test('concurrent look-ups of a name are shared', async () => {
     let lookups = 0;
     const guard = guardOf([], {
       resolve: async () => {
@@ -128,7 +128,7 @@ describe('The address of a URL', () => {
     assert.equal(lookups, 2);
   });
 
-  test('plain http reaches what the allow list names alone', async () => {
+  test('plain http only reaches what the allow list names', async () => {
     const resolve = table({ 'inside.test': ['10.0.0.8'], 'public.test': ['8.8.8.8'] });
     const guard = guardOf(['10.0.0.0/8', 'named.test'], { resolve });
     assert.equal(await guard.problem('http://10.1.2.3:9000/'), undefined);
@@ -142,7 +142,7 @@ describe('The address of a URL', () => {
     assert.match((await open.problem('http://inside.test/'))!, /not public/);
   });
 
-  test('the allow list takes hosts, addresses and ranges', async () => {
+  test('the allow list accepts hosts, addresses and ranges', async () => {
     const guard = guardOf(['Named.test.', 'localhost', '127.0.0.1', '[::1]', 'fd00::/8'], {
       resolve: table({ 'named.test': ['10.0.0.8'] }),
     });

@@ -64,7 +64,7 @@ const failsWith = (failure: string) => (error: unknown) => {
 };
 
 describe('A request', () => {
-  test('carries the bytes and headers as they are, and its answer is the status', async (t) => {
+  test('sends bytes and headers unchanged, and returns the status', async (t) => {
     const seen: unknown[] = [];
     const { url } = await receiver(t, async (request, response) => {
       seen.push([request.method, request.url, request.headers['x-test'], await bodyOf(request)]);
@@ -89,7 +89,7 @@ describe('A request', () => {
     assert.equal(sender.connections(), 1);
   });
 
-  test('has no more connections to one origin than it may; the others wait in turn', async (t) => {
+  test('respects the limit of connections to an origin; other requests wait in a queue', async (t) => {
     const waiting: (() => void)[] = [];
     let arrived: () => void = () => undefined;
     const { url, sockets } = await receiver(t, (_request, response) => {
@@ -120,7 +120,7 @@ describe('A request', () => {
     assert.ok(sockets.length <= 1);
   });
 
-  test('is not redirected, and nothing is sent to where it was led', async (t) => {
+  test('does not follow redirects', async (t) => {
     let followed = 0;
     const other = await receiver(t, (_request, response) => {
       followed += 1;
@@ -150,7 +150,7 @@ describe('A request', () => {
     return { url, sockets, bodies };
   };
 
-  test('that may arrive twice goes out again on a fresh connection when a reused one breaks', async (t) => {
+  test('that is idempotent is sent again on a new connection when a reused one breaks', async (t) => {
     const { url, sockets, bodies } = await closingAtTheSecond(t);
     const sender = startSender(t);
     for (const body of ['one', 'two', 'three']) {
@@ -161,7 +161,7 @@ describe('A request', () => {
     assert.equal(sender.connections(), 1);
   });
 
-  test('by POST reaches the receiver once at most, though the reused connection breaks', async (t) => {
+  test('by POST reaches the receiver at most once when a reused connection breaks', async (t) => {
     const { url, sockets, bodies } = await closingAtTheSecond(t);
     const sender = startSender(t);
     await (await sender.open({ ...unhurried, url, body: 'one' })).text();
@@ -172,7 +172,7 @@ describe('A request', () => {
     assert.deepEqual(bodies, ['one', 'two', 'three']);
   });
 
-  test('by POST takes a fresh connection when the receiver has closed the idle one', async (t) => {
+  test('by POST uses a new connection when the receiver has closed the idle one', async (t) => {
     const bodies: string[] = [];
     const { url, sockets } = await rawReceiver(t, (socket) => {
       socket.once('data', (chunk) => {
@@ -189,7 +189,7 @@ describe('A request', () => {
     assert.equal(sockets.length, 3);
   });
 
-  test('goes out once on a fresh connection that is reset', async (t) => {
+  test('is sent only once when a new connection is reset', async (t) => {
     const { url, sockets } = await rawReceiver(t, (socket) => socket.on('data', () => socket.resetAndDestroy()));
     await assert.rejects(startSender(t).send({ ...unhurried, url, body: 'one' }), failsWith('connection_reset'));
     assert.equal(sockets.length, 1);
@@ -209,7 +209,7 @@ describe('A failure has a class', () => {
     await assert.rejects(startSender(t).send({ ...unhurried, url }), failsWith('connection_refused'));
   });
 
-  test('connection_reset: before the answer, in the middle of its head, and what is not HTTP', async (t) => {
+  test('connection_reset: before the response, within its head, and if it is not HTTP', async (t) => {
     const ways: ((socket: Socket) => void)[] = [
       (socket) => socket.resetAndDestroy(),
       (socket) => socket.end(),
@@ -224,7 +224,7 @@ describe('A failure has a class', () => {
     }
   });
 
-  test('timeout: no answer, a head without end, and 1xx answers without end', async (t) => {
+  test('timeout: no response, an endless head, and endless 1xx responses', async (t) => {
     const ways: ((socket: Socket) => unknown)[] = [
       () => undefined,
       (socket) => socket.write('HTTP/1.1 200 OK\r\nContent-'),
@@ -262,7 +262,7 @@ describe('A failure has a class', () => {
     await assert.rejects(startSender(t, { resolve }).send({ ...unhurried, url: `https://receiver.test:${port}/` }), failsWith('tls_error'));
   });
 
-  test('none over TLS with a certificate that fits', async (t) => {
+  test('none over TLS with a valid certificate', async (t) => {
     const { port } = await listen(
       t,
       createTlsServer({ key: pem('good'), cert: pem('good') }, (_request, response) => void response.end()),
@@ -275,7 +275,7 @@ describe('A failure has a class', () => {
 describe('The address guard at connect', () => {
   const bait = (t: TestContext) => listen(t, createTcpServer());
 
-  test('refuses every spelling of a private address, and nothing leaves', async (t) => {
+  test('refuses every notation of a private address, and sends nothing', async (t) => {
     const { port, sockets } = await bait(t);
     const sender = startSender(t, { allow: [] });
     for (const host of ['127.0.0.1', '127.1', '2130706433', '0x7f.1', '[::ffff:127.0.0.1]', 'localhost', '0.0.0.0', '127。0。0。1']) {
@@ -287,7 +287,7 @@ describe('The address guard at connect', () => {
     assert.equal(sender.connections(), 0);
   });
 
-  test('refuses a name that has moved to a private address since it was looked at', async (t) => {
+  test('refuses a name that has moved to a private address since it was checked', async (t) => {
     const { port, sockets } = await bait(t);
     let address = '8.8.8.8';
     const resolve: Resolve = async () => [{ address, family: 4 }];
@@ -300,7 +300,7 @@ describe('The address guard at connect', () => {
     sender.close();
   });
 
-  test('connects to the address it has checked, not to what a second look-up would give', async (t) => {
+  test('connects to the checked address, not to the result of a second look-up', async (t) => {
     const { port, sockets } = await receiver(t, (_request, response) => void response.end());
     let lookups = 0;
     const resolve: Resolve = async () => {
@@ -325,14 +325,14 @@ describe('The address guard at connect', () => {
 });
 
 describe('An answer', () => {
-  test('is decided by its status; the rest is read to 64 KiB and the connection used again', async (t) => {
+  test('is decided by its status; up to 64 KiB are read and the connection is reused', async (t) => {
     const { url, sockets } = await receiver(t, (_request, response) => void response.end('a'.repeat(60_000)));
     const sender = startSender(t, { connectionsPerOrigin: 1 });
     for (let round = 0; round < 3; round += 1) assert.equal((await sender.send({ ...unhurried, url })).status, 200);
     assert.equal(sockets.length, 1);
   });
 
-  test('without end is cut at 64 KiB', async (t) => {
+  test('that is endless is cut at 64 KiB', async (t) => {
     const { url, sockets } = await receiver(t, (_request, response) => {
       response.writeHead(200);
       const more = () => {
@@ -347,7 +347,7 @@ describe('An answer', () => {
     assert.equal(sender.connections(), 0);
   });
 
-  test('that drips is cut at the deadline', async (t) => {
+  test('that trickles is cut at the deadline', async (t) => {
     const { url, sockets } = await receiver(t, (_request, response) => {
       response.writeHead(200);
       response.write('a');
@@ -364,7 +364,7 @@ describe('An answer', () => {
     assert.equal((await answer.text()).length, bomb.toString().length);
   });
 
-  test('after informational ones counts, and 204 is one', async (t) => {
+  test('after informational ones counts, and so does a 204', async (t) => {
     const { url } = await rawReceiver(t, (socket) => {
       socket.once('data', () => socket.write('HTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\nHTTP/1.1 204 No Content\r\n\r\n'));
     });
@@ -386,7 +386,7 @@ describe('An answer', () => {
     assert.deepEqual(chunks, ['data: one\n\n', 'data: two\n\n']);
   });
 
-  test('streams: a body over its bound is too_large, one that stops is timeout, one that breaks off is connection_reset', async (t) => {
+  test('streams: a body over the limit is too_large, one that stalls is timeout, a broken one is connection_reset', async (t) => {
     const long = await receiver(t, (_request, response) => void response.end('a'.repeat(1001)));
     const sender = startSender(t);
     await assert.rejects((await sender.open({ ...unhurried, url: long.url, maxBytes: 1000 })).text(), failsWith('too_large'));
@@ -399,7 +399,7 @@ describe('An answer', () => {
     assert.equal(sender.connections(), 0);
   });
 
-  test('streams: who stops reading cuts the connection', async (t) => {
+  test('streams: stopping early closes the connection', async (t) => {
     const { url, sockets } = await receiver(t, (_request, response) => void response.write('one'));
     const sender = startSender(t);
     const answer = await sender.open({ ...unhurried, url });
@@ -411,7 +411,7 @@ describe('An answer', () => {
     assert.equal(sender.connections(), 0);
   });
 
-  test('streams: who never reads is cut at the deadline', async (t) => {
+  test('streams: an unread body is cut at the deadline', async (t) => {
     const { url, sockets } = await receiver(t, (_request, response) => void response.write('one'));
     const sender = startSender(t);
     await sender.open({ ...unhurried, url, timeoutMs: 50 });
