@@ -1,5 +1,5 @@
--- Written by `node scripts/docs.ts` from the migrations. The service makes all this by itself,
--- and the table migrations (name, applied_at) in which it notes what it has made.
+-- Written by `node scripts/docs.ts` from the migrations. The service creates this schema itself,
+-- and the table migrations (name, applied_at) with the applied migrations.
 
 -- 0001-packets-by-number
 

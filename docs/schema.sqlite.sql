@@ -1,4 +1,4 @@
--- Written by `node scripts/docs.ts` from a database it has migrated. The service makes all this by itself.
+-- Written by `node scripts/docs.ts` from a database it has migrated. The service creates this schema itself.
 
 CREATE TABLE "migrations" (name text primary key, applied_at text not null);
 

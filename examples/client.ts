@@ -2,8 +2,8 @@ import { createHandoffClient } from '../src/handoff/client/client.ts';
 import { ApiError } from '../src/kit/client-errors.ts';
 
 /**
- * The typed client: `SERVICE_API_KEY=... node examples/client.ts`. Creates a packet, claims it, loses a second claim, completes it without
- * losing an update of somebody else, and reads pages. In a project of your own the first import is `from 'baton'`.
+ * The typed client: `SERVICE_API_KEY=... node examples/client.ts`. Creates a packet, claims it, gets a conflict on a second claim, completes
+ * it with `If-Match`, and reads pages. In your own project the first import is `from 'baton'`.
  */
 const client = createHandoffClient({
   baseUrl: process.env.SERVICE_URL || 'http://localhost:8080',

@@ -7,15 +7,15 @@ import type { Behaviour, Fakes } from './fakes.ts';
 
 type Rules = NonNullable<ChainRequest['fallback_rules']>;
 
-/** How long a provider may take where none hangs, in milliseconds: longer than a busy machine does. */
+/** The timeout of providers if none hangs, in milliseconds; long enough for a busy machine. */
 const patientMs = 30_000;
-/** How long one may take where one hangs, which a test waits for. */
+/** The timeout if a provider hangs, which the test waits for. */
 const silentMs = 1_000;
 
 /** Whether a provider hangs in a scene. */
 export const hangs = (behaviours: readonly Behaviour[]) => behaviours.some((behaviour) => behaviour?.way === 'hang');
 
-/** A chain of three fake providers: OpenAI, Anthropic, and an OpenAI-compatible one; for scenes in which one hangs, or not. */
+/** A chain of three fake providers: OpenAI, Anthropic, and an OpenAI-compatible one. `hanging` selects the timeout. */
 export function chainOf(fakes: Fakes, fallback_rules: Rules, { hanging = false } = {}): ChainDefinition {
   const timeout_ms = hanging ? silentMs : patientMs;
   return define({
@@ -29,15 +29,15 @@ export function chainOf(fakes: Fakes, fallback_rules: Rules, { hanging = false }
   });
 }
 
-/** The chain in a format of others. */
+/** Exports the chain to a format. */
 export function exported(chain: ChainDefinition, format: ExportFormat, prefer: 'failover' | 'retry' = 'failover'): Export {
   return exportChain(format, { chain, routing: routingOf(chain), prefer });
 }
 
-/** Waits that a test can bear. */
+/** Short waits for tests. */
 export const quick = { wait_ms: 1, max_wait_ms: 5, respect_retry_after: false } as const;
 
-/** Rules that use what rules can do: retries of one condition, by status, without an end, for one provider. */
+/** Sets of rules that cover retries by condition, by status, for one provider, and failures that end the chain. */
 export const ruleSets: Readonly<Record<string, Rules>> = {
   defaults: [],
   'retry rate limits, hand over time-outs': [
@@ -58,7 +58,7 @@ export const ruleSets: Readonly<Record<string, Rules>> = {
   ],
 };
 
-/** How a scene is named in a test. */
+/** The name of a scene in test titles. */
 export const told = (behaviours: readonly Behaviour[]) =>
   behaviours
     .map((behaviour) => (behaviour === undefined ? 'ok' : `${behaviour.way}${behaviour.times === undefined ? '' : ` x${behaviour.times}`}`))

@@ -18,10 +18,10 @@ after(async () => {
 });
 for (const name of ['OPENAI_API_KEY', 'ANTHROPIC_API_KEY', 'LLAMA_API_KEY']) process.env[name] = 'fake';
 
-/** The text that an answer says, which is the provider's place with a p before it. */
+/** Returns the text of an answer, which is `p` and the provider's index. */
 type Ask = () => Promise<string>;
 
-/** How the code of a format is called once it is loaded. */
+/** Calls the generated code of a format. */
 const callers: Record<'langchain' | 'ai-sdk', (module: Record<string, unknown>) => Ask> = {
   langchain: ({ chain }) => {
     const runnable = chain as { invoke(input: string): Promise<{ content: unknown }> };
@@ -36,7 +36,7 @@ const callers: Record<'langchain' | 'ai-sdk', (module: Record<string, unknown>) 
   },
 };
 
-/** Each way of the first provider alone, the first call alone, and with the second failing too. */
+/** Each failure of the first provider: always, on the first call only, and with the second provider failing too. */
 const scenes: Behaviour[][] = [
   [undefined, undefined, undefined],
   ...(Object.keys(ways) as WayName[]).flatMap((way): Behaviour[][] => [
@@ -50,11 +50,11 @@ const scenes: Behaviour[][] = [
   [{ way: 'unauthorized' }, { way: 'rate_limit', times: 1 }, { way: 'unavailable', times: 1 }],
 ];
 
-/** Rules that a hanging provider is tried with; the others would only add waiting. */
+/** The rules to try with hanging providers; others would only add waits. */
 const hangingRules = ['retry rate limits, hand over time-outs', 'by status and by provider'];
 
 for (const format of ['langchain', 'ai-sdk'] as const) {
-  describe(`The code for ${format} does what the simulation says`, () => {
+  describe(`The code for ${format} behaves like the simulation`, () => {
     for (const [name, rules] of Object.entries(ruleSets)) {
       for (const hanging of hangingRules.includes(name) ? [false, true] : [false]) {
         test(hanging ? `${name}, with providers that hang` : name, async () => {

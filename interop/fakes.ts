@@ -3,7 +3,7 @@ import type { AddressInfo } from 'node:net';
 
 import type { SceneFault } from '../src/fallback/rules/plan.ts';
 
-/** How a provider of the tests fails, and the fault by which a simulation does the same. */
+/** A failure of a fake provider, and the fault that simulates it. */
 export interface Way {
   fault: Pick<SceneFault, 'condition' | 'status_code'>;
   answer(response: ServerResponse): void;
@@ -28,7 +28,7 @@ const completion = (content: string, finish_reason = 'stop') => ({
   usage: { prompt_tokens: 1, completion_tokens: 1, total_tokens: 2 },
 });
 
-/** The ways to fail, by name. */
+/** The failures, by name. */
 export const ways = {
   rate_limit: way('rate_limit', 429, refuse(429, 'rate_limit_exceeded')),
   quota: way('quota_exceeded', 429, refuse(429, 'insufficient_quota')),
@@ -52,23 +52,23 @@ export const ways = {
 
 export type WayName = keyof typeof ways;
 
-/** What a provider does: it answers, or fails in a way, always or the first `times`. */
+/** The behaviour of a provider: undefined if it answers, else its failure, always or on the first `times` calls. */
 export type Behaviour = { way: WayName; times?: number } | undefined;
 
-/** Fake providers on loopback, each under a path of its own. */
+/** Fake providers on loopback, each under its own path. */
 export interface Fakes {
-  /** The base of provider `index`, with its version path. */
+  /** The base URL of provider `index`, with its version path. */
   base(index: number): string;
-  /** Says what each provider does from now on, and counts anew. */
+  /** Sets the behaviour of each provider and resets the counts. */
   play(behaviours: readonly Behaviour[]): void;
-  /** How often each provider was called since. */
+  /** The number of calls of each provider since then. */
   calls(): number[];
-  /** The bodies that arrived since. */
+  /** The request bodies since then. */
   bodies(): unknown[];
   stop(): Promise<void>;
 }
 
-/** Starts fake providers that speak OpenAI's chat completions and, at `/messages`, Anthropic's messages. */
+/** Starts fake providers with OpenAI's chat completions and, at `/messages`, Anthropic's messages. */
 export async function startFakes(count: number): Promise<Fakes> {
   let played: readonly Behaviour[] = [];
   let called: number[] = [];
@@ -106,7 +106,7 @@ export async function startFakes(count: number): Promise<Fakes> {
   };
 }
 
-/** Streams an answer as OpenAI's chat completions do. */
+/** Streams an answer like OpenAI's chat completions. */
 function stream(response: ServerResponse, text: string): void {
   const chunk = (delta: object, finish_reason: string | null) =>
     `data: ${JSON.stringify({ id: 'c1', object: 'chat.completion.chunk', created: 1, model: 'm', choices: [{ index: 0, delta, finish_reason }] })}\n\n`;

@@ -1,4 +1,4 @@
-// Loaded before a program that would listen on every interface: it listens on loopback alone.
+// Loaded before a program that would listen on all interfaces, to restrict it to loopback.
 import { Server } from 'node:net';
 
 const { listen } = Server.prototype;

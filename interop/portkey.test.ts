@@ -16,7 +16,7 @@ after(async () => {
   await fakes.stop();
 });
 
-/** A port that is free now. */
+/** A free port. */
 async function freePort(): Promise<number> {
   const server = createServer().listen(0, '127.0.0.1');
   await new Promise((resolve) => server.once('listening', resolve));
@@ -46,7 +46,7 @@ async function startGateway(): Promise<{ port: number; stop(): void }> {
   return { port, stop: () => void child.kill() };
 }
 
-/** Sends a prompt through the gateway with an exported configuration, keys put in as its warning says. */
+/** Sends a prompt through the gateway with an exported configuration, into which it inserts the keys. */
 async function send(content: string): Promise<{ status: number; served: number | null; text: string }> {
   const config = JSON.stringify(JSON.parse(content)).replaceAll(/\$\{\w+\}/g, 'fake');
   const response = await fetch(`http://127.0.0.1:${gateway.port}/v1/chat/completions`, {
@@ -60,10 +60,10 @@ async function send(content: string): Promise<{ status: number; served: number |
   return { status: 200, served: Number(choices[0]!.message.content.slice(1)), text };
 }
 
-/** Portkey's own waits, so that its retries are the chain's. */
+/** Portkey's own waits, so that its retries match the chain's. */
 const waits = { wait_ms: 1000, respect_retry_after: false } as const;
 
-/** Ways that share a status with others or come with 200: the export warns of them, so they are told apart below. */
+/** Failures that share a status with others or have 200: the export warns about them; they are tested separately below. */
 const hidden: WayName[] = ['too_long', 'held_back', 'empty', 'broken'];
 const seen = (Object.keys(ways) as WayName[]).filter((way) => !hidden.includes(way));
 
@@ -92,9 +92,9 @@ const suites: { name: string; rules: NonNullable<ChainRequest['fallback_rules']>
       [{ way: 'unauthorized' }, undefined, undefined],
     ],
   },
-  { name: 'any failure hands over', rules: [{ condition: 'any', action: 'failover' }], scenes: [...each, ...deeper] },
+  { name: 'any failure fails over', rules: [{ condition: 'any', action: 'failover' }], scenes: [...each, ...deeper] },
   {
-    name: 'a provider with rules of its own',
+    name: 'a provider with its own rules',
     rules: [
       { condition: 'auth_error', action: 'fail', providers: ['gpt-4o'] },
       { condition: 'timeout', action: 'fail', providers: ['claude'] },
@@ -108,7 +108,7 @@ const suites: { name: string; rules: NonNullable<ChainRequest['fallback_rules']>
   },
 ];
 
-describe("Portkey's gateway does what the simulation says", () => {
+describe("Portkey's gateway behaves like the simulation", () => {
   for (const { name, rules, scenes } of suites) {
     test(name, async () => {
       for (const behaviours of scenes) {
@@ -123,7 +123,7 @@ describe("Portkey's gateway does what the simulation says", () => {
   }
 });
 
-describe('Where it does otherwise, the export has said so', () => {
+describe('If it behaves differently, the export has a warning', () => {
   const chain = (): ChainDefinition => chainOf(fakes, [{ condition: 'rate_limit', action: 'retry', max_retries: 1, ...waits }]);
   const cases: { behaviour: Behaviour; code: string; calls: number[] }[] = [
     { behaviour: { way: 'too_long' }, code: 'same_status', calls: [1, 0, 0] },
@@ -146,7 +146,7 @@ describe('Where it does otherwise, the export has said so', () => {
   }
 });
 
-test('the gateway listens on loopback alone', async () => {
+test('the gateway listens only on loopback', async () => {
   const hex = gateway.port.toString(16).toUpperCase().padStart(4, '0');
   const listening = ['tcp', 'tcp6']
     .flatMap((table) => readFileSync(`/proc/net/${table}`, 'utf8').split('\n').slice(1))
@@ -156,7 +156,7 @@ test('the gateway listens on loopback alone', async () => {
   assert.deepEqual(listening, [`0100007F:${hex}`]);
 });
 
-test('it refuses what is no configuration, so that what it takes is one', async () => {
+test('it refuses an invalid configuration', async () => {
   const { status } = await send('{"strategy":{"mode":"sideways"},"targets":[]}');
   assert.equal(status, 400);
 });

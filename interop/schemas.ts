@@ -1,6 +1,6 @@
 /**
- * Schemas of the fields that the exports use, after the documentation of Bifrost (docs.getbifrost.ai, config.json) and the
- * API references of Envoy AI Gateway, Envoy Gateway and the Kubernetes Gateway API. Unknown fields are refused.
+ * Schemas of the fields that the exports use, based on the documentation of Bifrost (docs.getbifrost.ai, config.json) and
+ * the API references of Envoy AI Gateway, Envoy Gateway and the Kubernetes Gateway API. They refuse unknown fields.
  */
 
 type Schema = Record<string, unknown>;
@@ -44,7 +44,7 @@ const bifrostProvider = closed(
   ['custom_provider_config'],
 );
 
-/** A Bifrost `config.json`, as far as an export fills it. */
+/** The part of a Bifrost `config.json` that exports use. */
 export const bifrostSchema: Schema = closed({
   $schema: { const: 'https://www.getbifrost.ai/schema' },
   providers: dictionary(bifrostProvider),

@@ -5,13 +5,13 @@ import { createEngine } from '../src/fallback/rules/engine.ts';
 import type { SceneFault } from '../src/fallback/rules/plan.ts';
 import { type Behaviour, ways } from './fakes.ts';
 
-/** What came of a prompt: who was called how often, and who answered; null where nobody did. */
+/** The outcome of a prompt: the calls of each provider, and the provider that answered; null if none did. */
 export interface Outcome {
   calls: number[];
   served: number | null;
 }
 
-/** What the service's own simulation says of a chain whose providers behave so. */
+/** Simulates a prompt with the service's own engine and the given behaviours. */
 export async function simulate(chain: ChainDefinition, behaviours: readonly Behaviour[]): Promise<Outcome> {
   const faults = behaviours.flatMap((behaviour, provider) => (behaviour === undefined ? [] : [faultOf(behaviour, provider)]));
   const { result } = await runPrompt({

@@ -13,11 +13,11 @@ import { bifrostSchema, envoySchemas } from './schemas.ts';
 type Shape = Record<string, unknown>;
 const ajv = new Ajv2019({ allErrors: true, strict: true, strictTypes: false, allowUnionTypes: true });
 
-/** Whatever chain there is, for both preferences. */
+/** Checks a property for arbitrary chains and both preferences. */
 const everyChain = (check: (request: ChainRequest, prefer: 'failover' | 'retry') => void) =>
   fc.assert(fc.property(anyChain, fc.constantFrom('failover' as const, 'retry' as const), check), { numRuns: 150 });
 
-/** What LiteLLM's documentation says a configuration may hold, as far as an export uses it: the faults of one. */
+/** The faults of a LiteLLM configuration according to its documentation, for the parts that exports use. */
 function litellmFaults(config: { model_list: Shape[]; router_settings: Shape }): string[] {
   const faults: string[] = [];
   const sections = ['model_list', 'router_settings'];
@@ -89,7 +89,7 @@ describe('LiteLLM (checked against its documentation, not run)', () => {
 describe('Bifrost (checked against a schema of its documented fields, not run)', () => {
   const isBifrost = ajv.compile(bifrostSchema);
 
-  test('every export has the documented form, and its rule names providers that it has', () => {
+  test('every export has the documented form, and its rule names existing providers', () => {
     everyChain((request, prefer) => {
       const config = JSON.parse(exported(define(request), 'bifrost', prefer).content) as {
         providers: Shape;
@@ -122,7 +122,7 @@ describe('Envoy AI Gateway (checked against schemas of its documented fields, no
     });
   }
 
-  test('every export has the documented form, and its references lead somewhere', () => {
+  test('every export has the documented form, and its references exist', () => {
     everyChain((request, prefer) => {
       const { content } = exported(define(request), 'envoy-ai-gateway', prefer);
       assert.deepEqual(faultsOf(content), []);
@@ -133,7 +133,7 @@ describe('Envoy AI Gateway (checked against schemas of its documented fields, no
       assert.equal(named.size, manifests.length, 'no two objects of one kind have one name');
       for (const { spec } of manifests) {
         for (const { kind, name } of referencesIn(spec)) {
-          // The route that the gateway makes of an AIGatewayRoute has its name.
+          // The gateway creates a route with the name of the AIGatewayRoute.
           assert.ok(named.has(`${kind === 'HTTPRoute' ? 'AIGatewayRoute' : kind}/${name}`), `${kind}/${name}`);
         }
       }

@@ -18,7 +18,7 @@ interface OpenRouterBody {
 
 const config = () => exported(chainOf(fakes, []), 'openrouter').config as OpenRouterBody;
 
-test("OpenRouter's SDK takes the exported request and sends it as it is", async () => {
+test("OpenRouter's SDK accepts the exported request and sends it unchanged", async () => {
   fakes.play([undefined]);
   const { model, models, provider, messages } = config();
   const client = new OpenRouter({ apiKey: 'fake', serverURL: fakes.base(0), retryConfig: { strategy: 'none' } });
@@ -31,7 +31,7 @@ test("OpenRouter's SDK takes the exported request and sends it as it is", async 
   assert.deepEqual([sent, stream], [config(), false]);
 });
 
-test("OpenRouter's SDK refuses models that are no list, so that what it takes is checked", async () => {
+test("OpenRouter's SDK refuses models that are not a list", async () => {
   fakes.play([undefined]);
   const client = new OpenRouter({ apiKey: 'fake', serverURL: fakes.base(0), retryConfig: { strategy: 'none' } });
   const models = { first: 'a' } as unknown as string[];
@@ -39,11 +39,11 @@ test("OpenRouter's SDK refuses models that are no list, so that what it takes is
   assert.deepEqual(fakes.bodies(), []);
 });
 
-test("Vercel's AI Gateway is sent the same order of models by its SDK", async () => {
+test("the SDK of Vercel's AI Gateway sends the same order of models", async () => {
   fakes.play([undefined]);
   const { model, models } = config();
   const gateway = createGateway({ apiKey: 'fake', baseURL: fakes.base(0) });
-  // The fake provider does not speak the gateway's own protocol: what counts is what arrived.
+  // The fake provider does not support the gateway's protocol; only the received request matters.
   await assert.rejects(generateText({ model: gateway(model), prompt: 'Say OK.', maxRetries: 0, providerOptions: { gateway: { models } } }));
   const [body] = fakes.bodies() as { providerOptions: unknown }[];
   assert.deepEqual(body!.providerOptions, { gateway: { models } });

@@ -1,5 +1,5 @@
-// Builds the dashboard into src/fallback/web/dist when its sources have changed since the last build. It runs after an
-// installation (`prepare`) and before the npm scripts, on whatever Node the machine has.
+// Builds the dashboard into src/fallback/web/dist if its sources have changed since the last build. It runs after
+// installation (`prepare`) and before npm scripts, on any Node from version 20.
 import { spawnSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
@@ -11,7 +11,7 @@ const root = fileURLToPath(new URL('..', import.meta.url));
 const web = join(root, 'src/fallback/web');
 const stamp = join(web, 'dist/.sources');
 
-/** Everything that the build reads. */
+/** The inputs of the build. */
 const sources = ['package-lock.json', 'src/fallback/web', 'src/kit/web', 'src/fallback/model', 'src/fallback/client', 'src/kit'];
 
 function digest() {
@@ -35,7 +35,7 @@ function digest() {
   return hash.digest('hex');
 }
 
-/** Builds if need be. Without Vite (an installation without development packages) what is there stays. */
+/** Builds the dashboard if necessary. Without Vite (no development packages) an existing build is kept. */
 export function buildWeb() {
   const vite = join(root, 'node_modules/vite/bin/vite.js');
   if (!existsSync(web) || !existsSync(vite)) return;
@@ -56,7 +56,7 @@ export function buildWeb() {
   writeFileSync(stamp, wanted);
 }
 
-/** Lays a file compressed by Brotli beside every text that is served. */
+/** Compresses all text files with Brotli, into files beside them. */
 function compress(folder) {
   for (const entry of readdirSync(folder, { recursive: true, withFileTypes: true })) {
     const file = join(entry.parentPath, entry.name);

@@ -2,27 +2,27 @@ import type { Command, Option } from 'commander';
 
 import { createProgram } from '../src/handoff/cli/program.ts';
 
-/** The page about the command line, made from its tree of commands. */
+/** The page about the command line, generated from its commands. */
 export async function cliDocument(note: string): Promise<string> {
   const { stdin, stdout, stderr } = process;
   const program = await createProgram({ args: [], environment: {}, stdin, stdout, stderr, userName: () => undefined });
   return `${note}
 # The command line: \`service-cli\`
 
-\`npx service-cli\` in a checkout, \`service-cli\` where the package is installed. Options that every command takes, before or behind it:
+\`npx service-cli\` in a checkout, \`service-cli\` if the package is installed. Options of all commands, before or after the command:
 
 ${optionTable(program.options)}
 
-A setting is looked for in its flag, then in its variable, then in \`$XDG_CONFIG_HOME/service/config.toml\` (\`~/.config/service/config.toml\`), then there is the default.
+A setting comes from its flag, else its variable, else \`$XDG_CONFIG_HOME/service/config.toml\` (\`~/.config/service/config.toml\`), else the default.
 The file is TOML with the keys \`server_url\` and \`api_key\`.
 
-Standard output has the answer alone: a table, or with \`--format json\` the server's JSON as it came (indented on a terminal). Messages, progress and \`--verbose\` go to standard error. On a terminal a
-table is cut to its width; colours are for terminals, and not where \`NO_COLOR\` is set. \`--quiet\` prints ids alone, of a new key the key alone.
+Standard output has only the answer: a table, or with \`--format json\` the server's JSON (indented on a terminal). Messages, progress and \`--verbose\` go to standard error. On a terminal a
+table is cut to its width. Colours are only used on terminals without \`NO_COLOR\`. \`--quiet\` prints only ids, or for a new key only the key.
 
 | Exit code | Meaning |
 | --- | --- |
 | 0 | done |
-| 1 | the server refused, its sentence is on standard error; or \`packets next\` found no packet |
+| 1 | the server refused, with its message on standard error; or \`packets next\` found no packet |
 | 2 | wrong usage, or input that can't be read |
 | 3 | no server answers |
 

@@ -12,7 +12,7 @@ import { clientVariables } from '../src/variables.ts';
 import { cliDocument } from './cli-document.ts';
 import { generatedOperations } from './operations.ts';
 
-/** Every document that is written from the code, by its path from the project's root. */
+/** All documents that are generated from the code, by path from the project's root. */
 export async function generatedDocuments(): Promise<Record<string, string>> {
   return {
     'docs/settings.md': settingsDocument(),
@@ -49,7 +49,7 @@ function settingsDocument(): string {
   return `${generatedNote}
 # Settings
 
-A setting is looked for on the command line, then in the environment, then in the settings file; the first that is found
+A setting comes from the command line, else the environment, else the settings file; the first that is found
 counts, and the default when none is. An empty variable is one that is not set. The file is TOML; in it a setting has its
 variable's name in lower case without \`SERVICE_\`, or its flag's with underscores. A setting that can't be used, or a name
 in the file that does not exist, ends the program at its start with a line for each.
@@ -82,21 +82,21 @@ function errorsDocument(): string {
   return `${generatedNote}
 # Errors
 
-Every error has the same body, unknown paths included:
+All errors have the same body, also for unknown paths:
 
 ${table(
   ['Field', 'Type', 'Meaning'],
   [
-    ['`detail`', 'string', 'What is wrong, in a sentence for a person.'],
-    ['`code`', 'string', 'What is wrong, for a program: one of the codes below.'],
+    ['`detail`', 'string', 'The error as a sentence.'],
+    ['`code`', 'string', 'One of the codes below, for programs.'],
     [
       '`field`',
       'string or null',
-      "The dotted path of the field at fault from the body's root (`metadata.source_agent.id`, `decisions.0.decision`), or the name of the parameter or header; null when there is none.",
+      "The dotted path of the invalid field from the body's root (`metadata.source_agent.id`, `decisions.0.decision`), or the name of the parameter or header; null if there is none.",
     ],
     ['`status_code`', 'integer', 'The HTTP status.'],
-    ['`request_id`', 'string', 'Finds the request in the log; also in the header `X-Request-Id`.'],
-    ['`errors`', 'array', 'Every fault as `{field, detail}`, where validation found several.'],
+    ['`request_id`', 'string', 'The id of the request in the log; also in the header `X-Request-Id`.'],
+    ['`errors`', 'array', 'All faults as `{field, detail}`, if validation found several.'],
     [
       '`limit`',
       'object',
@@ -105,8 +105,8 @@ ${table(
   ],
 )}
 
-A refused claim also has \`claimed_by\`: \`{agent_id, agent_name, framework, claimed_at}\` of who holds the packet, or null.
-A batch of which nothing could be created also has \`created\` (empty) and \`errors\` with a line for each item.
+A refused claim also has \`claimed_by\`: \`{agent_id, agent_name, framework, claimed_at}\` of the current holder, or null.
+A batch in which every item failed also has \`created\` (empty) and \`errors\` with an entry for each item.
 
 ${table(['Code', 'Status', 'Meaning'], rows)}
 
@@ -124,10 +124,9 @@ const verbs: Record<Verb, string> = {
   ask: '`PATCH` with status `awaiting_human`; the packet must have a question',
   respond: '`POST /packets/{id}/respond`',
   complete: '`PATCH` with status `completed`, or a batch complete; refused while a required answer is missing',
-  fail: "`PATCH` with status `failed`, or the end of a question's time where `on_timeout` says `fail`",
-  release: '`POST /packets/{id}/release`, `DELETE /packets/{id}/lease`, or the end of a lease',
-  expire:
-    "`PATCH` with status `expired`, the end of a question's time where `on_timeout` says `expire`, or the expiry of unclaimed packets",
+  fail: '`PATCH` with status `failed`, or the timeout of a question with `on_timeout` `fail`',
+  release: '`POST /packets/{id}/release`, `DELETE /packets/{id}/lease`, or the expiry of a lease',
+  expire: '`PATCH` with status `expired`, the timeout of a question with `on_timeout` `expire`, or the expiry of unclaimed packets',
 };
 
 function lifeDocument(): string {
@@ -138,8 +137,8 @@ function lifeDocument(): string {
   return `${generatedNote}
 # The life of a packet
 
-A packet is created in \`created\`. From each status (a row) a verb (a column) leads to the status in the cell; where the
-cell is empty the verb is refused and nothing changes.
+A new packet has the status \`created\`. In each status (row) a verb (column) leads to the status in the cell; if the cell
+is empty, the verb is refused and nothing changes.
 
 ${table(['From', ...names], rows)}
 
@@ -148,8 +147,8 @@ ${table(
   Object.entries(verbs).map(([verb, source]) => [verb, source]),
 )}
 
-\`DELETE /packets/{id}\` leads from every status but \`expired\` to \`expired\`, from \`completed\` too; nothing else leads on
-from there. With \`?hard=true\` an admin key removes the packet altogether.
+\`DELETE /packets/{id}\` leads from every status but \`expired\` to \`expired\`, also from \`completed\`, which nothing else
+changes. With \`?hard=true\` an admin key deletes the packet permanently.
 
 \`\`\`mermaid
 stateDiagram-v2
@@ -159,21 +158,21 @@ ${arrows.join('\n')}
 `;
 }
 
-/** A statement without the indentation it had in the source. */
+/** A statement without its indentation in the source. */
 const straight = (statement: string) => `${statement.replace(/\n\s+/g, '\n  ')};\n`;
 
 async function sqliteSchema(): Promise<string> {
   const database = openSqlite<{ sqlite_schema: { sql: string } }>('sqlite::memory:');
   await migrate(database, migrations, () => new Date(0));
-  // What begins so belongs to SQLite itself, or to the full-text index.
+  // Excludes tables of SQLite itself and of the full-text index.
   const { rows } = await sql<{ sql: string }>`
     select sql from sqlite_schema where sql is not null and name not like 'sqlite\\_%' escape '\\'
     and name not like 'search\\_index\\_%' escape '\\' order by rowid`.execute(database.reads);
   await database.close();
-  return `-- Written by \`node scripts/docs.ts\` from a database it has migrated. The service makes all this by itself.\n\n${rows.map((row) => straight(row.sql)).join('\n')}`;
+  return `-- Written by \`node scripts/docs.ts\` from a database it has migrated. The service creates this schema itself.\n\n${rows.map((row) => straight(row.sql)).join('\n')}`;
 }
 
 function postgresSchema(): string {
   const steps = migrations.map(({ name, up }) => `-- ${name}\n\n${up('postgres').map(straight).join('\n')}`);
-  return `-- Written by \`node scripts/docs.ts\` from the migrations. The service makes all this by itself,\n-- and the table migrations (name, applied_at) in which it notes what it has made.\n\n${steps.join('\n')}`;
+  return `-- Written by \`node scripts/docs.ts\` from the migrations. The service creates this schema itself,\n-- and the table migrations (name, applied_at) with the applied migrations.\n\n${steps.join('\n')}`;
 }

@@ -3,14 +3,14 @@ import { fileURLToPath } from 'node:url';
 
 const root = fileURLToPath(new URL('..', import.meta.url));
 
-/** The files, by their path from the project's root, that are not what they would be generated as. */
+/** The paths of files that differ from their generated content. */
 export function outdated(files: Readonly<Record<string, string>>): string[] {
   return Object.entries(files)
     .filter(([path, text]) => !existsSync(root + path) || readFileSync(root + path, 'utf8') !== text)
     .map(([path]) => path);
 }
 
-/** Writes the files; with `--check` on the command line it only compares, and ends the program with 1 when one differs. */
+/** Writes the files. With `--check` on the command line it only compares them and exits 1 if one differs. */
 export function writeGenerated(files: Readonly<Record<string, string>>, command: string): void {
   const paths = outdated(files);
   if (!process.argv.includes('--check')) {

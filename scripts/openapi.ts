@@ -3,7 +3,7 @@ import { describeFallback } from '../src/fallback/model/api.ts';
 import { describeHandoff } from '../src/handoff/model/api.ts';
 import { writeGenerated } from './generated.ts';
 
-// Exports the API description of every service: `node scripts/openapi.ts`, or with --check only compares.
+// Exports the API descriptions of both services: `node scripts/openapi.ts`. With --check it only compares.
 writeGenerated(
   {
     'openapi/fallback.json': text(describeFallback(packageJson.version)),

@@ -1,5 +1,5 @@
-// Brings node_modules in step with package-lock.json. It runs before `npm start` and `npm test`, on whatever Node the
-// machine has, and so is plain JavaScript that Node 20 reads; everything after it runs on the pinned Node.
+// Synchronizes node_modules with package-lock.json. It runs before `npm start` and `npm test` on any Node from version 20,
+// so it is plain JavaScript; everything after it runs on the pinned Node.
 import { spawnSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
@@ -20,7 +20,7 @@ const wanted = createHash('sha256')
   .update(readFileSync(`${root}package-lock.json`))
   .digest('hex');
 if (!existsSync(stamp) || readFileSync(stamp, 'utf8') !== wanted) {
-  console.error('Installing what package-lock.json names (once) ...');
+  console.error('Installing the packages of package-lock.json (once) ...');
   const { status } = spawnSync('npm', ['ci', '--no-audit', '--loglevel=error'], {
     cwd: root,
     stdio: ['ignore', 2, 2],
@@ -33,5 +33,5 @@ if (!existsSync(stamp) || readFileSync(stamp, 'utf8') !== wanted) {
   writeFileSync(stamp, wanted);
 }
 
-// After an installation it is built already; after a change of its sources it is not.
+// An installation has already built it; a change of its sources has not.
 buildWeb();

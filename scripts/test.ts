@@ -8,13 +8,13 @@ import { startPostgres } from '../test/support/postgres.ts';
 import { findProgram, findPythonWith } from '../test/support/programs.ts';
 
 /**
- * Runs the tests: `npm test`, or `npm test -- FILE ...` for some. One PostgreSQL is started for all of them; suites that
- * need a program the machine does not have are named in one line, and in CI that is a failure.
+ * Runs the tests: `npm test`, or `npm test -- FILE ...` for some. All of them share one PostgreSQL. Suites that need a
+ * missing program are listed in one line, which is a failure in CI.
  */
 const named = process.argv.slice(2);
 const files = named.length > 0 ? named : globSync('test/**/*.test.ts').sort();
 
-/** What suites need of the machine: its name as Debian's package has it, the suites, and whether it is there. */
+/** Programs that suites need: the name of the Debian package, the suites, and whether it is installed. */
 const needed: readonly (readonly [name: string, suites: string, isThere?: boolean])[] = [
   ['redis-server', 'Redis suites'],
   ['chromium', 'browser suites'],
@@ -29,12 +29,12 @@ if (missing.length > 0) {
   const skipped = missing.map(([name, suites]) => `${suites} (no ${name})`).join(', ');
   console.log(`Skipped on this machine: ${skipped}`);
   if (process.env.CI === 'true') {
-    console.error('In CI nothing may be skipped.');
+    console.error('In CI no suite may be skipped.');
     process.exit(1);
   }
 }
 
-// What one program compiled, types taken out, the hundreds that come after it need not compile again.
+// Shares compiled modules between the hundreds of processes of a run.
 const compileCache = fileURLToPath(new URL('../node_modules/.cache/compile', import.meta.url));
 
 const postgres = await startPostgres({ durable: false });

@@ -6,15 +6,15 @@ import { createFallback } from '../../src/server.ts';
 import { type FakeProvider, startProvider } from './providers.ts';
 
 /**
- * `npm run demo:fallback`: three made-up providers on loopback, a chain of them, and what the service says of it: the routing
- * table, a simulation, a drill with the first provider down, and exports. It starts a service of its own, in memory. With
- * SERVICE_URL (and SERVICE_API_KEY) it uses that one, which must run with `--allow-live` and `SERVICE_LIVE_ALLOW=127.0.0.1`.
+ * `npm run demo:fallback`: creates a chain of three fake providers on loopback and shows its routing table, a simulation, a
+ * drill with the first provider down, and exports. It starts its own service in memory, or uses the one at SERVICE_URL (with
+ * SERVICE_API_KEY), which must run with `--allow-live` and `SERVICE_LIVE_ALLOW=127.0.0.1`.
  */
 
 const names = ['gpt', 'claude', 'mistral'] as const;
 const models = { gpt: 'openai/gpt-4o', claude: 'anthropic/claude-sonnet-4-5', mistral: 'mistral/mistral-large-latest' };
 
-/** Retries a rate limit, goes on after a broken or silent provider; the defaults of the service decide the rest. */
+/** Retries rate limits and fails over on server errors and timeouts; defaults decide the rest. */
 const rules = [
   { condition: 'rate_limit', action: 'retry', max_retries: 2, wait_ms: 200 },
   { condition: 'server_error', action: 'failover' },
@@ -36,7 +36,7 @@ async function createChain(client: FallbackClient, providers: Providers): Promis
   return chain.id;
 }
 
-/** What happens after a failure; in parentheses where no rule says so, but a default. */
+/** The decision about a failure; in parentheses if it is a default. */
 function cellOf({ action, max_retries, next_provider, source }: Decision): string {
   const end = next_provider ?? 'the prompt fails';
   const text = action === 'retry' ? `retry ${max_retries}, ${end}` : end;
@@ -44,7 +44,7 @@ function cellOf({ action, max_retries, next_provider, source }: Decision): strin
 }
 
 function showRouting({ order, providers, worst_case }: Routing): void {
-  title(`Routing: ${order.join(', then ')}. Who is asked when one fails (in parentheses: by default):`);
+  title(`Routing: ${order.join(', then ')}. What happens when a provider fails (defaults in parentheses):`);
   const line = (cells: readonly string[]) =>
     console.log(
       cells
@@ -75,10 +75,10 @@ async function play(client: FallbackClient, id: string, providers: Providers): P
   const params = { id };
   showRouting(await client.getRouting({ params }));
 
-  title('A simulation: every rule in turn, on a virtual clock, nobody is called:');
+  title('A simulation of every rule, in virtual time, without calls:');
   showVerdict(await client.runTest({ params, body: { prompt_count: 20, seed: 1 } }));
 
-  title('A drill: gpt is down, the others are really called:');
+  title('A drill: gpt is down, the others are called:');
   const drill = await client.runTest({ params, body: { mode: 'drill', preset: 'primary_down', prompt_count: 3 } });
   for (const prompt of drill.results) showPrompt(prompt);
   showVerdict(drill);

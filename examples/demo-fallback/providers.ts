@@ -1,17 +1,17 @@
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 
-/** A model provider on loopback that answers every prompt with the same sentence and counts them. */
+/** A model provider on loopback that answers every prompt with the same sentence and counts the prompts. */
 export interface FakeProvider extends AsyncDisposable {
   /** Its `api_base`. */
   readonly base: string;
-  /** How many prompts have reached it. */
+  /** The number of prompts it has received. */
   readonly asked: () => number;
 }
 
 const sentence = 'Ready.';
 
-/** An answer of Anthropic's API, and one of OpenAI's. */
+/** Responses of Anthropic's and OpenAI's APIs. */
 const anthropic = {
   content: [{ type: 'text', text: sentence }],
   stop_reason: 'end_turn',
@@ -22,7 +22,7 @@ const openai = {
   usage: { prompt_tokens: 12, completion_tokens: 2 },
 };
 
-/** Starts a provider on a free port of the loopback; it speaks OpenAI's API, and Anthropic's below `/v1/messages`. */
+/** Starts a provider on a free loopback port, with OpenAI's API and Anthropic's `/v1/messages`. */
 export async function startProvider(): Promise<FakeProvider> {
   let asked = 0;
   const server = createServer((request, response) => {

@@ -12,31 +12,30 @@ import { type Listeners, startListeners } from './listeners.ts';
 import { plural, say } from './show.ts';
 
 /**
- * `npm run demo -- [FILE]`: plays handoffs against a running service, as the agents they name and a person who answers
- * their questions. FILE holds a create request a line; without it the sample beside this program is played. A webhook and a stream
- * listen meanwhile: what they were told must be what the history holds.
- * It speaks HTTP like any stranger: nothing here knows more of the service than its routes.
+ * `npm run demo -- [FILE]`: plays handoffs against a running service, as their agents and a person who answers questions.
+ * FILE has a create request per line; by default it is the sample beside this program. Meanwhile it receives the events by
+ * webhook and stream, and finally compares them with the history. It uses the service only through its routes.
  */
 
 const usage = `Usage: npm run demo -- [FILE]
 
-Plays the create requests in FILE (JSON, one a line; a sample of ours when left out) against a running service.
+Plays the create requests in FILE (JSON Lines; by default a sample) against a running service.
   SERVICE_URL      where the service is (default http://localhost:8080${apiPrefix})
   SERVICE_API_KEY  an API key of the service (required)
 Signed deliveries come to a receiver of its own where the service runs with SERVICE_WEBHOOK_ALLOW=127.0.0.1.`;
 
-/** The most lines, and the most text in characters, that are created by one request. */
+/** The most lines and characters of one batch request. */
 const batchLines = 20;
 const batchText = 1_000_000;
 
-/** How long one 429 is waited for, and how often in a row; a limit that lasts longer ends the demonstration. */
+/** The longest wait for a 429, and the most waits in a row; a longer limit ends the demonstration. */
 const maxWaitSeconds = 90;
 const maxWaits = 5;
 
 const person = 'dana';
 const sample = fileURLToPath(new URL('sample.jsonl', import.meta.url));
 
-/** What is told at the end. */
+/** The figures of the final summary. */
 const counts = {
   packets: 0,
   claims: 0,
@@ -52,19 +51,19 @@ const counts = {
 
 type Agent = CreateRequest['metadata']['target_agent'];
 
-/** A line of the input: where it stands, and the value it holds. */
+/** A line of the input: its number and its value. */
 interface Line {
   readonly number: number;
   readonly value: unknown;
 }
 
-/** A packet that was created, and the line it came from. */
+/** A created packet and its input line. */
 interface Played {
   readonly line: number;
   readonly packet: Packet;
 }
 
-/** Every packet that was made here, and when the first was. */
+/** The ids of all packets created here, and the time of the first one. */
 const madeIds = new Set<string>();
 let firstMadeAt = '';
 
@@ -73,7 +72,7 @@ function noteMade({ id, created_at }: Packet): void {
   if (firstMadeAt === '' || created_at < firstMadeAt) firstMadeAt = created_at;
 }
 
-/** Ends the demonstration with a sentence for the person at the terminal. */
+/** Ends the demonstration with a message for the user. */
 class Stop extends Error {}
 
 // What is shown.
@@ -85,7 +84,7 @@ function passOver(line: number, why: string): void {
 
 // How the service is called.
 
-/** Says why the client waits before it sends a request again. */
+/** Prints why the client waits before a retry. */
 function sayWait(note: ClientNote): void {
   if (note.kind !== 'wait' || !(note.error instanceof ApiError)) return;
   const { status_code, message } = note.error;
@@ -97,7 +96,7 @@ interface Clients {
   streamClient(onOpen: () => void): HandoffClient;
 }
 
-/** The clients of the service, once it has answered. */
+/** Creates the clients, once the service has answered. */
 async function connect(baseUrl: string, key: string): Promise<Clients> {
   try {
     await createHandoffClient({ baseUrl, retries: 0 }).health();
@@ -137,7 +136,7 @@ async function* readLines(file: string): AsyncGenerator<Line> {
   }
 }
 
-/** The input's lines in groups that one request can create. */
+/** The lines of the input in batches for one request. */
 async function* readBatches(file: string): AsyncGenerator<Line[]> {
   let batch: Line[] = [];
   let size = 0;
@@ -156,7 +155,7 @@ async function* readBatches(file: string): AsyncGenerator<Line[]> {
 
 // The source agents hand over.
 
-/** Creates what can be created of the lines; the service itself says which are no create requests. */
+/** Creates packets from the lines; the service reports invalid ones. */
 async function createAll(client: HandoffClient, lines: readonly Line[]): Promise<Played[]> {
   if (lines.length === 1) return createOne(client, lines[0]!);
   try {
@@ -165,7 +164,7 @@ async function createAll(client: HandoffClient, lines: readonly Line[]): Promise
     const refused = new Set(errors.map(({ index }) => index));
     return lines.filter((_, index) => !refused.has(index)).map(({ number }, index) => ({ line: number, packet: created[index]! }));
   } catch (error) {
-    // Refused as a whole, every line of it or the batch for its size: line by line shows which.
+    // The whole batch was refused, because all lines are invalid or it is too large. Sending single lines shows which.
     if (!(error instanceof ApiError) || (error.status_code !== 400 && error.status_code !== 413)) throw error;
     return (await Array.fromAsync(lines, (line) => createOne(client, line))).flat();
   }
@@ -191,7 +190,7 @@ function showCreated({ line, packet }: Played): void {
 
 // The target agent works.
 
-/** The packet as the agent holds it, or undefined when another was faster. */
+/** Claims a packet; undefined if another agent was faster. */
 async function claim(
   client: HandoffClient,
   { line, packet }: Played,
@@ -210,7 +209,7 @@ async function claim(
   }
 }
 
-/** The target agent claims; of every third packet, a second desk tries at the same moment. */
+/** Claims as the target agent; for every third packet a second agent competes. */
 async function claimOrRace(client: HandoffClient, played: Played, turn: number): Promise<Packet | undefined> {
   const target = played.packet.metadata.target_agent;
   const rivals = turn % 3 === 1 ? [{ ...target, id: `${target.id}-2`, name: `${target.name}, second desk` }] : [];
@@ -224,7 +223,7 @@ async function start(client: HandoffClient, line: number, id: string): Promise<P
   return started;
 }
 
-/** Asks the packet's question, or, of every second packet that has none, one of ours. The packet, when it was asked. */
+/** Asks the packet's question, or a sample question for every second packet without one. Returns the packet if it was asked. */
 async function ask(client: HandoffClient, line: number, { id, hitl }: Packet, turn: number): Promise<Packet | undefined> {
   if (hitl === null && turn % 2 === 0) return undefined;
   const made = {
@@ -242,7 +241,7 @@ async function ask(client: HandoffClient, line: number, { id, hitl }: Packet, tu
 
 const textOf = (value: unknown) => (typeof value === 'string' ? value : JSON.stringify(value));
 
-/** The person chooses the first option of the question. */
+/** Answers with the first option of the question. */
 async function answer(client: HandoffClient, line: number, { id, hitl }: Packet): Promise<Packet> {
   const [option = 'Yes, go on.'] = hitl?.options ?? [];
   const body = { response: textOf(option), responded_by: person, notes: 'Answered in the demonstration.' };
@@ -252,7 +251,7 @@ async function answer(client: HandoffClient, line: number, { id, hitl }: Packet)
   return answered;
 }
 
-/** The agent completes what was pending and writes down what it decided. */
+/** Completes the pending actions and adds a decision. */
 async function progress(client: HandoffClient, line: number, { id, actions, claimed_by, hitl }: Packet): Promise<void> {
   const completed_by = claimed_by?.agent_id ?? '';
   const done = actions.pending.map((action) => ({ id: action.id, result: 'Done in the demonstration.', completed_by }));
@@ -270,7 +269,7 @@ async function complete(client: HandoffClient, line: number, id: string): Promis
   say(line, 'completed', `revision ${revision}`);
 }
 
-/** Hands a follow-up back to the agent the packet came from. */
+/** Hands a follow-up packet back to the source agent. */
 async function chain(client: HandoffClient, line: number, { id, metadata, context, claimed_by }: Packet): Promise<void> {
   const { source_agent, target_agent, priority, tags } = metadata;
   const holder = {
@@ -298,7 +297,7 @@ async function history(client: HandoffClient, line: number, id: string): Promise
 
 // The whole.
 
-/** A packet's life from its claim to its history. `turn` counts the packets, and so chooses what happens to this one. */
+/** Plays a packet from its claim to its history. `turn` is the number of the packet and selects the scenario. */
 async function play(client: HandoffClient, played: Played, turn: number): Promise<void> {
   const { line, packet } = played;
   const held = await claimOrRace(client, played, turn);
@@ -320,7 +319,7 @@ async function playFile(client: HandoffClient, file: string): Promise<void> {
       try {
         await play(client, played, turn);
       } catch (error) {
-        // Somebody else may work on the same service: one packet that goes another way doesn't end the others.
+        // Other clients may use the same service: an unexpected state of one packet must not end the demonstration.
         if (!(error instanceof ApiError) || [401, 429].includes(error.status_code)) throw error;
         counts['steps refused'] += 1;
         say(played.line, 'refused', `${error.status_code} ${error.message}`);
@@ -330,7 +329,7 @@ async function playFile(client: HandoffClient, file: string): Promise<void> {
   }
 }
 
-/** What went wrong, as a sentence; an error that nobody foresaw goes on. */
+/** The error as a sentence; rethrows unexpected errors. */
 function sentenceOf(error: unknown): string {
   if (error instanceof Stop) return error.message;
   if (error instanceof ApiError && error.status_code === 401)
@@ -338,7 +337,7 @@ function sentenceOf(error: unknown): string {
   if (error instanceof ApiError && error.status_code === 429)
     return `The service limits this key, and waiting ${maxWaitSeconds} seconds would not help: ${error.message}`;
   if (error instanceof ApiError) return `The service answered ${error.status_code}: ${error.message}`;
-  if (error instanceof ClientError) return `The service can't be reached any more: ${error.message}`;
+  if (error instanceof ClientError) return `The service can no longer be reached: ${error.message}`;
   const { code, path } = error as NodeJS.ErrnoException;
   if (path !== undefined) return `${path} can't be read (${code}).`;
   throw error;
@@ -350,7 +349,7 @@ async function main(args: readonly string[], environment: NodeJS.ProcessEnv): Pr
   if (!/^[\x21-\x7e]+$/.test(key))
     throw new Stop('SERVICE_API_KEY must hold an API key. The first admin key is printed when the service first starts.');
   const baseUrl = (environment.SERVICE_URL || `http://localhost:8080${apiPrefix}`).replace(/\/+$/, '');
-  // npm runs scripts in the package's folder; a path is meant from where the person stands.
+  // npm runs scripts in the package's folder; a relative path refers to the user's folder.
   const file = args[0] === undefined ? sample : resolve(environment.INIT_CWD ?? '.', args[0]);
 
   const clients = await connect(baseUrl, key);
@@ -373,7 +372,7 @@ async function main(args: readonly string[], environment: NodeJS.ProcessEnv): Pr
   }
 }
 
-/** Shows what the history, the stream and the webhook told of the packets made here; whether they agree. */
+/** Prints the comparison of history, stream and webhook for the packets created here; returns whether they agree. */
 async function tellComparison(listeners: Listeners): Promise<boolean> {
   if (madeIds.size === 0) return true;
   const { lines, agrees } = await listeners.compare(madeIds, firstMadeAt);

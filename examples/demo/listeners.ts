@@ -5,7 +5,7 @@ import { ApiError } from '../../src/kit/client-errors.ts';
 import { type Delivered, type Receiver, startReceiver } from './receiver.ts';
 import { plural } from './show.ts';
 
-/** What entries of a packet's history are called on streams and by webhooks; a stream tells of `updated` too. */
+/** The event types of history entries on streams and webhooks; `updated` is only sent on streams. */
 const eventTypes: Readonly<Record<string, string>> = {
   created: 'packet.created',
   claimed: 'packet.claimed',
@@ -19,7 +19,7 @@ const eventTypes: Readonly<Record<string, string>> = {
 };
 const onStreamsOnly = 'packet.updated';
 
-/** How long the last events are waited for, in milliseconds. */
+/** The longest wait for the last events, in milliseconds. */
 const lastEventsMs = 15_000;
 
 /** An event of a packet. */
@@ -28,17 +28,17 @@ interface Told {
   readonly type: string;
 }
 
-/** What the history, the stream and the webhook say of the same packets. */
+/** A comparison of history, stream and webhook for the same packets. */
 export interface Comparison {
-  /** A table of how often each type of event was told, line by line. */
+  /** A table with the number of events of each type, as lines. */
   readonly lines: readonly string[];
-  /** Whether they tell the same events of each packet, the webhook those that are not on streams only. */
+  /** Whether they have the same events for each packet; the webhook lacks those only sent on streams. */
   readonly agrees: boolean;
 }
 
-/** A stream and a webhook that hear what is played. */
+/** A stream and a webhook that receive the events. */
 export interface Listeners {
-  /** Waits until as much was heard as the history of the packets holds, and compares. */
+  /** Waits until as many events were received as the history has, and compares them. */
   compare(packetIds: ReadonlySet<string>, since: string): Promise<Comparison>;
   /** Ends the stream and removes the webhook. */
   close(): Promise<void>;
@@ -46,15 +46,15 @@ export interface Listeners {
 
 export interface ListenersParts {
   client: HandoffClient;
-  /** Makes the client of the stream, which calls `onOpen` once it hears everything. */
+  /** Creates the client of the stream; it calls `onOpen` when the stream is open. */
   streamClient(onOpen: () => void): HandoffClient;
-  /** Told of each delivery at its first arrival, its signature verified. */
+  /** Called for each verified delivery, when it first arrives. */
   onDelivered(delivered: Delivered): void;
-  /** Told that there is no webhook, because the service does not deliver to this machine. */
+  /** Called if there is no webhook, because the service does not deliver to this machine. */
   onRefused(): void;
 }
 
-/** Listens on a stream and, where the service delivers to this machine, by a webhook at a receiver of its own. */
+/** Listens on a stream and, if the service delivers to this machine, on a webhook with its own receiver. */
 export async function startListeners({ client, streamClient, onDelivered, onRefused }: ListenersParts): Promise<Listeners> {
   let heard: () => void = () => undefined;
   const stream = await startStream(streamClient, () => heard());
@@ -68,7 +68,7 @@ export async function startListeners({ client, streamClient, onDelivered, onRefu
     throw error;
   });
 
-  /** Resolves when the condition holds, or its time is over. */
+  /** Resolves when the condition is true or the time is over. */
   async function until(condition: () => boolean): Promise<void> {
     const end = performance.now() + lastEventsMs;
     while (!condition() && performance.now() < end && stream.fault() === undefined) {
@@ -105,7 +105,7 @@ export async function startListeners({ client, streamClient, onDelivered, onRefu
   };
 }
 
-/** Listens on a stream; resolves once it hears what happens from then on. */
+/** Listens on a stream; resolves when it is open. */
 async function startStream(streamClient: ListenersParts['streamClient'], onHeard: () => void) {
   const told: Told[] = [];
   const ending = new AbortController();
@@ -138,7 +138,7 @@ interface DemoWebhook extends Pick<Receiver, 'forged'> {
   close(): Promise<void>;
 }
 
-/** Registers a webhook at a receiver; undefined where the service does not deliver to this machine. */
+/** Registers a webhook for a receiver; undefined if the service does not deliver to this machine. */
 async function startWebhook(
   client: HandoffClient,
   onRefused: () => void,
@@ -162,7 +162,7 @@ async function startWebhook(
   }
 }
 
-/** The events of the packets that streams tell of, from the audit log, which is backed by their histories. */
+/** The packets' events that streams send, from the audit log. */
 async function readHistory(client: HandoffClient, packetIds: ReadonlySet<string>, since: string): Promise<Told[]> {
   const byEntry = new Map<string, Told>();
   for await (const { id, packet_id, action } of client.listAudit.items({ query: { created_after: since, limit: 200 } })) {

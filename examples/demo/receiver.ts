@@ -2,9 +2,9 @@ import { createHmac, timingSafeEqual } from 'node:crypto';
 import { createServer, type IncomingMessage } from 'node:http';
 import type { AddressInfo } from 'node:net';
 
-/** A delivery whose signature is right. */
+/** A delivery with a valid signature. */
 export interface Delivered {
-  /** The delivery's id: the same however often it is posted. */
+  /** The delivery's id, the same for all attempts. */
   readonly id: string;
   readonly type: string;
   readonly packetId: string;
@@ -13,16 +13,16 @@ export interface Delivered {
 /** A receiver of webhooks on this machine. */
 export interface Receiver {
   readonly url: string;
-  /** How many posts were refused because their signature was wrong. */
+  /** The number of requests with an invalid signature. */
   forged(): number;
   close(): void;
 }
 
-/** Listens for deliveries; `onDelivered` is told of each that is signed with the secret. */
+/** Listens for deliveries and calls `onDelivered` for each one that is signed with the secret. */
 export async function startReceiver(secret: string, onDelivered: (delivered: Delivered) => void): Promise<Receiver> {
   let forged = 0;
 
-  /** The status that answers a post. */
+  /** Handles a request; returns the response status. */
   async function receive(request: IncomingMessage): Promise<number> {
     const body = Buffer.concat(await Array.fromAsync(request as AsyncIterable<Buffer>));
     if (!isGenuine(secret, body, request.headers['x-service-signature'])) {

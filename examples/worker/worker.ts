@@ -2,17 +2,17 @@ import { createHandoffClient } from '../../src/handoff/client/client.ts';
 import type { Packet } from '../../src/handoff/model/packet.ts';
 
 /**
- * A worker: `SERVICE_API_KEY=... node examples/worker/worker.ts`. Takes packets for AGENT one after the other, each under a lease that
- * it renews while it works. Wherever it dies or freezes, its packet goes to another worker once the lease is over. In a
- * project of your own `createHandoffClient` comes from 'baton'.
+ * A worker: `SERVICE_API_KEY=... node examples/worker/worker.ts`. Claims packets for AGENT one after the other, each with a lease that
+ * it renews while it works. If it dies or freezes, another worker gets its packet after the lease expires. In your own
+ * project import `createHandoffClient` from 'baton'.
  */
 const { AGENT = 'resolver', WORKER = `worker-${process.pid}`, LEASE_SECONDS = '60', SERVICE_URL, SERVICE_API_KEY } = process.env;
 const lease_seconds = Number(LEASE_SECONDS);
 const baseUrl = SERVICE_URL || 'http://localhost:8080';
-// A service that is out of reach is asked again until it is back.
+// Retries until an unavailable service is back.
 const client = createHandoffClient({ baseUrl, apiKey: SERVICE_API_KEY, retries: Number.POSITIVE_INFINITY });
 
-/** The work: here, to fetch the page that the packet names. */
+/** The work: in this example, fetching the page that the packet names. */
 async function work({ context }: Packet, signal: AbortSignal) {
   const page = await fetch(String(context.custom?.url), { signal });
   return { artifacts: [{ key: 'page', value: await page.text() }] };
@@ -31,7 +31,7 @@ for (;;) {
   clearInterval(heartbeat);
   await client.patchPacket({ ...request, body }).then(
     () => console.log(`${body.status} ${packet.id}`),
-    // The lease was lost, so that another has the packet; nothing of this was written.
+    // The lease was lost: another worker has the packet, and nothing was written.
     (error) => console.log(`lost ${packet.id}: ${error.message}`),
   );
 }

@@ -1,6 +1,6 @@
 // Written by `node scripts/docs.ts` from the routes; change them, not this file.
 
-/** The operations of the fallback service, by their names. */
+/** The operations of the fallback service, by name. */
 export const operations = {
   createChain: { method: 'POST', path: '/chains', body: true },
   checkChain: { method: 'POST', path: '/chains/check', body: true },

@@ -122,7 +122,7 @@ export const TestResult = Type.Object(
     chain_version: Type.Integer({ minimum: 1 }),
     status: choice(testStatuses, {
       description:
-        '`running`: also while it waits for its turn and, with several instances on one database, until the lease of an instance that died is over (30 s); its figures are then those of the prompts that were kept. `failed`: the run itself broke. `cancelled`: stopped, or cut off by a stop of the service.',
+        '`running`: also while it waits in the queue and, with several instances on one database, until the lease of a dead instance expires (30 s); the figures then cover the stored prompts. `failed`: the run itself failed. `cancelled`: stopped by a caller or by a stop of the service.',
     }),
     error: orNull(Type.String(), 'Why the run failed or was cancelled.'),
     progress: Type.Object({ done: count('Finished prompts.'), total: count('All prompts.') }, closed),

@@ -8,7 +8,7 @@ import { ChainList } from './pages/chain-list.tsx';
 import { NotFound, PageFailure } from './pages/not-found.tsx';
 import { Shell } from './shell.tsx';
 
-// The list comes with the first load; every other page when it is opened.
+// The list is part of the first load; other pages are loaded when opened.
 const router = createBrowserRouter(
   [
     {

@@ -18,9 +18,9 @@ export function Shell() {
   const { pathname } = useLocation();
   const main = useRef<HTMLElement>(null);
 
-  // A new page is read from its heading on (WCAG 2.4.3); the first one from the top of the document.
+  // Moves the focus to the heading of a new page (WCAG 2.4.3), but not of the first one.
   const first = useRef(true);
-  // biome-ignore lint/correctness/useExhaustiveDependencies: the path is what tells of a new page.
+  // biome-ignore lint/correctness/useExhaustiveDependencies: a new path means a new page.
   useEffect(() => {
     if (first.current) first.current = false;
     else if (main.current !== null) return focusHeading(main.current);
@@ -61,7 +61,7 @@ export function Shell() {
       </div>
       <main id="content" ref={main} className={styles.main} tabIndex={-1}>
         {wanted ? <KeyForm /> : null}
-        {/* What was being edited when the service began to refuse the key is there again afterwards. */}
+        {/* Keeps the state of edits while the key is asked for again. */}
         <Activity mode={wanted ? 'hidden' : 'visible'}>
           <Outlet />
         </Activity>

@@ -1,6 +1,6 @@
 // Written by `node scripts/docs.ts` from the routes; change them, not this file.
 
-/** The operations of the handoff service, by their names. */
+/** The operations of the handoff service, by name. */
 export const operations = {
   createPacket: { method: 'POST', path: '/api/v1/packets', body: true, idempotent: true },
   listPackets: { method: 'GET', path: '/api/v1/packets' },

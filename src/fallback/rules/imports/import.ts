@@ -5,7 +5,7 @@ import { readOwn } from './own.ts';
 import { readPortkey } from './portkey.ts';
 import { Findings } from './shape.ts';
 
-/** What a file says: the request for a chain, still to be checked like any other, and what was left out or read differently. */
+/** An imported file: the chain request, not validated yet, and findings about what was left out or interpreted differently. */
 export interface ImportedRequest {
   request: unknown;
   findings: ExportWarning[];
@@ -14,9 +14,9 @@ export interface ImportedRequest {
 const readers = { litellm: readLitellm, portkey: readPortkey, json: readOwn, yaml: readOwn } as const;
 
 /**
- * The request for a chain that a file of another program, already parsed, amounts to. Pure.
- * @param name what the chain is to be called; without it the file's own name, or `imported-<format>`
- * @throws ServiceError 400 with the file's field where its shape is wrong
+ * Converts the parsed file of another program to a chain request. Pure.
+ * @param name the name of the chain; by default the name in the file, or `imported-<format>`
+ * @throws ServiceError 400 with the invalid field of the file
  */
 export function importChain(format: ImportFormat, value: unknown, name?: string): ImportedRequest {
   const findings = new Findings();

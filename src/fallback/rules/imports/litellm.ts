@@ -4,7 +4,7 @@ import { kindNamed } from '../exports/wire.ts';
 import { modelName } from '../kinds.ts';
 import { type Findings, listAt, numberAt, objectAt, type Shape, textAt, uniqueName } from './shape.ts';
 
-/** The entries of LiteLLM's retry policy, in the order in which their rules stand in a chain. */
+/** The entries of LiteLLM's retry policy, in the order of their rules in a chain. */
 const policyNames: readonly [string, Condition][] = [
   ['RateLimitErrorRetries', 'rate_limit'],
   ['TimeoutErrorRetries', 'timeout'],
@@ -15,20 +15,20 @@ const policyNames: readonly [string, Condition][] = [
   ['ServiceUnavailableErrorRetries', 'server_error'],
 ];
 
-/** What LiteLLM waits between retries, as the fields of a rule. */
+/** LiteLLM's waits between retries, as fields of a rule. */
 const waits = { wait_ms: 500, max_wait_ms: 8_000 };
 
 const routerNames = ['num_retries', 'retry_policy', 'fallbacks', 'context_window_fallbacks', 'content_policy_fallbacks', 'max_fallbacks'];
 const parameterNames = ['model', 'api_base', 'api_key', 'timeout', 'max_tokens', 'input_cost_per_token', 'output_cost_per_token'];
 
-/** One model of the file with the group that it belongs to. */
+/** A model of the file with its group. */
 interface Deployment {
   group: string;
   place: number;
   provider: Shape;
 }
 
-/** A LiteLLM proxy configuration: the chain starts at the first group and goes on as `fallbacks` says. */
+/** Reads a LiteLLM proxy configuration: the chain starts at the first group and follows `fallbacks`. */
 export function readLitellm(value: unknown, findings: Findings): Shape {
   const file = objectAt(value, 'content');
   findings.leftOut(file, ['model_list', 'router_settings', 'litellm_settings'], '');
@@ -55,7 +55,7 @@ export function readLitellm(value: unknown, findings: Findings): Shape {
   };
 }
 
-/** The router's settings: `fallbacks` and `num_retries` may stand in either section. */
+/** The router's settings; `fallbacks` and `num_retries` may be in either section. */
 function settingsOf(file: Shape, findings: Findings): Shape {
   const found: Record<string, unknown> = {};
   for (const section of ['litellm_settings', 'router_settings']) {
@@ -91,10 +91,10 @@ function readDeployment(entry: unknown, place: number, taken: Set<string>, findi
   return { group, place, provider: Object.fromEntries(Object.entries(provider).filter(([, member]) => member !== undefined)) };
 }
 
-/** A price for a million tokens of one for a single token: to twelve digits, which is where the division's error ends. */
+/** The price per million tokens for a price per token, rounded to twelve digits to remove the floating-point error. */
 const per1m = (price: number | undefined) => (price === undefined ? undefined : Number((price * 1_000_000).toPrecision(12)));
 
-/** The model and who serves it: LiteLLM writes both as `provider/model`. */
+/** The model and its provider kind, which LiteLLM writes as `provider/model`. */
 function readModel(model: string, modelId: unknown, field: string, findings: Findings): { model_id: string; provider?: string } {
   const end = model.indexOf('/');
   const prefix = model.slice(0, Math.max(end, 0));
@@ -108,12 +108,12 @@ function readModel(model: string, modelId: unknown, field: string, findings: Fin
     return { model_id: model };
   }
   const sent = model.slice(end + 1);
-  // An export notes how the chain wrote the model, with its kind or without.
+  // Exports keep the chain's original spelling of the model, with or without its kind.
   const written = typeof modelId === 'string' && modelName({ model_id: modelId, provider: kind, api_base: null }) === sent ? modelId : sent;
   return { model_id: written, provider: kind };
 }
 
-/** The variable that holds a key. A key itself is never taken over, and never repeated. */
+/** The variable of a key reference. A key itself is never imported or quoted. */
 export function readKey(value: unknown, reference: RegExp, field: string, findings: Findings): string | undefined {
   if (value === undefined || value === null) return undefined;
   const [, name] = typeof value === 'string' ? (reference.exec(value) ?? []) : [];
@@ -126,7 +126,7 @@ export function readKey(value: unknown, reference: RegExp, field: string, findin
   return name;
 }
 
-/** `fallbacks`: a list of maps, each from a group to the groups that are tried after it. */
+/** Reads `fallbacks`: a list of maps, each from a group to the groups that are tried after it. */
 function readFallbacks(value: unknown, field: string): Map<string, string[]> {
   const map = new Map<string, string[]>();
   if (value === undefined || value === null || (Array.isArray(value) && value.length === 0)) return map;
@@ -142,10 +142,10 @@ function readFallbacks(value: unknown, field: string): Map<string, string[]> {
   return map;
 }
 
-/** The groups in the order they are tried; a backup's own backups come after it. Each once, so that a circle ends. */
+/** The groups in order; the backups of a backup follow it. Each group occurs once, so that cycles end. */
 function orderFrom(first: string, fallbacks: ReadonlyMap<string, string[]>): string[] {
   const order = new Set([first]);
-  // A set is walked in the order of its entries, those that are added meanwhile too.
+  // The iteration of a set includes entries that are added during it.
   for (const group of order) for (const backup of fallbacks.get(group) ?? []) order.add(backup);
   return [...order];
 }

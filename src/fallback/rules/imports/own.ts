@@ -1,9 +1,9 @@
 import { type Findings, objectAt, type Shape } from './shape.ts';
 
-/** What the service adds to a chain: taken off again, so that an answer can be imported as it came. */
+/** Fields that the service adds to a chain. They are removed, so that a response can be imported. */
 const added = ['id', 'version', 'created_at', 'updated_at', 'warnings'];
 
-/** A file of our own: the body of a create request, or a chain as the service shows it. Unknown fields are for the check of the request. */
+/** Reads our own format: a create request or a chain from a response. Unknown fields are left to the validation of the request. */
 export function readOwn(value: unknown, findings: Findings): Shape {
   const file = objectAt(value, 'content');
   for (const name of added) {

@@ -5,7 +5,7 @@ import { kindNamed, knownStatuses } from '../exports/wire.ts';
 import { readKey } from './litellm.ts';
 import { type Findings, listAt, numberAt, objectAt, type Shape, textAt, uniqueName } from './shape.ts';
 
-/** A target with the statuses upon which Portkey goes on to the next; undefined for every failure. */
+/** A target with the statuses on which Portkey fails over; undefined for all failures. */
 interface Target {
   shape: Shape;
   path: string;
@@ -14,14 +14,14 @@ interface Target {
 
 const targetNames = ['name', 'provider', 'custom_host', 'api_key', 'override_params', 'request_timeout', 'retry'];
 
-/** How deep strategies may stand within one another. */
+/** The deepest nesting of strategies. */
 const maxNesting = maxProviders;
 
-/** A Portkey gateway configuration whose strategy is `fallback`, or a single target. */
+/** Reads a Portkey gateway configuration with the strategy `fallback`, or with a single target. */
 export function readPortkey(value: unknown, findings: Findings): Shape {
   const file = objectAt(value, 'content');
   const targets = targetsOf(file, '', undefined, findings);
-  // The last target hands over to nobody: it is read like the one before it, so that rules need not name providers.
+  // The last target has no successor. It is treated like the one before it, so that rules need not name providers.
   const last = targets.at(-1)!;
   targets[targets.length - 1] = { ...last, handover: targets.at(-2)?.handover };
   if (targets.length > maxProviders) listAt(targets, 'targets', maxProviders);
@@ -31,7 +31,7 @@ export function readPortkey(value: unknown, findings: Findings): Shape {
   return { ...(typeof file.name === 'string' ? { name: file.name } : {}), providers, fallback_rules: rules };
 }
 
-/** The targets in their order, those of strategies within strategies too. */
+/** The targets in order, including those of nested strategies. */
 function targetsOf(shape: Shape, path: string, outer: readonly number[] | undefined, findings: Findings, depth = 0): Target[] {
   const at = (name: string) => (path === '' ? name : `${path}.${name}`);
   if (shape.targets === undefined) return [{ shape, path, handover: outer }];
@@ -48,7 +48,7 @@ function targetsOf(shape: Shape, path: string, outer: readonly number[] | undefi
   const targets = listAt(shape.targets, at('targets'), maxProviders);
   return targets.flatMap((entry, index) => {
     const inner = at(`targets.${index}`);
-    // What follows the last target of an inner strategy is decided by the outer one.
+    // After the last target of an inner strategy, the outer strategy decides.
     const next = index === targets.length - 1 ? outer : handover;
     return targetsOf(objectAt(entry, inner), inner, next, findings, depth + 1);
   });
@@ -92,7 +92,7 @@ function readTarget(shape: Shape, path: string, priority: number, taken: Set<str
 const defaultEnds: readonly Condition[] = ['invalid_request', 'content_filter'];
 const statusesOf = (condition: Condition) => knownStatuses.filter((status) => conditionOf(status) === condition);
 
-/** The rules for several providers: one for those that agree, named where not all do. */
+/** Groups providers with equal settings into one rule, which names them unless all are equal. */
 function perProvider<T>(targets: readonly Target[], providers: readonly Shape[], read: (target: Target) => T): { of: T; named: Shape }[] {
   const groups = new Map<string, { of: T; names: unknown[] }>();
   targets.forEach((target, index) => {
@@ -105,7 +105,7 @@ function perProvider<T>(targets: readonly Target[], providers: readonly Shape[],
   return [...groups.values()].map(({ of, names }) => ({ of, named: names.length === providers.length ? {} : { providers: names } }));
 }
 
-/** Portkey waits 1, 2, 4 ... seconds, and retries a connection that failed as often as anything. */
+/** The retry rules. Portkey waits 1, 2, 4 ... seconds, and retries failed connections like any other failure. */
 function retryRules(targets: readonly Target[], providers: readonly Shape[]): Shape[] {
   const read = ({ shape, path, handover }: Target) => {
     if (shape.retry === undefined || shape.retry === null) return { attempts: 0, statuses: [], handover };
@@ -136,7 +136,7 @@ function retryRules(targets: readonly Target[], providers: readonly Shape[]): Sh
   });
 }
 
-/** Whether Portkey goes on to the next target after a failure of this condition, as far as one status can say it. */
+/** Whether Portkey fails over on this condition, judged by its usual status. */
 function goesOn(condition: Condition, handover: readonly number[] | undefined): boolean {
   if (handover === undefined) return condition !== 'invalid_response';
   if (condition === 'connection_error') return handover.includes(500);
@@ -145,7 +145,7 @@ function goesOn(condition: Condition, handover: readonly number[] | undefined): 
   return codes.length > 0 && codes.some((status) => handover.includes(status));
 }
 
-/** Where Portkey goes on or ends otherwise than a chain does by default. The last target has none after it. */
+/** The rules where Portkey's failover differs from the defaults of a chain. The last target has no successor. */
 function handoverRules(targets: readonly Target[], providers: readonly Shape[]): Shape[] {
   const before = targets.slice(0, -1);
   return perProvider(before, providers.slice(0, -1), ({ handover }) => handover ?? null).flatMap(({ of, named }) => {

@@ -1,16 +1,16 @@
 import { invalid, type ServiceError } from '../../../kit/errors.ts';
 import type { ExportWarning } from '../exports/target.ts';
 
-/** An object of a file, whatever is in it. */
+/** An object of a file, not validated. */
 export type Shape = Readonly<Record<string, unknown>>;
 
-/** The value as an object, or 400 on `field`. */
+/** The value as an object. @throws ServiceError 400 on `field` */
 export function objectAt(value: unknown, field: string): Shape {
   if (typeof value === 'object' && value !== null && !Array.isArray(value)) return value as Shape;
   throw mismatch(value, field, 'an object');
 }
 
-/** The value as a list of at most `most` items, or 400 on `field`. */
+/** The value as a list of 1 to `most` items. @throws ServiceError 400 on `field` */
 export function listAt(value: unknown, field: string, most: number): readonly unknown[] {
   if (!Array.isArray(value)) throw mismatch(value, field, 'a list');
   if (value.length === 0) throw invalid(field, `${field} must not be empty.`);
@@ -18,20 +18,20 @@ export function listAt(value: unknown, field: string, most: number): readonly un
   return value;
 }
 
-/** The value as a text with something in it, or 400 on `field`. */
+/** The value as a non-empty string. @throws ServiceError 400 on `field` */
 export function textAt(value: unknown, field: string): string {
   if (typeof value === 'string' && value !== '') return value;
   throw value === '' ? invalid(field, `${field} must not be empty.`) : mismatch(value, field, 'a text');
 }
 
-/** The value as a number of `least` or more, undefined where there is none, or 400 on `field`. */
+/** The value as a number of at least `least`, or undefined. @throws ServiceError 400 on `field` */
 export function numberAt(value: unknown, field: string, least = 0): number | undefined {
   if (value === undefined || value === null) return undefined;
   if (typeof value === 'number' && value >= least) return value;
   throw invalid(field, `${field} must be a number of at least ${least}.`);
 }
 
-/** 400 on `field`, which is missing or of another kind. */
+/** 400 on `field`, which is missing or has another type. */
 function mismatch(value: unknown, field: string, wanted: string): ServiceError {
   return invalid(field, value === undefined ? `${field} is required.` : `${field} must be ${wanted}, not ${kindOf(value)}.`);
 }
@@ -42,7 +42,7 @@ function kindOf(value: unknown): string {
   return typeof value === 'object' ? 'an object' : `a ${typeof value === 'string' ? 'text' : typeof value}`;
 }
 
-/** What was read differently from how it was written, or left out. */
+/** Collects what was interpreted differently or left out. */
 export class Findings {
   readonly list: ExportWarning[] = [];
 
@@ -50,7 +50,7 @@ export class Findings {
     this.list.push({ code, field, detail });
   }
 
-  /** Names the members of a file that say nothing to a chain. */
+  /** Adds a finding for each field without a meaning in a chain. */
   leftOut(shape: Shape, known: readonly string[], path: string): void {
     for (const name of Object.keys(shape)) {
       if (known.includes(name)) continue;
@@ -60,7 +60,7 @@ export class Findings {
   }
 }
 
-/** The name that isn't taken yet: the text itself, or with a number behind it. */
+/** A unique name: the text itself, or with a number appended. */
 export function uniqueName(wanted: string, taken: Set<string>): string {
   let name = wanted;
   for (let count = 2; taken.has(name); count += 1) name = `${wanted}-${count}`;

@@ -3,20 +3,20 @@ import type { Transport } from '../../../kit/transport.ts';
 import { createFallbackClient, type FallbackClient, type FallbackClientOptions } from '../../client/client.ts';
 import { currentKey, keyRefused } from './session.ts';
 
-/** One fault of a request, by the dotted path of its field. */
+/** A fault of a request, with the dotted path of its field. */
 export interface Fault {
   readonly field: string;
   readonly detail: string;
 }
 
-/** What the service found wrong with a request; nothing where it failed for another reason. */
+/** The faults of a request; empty if it failed for another reason. */
 export function faultsOf(error: Error | null): readonly Fault[] {
   if (!(error instanceof ApiError)) return [];
   const { errors, field, message } = error;
   return errors.length > 0 || field === null ? errors : [{ field, detail: message }];
 }
 
-/** What is wrong, as a sentence beside its field, which need not be named again: `Must be a whole number.` */
+/** A fault as a sentence for display beside its field, without the field's name: `Must be a whole number.` */
 export function besideField({ field, detail }: Fault): string {
   if (!detail.startsWith(`${field} `)) return detail;
   const rest = detail.slice(field.length + 1);
@@ -35,7 +35,7 @@ function setConnected(value: boolean): void {
   for (const tell of listeners) tell();
 }
 
-/** Whether the last call reached the service, and a way to hear of changes. */
+/** Whether the last call reached the service, with a subscription to changes. */
 export const connection = {
   get: (): boolean => connected,
   subscribe(listener: () => void): () => void {
@@ -52,7 +52,7 @@ const transport: Transport = async ({ method, url, headers, body, signal }) => {
     ...(body === undefined ? {} : { body }),
     cache: 'no-store',
     redirect: 'manual',
-    // A deletion may be sent by a page that is being closed.
+    // Lets a deletion complete while its page is being closed.
     keepalive: method === 'DELETE',
   }).catch((error: unknown) => {
     if (!signal.aborted || signal.reason instanceof TimeoutError) setConnected(false);
@@ -68,7 +68,7 @@ const transport: Transport = async ({ method, url, headers, body, signal }) => {
   };
 };
 
-/** The body as it comes. Not every browser iterates over a stream itself. */
+/** The chunks of the body. Not all browsers support async iteration of streams. */
 async function* chunksOf({ body }: Response): AsyncGenerator<string, void, undefined> {
   if (body === null) return;
   const reader = body.pipeThrough(new TextDecoderStream()).getReader();
@@ -79,6 +79,6 @@ async function* chunksOf({ body }: Response): AsyncGenerator<string, void, undef
   }
 }
 
-/** The client of the service, with the key of this tab. It repeats nothing unless told to: the cache of answers does. */
+/** The client of the service, with the key of this tab. By default it does not retry, since the query cache does. */
 export const api = (options: Pick<FallbackClientOptions, 'retries' | 'onNote'> = {}): FallbackClient =>
   createFallbackClient({ baseUrl: location.origin, apiKey: currentKey() ?? undefined, retries: 0, transport, ...options });

@@ -4,13 +4,13 @@ import { useToast } from '../../../kit/web/components/toasts.tsx';
 import { api } from './api.ts';
 import { useDeleteChain } from './queries.ts';
 
-/** How long a deletion can be taken back, in milliseconds; longer while its message is pointed at. */
+/** How long a deletion can be undone, in milliseconds; hovering over its message pauses the time. */
 const undoMs = 8000;
 
 const listeners = new Set<() => void>();
-/** Chains whose deletion can still be taken back. */
+/** Chains whose deletion can still be undone. */
 const pending = new Set<string>();
-/** Chains that are not shown: those above, and those whose deletion is on its way. */
+/** Hidden chains: those above, and those being deleted. */
 let hidden: readonly string[] = [];
 
 function setHidden(ids: readonly string[]): void {
@@ -18,13 +18,13 @@ function setHidden(ids: readonly string[]): void {
   for (const tell of listeners) tell();
 }
 
-// Who closes the page meant what they did: the deletion goes out, and the browser finishes it behind the page.
+// Closing the page confirms pending deletions: they are sent, and the browser completes them.
 addEventListener('pagehide', () => {
   for (const id of pending) void api().deleteChain({ params: { id } });
   pending.clear();
 });
 
-/** The ids of chains that are about to be deleted, and so are not shown. */
+/** The ids of hidden chains, which are about to be deleted. */
 export const useHidden = (): readonly string[] =>
   useSyncExternalStore(
     (listener) => {
@@ -34,7 +34,7 @@ export const useHidden = (): readonly string[] =>
     () => hidden,
   );
 
-/** Deletes a chain when its message goes, unless that is taken back. */
+/** Deletes a chain when its message disappears, unless the user undoes it. */
 export function useDelete(): (chain: { id: string; name: string }) => void {
   const toast = useToast();
   const remove = useDeleteChain();
@@ -53,7 +53,7 @@ export function useDelete(): (chain: { id: string; name: string }) => void {
         },
       },
       onGone() {
-        // It has gone out already where the page was left and came back from the browser's cache.
+        // It was already sent if the page was left and restored from the browser's cache.
         if (!pending.delete(id)) return show();
         remove
           .mutateAsync(id)

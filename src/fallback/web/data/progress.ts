@@ -6,8 +6,8 @@ import { api } from './api.ts';
 import { useResult } from './queries.ts';
 
 /**
- * A result. While its test runs, `progress` is what the service's stream told last: each step as it happens. Its details,
- * and everything while no stream stands, come with the result, which is polled.
+ * A result. While its test runs, `progress` is the latest event of the stream. The details are polled with the result, as
+ * is everything else while the stream is disconnected.
  */
 export function useFollowedResult(id: string) {
   const client = useQueryClient();
@@ -19,7 +19,7 @@ export function useFollowedResult(id: string) {
     const stop = new AbortController();
     follow(id, stop.signal, setProgress).then(
       () => client.invalidateQueries({ queryKey: ['results'] }),
-      // The page was left, or the service refused the stream; polling tells how the test goes on.
+      // The page was left, or the service refused the stream. Polling continues.
       () => undefined,
     );
     return () => {
@@ -30,7 +30,7 @@ export function useFollowedResult(id: string) {
   return { result, progress };
 }
 
-/** Tells of each step of a test until its end. A stream that is cut is taken up again; until then `undefined` is told. */
+/** Reports the progress of a test until its end. A broken stream is reconnected; meanwhile `undefined` is reported. */
 async function follow(id: string, signal: AbortSignal, tell: (progress: TestProgress | undefined) => void): Promise<void> {
   const client = api({
     retries: Number.POSITIVE_INFINITY,

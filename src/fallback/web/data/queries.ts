@@ -9,7 +9,7 @@ import type { TestRequest, TestResult } from '../../model/test.ts';
 import { ApiError } from '../../../kit/client-errors.ts';
 import { api, connection } from './api.ts';
 
-/** The cache of answers. A refusal is final; what did not arrive is asked for again. */
+/** The query cache. It retries network errors, but not errors of the service. */
 export const queryClient = new QueryClient({
   defaultOptions: {
     queries: {
@@ -23,13 +23,13 @@ export const queryClient = new QueryClient({
 /** Whether the service answered the last call. */
 export const useConnection = (): boolean => useSyncExternalStore(connection.subscribe, connection.get);
 
-/** Forgets all answers, since who has no key may see none. */
+/** Clears the cache, since without a key no data may be shown. */
 export function useForgetAnswers(): () => void {
   const client = useQueryClient();
   return useCallback(() => void client.resetQueries(), [client]);
 }
 
-/** Asks again for all that is shown, with another key. What was loaded stays meanwhile, and with it what is being edited. */
+/** Refetches all shown data, with another key. Loaded data stays until then, and with it the state of edits. */
 export function useAskAgain(): () => void {
   const client = useQueryClient();
   return useCallback(() => {
@@ -38,7 +38,7 @@ export function useAskAgain(): () => void {
   }, [client]);
 }
 
-/** What the key in hand may do; undefined until it is known. */
+/** The rights of the current key; undefined until they are known. */
 export function useAccess(): AccessInfo | undefined {
   return useQuery({
     queryKey: ['access'],
@@ -47,10 +47,10 @@ export function useAccess(): AccessInfo | undefined {
   }).data;
 }
 
-/** Whether the key in hand may change things. Unknown counts as yes: the service decides. */
+/** Whether the current key may change things. True until it is known, since the service decides. */
 export const useMayWrite = (): boolean => useAccess()?.may_write ?? true;
 
-/** All chains. A lost connection is looked for again every five seconds. */
+/** All chains. Without a connection it retries every five seconds. */
 export const useChains = () =>
   useQuery({
     queryKey: ['chains'],
@@ -66,7 +66,7 @@ export const useChain = (id: string) =>
     refetchInterval: () => (connection.get() ? 30_000 : 5000),
   });
 
-/** What a chain does with every failure and, where one is asked about, the path that a prompt takes. */
+/** The routing of a chain and, with a question, the path of a prompt. */
 export const useRouting = ({ id, version }: Chain, query: RoutingQuery = {}, enabled = true) =>
   useQuery({
     queryKey: ['chains', id, 'routing', version, query],
@@ -75,17 +75,17 @@ export const useRouting = ({ id, version }: Chain, query: RoutingQuery = {}, ena
     placeholderData: keepPreviousData,
   });
 
-/** A chain in a few figures and sentences. */
+/** The summary of a chain. */
 export const useSummary = ({ id, version }: Chain) =>
   useQuery({
     queryKey: ['chains', id, 'summary', version],
     queryFn: ({ signal }) => api().getSummary({ params: { id }, signal }),
   });
 
-/** How many results a page of a chain's history has. */
+/** The number of results per page. */
 export const resultsPerPage = 20;
 
-/** A page of the results of a chain's tests, newest first and without their prompts, and how many there are in all. */
+/** A page of a chain's results, newest first and without prompts, with the total number. */
 export const useResults = (chainId: string, page = 0) =>
   useQuery({
     queryKey: ['results', 'of', chainId, page],
@@ -98,7 +98,7 @@ export const useResults = (chainId: string, page = 0) =>
     refetchInterval: ({ state }) => (state.data?.results.some(({ status }) => status === 'running') ? 5000 : false),
   });
 
-/** One result, asked for again every two seconds while its test runs. */
+/** A result, polled every two seconds while its test runs. */
 export const useResult = (id: string, enabled = true) =>
   useQuery({
     queryKey: ['results', id],
@@ -107,7 +107,7 @@ export const useResult = (id: string, enabled = true) =>
     refetchInterval: ({ state }) => (state.data?.status === 'running' ? 2000 : false),
   });
 
-/** Creates or changes a chain, and keeps what the service answered. */
+/** Creates or updates a chain, and caches the answer. */
 export function useSaveChain() {
   const client = useQueryClient();
   return useMutation({
@@ -135,7 +135,7 @@ export function useDeleteChain() {
   });
 }
 
-/** Begins a test; the result is read while it runs. */
+/** Starts a test; the result is read while it runs. */
 export function useStartTest(chainId: string) {
   const client = useQueryClient();
   return useMutation({
@@ -144,7 +144,7 @@ export function useStartTest(chainId: string) {
   });
 }
 
-/** Stops a running test. Its result stays, with the prompts that were done. */
+/** Cancels a running test. Its result stays, with the finished prompts. */
 export function useCancelTest() {
   const client = useQueryClient();
   return useMutation({
@@ -156,14 +156,14 @@ export function useCancelTest() {
   });
 }
 
-/** The chain in one format. */
+/** The export of a chain to a format. */
 export const useExport = (chain: Chain, format: ExportFormat, prefer: 'failover' | 'retry') =>
   useQuery({
     queryKey: ['chains', chain.id, 'export', chain.version, format, prefer],
     queryFn: ({ signal }) => api().exportChain({ params: { id: chain.id }, query: { format, prefer }, signal }),
   });
 
-/** What a template gives. A mistake in it is the template's, so it is not asked again. */
+/** The output of a template. Errors are not retried, since they are in the template. */
 export const useTemplate = (body: TemplateRequest, enabled: boolean) =>
   useQuery({
     queryKey: ['template', body],
@@ -173,7 +173,7 @@ export const useTemplate = (body: TemplateRequest, enabled: boolean) =>
     placeholderData: keepPreviousData,
   });
 
-/** Makes a chain of a file. */
+/** Imports a chain from a file. */
 export function useImport() {
   const client = useQueryClient();
   return useMutation({
@@ -182,7 +182,7 @@ export function useImport() {
   });
 }
 
-/** What a chain that is being typed would be told: its faults by field, its warnings, its routing. */
+/** The check of an edited chain: faults by field, or warnings and the worst case. */
 export const useCheck = (chain: ChainRequest, enabled: boolean) =>
   useQuery({
     queryKey: ['check', chain],
@@ -192,7 +192,7 @@ export const useCheck = (chain: ChainRequest, enabled: boolean) =>
     placeholderData: keepPreviousData,
   });
 
-/** The value as it was a moment ago, once it has stood still for so long. */
+/** The value, debounced: it changes only after it was stable for this long. */
 export function useDebounced<T>(value: T, milliseconds: number): T {
   const [settled, setSettled] = useState(value);
   useEffect(() => {

@@ -1,6 +1,6 @@
 import { useSyncExternalStore } from 'react';
 
-// The key stays in this tab: it ends with the tab and no other page of this origin's tabs sees it.
+// The key is kept in session storage: it ends with the tab, and other tabs have no access to it.
 const storageKey = 'baton.fallback.key';
 const listeners = new Set<() => void>();
 
@@ -19,10 +19,10 @@ function tell(): void {
   for (const listener of listeners) listener();
 }
 
-/** The API key of this tab; null where none was given. */
+/** The API key of this tab; null if none was entered. */
 export const currentKey = (): string | null => key;
 
-/** Takes a key for this tab, or forgets it. */
+/** Sets or removes the key of this tab. */
 export function setKey(value: string | null): void {
   key = value;
   refused = false;
@@ -30,12 +30,12 @@ export function setKey(value: string | null): void {
     if (value === null) sessionStorage.removeItem(storageKey);
     else sessionStorage.setItem(storageKey, value);
   } catch {
-    // Storage is switched off: the key lasts as long as the page.
+    // Storage is disabled: the key lasts until the page is closed.
   }
   tell();
 }
 
-/** Notes that the service answered 401, so that the page asks for a key. */
+/** Called after a 401, so that the page asks for a key. */
 export function keyRefused(): void {
   if (refused) return;
   refused = true;
@@ -47,7 +47,7 @@ const subscribe = (listener: () => void) => {
   return () => listeners.delete(listener);
 };
 
-/** Whether the service wants a key that this tab has not got. */
+/** Whether the service requires a key that this tab does not have. */
 export const useKeyWanted = (): boolean => useSyncExternalStore(subscribe, () => refused);
 
 /** Whether this tab has a key. */

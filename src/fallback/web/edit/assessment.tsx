@@ -7,11 +7,11 @@ import styles from './assessment.module.css';
 interface AssessmentProps {
   check: ChainCheck | undefined;
   faults: readonly Fault[];
-  /** Whether saving was tried: until then a fault is told beside its field alone. */
+  /** Whether saving was attempted; until then faults are only shown beside their fields. */
   tried: boolean;
 }
 
-/** What the service says of the chain as it is typed: faults, or warnings and the worst case. */
+/** The service's check of the edited chain: faults, or warnings and the worst case. */
 export function Assessment({ check, faults, tried }: AssessmentProps) {
   return (
     <div role="status" aria-live="polite" className={styles.assessment}>

@@ -8,14 +8,14 @@ import { api, besideField, type Fault, faultsOf, isRefusal } from '../data/api.t
 import { useCheck, useDebounced, useSaveChain } from '../data/queries.ts';
 import { type ChainDraft, draftOf, requestOf } from './draft.ts';
 
-/** How long the draft stands still before the service is asked about it, in milliseconds. */
+/** How long the draft must be unchanged before the service checks it, in milliseconds. */
 const settleMs = 300;
 
-/** The state of an editor: the draft, what the service says of it, saving it, and a version that somebody else saved meanwhile. */
+/** The state of an editor: the draft, its check, saving, and a conflicting version that somebody else has saved. */
 export function useChainForm(start: ChainDraft, kept?: Chain) {
   const client = useQueryClient();
   const [draft, setDraft] = useState(start);
-  // The version that was opened: a change by somebody else meanwhile must not slip in between.
+  // The version that was opened, for `If-Match`: changes by others must not be overwritten.
   const [base, setBase] = useState(kept);
   const [begun, setBegun] = useState(() => JSON.stringify(requestOf(start)));
   const request = useMemo(() => requestOf(draft), [draft]);
@@ -32,12 +32,12 @@ export function useChainForm(start: ChainDraft, kept?: Chain) {
     request,
     check: check.data,
     faults,
-    /** What is wrong with a field, by its dotted path, or with something in it. */
+    /** The fault of a field, by dotted path, or of a part of it. */
     faultOf(field: string): string | undefined {
       const found = faults.find((fault) => fault.field === field || fault.field.startsWith(`${field}.`));
       return found && besideField(found);
     },
-    /** Whether something would be lost if the page were left. */
+    /** Whether leaving the page would lose changes. */
     isUnsaved: () => dirty && !saving.isSaved(),
     saving,
     save: () => saving.send(base),
@@ -56,7 +56,7 @@ export function useChainForm(start: ChainDraft, kept?: Chain) {
   };
 }
 
-/** Sends a chain, and tells what came of it. */
+/** Saves a chain and reports the result. */
 function useSaving(request: ChainRequest) {
   const navigate = useNavigate();
   const toast = useToast();
@@ -96,11 +96,11 @@ function useSaving(request: ChainRequest) {
     tried,
     busy: isPending,
     isSaved: () => saved.current,
-    /** What the service found wrong with just this request. */
+    /** The faults of exactly this request. */
     faults: variables?.chain === request ? faultsOf(error) : [],
-    /** Why it was not saved, where neither a field nor another version is the reason. */
+    /** Why saving failed, unless the reason is a field or another version. */
     error: isRefusal(error, 400) || isRefusal(error, 412) ? null : error,
-    /** The version that stands in the way. */
+    /** The conflicting version. */
     theirs,
     reset() {
       setTheirs(undefined);

@@ -9,14 +9,14 @@ import { draftOf, requestOf } from './draft.ts';
 
 interface ConflictProps {
   mine: ChainRequest;
-  /** The chain as it is now. */
+  /** The current version of the chain. */
   theirs: Chain;
   onKeepTheirs(theirs: Chain): void;
   onSaveMine(theirs: Chain): void;
   onClose(): void;
 }
 
-/** Both versions of a chain that somebody else changed meanwhile, and the choice between them. */
+/** Shows both versions of a chain that somebody else has changed, to choose one. */
 export function Conflict({ mine, theirs, onKeepTheirs, onSaveMine, onClose }: ConflictProps) {
   const other = requestOf(draftOf(theirs));
   const names = (Object.keys(mine) as (keyof ChainRequest)[]).filter((name) => JSON.stringify(mine[name]) !== JSON.stringify(other[name]));

@@ -1,6 +1,6 @@
 import type { Chain, ChainRequest, Provider, ProviderRequest, Rule, RuleRequest } from '../../model/chain.ts';
 
-/** A provider as it is typed: texts, empty for what is left to its default. `key` tells it from others while it moves. */
+/** A provider being edited: texts, empty for defaults. `key` identifies it while it is moved. */
 export interface ProviderDraft {
   readonly key: string;
   name: string;
@@ -12,19 +12,19 @@ export interface ProviderDraft {
   max_tokens: string;
   input_cost_per_1m: string;
   output_cost_per_1m: string;
-  /** Kept while the order stays as it was; null means its place in the list. */
+  /** Kept while the order is unchanged; null means the position in the list. */
   priority: number | null;
-  /** Not edited here, and not lost either. */
+  /** Not editable here, but preserved. */
   metadata: Record<string, unknown>;
 }
 
-/** A rule as it is typed. */
+/** A rule being edited. */
 export interface RuleDraft {
   readonly key: string;
   condition: string;
   action: string;
   max_retries: string;
-  /** The keys of the providers that it is for; none means all. */
+  /** The keys of the providers that it applies to; empty means all. */
   providers: readonly string[];
   status_codes: string;
   wait_ms: string;
@@ -34,7 +34,7 @@ export interface RuleDraft {
   after: string;
 }
 
-/** A chain as it is typed. */
+/** A chain being edited. */
 export interface ChainDraft {
   name: string;
   description: string;
@@ -44,7 +44,7 @@ export interface ChainDraft {
 }
 
 let keys = 0;
-/** A key that no other row of this page has. */
+/** A key that is unique on this page. */
 export const newKey = (): string => `row-${++keys}`;
 
 const text = (value: string | number | null | undefined): string => (value === null || value === undefined ? '' : String(value));
@@ -78,7 +78,7 @@ export const emptyRule = (): RuleDraft => ({
   after: 'failover',
 });
 
-/** An empty chain, with room for the first provider and its backup. */
+/** A new chain, with empty rows for the first provider and its backup. */
 export const emptyDraft = (): ChainDraft => ({
   name: '',
   description: '',
@@ -116,7 +116,7 @@ const ruleDraft = (rule: Rule, providers: readonly ProviderDraft[]): RuleDraft =
   after: rule.then ?? 'failover',
 });
 
-/** A kept chain, to be edited. */
+/** The draft of a stored chain. */
 export function draftOf(chain: Chain): ChainDraft {
   const providers = chain.providers.map(providerDraft);
   return {
@@ -128,7 +128,7 @@ export function draftOf(chain: Chain): ChainDraft {
   };
 }
 
-/** A number as it was typed. What is no number stays a text, so that the service says what is wrong with it. */
+/** The number in a text. An invalid number stays a text, so that the service reports the fault. */
 function numberOf(typed: string): number | string | null {
   if (typed.trim() === '') return null;
   const value = Number(typed);
@@ -153,7 +153,7 @@ function providerRequest(draft: ProviderDraft, index: number): ProviderRequest {
   } as ProviderRequest;
 }
 
-/** The rule as the service takes it: fields of a retry are sent with a retry alone. */
+/** The rule for a request. Retry fields are only sent with the action retry. */
 export function ruleRequest(draft: RuleDraft, providers: readonly ProviderDraft[]): RuleRequest {
   const codes = draft.status_codes
     .split(/[\s,]+/)
@@ -177,7 +177,7 @@ export function ruleRequest(draft: RuleDraft, providers: readonly ProviderDraft[
   } as RuleRequest;
 }
 
-/** The chain as the service takes it. */
+/** The chain for a request. */
 export const requestOf = (draft: ChainDraft): ChainRequest => ({
   name: draft.name.trim(),
   description: textOf(draft.description),
@@ -194,13 +194,13 @@ export function moved<T>(items: readonly T[], from: number, to: number): T[] {
   return next;
 }
 
-/** The draft with other providers, or these in another order: their places are their priorities. */
+/** The draft with changed providers, whose positions become their priorities. */
 export const withProviders = (draft: ChainDraft, providers: readonly ProviderDraft[]): ChainDraft => ({
   ...draft,
   providers: providers.map((provider) => ({ ...provider, priority: null })),
 });
 
-/** The draft without a provider, and without the rules that were for that provider alone. */
+/** The draft without a provider and without the rules for that provider alone. */
 export function withoutProvider(draft: ChainDraft, key: string): ChainDraft {
   const rules = draft.rules
     .map((rule) => ({ ...rule, providers: rule.providers.filter((other) => other !== key) }))
@@ -209,6 +209,6 @@ export function withoutProvider(draft: ChainDraft, key: string): ChainDraft {
   return withProviders({ ...draft, rules }, providers);
 }
 
-/** The list with the item of that key changed. */
+/** The list with the item of this key changed. */
 export const changed = <T extends { key: string }>(items: readonly T[], key: string, changes: Partial<T>): T[] =>
   items.map((item) => (item.key === key ? { ...item, ...changes } : item));

@@ -13,13 +13,13 @@ interface FaultFieldsProps {
   /** The names of the chain's providers. */
   providers: readonly string[];
   onChange(faults: FaultDraft[]): void;
-  /** What is wrong with a field, by its dotted path. */
+  /** The fault of a field, by dotted path. */
   faultOf(field: string): string | undefined;
 }
 
 const conditionOptions = [{ value: '', label: 'only slow' }, ...conditions.map((value) => ({ value, label: words(value) }))];
 
-/** The faults of a test that are given one by one. */
+/** The fields of a test's own faults. */
 export function FaultFields({ faults, providers, onChange, faultOf }: FaultFieldsProps) {
   return (
     <fieldset className={styles.faults}>
@@ -29,7 +29,7 @@ export function FaultFields({ faults, providers, onChange, faultOf }: FaultField
           onChange(faults.map((other, place) => (place === index ? { ...other, ...changes } : other)));
         const bound = bind(fault, change, (name) => faultOf(`faults.${index}.${name}`));
         return (
-          // biome-ignore lint/suspicious/noArrayIndexKey: a fault is known by its place.
+          // biome-ignore lint/suspicious/noArrayIndexKey: a fault is identified by its index.
           <div key={index} className={styles.fault}>
             <SelectField label="Provider" options={providers} {...bound('provider')} />
             <SelectField label="Fails with" options={conditionOptions} {...bound('condition')} />

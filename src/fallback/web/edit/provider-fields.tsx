@@ -11,10 +11,10 @@ interface ProviderFieldsProps {
   /** How the provider is called: by its name, or by its place while it has none. */
   label: string;
   provider: ProviderDraft;
-  /** What is wrong with a field of this provider. */
+  /** The fault of a field of this provider. */
   faultOf(field: string): string | undefined;
   onChange(changes: Partial<ProviderDraft>): void;
-  /** Absent where it is the only one. */
+  /** Absent for the only provider. */
   onRemove?: (() => void) | undefined;
 }
 
@@ -33,7 +33,7 @@ const seldom = [
   { name: 'output_cost_per_1m', label: 'Price of output', unit: '$ / 1M', placeholder: 'unknown' },
 ] as const;
 
-/** The fields of one provider; those that seldom change are folded away. */
+/** The fields of a provider; rarely used ones are collapsed. */
 export function ProviderFields({ label, provider, faultOf, onChange, onRemove }: ProviderFieldsProps) {
   const [opened, setOpened] = useState(false);
   const open = opened || seldom.some(({ name }) => faultOf(name) !== undefined);

@@ -8,7 +8,7 @@ import { type ChainDraft, changed, emptyProvider, moved, type ProviderDraft, wit
 import { ProviderFields } from './provider-fields.tsx';
 import { Sortable } from './sortable.tsx';
 
-/** A part of the editor: the draft, and how it is changed. */
+/** The properties of a part of the editor: the draft and its changes. */
 export interface PartProps {
   draft: ChainDraft;
   onChange(change: (draft: ChainDraft) => ChainDraft): void;
@@ -17,7 +17,7 @@ export interface PartProps {
 
 const nameOf = ({ name }: ProviderDraft, index: number) => `provider ${name === '' ? index + 1 : name}`;
 
-/** The providers of a chain, in their order. */
+/** The providers of a chain, in order. */
 export function ProviderPanel({ draft, onChange, faultOf }: PartProps) {
   const toast = useToast();
   const { providers } = draft;

@@ -22,7 +22,7 @@ interface RuleFieldsProps {
 
 const conditionOptions = ruleConditions.map((value) => ({ value, label: value === 'any' ? 'anything' : words(value) }));
 
-/** The fields of one rule, and what it does in plain words. */
+/** The fields of a rule and its description in words. */
 export function RuleFields({ label, rule, providers, faultOf, onChange, onRemove }: RuleFieldsProps) {
   const bound = bind(rule, onChange, faultOf);
   const toggle = (key: string) =>

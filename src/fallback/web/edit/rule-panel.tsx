@@ -9,7 +9,7 @@ import { Sortable } from './sortable.tsx';
 
 const nameOf = (index: number) => `rule ${index + 1}`;
 
-/** The rules of a chain, in their order. */
+/** The rules of a chain, in order. */
 export function RulePanel({ draft: { providers, rules }, onChange, faultOf }: PartProps) {
   const remove = (key: string) => onChange((before) => ({ ...before, rules: before.rules.filter((rule) => rule.key !== key) }));
   return (

@@ -9,7 +9,7 @@ import styles from './sortable.module.css';
 
 interface SortableProps<T extends { key: string }> {
   items: readonly T[];
-  /** How an item is called in announcements: `Provider gpt-4o`. */
+  /** The name of an item in announcements: `Provider gpt-4o`. */
   nameOf(item: T, index: number): string;
   onMove(from: number, to: number): void;
   /** Shown where there are no items. */
@@ -28,7 +28,7 @@ export function Sortable<T extends { key: string }>({ items, nameOf, onMove, emp
     useSensor(PointerSensor, { activationConstraint: { distance: 4 } }),
     useSensor(KeyboardSensor, { coordinateGetter: sortableKeyboardCoordinates }),
   );
-  // A lifted item is over its own place at once; that must not drown what is said of the lifting.
+  // A lifted item is immediately over its own position; announcing that would replace the announcement of lifting.
   const hasMoved = useRef(false);
   const indexOf = (key: unknown) => items.findIndex((item) => item.key === key);
   const label = (key: unknown) => {

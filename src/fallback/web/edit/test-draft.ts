@@ -1,6 +1,6 @@
 import type { Fault, Mode, Preset, TestRequest } from '../../model/test.ts';
 
-/** The numbers of a fault, as they are typed. */
+/** The numeric fields of a fault, as text. */
 export const faultNumbers = [
   { name: 'times', label: 'First calls' },
   { name: 'from', label: 'From prompt' },
@@ -11,23 +11,23 @@ export const faultNumbers = [
   { name: 'retry_after_ms', label: 'Retry-After', unit: 'ms' },
 ] as const;
 
-/** A fault as it is typed: texts, empty for what does not narrow it. */
+/** A fault being edited: texts, empty for fields that do not restrict it. */
 export type FaultDraft = Record<'provider' | 'condition' | (typeof faultNumbers)[number]['name'], string>;
 
-/** A test as it is typed. */
+/** A test being edited. */
 export interface TestDraft {
   mode: Mode;
-  /** Empty for faults of one's own. */
+  /** Empty for custom faults. */
   preset: Preset | '';
   prompt_count: string;
   seed: string;
   deadline_ms: string;
-  /** Texts of prompts, an empty line between them. */
+  /** The prompts, separated by empty lines. */
   prompts: string;
   faults: readonly FaultDraft[];
 }
 
-/** A fault with nothing but the condition that is met most. */
+/** A new fault with the most frequent condition. */
 export const emptyFault = (provider: string): FaultDraft => ({
   provider,
   condition: 'rate_limit',
@@ -40,7 +40,7 @@ export const emptyFault = (provider: string): FaultDraft => ({
   retry_after_ms: '',
 });
 
-/** A simulation of twenty prompts that puts every rule to work. */
+/** A new test: a simulation of twenty prompts that covers all rules. */
 export const emptyTest = (): TestDraft => ({
   mode: 'simulate',
   preset: 'coverage',
@@ -51,7 +51,7 @@ export const emptyTest = (): TestDraft => ({
   faults: [],
 });
 
-/** A number as it was typed; null, which means the default, where nothing was. */
+/** The number in a text; null, which means the default, if it is empty. */
 const numberOf = (typed: string): number | null => (typed.trim() === '' ? null : Number(typed));
 
 function faultRequest(draft: FaultDraft): Fault {
@@ -60,7 +60,7 @@ function faultRequest(draft: FaultDraft): Fault {
   return { provider, ...(condition === '' ? {} : { condition }), ...Object.fromEntries(numbers) } as Fault;
 }
 
-/** The test as the service takes it. */
+/** The request for a test. */
 export function testRequest({ mode, preset, prompt_count, seed, deadline_ms, prompts, faults }: TestDraft): TestRequest {
   const texts = prompts
     .split(/\n\s*\n/)

@@ -27,7 +27,7 @@ const presets = [
   { value: '', label: 'My own faults' },
 ] as const;
 
-/** Chooses mode, faults, number and seed of a test, and starts it. */
+/** A form to configure and start a test. */
 export function TestForm({ chain }: { chain: Chain }) {
   const navigate = useNavigate();
   const start = useStartTest(chain.id);
@@ -89,7 +89,7 @@ function MoreOptions({ bound }: { bound: ReturnType<typeof bind<TestDraft>> }) {
   );
 }
 
-/** What real calls mean, or that this service makes none. */
+/** A notice about real calls, or that this service makes none. */
 function ModeNotice({ mode, refused }: { mode: TestDraft['mode']; refused: boolean }) {
   if (mode === 'simulate') return null;
   if (!refused)
@@ -101,10 +101,10 @@ function ModeNotice({ mode, refused }: { mode: TestDraft['mode']; refused: boole
   );
 }
 
-/** The fields that tell their faults themselves, while they are shown. */
+/** The fields that show their own faults. */
 const placed = ['prompt_count', 'seed'];
 
-/** Why a test was not started, as far as no field tells. */
+/** The reasons why a test was not started that no field shows. */
 function NotStarted({ error, faults }: { error: Error | null; faults: readonly Fault[] }) {
   const unplaced = faults.filter(({ field }) => !placed.includes(field) && !field.startsWith('faults.'));
   if (error === null || (faults.length > 0 && unplaced.length === 0)) return null;

@@ -17,7 +17,7 @@ import { RulePanel } from '../edit/rule-panel.tsx';
 import { Load } from '../parts/load.tsx';
 import { useTitle } from '../parts/title.ts';
 
-/** A new chain; `?from=` begins with a copy of another. */
+/** The page for a new chain; `?from=` starts with a copy of another chain. */
 export function NewChain() {
   const [params] = useSearchParams();
   const from = params.get('from');
@@ -34,7 +34,7 @@ function CopyOf({ id }: { id: string }) {
   );
 }
 
-/** A chain that is kept, to be changed. */
+/** The page to edit a stored chain. */
 export function EditChain() {
   const { id = '' } = useParams();
   const chain = useChain(id);

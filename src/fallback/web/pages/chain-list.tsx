@@ -16,14 +16,14 @@ import { ProviderPath } from '../parts/provider-path.tsx';
 import { useTitle } from '../parts/title.ts';
 import styles from './chain-list.module.css';
 
-/** Whether a chain has the text in its name, its description or one of its providers. */
+/** Whether the name, the description or a provider of a chain contains the text. */
 function matches({ name, description, providers }: Chain, text: string): boolean {
   const wanted = text.toLowerCase().split(/\s+/).filter(Boolean);
   const words = [name, description ?? '', ...providers.flatMap((provider) => [provider.name, provider.model_id])].join(' ').toLowerCase();
   return wanted.every((word) => words.includes(word));
 }
 
-/** How many chains are drawn at first, and how many more each time. */
+/** How many chains are rendered at first, and how many more each time. */
 const chainsAtOnce = 100;
 
 /** All chains, with search. */

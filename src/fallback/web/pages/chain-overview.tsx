@@ -15,7 +15,7 @@ import { Verdict } from '../parts/verdict.tsx';
 import { useCurrentChain } from './chain.tsx';
 import styles from './chain-overview.module.css';
 
-/** What a chain is, in sentences and tables. */
+/** The page that describes a chain in sentences and tables. */
 export function ChainOverview() {
   const chain = useCurrentChain();
   const summary = useSummary(chain);
@@ -43,7 +43,7 @@ export function ChainOverview() {
         ) : (
           <ol className={styles.rules}>
             {chain.fallback_rules.map((rule, index) => (
-              // biome-ignore lint/suspicious/noArrayIndexKey: a rule is known by its place.
+              // biome-ignore lint/suspicious/noArrayIndexKey: a rule is identified by its index.
               <li key={index}>
                 <span className={styles.ruleHead}>
                   <span className="muted tabular">{index + 1}</span> <Badge>{words(rule.condition)}</Badge> <Action action={rule.action} />

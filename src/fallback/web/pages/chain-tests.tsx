@@ -15,7 +15,7 @@ import { Verdict } from '../parts/verdict.tsx';
 import { useCurrentChain } from './chain.tsx';
 import styles from './chain-tests.module.css';
 
-/** The tests of a chain: starting one, and those that were run. */
+/** The page of a chain's tests, with a form to start one. */
 export function ChainTests() {
   const chain = useCurrentChain();
   const mayWrite = useMayWrite();
@@ -36,7 +36,7 @@ function History({ chainId }: { chainId: string }) {
   const results = useResults(chainId, page);
   const [picked, setPicked] = useState<readonly string[]>([]);
   const navigate = useNavigate();
-  // Of three, the one that was picked first is let go.
+  // Selecting a third result deselects the first one.
   const pick = (id: string) =>
     setPicked((before) => (before.includes(id) ? before.filter((other) => other !== id) : [...before.slice(-1), id]));
   return (

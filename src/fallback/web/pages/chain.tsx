@@ -11,7 +11,7 @@ import { useChain, useMayWrite } from '../data/queries.ts';
 import { Load } from '../parts/load.tsx';
 import { useTitle } from '../parts/title.ts';
 
-/** The chain whose page this is. */
+/** The chain of the current page. */
 export const useCurrentChain = (): Chain => useOutletContext<Chain>();
 
 /** The frame of a chain's pages. */

@@ -14,7 +14,7 @@ import { useTitle } from '../parts/title.ts';
 import { Verdict } from '../parts/verdict.tsx';
 import styles from './compare.module.css';
 
-/** Two results of tests side by side. */
+/** The page that compares two test results. */
 export function ComparePage() {
   useTitle('Compare two tests');
   const [params] = useSearchParams();
@@ -60,7 +60,7 @@ const titleOf = ({ started_at, mode, preset, chain_version }: TestResult) =>
 
 function Pickers({ left, b, onPick }: { left: TestResult; b: string; onPick(which: 'a' | 'b', id: string): void }) {
   const latest = useResults(left.chain_id).data?.results ?? [];
-  // A result that is older than the latest ones is still one of the two.
+  // Results in the URL may be older than the latest ones.
   const results = latest.some(({ id }) => id === left.id) ? latest : [...latest, left];
   const options = results.map((result) => ({ value: result.id, label: titleOf(result) }));
   const others = options.filter(({ value }) => value !== left.id);
@@ -83,18 +83,18 @@ interface Row {
   a: string;
   b: string;
   change: string;
-  /** Whether B is better; undefined where neither is. */
+  /** Whether B is better; undefined if neither is. */
   better?: boolean;
 }
 
-/** How a figure is read off a result and compared. */
+/** A figure of a result and how to compare it. */
 interface Figure {
   name: string;
   of(result: TestResult): number | null | undefined;
   text(value: number): string;
-  /** Whether more of it is better; less of everything else is. */
+  /** Whether higher values are better; by default lower ones are. */
   moreIsBetter?: boolean;
-  /** The difference in words, where `text` does not fit it. */
+  /** Formats the difference, if `text` is not suitable. */
   difference?(value: number): string;
 }
 
@@ -156,7 +156,7 @@ function Comparison({ left, right }: { left: TestResult; right: TestResult }) {
   );
 }
 
-/** What makes the two tests hard to compare, and whether the chain changed between them. */
+/** Notes about differences that make the tests hard to compare, such as a change of the chain. */
 function Alikeness({ left, right }: { left: TestResult; right: TestResult }) {
   const unlike = [
     left.mode === right.mode ? '' : 'their modes differ: simulated and real figures do not compare',

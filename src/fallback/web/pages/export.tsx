@@ -26,7 +26,7 @@ const names: Record<string, string> = {
   yaml: 'YAML',
 };
 
-/** The chain's configuration in the forms that other programs read. */
+/** The page with a chain's exports. */
 export function ExportPage() {
   const chain = useCurrentChain();
   const [params, setParams] = useSearchParams();

@@ -14,14 +14,14 @@ import { useImport, useMayWrite } from '../data/queries.ts';
 import { Notes } from '../parts/notes.tsx';
 import { useTitle } from '../parts/title.ts';
 
-/** Guesses who wrote a file from its name and its text. */
+/** Guesses the format of a file from its name and its text. */
 function guess(filename: string, text: string): ImportFormat {
   if (/\bmodel_list\s*:/.test(text)) return 'litellm';
   if (/"targets"\s*:/.test(text) && /"strategy"\s*:/.test(text)) return 'portkey';
   return /\.ya?ml$/i.test(filename) || !/^\s*[{[]/.test(text) ? 'yaml' : 'json';
 }
 
-/** Makes a chain of a file that another program reads. */
+/** The page to import a chain from a file. */
 export function ImportPage() {
   useTitle('Import a chain');
   const mayWrite = useMayWrite();
@@ -101,7 +101,7 @@ function FilePicker({ onTake }: { onTake(file: File | undefined): void }) {
         accept=".json,.yaml,.yml,.txt"
         onChange={({ target }) => {
           onTake(target.files?.[0]);
-          // The same file can be chosen again after it was changed.
+          // Lets the user choose the same file again after it has changed.
           target.value = '';
         }}
       />
@@ -112,7 +112,7 @@ function FilePicker({ onTake }: { onTake(file: File | undefined): void }) {
   );
 }
 
-/** Takes a file that is dropped. */
+/** A drop target for files. */
 const dropTarget = (onTake: (file: File | undefined) => void) => ({
   onDragOver(event: DragEvent) {
     if (event.dataTransfer.types.includes('Files')) event.preventDefault();

@@ -3,7 +3,7 @@ import { useRouteError } from 'react-router';
 import { Button, LinkButton } from '../../../kit/web/components/button.tsx';
 import { Callout, Empty } from '../../../kit/web/components/feedback.tsx';
 
-/** What stands at an address that leads nowhere. */
+/** The page for unknown paths. */
 export function NotFound() {
   return (
     <Empty level={1} title="There is no such page" actions={<LinkButton to="/chains">To the chains</LinkButton>}>
@@ -12,10 +12,10 @@ export function NotFound() {
   );
 }
 
-/** What stands where a page broke. */
+/** The page after an error in another page. */
 export function PageFailure() {
   const error = useRouteError();
-  // A part of the program that is gone after an update of the service is fetched anew by loading the page again.
+  // After an update of the service a chunk may be missing; reloading the page fetches the new one.
   const stale = error instanceof TypeError && /import|module/i.test(error.message);
   return (
     <main>

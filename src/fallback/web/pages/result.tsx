@@ -21,7 +21,7 @@ import styles from './result.module.css';
 
 const Charts = lazy(async () => ({ default: (await import('../parts/result-charts.tsx')).ResultCharts }));
 
-/** A test: how it stands while it runs, and what came of it. */
+/** The page of a test: its progress while it runs, then its result. */
 export function ResultPage() {
   const { id = '' } = useParams();
   const { result, progress } = useFollowedResult(id);
@@ -93,7 +93,7 @@ function Quiet() {
   );
 }
 
-/** How far a test is: as the stream tells, or as the result was read last where that is further. */
+/** The progress of a test: that of the stream or of the last result, whichever is further. */
 function Running({ result, told }: { result: TestResult; told: TestProgress | undefined }) {
   const cancel = useCancelTest();
   const mayWrite = useMayWrite();

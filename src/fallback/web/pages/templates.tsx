@@ -19,7 +19,7 @@ const beginning = `# {{ chain.name }}
 {%- endfor %}
 `;
 
-/** A template beside what it gives for a chain. */
+/** The page to edit a template, beside its output for a chain. */
 export function TemplatesPage() {
   useTitle('Templates');
   const chains = useChains();
@@ -48,7 +48,7 @@ export function TemplatesPage() {
   );
 }
 
-/** The variables as JSON, or why they are none. */
+/** The parsed variables, or the fault of their JSON. */
 function variablesOf(text: string): { variables?: Record<string, unknown>; error?: string } {
   if (text.trim() === '') return { variables: {} };
   try {
@@ -114,7 +114,7 @@ function Editor({ chains }: { chains: readonly { id: string; name: string }[] })
   );
 }
 
-/** What the template gives. While it has a mistake, what it gave last stays beside the mistake. */
+/** The output of the template. While the template has an error, the last output stays visible beside it. */
 function Output({ text, error }: { text: string | undefined; error: Error | null }) {
   return (
     <Panel title="Output" actions={text === undefined ? undefined : <CopyButton text={text} />}>

@@ -14,7 +14,7 @@ import { Notes } from '../parts/notes.tsx';
 import { useCurrentChain } from './chain.tsx';
 import styles from './what-if.module.css';
 
-/** The routing table, and the path that a prompt takes when one provider fails in one way. */
+/** The page with the routing table and the path of a prompt for one failure. */
 export function WhatIf() {
   const chain = useCurrentChain();
   const routing = useRouting(chain);
@@ -102,7 +102,7 @@ interface GridProps {
   onAsk(provider: string, condition: string): void;
 }
 
-/** Providers by conditions. Each cell is a button that asks its question; arrow keys move between cells. */
+/** A table of providers and conditions. Each cell is a button that selects its failure; arrow keys move between cells. */
 function Grid({ routing, asked, onAsk }: GridProps) {
   const legend = useId();
   const move = (event: React.KeyboardEvent<HTMLTableElement>) => {
@@ -168,7 +168,7 @@ function Grid({ routing, asked, onAsk }: GridProps) {
   );
 }
 
-/** The steps from the failing provider to the end, drawn downwards. */
+/** The steps from the failing provider to the end, from top to bottom. */
 function Path({ routing }: { routing: Routing }) {
   const { question, path } = routing;
   if (question === null || path === null) return null;
@@ -180,7 +180,7 @@ function Path({ routing }: { routing: Routing }) {
       </p>
       <ol className={styles.path}>
         {path.map(({ provider, attempt, condition, action, wait_ms, source, rule }, index) => (
-          // biome-ignore lint/suspicious/noArrayIndexKey: a step is known by its place.
+          // biome-ignore lint/suspicious/noArrayIndexKey: a step is identified by its index.
           <Fragment key={index}>
             <li className={styles.step} data-action={action}>
               <span className={styles.stepHead}>

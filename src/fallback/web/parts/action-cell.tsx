@@ -4,7 +4,7 @@ import styles from './action-cell.module.css';
 
 const icons: Record<string, LucideIcon> = { retry: RotateCw, failover: Redo2, fail: CircleStop, serve: Undo2 };
 
-/** An action with its sign: retry, failover, fail, or serve. */
+/** An action with its icon: retry, failover, fail, or serve. */
 export function Action({ action, text }: { action: string; text?: string }) {
   const Icon = icons[action];
   return (

@@ -5,7 +5,7 @@ import type { PromptResult } from '../../model/test.ts';
 import { Action } from './action-cell.tsx';
 import styles from './attempt-table.module.css';
 
-/** The attempts of a prompt, one after the other. */
+/** The attempts of a prompt, in order. */
 export function AttemptTable({ prompt }: { prompt: PromptResult }) {
   return (
     <div className={styles.frame}>

@@ -8,7 +8,7 @@ import { useAskAgain } from '../data/queries.ts';
 import { currentKey, setKey } from '../data/session.ts';
 import styles from './key-form.module.css';
 
-/** Asks for the API key. It is kept in this tab alone. */
+/** Asks for the API key, which is kept only in this tab. */
 export function KeyForm() {
   const field = useRef<HTMLInputElement>(null);
   const wrong = currentKey() !== null;

@@ -12,16 +12,16 @@ interface Loading<T> {
 
 interface LoadProps<T> {
   query: Loading<T>;
-  /** What is being loaded, as a sentence's subject: `The chain`. */
+  /** The name of the loaded thing, as the subject of a sentence: `The chain`. */
   what: string;
-  /** How many grey lines stand for it. */
+  /** The number of placeholder lines. */
   lines?: number;
-  /** The height of each. */
+  /** The height of a line. */
   height?: string;
   children(value: T): ReactNode;
 }
 
-/** What was loaded; until then grey lines, and a sentence where it can't be. */
+/** Renders loaded data, placeholder lines while loading, and a message on failure. */
 export function Load<T>({ query, lines = 6, height = '2.5rem', what, children }: LoadProps<T>) {
   if (query.data !== undefined) return children(query.data);
   if (query.error === null) return <Skeleton lines={lines} height={height} />;

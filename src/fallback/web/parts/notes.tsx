@@ -18,7 +18,7 @@ interface NotesProps {
   actions?: ReactNode;
 }
 
-/** What the service notes of something: faults, warnings, findings. Nothing where there are none. */
+/** A list of faults, warnings or findings. Renders nothing if there are none. */
 export function Notes({ notes, ...callout }: NotesProps) {
   if (notes.length === 0) return null;
   return (

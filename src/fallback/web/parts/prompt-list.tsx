@@ -10,14 +10,14 @@ import styles from './prompt-list.module.css';
 
 interface PromptListProps {
   prompts: readonly PromptResult[];
-  /** The chain's providers in their order: each has a colour of its own. */
+  /** The chain's providers in order; each has its own colour. */
   providers: readonly string[];
 }
 
-/** Heights of a closed row in pixels, as the style sheet has them: one line, and three on a narrow window. */
+/** The heights of a closed row in pixels, as in the style sheet: one line, or three in a narrow window. */
 const rowHeight = { wide: 44, narrow: 84 };
 
-/** The prompts, each with its waterfall of attempts. Only the rows in sight are drawn, so that a thousand scroll freely. */
+/** The prompts, each with a waterfall of attempts. Only visible rows are rendered, so that a thousand scroll smoothly. */
 export function PromptList({ prompts, providers }: PromptListProps) {
   const [open, setOpen] = useState<ReadonlySet<number>>(new Set());
   const toggle = useCallback((index: number) => {
@@ -39,7 +39,7 @@ export function PromptList({ prompts, providers }: PromptListProps) {
 interface RowsProps extends PromptListProps {
   /** The height of a closed row in pixels. */
   closedHeight: number;
-  /** The prompts that are open, by index. */
+  /** The indexes of open prompts. */
   open: ReadonlySet<number>;
   onToggle(index: number): void;
 }
@@ -51,7 +51,7 @@ function Rows({ prompts, providers, closedHeight, open, onToggle }: RowsProps) {
     count: prompts.length,
     getScrollElement: () => scroller.current,
     estimateSize: () => closedHeight,
-    // A function of its own for each rendering would have all places computed anew with each.
+    // A new function at every rendering would recompute all positions.
     getItemKey: useCallback((index: number) => prompts[index]!.index, [prompts]),
     overscan: 6,
   });
@@ -65,7 +65,7 @@ function Rows({ prompts, providers, closedHeight, open, onToggle }: RowsProps) {
           return (
             <li
               key={key}
-              // The height of an open row is its table's; that of the others is known, and asking for it would cost a layout.
+              // Only open rows are measured: the height of others is known, and measuring would force a layout.
               ref={isOpen ? rows.measureElement : undefined}
               data-index={index}
               className={styles.row}
@@ -107,13 +107,13 @@ const Prompt = memo(function Prompt({ prompt, providers, longestMs, open, onTogg
   );
 });
 
-/** The attempts of a prompt on one scale of time, which is that of all prompts. */
+/** The attempts of a prompt on a time scale that all prompts share. */
 function Waterfall({ prompt, providers, longestMs }: Pick<PromptProps, 'prompt' | 'providers' | 'longestMs'>) {
   return (
     <span className={styles.waterfall} aria-hidden="true">
       {prompt.attempts.map(({ provider, start_ms, latency_ms, condition }, place) => (
         <span
-          // biome-ignore lint/suspicious/noArrayIndexKey: an attempt is known by its place.
+          // biome-ignore lint/suspicious/noArrayIndexKey: an attempt is identified by its index.
           key={place}
           className={condition === null ? styles.answered : styles.failed}
           style={{

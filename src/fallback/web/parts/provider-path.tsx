@@ -2,7 +2,7 @@ import { ChevronRight } from 'lucide-react';
 
 import styles from './provider-path.module.css';
 
-/** The providers of a chain in their order; beyond `most` the last one stays visible. */
+/** The providers of a chain in order. If there are more than `most`, the last one stays visible. */
 export function ProviderPath({ providers, most = 4 }: { providers: readonly { name: string; model_id: string }[]; most?: number }) {
   const shown = providers.length <= most ? providers : [...providers.slice(0, most - 1), providers.at(-1)!];
   const left = providers.length - shown.length;

@@ -6,7 +6,7 @@ import type { TestResult } from '../../model/test.ts';
 
 const percentiles = ['min', 'p50', 'p90', 'p95', 'p99', 'max'] as const;
 
-/** Latency by percentile, and who served how much. */
+/** Charts of latency by percentile and of prompts by serving provider. */
 export function ResultCharts({ result }: { result: TestResult }) {
   const { latency_ms, providers } = result;
   const share = (prompts: number) => `${percent(prompts / result.progress.done)} · ${count(prompts)}`;

@@ -5,7 +5,7 @@ import type { TestResult } from '../../model/test.ts';
 import { Action } from './action-cell.tsx';
 import styles from './rule-hits.module.css';
 
-/** How often each rule decided, and the rules that never did. */
+/** The number of failures that each rule decided, and the rules that decided none. */
 export function RuleHits({ result }: { result: TestResult }) {
   return (
     <Panel title="Rules">
@@ -14,7 +14,7 @@ export function RuleHits({ result }: { result: TestResult }) {
       ) : (
         <ol className={styles.rules}>
           {result.rules.map(({ condition, action, hits, never_hit }, index) => (
-            // biome-ignore lint/suspicious/noArrayIndexKey: a rule is known by its place.
+            // biome-ignore lint/suspicious/noArrayIndexKey: a rule is identified by its index.
             <li key={index}>
               <span>
                 <span className="muted tabular">{index + 1}</span> {words(condition)} <Action action={action} />

@@ -1,6 +1,6 @@
 import { counted, durationText, words } from '../../../kit/web/format.ts';
 
-/** A rule as it is typed or kept: what is left out or null means its default. */
+/** A rule being edited or stored; missing and null fields mean their default. */
 export interface RuleLike {
   condition: string;
   action: string;
@@ -17,7 +17,7 @@ export interface RuleLike {
 const list = (items: readonly (string | number)[], joint: string): string =>
   items.length < 2 ? items.join('') : `${items.slice(0, -1).join(', ')} ${joint} ${items.at(-1)}`;
 
-/** What a rule does, in plain words. */
+/** A description of a rule. */
 export function ruleText(rule: RuleLike): string {
   const { condition, action, providers, status_codes } = rule;
   const what = condition === 'any' ? 'fails in any way' : `fails with ${words(condition)}`;

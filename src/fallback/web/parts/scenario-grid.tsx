@@ -31,7 +31,7 @@ interface ScenarioGridProps {
   onChoose(scenario: string | null): void;
 }
 
-/** One tile for each scenario of the plan: how it ended, who served, and how long it took. Choosing one filters the prompts. */
+/** A tile for each scenario of the plan with its outcome, provider and duration. Selecting one filters the prompts. */
 export function ScenarioGrid({ result, chosen, onChoose }: ScenarioGridProps) {
   const scenarios = useMemo(() => scenariosOf(result.results), [result.results]);
   const first = result.chain.providers[0]?.name;

@@ -1,6 +1,6 @@
 import { Badge, type Tone } from '../../../kit/web/components/feedback.tsx';
 
-/** What each verdict means. */
+/** The meaning of each verdict. */
 export const verdictMeanings: Record<string, string> = {
   pass: 'Every prompt was served and every check holds.',
   partial: 'Every prompt was served, but an advisory check fails.',
@@ -10,7 +10,7 @@ export const verdictMeanings: Record<string, string> = {
 
 const tones: Record<string, Tone> = { pass: 'good', partial: 'warn', safe: 'warn', fail: 'bad', running: 'info' };
 
-/** A verdict, or the state of a test that has none. */
+/** A verdict, or the status of a test without one. */
 export function Verdict({ verdict, status }: { verdict: string | null; status: string }) {
   const word = verdict ?? status;
   return <Badge tone={tones[word] ?? 'neutral'}>{word}</Badge>;
