@@ -60,7 +60,7 @@ describe('npm run demo:fallback', () => {
     const closed = await startFallback(t);
     const refused = await runDemo({ SERVICE_URL: await closed.fallback.start() });
     assert.equal(refused.exitCode, 1);
-    assert.match(refused.errors, /^mode drill calls real providers, .* --allow-live\.\n$/);
+    assert.match(refused.errors, /^mode drill calls real providers; .* --allow-live\.\n$/);
     assert.deepEqual((await closed.call('GET', '/chains')).body, []);
 
     const nowhere = await runDemo({ SERVICE_URL: `http://127.0.0.1:${await freePort()}` });

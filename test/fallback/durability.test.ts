@@ -11,11 +11,11 @@ import { answering, startProvider } from '../support/providers.ts';
 import { createPacket, startService } from '../support/service.ts';
 import { stores } from '../support/stores.ts';
 
-/** Many at once, so that some are in hand whenever the program ends. */
+/** Enough concurrent callers that some requests are in progress when the process ends. */
 const callers = 8;
-/** How many writes are answered before the program is ended in the middle of the next ones. */
+/** How many writes are answered before the process is ended during the next ones. */
 const answersARound = 60;
-/** How many prompts the provider answers before it hangs. Prompts are kept a hundred together, or what there is after two seconds. */
+/** How many prompts the provider answers before it hangs. Prompts are stored in batches of a hundred, or after two seconds. */
 const promptsAnswered = 120;
 const promptsKept = promptsAnswered - 99;
 
@@ -25,7 +25,7 @@ function newFolder(t: TestContext): string {
   return folder;
 }
 
-/** Many callers create, change and delete chains, until the program is ended under their hands. */
+/** Many callers create, change and delete chains until the process ends. */
 async function loadAndEnd(program: TestProcess, how: 'kill' | 'stop', known: Map<string, string | undefined>, unsure: Set<string>) {
   let answered = 0;
   let ended: Promise<unknown> | undefined;
@@ -41,7 +41,7 @@ async function loadAndEnd(program: TestProcess, how: 'kill' | 'stop', known: Map
       assert.equal(created.status, 201, created.text);
       const { id } = created.body;
       note(id, created.text);
-      // From here until it is answered nobody knows which of the two is kept.
+      // Until the answer arrives it is unknown which of the two is stored.
       unsure.add(id);
       const changed = await program.call('PATCH', `/chains/${id}`, { body: { description: `turn ${turn}` } });
       assert.equal(changed.status, 200, changed.text);
@@ -52,30 +52,30 @@ async function loadAndEnd(program: TestProcess, how: 'kill' | 'stop', known: Map
       note(id, undefined);
     }
   };
-  // `fetch` rejects when the connection breaks; any other failure is the test's.
+  // `fetch` rejects when the connection breaks; any other failure is an error of the test.
   const ends = await Promise.allSettled(Array.from({ length: callers }, (_, caller) => work(caller)));
   for (const end of ends) if (end.status === 'rejected' && !(end.reason instanceof TypeError)) throw end.reason;
   return ended;
 }
 
-/** What was answered is found as it was answered. */
+/** Checks that acknowledged writes are found unchanged. */
 async function requireKept(program: TestProcess, known: Map<string, string | undefined>, unsure: ReadonlySet<string>): Promise<void> {
   for (const [id, text] of known) {
     const { status, text: found } = await program.call('GET', `/chains/${id}`);
-    // What was in hand when it ended is whole: as it was before, or as it was to be.
+    // Requests in progress at the end were applied completely or not at all.
     if (unsure.has(id)) known.set(id, status === 200 ? found : undefined);
     else assert.deepEqual([status, status === 200 ? found : undefined], text === undefined ? [404, undefined] : [200, text]);
   }
   assert.ok(known.size >= answersARound / 3);
 }
 
-/** Starts a test whose provider answers a while and then hangs; gives the result's id once its prompts are kept. */
+/** Starts a test whose provider answers some prompts and then hangs; returns the result's id once these are stored. */
 async function startLongTest(t: TestContext, program: TestProcess): Promise<string> {
   const hanging = Promise.withResolvers<void>();
   let hung = 0;
   const provider = await startProvider(t, ...Array.from({ length: promptsAnswered }, () => answering()), () => {
     hung += 1;
-    // Whoever of the four at once had prompts to keep has kept them before it asked again.
+    // Each of the four workers stores its due prompts before its next call.
     if (hung === 4) hanging.resolve();
   });
   const providers = [{ name: 'a', model_id: 'm', api_base: provider.base, timeout_ms: 300_000 }];
@@ -112,7 +112,7 @@ for (const store of stores.filter(({ name }) => name !== 'SQLite in memory')) {
       await requireKept(program, known, unsure);
     }
     const { body: result } = await program.call('GET', `/test-results/${testId}`);
-    // Where other instances may share the database, it is ended when the lease of the killed one is over.
+    // If other instances may share the database, the test ends when the lease of the killed instance expires.
     const [status, error] =
       store.name === 'PostgreSQL' ? ['running', null] : ['cancelled', 'The service stopped while the test was running.'];
     assert.deepEqual([result.status, result.error], [status, error]);

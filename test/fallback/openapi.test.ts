@@ -19,7 +19,7 @@ const operations = Object.entries(exported.paths).flatMap(([path, methods]) =>
   Object.entries(methods).map(([method, operation]) => ({ path, method: method.toUpperCase(), operation })),
 );
 
-/** A path with an id that nothing has in place of each parameter. */
+/** A path with an unknown id for each parameter. */
 const concrete = (path: string) => path.replace(/\{\w+\}/g, '0197b5a6-8c3e-7f01-9a2b-3c4d5e6f7a8b');
 
 describe("The fallback service's API description", () => {

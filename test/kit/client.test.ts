@@ -77,13 +77,13 @@ const json =
   (status: number, body: unknown, headers: Record<string, string> = {}): Answering =>
   (reply) =>
     void reply.writeHead(status, headers).end(JSON.stringify(body));
-/** One answer after another; the last one again and again. */
+/** Answers in order; the last one repeats. */
 const inTurn =
   (...answers: Answering[]): Answering =>
   (reply, request, turn) =>
     answers[Math.min(turn, answers.length) - 1]!(reply, request, turn);
 
-/** A client, its world, and a server that notes what comes. */
+/** A client, its environment, and a server that records requests. */
 async function open(t: TestContext, answering: Answering, options: Partial<ConnectionOptions> = {}) {
   const peer = await startPeer(t, answering);
   const world = new TestWorld();
@@ -99,7 +99,7 @@ async function open(t: TestContext, answering: Answering, options: Partial<Conne
   return { ...peer, client, connection, world, notes };
 }
 
-/** What a type check says of a call, put down as a value that does not compile when it says something else. */
+/** Asserts types at compile time. */
 type Is<Condition extends boolean, Expected extends Condition> = Expected;
 type Optional<T, Name extends keyof T> = Record<never, never> extends Pick<T, Name> ? true : false;
 

@@ -21,7 +21,7 @@ function refusalOf(bytes: string | Buffer): ServiceError {
 
 const nested = (depth: number, open: string, close: string) => open.repeat(depth) + close.repeat(depth);
 
-/** Names that look like syntax are the hard ones to count and to read. */
+/** Names that look like syntax, which are the hardest to count and to parse. */
 const hardName = fc
   .oneof(
     fc.string({ unit: 'grapheme' }),
@@ -71,7 +71,7 @@ describe('A JSON body', () => {
     assert.equal(refusalOf('{"a":1,"\\u0061":1}').field, 'a');
     assert.equal(refusalOf('{"x":{"y":1,"z":[],"y":1}}').field, 'x.y');
     assert.match(refusalOf('[{"b":1,"b":1}]').message, /"b" appears twice/);
-    // Beside a name whose closing quote stands behind a backslash.
+    // Beside a name that ends with an escaped backslash.
     assert.equal(refusalOf('{"x\\\\":1,"a":1,"a":2}').field, 'a');
   });
 
@@ -136,13 +136,13 @@ describe('A JSON body', () => {
   test('is refused when it is not UTF-8', () => {
     assert.match(refusalOf(Buffer.from([0x22, 0xff, 0x22])).message, /UTF-8/);
     assert.match(refusalOf(Buffer.from('{"a":1}', 'utf16le')).message, /not valid/);
-    // An overlong slash, and half a surrogate pair written as bytes.
+    // An overlong encoding of a slash, and a lone surrogate as bytes.
     assert.match(refusalOf(Buffer.from([0x22, 0xc0, 0xaf, 0x22])).message, /UTF-8/);
     assert.match(refusalOf(Buffer.from([0x22, 0xed, 0xa0, 0x80, 0x22])).message, /UTF-8/);
   });
 });
 
-/** The value as JSON, with the gap wherever JSON allows one. */
+/** The value as JSON, with the given white space wherever JSON allows it. */
 function spell(value: unknown, gap: string): string {
   if (Array.isArray(value)) return `[${gap}${value.map((item) => spell(item, gap)).join(`${gap},${gap}`)}${gap}]`;
   if (typeof value !== 'object' || value === null) return JSON.stringify(value);

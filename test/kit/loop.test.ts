@@ -3,7 +3,7 @@ import { describe, test } from 'node:test';
 
 import { createLoop } from '../../src/kit/loop.ts';
 
-/** A promise and what settles it. */
+/** A promise and its resolve functions. */
 function gate(): { passed: Promise<void>; open(): void } {
   const { promise, resolve } = Promise.withResolvers<void>();
   return { passed: promise, open: () => resolve() };
@@ -11,7 +11,7 @@ function gate(): { passed: Promise<void>; open(): void } {
 
 const noError = (error: unknown) => assert.fail(`A round failed: ${error}`);
 
-/** Longer than any test runs. */
+/** A pause longer than any test. */
 const never = 2 ** 30;
 
 describe('A loop', () => {
@@ -141,7 +141,7 @@ describe('A loop', () => {
       onError: () => undefined,
       retryMs: never,
     });
-    // What rests not at all comes round again and again meanwhile.
+    // A loop without a pause runs several rounds in this time.
     const restless = createLoop({
       name: 'restless',
       async runOnce() {

@@ -19,7 +19,7 @@ test('after the clock is set back nobody waits longer than the length of the win
   }
 });
 
-/** The plainest sliding window there is: every moment, in a list. */
+/** The simplest sliding window: a list of all times. */
 class NaiveWindow {
   readonly #lengthMs: number;
   #moments: number[] = [];
@@ -37,14 +37,14 @@ class NaiveWindow {
   }
 
   takeBack(now: number): void {
-    // What has left the window already is not there to be taken back.
+    // A request that has left the window can't be uncounted.
     if (this.count(now) > 0) this.#moments.pop();
   }
 
   peek(now: number, limit: number): WindowState {
     const counted = this.#moments.filter((moment) => moment > now - this.#lengthMs);
     const allowed = counted.length < limit;
-    // The moment after which fewer than `limit` are left.
+    // The time after which fewer than `limit` requests are left.
     const leaving = counted[counted.length - limit];
     return {
       allowed,

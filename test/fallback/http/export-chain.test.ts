@@ -85,7 +85,7 @@ for (const store of stores) {
           assert.equal(created.status, 201, created.text);
           const { body } = await service.call('POST', `/chains/${created.body.id}/export?format=${format}`);
           if (!body.lossless) return;
-          // A Portkey configuration has no name of its own.
+          // A Portkey configuration has no name.
           const named = format === 'portkey' ? { name: request.name } : {};
           const imported = await service.call('POST', `/import?format=${format}`, { body: { content: body.content, ...named } });
           assert.equal(imported.status, 201, imported.text);

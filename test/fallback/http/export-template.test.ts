@@ -65,7 +65,7 @@ describe('Named templates', () => {
     const providers = [{ name: "it's $(id)", model_id: "openai/m'o`id`del", api_key_env: 'OPENAI_API_KEY' }];
     const { body } = await render(service, { chain: { name: '$(id)', providers }, template_name: 'curl' });
     assert.match(body.output, /-H "Authorization: Bearer \$OPENAI_API_KEY"/);
-    // What curl would be given: its arguments, one a line, by a shell that knows it as printf.
+    // Defines curl as printf in the shell, which prints the arguments of curl line by line.
     const script = `curl() { printf '%s\\n' "$@"; }\n${body.output}`;
     const ran = spawnSync('sh', ['-c', script], {
       encoding: 'utf8',

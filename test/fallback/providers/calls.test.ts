@@ -430,12 +430,12 @@ describe('A drill', () => {
       const faults = [{ provider: 'primary', condition: 'timeout', ...fault }];
       return (await live(service, providers, [], { mode: 'drill', faults })).results[0]!.attempts[0]!;
     };
-    // Were a timeout waited for, this would take ten minutes.
+    // Waiting for the timeout would take ten minutes.
     const plain = await drill({});
     assert.deepEqual([plain.condition, plain.injected], ['timeout', true]);
     const slow = await drill({ condition: 'server_error', latency_ms: 50 });
     assert.equal(slow.condition, 'server_error');
-    // A timer counts whole milliseconds of another clock.
+    // Timers use another clock and whole milliseconds.
     assert.ok(slow.latency_ms >= 48, `${slow.latency_ms}`);
   });
 

@@ -43,7 +43,7 @@ const outcomeArbitrary = fc.constantFrom(...conditions).chain((condition) =>
   }),
 );
 
-/** A transport whose calls come out as listed, each as late as it may be; once the list is over it begins anew. */
+/** A transport with the listed results in a cycle, each at the latest allowed time. */
 function adversary(
   outcomes: { condition: (typeof conditions)[number]; status_code: number | null; retry_after_ms: number | null }[],
 ): Transport {
@@ -117,7 +117,7 @@ describe("Routing's answer is what the executor does", () => {
         const place = at % chain.providers.length;
         const engine = createEngine(chain);
         const { providers } = routingOf(chain);
-        // Those before it fail in a way of which the table says that the chain goes on.
+        // The providers before it fail in a way on which the chain fails over, according to the table.
         const before = providers
           .slice(0, place)
           .map(({ decisions }) => decisions.find(({ next_provider }) => next_provider !== null)?.condition);

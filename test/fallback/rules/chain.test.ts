@@ -6,7 +6,7 @@ import { callAddress, modelName } from '../../../src/fallback/rules/kinds.ts';
 import { ServiceError } from '../../../src/kit/errors.ts';
 import { chainOf, requestOf } from './chains.ts';
 
-/** The fields at fault of a request. */
+/** The invalid fields of a request. */
 function faultFields(request: Parameters<typeof define>[0]): string[] {
   try {
     define(request);

@@ -11,12 +11,12 @@ import {
 import { define } from '../../../src/fallback/rules/chain.ts';
 import { statusesOf } from '../../../src/fallback/rules/conditions.ts';
 
-/** A definition of providers a, b, c ... with the rules given. */
+/** A definition with providers a, b, c ... and the given rules. */
 export function chainOf(count: number, rules: RuleRequest[] = [], provider: Partial<ProviderRequest> = {}): ChainDefinition {
   return define(requestOf(count, rules, provider));
 }
 
-/** The request for such a chain. */
+/** A request for such a chain. */
 export function requestOf(count: number, rules: RuleRequest[] = [], provider: Partial<ProviderRequest> = {}): ChainRequest {
   const providers = Array.from({ length: count }, (_, index) => ({
     name: String.fromCharCode(97 + index),

@@ -18,12 +18,12 @@ function exported(request: ChainRequest, format: ExportFormat, prefer: 'failover
   return exportChain(format, { chain, routing: routingOf(chain), prefer });
 }
 
-/** The chain with more or other fields than the one of three providers. */
+/** The chain of three providers with additional or changed fields. */
 const chainWith = (more: Partial<ChainRequest>): ChainRequest => ({ ...threeProviders, ...more });
 
 const codes = ({ warnings }: { warnings: readonly { code: string }[] }) => warnings.map(({ code }) => code);
 
-/** The value that a file's text holds. */
+/** The parsed value of a file. */
 const readBack = (format: ExportFormat, content: string): unknown =>
   format === 'yaml' || format === 'litellm' ? parseYaml(content) : JSON.parse(content);
 

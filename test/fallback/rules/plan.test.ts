@@ -22,7 +22,7 @@ const rules: RuleRequest[] = [
 const scenes = (count: number, request: TestRequest, of = rules) =>
   planOf(createEngine(chainOf(count, of)), request).map(({ name }) => name);
 
-/** A simulated test, judged. */
+/** The verdict of a simulated test. */
 async function run(chain: ReturnType<typeof chainOf>, request: TestRequest) {
   const engine = createEngine(chain);
   const plan = planOf(engine, request);

@@ -10,7 +10,7 @@ import { createEngine, matchingRule } from '../../../src/fallback/rules/engine.t
 import { warningsOf } from '../../../src/fallback/rules/warnings.ts';
 import { chainArbitrary, chainOf, requestOf } from './chains.ts';
 
-/** The warnings of a chain, as code and field, those left out that nearly every small chain has. */
+/** The warnings of a chain as code and field, without those that nearly all small chains have. */
 function warned(count: number, rules: RuleRequest[], provider = {}): string[] {
   return warningsOf(chainOf(count, rules, provider))
     .filter(({ code }) => code !== 'no_rule' && code !== 'slow_worst_case')

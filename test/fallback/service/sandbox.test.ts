@@ -8,7 +8,7 @@ after(() => sandbox.stop());
 
 const render = (template: string, scope: Record<string, unknown> = {}) => sandbox.render(template, scope, 'template');
 
-/** What a refusal says: the sentence, the field, and the place in the text. */
+/** The sentence, the field and the position of an error. */
 async function refusal(call: Promise<unknown>): Promise<{ detail: string; field: string | null; place: unknown }> {
   try {
     await call;
@@ -111,7 +111,7 @@ describe('A YAML document', () => {
 });
 
 describe('The sandbox', () => {
-  // The library looks through all keys for each key: seconds of work in which it takes no interruption.
+  // The library scans all keys for each key: seconds of work that it can't interrupt itself.
   const slow = Array.from({ length: 60_000 }, (_, index) => `k${index}: 1`).join('\n');
 
   test('ends other endless tasks at the deadline, without blocking anyone', { timeout: 120_000 }, async (t) => {

@@ -22,7 +22,7 @@ const newId = createIds();
 
 const keepAll = { perChain: 0, seconds: 0 };
 
-/** The parts of a test service over a store; providers are reached on this machine alone. */
+/** The parts of a test service; it may only call providers on this machine. */
 function partsOf(store: TestServiceParts['store'], more: Partial<TestServiceParts> = {}): TestServiceParts {
   const outgoing = createOutgoing({ guard: createGuard({ allow: parseAllowList(['127.0.0.1']), plainHttp: true, setting: 'ALLOW' }) });
   const live = { allowed: true, outgoing, environment: {}, grants: [], clock, now: () => performance.now() };
@@ -32,7 +32,7 @@ function partsOf(store: TestServiceParts['store'], more: Partial<TestServicePart
   return { store, clock, newId, random: () => 0.5, live, retention: keepAll, onError, ...more };
 }
 
-/** A store that is closed and dropped with the test. */
+/** A store that is closed and dropped after the test. */
 async function openedStore(t: TestContext, kind: TestStore): Promise<Store> {
   const opened = await kind.open();
   const store = await openStore({ databaseUrl: opened.url, clock });
@@ -43,7 +43,7 @@ async function openedStore(t: TestContext, kind: TestStore): Promise<Store> {
   return store;
 }
 
-/** A test of two prompts that `tests` runs: the first is served, and the provider hangs over the second. */
+/** Starts a test of two prompts: the first is served, and the provider hangs on the second. */
 async function startHanging(t: TestContext, store: Store, tests: TestService) {
   const provider = await startProvider(t, answering(), hanging);
   const chain = await createChainService({ store, clock, newId }).create(requestOf(1, [], { api_base: provider.base }));
@@ -60,7 +60,7 @@ for (const kind of stores) {
       const tests = createTestService(partsOf(store));
       const whole = JSON.parse(await (await tests.start(chain.id, { prompt_count: 3, seed: 1 })).ended) as TestResult;
 
-      // What a program leaves behind that is killed after the second prompt.
+      // The state that a process leaves when it is killed after the second prompt.
       const id = newId(clock());
       const head = {
         ...whole,
@@ -155,7 +155,7 @@ for (const kind of stores) {
       const text = (await other.find(id))!;
       const { error, results } = JSON.parse(text) as TestResult;
       assert.deepEqual([error, results.length], ['The service stopped while the test was running.', 1]);
-      // It was only held up, and learns that it has been given up.
+      // The instance was only delayed, and its write is refused.
       await owner.runOnce();
       assert.equal(await ended, text);
       assert.equal(await owner.find(id), text);

@@ -9,10 +9,10 @@ import { createApp, listen } from '../../../src/kit/http/app.ts';
 import { createMount, JsonText } from '../../../src/kit/http/mount.ts';
 import { defineRoute } from '../../../src/kit/route.ts';
 
-/** Far more than a connection takes on the way. */
+/** Far more than the buffers of a connection hold. */
 const length = 16_000_000;
 
-/** An application that answers `/texts/{length}` with so long a text, and `/same` with one text for all. */
+/** An application that answers `/texts/{length}` with a text of this length, and `/same` with one shared text. */
 async function startTexts(t: TestContext, maxAnswerBytes: number) {
   const app = createApp({
     logger: pino({ level: 'silent' }),
@@ -47,7 +47,7 @@ async function startTexts(t: TestContext, maxAnswerBytes: number) {
   mount({ ...plain, id: 'getSame', path: '/same' }, () => same);
   const address = await listen(app, '127.0.0.1', 0);
 
-  /** A reader that asks and then stands still, once the answer has begun; and our side of its connection. */
+  /** A client that stops reading once the answer has started, and the server's side of its connection. */
   async function standing(path: string, tenant: string): Promise<{ client: Socket; socket: Socket }> {
     const accepted = once(app.server, 'connection');
     const client = connect(Number(new URL(address).port), '127.0.0.1');
@@ -77,7 +77,7 @@ test('unread large answers share a limit, of which a tenant may use a quarter: b
   assert.equal(refused.status, 503, refused.text.slice(0, 200));
   assert.equal(refused.headers.get('retry-after'), '1');
   assert.match(refused.text, /^\{"detail":"The service is handling as many large unread answers as it can\./);
-  // Small ones are not counted, and other tenants have shares of their own.
+  // Small answers are not counted, and other tenants have their own share.
   assert.equal((await ask('/texts/1000', 'one')).status, 200);
   const taken = await ask(`/texts/${length}`, 'two');
   assert.equal(taken.status, 200);
@@ -106,7 +106,7 @@ test('the connection of a large answer is closed after a minute without progress
   t.mock.timers.tick(59_000);
   await new Promise(setImmediate);
   assert.equal(still.socket.destroyed, false);
-  // Takes some, until more goes out to it.
+  // Reads some data, until more is sent.
   const before = slow.socket.bytesWritten;
   slow.client.resume();
   while (slow.socket.bytesWritten === before) await new Promise(setImmediate);

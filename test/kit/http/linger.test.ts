@@ -14,7 +14,7 @@ import { sendRaw } from '../../support/socket.ts';
 
 const maxBody = 1024;
 
-/** A service with one route that takes a body, and the connections it was given. */
+/** Starts a service with one route that takes a body; returns its connections as well. */
 async function startThings(t: TestContext, linger?: LingerLimits): Promise<{ address: string; sockets: Socket[] }> {
   const app = createApp({
     logger: pino({ level: 'silent' }),

@@ -6,7 +6,7 @@ import { readable } from '../../../src/kit/http/logs.ts';
 
 const time = Date.parse('2026-03-01T09:30:00.123Z');
 
-/** What a logger writes for a person. */
+/** The readable output of a logger. */
 function written(write: (logger: pino.Logger) => void): string {
   let text = '';
   const logger = pino(

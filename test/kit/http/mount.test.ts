@@ -11,7 +11,7 @@ import { createMount, JsonText } from '../../../src/kit/http/mount.ts';
 import { defineRoute } from '../../../src/kit/route.ts';
 import { sendRaw } from '../../support/socket.ts';
 
-/** An application without routes, that logs and counts nothing and ends with the test. */
+/** An application without routes, logs and metrics that ends with the test. */
 function newApp(t: TestContext): FastifyInstance {
   const app = createApp({
     logger: pino({ level: 'silent' }),
@@ -85,7 +85,7 @@ test('large bodies in progress share a limit, of which a tenant may use a part: 
     const first = put(150_000);
     await until(1);
     assert.equal(await put(150_000), 503);
-    // A small one takes no room, and what is refused gives back what it took.
+    // Small bodies are not counted, and refused ones release their memory.
     const others = [put(60_000), put(90_000), ...['two', 'three', 'four'].map((tenant) => put(240_000, tenant))];
     await until(6);
     assert.equal(await put(240_000, 'five'), 503);
@@ -175,7 +175,7 @@ test('a client that disconnects during a request is detected; one that only ends
   const client = connect(Number(port), hostname);
   client.write('GET /gone HTTP/1.1\r\nHost: x\r\n\r\n');
   const signal = await begun.promise;
-  // It sends no reset: the service learns of it when it writes.
+  // The client sends no reset, so the service notices only when it writes.
   client.destroy();
   if (!signal.aborted) await once(signal, 'abort');
   const answer = sendRaw(address, 'GET /patient HTTP/1.1\r\nHost: x\r\n\r\n', { end: true });

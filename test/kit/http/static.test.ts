@@ -12,7 +12,7 @@ import { mountStatic } from '../../../src/kit/http/static.ts';
 
 const script = 'console.log("built");\n';
 
-/** A built application in a folder of its own, beside a file that is not part of it. */
+/** A built application in a folder, and a file outside of it. */
 function build(folder: string): void {
   mkdirSync(join(folder, 'dist/assets'), { recursive: true });
   writeFileSync(join(folder, 'secret.txt'), 'secret');

@@ -17,7 +17,7 @@ test('commas and brackets inside strings do not count as values', () => {
 const named = (count: number, name: (index: number) => string) =>
   Buffer.from(`{"packets":[{${Array.from({ length: count }, (_, index) => `"${name(index)}":1`).join(',')}}]}`);
 
-/** A list of objects with one member each. */
+/** A list of objects with one property each. */
 const alike = (count: number, name: (index: number) => string) =>
   Buffer.from(`{"packets":[${Array.from({ length: count }, (_, index) => `{"${name(index)}":1}`).join(',')}]}`);
 
@@ -34,10 +34,10 @@ test('400: a body with too many different names, escaped or not, is refused befo
     assert.throws(() => parseJson(body(maxDifferentNames, (index) => `\\u0061${index}`)), tooMany);
   }
   assert.throws(() => parseJson(alike(maxDifferentNames + 1, () => '\\u0061')), tooMany);
-  // With "packets" itself these are exactly so many.
+  // Together with "packets" these are exactly as many as allowed.
   assert.ok(parseJson(named(maxDifferentNames - 1, (index) => `a${index}`)));
   assert.ok(parseJson(alike(maxNames - 1, (index) => (index % 2 === 0 ? 'role' : 'content'))));
-  // What stands in a text is no name.
+  // Text inside a string is not a name.
   assert.ok(parseJson(Buffer.from(JSON.stringify({ text: named(20_000, (index) => `a${index}`).toString() }))));
 });
 

@@ -9,7 +9,7 @@ const never: Resolve = () => {
   throw new Error('Nothing should be looked up.');
 };
 
-/** A resolver over a table; a name that is not in it does not exist. */
+/** A resolver with a table of names; others do not exist. */
 const table =
   (names: Record<string, readonly string[]>): Resolve =>
   async (name) => {
@@ -22,7 +22,7 @@ const guardOf = (items: readonly string[], parts: Partial<GuardParts> = {}) =>
   createGuard({ allow: parseAllowList(items), setting: 'SERVICE_WEBHOOK_ALLOW', resolve: never, ...parts });
 
 describe('isPublic', () => {
-  // The vectors cover each range at its first and last address, and the neighbours that are public.
+  // The cases cover the first and last address of each range, and the adjacent public addresses.
   const refused = [
     ...['0.0.0.0', '0.255.255.255', '10.0.0.0', '10.255.255.255', '100.64.0.0', '100.127.255.255', '127.0.0.1', '127.255.255.255'],
     ...['169.254.0.0', '169.254.169.254', '172.16.0.0', '172.31.255.255', '192.0.0.0', '192.0.0.255', '192.0.2.1', '192.88.99.1'],

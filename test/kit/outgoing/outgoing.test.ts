@@ -12,7 +12,7 @@ import { OutgoingError, statusFailure } from '../../../src/kit/outgoing/failures
 import { createGuard, type Resolve } from '../../../src/kit/outgoing/guard.ts';
 import { createOutgoing, type Outgoing } from '../../../src/kit/outgoing/outgoing.ts';
 
-/** Long enough that no test of ours ever waits for it. */
+/** A timeout that no test reaches. */
 const unhurried = { timeoutMs: 60_000, maxBytes: 64 * 1024 };
 
 interface SenderOptions {
@@ -30,7 +30,7 @@ function startSender(t: TestContext, { allow = ['127.0.0.1'], resolve, connectio
 
 const pem = (name: string) => readFileSync(new URL(`../../support/tls/${name}.pem`, import.meta.url), 'utf8');
 
-/** A server that ends with the test, the sockets it was given, and its address. */
+/** Starts a server that ends with the test; returns its sockets and address. */
 async function listen<S extends Server>(t: TestContext, server: S): Promise<{ server: S; sockets: Socket[]; port: number; url: string }> {
   const sockets: Socket[] = [];
   server.on('connection', (socket: Socket) => {
@@ -48,7 +48,7 @@ async function listen<S extends Server>(t: TestContext, server: S): Promise<{ se
 }
 
 const receiver = (t: TestContext, handle: RequestListener) => listen(t, createServer(handle));
-/** A receiver that speaks HTTP by hand. */
+/** A receiver that writes HTTP responses itself. */
 const rawReceiver = (t: TestContext, handle: (socket: Socket) => void) => listen(t, createTcpServer(handle));
 
 const closed = (socket: Socket) => new Promise<void>((resolve) => (socket.destroyed ? resolve() : socket.once('close', () => resolve())));
@@ -135,7 +135,7 @@ describe('A request', () => {
     assert.equal(followed, 0);
   });
 
-  /** A receiver that answers the first request of each connection, and takes a second one whole before it closes. */
+  /** A receiver that answers the first request of each connection, and closes it after reading a second one completely. */
   const closingAtTheSecond = async (t: TestContext) => {
     const bodies: string[] = [];
     const { url, sockets } = await rawReceiver(t, (socket) => {
