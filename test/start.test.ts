@@ -18,7 +18,7 @@ interface Running {
   /** The process id of the handoff service, from its log. */
   readonly handoffPid: Promise<string>;
   /** Resolves once a line on standard error contains the text. */
-  told(text: string): Promise<void>;
+  logged(text: string): Promise<void>;
   readonly ended: Promise<{ code: number | null; stderr: string }>;
 }
 
@@ -77,7 +77,7 @@ function run(t: TestContext, [command = '', ...args]: readonly string[], environ
     }
     await ended;
   });
-  const told = (text: string) =>
+  const logged = (text: string) =>
     new Promise<void>((resolve) => {
       const look = () => {
         if (errors.some((line) => line.includes(text))) resolve();
@@ -90,7 +90,7 @@ function run(t: TestContext, [command = '', ...args]: readonly string[], environ
     handoff: found(/^handoff listening on (\S+)$/),
     fallback: found(/^fallback listening on (\S+)$/),
     handoffPid: found(/"service":"handoff".*"pid":(\d+).*"msg":"started"/),
-    told,
+    logged,
     ended,
   };
 }
@@ -150,7 +150,7 @@ describe('npm start', { concurrency: 2 }, () => {
     for (const { flags, failing, other, flag } of cases) {
       const running = npmStart(t, ['--host', '127.0.0.1', '--fallback-storage', 'memory', ...flags]);
       const base = await running[other];
-      await running.told(`The ${failing} service has ended (exit code 1). The ${other} service goes on.`);
+      await running.logged(`The ${failing} service has ended (exit code 1). The ${other} service goes on.`);
       assert.ok(await isUp(base));
       running.child.kill('SIGTERM');
       const { code, stderr } = await running.ended;
@@ -160,10 +160,10 @@ describe('npm start', { concurrency: 2 }, () => {
   });
 
   test('killing one service does not end the other, but killing the start program ends both', { timeout: 60_000 }, async (t) => {
-    const { child, handoffPid, fallback, told, ended } = start(t, anywhere, { SERVICE_LOG_LEVEL: 'info', SERVICE_LOG_FORMAT: 'json' });
+    const { child, handoffPid, fallback, logged, ended } = start(t, anywhere, { SERVICE_LOG_LEVEL: 'info', SERVICE_LOG_FORMAT: 'json' });
     const [pid, base] = [await handoffPid, await fallback];
     process.kill(Number(pid), 'SIGKILL');
-    await told('The handoff service has ended (signal SIGKILL). The fallback service goes on.');
+    await logged('The handoff service has ended (signal SIGKILL). The fallback service goes on.');
     assert.ok(await isUp(base));
     child.kill('SIGKILL');
     // The shared standard output closes when the last process has ended.

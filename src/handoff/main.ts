@@ -157,7 +157,8 @@ export async function createHandoff(settings: Settings, world: World = {}): Prom
     async look() {
       const begun = clock().getTime();
       await hub.look();
-      // Measured from the start of this round, so that a slow round does not add to the delay of events. The bounds guard against a clock that was set back.
+      // Measured from the start of this round, so that a slow round does not add to the delay of events. The bounds
+      // guard against a clock that was set back.
       return Math.min(lookEveryMs, Math.max(lookEveryMs / 4, begun + lookEveryMs - clock().getTime()));
     },
     async recheck() {

@@ -18,7 +18,10 @@ const settings = { SERVICE_WEBHOOK_ALLOW: '127.0.0.1' };
 /** The lease of a delivery: when it expires the delivery is due again, even if the process that took it has died. */
 const leaseSeconds = 20;
 
-/** The number of answered requests, or received posts, after which a round kills its program: early or late, a different one in each round. */
+/**
+ * The number of answered requests, or received posts, after which a round kills its program: early or late, a different
+ * one in each round.
+ */
 const killAfter = (round: number) => 5 + ((round * 37) % 60);
 
 /** What clients and receivers have seen of the programs that were killed. */
@@ -275,7 +278,10 @@ describe('A program that ends', { concurrency: true }, () => {
   }
 });
 
-/** Sends the headers of a create request and resolves once the program has accepted them. The result sends the body and resolves with the answer. */
+/**
+ * Sends the headers of a create request and resolves once the program has accepted them. The result sends the body and
+ * resolves with the answer.
+ */
 async function beginRequest(address: string, body: unknown): Promise<() => Promise<string>> {
   const text = JSON.stringify(body);
   const { hostname, port } = new URL(address);

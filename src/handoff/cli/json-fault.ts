@@ -1,4 +1,7 @@
-/** Finds the first syntax error in invalid JSON (RFC 8259): its line and column, and what is expected there. `JSON.parse` does not always report them. */
+/**
+ * Finds the first syntax error in invalid JSON (RFC 8259): its line and column, and what is expected there.
+ * `JSON.parse` does not always report them.
+ */
 export function jsonFault(text: string): { line: number; column: number; expected: string } {
   const at = firstFault(text);
   const before = text.slice(0, at.index);

@@ -15,7 +15,10 @@ export interface Attempt {
   readonly begunAt: number;
 }
 
-/** The state of one receiver, identified by its origin (scheme, host and port): it adapts the number of concurrent attempts. Times are in milliseconds since 1970. */
+/**
+ * The state of one receiver, identified by its origin (scheme, host and port): it adapts the number of concurrent
+ * attempts. Times are in milliseconds since 1970.
+ */
 export class Receiver<Item> {
   readonly waiting: Item[] = [];
   /** Whether more deliveries are due for it than are leased. */

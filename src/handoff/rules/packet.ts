@@ -313,7 +313,10 @@ function timeOut<P extends AnyPacket>(packet: P, now: Date): Decision<P> {
   return { ...ended, events: [timedOut, ...ended.events] };
 }
 
-/** When the sweeper must process the packet: at the end of its lease, or at the timeout of its question unless `on_timeout` is `keep`; null: never. */
+/**
+ * When the sweeper must process the packet: at the end of its lease, or at the timeout of its question unless
+ * `on_timeout` is `keep`; null: never.
+ */
 export function dueAt(packet: AnyPacket): string | null {
   const { status, hitl, lease } = packet;
   if (lease !== null && lease.expires_at !== null) return lease.expires_at;

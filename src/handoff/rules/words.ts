@@ -65,7 +65,10 @@ const particles = [
 const syllables = /[\u1100-\u1112]/g;
 const isKorean = /[\u1100-\u1112]/;
 
-/** Strips the particle from a Korean word, so that the word is found with any particle. A short stem keeps a one-syllable ending, which may belong to it. */
+/**
+ * Strips the particle from a Korean word, so that the word is found with any particle. A short stem keeps an
+ * ending of one syllable, which may belong to it.
+ */
 function withoutParticle(word: string): string {
   const particle = particles.find(({ folded, stem }) => word.endsWith(folded) && countSyllables(word) - countSyllables(folded) >= stem);
   return particle === undefined ? word : word.slice(0, -particle.folded.length);

@@ -101,7 +101,10 @@ export function createAccessService({ store, clock, newId, random }: AccessParts
       return { unusedKey: found?.admin !== 1 || hasEnded(found, now) };
     },
 
-    /** Creates an admin key for the tenant `default`, whether it has one or not, and returns it. The audit log names the service as the actor. */
+    /**
+     * Creates an admin key for the tenant `default`, whether it has one or not, and returns it. The audit log names the
+     * service as the actor.
+     */
     async makeAdminKey(): Promise<string> {
       const key = newKey();
       const at = { now: clock(), keyId: null };

@@ -24,9 +24,9 @@ export function createAgentService(store: Store, clock: Clock): AgentService {
   async function write(): Promise<number> {
     const seen = [...waiting.values()];
     waiting = new Map();
-    const mine = writing.then(() => store.sawAgents(seen));
-    writing = mine.catch(() => undefined);
-    await mine;
+    const current = writing.then(() => store.sawAgents(seen));
+    writing = current.catch(() => undefined);
+    await current;
     return seen.length;
   }
 

@@ -17,7 +17,7 @@ async function listen(t: TestContext, address: string, query = '', headers: Reco
   return stream;
 }
 
-const told = (events: readonly TestEvent[]) => events.map(({ event, data }) => [event, data.packet_id]);
+const typesAndPackets = (events: readonly TestEvent[]) => events.map(({ event, data }) => [event, data.packet_id]);
 
 /** Creates `count` packets and returns their ids. */
 async function createPackets(service: TestService, count: number, changes: Record<string, unknown> = {}, key?: string): Promise<string[]> {
@@ -49,7 +49,7 @@ for (const store of stores) {
       await service.call('PATCH', `/packets/${id}`, { body: { context: { summary: 'On it' } } });
       await service.call('DELETE', `/packets/${id}?hard=true`);
       const events = await stream.events.take(4);
-      assert.deepEqual(told(events), [
+      assert.deepEqual(typesAndPackets(events), [
         ['packet.created', id],
         ['packet.claimed', id],
         ['packet.updated', id],
@@ -76,7 +76,7 @@ for (const store of stores) {
       const { id } = await createPacket(service, { hitl });
       await service.call('PATCH', `/packets/${id}`, { body: { status: 'awaiting_human' } });
       await service.call('POST', `/packets/${id}/respond`, { body: { response: 'yes', responded_by: 'Ada' } });
-      assert.deepEqual(told(await stream.events.take(3)), [
+      assert.deepEqual(typesAndPackets(await stream.events.take(3)), [
         ['packet.created', id],
         ['packet.awaiting_human', id],
         ['hitl.response_ready', id],
@@ -171,8 +171,8 @@ for (const store of stores) {
       const writing = Promise.all(Array.from({ length: 8 }, batch));
       const streams = await Promise.all(Array.from({ length: 4 }, () => listen(t, address, `?last_event_id=${id}`)));
       await writing;
-      const heard = await Promise.all(streams.map((stream) => stream.events.take(800)));
-      const positions = heard.map((events) => events.map((event) => Number(event.id!.split('-')[0])));
+      const received = await Promise.all(streams.map((stream) => stream.events.take(800)));
+      const positions = received.map((events) => events.map((event) => Number(event.id!.split('-')[0])));
       for (const one of positions)
         assert.deepEqual(
           one,
@@ -224,7 +224,7 @@ for (const store of stores) {
         ],
       };
       for (const [name, events] of Object.entries(expected)) {
-        assert.deepEqual(told(await channels[name as keyof typeof channels].events.take(events.length)), events, name);
+        assert.deepEqual(typesAndPackets(await channels[name as keyof typeof channels].events.take(events.length)), events, name);
       }
     });
   });

@@ -28,8 +28,8 @@ test("Debian's python3-websockets subscribes, receives events, answers pings and
   child.stdin.write('{"action": "subscribe", "channel": "status:created", "id": 1}\n');
   assert.deepEqual(await messages.next(), { type: 'subscribed', channel: 'status:created', channels: ['status:created'], id: 1 });
   const { id } = await createPacket(service);
-  const told = await messages.next();
-  assert.deepEqual([told.type, told.packet_id, told.data.status], ['packet.created', id, 'created']);
+  const event = await messages.next();
+  assert.deepEqual([event.type, event.packet_id, event.data.status], ['packet.created', id, 'created']);
   // Without an answer to the first ping the connection would be closed at the second.
   for (let beat = 0; beat < 3; beat += 1) {
     service.clock.turn(30);

@@ -320,10 +320,10 @@ describe('An invalid request', () => {
   test('is answered, logged and counted in the metrics', async (t) => {
     const service = await startService(t);
     const address = await service.handoff.start();
-    const told = service.logged('"status":431');
+    const logged = service.logged('"status":431');
     assert.equal((await sendRaw(address, 'nonsense\r\n\r\n')).status, 400);
     assert.equal((await sendRaw(address, `GET / HTTP/1.1\r\nHost: x\r\nX-Long: ${'x'.repeat(100_000)}\r\n\r\n`)).status, 431);
-    await told;
+    await logged;
     const samples = await readMetrics(service);
     for (const status of [400, 431])
       assert.equal(samples.get(`service_requests_total{method="unknown",endpoint="unknown",status="${status}"}`), 1);
