@@ -10,7 +10,12 @@ const root = fileURLToPath(new URL('../..', import.meta.url));
 
 /** What a program of `examples/` writes against a service. */
 async function run(file: string, address: string): Promise<string> {
-  const env = { PATH: process.env.PATH ?? '', SERVICE_URL: address, SERVICE_API_KEY: adminKey };
+  const env = {
+    PATH: process.env.PATH,
+    NODE_COMPILE_CACHE: process.env.NODE_COMPILE_CACHE,
+    SERVICE_URL: address,
+    SERVICE_API_KEY: adminKey,
+  };
   const { stdout, stderr } = await promisify(execFile)(process.execPath, [`${root}/examples/${file}`], { env });
   assert.equal(stderr, '');
   return stdout;

@@ -22,7 +22,7 @@ function runDemo(environment: Record<string, string> = {}): Promise<Demonstratio
   const [command, file] = scripts['demo:fallback'].split(' ');
   assert.equal(command, 'node');
   return new Promise((resolve) => {
-    const options = { cwd: root, env: { PATH: process.env.PATH ?? '', ...environment } };
+    const options = { cwd: root, env: { PATH: process.env.PATH, NODE_COMPILE_CACHE: process.env.NODE_COMPILE_CACHE, ...environment } };
     const child = execFile(process.execPath, [file], options, (_, output, errors) =>
       resolve({ exitCode: child.exitCode ?? -1, output, errors }),
     );

@@ -21,7 +21,13 @@ interface Worker {
 /** Starts the example as a process of its own; resolves when it waits for work, behind those that wait already. */
 async function startWorker(t: TestContext, service: TestService, address: string, environment: Record<string, string>): Promise<Worker> {
   const before = service.handoff.waiting();
-  const env = { PATH: process.env.PATH ?? '', SERVICE_URL: address, SERVICE_API_KEY: adminKey, ...environment };
+  const env = {
+    PATH: process.env.PATH,
+    NODE_COMPILE_CACHE: process.env.NODE_COMPILE_CACHE,
+    SERVICE_URL: address,
+    SERVICE_API_KEY: adminKey,
+    ...environment,
+  };
   const child = spawn(process.execPath, [program], { env, stdio: ['ignore', 'pipe', 'inherit'] });
   t.after(() => child.kill('SIGKILL'));
   const lines = new Arrivals<string>();

@@ -35,11 +35,11 @@ function newFolder(t: TestContext): string {
   return folder;
 }
 
-/** Runs `service-cli` in its own folder, with only the given environment. */
+/** Runs `service-cli` in its own folder, with only the given environment and the compiled modules of earlier tests. */
 function run(t: TestContext, folder: string, args: string[], environment: Record<string, string> = {}): Running {
   const child = spawn(process.execPath, [program, ...args], {
     cwd: folder,
-    env: { PATH: process.env.PATH ?? '', ...environment },
+    env: { PATH: process.env.PATH, NODE_COMPILE_CACHE: process.env.NODE_COMPILE_CACHE, ...environment },
     stdio: ['ignore', 'pipe', 'pipe'],
   });
   let out = '';
