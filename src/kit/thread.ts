@@ -3,10 +3,10 @@ import { parentPort, Worker, workerData } from 'node:worker_threads';
 
 import { abandoned } from './errors.ts';
 
-/** Work that another thread does: by name, with one argument and one result that can be copied between threads. */
+/** Tasks of another thread by name, each with one argument and one result, both of which can be cloned between threads. */
 export type Tasks = Record<string, (argument: never, signal: AbortSignal) => Promise<unknown>>;
 
-/** `task` is missing where the call with this number is abandoned. */
+/** Without `task`, the caller abandons the call with this id. */
 type Message = Call | { id: number; task?: undefined };
 
 interface Call {
@@ -15,29 +15,29 @@ interface Call {
   argument: unknown;
 }
 
-/** A copy of an error keeps its message and stack alone, so the codes by which it is known travel beside it. */
+/** A cloned error keeps only its message and stack, so its codes are sent beside it. */
 type Reply = { id: number; result: unknown } | { id: number; error: unknown; codes: { code?: unknown; errcode?: unknown } };
 
-/** Another thread that carries out tasks, begun in the order they were asked for. One that waits gives the others their turn. */
+/** A worker thread that starts tasks in the order of the calls. While one task waits, others run. */
 export interface Thread<T extends Tasks> {
-  /** `signal`: nobody waits for the result any more; the task is told, and the call rejects. */
+  /** `signal`: aborted when the caller no longer waits; the task's own signal is aborted too, and the call rejects. */
   call<Name extends keyof T & string>(task: Name, argument: Parameters<T[Name]>[0], signal?: AbortSignal): ReturnType<T[Name]>;
-  /** Ends the thread in the middle of its work, with `reason` for every open call; the next call starts a new one. */
+  /** Terminates the thread at once; open calls reject with `reason`. The next call starts a new thread. */
   interrupt(reason: Error): void;
   stop(): Promise<void>;
 }
 
-/** How a thread runs. */
+/** Priority and memory limit of a thread. */
 export interface ThreadOptions {
-  /** Leaves the processor to the others of the process, where the system can do that by thread (Linux). */
+  /** Gives the thread a lower CPU priority than the rest of the process, where the system has priorities by thread (Linux). */
   patient?: boolean;
-  /** The most its heap may take, in MiB. A thread that needs more ends, and its calls fail with `ERR_WORKER_OUT_OF_MEMORY`. */
+  /** The heap limit in MiB. A thread that exceeds it exits, and its calls fail with `ERR_WORKER_OUT_OF_MEMORY`. */
   heapMib?: number;
 }
 
 /**
- * A thread on a module of ours that calls `serveTasks`; `data` is what `threadData` gives there. It starts at the first
- * call and, should it fail, again at the next. It keeps the process alive only while a call is open.
+ * A thread that runs a module that calls `serveTasks`; `threadData` returns `data` there. It starts at the first call and,
+ * after a failure, again at the next. It keeps the process alive only while a call is open.
  */
 export function startThread<T extends Tasks>(entry: URL, data: unknown, { patient = false, heapMib }: ThreadOptions = {}): Thread<T> {
   const open = new Map<number, { resolve(value: unknown): void; reject(error: unknown): void }>();
@@ -81,7 +81,7 @@ export function startThread<T extends Tasks>(entry: URL, data: unknown, { patien
         const thread = running();
         lastId += 1;
         const id = lastId;
-        // An argument that can't be copied throws here, before the call is open.
+        // An argument that can't be cloned throws here, before the call is open.
         thread.postMessage({ id, task, argument } satisfies Message);
         const abandon = () => {
           thread.postMessage({ id } satisfies Message);
@@ -117,7 +117,7 @@ export function startThread<T extends Tasks>(entry: URL, data: unknown, { patien
   };
 }
 
-/** Defined, not assigned: the error of an aborted signal has a `code` of its own that can't be set. */
+/** Defines the codes instead of assigning them: the error of an aborted signal has a read-only `code`. */
 function withCodes(error: object, codes: object): object {
   for (const [name, value] of Object.entries(codes)) {
     if (value !== undefined) Object.defineProperty(error, name, { value, configurable: true, enumerable: true, writable: true });
@@ -125,27 +125,27 @@ function withCodes(error: object, codes: object): object {
   return error;
 }
 
-/** What the starter hands to a thread. */
+/** What the parent passes to a thread. */
 interface Start {
   data: unknown;
   patient: boolean;
 }
 
-/** What the starter handed to this thread. */
+/** The `data` that the parent passed to this thread. */
 export function threadData<T>(): T {
   return (workerData as Start).data as T;
 }
 
-/** Answers the calls of the thread that started this one. An error's own `errcode` and `code` travel with it. */
+/** Serves the calls of the parent thread. An error is sent with its `errcode` and `code`. */
 export function serveTasks(tasks: Tasks): void {
   if ((workerData as Start).patient && process.platform === 'linux') setPriority(constants.priority.PRIORITY_BELOW_NORMAL);
-  const inHand = new Map<number, AbortController>();
+  const running = new Map<number, AbortController>();
   parentPort!.on('message', async (message: Message) => {
     const { id } = message;
-    if (message.task === undefined) return inHand.get(id)?.abort(abandoned());
+    if (message.task === undefined) return running.get(id)?.abort(abandoned());
     const { task, argument } = message;
     const controller = new AbortController();
-    inHand.set(id, controller);
+    running.set(id, controller);
     try {
       const result = await tasks[task]!(argument as never, controller.signal);
       parentPort!.postMessage({ id, result } satisfies Reply);
@@ -153,7 +153,7 @@ export function serveTasks(tasks: Tasks): void {
       const { code, errcode } = error as { code?: unknown; errcode?: unknown };
       parentPort!.postMessage({ id, error, codes: { code, errcode } } satisfies Reply);
     } finally {
-      inHand.delete(id);
+      running.delete(id);
     }
   });
 }

@@ -67,7 +67,7 @@ describe('Settings of the fallback service', () => {
       ],
       [
         'sqlite:///no/such/folder/x.db',
-        /^--storage must be in a folder that is there, and \/no\/such\/folder is not: .*sqlite:\/\/\.\/no\/such\/folder\/x\.db/,
+        /^--storage must be in an existing folder, and \/no\/such\/folder does not exist: .*sqlite:\/\/\.\/no\/such\/folder\/x\.db/,
       ],
       ['sqlite:x.db', /^--storage must be memory, sqlite:\/\/PATH, .*not "sqlite:x\.db"/],
       ['mysql://u:secret@h/d', /^--storage must be memory, sqlite:\/\/PATH/],

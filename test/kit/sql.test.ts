@@ -559,13 +559,13 @@ for (const store of stores) {
       flushed.push((await session.find('commits', ['flushed'], [{ seq: seq! }]))[0]![0]);
     };
     await database.session(noteIn);
-    await database.session(noteIn, { remakeable: true });
+    await database.session(noteIn, { asyncCommit: true });
     await assert.rejects(
       database.session(
         async () => {
           throw new Error('given up');
         },
-        { remakeable: true },
+        { asyncCommit: true },
       ),
       /given up/,
     );

@@ -83,7 +83,7 @@ export function createDeliveryStore(database: Database<Tables>) {
       const columns = ['seq', 'id', 'webhook', 'event_id', 'event_type', 'attempts', 'created_at'] as const;
       const claim = { owner: 'webhook', due: 'due_at', now: now.toISOString(), until: until.toISOString(), takes };
       // A claim that a power cut takes back costs a second delivery at the worst.
-      const rows = await database.session(async (session) => session.claim('deliveries', columns, claim), { remakeable: true });
+      const rows = await database.session(async (session) => session.claim('deliveries', columns, claim), { asyncCommit: true });
       return rows.map((values: Values) => Object.fromEntries(columns.map((column, index) => [column, values[index]])) as never);
     },
 

@@ -207,7 +207,7 @@ async function writeRows(database: Database<Tables>, rows: readonly Prepared[], 
     return current;
   };
   // A packet leaves the queue in the transaction that puts it into the index: if that is lost, both are as they were.
-  return database.session(write, { remakeable: true });
+  return database.session(write, { asyncCommit: true });
 }
 
 /** Counting what waits to be indexed. */

@@ -105,7 +105,7 @@ export async function countUpTo(database: Database<Tables>, bound: number, rows:
   try {
     return Number((await database.longReads.selectFrom(some).select(sql<number>`count(*)`.as('count')).executeTakeFirstOrThrow()).count);
   } catch (error) {
-    if (!database.isTooLong(error)) throw error;
+    if (!database.isTimeout(error)) throw error;
     return bound + 1;
   }
 }

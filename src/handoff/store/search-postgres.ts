@@ -99,7 +99,7 @@ export function createPostgresMatches(database: Database<Tables>, bounds: Search
     try {
       return (await found.execute()).map(({ rowid }) => Number(rowid));
     } catch (error) {
-      if (!database.isTooLong(error)) throw error;
+      if (!database.isTimeout(error)) throw error;
       return undefined;
     }
   }
@@ -115,7 +115,7 @@ export function createPostgresMatches(database: Database<Tables>, bounds: Search
     for (let step = firstStep; looked < lookedThrough; step *= 4) {
       step = Math.min(step, lookedThrough - looked);
       const rows = await packetsBefore(search, place, step).catch((error: unknown) => {
-        if (!database.isTooLong(error) || looked === 0) throw error;
+        if (!database.isTimeout(error) || looked === 0) throw error;
         return undefined;
       });
       if (rows === undefined) return { found, end: place };

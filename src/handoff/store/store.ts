@@ -55,7 +55,7 @@ export async function openStore({ databaseUrl, clock, newId }: StoreParts) {
     of: (tenant: number, signal?: AbortSignal) => {
       const runIn = <T>(work: (reader: Reader) => Promise<T>, options: { long?: boolean } = {}): Promise<T> =>
         lanes.run(tenant, work, { signal, ...options }).catch((error: unknown) => {
-          throw database.isTooLong(error) ? tookTooLong() : error;
+          throw database.isTimeout(error) ? tookTooLong() : error;
         });
       const inTurn: InTurn = (read) => runIn(({ db }) => read(db));
       const search = (wanted: Search, options?: { long: boolean }) => runIn((reader) => reader.search(wanted, signal), options);

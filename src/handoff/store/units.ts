@@ -1,7 +1,7 @@
 import { nextTurn } from '../../kit/awaitable.ts';
 import type { NewId } from '../../kit/id.ts';
 import type { Database, Session } from '../../kit/sql/dialect.ts';
-import { type CarriedOut, createGroups, type Outcome } from '../../kit/sql/groups.ts';
+import { createGroups, type GroupResult, type Outcome } from '../../kit/sql/groups.ts';
 import type { Tables } from './tables.ts';
 import { access } from './units/access.ts';
 import { answers } from './units/answers.ts';
@@ -28,11 +28,11 @@ export function createUnits(database: Database<Tables>, newId: NewId) {
   const listeners: CommitListener[] = [];
   const wakes: (() => void)[] = [];
 
-  async function carryOut(session: Session, units: readonly TenantUnit[]): Promise<CarriedOut> {
+  async function runGroup(session: Session, units: readonly TenantUnit[]): Promise<GroupResult> {
     const group = new Group(units, newId);
     // Together: what each asks first travels in their order, in one round trip.
     await Promise.all(kinds.map((kind) => kind.find?.(session, group)));
-    const outcomes = await carryOutEach(group);
+    const outcomes = await runUnits(group);
     const removed = removedPackets(group);
     if (removed.length > 0) for (const kind of kinds) await kind.erase?.(session, group, removed);
     for (const kind of kinds) await kind.flush(session, group);
@@ -46,7 +46,7 @@ export function createUnits(database: Database<Tables>, newId: NewId) {
     for (const listener of listeners) listener(committed);
   }
 
-  const groups = createGroups<Tables, TenantUnit>(database, carryOut);
+  const groups = createGroups<Tables, TenantUnit>(database, runGroup);
   return {
     async commit<T>(tenant: number, unit: Unit<T>): Promise<T> {
       return (await groups.submit({ tenant, unit: unit as Unit<unknown> })) as T;
@@ -71,7 +71,7 @@ function isDue(group: Group): boolean {
 const maxLength = 2_000_000;
 
 /** Runs the units one after the other; each sees what those before it did. */
-async function carryOutEach(group: Group): Promise<Outcome<unknown>[]> {
+async function runUnits(group: Group): Promise<Outcome<unknown>[]> {
   const outcomes: Outcome<unknown>[] = [];
   let length = 0;
   for (const unit of group.units) {
@@ -80,7 +80,7 @@ async function carryOutEach(group: Group): Promise<Outcome<unknown>[]> {
       length = 0;
     }
     length += lengthOf(unit, group);
-    outcomes.push(carryOutOne(unit, group));
+    outcomes.push(runUnit(unit, group));
   }
   return outcomes;
 }
@@ -93,7 +93,7 @@ function lengthOf({ tenant, unit: { size = 0, whole, packets: ids = [] } }: Tena
 }
 
 /** Runs one unit. One that throws leaves nothing for the units behind it. */
-function carryOutOne({ tenant, unit }: TenantUnit, group: Group): Outcome<unknown> {
+function runUnit({ tenant, unit }: TenantUnit, group: Group): Outcome<unknown> {
   try {
     const result = unit.work(group.of(tenant));
     group.journal.keep();

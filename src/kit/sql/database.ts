@@ -6,8 +6,8 @@ import { openPostgres } from './postgres.ts';
 import { openSqlite } from './sqlite.ts';
 
 /**
- * Why the text is no database address, as the end of the sentence "NAME must be ..."; undefined when it is one.
- * Known are `sqlite://PATH`, `sqlite::memory:` and `postgres://user:password@host:port/database`.
+ * Why the text is not a valid database URL, as the end of the sentence "NAME must be ..."; undefined when it is valid.
+ * Valid are `sqlite://PATH`, `sqlite::memory:` and `postgres://user:password@host:port/database`.
  */
 export function databaseUrlProblem(url: string): string | undefined {
   if (url === 'sqlite::memory:' || /^postgres(ql)?:\/\/.+/.test(url)) return undefined;
@@ -16,18 +16,18 @@ export function databaseUrlProblem(url: string): string | undefined {
   }
   const absolute = /^sqlite:\/\/(\/.+)/.exec(url)?.[1];
   if (absolute !== undefined && !existsSync(dirname(absolute))) {
-    return `in a folder that is there, and ${dirname(absolute)} is not: make it, or write sqlite://.${absolute} for a path from the current folder (two slashes, then the path)`;
+    return `in an existing folder, and ${dirname(absolute)} does not exist: create it, or write sqlite://.${absolute} for a path from the current folder (two slashes, then the path)`;
   }
   if (/^sqlite:\/\/.+/.test(url)) return undefined;
   return `sqlite://PATH, sqlite::memory: or postgres://user:password@host:port/database, not ${JSON.stringify(url.replace(/^(\w+:\/*).*@/, '$1...@'))}`;
 }
 
-/** Opens the database that the address names. */
+/** Opens the database of the URL. */
 export function openDatabase<Tables>(url: string, options: DatabaseOptions = {}): Database<Tables> {
   return url.startsWith('postgres') ? openPostgres<Tables>(url, options) : openSqlite<Tables>(url, options);
 }
 
-/** Whether another connection (and so another thread) can open the same data. */
+/** Whether another connection, and so another thread, can open the same data. */
 export function isShared(url: string): boolean {
   return url !== 'sqlite::memory:';
 }

@@ -5,24 +5,24 @@ import type { Awaitable } from '../awaitable.ts';
 /** A row as it is written: column to value. */
 export type Row = Record<string, string | number | null>;
 
-/** A row as a session finds it: the values of the columns asked for, in their order. */
+/** A row that a session read: the values of the requested columns, in their order. */
 export type Values = (string | number | null)[];
 
-/** How rows are numbered: the row of `counters` with the key (`owner`, name) has in `value` the last number that was given. */
+/** How rows are numbered: the row of `counters` with the key (`owner`, name) has the last assigned number in `value`. */
 export interface Numbering {
-  /** The column that takes the number. */
+  /** The column for the number. */
   readonly column: string;
-  /** The column, of the rows and of `counters`, that says whose they are. */
+  /** The column of the owner, in the rows and in `counters`. */
   readonly owner: string;
   readonly counters: string;
   readonly name: string;
 }
 
-/** Which rows are claimed. Moments are ISO 8601 texts. */
+/** Which rows to claim. Times are ISO 8601 texts. */
 export interface Claim {
-  /** The column that says whose a row is. */
+  /** The column of a row's owner. */
   readonly owner: string;
-  /** The column with the moment from which the row is due; null: not at all. */
+  /** The column with the time from which the row is due; null: never. */
   readonly due: string;
   readonly now: string;
   readonly until: string;
@@ -31,15 +31,15 @@ export interface Claim {
 
 /** Which rows `findFree` looks for. */
 export interface FreeSearch {
-  /** A condition of the program's own, spelled as the partial index spells it that answers the search. */
+  /** A constant condition, spelled exactly as in the partial index that serves the search. */
   readonly condition: string;
-  /** Columns and the values they have. */
+  /** Columns and their values. */
   readonly where: Row;
-  /** Other tables, each of which has a row with the column's value and these of its own. */
+  /** Other tables that must each have a row with the column's value and with these values. */
   readonly among: readonly { readonly table: string; readonly column: string; readonly where: Row }[];
 }
 
-/** A search for free rows as SQL, and its parameters in order; `place` writes the n-th parameter, from 1. */
+/** A search for free rows as SQL, and its parameters in order; `place` returns the placeholder of the n-th parameter, from 1. */
 export function freeSearchSql(
   table: string,
   column: string,
@@ -59,143 +59,142 @@ export function freeSearchSql(
 }
 
 /**
- * One open write transaction, as whole rows of whole tables: what a group of units of work writes goes through these
- * calls, each of them one round trip on PostgreSQL and a loop over one prepared statement on SQLite.
- * Table and column names are the program's own, never a caller's text.
+ * An open write transaction with operations on sets of rows. A group of units of work writes through these calls; each of
+ * them is one round trip on PostgreSQL, and a loop over one prepared statement on SQLite.
+ * Table and column names are constants of the program, never a caller's text.
  */
 export interface Session {
-  /** The rows of the table that have these keys. They are locked until the transaction ends. */
+  /** The rows of the table with these keys, locked until the transaction ends. */
   find(table: string, columns: readonly string[], keys: readonly Row[]): Awaitable<Values[]>;
   /**
-   * The rows of the table that belong to rows of another, which have these keys: `by` holds that one's `seq`. They get no
-   * lock of their own, so this is for what changes only while its owner, which was found, is locked.
+   * The rows of the table whose column `by` is the `seq` of a row of `owner` with these keys. They are not locked, so use this
+   * for rows that change only while their owner row is locked.
    */
   belonging(table: string, columns: readonly string[], by: string, owner: string, keys: readonly Row[]): Awaitable<Values[]>;
-  /** The rows of the table that have these keys, without a lock: as committed when it is asked. A key of null matches null. */
+  /** The rows of the table with these keys, as committed at the time of the call and without a lock. Null in a key matches null. */
   read(table: string, columns: readonly string[], keys: readonly Row[]): Awaitable<Values[]>;
   /**
-   * The values of `column` of the first rows that match, in its order, locked until the transaction ends. Rows that another
-   * transaction has locked are passed over, so this never waits.
+   * The values of `column` of the first matching rows, in the order of `column`, locked until the transaction ends. Rows
+   * locked by another transaction are skipped, so this never waits.
    */
   findFree(table: string, column: string, search: FreeSearch, limit: number): Awaitable<string[]>;
-  /** How many rows of the table have these values, without a lock. */
+  /** The number of rows of the table with these values, without a lock. */
   count(table: string, key: Row): Awaitable<number>;
-  /** So many numbers that no row of the table ever had in its generated column, in rising order. */
+  /** Reserves `count` numbers that the table's generated column never had, in ascending order. */
   reserve(table: string, column: string, count: number): Awaitable<number[]>;
   insert(table: string, rows: readonly Row[]): Awaitable<void>;
   /**
-   * Takes rows that are due, of each owner the earliest, at most as many as its quota, and makes them due again at `until`:
-   * until then they are the taker's. Rows that another transaction has locked are passed over, never waited for. The table
-   * has its row's number in `seq`.
+   * Claims the earliest due rows of each owner, up to its quota, and makes them due again at `until`: the claim is a lease
+   * until then. Rows locked by another transaction are skipped without waiting. The table must have a row number `seq`.
    */
   claim(table: string, columns: readonly string[], claim: Claim): Awaitable<Values[]>;
   /**
-   * Inserts rows numbered on from the last number of their owner, in their order, and raises that number in the same
-   * statement. It stays locked until the transaction ends, so the order of numbers is the order of commits for each owner.
-   * Gives each owner's last number.
+   * Inserts rows numbered from the last number of their owner, in their order, and raises that number in the same
+   * statement. The number stays locked until the transaction ends, so for each owner numbers are in commit order.
+   * Returns each owner's last number.
    */
   insertNumbered(table: string, rows: readonly Row[], numbering: Numbering): Awaitable<ReadonlyMap<number, number>>;
-  /** Inserts, passing over rows that are there already. */
+  /** Inserts rows, skipping those that already exist. */
   insertMissing(table: string, rows: readonly Row[]): Awaitable<void>;
-  /** Inserts, or overwrites the row with the same key. */
+  /** Inserts rows, overwriting rows with the same key. */
   put(table: string, key: readonly string[], rows: readonly Row[]): Awaitable<void>;
-  /** Overwrites the columns of the rows with these keys. */
+  /** Updates the other columns of the rows with these keys. */
   update(table: string, key: readonly string[], rows: readonly Row[]): Awaitable<void>;
-  /** Adds to one column of the rows with these keys, which are made when missing. */
+  /** Adds to one column of the rows with these keys; inserts missing rows. */
   add(table: string, key: readonly string[], column: string, rows: readonly Row[]): Awaitable<void>;
   remove(table: string, keys: readonly Row[]): Awaitable<void>;
 }
 
 /** How a database is opened. */
 export interface DatabaseOptions {
-  /** Runs SQLite's long reads elsewhere: on another thread. */
+  /** Runs SQLite's long reads on another thread. */
   readonly executeElsewhere?: Execute | undefined;
-  /** How long a long read may take on PostgreSQL, in milliseconds (5,000). */
+  /** The statement timeout of long reads on PostgreSQL, in milliseconds (5,000). */
   readonly longTimeoutMs?: number;
-  /** Whether PostgreSQL reads no whole table for a long read while an index could lead it: what it knows of words is of all tenants. */
+  /** Whether PostgreSQL avoids sequential scans in long reads: its word statistics cover all tenants, so it may prefer a scan wrongly. */
   readonly byIndex?: boolean;
 }
 
-/** Runs one statement somewhere: on a connection of this thread, or on another thread. */
+/** Runs one statement, on a connection of this thread or on another thread. */
 export type Execute = (sql: string, parameters: readonly unknown[]) => Promise<QueryResult<Row>>;
 
-/** A query built once and run with parameters by name. */
+/** A query that is compiled once and run with named parameters. */
 export interface Query<Params extends Row, Result> {
   all(params: Params): Awaitable<Result[]>;
   first(params: Params): Awaitable<Result | undefined>;
 }
 
-/** A Kysely query or any piece of it that compiles. */
+/** A Kysely query. */
 interface Compilable<Result> {
   compile(): { sql: string; parameters: readonly unknown[] };
   execute(): Promise<Result[]>;
 }
 
-/** Stands for a parameter while a query is built. */
+/** Placeholders for the parameters while a query is built. */
 export type Parameters<Params extends Row> = { readonly [Name in keyof Params]: Params[Name] };
 
-/** Builds a query, with stand-ins where its parameters go. */
+/** Builds a query with placeholders for its parameters. */
 export type Build<Tables, Params extends Row, Result> = (db: Kysely<Tables>, params: Parameters<Params>) => Compilable<Result>;
 
 /**
- * A database as the store sees it. SQLite and PostgreSQL each give one; all that they spell differently stands in
- * `sqlite.ts` and `postgres.ts` beside this file.
+ * A database as a store sees it. Everything that SQLite and PostgreSQL spell differently is in the `sqlite*.ts` files and
+ * in `postgres.ts` beside this file.
  */
 export interface Database<Tables> {
   readonly name: 'sqlite' | 'postgres';
-  /** Reads on this thread: short ones. */
+  /** Short reads. On SQLite they run on this thread. */
   readonly reads: Kysely<Tables>;
-  /** Reads that may take long (ranking, counting, deep offsets): off this thread on SQLite. */
+  /** Reads that may take long (ranking, counting, deep offsets). On SQLite they run on another thread. */
   readonly longReads: Kysely<Tables>;
   /**
-   * A query compiled once. On PostgreSQL a `long` one takes none of the connections of short ones, and a `quick` one fails
-   * after three seconds.
+   * A query compiled once. On PostgreSQL a `long` query uses a connection pool of its own, and a `quick` one fails after
+   * three seconds.
    */
   query<Params extends Row, Result>(
     build: Build<Tables, Params, Result>,
     options?: { long?: boolean; quick?: boolean },
   ): Query<Params, Result>;
   /**
-   * Begins a view that the reads of this turn of the event loop share, where that saves something. It ends with the
-   * turn and before each commit of this program, so that who was answered finds what was answered. What another
-   * program commits to the same file is seen a turn later at the most.
+   * Opens a view: a snapshot that the reads of this turn of the event loop share, on SQLite. It ends with the turn and before
+   * each commit of this process, so that a client reads its own acknowledged writes. A commit of another process to the
+   * same file is visible one turn later at most.
    */
   beginView(): void;
   /**
-   * What `read` gives; or, where it was asked under the same name in the view that is open, what it gave then. So
-   * requests that come together and ask the same cost one read. What is given is shared, and must not be changed.
+   * Returns the result of `read`, or the result that an earlier call with the same name got in the open view. Identical
+   * requests that arrive together so cost one read. The result is shared and must not be modified.
    */
   inView<T>(name: string, read: () => T): T;
-  /** A transaction of single statements, for what is not on the hot path. Only SQL is awaited in it. */
+  /** A transaction of single statements, for work that is not on the hot path. Only SQL may be awaited in it. */
   transaction<T>(work: (tx: Kysely<Tables>) => Promise<T>): Promise<T>;
   /**
-   * The transaction that a group of units of work shares; one at a time for each program. One that is `remakeable` does
-   * not wait for the disk, and a power cut may take it back, whole: for what is made again then.
+   * A transaction that a group of units of work shares; each process runs one at a time. With `asyncCommit` the commit does
+   * not wait for the disk, and a power failure may undo the whole transaction: for work that is then simply repeated.
    */
-  session<T>(work: (session: Session) => Promise<T>, options?: { remakeable?: boolean }): Promise<T>;
-  /** A turn at writing for somebody else (the search thread); nothing of this program writes meanwhile. */
+  session<T>(work: (session: Session) => Promise<T>, options?: { asyncCommit?: boolean }): Promise<T>;
+  /** Runs work of another writer (the search thread). On SQLite no transaction of this thread is open meanwhile. */
   turn<T>(work: () => Promise<T>): Promise<T>;
-  /** Resolves when the database answers. */
+  /** Resolves when the database responds. */
   ping(): Promise<void>;
-  /** How many writes wait for their turn. */
+  /** The number of writes that are pending or in progress. */
   waiting(): number;
-  /** Whether an insert failed because the row is there already. */
+  /** Whether an insert failed because the row already exists. */
   isDuplicate(error: unknown): boolean;
-  /** Whether another program's transaction got in between, so that the same work may succeed at once. */
-  isOvertaken(error: unknown): boolean;
-  /** Whether the database ended a read since it took too long. */
-  isTooLong(error: unknown): boolean;
-  /** Whether the database is out of reach, so that the same request may succeed later. */
+  /** Whether a concurrent transaction of another instance made this one fail, so that an immediate retry may succeed. */
+  isConflict(error: unknown): boolean;
+  /** Whether the database cancelled a read at the statement timeout. */
+  isTimeout(error: unknown): boolean;
+  /** Whether the database is unavailable, so that the same request may succeed later. */
   isUnavailable(error: unknown): boolean;
   close(): Promise<void>;
 }
 
-/** A parameter as a LIMIT or OFFSET. SQLite reads a bare one when it plans, and so would plan again at each run. */
+/** A parameter as a LIMIT or OFFSET. SQLite's planner looks at the value of a bare one, and so would re-plan at each run. */
 export const bound = (count: number) => sql<number>`cast(${count} as integer)`;
 
 const placeholder = Symbol('parameter');
 
-/** A parameter's stand-in while a query is built: it remembers its name and is swapped for the value at each run. */
+/** The placeholder of a parameter while a query is built. Its value is bound by name at each run. */
 class Placeholder {
   readonly [placeholder]: string;
   constructor(name: string) {
@@ -203,7 +202,7 @@ class Placeholder {
   }
 }
 
-/** Compiles a query once: its SQL and, in order, what each parameter is: a name, or a constant. */
+/** Compiles a query once: its SQL, and `bind`, which returns the values for its placeholders in order. */
 export function compileOnce<Tables, Params extends Row, Result>(
   db: Kysely<Tables>,
   build: Build<Tables, Params, Result>,
@@ -219,7 +218,7 @@ export function compileOnce<Tables, Params extends Row, Result>(
   };
 }
 
-/** Runs what it is given one after the other, in order. */
+/** Runs asynchronous work one piece at a time, in the order of the calls. */
 export class Turns {
   #last: Promise<unknown> = Promise.resolve();
   #open = 0;
@@ -242,7 +241,7 @@ export class Turns {
     return mine;
   }
 
-  /** Resolves when nothing is in hand. */
+  /** Resolves when no work is pending or in progress. */
   async idle(): Promise<void> {
     while (this.#open > 0) await this.#last;
   }

@@ -4,26 +4,26 @@ import { DatabaseSync } from 'node:sqlite';
 
 import { pauseFor } from '../awaitable.ts';
 import { isShared } from './database.ts';
-import { sqlitePath } from './sqlite.ts';
+import { sqlitePath } from './sqlite-connection.ts';
 
-/** How long another process is waited for, in milliseconds, and how often it is looked for. */
+/** How long to wait for the process that holds the file, and the pause between attempts, in milliseconds. */
 const patienceMs = 10_000;
 const pauseMs = 100;
 
-/** What this process holds: a connection that nobody refers to would be closed. */
+/** The locks of this process: a connection without references would be garbage collected and closed. */
 const held: DatabaseSync[] = [];
 
 /**
- * Holds a SQLite file for this process, so that no second one serves it: waits ten seconds for the process that has it to
- * end. The lock is the system's own, on a file `<path>.lock` beside it, and is kept until this process ends, however it ends.
- * Nothing is held of a database in memory or on a server.
- * @throws Error that names the process that has the file
+ * Locks a SQLite file for this process, so that no second process serves it: waits ten seconds for the current holder to
+ * exit. The lock is the operating system's, on a file `<path>.lock` beside the database, and lasts until this process exits
+ * for any reason. Databases in memory and on a server are not locked.
+ * @throws Error that names the process that holds the file
  */
 export async function holdFile(databaseUrl: string, { waitMs = patienceMs } = {}): Promise<void> {
   if (!isShared(databaseUrl) || !databaseUrl.startsWith('sqlite')) return;
   const path = sqlitePath(databaseUrl);
   mkdirSync(dirname(path), { recursive: true });
-  // By another way to the same folder it is the same file.
+  // A symbolic link to the folder must lead to the same lock.
   const lock = new DatabaseSync(`${join(realpathSync(dirname(path)), basename(path))}.lock`, { timeout: 0 });
   try {
     for (let left = waitMs; ; left -= pauseMs) {
@@ -40,7 +40,7 @@ export async function holdFile(databaseUrl: string, { waitMs = patienceMs } = {}
   }
 }
 
-/** Takes the lock and leaves our process number for others to read; false when another process has it. */
+/** Takes the lock and stores our process id for others to read; false when another process holds it. */
 function tryHold(lock: DatabaseSync): boolean {
   try {
     lock.exec('begin immediate');
@@ -48,7 +48,7 @@ function tryHold(lock: DatabaseSync): boolean {
     lock.exec('delete from holder');
     lock.prepare('insert into holder (pid) values (?)').run(process.pid);
     lock.exec('commit');
-    // A transaction that never ends: it keeps others from writing, and lets them read who has begun it.
+    // This transaction never ends: it keeps other processes from writing, and lets them read the process id.
     lock.exec('begin immediate');
     return true;
   } catch (error) {

@@ -2,26 +2,26 @@ import type { Awaitable } from '../awaitable.ts';
 import { unavailable } from '../errors.ts';
 import type { Database, Session } from './dialect.ts';
 
-/** What became of one unit of a group: its result, or why it was refused. */
+/** The outcome of one unit of a group: its result, or the error it was refused with. */
 export type Outcome<T> = { result: T } | { error: unknown };
 
-/** What a group of units did: what became of each, and what is to be told once it is committed. */
-export interface CarriedOut {
+/** The result of running a group: the outcome of each unit in order, and what to do after the commit. */
+export interface GroupResult {
   readonly outcomes: Outcome<unknown>[];
-  /** Called after the commit, before anybody is answered; it must not fail. */
+  /** Called after the commit and before the units are answered; it must not fail. */
   committed?(): Awaitable<void>;
 }
 
-/** The most units in one transaction. It bounds the longest wait behind a group. */
+/** The most units in one transaction. It bounds how long the next group waits. */
 const maxGroup = 256;
 
 /**
- * How many turns of the event loop more a group gathers, as long as each brings another unit: what a commit costs is
- * shared by all that are in it. A unit that comes alone is not kept waiting.
+ * For how many more turns of the event loop a group collects units, as long as each turn brings another: the units share
+ * the cost of one commit. A unit that arrives alone does not wait.
  */
 const moreTurns = 2;
 
-/** How often a unit is carried out alone that another instance overtakes. */
+/** The most attempts of a single unit that conflicts with another instance's transaction. */
 const maxAttempts = 3;
 
 interface Waiting<Unit> {
@@ -31,42 +31,42 @@ interface Waiting<Unit> {
 }
 
 /**
- * Group commit. Units that wait in the same turn of the event loop share one transaction, and so one flush; each is
- * answered after the commit. A unit that is refused writes nothing and leaves the others alone. When the database
- * refuses the group, its units are carried out one by one, so that one bad unit fails alone; one that another instance
- * has overtaken (it wrote the same row first) is carried out again.
+ * Group commit. Units submitted in the same turn of the event loop share one transaction, and so one flush; each is
+ * answered after the commit. A unit that is refused writes nothing and does not affect the others. When the database
+ * rejects the group, its units run one by one, so that only the bad unit fails; a unit that conflicts with another
+ * instance's transaction (the same row was written first) is retried.
  */
 export function createGroups<Tables, Unit>(
   database: Database<Tables>,
-  carryOut: (session: Session, units: readonly Unit[]) => Promise<CarriedOut>,
+  runGroup: (session: Session, units: readonly Unit[]) => Promise<GroupResult>,
 ): { submit(unit: Unit): Promise<unknown>; waiting(): number } {
   let queue: Waiting<Unit>[] = [];
   let running = false;
 
   async function commit(group: readonly Waiting<Unit>[], attempt = 1): Promise<void> {
-    let done: CarriedOut;
+    let done: GroupResult;
     try {
       done = await database.session((session) =>
-        carryOut(
+        runGroup(
           session,
           group.map(({ unit }) => unit),
         ),
       );
     } catch (error) {
-      // Out of reach: the commit may or may not have happened, so nothing is tried twice.
+      // The commit may or may not have happened, so nothing is retried.
       if (database.isUnavailable(error)) {
         for (const { reject } of group) reject(unavailable(error));
       } else if (group.length === 1) {
-        // What another instance has written meanwhile is found at the next attempt.
-        if (attempt < maxAttempts && database.isOvertaken(error)) await commit(group, attempt + 1);
+        // The next attempt reads what the other instance wrote.
+        if (attempt < maxAttempts && database.isConflict(error)) await commit(group, attempt + 1);
         else group[0]!.reject(error);
       } else {
         for (const waiting of group) await commit([waiting]);
       }
       return;
     }
-    const telling = done.committed?.();
-    if (telling instanceof Promise) await telling;
+    const notified = done.committed?.();
+    if (notified instanceof Promise) await notified;
     for (const [index, outcome] of done.outcomes.entries()) {
       if ('error' in outcome) group[index]!.reject(outcome.error);
       else group[index]!.resolve(outcome.result);
@@ -82,7 +82,7 @@ export function createGroups<Tables, Unit>(
     running = false;
   }
 
-  /** Begins a group in the check phase: everything that a turn of the event loop brings is in the queue by then. */
+  /** Starts a group in the check phase: by then, everything that this turn of the event loop brought is queued. */
   function gather(seen: number, turns: number): void {
     setImmediate(() => {
       if (turns > 0 && queue.length > seen && queue.length < maxGroup) gather(queue.length, turns - 1);

@@ -3,14 +3,14 @@ import { type Kysely, sql } from 'kysely';
 import type { Clock } from '../clock.ts';
 import type { Database } from './dialect.ts';
 
-/** One step of a schema: never edited once released. `up` gives the statements for a database. */
+/** One step of a schema, never edited once released. `up` returns the statements for a database. */
 export interface Migration {
   /** Four digits and a name, for example `0001-packets`. */
   readonly name: string;
   up(database: Database<unknown>['name']): readonly string[];
 }
 
-/** Any number that no other program of ours uses: the advisory lock that makes instances migrate one at a time. */
+/** The key of the advisory lock that makes instances migrate one at a time: any number unused elsewhere in the database. */
 const migrationLock = 7_269_001;
 
 interface MigrationTables {
@@ -18,9 +18,9 @@ interface MigrationTables {
 }
 
 /**
- * Brings the schema up to date, and notes what it applied in a table. Services that share a database have a table each.
- * Instances that start together do it one after the other, and the later ones find it done.
- * @throws Error when the database was migrated by another version of the program, or can't keep every text
+ * Applies the missing migrations and records them in a table. Services that share a database have one table each.
+ * Instances that start together migrate one after another; the later ones find nothing left to do.
+ * @throws Error when the database was migrated by another version of the program, or its encoding is not UTF8
  */
 export async function migrate<Tables>(
   database: Database<Tables>,
@@ -28,7 +28,7 @@ export async function migrate<Tables>(
   clock: Clock,
   table = 'migrations',
 ): Promise<void> {
-  // Whatever its name, it has this form.
+  // Every such table has the columns of `migrations`.
   const notes = table as 'migrations';
   await database.transaction(async (transaction) => {
     const tx = transaction as unknown as Kysely<MigrationTables>;
@@ -53,7 +53,7 @@ export async function migrate<Tables>(
   });
 }
 
-/** A database with another encoding could not keep most texts, and would count their bytes otherwise than we do. */
+/** Another encoding can't store every text, and its byte lengths would differ from ours. */
 async function requireUtf8(tx: Kysely<MigrationTables>): Promise<void> {
   const { rows } = await sql<{ encoding: string }>`select current_setting('server_encoding') as encoding`.execute(tx);
   const encoding = rows[0]?.encoding;

@@ -3,19 +3,19 @@ import pg from 'pg';
 
 import { compileOnce, type Database, type DatabaseOptions, freeSearchSql, type Row, type Session, Turns, type Values } from './dialect.ts';
 
-/** Connections of one instance for reads and for transactions of single statements; one more writes groups. */
+/** Connections of one instance for reads and for transactions of single statements. One further connection writes groups. */
 const poolSize = 10;
 
-/** Connections beside those for reads that may take long: however many wait, the short ones never wait behind them. */
+/** Separate connections for long reads, so that short reads never wait behind them. */
 const longPoolSize = 6;
 
-/** Longer than any statement of ours takes; a database that hangs must not hang its callers. */
+/** Longer than any statement of ours takes; a hanging database must not block its callers forever. */
 const statementTimeoutMs = 30_000;
 
-/** How long what every request asks may take: a database that hangs is found out soon. */
+/** The timeout of the queries that every request makes, so that a hanging database is detected early. */
 const quickTimeoutMs = 3_000;
 
-/** What `bigint` arrives as: a number, since no counter of ours passes 2^53. */
+/** Parses `bigint` as a number: none of our values exceeds 2^53. */
 const types = {
   getTypeParser: (oid: number, format?: 'text' | 'binary') => (oid === 20 ? Number : pg.types.getTypeParser(oid, format as 'text')),
 } as pg.CustomTypesConfig;
@@ -56,20 +56,20 @@ export function openPostgres<Tables>(url: string, { longTimeoutMs = 5_000, byInd
         first: async (params) => (await run(bind(params)))[0],
       };
     },
-    // Each statement sees what is committed when it begins, and takes no lock for it.
+    // No view is needed: each statement sees everything committed before it, without a lock.
     beginView: () => undefined,
     inView: (_name, read) => read(),
     transaction: (work) => kysely.transaction().execute(work),
-    session: (work, { remakeable = false } = {}) => writer.session(work, remakeable),
+    session: (work, { asyncCommit = false } = {}) => writer.session(work, asyncCommit),
     turn: (work) => work(),
     async ping() {
       await pool.query({ text: 'select 1', query_timeout: quickTimeoutMs } as pg.QueryConfig);
     },
     waiting: () => writer.waiting(),
     isDuplicate: (error) => sqlState(error) === '23505',
-    // A row that was not there when we looked, a serialization failure, a deadlock.
-    isOvertaken: (error) => ['23505', '40001', '40P01'].includes(sqlState(error)),
-    isTooLong: (error) => sqlState(error) === '57014',
+    // A duplicate that our read did not see yet, a serialization failure, a deadlock.
+    isConflict: (error) => ['23505', '40001', '40P01'].includes(sqlState(error)),
+    isTimeout: (error) => sqlState(error) === '57014',
     isUnavailable,
     async close() {
       await writer.close();
@@ -80,14 +80,14 @@ export function openPostgres<Tables>(url: string, { longTimeoutMs = 5_000, byInd
 
 function openPool(config: pg.PoolConfig, max: number): pg.Pool {
   const pool = new pg.Pool({ ...config, max });
-  // A connection that breaks is replaced at the next use. Without these listeners it would end the process: the pool's
-  // for one that is idle, its own for one that is lent and between two statements.
+  // A broken connection is replaced at its next use. Without these listeners it would end the process: the pool's listener
+  // covers an idle connection, the client's own covers one that is checked out and between two statements.
   pool.on('error', () => undefined);
   pool.on('connect', (client) => void client.on('error', () => undefined));
   return pool;
 }
 
-/** Statements are prepared under a short name made from their text; every connection prepares its own. */
+/** The short name of a prepared statement, one for each SQL text; every connection prepares its own. */
 function nameOf(names: Map<string, string>, sql: string): string {
   let name = names.get(sql);
   if (name === undefined) {
@@ -103,9 +103,9 @@ function sqlState(error: unknown): string {
 
 function isUnavailable(error: unknown): boolean {
   const code = sqlState(error);
-  // Class 08 connection, 28 login, 53 resources, 57P server going down, 58 its system, 25006 read-only standby, 25P03 and
-  // 57014 timed out, 3D000 no such database, 55P03 locked; then every error of the system, of a socket or of TLS, since
-  // any of them may hide whether a commit happened; and pg's, which have no code at all.
+  // Class 08 connection, 28 login, 53 resources, 57P server shutting down, 58 system error, 25006 read-only standby, 25P03
+  // and 57014 timeouts, 3D000 no such database, 55P03 lock not available; then every error of the system, a socket or TLS,
+  // since any of them may hide whether a commit happened; and errors of pg itself, which have no code.
   if (/^(08|28|53|57P|58)/.test(code) || ['25006', '25P03', '3D000', '55P03', '57014'].includes(code)) return true;
   if (/^(E(?!RR_)[A-Z][A-Z_]{2,}|ERR_(SOCKET|SSL|STREAM|TLS)_\w+)$/.test(code)) return true;
   return (
@@ -115,14 +115,14 @@ function isUnavailable(error: unknown): boolean {
 }
 
 interface Writer {
-  session<T>(work: (session: Session) => Promise<T>, remakeable: boolean): Promise<T>;
+  session<T>(work: (session: Session) => Promise<T>, asyncCommit: boolean): Promise<T>;
   waiting(): number;
   close(): Promise<void>;
 }
 
 /**
- * The connection that writes groups, one transaction at a time. It is pipelined: the statements of a group that need
- * no answer of one another travel together. A connection that fails is replaced at the next group.
+ * The connection that writes groups, one transaction at a time. It is pipelined: statements of a group that do not depend
+ * on each other's results are sent together. A failed connection is replaced at the next group.
  */
 function createWriter(config: pg.ClientConfig): Writer {
   const turns = new Turns();
@@ -141,11 +141,11 @@ function createWriter(config: pg.ClientConfig): Writer {
   }
 
   return {
-    session: (work, remakeable) =>
+    session: (work, asyncCommit) =>
       turns.take(async () => {
         const connection = await connected();
-        // Not awaited: it travels with the first statement. Its failure is that statement's failure too.
-        const begun = connection.query(remakeable ? 'begin; set local synchronous_commit = off' : 'begin');
+        // Not awaited: it is sent with the first statement, which fails too if this fails.
+        const begun = connection.query(asyncCommit ? 'begin; set local synchronous_commit = off' : 'begin');
         begun.catch(() => undefined);
         const session = postgresSession(connection, names);
         try {
@@ -169,14 +169,14 @@ function createWriter(config: pg.ClientConfig): Writer {
   };
 }
 
-/** The session of a group: each call is one statement over all its rows, which travel as one JSON parameter. */
+/** A session in which each call is one statement over all its rows, sent as one JSON parameter. */
 function postgresSession(client: pg.Client, names: Map<string, string>): Session & { sent: Promise<unknown>[] } {
   const sent: Promise<unknown>[] = [];
 
   const query = (text: string, rows: readonly Row[]) =>
     client.query<Values>({ name: nameOf(names, text), text, values: [JSON.stringify(rows)], rowMode: 'array' });
 
-  // Writes are sent at once and looked at when the group commits.
+  // Writes are sent at once, and their results are awaited when the group commits.
   const send = (text: string, rows: readonly Row[]): void => {
     const running = query(text, rows);
     running.catch(() => undefined);
@@ -194,7 +194,7 @@ function postgresSession(client: pg.Client, names: Map<string, string>): Session
     async find(table, columns, keys) {
       if (keys.length === 0) return [];
       const key = Object.keys(keys[0]!);
-      // One order of locking for all instances, so that two groups never wait for one another.
+      // All instances lock rows in the same order, so that two groups can't deadlock.
       const text = `select ${namesIn(table, columns)} from ${table} join ${given(table)} given on ${matches(table, key)} order by ${namesIn(table, key)} for update of ${table}`;
       return (await query(text, keys)).rows;
     },
@@ -246,7 +246,7 @@ function postgresSession(client: pg.Client, names: Map<string, string>): Session
     insertNumbered(table, rows, { column, owner, counters, name }) {
       if (rows.length === 0) return new Map();
       const columns = Object.keys(rows[0]!).filter((each) => each !== column);
-      // A row's number, counted back from the last one of its owner, which the statement finds.
+      // Each row carries its number relative to the owner's last one, which the statement determines.
       const behind = new Map<number, number>();
       const numbered = rows.toReversed().map((row) => {
         const of = row[owner] as number;

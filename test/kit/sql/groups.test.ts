@@ -6,7 +6,7 @@ import pg from 'pg';
 import { ServiceError } from '../../../src/kit/errors.ts';
 import { openDatabase } from '../../../src/kit/sql/database.ts';
 import type { Database, Session } from '../../../src/kit/sql/dialect.ts';
-import { type CarriedOut, createGroups } from '../../../src/kit/sql/groups.ts';
+import { createGroups, type GroupResult } from '../../../src/kit/sql/groups.ts';
 import { stores, type TestStore } from '../../support/stores.ts';
 
 interface Tables {
@@ -41,7 +41,7 @@ async function open(t: TestContext, store: TestStore): Promise<Bench> {
   const transactions: Unit[][] = [];
   const bench = { url, database, transactions, meanwhile: undefined as Bench['meanwhile'] };
 
-  async function carryOut(session: Session, units: readonly Unit[]): Promise<CarriedOut> {
+  async function runGroup(session: Session, units: readonly Unit[]): Promise<GroupResult> {
     transactions.push([...units]);
     await session.find(
       'notes',
@@ -62,7 +62,7 @@ async function open(t: TestContext, store: TestStore): Promise<Bench> {
     };
   }
 
-  const { submit, waiting } = createGroups(database, carryOut);
+  const { submit, waiting } = createGroups(database, runGroup);
   const ids = async () => (await database.reads.selectFrom('notes').select('id').orderBy('id').execute()).map(({ id }) => id);
   return Object.assign(bench, { submit, waiting, ids });
 }
