@@ -7,7 +7,7 @@ import type { Tier } from '../model/common.ts';
 import type { Tables } from './tables.ts';
 import type { KeyToStore } from './units/access.ts';
 
-/** A key that is valid now, with what its tenant allows. */
+/** A valid API key with its tenant's limits. */
 export interface KeyAccess {
   key_id: string;
   key_tier: Tier;
@@ -17,9 +17,9 @@ export interface KeyAccess {
   tenant_number: number;
   tenant_tier: Tier;
   handoffs_per_day: number | null;
-  /** When it ends, since another has taken its place; null: never. */
+  /** When it expires, after a rotation; null: never. */
   expires_at: string | null;
-  /** The first of the keys whose place it took; null: it took none's. */
+  /** The first key of its chain of rotations; null: it replaced no key. */
   rotated_from: string | null;
 }
 
@@ -30,13 +30,13 @@ type Tx = Kysely<Tables>;
 
 const shown = (row: Omit<ApiKey, 'admin'> & { admin: number }): ApiKey => ({ ...row, admin: row.admin === 1 });
 
-/** Whether a key has not ended at the moment. */
+/** The condition that a key has not expired at `now`. */
 const stillValid = (now: Date) => (eb: ExpressionBuilder<Tables, 'api_keys'>) =>
   eb.or([eb('expires_at', 'is', null), eb('expires_at', '>', now.toISOString())]);
 
-/** Reading tenants and their keys, and how an empty database begins. */
+/** Reads tenants and their keys, and creates the first tenant and admin key. */
 export function createAccessStore(database: Database<Tables>) {
-  // A no-op on SQLite, where transactions that write are one at a time; on PostgreSQL it makes them so for a tenant.
+  // SQLite runs one write transaction at a time; PostgreSQL needs a lock on the tenant's row.
   const locking = database.name === 'postgres';
 
   async function lockTenant(tx: Tx, id: string): Promise<void> {
@@ -70,7 +70,7 @@ export function createAccessStore(database: Database<Tables>) {
   );
 
   return {
-    /** Rises whenever a key or a tenant changed, on any instance. Asked when a request arrives. */
+    /** A number that rises whenever any instance changes a key or a tenant. Each request reads it. */
     version(): Awaitable<number> {
       database.beginView();
       return database.inView('access version', () => {
@@ -80,10 +80,10 @@ export function createAccessStore(database: Database<Tables>) {
     },
     keyByHash: (hash: string) => byHash.first({ hash }),
 
-    /** The number of a tenant that is there for certain. */
+    /** The number of an existing tenant. */
     numbered: (id: string) => database.reads.selectFrom('tenants').select('number').where('id', '=', id).executeTakeFirstOrThrow(),
 
-    /** Whose key it is; undefined when there is none. */
+    /** The tenant of a key; undefined when the key is unknown. */
     tenantOfKey: (id: string) =>
       database.reads
         .selectFrom('api_keys')
@@ -92,7 +92,7 @@ export function createAccessStore(database: Database<Tables>) {
         .where('api_keys.id', '=', id)
         .executeTakeFirst(),
 
-    /** A tenant that exists, with the number that stands for it. */
+    /** The number and limits of an existing tenant. */
     tenantWithNumber: (id: string) =>
       database.reads
         .selectFrom('tenants')
@@ -100,7 +100,7 @@ export function createAccessStore(database: Database<Tables>) {
         .where('id', '=', id)
         .executeTakeFirstOrThrow() as Promise<{ number: number; tier: Tier; handoffs_per_day: number | null }>,
 
-    /** The keys of a tenant that are neither revoked nor ended at the moment. */
+    /** The keys of a tenant that are neither revoked nor expired at `now`. */
     async keysOf(tenantId: string, now: Date): Promise<ApiKey[]> {
       const rows = await database.reads
         .selectFrom('api_keys')
@@ -130,8 +130,8 @@ export function createAccessStore(database: Database<Tables>) {
     },
 
     /**
-     * Makes the first tenant where there is none, and an admin key where no admin key is left; whether this call made the
-     * key. Rejects with a duplicate where the key was in use before.
+     * Creates the first tenant if it does not exist, and an admin key if no valid one is left; returns whether it created the
+     * key. Rejects as a duplicate when the key has been used before.
      */
     async begin(tenant: Tenant, key: KeyToStore, now: Date): Promise<boolean> {
       return database.transaction(async (tx) => {

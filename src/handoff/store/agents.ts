@@ -14,10 +14,10 @@ export interface SeenAgent {
 
 const holdingStatuses = ['claimed', 'in_progress', 'awaiting_human'] as const;
 
-/** The agents that tenants' requests have named. */
+/** The agents that requests of tenants have named. */
 export function createAgentStore(database: Database<Tables>) {
   return {
-    /** Notes when agents were last seen. A moment never goes back: instances may tell of them in any order. */
+    /** Records when agents were last seen. Instances may report in any order; an earlier time never replaces a later one. */
     async saw(agents: readonly SeenAgent[]): Promise<void> {
       if (agents.length === 0) return;
       await database.transaction(async (tx) => {
@@ -34,7 +34,7 @@ export function createAgentStore(database: Database<Tables>) {
       });
     },
 
-    /** A page of a tenant's agents, the latest seen first, with what each holds and what waits for it. */
+    /** A page of a tenant's agents, the most recently seen first, with the number of packets that each holds and that wait for it. */
     page: (tenant: number, page: { limit: number; offset: number }, inTurn: InTurn): Promise<{ agents: Agent[]; total: number }> =>
       inTurn((db) => pageOf(db, tenant, page)),
   };
@@ -82,7 +82,7 @@ export function createAgentStore(database: Database<Tables>) {
       .select([`${column} as agent_id`, sql<number>`count(*)`.as('count')])
       .where('tenant', '=', tenant)
       .where(column, 'in', ids)
-      // Spelled out, so that the partial index of what waits answers it.
+      // Literals, so that the partial index of waiting packets matches.
       .where('status', 'in', statuses.map((status) => sql.lit(status)) as never)
       .groupBy(column)
       .execute();

@@ -4,7 +4,7 @@ import type { Database, Values } from '../../kit/sql/dialect.ts';
 import type { Delivery, DeliveryStatus } from '../model/webhook.ts';
 import type { Tables } from './tables.ts';
 
-/** What waits for one webhook, and what the deliverer must know of it. */
+/** The pending deliveries of one webhook, with what is needed to send them. */
 export interface DeliveryQueue {
   /** The webhook's number, its id, and its tenant's number. */
   webhook: number;
@@ -17,13 +17,13 @@ export interface DeliveryQueue {
   /** Whether deliveries may be sent: 0 or 1. */
   active: number;
   failing_since: string | null;
-  /** Whether the webhook or its tenant is gone, so that what waits is to be cancelled: 0 or 1. */
+  /** Whether the webhook or its tenant is deleted, so that its pending deliveries must be cancelled: 0 or 1. */
   gone: number;
-  /** When the first of them is due. */
+  /** When the first pending delivery is due. */
   due_at: string;
 }
 
-/** A delivery in hand. */
+/** A delivery that this instance has leased for an attempt. */
 export interface ClaimedDelivery {
   readonly seq: number;
   readonly id: string;
@@ -34,9 +34,9 @@ export interface ClaimedDelivery {
   readonly created_at: string;
 }
 
-/** Which failed deliveries are to be tried again. */
+/** Which failed deliveries to retry. */
 export interface RetryFilter {
-  /** Those whose `next_retry_at` is not after this moment; undefined: all. */
+  /** Only those whose `next_retry_at` is at or before this time; undefined: all. */
   readonly due: Date | undefined;
   readonly webhook?: number | undefined;
   readonly since?: Date | undefined;
@@ -64,10 +64,10 @@ const shown = [
   'deliveries.updated_at',
 ] as const;
 
-/** How many deliveries of a webhook that is gone are cancelled at once. */
+/** How many deliveries of a deleted webhook are cancelled in one transaction. */
 const cancelSize = 1000;
 
-/** Deliveries: what waits, taking some in hand, and reading what became of them. */
+/** Finds and leases pending deliveries, and reads the outcome of past ones. */
 export function createDeliveryStore(database: Database<Tables>) {
   const queues = database.query<Record<string, never>, DeliveryQueue>((db) => queuesOf(db));
   const body = database.query<{ event_id: string }, { body: string }>((db, { event_id }) =>
@@ -75,24 +75,24 @@ export function createDeliveryStore(database: Database<Tables>) {
   );
 
   return {
-    /** Every webhook for which something waits, due or not. */
+    /** Every webhook with pending deliveries, due or not. */
     queues: () => queues.all({}),
 
-    /** Takes due deliveries in hand until the moment, of each webhook at most so many, the earliest first. */
+    /** Leases due deliveries until `until`: of each webhook the earliest, up to its quota. */
     async claim(takes: readonly { owner: number; quota: number }[], now: Date, until: Date): Promise<ClaimedDelivery[]> {
       const columns = ['seq', 'id', 'webhook', 'event_id', 'event_type', 'attempts', 'created_at'] as const;
       const claim = { owner: 'webhook', due: 'due_at', now: now.toISOString(), until: until.toISOString(), takes };
-      // A claim that a power cut takes back costs a second delivery at the worst.
+      // A lease lost in a power failure causes one duplicate delivery at worst.
       const rows = await database.session(async (session) => session.claim('deliveries', columns, claim), { asyncCommit: true });
       return rows.map((values: Values) => Object.fromEntries(columns.map((column, index) => [column, values[index]])) as never);
     },
 
-    /** The bytes to send for an event; undefined when its packet was removed for good. */
+    /** The body to send for an event; undefined when its packet was deleted permanently. */
     async body(eventId: string): Promise<string | undefined> {
       return (await body.first({ event_id: eventId }))?.body;
     },
 
-    /** Gives back deliveries that were in hand until a moment: they are due at once. */
+    /** Releases leased deliveries: they are due at once. */
     async release(inHand: readonly { delivery: ClaimedDelivery; until: Date }[], now: Date): Promise<void> {
       for (const [until, items] of Map.groupBy(inHand, (item) => item.until.toISOString())) {
         const seqs = items.map(({ delivery }) => delivery.seq);
@@ -102,7 +102,7 @@ export function createDeliveryStore(database: Database<Tables>) {
       }
     },
 
-    /** Cancels some of what waits for a webhook that is gone; whether there may be more. */
+    /** Cancels some pending deliveries of a deleted webhook; returns whether there may be more. */
     async cancel(webhook: number, now: Date): Promise<boolean> {
       const cancelled = { status: 'cancelled', due_at: null, next_retry_at: null, updated_at: now.toISOString() } as const;
       const waiting = (db: Kysely<Tables>) =>
@@ -114,12 +114,12 @@ export function createDeliveryStore(database: Database<Tables>) {
     },
 
     /**
-     * Forgets deliveries that were taken or cancelled, and their bodies, where they are older than the moment. Looks at
-     * `limit` of them, oldest first, each once; gives how many it looked at.
+     * Deletes deliveries that were delivered or cancelled and are older than `before`, and their bodies. Examines up to
+     * `limit` deliveries, oldest first, each of them once; returns how many it examined.
      */
     forget: (before: Date, limit: number) => database.transaction((tx) => forgetEnded(tx, before, limit)),
 
-    /** How many wait for an attempt; counted no further than `most`. */
+    /** The number of pending deliveries, counted up to `most`. */
     async waiting(most: number): Promise<number> {
       const some = database.longReads.selectFrom('deliveries').select('seq').where('due_at', 'is not', null).limit(most).as('some');
       return Number((await database.longReads.selectFrom(some).select(sql<number>`count(*)`.as('count')).executeTakeFirstOrThrow()).count);
@@ -142,7 +142,7 @@ export function createDeliveryStore(database: Database<Tables>) {
       );
     },
 
-    /** A tenant's dead letters, newest first, and how many there are. */
+    /** A page of a tenant's dead letters, newest first, and their total. */
     deadLetters(
       db: Kysely<Tables>,
       tenant: number,
@@ -159,7 +159,7 @@ export function createDeliveryStore(database: Database<Tables>) {
       );
     },
 
-    /** Failed deliveries that are to be tried again, oldest first, and how many there are by whether their webhook is active. */
+    /** Failed deliveries to retry, oldest first, and their totals for active and inactive webhooks. */
     async failed(
       db: Kysely<Tables>,
       tenant: number,
@@ -179,7 +179,7 @@ export function createDeliveryStore(database: Database<Tables>) {
   };
 }
 
-/** From one webhook with something waiting to the next, by the index: how much each has waiting does not matter. */
+/** Skips through the index from one webhook with pending deliveries to the next, so the cost does not depend on how many each has. */
 function queuesOf(db: Kysely<Tables>) {
   const query = sql<DeliveryQueue>`
     with recursive queued (webhook) as (
@@ -194,7 +194,7 @@ function queuesOf(db: Kysely<Tables>) {
   return { compile: () => query.compile(db), execute: async () => (await query.execute(db)).rows };
 }
 
-/** The counter, of no tenant, with the last delivery that was old enough to be looked at. */
+/** The counter, of no tenant, with the last delivery that `forget` examined. */
 const lookedAt = { tenant: 0, name: 'deliveries:forgotten' };
 
 async function forgetEnded(tx: Kysely<Tables>, before: Date, limit: number): Promise<number> {
@@ -213,7 +213,7 @@ async function forgetEnded(tx: Kysely<Tables>, before: Date, limit: number): Pro
   const ended = old.filter(({ status }) => status === 'delivered' || status === 'cancelled');
   for (const { seq, tenant, packet_id, event_id } of ended) {
     await tx.deleteFrom('deliveries').where('seq', '=', seq).execute();
-    // The body is one for all webhooks it goes to.
+    // All webhooks share the body of an event.
     const others = tx
       .selectFrom('deliveries')
       .select('seq')
@@ -247,7 +247,7 @@ async function list(
   return { deliveries, total: Number(count) };
 }
 
-/** Deliveries that have failed and are not in hand: while one is, its `due_at` is the end of the lease. */
+/** Failed deliveries that are not leased: the `due_at` of a leased one is the end of its lease. */
 function retriable(tenant: number, { due, webhook, since, until }: RetryFilter) {
   return (eb: Joined) => {
     const conditions = [

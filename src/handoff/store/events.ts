@@ -5,7 +5,7 @@ import type { InTurn } from './in-turn.ts';
 import type { Tables } from './tables.ts';
 import { positionCounter, removedCounter, type StreamEvent } from './units/events.ts';
 
-/** An entry of the trail as it is stored; `details` is JSON text. */
+/** A stored entry of the trail; `details` is JSON text. */
 export interface EventRow {
   id: string;
   packet_id: string | null;
@@ -17,7 +17,7 @@ export interface EventRow {
   timestamp: string;
 }
 
-/** An event of the trail, with what streams tell of it: null where they tell nothing, or nothing any more. */
+/** An event of the trail with its stream event: null where it has none, or where the payload has been removed. */
 export type TrailRow = Omit<StreamEvent, 'type' | 'packet_id' | 'source_agent' | 'target_agent' | 'payload'> & {
   readonly type: string | null;
   readonly packet_id: string | null;
@@ -26,7 +26,7 @@ export type TrailRow = Omit<StreamEvent, 'type' | 'packet_id' | 'source_agent' |
   readonly payload: string | null;
 };
 
-/** Which entries of a tenant's audit log are meant. */
+/** A filter for a tenant's audit log. */
 export interface AuditFilter {
   readonly actor?: string;
   readonly action?: string;
@@ -37,13 +37,13 @@ export interface AuditFilter {
 
 const columns = ['id', 'packet_id', 'event_type', 'actor', 'key_id', 'resource', 'details', 'timestamp'] as const;
 
-/** The most events of one packet that its history shows: the latest. */
+/** The most events in a packet's history; older ones are left out. */
 const maxHistory = 10_000;
 
-/** The most bytes of details that it shows. */
+/** The most bytes of details in a packet's history. */
 const maxHistoryBytes = 16 * 1024 * 1024;
 
-/** Reading the trail: what happened to a packet, and the tenant's audit log, which is the same rows. */
+/** Reads the trail: the history of a packet and the tenant's audit log are views of the same rows. */
 export function createEventReads(database: Database<Tables>) {
   const ofPacket = database.query<{ tenant: number; packet_id: string; limit: number }, EventRow & { length: number }>(
     (db, { tenant, packet_id, limit }) =>
@@ -106,32 +106,32 @@ export function createEventReads(database: Database<Tables>) {
   }
 
   return {
-    /** What was appended to a tenant's trail after a position, in order; of some of it streams tell nothing, or nothing any more. */
+    /** The events of a tenant's trail after a position, in order, with or without a stream event. */
     after: (tenant: number, position: number, limit: number) => afterPosition.all({ tenant, position, limit }),
-    /** The last position of each of these tenants; one that has no events is not among them. */
+    /** The last position of each of these tenants; tenants without events are left out. */
     positions: (tenants: readonly number[]) => positionsOf.all({ tenants: JSON.stringify(tenants) }),
-    /** A tenant's last position, and the highest of those whose stream event was too old and is removed; 0 where there is none. */
+    /** A tenant's last position, and the highest position whose stream event was removed by retention; 0 where there is none. */
     bounds: boundsOf,
     /**
-     * Removes stream events that are older than the moment, tenant by tenant in the order of positions; the audit log keeps
-     * its entries. At most `limit` of each tenant; gives how many.
+     * Removes stream events older than `before`, tenant by tenant in the order of positions; the audit log keeps its
+     * entries. Removes up to `limit` of each tenant; returns how many it removed.
      */
     async forgetPayloads(before: Date, limit: number): Promise<number> {
       const tenants = await database.longReads.selectFrom('counters').select('tenant').where('name', '=', positionCounter).execute();
       let removed = 0;
       for (const { tenant: number } of tenants) {
-        // Mostly nothing is old enough, and then nothing is locked.
+        // Usually nothing is old enough, and then no lock is needed.
         const { removed: last } = await boundsOf(number);
         if ((await oldPayloads(database.longReads, number, last, before, 1)).length > 0)
           removed += await forgetPayloadsOf(database, number, before, limit);
       }
       return removed;
     },
-    /** What happened to a packet, oldest first. */
+    /** The history of a packet, oldest first. */
     async history(tenant: number, packetId: string): Promise<EventRow[]> {
       return (await ofPacket.all({ tenant, packet_id: packetId, limit: maxHistory })).reverse();
     },
-    /** A page of the audit log, newest first, and how many entries there are. */
+    /** A page of the audit log, newest first, and the total number of entries. */
     async audit(
       tenant: number,
       filter: AuditFilter,
@@ -166,7 +166,7 @@ function matches(tenant: number, { actor, action, packet_id, created_after, crea
   };
 }
 
-/** A tenant's stream events after a position, up to the first that is not older than the moment. */
+/** A tenant's stream events after a position, up to the first that is not older than `before`. */
 async function oldPayloads(db: Kysely<Tables>, tenant: number, position: number, before: Date, limit: number) {
   const oldest = await db
     .selectFrom('events')
@@ -190,7 +190,7 @@ function forgetPayloadsOf(database: Database<Tables>, tenant: number, before: Da
       .values(counter)
       .onConflict((conflict) => conflict.doNothing())
       .execute();
-    // Locked where instances share the database: the counter never falls.
+    // Instances share a PostgreSQL database; the lock keeps the counter from falling.
     const locking = tx.selectFrom('counters').select('value').where('tenant', '=', tenant).where('name', '=', removedCounter);
     const { value } = await (database.name === 'postgres' ? locking.forUpdate() : locking).executeTakeFirstOrThrow();
     const old = await oldPayloads(tx, tenant, value, before, limit);

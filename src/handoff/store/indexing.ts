@@ -6,24 +6,24 @@ import type { SearchTasks } from './search-thread.ts';
 import type { Tables } from './tables.ts';
 
 /**
- * How many queued packets one step takes. A larger step costs less a packet, and nobody else writes on SQLite while it
- * is written: some 5 ms.
+ * How many queued packets one step takes. A larger step costs less per packet, but blocks all other writes on SQLite
+ * while it is written (about 5 ms).
  */
 const stepSize = 400;
 
 /** What one step of indexing did. */
 export interface IndexStep {
-  /** How many queued packets it looked at. */
+  /** How many queued packets it took. */
   readonly taken: number;
   /** Whether it left some for another step. */
   readonly more: boolean;
-  /** Packets that the database would not index; they are off the queue and can't be found. */
+  /** Packets that the database refused to index; they have left the queue and searches don't find them. */
   readonly refused: readonly string[];
-  /** Up to where the queue was worked off. */
+  /** The last packet in the queue that was processed. */
   readonly reached: Place | undefined;
 }
 
-/** Writes the search index behind the packets, on the thread beside the service where there is one. */
+/** Updates the search index asynchronously, on the search thread where there is one. */
 export function createIndexing(database: Database<Tables>, thread: Thread<SearchTasks> | undefined) {
   const here = createIndexer(database);
   const lastQueued = database.query<{ tenant: number }, Place>((db, { tenant }) =>
@@ -34,15 +34,15 @@ export function createIndexing(database: Database<Tables>, thread: Thread<Search
   );
   const turns = new Turns();
 
-  /** One step, over the whole queue or a stretch of it; steps come one after the other. */
+  /** One step, over the whole queue or a range of it; steps run one at a time. */
   function step(stretch: Omit<Stretch, 'limit'> = {}): Promise<IndexStep> {
     const which = { ...stretch, limit: stepSize };
     return turns.take(async () => {
-      // Looked at here, so that a service with nothing to index needs no thread.
+      // Checked here, so that a service with nothing to index starts no thread.
       if ((await firstQueued.first({})) === undefined) return { taken: 0, more: false, refused: [], reached: undefined };
       const prepared = await (thread === undefined ? here.prepare(which) : thread.call('prepare', which));
       if (prepared.taken === 0) return { ...prepared, refused: [], reached: undefined };
-      // SQLite has one writer: the thread writes in a turn of ours, so that neither ever waits inside the database.
+      // SQLite has one writer: the thread writes while this thread does not, so that neither waits for the other's lock.
       const written = await (thread === undefined ? here.write() : database.turn(() => thread.call('write', {})));
       return { ...prepared, ...written };
     });
@@ -51,8 +51,8 @@ export function createIndexing(database: Database<Tables>, thread: Thread<Search
   async function catchUp(tenant: number): Promise<void> {
     const upTo = await lastQueued.first({ tenant });
     if (upTo === undefined) return;
-    // Place by place, so that it comes to an end however much is queued or changed meanwhile: each packet goes in as it
-    // was when this was asked, or later.
+    // Moves forward through the queue, so that it ends even when packets are queued or changed meanwhile: each packet is
+    // indexed in the version it had at the call, or in a later one.
     let after: Place = { tenant, packet: 0 };
     for (;;) {
       const { taken, reached }: IndexStep = await step({ after, upTo });
@@ -61,8 +61,8 @@ export function createIndexing(database: Database<Tables>, thread: Thread<Search
     }
   }
 
-  // Who asks while a tenant is caught up with shares one more: steps wait for one another, those of all tenants, and a
-  // flood of searches must not be a flood of steps.
+  // Callers that arrive while a tenant is being indexed share the next run: the steps of all tenants run one at a time,
+  // and many concurrent searches must not queue a step each.
   const running = new Map<number, Promise<void>>();
   const next = new Map<number, Promise<void>>();
 
@@ -74,7 +74,7 @@ export function createIndexing(database: Database<Tables>, thread: Thread<Search
 
   return {
     step,
-    /** Indexes what was queued for the tenant when it was called. */
+    /** Indexes everything queued for the tenant at the time of the call. */
     all(tenant: number): Promise<void> {
       const before = running.get(tenant);
       if (before === undefined) return run(tenant);

@@ -6,7 +6,7 @@ import type { Status } from '../model/common.ts';
 import { statuses } from '../model/words.ts';
 import type { Tables } from './tables.ts';
 
-/** Which of a tenant's packets are meant. */
+/** A filter for a tenant's packets. */
 export interface PacketFilter {
   readonly statuses?: readonly string[];
   readonly source_agent?: string;
@@ -16,31 +16,31 @@ export interface PacketFilter {
   readonly hitl_required?: boolean;
   readonly created_after?: Date;
   readonly created_before?: Date;
-  /** Who holds it or held it last. */
+  /** The agent that holds it or held it last. */
   readonly claimed_by?: string;
   readonly parent_packet_id?: string;
   readonly updated_after?: Date;
   readonly updated_before?: Date;
 }
 
-/** A packet as text, and what an answer needs beside it. */
+/** A packet's JSON text and its revision. */
 export interface PacketText {
   packet: string;
   revision: number;
 }
 
-/** The JSON text of a packet as lists show it, put together where it is read. */
+/** SQL for the JSON text of a packet's summary, as lists show it. */
 export const shortText = sql<string>`packets.state || packets.digest`;
-/** The JSON text of a whole packet, put together where it is read. */
+/** SQL for the JSON text of a whole packet. */
 export const wholeText = sql<string>`packets.state || contents.content`;
 
-/** When a packet's question was put. `state` is JSON but for its end, which is a comma. */
+/** SQL for the time a packet's question was asked. `state` is the beginning of a JSON object and ends with a comma. */
 const askedAt = (database: Database<Tables>) =>
   database.name === 'sqlite'
     ? sql<string | null>`json_extract(rtrim(packets.state, ',') || '}', '$.hitl.requested_at')`
     : sql<string | null>`(rtrim(packets.state, ',') || '}')::json #>> '{hitl,requested_at}'`;
 
-/** Reading packets. Ids begin with the time, so newest first is the order of ids, downwards, in every index. */
+/** Reads packets. Ids begin with the creation time, so newest first is the descending order of ids in every index. */
 export function createPacketReads(database: Database<Tables>) {
   const byId = database.query<{ tenant: number; id: string }, PacketText>((db, { tenant, id }) =>
     db
@@ -52,7 +52,7 @@ export function createPacketReads(database: Database<Tables>) {
   );
   return {
     find: (tenant: number, id: string) => byId.first({ tenant, id }),
-    /** Packets of any tenant that a sweeper must look at, earliest first. */
+    /** Packets of all tenants whose `due_at` has passed, earliest first. */
     due: (now: Date, limit: number) =>
       database.reads
         .selectFrom('packets')
@@ -62,7 +62,7 @@ export function createPacketReads(database: Database<Tables>) {
         .orderBy('due_at')
         .limit(limit)
         .execute(),
-    /** Packets of any tenant that are still `created` and were made before the moment, oldest first in each tenant. */
+    /** Packets of all tenants that are still `created` and were created before `before`, oldest first in each tenant. */
     unclaimed: (before: Date, limit: number) =>
       database.longReads
         .selectFrom('tenants')
@@ -74,7 +74,7 @@ export function createPacketReads(database: Database<Tables>) {
         .where('packets.id', '<', lowestIdAt(before))
         .limit(limit)
         .execute(),
-    /** How many packets of all tenants there are, by status. */
+    /** The number of packets of all tenants, by status. */
     async countByStatus(): Promise<Record<Status, number>> {
       const rows = await database.reads
         .selectFrom('counters')
@@ -86,7 +86,7 @@ export function createPacketReads(database: Database<Tables>) {
       const counts = new Map(rows.map(({ name, count }) => [name, Number(count)]));
       return Object.fromEntries(statuses.map((status) => [status, counts.get(`packets:${status}`) ?? 0])) as Record<Status, number>;
     },
-    /** When the oldest question was put that a packet of any tenant still waits with; undefined: there is none. */
+    /** When the oldest unanswered question of all tenants was asked; undefined when there is none. */
     async oldestQuestion(): Promise<string | undefined> {
       const row = await database.longReads
         .selectFrom('tenants')
@@ -98,7 +98,7 @@ export function createPacketReads(database: Database<Tables>) {
         .executeTakeFirst();
       return row?.asked ?? undefined;
     },
-    /** How many packets of all tenants are in these statuses. */
+    /** The number of packets of all tenants in these statuses. */
     async countInStatuses(statuses: readonly Status[]): Promise<number> {
       const names = statuses.map((status) => `packets:${status}`);
       const row = await database.reads
@@ -112,8 +112,8 @@ export function createPacketReads(database: Database<Tables>) {
 }
 
 /**
- * The condition of a filter, the tenant's first.
- * @param ledTo whether something else leads to the packets: then tags are looked up packet by packet, and do not lead
+ * The condition of a filter, beginning with the tenant.
+ * @param ledTo whether another table drives the query: tags are then checked packet by packet, and don't drive it
  */
 export function matches(tenant: number, filter: PacketFilter, { ledTo = false } = {}) {
   return (eb: ExpressionBuilder<Tables, 'packets'>): Expression<SqlBool> => {
@@ -126,14 +126,14 @@ export function matches(tenant: number, filter: PacketFilter, { ledTo = false } 
     if (priority !== undefined) conditions.push(eb('packets.priority', '=', priority));
     if (hitl_required !== undefined) conditions.push(eb('packets.hitl_required', '=', sql.lit(hitl_required ? 1 : 0)));
     if (created_after !== undefined) conditions.push(eb('packets.id', '>=', lowestIdAt(created_after)));
-    // At or before: everything below the next millisecond.
+    // `created_before` is inclusive: everything below the next millisecond.
     if (created_before !== undefined) conditions.push(eb('packets.id', '<', lowestIdAt(new Date(created_before.getTime() + 1))));
     if (claimed_by !== undefined) conditions.push(eb('packets.claimed_by', '=', claimed_by));
     if (parent_packet_id !== undefined) conditions.push(eb('packets.parent', '=', parent_packet_id));
     if (updated_after !== undefined) conditions.push(eb('packets.updated_at', '>=', updated_after.toISOString()));
     if (updated_before !== undefined) {
       conditions.push(eb('packets.updated_at', '<=', updated_before.toISOString()));
-      // What has not changed since was made before, which the index knows.
+      // A packet last updated by then was also created by then, and an index covers the creation time.
       conditions.push(eb('packets.id', '<', lowestIdAt(new Date(updated_before.getTime() + 1))));
     }
     for (const tag of tags) {

@@ -1,13 +1,13 @@
 import { ServiceError } from '../../kit/errors.ts';
 
-/** The most bytes of one page, unless its first packet alone has more. */
+/** The most bytes of one page, unless its first packet alone is larger. */
 export const maxPageBytes = 16 * 1024 * 1024;
 
-/** A page that was not asked for by cursor would be larger: 413 `PAYLOAD_TOO_LARGE`. So many of its packets would fit. */
+/** 413 `PAYLOAD_TOO_LARGE` for a page that was not requested by cursor and is too large. `fitting`: how many of its packets fit. */
 export function pageTooLarge(fitting: number): ServiceError {
   return new ServiceError(
     'PAYLOAD_TOO_LARGE',
-    `This page would be larger than ${maxPageBytes} bytes. Ask with limit=${fitting}, and go on by cursor with its next_cursor: pages asked for by cursor end early where their packets are too large together.`,
+    `This page would be larger than ${maxPageBytes} bytes. Use limit=${fitting}, then follow next_cursor: a page requested by cursor ends early instead of growing too large.`,
     { field: 'limit' },
   );
 }

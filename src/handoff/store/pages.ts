@@ -8,12 +8,12 @@ import { maxPageBytes, pageTooLarge } from './page-size.ts';
 import type { Tables } from './tables.ts';
 import { createTotals, oneRange, sumOf } from './totals.ts';
 
-/** A page of a list that is asked for. */
+/** A request for a page of a list. */
 export interface PacketPage {
   readonly filter: PacketFilter;
   readonly limit: number;
   readonly offset: number;
-  /** The id of the last packet of the page before. */
+  /** The id of the last packet of the previous page. */
   readonly after?: string | undefined;
   /** Whole packets instead of summaries. */
   readonly full: boolean;
@@ -21,20 +21,20 @@ export interface PacketPage {
   readonly ascending?: boolean;
 }
 
-/** A run of packets in a list's order, and what stands behind it. */
+/** Consecutive packets of a list, read in one query. */
 interface Part {
-  /** Their JSON texts, joined by commas; null when there is nothing to tell. Large packets are left out where many are read. */
+  /** Their JSON texts, joined by commas; null when there are none. Large packets are left out of a part with many packets. */
   text: string | null;
-  /** How many packets there are, and how many of them are in the text. */
+  /** How many packets the part has, and how many of them are in the text. */
   count: number;
   told: number;
-  /** The id of the last; null when there is none. */
+  /** The id of the last packet; null when there is none. */
   last: string | null;
   /** The length of the text in UTF-8. */
   octets: number | null;
-  /** Whether the list goes on behind the last: 0 or 1. */
+  /** Whether the list continues after the last packet: 0 or 1. */
   more: number;
-  /** The sum of the counters that were asked for. */
+  /** The sum of the requested counters. */
   total: number | null;
 }
 
@@ -47,21 +47,21 @@ export interface PacketTexts {
   /** The id of the last packet; undefined when there is none. */
   readonly last: string | undefined;
   readonly more: boolean;
-  /** How many packets the list has in all. */
+  /** The number of packets in the whole list. */
   readonly total: number;
 }
 
-/** Pages that begin deeper than this are read off this thread: every row passed over costs. */
+/** Pages beyond this offset are long reads, because every skipped row costs time. */
 const shallowOffset = 1000;
 
-/** How many packets are read at once. */
+/** The most packets in one query. */
 const partLimit = 50;
 
-/** Packets of more bytes than this are read a few at once: a text of fifty of the largest could not be held. */
+/** Larger packets are read a few at a time: fifty packets of the largest size would not fit into one text. */
 const largeBytes = 65_536;
 const few = 4;
 
-/** Filters that an index answers, and their columns. */
+/** Filters that have an index, and their columns. */
 const indexed = {
   status: 'status',
   source_agent: 'source_agent',
@@ -75,7 +75,7 @@ type Query = SelectQueryBuilder<Tables, 'packets', unknown>;
 
 type PageParams = { tenant: number; value: string; after: string; limit: number; offset: number; from: string; to: string };
 
-/** The packets that the query leads to, whole or in short: id and JSON text. */
+/** The query's packets as id and JSON text, whole or as summaries. */
 function textsOf(query: Query, { full, fewer }: { full: boolean; fewer: boolean }) {
   const text = full ? wholeText : shortText;
   const bytes = full
@@ -86,18 +86,18 @@ function textsOf(query: Query, { full, fewer }: { full: boolean; fewer: boolean 
   return query.innerJoin('contents', 'contents.packet', 'packets.seq').select(['packets.id', told.as('text')]);
 }
 
-/** Counters that give nothing: the total is counted otherwise. */
+/** A range without counters: the total is counted otherwise. */
 const noCounters = { from: '~', to: '' };
 
-/** How a list goes on behind a packet, in either order. */
+/** The comparison for the packets after a given one, in each order. */
 const directions = { desc: '<', asc: '>' } as const;
 type Order = keyof typeof directions;
 
-/** Reading lists, newest first unless asked otherwise: the order of ids in every index. */
+/** Reads pages of lists, newest first by default: the order of ids in every index. */
 export function createPageReads(database: Database<Tables>) {
   const totals = createTotals(database);
 
-  /** A part in one row, since one text for all is much cheaper to hand over than a row each. Rows come in their query's order. */
+  /** A part as a single row: one text for all packets is much cheaper to transfer than a row for each. Packets keep the query's order. */
   function partOf(
     db: Kysely<Tables>,
     rows: ReturnType<typeof textsOf>,
@@ -119,7 +119,7 @@ export function createPageReads(database: Database<Tables>) {
       .selectAll('part')
       .select(sql<number>`octet_length(part.text)`.as('octets'))
       .select((eb) => [
-        // Where there were fewer than asked for, nothing is looked for behind them: with a rare filter that is a long way.
+        // A part with fewer packets than its limit is the last one. Searching for more could scan far with a rare filter.
         eb
           .case()
           .when('part.count', '<', bound(params.limit))
@@ -133,7 +133,7 @@ export function createPageReads(database: Database<Tables>) {
       ]);
   }
 
-  // The pages people mostly ask for: one index answers them, from the right place, so they are compiled once.
+  // The most frequent pages are served by a range of one index, so their queries are compiled once.
   const shortPages = new Map<string, ReturnType<typeof shortPage>>();
   function shortPage(column: IndexedColumn | undefined, paged: boolean, order: Order, shape: { full: boolean; fewer: boolean }) {
     return database.query<PageParams, Part>((db, params) => {
@@ -186,7 +186,7 @@ export function createPageReads(database: Database<Tables>) {
       if (limit > 1 && (tooLarge || Number(found.told) < Number(found.count))) {
         limit = limit > few ? few : 1;
       } else if (tooLarge && texts.length > 0) {
-        // Who asked by offset would go on behind packets that were not shown.
+        // A caller that pages by offset would skip the packets that did not fit.
         if (page.after === undefined) throw pageTooLarge(page.limit - left);
         return answer(true);
       } else {
@@ -200,15 +200,15 @@ export function createPageReads(database: Database<Tables>) {
         limit = Math.min(limit, left);
         if (limit === 0 || found.more === 0) return answer(found.more === 1);
       }
-      // A part of large packets takes SQLite some milliseconds on this thread: other requests run in between.
+      // On SQLite a part of large packets blocks this thread for some milliseconds; other requests run in between.
       await nextTurn();
       found = await part(tenant, { ...rest, limit }, inTurn);
     }
   }
 
   /**
-   * A page. When its packets are too large together, one behind another ends early, and `more` leads to the rest.
-   * @throws ServiceError 413 when the packets of one that begins at an offset are too large together
+   * A page. When its packets together are too large, a page after a cursor ends early with `more` set.
+   * @throws ServiceError 413 when the packets of a page at an offset are too large
    */
   function page(tenant: number, page: PacketPage, inTurn: InTurn): Awaitable<PacketTexts> {
     const limit = Math.min(partLimit, page.limit);
@@ -216,7 +216,7 @@ export function createPageReads(database: Database<Tables>) {
     const finish = (first: Part): Awaitable<PacketTexts> => {
       const { text, octets, count, told, last, more, total } = first;
       const whole = Number(told) === Number(count) && Number(octets ?? 0) <= maxPageBytes && (limit === page.limit || more === 0);
-      // Most pages are one part, and wait for nothing.
+      // Most pages are one part and need no further query.
       if (whole && counted)
         return { text: text ?? '', octets: Number(octets), last: last ?? page.after, more: more === 1, total: Number(total) };
       return Promise.all([
@@ -231,10 +231,10 @@ export function createPageReads(database: Database<Tables>) {
   return { page };
 }
 
-/** Whether one index answers a page of the list, from the right place. */
+/** Whether a range of one index serves the page. */
 export const isShort = (filter: PacketFilter, offset: number): boolean => offset <= shallowOffset && shortFilter(filter) !== undefined;
 
-/** The one indexed column a filter names, or none; undefined when the filter asks for more. */
+/** The single indexed column of a filter, or none; undefined when the filter is more complex. */
 function shortFilter(filter: PacketFilter): { column?: IndexedColumn; value?: string } | undefined {
   const { statuses, ...others } = filter;
   const named = [...(statuses === undefined ? [] : ['status']), ...Object.keys(others)];

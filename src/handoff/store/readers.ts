@@ -10,26 +10,26 @@ import { createSearcher, type EncodedResult, encoded, type Search } from './sear
 import type { SearchTasks, Timed } from './search-thread.ts';
 import type { Tables } from './tables.ts';
 
-/** Where reads run that may take long. */
+/** A connection for long reads. */
 export interface Reader {
   readonly db: Kysely<Tables>;
   /** `signal`: aborted when the caller's connection closes. */
   search(search: Search, signal?: AbortSignal): Promise<EncodedResult>;
 }
 
-/** A tenant's read that takes longer, in milliseconds: of processor time on SQLite, of elapsed time on PostgreSQL. */
+/** A read that takes longer than this sends its tenant to the slow lane, in milliseconds: CPU time on SQLite, elapsed time on PostgreSQL. */
 const longMs = { sqlite: 50, postgres: 200 };
 
-/** How long the tenant reads in the slow lane then, in milliseconds. */
+/** How long the tenant then stays in the slow lane, in milliseconds. */
 const stayMs = 30_000;
 
-/** Starts a thread that indexes and searches the database, at its first task. */
+/** A thread that indexes and searches the database. It starts at its first task. */
 export function startSearchThread(databaseUrl: string, options?: ThreadOptions): Thread<SearchTasks> {
   const entry = new URL(import.meta.url.endsWith('.ts') ? './search-thread.ts' : './search-thread.js', import.meta.url);
   return startThread<SearchTasks>(entry, { databaseUrl }, options);
 }
 
-/** A thread that searches, and runs SQLite's other long reads; it counts their processor time, which a busy machine does not change. */
+/** A thread for searches and SQLite's other long reads. It measures their CPU time, which does not depend on the load of the machine. */
 function startReadingThread(databaseUrl: string, options?: ThreadOptions) {
   const thread = startSearchThread(databaseUrl, options);
   let spentMs = 0;
@@ -46,7 +46,7 @@ function startReadingThread(databaseUrl: string, options?: ThreadOptions) {
   };
 }
 
-/** A database and the lanes in which its long reads run, turn by turn between tenants. */
+/** A database and the lanes for its long reads, which tenants share fairly. */
 interface Opened {
   readonly database: Database<Tables>;
   readonly lanes: Lanes<Reader>;

@@ -7,18 +7,18 @@ import { wholeText } from './packets.ts';
 import type { Tables } from './tables.ts';
 
 /**
- * What stands before a tenant's words in the index. Every tenant has words of its own there, so that a search reads
- * nothing of another's and a word that is common elsewhere costs nothing here.
+ * The prefix of a tenant's words in the index. Each tenant has its own words there, so that a search reads nothing of other
+ * tenants, and words that are common elsewhere cost nothing.
  */
 export const prefixOf = (tenant: number) => `${tenant}_`;
 
-/** Where PostgreSQL's positions end; words beyond it still count, all at this place. */
+/** The highest position in a PostgreSQL tsvector; all later words get this position. */
 const lastPosition = 16_383;
 
-/** PostgreSQL keeps at most this many positions of a word. */
+/** PostgreSQL stores at most this many positions of a word. */
 const maxPositions = 255;
 
-/** The packet's words as the database's index takes them. */
+/** The packet's words in the format of the database's index. */
 function indexText(database: Database<Tables>['name'], tenant: number, packet: Searched): string {
   const prefix = prefixOf(tenant);
   if (database === 'sqlite') return searchableText(packet, prefix);
@@ -32,17 +32,17 @@ function indexText(database: Database<Tables>['name'], tenant: number, packet: S
   return [...positions].map(([word, at]) => `'${prefix}${word}':${at.join(',')}`).join(' ');
 }
 
-/** A place in the queue, which is in the order of tenants and, within one, of packets. */
+/** A position in the queue, which is ordered by tenant, then by packet. */
 export interface Place {
   readonly tenant: number;
   readonly packet: number;
 }
 
-/** Which queued packets a step takes, and how many at most. */
+/** Which queued packets a step takes. */
 export interface Stretch {
-  /** Those behind this place; from the beginning if not given. */
+  /** Only packets after this position; default: from the beginning. */
   readonly after?: Place | undefined;
-  /** Those up to this place; to the end if not given. */
+  /** Only packets up to this position; default: to the end. */
   readonly upTo?: Place;
   readonly limit: number;
 }
@@ -50,43 +50,43 @@ export interface Stretch {
 const beginning: Place = { tenant: 0, packet: 0 };
 const ending: Place = { tenant: Number.MAX_SAFE_INTEGER, packet: Number.MAX_SAFE_INTEGER };
 
-/** How many queued packets are read at once, and how many at first, while nothing is known of their size. */
+/** How many queued packets one query reads, and how many the first one reads, before their size is known. */
 const readSize = 100;
 const firstRead = 8;
 
 /**
- * About how many characters of packets one step takes, unless one packet alone has more: they are in memory, and nobody
- * else writes while their words are written.
+ * About how many characters of packets one step takes, unless a single packet has more: they are held in memory, and
+ * writing their words blocks other writes.
  */
 const maxStepLength = 2_000_000;
 
 interface Prepared {
   key: { tenant: number; packet: number };
   revision: number;
-  /** The packet's id; null when it is gone. */
+  /** The packet's id; null when it was deleted. */
   id: string | null;
   text: string;
 }
 
-/** What was put into the index. */
+/** The result of writing to the index. */
 export interface Written {
-  /** Packets that the database would not index; they are off the queue and can't be found. */
+  /** Packets that the database refused to index; they have left the queue and searches don't find them. */
   readonly refused: readonly string[];
-  /** The last packet that was taken. */
+  /** The last packet that was processed. */
   readonly reached: Place | undefined;
 }
 
 /**
- * Writes the index behind the packets. `prepare` reads queued packets and makes their words; `write` puts those into
- * the index. A packet that has changed meanwhile goes in as it was read and stays queued, so that nobody waits for one
- * that never rests. Both belong to one caller at a time.
+ * Updates the index asynchronously. `prepare` reads queued packets and extracts their words; `write` writes those to the
+ * index. A packet that changed in between is indexed as it was read and stays queued, so that a packet that keeps changing
+ * delays nobody. Only one caller at a time may use an indexer.
  */
 export function createIndexer(database: Database<Tables>) {
   let prepared: Prepared[] = [];
   const queued = createQueueRead(database);
 
   return {
-    /** Takes queued packets, in order: how many there were, and whether it left some of the stretch for another step. */
+    /** Takes queued packets in order; returns how many, and whether the range may have more for another step. */
     async prepare({ after = beginning, upTo = ending, limit }: Stretch): Promise<{ taken: number; more: boolean }> {
       prepared = [];
       let place = after;
@@ -108,7 +108,7 @@ export function createIndexer(database: Database<Tables>) {
       return { taken: prepared.length, more: true };
     },
 
-    /** Puts what was prepared into the index. When the database refuses a row, that packet alone stays out. */
+    /** Writes the prepared packets to the index. When the database refuses a row, only that packet is left out. */
     async write(): Promise<Written> {
       const rows = prepared;
       prepared = [];
@@ -133,7 +133,7 @@ export function createIndexer(database: Database<Tables>) {
   };
 }
 
-/** Reads a stretch of the queue with what of the packets is indexed. */
+/** Reads a range of the queue with the packets' texts. */
 function createQueueRead(database: Database<Tables>) {
   const place = sql`(search_queue.tenant, search_queue.packet)`;
   const query = database.query<QueueParams, QueueRow>((db, params) =>
@@ -165,11 +165,11 @@ interface QueueRow {
   packet: number;
   revision: number;
   id: string | null;
-  /** The whole packet; null when it is gone. */
+  /** The whole packet; null when it was deleted. */
   text: string | null;
 }
 
-/** Takes the rows into the index, if asked, and off the queue, where they have not changed; gives those it took off. */
+/** Writes the rows to the index, if `indexed`, and removes unchanged ones from the queue; returns the removed ones. */
 async function writeRows(database: Database<Tables>, rows: readonly Prepared[], indexed: boolean): Promise<Prepared[]> {
   const write = async (session: Session) => {
     const queued = await session.find(
@@ -183,11 +183,11 @@ async function writeRows(database: Database<Tables>, rows: readonly Prepared[], 
     for (const row of rows) {
       const revision = revisions.get(row.key.packet);
       if (revision === row.revision) current.push(row);
-      // What changed since it was read stays queued and is read again; what is not there, somebody else settled.
+      // A packet that changed since it was read stays queued; one that left the queue was indexed or deleted by another writer.
       else if (revision !== undefined) changed.push(row);
     }
-    // FTS5 begins a new piece of its index at every number that is lower than the one before: with many tenants in the
-    // queue that would be most of them.
+    // FTS5 starts a new index segment whenever a rowid is lower than the previous one; in queue order, with many tenants,
+    // that would happen for most rows.
     const present = indexed
       ? [...current, ...changed].filter(({ id }) => id !== null).sort((one, other) => one.key.packet - other.key.packet)
       : [];
@@ -206,20 +206,20 @@ async function writeRows(database: Database<Tables>, rows: readonly Prepared[], 
     );
     return current;
   };
-  // A packet leaves the queue in the transaction that puts it into the index: if that is lost, both are as they were.
+  // A packet leaves the queue in the transaction that indexes it, so losing the commit loses nothing else.
   return database.session(write, { asyncCommit: true });
 }
 
-/** Counting what waits to be indexed. */
+/** Counts the packets that wait to be indexed. */
 export function createQueueReads(database: Database<Tables>) {
   return {
-    /** How many packets wait to be indexed; counted no further than `most`. */
+    /** The number of packets that wait to be indexed, counted up to `most`. */
     async queued(most: number): Promise<number> {
       const some = database.longReads.selectFrom('search_queue').select('tenant').limit(most).as('some');
       return Number((await database.longReads.selectFrom(some).select(sql<number>`count(*)`.as('count')).executeTakeFirstOrThrow()).count);
     },
 
-    /** Whether at least so many packets wait to be indexed: a short read, which waits for no other. */
+    /** Whether at least `count` packets wait to be indexed: a short read that does not queue behind long ones. */
     async isQueued(count: number): Promise<boolean> {
       const rows = await database.reads
         .selectFrom('search_queue')

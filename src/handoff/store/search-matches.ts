@@ -4,57 +4,57 @@ import type { Database } from '../../kit/sql/dialect.ts';
 import type { PacketFilter } from './packets.ts';
 import type { Tables } from './tables.ts';
 
-/** Words and a filter of one tenant's. */
+/** The words and the filter of a tenant's search. */
 export interface SearchFor {
   /** The tenant's number. */
   readonly tenant: number;
-  /** Runs of words, all of which must occur; the last word of a run may be a prefix. */
+  /** Phrases, all of which must occur; the last word of a phrase may be a prefix. */
   readonly phrases: readonly (readonly string[])[];
   readonly filter: PacketFilter;
 }
 
-/** What the words of a search match. */
+/** A search without its filter. */
 export type Matches = Pick<SearchFor, 'tenant' | 'phrases'>;
 
 /** A search in the database's own full-text language. */
 export interface Spelled {
   readonly tenant: number;
-  /** A query for each phrase, all of which must match. */
+  /** One query per phrase; all must match. */
   readonly spelled: readonly string[];
-  /** PostgreSQL: the query of one rare word, which leads to packets that are then compared with all of `spelled`. */
+  /** PostgreSQL: the query of one rare word; the index finds its packets, and each is then checked against all of `spelled`. */
   readonly led?: string | undefined;
 }
 
-/** A search with the filter that its matches must pass. */
+/** A search in the database's language with its filter. */
 export type Filtered = Spelled & Pick<SearchFor, 'filter'>;
 
-/** A match, and its place in the order of creation as the database knows it. */
+/** A match and its position in the order of creation, in the database's own form. */
 export interface Placed {
   readonly seq: number;
   readonly place: string;
 }
 
-/** Matches, newest first; `end`: the place where the walk stopped, if there may be more matches behind it. */
+/** Matches, newest first; `end`: the position where the scan stopped, if there may be more matches after it. */
 export interface Newest {
   readonly found: readonly Placed[];
   readonly end: string | undefined;
 }
 
-/** How far one search goes. */
+/** The limits of one search. */
 export interface SearchBounds {
-  /** The most matches that are ranked: ranking reads all of them, and a word in more packets says little. */
+  /** The most matches that are ranked: ranking reads all of them, and a word in more packets has little meaning. */
   readonly ranked: number;
   /** Matches are counted up to this number. */
   readonly counted: number;
-  /** How many packets are looked through for one page, newest first; with a filter no more matches than this are ranked. */
+  /** The most packets scanned for one page, newest first; with a filter also the most matches that are ranked. */
   readonly lookedThrough: number;
-  /** How many packets' texts are looked through for one page. */
+  /** The most packets whose texts are scanned for one page. */
   readonly readThrough: number;
-  /** PostgreSQL counts matches where it expects a word, or a word of a phrase, in no more packets than this. */
+  /** PostgreSQL counts matches only if it expects a word, or a word of a phrase, in at most this many packets. */
   readonly expected: { readonly words: number; readonly phrases: number };
 }
 
-/** What a search does in about a tenth of a second; PostgreSQL reads every packet that it looks through for its words. */
+/** Limits that keep a search near a tenth of a second. PostgreSQL has to read the words of every packet that it scans. */
 export const searchBounds = (database: Database<Tables>['name']): SearchBounds => ({
   ranked: database === 'sqlite' ? 50_000 : 5_000,
   counted: 100_000,
@@ -69,34 +69,34 @@ export interface RankedPage {
   readonly offset: number;
 }
 
-/** Finding, counting and ordering what the words of a search match. All of it is bounded, however common the words. */
+/** Finds, counts and orders the matches of a search, each within limits even for very common words. */
 export interface MatchReads {
   /**
-   * The search in the database's language. `isCommon`: the database would take too long to collect the matches, and the
-   * newest packets are looked through instead.
+   * The search in the database's language. `isCommon`: collecting the matches would take too long, so the newest packets
+   * are scanned instead.
    * @throws TooWide unless `wide`
    */
   plan(search: Matches, wide: boolean): Promise<Spelled & { readonly isCommon: boolean }>;
   /**
-   * How many packets have the word, counted up to one more than are ranked; a prefix counts as that many. 0 where a phrase
-   * costs the same however common its words are.
+   * The number of packets with the word, counted up to one more than are ranked, which a prefix also counts as. 0 on a
+   * database where the cost of a phrase does not depend on how common its words are.
    */
   countWord(tenant: number, word: string): Promise<number>;
-  /** How many matches pass the filter: exact up to `most`, and one more than `most` when there are more. */
+  /** The number of matches that pass the filter: exact up to `most`, and `most` + 1 when there are more. */
   count(search: Spelled, filter: PacketFilter, most: number): Promise<number>;
-  /** A page of matches by their numbers, best first; undefined when they can't be ranked. */
+  /** The `seq` of the matches of a page, best first; undefined when they can't be ranked. */
   ranked(search: Filtered, page: RankedPage): Promise<number[] | undefined>;
-  /** Up to `most` matches behind a place (empty: from the newest on), newest first. */
+  /** Up to `most` matches after a position (empty: from the newest), newest first. */
   newest(search: Filtered, after: string, most: number): Promise<Newest>;
 }
 
-/** A prefix stands for so many words that SQLite would take long in one step. */
+/** A prefix matches so many words that SQLite would block its thread for long. */
 export class TooWide extends Error {}
 
 /** Rows of the search index. */
 export type IndexQuery = SelectQueryBuilder<Tables, 'search_index', unknown>;
 
-/** How many rows the query gives, counted up to one more than `bound`; that many too when the database needs too long. */
+/** The number of rows of the query, counted up to `bound` + 1; also `bound` + 1 when the database times out. */
 export async function countUpTo(database: Database<Tables>, bound: number, rows: IndexQuery): Promise<number> {
   const some = rows
     .select(sql<number>`1`.as('one'))

@@ -19,7 +19,7 @@ import {
 import type { Tables } from './tables.ts';
 import { sumOf } from './totals.ts';
 
-/** How many packets a walk reads at first; common words are found among few. */
+/** How many packets a scan reads first; a few are enough for common words. */
 const firstStep = 200;
 
 /** A phrase as a full-text query. Every word is quoted. */
@@ -31,17 +31,17 @@ function spell(words: readonly string[], tenant: number): string {
   return `(${spelled.join(' <-> ')})`;
 }
 
-const together = (spelled: readonly string[]) => spelled.join(' & ');
+const allOf = (spelled: readonly string[]) => spelled.join(' & ');
 
-/** The condition that the packet matches. The function is the operator's own, and no index answers it. */
+/** The condition that the packet matches. `ts_match_vq` is the function of the `@@` operator; unlike that, it uses no index. */
 function condition({ spelled, led }: Spelled) {
-  const whole = sql`${together(spelled)}::tsquery`;
+  const whole = sql`${allOf(spelled)}::tsquery`;
   return led === undefined
     ? sql<SqlBool>`search_index.words @@ ${whole}`
     : sql<SqlBool>`search_index.words @@ ${led}::tsquery and ts_match_vq(search_index.words, ${whole})`;
 }
 
-/** Matches in PostgreSQL's full-text index. */
+/** Searches PostgreSQL's full-text index. */
 export function createPostgresMatches(database: Database<Tables>, bounds: SearchBounds): MatchReads {
   const { longReads: db } = database;
 
@@ -53,14 +53,14 @@ export function createPostgresMatches(database: Database<Tables>, bounds: Search
       .where(matches(search.tenant, filter, { ledTo: true }) as never) as unknown as IndexQuery;
   }
 
-  /** How many packets PostgreSQL expects to match, by its statistics of words; a word bears its tenant. */
+  /** The planner's estimate of the number of matches; words carry their tenant's prefix, and so do its statistics. */
   async function expected(search: Spelled): Promise<number> {
     const [row] = await db.selectFrom('search_index').select('rowid').where(condition(search)).explain('json');
     const [{ Plan: plan }] = row!['QUERY PLAN'] as [{ Plan: { 'Plan Rows': number } }];
     return plan['Plan Rows'];
   }
 
-  /** Whether the newest packets suggest that more than so many match. The statistics know too little of prefixes. */
+  /** Whether a sample of the newest packets suggests more than `most` matches. The planner's statistics are too inexact for prefixes. */
   async function areMany(search: Spelled, most: number): Promise<boolean> {
     const { sum } = await sumOf(db, search.tenant, 'packets:', 'packets:~').executeTakeFirstOrThrow();
     if (Number(sum) <= most) return false;
@@ -70,9 +70,9 @@ export function createPostgresMatches(database: Database<Tables>, bounds: Search
   }
 
   /**
-   * PostgreSQL collects all packets of every word, and of every word with a prefix, before it gives the first match, and
-   * compares the places of a phrase's words packet by packet. So a rare word leads where there is one, and matches are not
-   * collected where each word is common.
+   * PostgreSQL collects all packets of every word, and of every word with a prefix, before it returns the first match, and
+   * compares the positions of a phrase's words packet by packet. So a rare word drives the query where there is one, and
+   * matches are not collected where every word is common.
    */
   async function plan({ tenant, phrases }: Matches): Promise<Spelled & { isCommon: boolean }> {
     const search = { tenant, spelled: phrases.map((phrase) => spell(phrase, tenant)) };
@@ -93,7 +93,7 @@ export function createPostgresMatches(database: Database<Tables>, bounds: Search
   async function ranked(search: Filtered, page: RankedPage): Promise<number[] | undefined> {
     const found = matching(search, search.filter)
       .select('search_index.rowid')
-      .orderBy(sql`-ts_rank(search_index.words, ${together(search.spelled)}::tsquery), search_index.rowid`)
+      .orderBy(sql`-ts_rank(search_index.words, ${allOf(search.spelled)}::tsquery), search_index.rowid`)
       .limit(page.limit)
       .offset(page.offset);
     try {
@@ -104,9 +104,9 @@ export function createPostgresMatches(database: Database<Tables>, bounds: Search
     }
   }
 
-  /** Walks the packets backwards in growing steps and keeps those that match. */
+  /** Scans the packets from the newest in growing steps and keeps those that match. */
   async function newest(search: Filtered, after: string, most: number): Promise<Newest> {
-    // For a phrase PostgreSQL reads the places of all words of a packet.
+    // For a phrase PostgreSQL reads the positions of all words of a packet.
     const isPhrase = search.spelled.some((query) => query.includes('<->'));
     const lookedThrough = isPhrase ? bounds.readThrough : bounds.lookedThrough;
     const found: Placed[] = [];
@@ -144,7 +144,7 @@ export function createPostgresMatches(database: Database<Tables>, bounds: Search
         eb
           .selectFrom('search_index')
           .whereRef('search_index.rowid', '=', 'walked.seq')
-          .select(sql<boolean>`search_index.words @@ ${together(spelled)}::tsquery`.as('met'))
+          .select(sql<boolean>`search_index.words @@ ${allOf(spelled)}::tsquery`.as('met'))
           .as('met'),
       )
       .orderBy('walked.id', 'desc')

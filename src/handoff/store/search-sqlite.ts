@@ -19,22 +19,22 @@ import {
 } from './search-matches.ts';
 import type { Tables } from './tables.ts';
 
-/** A prefix is replaced by the words it stands for, up to this many; of more SQLite collects every place before the first match. */
+/** A prefix is expanded to its words, up to this many. For a prefix query SQLite collects every position before the first match. */
 const maxWords = 1000;
 
-/** Spells a phrase as a full-text query. Every word is quoted. */
+/** Returns a function that writes a phrase as a full-text query, with every word quoted. */
 function createSpelling({ reads }: Database<Tables>) {
   let vocabulary: Promise<unknown> | undefined;
 
-  /** The words with the prefix, found by skipping from one to the next through the index. */
-  async function wordsThatBegin(beginning: string): Promise<string[]> {
+  /** The indexed words with the prefix, up to one more than `maxWords`, found by index lookups from one word to the next. */
+  async function wordsWith(prefix: string): Promise<string[]> {
     vocabulary ??= sql`create virtual table if not exists temp.search_words using fts5vocab(main, search_index, instance)`.execute(reads);
     await vocabulary;
     const words: string[] = [];
-    for (let next = beginning; words.length <= maxWords; next = `${words.at(-1)}\u0001`) {
+    for (let next = prefix; words.length <= maxWords; next = `${words.at(-1)}\u0001`) {
       const { rows } = await sql<{ term: string }>`select term from temp.search_words where term >= ${next} limit 1`.execute(reads);
       const term = rows[0]?.term;
-      if (!term?.startsWith(beginning)) break;
+      if (!term?.startsWith(prefix)) break;
       words.push(term);
     }
     return words;
@@ -42,28 +42,28 @@ function createSpelling({ reads }: Database<Tables>) {
 
   return async (words: readonly string[], tenant: number, wide: boolean): Promise<string> => {
     const named = words.map((word) => prefixOf(tenant) + word);
-    const begins = beginningOf(named.at(-1)!);
-    if (begins === undefined) return `"${named.join(' ')}"`;
-    const meant = await wordsThatBegin(begins);
+    const prefix = beginningOf(named.at(-1)!);
+    if (prefix === undefined) return `"${named.join(' ')}"`;
+    const terms = await wordsWith(prefix);
     const before = named.slice(0, -1);
-    if (meant.length > maxWords) {
-      if (wide) return `"${[...before, begins].join(' ')}" *`;
+    if (terms.length > maxWords) {
+      if (wide) return `"${[...before, prefix].join(' ')}" *`;
       throw new TooWide();
     }
-    const alternatives = (meant.length === 0 ? [begins] : meant).map((word) => `"${[...before, word].join(' ')}"`);
+    const alternatives = (terms.length === 0 ? [prefix] : terms).map((word) => `"${[...before, word].join(' ')}"`);
     return `(${alternatives.join(' OR ')})`;
   };
 }
 
-const together = (spelled: readonly string[]) => spelled.join(' AND ');
+const allOf = (spelled: readonly string[]) => spelled.join(' AND ');
 const condition = (query: string) => sql<boolean>`search_index match ${query}`;
 
-/** Matches in SQLite's FTS5 index. */
+/** Searches SQLite's FTS5 index. */
 export function createSqliteMatches(database: Database<Tables>, bounds: SearchBounds): MatchReads {
   const { longReads: db } = database;
   const spell = createSpelling(database);
 
-  /** What matches. Words are the tenant's own, so without a filter the index alone can rank and count. */
+  /** The matches. Words carry their tenant's prefix, so without a filter the index alone can rank and count. */
   function matching(query: string, tenant: number, filter: PacketFilter): IndexQuery {
     const found: IndexQuery = db.selectFrom('search_index').where(condition(query));
     if (Object.keys(filter).length === 0) return found;
@@ -72,8 +72,8 @@ export function createSqliteMatches(database: Database<Tables>, bounds: SearchBo
       .where(matches(tenant, filter, { ledTo: true }) as never) as unknown as IndexQuery;
   }
 
-  /** The phrases that rank: FTS5's rank reads every match of each phrase, so each has its share of what can be read. */
-  async function telling({ tenant, spelled }: Spelled): Promise<readonly string[]> {
+  /** The phrases used for ranking: FTS5 reads every match of each, so a phrase with more matches than its share is left out. */
+  async function rankingPhrases({ tenant, spelled }: Spelled): Promise<readonly string[]> {
     if (spelled.length === 1) return spelled;
     const share = Math.floor(bounds.ranked / spelled.length);
     const kept: string[] = [];
@@ -86,23 +86,23 @@ export function createSqliteMatches(database: Database<Tables>, bounds: SearchBo
 
   async function ranked(search: Filtered, page: RankedPage): Promise<number[] | undefined> {
     const { tenant, filter, spelled } = search;
-    const ranking = await telling(search);
+    const ranking = await rankingPhrases(search);
     if (ranking.length === 0) return undefined;
-    let found = matching(together(ranking), tenant, filter);
+    let found = matching(allOf(ranking), tenant, filter);
     if (ranking.length < spelled.length) {
       const all = db
         .selectFrom('search_index')
         .select('rowid')
-        .where(condition(together(spelled)));
-      // The sign keeps SQLite from running the ranking query once for each of them.
+        .where(condition(allOf(spelled)));
+      // The plus sign keeps SQLite from running the ranking query once for each row of `all`.
       found = found.where(sql<boolean>`+search_index.rowid in (${all})`);
     }
-    // FTS5 sorts by rank alone, and equals by row.
+    // FTS5 can sort by rank only; ties come in the order of rows.
     const rows = await found.select('search_index.rowid').orderBy(sql`rank`).limit(page.limit).offset(page.offset).execute();
     return rows.map(({ rowid }) => Number(rowid));
   }
 
-  /** Walks the matches backwards and keeps those that pass the filter. */
+  /** Scans the matches from the newest and keeps those that pass the filter. */
   async function newest({ tenant, spelled, filter }: Filtered, after: string, most: number): Promise<Newest> {
     const before = after === '' ? Number.MAX_SAFE_INTEGER : Number(after);
     const isFiltered = Object.keys(filter).length > 0;
@@ -110,7 +110,7 @@ export function createSqliteMatches(database: Database<Tables>, bounds: SearchBo
     const walked = db
       .selectFrom('search_index')
       .select('search_index.rowid as seq')
-      .where(condition(together(spelled)))
+      .where(condition(allOf(spelled)))
       .where('search_index.rowid', '<', before)
       .orderBy('search_index.rowid', 'desc')
       .limit(length);
@@ -126,7 +126,7 @@ export function createSqliteMatches(database: Database<Tables>, bounds: SearchBo
     await nextTurn();
     const found = await db
       .selectFrom(walked.as('walked'))
-      // Crossed, so that SQLite goes from the matches to their packets and not the other way round.
+      // A cross join makes SQLite go from the matches to their packets, not the other way round.
       .crossJoin('packets')
       .select('walked.seq')
       .whereRef('packets.seq', '=', 'walked.seq')
@@ -149,7 +149,7 @@ export function createSqliteMatches(database: Database<Tables>, bounds: SearchBo
       return countUpTo(database, bounds.ranked, matching(`"${prefixOf(tenant)}${word}"`, tenant, {}));
     },
 
-    count: ({ tenant, spelled }, filter, most) => countUpTo(database, most, matching(together(spelled), tenant, filter)),
+    count: ({ tenant, spelled }, filter, most) => countUpTo(database, most, matching(allOf(spelled), tenant, filter)),
 
     ranked,
     newest,

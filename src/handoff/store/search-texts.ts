@@ -3,14 +3,14 @@ import { readJson } from '../../kit/json.ts';
 import { hasPhrases, type Searched, searchableText } from '../rules/words.ts';
 import type { Filtered, Matches, MatchReads, Newest, Placed, SearchBounds } from './search-matches.ts';
 
-/** How many words of a phrase are counted. If there are rarer ones behind them, few packets have all words. */
+/** How many words of a phrase are counted. If a later one is rarer, few packets have all words. */
 const countedWords = 4;
 
-/** How many bytes of packets are looked through for one page, and how many are read at once. */
+/** The most bytes of packets that are scanned for one page, and that one query reads. */
 const maxBytes = 8 * 1024 * 1024;
 const maxBytesAtOnce = 256 * 1024;
 
-/** A search without those phrases that the index would take too long for: it looks for their words, and `apart` are for the texts. */
+/** A search whose expensive phrases are replaced by their words; `apart` has those phrases, to be found in the packets' texts. */
 export interface TakenApart {
   readonly phrases: Matches['phrases'];
   readonly apart: Matches['phrases'];
@@ -19,19 +19,19 @@ export interface TakenApart {
 interface TextParts {
   matches: MatchReads;
   bounds: SearchBounds;
-  /** How many bytes each of the packets has, by its number. */
+  /** The size of each packet in bytes. */
   sizesOf(tenant: number, seqs: readonly number[]): Promise<{ seq: number; whole: number }[]>;
-  /** Whole packets as JSON texts. */
+  /** The JSON texts of whole packets. */
   textsOf(tenant: number, seqs: readonly number[]): Promise<{ seq: number; text: string }[]>;
 }
 
 /**
- * Phrases of common words. SQLite compares the places of all of a phrase's words, packet by packet, and can't be stopped:
- * over a million packets that takes the better part of a second. Where each word of a phrase is common, packets that
- * have the words are many, and the newest of them are looked through for the phrase.
+ * Searches for phrases of common words. SQLite compares the positions of all words of a phrase, packet by packet and
+ * without interruption: nearly a second for a million packets. Where every word of a phrase is common, many packets have all
+ * of them, so the newest of these are scanned for the phrase.
  */
 export function createTextSearch({ matches, bounds, sizesOf, textsOf }: TextParts) {
-  async function isDear(tenant: number, phrase: readonly string[]): Promise<boolean> {
+  async function isExpensive(tenant: number, phrase: readonly string[]): Promise<boolean> {
     if (phrase.length === 1) return false;
     for (const word of phrase.slice(0, countedWords)) {
       if ((await matches.countWord(tenant, word)) <= bounds.ranked) return false;
@@ -40,7 +40,7 @@ export function createTextSearch({ matches, bounds, sizesOf, textsOf }: TextPart
     return true;
   }
 
-  /** The packets of a page's candidates, in parts that are read at once; it ends where they have too many bytes together. */
+  /** Splits a page's candidates into parts for one query each; ends when they exceed `maxBytes`. */
   async function* parts(tenant: number, candidates: readonly Placed[]): AsyncGenerator<Placed[]> {
     const seqs = candidates.map(({ seq }) => seq);
     const sizes = new Map((await sizesOf(tenant, seqs)).map(({ seq, whole }) => [Number(seq), Number(whole)]));
@@ -61,19 +61,19 @@ export function createTextSearch({ matches, bounds, sizesOf, textsOf }: TextPart
   }
 
   return {
-    /** Takes the dear phrases of a search apart. */
+    /** Replaces the expensive phrases of a search by their words. */
     async takeApart({ tenant, phrases }: Matches): Promise<TakenApart> {
       const apart: (readonly string[])[] = [];
       const kept = new Map<string, readonly string[]>();
       for (const phrase of phrases) {
-        const dear = await isDear(tenant, phrase);
-        if (dear) apart.push(phrase);
-        for (const one of dear ? phrase.map((word) => [word]) : [phrase]) kept.set(one.join(' '), one);
+        const expensive = await isExpensive(tenant, phrase);
+        if (expensive) apart.push(phrase);
+        for (const one of expensive ? phrase.map((word) => [word]) : [phrase]) kept.set(one.join(' '), one);
       }
       return { phrases: [...kept.values()], apart };
     },
 
-    /** As `Matches.newest`, of the packets in whose texts the phrases stand. */
+    /** Like `MatchReads.newest`, for the packets whose texts contain the phrases. */
     async newest(search: Filtered, apart: Matches['phrases'], after: string, most: number): Promise<Newest> {
       const { found: candidates, end } = await matches.newest(search, after, bounds.readThrough);
       const found: Placed[] = [];
@@ -83,12 +83,12 @@ export function createTextSearch({ matches, bounds, sizesOf, textsOf }: TextPart
         const texts = new Map((await textsOf(search.tenant, seqs)).map(({ seq, text }) => [Number(seq), text]));
         for (const candidate of part) {
           const text = texts.get(candidate.seq);
-          // Without a text it was removed since it was found.
+          // A candidate without a text was deleted since it was found.
           if (text !== undefined && hasPhrases(searchableText(readJson(text) as Searched, ''), apart)) found.push(candidate);
         }
         last = part.at(-1)!.place;
         if (found.length >= most) break;
-        // Others get their turn in between.
+        // Lets other requests run.
         await nextTurn();
       }
       const isWhole = last === candidates.at(-1)?.place && candidates.length < bounds.readThrough;

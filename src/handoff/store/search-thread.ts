@@ -8,27 +8,27 @@ import { createIndexer, type Stretch } from './search-index.ts';
 import type { Tables } from './tables.ts';
 
 /**
- * What runs on the threads beside the service. One writes the search index behind the packets. Two others search; on SQLite
- * they also run the other long reads (counting, deep offsets).
+ * The entry module of the store's worker threads. One updates the search index. Two others search; on SQLite they also run
+ * the other long reads (counting, deep offsets).
  */
 const { databaseUrl } = threadData<{ databaseUrl: string }>();
-// A search that takes longer than a second on PostgreSQL is answered by walking the newest packets instead.
+// A PostgreSQL search that takes longer than a second is answered by scanning the newest packets instead.
 const database = openDatabase<Tables>(databaseUrl, { longTimeoutMs: 1_000, byIndex: true });
-// What is read here is walked once and not soon again: a large cache would only fill.
+// These reads scan pages that are rarely needed again, so a large cache would not help.
 if (database.name === 'sqlite') await sql`pragma cache_size = -4096`.execute(database.reads);
 const indexer = createIndexer(database);
 const searcher = createSearcher(database);
 
-/** What a task gave, and how many milliseconds of processor time the thread spent on it. */
+/** A task's result, and how many milliseconds of CPU time the thread spent on it. */
 export interface Timed<T> {
   readonly value: T;
   readonly spentMs: number;
 }
 
 async function timed<T>(work: () => Promise<T>): Promise<Timed<T>> {
-  const begun = process.threadCpuUsage();
+  const start = process.threadCpuUsage();
   const value = await work();
-  const { user, system } = process.threadCpuUsage(begun);
+  const { user, system } = process.threadCpuUsage(start);
   return { value, spentMs: (user + system) / 1000 };
 }
 
@@ -40,7 +40,7 @@ const tasks = {
     timed(() => database.reads.executeQuery(CompiledQuery.raw(sql, [...parameters])) as Promise<QueryResult<Row>>),
 };
 
-/** What the thread does for the service. */
+/** The tasks of the thread. */
 export type SearchTasks = typeof tasks;
 
 serveTasks(tasks);

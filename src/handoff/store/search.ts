@@ -13,46 +13,48 @@ import { createSqliteMatches } from './search-sqlite.ts';
 import { createTextSearch } from './search-texts.ts';
 import type { Tables } from './tables.ts';
 
-/** Where a page of matches begins, and in which order they come. */
+/** Where a page of matches begins, and in which order. */
 export type SearchPlace =
   | { readonly order: 'rank'; readonly shown: number }
-  /** `after`: the last match passed, as the database knows it; `skip`: how many behind it belong to no page. */
+  /** `after`: the position of the last match before the page; `skip`: how many matches after it to skip. */
   | { readonly order: 'newest'; readonly shown: number; readonly after: string; readonly skip: number };
 
-/** What is searched for. */
+/** A search request. */
 export interface Search extends SearchFor {
   readonly limit: number;
   readonly offset: number;
-  /** Where the page before has ended; instead of `offset`. */
+  /** Where the previous page ended; used instead of `offset`. */
   readonly from?: SearchPlace | undefined;
-  /** Whether a beginning may stand for very many words. */
+  /** Whether a prefix may match very many words. */
   readonly wide?: boolean;
 }
 
 /** A packet that a search found. */
 export interface Found {
-  /** The packet as lists show it, as JSON text. */
+  /** The packet's summary, as lists show it, as JSON text. */
   readonly summary: string;
-  /** The surroundings of the first place where a word stands. */
+  /** The text around the first occurrence of a word. */
   readonly snippet: string;
 }
 
-/** A page of what a search found. */
+/** A page of search results. */
 export interface SearchPage {
   readonly rows: readonly Found[];
   readonly order: 'rank' | 'newest';
   readonly total: number;
-  /** Whether there are `total` matches, or that many and perhaps more. */
+  /** Whether `total` is exact or a lower bound. */
   readonly total_is: 'exact' | 'at_least';
   /** Where the next page begins; undefined when there is none. */
   readonly next: SearchPlace | undefined;
 }
 
-/** Why there is no page: `fitting`: its packets are too large together, and so many would do; `outgrown`: too many match by now; `wide`: to be asked
- * again with `wide`, where it may take long. */
+/**
+ * A page, or why there is none. `fitting`: the packets are too large together, and only this many fit; `outgrown`: the
+ * matches have become too many to rank; `wide`: the search must be repeated with `wide`, where it may take long.
+ */
 export type SearchResult = SearchPage | { readonly fitting: number } | { readonly outgrown: true } | { readonly wide: true };
 
-/** A page with its packets as JSON, joined by commas: bytes, so that the main thread neither joins nor encodes them. */
+/** A page with its packets as JSON in UTF-8, joined by commas, so that the main thread has nothing to join or encode. */
 export interface EncodedPage extends Omit<SearchPage, 'rows'> {
   readonly packets: Uint8Array;
 }
@@ -67,13 +69,13 @@ export function encoded(result: SearchResult): EncodedResult {
   return { ...page, packets: Buffer.from(packets.join(',')) };
 }
 
-/** How many bytes of packets a page's snippets are looked for in. A packet beyond shows the beginning of its summary. */
+/** The most bytes of packets that are read for a page's snippets. Further packets show the beginning of their summary. */
 const snippetBytes = 2 * 1024 * 1024;
 
-/** How many of them are looked through in one go. */
+/** How many of them are read before other requests run. */
 const snippetBytesAtOnce = 256 * 1024;
 
-/** `apart`: phrases that are looked for in texts. */
+/** `apart`: phrases to be found in the packets' texts. */
 type SpelledSearch = Search & Spelled & { readonly apart: Matches['phrases'] };
 
 /** A page's matches, before their texts are read. */
@@ -82,15 +84,15 @@ interface Listed {
   readonly order: 'rank' | 'newest';
   readonly total: number;
   readonly total_is: 'exact' | 'at_least';
-  /** Where the page ends whose first so many matches are shown; undefined when nothing is behind them. */
+  /** Where the next page begins after the first `count` matches of this one; undefined when none are left. */
   endAfter(count: number): SearchPlace | undefined;
 }
 
-/** Searching the index. It may take long, so it runs where that holds up nobody, and gives others a turn between its steps. */
+/** Searches the index. A search may take long, so it runs on a worker thread where there is one, and yields between its steps. */
 export function createSearcher(database: Database<Tables>, bounds = searchBounds(database.name)) {
   const matches = (database.name === 'sqlite' ? createSqliteMatches : createPostgresMatches)(database, bounds);
 
-  /** The condition that a packet is one of these. The sign keeps SQLite from looking through all of the tenant's. */
+  /** The condition that a packet is one of these. The plus sign keeps SQLite from scanning all packets of the tenant. */
   const among = (tenant: number, seqs: readonly number[]) =>
     database.name === 'sqlite'
       ? sql<SqlBool>`+packets.tenant = ${tenant} and packets.seq in (select value from json_each(${JSON.stringify(seqs)}))`
@@ -118,7 +120,7 @@ export function createSearcher(database: Database<Tables>, bounds = searchBounds
 
   const texts = createTextSearch({ matches, bounds, sizesOf, textsOf: (tenant, seqs) => textsOf(tenant, seqs, { whole: true }) });
 
-  /** The matches in the order of their rank; undefined when they can't be ranked. */
+  /** The matches in rank order; undefined when they can't be ranked. */
   async function ranked(search: SpelledSearch, counted: number): Promise<Listed | undefined> {
     const { from, offset, limit, filter } = search;
     const shown = from?.shown ?? offset;
@@ -135,8 +137,8 @@ export function createSearcher(database: Database<Tables>, bounds = searchBounds
   }
 
   /**
-   * The matches that were created last. They are looked through a stretch at a time: a page may end early, and `next` goes on.
-   * @param counted undefined where they can't be
+   * The newest matches. Each page scans a bounded range: it may end early, and `next` continues.
+   * @param counted the number of matches; undefined where they can't be counted
    */
   async function newest(search: SpelledSearch, counted: number | undefined): Promise<Listed> {
     const { from, offset, limit, filter, apart } = search;
@@ -175,16 +177,16 @@ export function createSearcher(database: Database<Tables>, bounds = searchBounds
     if (apart.length > 0 || isCommon) return from?.order === 'rank' ? { outgrown: true } : newest(search, undefined);
     const isFiltered = Object.keys(filter).length > 0;
     const mostRanked = isFiltered ? bounds.lookedThrough : bounds.ranked;
-    // With a filter the count tells only whether they are ranked.
+    // With a filter this count only decides whether the matches are ranked.
     const counted = await matches.count(search, {}, isFiltered && from?.order !== 'rank' ? mostRanked : bounds.counted);
     await nextTurn();
-    // Who pages through ranked matches goes on so, although there may be a few more by now.
+    // A client that pages through ranked matches may continue, even if there are a few more matches by now.
     if (from?.order === 'rank' && counted > bounds.counted) return { outgrown: true };
     const isRanked = from === undefined ? counted <= mostRanked : from.order === 'rank';
     return (isRanked ? await ranked(search, counted) : undefined) ?? (await newest(search, counted));
   }
 
-  /** The packets with their snippets. What a summary tells already needs no content. */
+  /** The packets with their snippets. A packet's content is read only if its summary has no match. */
   async function shown(tenant: number, sizes: readonly { seq: number; whole: number }[], phrases: Matches['phrases'], signal?: Stop) {
     const seqs = sizes.map(({ seq }) => seq);
     const summaries = new Map((await textsOf(tenant, seqs, { whole: false })).map(({ seq, text }) => [Number(seq), text]));
@@ -193,7 +195,7 @@ export function createSearcher(database: Database<Tables>, bounds = searchBounds
     let read = 0;
     for (const { seq, whole } of sizes) {
       const summary = summaries.get(seq);
-      // Without a summary it was removed since it was found.
+      // A packet without a summary was deleted since it was found.
       if (summary === undefined) continue;
       const { context } = readJson(summary) as PacketSummary;
       let snippet = snippetIn(context.summary, phrases);
@@ -205,7 +207,7 @@ export function createSearcher(database: Database<Tables>, bounds = searchBounds
         snippet = packet === undefined ? undefined : snippetOf(searchableTexts(readJson(packet.text) as Searched), phrases);
       }
       rows.push({ summary, snippet: snippet ?? snippetOf([context.summary], []) });
-      // Large packets take a while to look through: others get their turn in between.
+      // Scanning large packets takes a while; other requests run in between.
       if (read < snippetBytesAtOnce) continue;
       read = 0;
       await nextTurn();
@@ -215,7 +217,7 @@ export function createSearcher(database: Database<Tables>, bounds = searchBounds
   }
 
   return {
-    /** `signal`: nobody waits for the result any more. */
+    /** `signal`: aborted when the caller's connection closes. */
     async search(search: Search, signal?: Stop): Promise<SearchResult> {
       const listed = await list(search).catch((error: unknown) => {
         if (error instanceof TooWide) return { wide: true as const };
@@ -242,5 +244,5 @@ export function createSearcher(database: Database<Tables>, bounds = searchBounds
   };
 }
 
-/** Tells that nobody waits any more. */
+/** A signal that stops a search whose caller has disconnected. */
 type Stop = Pick<AbortSignal, 'throwIfAborted'>;

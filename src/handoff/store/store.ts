@@ -27,13 +27,13 @@ interface StoreParts {
   newId: NewId;
 }
 
-/** What the service keeps, on SQLite or PostgreSQL. */
+/** The service's data, on SQLite or PostgreSQL. */
 export type Store = Awaited<ReturnType<typeof openStore>>;
 
 /** Opens the store and brings its schema up to date. */
 export async function openStore({ databaseUrl, clock, newId }: StoreParts) {
   const { database, lanes, stopReaders } = openWithReaders(databaseUrl);
-  // The schema comes first: the threads, which start at their first task, expect to find it.
+  // The schema must exist before the threads start, which they do at their first task.
   await migrate(database, migrations, clock).catch(async (error: unknown) => {
     await database.close();
     throw error;
@@ -51,7 +51,7 @@ export async function openStore({ databaseUrl, clock, newId }: StoreParts) {
   const indexing = createIndexing(database, thread);
 
   return {
-    /** What belongs to the tenant with this number. `signal`: who asks has gone; long reads are not begun then. */
+    /** The data of the tenant with this number. `signal`: aborted when the caller's connection closes; pending long reads are then not started. */
     of: (tenant: number, signal?: AbortSignal) => {
       const runIn = <T>(work: (reader: Reader) => Promise<T>, options: { long?: boolean } = {}): Promise<T> =>
         lanes.run(tenant, work, { signal, ...options }).catch((error: unknown) => {
@@ -62,17 +62,16 @@ export async function openStore({ databaseUrl, clock, newId }: StoreParts) {
       return {
         packets: {
           find: (id: string) => packets.find(tenant, id),
-          /** A page, and how many packets there are in all. */
+          /** A page and the total number of packets. */
           page: (page: PacketPage) => pages.page(tenant, page, inTurn),
-          /** Everything committed before the call is found. */
+          /** Finds everything that was committed before the call. */
           async search(wanted: Omit<Search, 'tenant'>): Promise<EncodedPage> {
             await indexing.all(tenant);
             const whole = { ...wanted, tenant };
             let result = await search(whole);
             if ('wide' in result) result = await search({ ...whole, wide: true }, { long: true });
             if ('wide' in result) throw new Error('A wide search was refused as too wide.');
-            if ('outgrown' in result)
-              throw invalid('cursor', 'Too many packets match by now to be ranked; search again without the cursor.');
+            if ('outgrown' in result) throw invalid('cursor', 'Too many packets match now to be ranked; search again without the cursor.');
             if ('fitting' in result) throw pageTooLarge(result.fitting);
             return result;
           },
@@ -89,7 +88,7 @@ export async function openStore({ databaseUrl, clock, newId }: StoreParts) {
           number: (id: string) => webhooks.number(tenant, id),
         },
         deliveries: {
-          /** Of the webhook with this id, removed or not; undefined when there is none. */
+          /** The deliveries of a webhook, removed or not; undefined when the webhook is unknown. */
           ofWebhook: (id: string, status: DeliveryStatus | undefined, page: DeliveryPage) =>
             inTurn(async (db) => {
               const webhook = await webhooks.number(tenant, id);
@@ -101,7 +100,7 @@ export async function openStore({ databaseUrl, clock, newId }: StoreParts) {
         agents: {
           page: (page: { limit: number; offset: number }) => agents.page(tenant, page, inTurn),
         },
-        /** How many packets were created on the day. */
+        /** The number of packets created on the day. */
         async usedOn(day: string): Promise<number> {
           const row = await database.reads
             .selectFrom('counters')
@@ -111,31 +110,31 @@ export async function openStore({ databaseUrl, clock, newId }: StoreParts) {
             .executeTakeFirst();
           return row?.value ?? 0;
         },
-        /** Carries out a unit of work; resolves when it is committed. */
+        /** Runs a unit of work; resolves when it is committed. */
         commit: <T>(unit: Unit<T>): Promise<T> => units.commit(tenant, unit),
       };
     },
     access: createAccessStore(database),
-    /** Notes when agents of any tenant were last seen. */
+    /** Records when agents of any tenant were last seen. */
     sawAgents: agents.saw,
-    /** What waits to be sent to webhooks, of all tenants. */
+    /** The webhook deliveries of all tenants. */
     deliveries: { ...deliveries, onWaiting: units.onDeliveries },
     forgetPayloads: events.forgetPayloads,
     /** The last positions of tenants, by their numbers. */
     positions: events.positions,
-    /** Has the listener told of what every commit of this program appends to trails, once for each group. */
+    /** Calls the listener after every commit of this process, once per group, with the events appended to trails. */
     onCommit: units.onCommit,
-    /** Packets of any tenant that a job must look at. */
+    /** Packets of all tenants for the background jobs. */
     sweep: { due: packets.due, unclaimed: packets.unclaimed },
     index: { step: indexing.step, queued: queue.queued, isQueued: queue.isQueued },
     countInStatuses: packets.countInStatuses,
     countByStatus: packets.countByStatus,
     oldestQuestion: packets.oldestQuestion,
-    /** Forgets answers older than the moment, and the day counters before the day; up to `limit` of each. */
+    /** Deletes idempotency answers older than `before`, and day counters before `day`; up to `limit` of each. */
     async prune(before: Date, day: string, limit: number): Promise<number> {
       const old = await database.reads
         .selectFrom('idempotency')
-        // With its age: another instance may have forgotten it meanwhile, and the key may be in use again.
+        // The age is part of the key: another instance may have deleted the answer, and its idempotency key may be in use again.
         .select(['tenant', 'key', 'created_at'])
         .where('created_at', '<', before.toISOString())
         .orderBy('created_at')
@@ -160,10 +159,10 @@ export async function openStore({ databaseUrl, clock, newId }: StoreParts) {
       }
       return old.length + days.length;
     },
-    /** What `read` gives, shared with whoever asked the same in this turn: see `Database.inView`. */
+    /** The result of `read`, shared between identical reads of this turn of the event loop: see `Database.inView`. */
     inView: database.inView,
     ping: () => database.ping(),
-    /** How many writes wait for their commit. */
+    /** The number of writes that wait for their commit. */
     waiting: () => units.waiting() + database.waiting(),
     isUnavailable: database.isUnavailable,
     async close() {

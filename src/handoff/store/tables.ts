@@ -13,14 +13,14 @@ export interface Tables {
   versions: { name: string; value: number };
   packets: PacketTable;
   /**
-   * The content of packets, apart from what their life changes: a claim does not write the long part, nor parse it. Whose
-   * it is its packet tells, by way of which alone it is reached.
+   * The content of packets, separate from the state, so that a claim neither writes nor parses the long part. It has no
+   * tenant, because it is only read through its packet.
    */
   contents: { packet: number; content: string };
   packet_tags: { tenant: number; tag: string; packet_id: string };
   events: EventTable;
   webhooks: WebhookTable;
-  /** The bodies of deliveries, by their events. */
+  /** The bodies of deliveries, one per event. */
   messages: { event_id: string; body: string };
   deliveries: DeliveryTable;
   agents: AgentTable;
@@ -34,7 +34,7 @@ export interface Tables {
     etag: string | null;
     created_at: string;
   };
-  /** Which packets are in the answers that are kept: when one is removed for good, its answers go. */
+  /** Which packets the stored answers contain: when a packet is deleted permanently, so are its answers. */
   idempotency_packets: { tenant: number; packet_id: string; key: string };
   search_queue: { tenant: number; packet: number; revision: number };
   /** The full-text index: an FTS5 table on SQLite, a tsvector column on PostgreSQL. `rowid` is the packet's `seq`. */
@@ -43,13 +43,13 @@ export interface Tables {
 
 interface TenantTable {
   id: string;
-  /** Stands for the tenant in the other tables and in the search index. */
+  /** The tenant's key in the other tables and in the search index. */
   number: Generated<number>;
   name: string;
   tier: Tier;
   handoffs_per_day: number | null;
   max_api_keys: number;
-  /** Whether somebody has set `max_api_keys`, 1 or 0: until then it follows the tier. */
+  /** Whether `max_api_keys` was set explicitly, 1 or 0; until then it follows the tier. */
   max_api_keys_set: Generated<number>;
   created_at: string;
   updated_at: string;
@@ -65,9 +65,9 @@ interface ApiKeyTable {
   prefix: string;
   hash: string;
   created_at: string;
-  /** When it ends, since another has taken its place; null: never. */
+  /** When it expires, after a rotation; null: never. */
   expires_at: string | null;
-  /** The first of the keys whose place it took, one after the other; null: it took none's. */
+  /** The first key of its chain of rotations; null: it replaced no key. */
   rotated_from: string | null;
   revoked_at: string | null;
 }
@@ -82,23 +82,23 @@ interface PacketTable {
   target_agent: string;
   priority: string;
   hitl_required: number;
-  /** When a sweeper must look at it; null: never. */
+  /** When a background job must next examine it; null: never. */
   due_at: string | null;
-  /** The parts of its JSON text; the third is in `contents`. */
+  /** Two of the three parts of its JSON text; the third is in `contents`. */
   state: string;
   digest: string;
-  /** The packet that it continues. */
+  /** The id of its parent packet. */
   parent: string | null;
-  /** How many packets there are from the root of its chain to it, itself included. */
+  /** Its depth in its chain: 1 for the root. */
   depth: number;
-  /** The agent that holds or held it. */
+  /** The agent that holds it or held it last. */
   claimed_by: string | null;
   updated_at: string;
-  /** What is stored of its leases, as JSON; null: it was never leased. */
+  /** Its lease state as JSON; null: it was never leased. */
   lease: string | null;
 }
 
-/** An agent that a tenant's requests have named. */
+/** An agent that requests of a tenant have named. */
 interface AgentTable {
   tenant: number;
   agent_id: string;
@@ -117,15 +117,15 @@ interface EventTable {
   timestamp: string;
   /** The key that acted; null: the service itself. */
   key_id: string | null;
-  /** Its place among the tenant's events: in the order of commits, from 1. */
+  /** Its position among the tenant's events, in commit order from 1. */
   position: Generated<number>;
-  /** What streams tell of it, and to whom; null where they tell nothing. */
+  /** The stream event's type and what subscriptions filter by; null where there is no stream event. */
   type: string | null;
   status: string | null;
   source_agent: string | null;
   target_agent: string | null;
   claimant: string | null;
-  /** The stream event's text; null once it is too old to be told again. */
+  /** The stream event's text; null once retention has removed it. */
   payload: string | null;
 }
 
@@ -134,7 +134,7 @@ interface WebhookTable {
   id: string;
   tenant: number;
   url: string;
-  /** A JSON array of the event types it is told of. */
+  /** A JSON array of the event types that it subscribes to. */
   events: string;
   secret: string;
   old_secret: string | null;
@@ -151,7 +151,7 @@ interface DeliveryTable {
   seq: Generated<number>;
   id: string;
   tenant: number;
-  /** The number of its webhook. */
+  /** The `seq` of its webhook. */
   webhook: number;
   packet_id: string | null;
   event_id: string;
@@ -164,6 +164,6 @@ interface DeliveryTable {
   delivered_at: string | null;
   created_at: string;
   updated_at: string;
-  /** From when it may be taken for an attempt, or until when it is in hand; null: never. */
+  /** When the next attempt may start, or the end of the current lease; null: no attempt is scheduled. */
   due_at: string | null;
 }

@@ -5,7 +5,7 @@ import type { InTurn } from './in-turn.ts';
 import { matches, type PacketFilter } from './packets.ts';
 import type { Tables } from './tables.ts';
 
-/** The sum of a tenant's counters whose names lie between two names, both included. */
+/** The sum of a tenant's counters whose names are in a range, both ends included. */
 export function sumOf(db: Kysely<Tables>, tenant: number, from: string, to: string) {
   return db
     .selectFrom('counters')
@@ -15,13 +15,13 @@ export function sumOf(db: Kysely<Tables>, tenant: number, from: string, to: stri
     .where('name', '<=', to);
 }
 
-/** The one range of counters whose sum is the filter's total; undefined when it takes more, or is not kept. */
+/** The single range of counters whose sum is the filter's total; undefined when it takes several, or has no counters. */
 export function oneRange(filter: PacketFilter): { from: string; to: string } | undefined {
   const kept = countedBy(filter);
   return kept?.length === 1 ? { from: kept[0]!.from, to: kept[0]!.to } : undefined;
 }
 
-/** Counting a tenant's packets. */
+/** Counts a tenant's packets. */
 export function createTotals(database: Database<Tables>) {
   const all = database.query<{ tenant: number }, { name: string; value: number }>((db, { tenant }) =>
     db
@@ -32,11 +32,11 @@ export function createTotals(database: Database<Tables>) {
       .where('name', '<=', 'priority:~'),
   );
 
-  /** Exact: from the counters kept with every change where they know, else counted. */
+  /** The exact total: from the counters that every change updates where they suffice, otherwise by counting. */
   async function total(tenant: number, filter: PacketFilter, inTurn: InTurn): Promise<number> {
     const kept = countedBy(filter);
     if (kept === undefined) return inTurn((db) => counted(db, tenant, filter));
-    // Read together: between two reads, a packet could pass from one counter into another.
+    // Read in one query: between two, a packet could move from one counter to another.
     const counters = await all.all({ tenant });
     let total = 0;
     for (const { from, to, sign } of kept)
@@ -56,7 +56,7 @@ export function createTotals(database: Database<Tables>) {
   return { total };
 }
 
-/** Counters whose names lie between two names, both included, to be added or taken off. */
+/** A range of counter names, both ends included, to be added or subtracted. */
 interface Counters {
   from: string;
   to: string;
@@ -66,7 +66,7 @@ interface Counters {
 const counter = (name: string): Counters => ({ from: name, to: name, sign: 1 });
 const allPackets: Counters = { from: 'packets:', to: 'packets:~', sign: 1 };
 
-/** The counters that give the total of a filter; undefined when they don't. */
+/** The counters that make up the total of a filter; undefined when counters can't. */
 function countedBy({ statuses, priority, hitl_required, ...others }: PacketFilter): Counters[] | undefined {
   const named = [statuses, priority, hitl_required].filter((value) => value !== undefined).length;
   if (named > 1 || Object.keys(others).length > 0) return undefined;

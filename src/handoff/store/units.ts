@@ -15,22 +15,22 @@ import { Group, type Kind, type TenantUnit, type Unit } from './units/transactio
 import { webhooks } from './units/webhooks.ts';
 
 /**
- * Everything that units of work read and write, in the order in which rows are locked. Events come last: a tenant's
- * positions stay locked from there to the commit.
+ * Everything that units of work read and write, in lock order. Events come last, because a tenant's position counter stays
+ * locked from there to the commit.
  */
 const kinds: readonly Kind[] = [access, webhooks, packets, next, deliveries, answers, counters, open, events];
 
-/** Told, after the commit of a group, what it appended to the trails of tenants. It must neither fail nor wait. */
+/** Called after the commit of a group with the events that it appended to trails. It must neither throw nor block. */
 export type CommitListener = (committed: readonly CommittedEvents[]) => void;
 
-/** Carries out units of work in groups. */
+/** Runs units of work in groups. */
 export function createUnits(database: Database<Tables>, newId: NewId) {
   const listeners: CommitListener[] = [];
   const wakes: (() => void)[] = [];
 
   async function runGroup(session: Session, units: readonly TenantUnit[]): Promise<GroupResult> {
     const group = new Group(units, newId);
-    // Together: what each asks first travels in their order, in one round trip.
+    // Concurrent: on PostgreSQL the first query of each kind is sent in this order, in one round trip.
     await Promise.all(kinds.map((kind) => kind.find?.(session, group)));
     const outcomes = await runUnits(group);
     const removed = removedPackets(group);
@@ -51,15 +51,15 @@ export function createUnits(database: Database<Tables>, newId: NewId) {
     async commit<T>(tenant: number, unit: Unit<T>): Promise<T> {
       return (await groups.submit({ tenant, unit: unit as Unit<unknown> })) as T;
     },
-    /** Has the listener told of every commit from now on. */
+    /** Calls the listener after every commit from now on. */
     onCommit: (listener: CommitListener) => void listeners.push(listener),
-    /** Has it called after every commit that leaves deliveries to be sent. */
+    /** Calls `wake` after every commit that leaves deliveries to be sent. */
     onDeliveries: (wake: () => void) => void wakes.push(wake),
     waiting: groups.waiting,
   };
 }
 
-/** Whether the group leaves deliveries that can be sent, or webhooks whose deliveries can be sent or cancelled now. */
+/** Whether the group leaves deliveries to send, or changed webhooks whose deliveries may now be sent or cancelled. */
 function isDue(group: Group): boolean {
   const found = group.each(({ deliveries: { fresh, changed }, webhooks: own }) => [
     fresh.length > 0 || own.changed.size > 0 || [...changed.values()].some(({ status }) => status === 'pending'),
@@ -67,10 +67,10 @@ function isDue(group: Group): boolean {
   return found.includes(true);
 }
 
-/** How many characters are read and written before others get their turn. */
+/** How many characters are read and written before the event loop runs other work. */
 const maxLength = 2_000_000;
 
-/** Runs the units one after the other; each sees what those before it did. */
+/** Runs the units in order; each sees the changes of the units before it. */
 async function runUnits(group: Group): Promise<Outcome<unknown>[]> {
   const outcomes: Outcome<unknown>[] = [];
   let length = 0;
@@ -85,14 +85,14 @@ async function runUnits(group: Group): Promise<Outcome<unknown>[]> {
   return outcomes;
 }
 
-/** About how many characters a unit reads and writes: what it brings, and the content of the packets that it parses. */
+/** About how many characters a unit reads and writes: its own input, and the content of the packets that it parses. */
 function lengthOf({ tenant, unit: { size = 0, whole, packets: ids = [] } }: TenantUnit, group: Group): number {
   if (!whole) return size;
   const { found } = group.of(tenant).packets;
   return ids.reduce((sum, id) => sum + (found.get(id)?.parts.content.length ?? 0), size);
 }
 
-/** Runs one unit. One that throws leaves nothing for the units behind it. */
+/** Runs one unit. The changes of a unit that throws are undone before the next one runs. */
 function runUnit({ tenant, unit }: TenantUnit, group: Group): Outcome<unknown> {
   try {
     const result = unit.work(group.of(tenant));

@@ -101,7 +101,7 @@ for (const testStore of stores.filter(({ name }) => name !== 'SQLite in memory')
         await sql.raw(`create table search_index (rowid ${refusing}, check (cast(words as text) not like '%n3%'))`).execute(tx);
       });
       const job = createIndexingJob(store, () => now);
-      await assert.rejects(job(), new RegExp(`can't be found by search: ${packetId(3)}$`));
+      await assert.rejects(job(), new RegExp(`a search can't find them: ${packetId(3)}$`));
       assert.equal(await store.index.queued(10), 0);
       const indexed = await database.reads.selectFrom('search_index').select('rowid').orderBy('rowid').execute();
       assert.deepEqual(

@@ -4,13 +4,13 @@ import type { Tier } from '../../model/common.ts';
 import type { EventTransaction } from './events.ts';
 import type { Group, Kind } from './transaction.ts';
 
-/** Tenants and keys that a unit needs. */
+/** The tenants and keys that a unit needs. */
 export interface AccessNeeds {
   /** The id of a tenant to lock; its keys are read under the lock. */
   readonly tenantId?: string;
   /** The id of a key to lock. */
   readonly keyId?: string;
-  /** Whether it makes a tenant, which needs a number. */
+  /** Whether the unit creates a tenant, which needs a number. */
   readonly newTenant?: boolean;
 }
 
@@ -29,31 +29,31 @@ export interface KeyToStore {
   rotated_from: string | null;
 }
 
-/** A key that is stored and not revoked. */
+/** A stored key that is not revoked. */
 export interface StoredKey {
   readonly id: string;
   readonly tenant_id: string;
   readonly name: string;
   readonly tier: Tier;
   readonly admin: boolean;
-  /** When it ends or has ended, since another has taken its place; null: never. */
+  /** When it expires or has expired, after a rotation; null: never. */
   readonly expires_at: string | null;
   /** The first of the keys whose place it took; null: it took none's. */
   readonly rotated_from: string | null;
 }
 
-/** A tenant that is not deleted, and its number. */
+/** A tenant that is not deleted, with its number. */
 export interface StoredTenant {
   readonly number: number;
   readonly tenant: Tenant;
-  /** Whether somebody has set `max_api_keys`; until then it follows the tier. */
+  /** Whether `max_api_keys` was set explicitly; until then it follows the tier. */
   readonly maxKeysSet: boolean;
 }
 
 const tenantColumns = ['id', 'name', 'tier', 'handoffs_per_day', 'max_api_keys', 'created_at', 'updated_at', 'deleted_at'] as const;
 const keyColumns = ['id', 'tenant_id', 'name', 'tier', 'admin', 'expires_at', 'rotated_from'] as const;
 
-/** Tenants and keys as the units of a group find and change them. Theirs is no one tenant: an admin works on any. */
+/** The tenants and keys that the units of a group read and change. They may be of any tenant, since an admin works on all. */
 export class AccessTransaction {
   readonly tenants = new Map<string, StoredTenant>();
   readonly keys = new Map<string, StoredKey>();
@@ -84,12 +84,12 @@ export class AccessTransaction {
     return [...this.keys.values()].filter(({ tenant_id }) => tenant_id === tenantId);
   }
 
-  /** The trail of a tenant that is not the unit's own: for an admin, who is told of where it happened. */
+  /** The trail of another tenant: what an admin does to a tenant is recorded in that tenant's trail. */
   trailOf(number: number): EventTransaction {
     return this.#group.of(number).events;
   }
 
-  /** Adds a tenant; gives its number. */
+  /** Adds a tenant; returns its number. */
   addTenant(tenant: Tenant, maxKeysSet: boolean): number {
     const number = this.numbers[this.addedTenants.length]!;
     this.#group.journal.push(this.addedTenants, { number, ...tenant, max_api_keys_set: maxKeysSet ? 1 : 0 });
@@ -108,7 +108,7 @@ export class AccessTransaction {
     this.#group.journal.set(this.keys, key.id, key);
   }
 
-  /** Lets a key end at the moment. */
+  /** Sets the expiry of a key. */
   endKey(id: string, expires_at: string): void {
     this.#group.journal.push(this.endingKeys, { id, expires_at });
     this.#group.journal.set(this.keys, id, { ...this.keys.get(id)!, expires_at });
@@ -120,7 +120,7 @@ export class AccessTransaction {
   }
 }
 
-/** Tenants and their keys. What changes one tells every instance to forget the keys it knows. */
+/** Tenants and their keys. A change makes every instance drop its cached keys. */
 export const access: Kind = {
   async find(session, group) {
     const needs = group.units.flatMap(({ unit }) => unit.access ?? []);
@@ -165,7 +165,7 @@ export const access: Kind = {
     await session.insert('api_keys', own.addedKeys);
     await session.update('api_keys', ['id'], own.revokedKeys);
     await session.update('api_keys', ['id'], own.endingKeys);
-    const forgets = own.changedTenants.size + own.revokedKeys.length + own.endingKeys.length > 0;
-    if (forgets) await session.add('versions', ['name'], 'value', [{ name: 'access', value: 1 }]);
+    const invalidates = own.changedTenants.size + own.revokedKeys.length + own.endingKeys.length > 0;
+    if (invalidates) await session.add('versions', ['name'], 'value', [{ name: 'access', value: 1 }]);
   },
 };

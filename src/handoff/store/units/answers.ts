@@ -3,28 +3,28 @@ import type { Row } from '../../../kit/sql/dialect.ts';
 import type { Journal } from './journal.ts';
 import type { Kind } from './transaction.ts';
 
-/** A request's idempotency key, and what tells the request from another. */
+/** A request's idempotency key and its fingerprint, which differs between different requests. */
 export interface Idempotency {
   readonly key: string;
   readonly fingerprint: string;
 }
 
-/** The answer that a request with an idempotency key got. */
+/** The stored answer to a request with an idempotency key. */
 export interface Remembered {
   /** Method, path and body of that request. */
   readonly fingerprint: string;
   readonly status: number;
-  /** Null where the answer must not be repeated (a key in clear). */
+  /** Null where the answer must not be repeated (it has a secret in plain text, or its packet was deleted permanently). */
   readonly body: string | null;
   readonly etag: string | null;
 }
 
-/** A tenant's answers under idempotency keys: those that units named, and new ones. */
+/** A tenant's answers by idempotency key: those that units named, and new ones. */
 export class AnswerTransaction {
   readonly tenant: number;
   readonly found = new Map<string, Remembered>();
   readonly fresh = new Map<string, Remembered & Row>();
-  /** Which packets are in the new answers. */
+  /** Which packets the new answers contain. */
   readonly packets: Row[] = [];
   readonly #journal: Journal;
 
@@ -34,8 +34,8 @@ export class AnswerTransaction {
   }
 
   /**
-   * The answer to a request whose idempotency key was used before; undefined when it was not, or there is none.
-   * @throws ServiceError 409 when it was another request, or its answer may not be shown twice
+   * The answer to repeat for an idempotency key; undefined when the request has no key, or a new one.
+   * @throws ServiceError 409 when the key belongs to a different request, or its answer may not be repeated
    */
   repeated(idempotency: Idempotency | undefined): (Remembered & { body: string }) | undefined {
     if (idempotency === undefined) return undefined;
@@ -44,11 +44,11 @@ export class AnswerTransaction {
     if (remembered.fingerprint !== idempotency.fingerprint)
       throw conflict('This Idempotency-Key was used for another request; use a new key.');
     const { body } = remembered;
-    if (body === null) throw conflict('This request was carried out already, and its answer is not kept.');
+    if (body === null) throw conflict('This request was already processed, and its answer is no longer available.');
     return { ...remembered, body };
   }
 
-  /** Keeps the answer of a request. When one of the packets in it is removed for good, the answer goes too. */
+  /** Stores the answer to a request. It is erased when one of its packets is deleted permanently. */
   remember(
     { key, fingerprint }: Idempotency,
     { status, body, etag }: Omit<Remembered, 'fingerprint'>,
@@ -61,7 +61,7 @@ export class AnswerTransaction {
   }
 }
 
-/** Answers that are repeated to who asks again under the same idempotency key. */
+/** Answers that are repeated when a request comes again with the same idempotency key. */
 export const answers: Kind = {
   async find(session, group) {
     const wanted = group.wanted(({ idempotencyKey }) => (idempotencyKey === undefined ? undefined : [idempotencyKey]));

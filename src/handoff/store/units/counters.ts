@@ -1,7 +1,7 @@
 import type { Journal } from './journal.ts';
 import type { Kind } from './transaction.ts';
 
-/** A tenant's counters: those that units named, and what units add to any. */
+/** A tenant's counters: the values that units named, and the amounts that units add. */
 export class CounterTransaction {
   readonly tenant: number;
   readonly found = new Map<string, number>();
@@ -13,7 +13,7 @@ export class CounterTransaction {
     this.#journal = journal;
   }
 
-  /** The value of a counter that the unit named, with what was added in this group. */
+  /** The value of a counter that the unit named, including additions of this group. */
   value(name: string): number {
     return (this.found.get(name) ?? 0) + (this.added.get(name) ?? 0);
   }
@@ -23,13 +23,13 @@ export class CounterTransaction {
   }
 }
 
-/** Counts that lists and caps use, kept in the transaction of what they count. */
+/** Counts for list totals and quotas, updated in the transaction that changes what they count. */
 export const counters: Kind = {
   async find(session, group) {
     const wanted = group.wanted((unit) => unit.counters);
     if (wanted.length === 0) return;
     const keys = wanted.map(([tenant, name]) => ({ tenant, name }));
-    // A row that is not there can't be locked; made first, it can.
+    // A missing row can't be locked, so it is inserted first.
     await session.insertMissing(
       'counters',
       keys.map((key) => ({ ...key, value: 0 })),

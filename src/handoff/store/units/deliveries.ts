@@ -6,23 +6,23 @@ import type { Journal } from './journal.ts';
 import type { Kind } from './transaction.ts';
 import type { StoredWebhook, WebhookTransaction } from './webhooks.ts';
 
-/** A delivery as it is stored. */
+/** A stored delivery. */
 export type StoredDelivery = Omit<Delivery, 'webhook_id'> &
   DeliveryState & {
     readonly seq: number;
-    /** The number of its webhook. */
+    /** The `seq` of its webhook. */
     readonly webhook: number;
-    /** The event that it tells of, by which its body is kept. */
+    /** The event that it delivers; the body is stored under this id. */
     readonly event_id: string;
   };
 
-/** What happened, as webhooks are told. */
+/** An event to be sent to webhooks. */
 export interface Announcement {
   readonly id: string;
   readonly type: string;
   readonly packet_id: string | null;
   readonly timestamp: string;
-  /** The exact body that will be sent. */
+  /** The exact body to send. */
   body(): string;
 }
 
@@ -62,24 +62,24 @@ export class DeliveryTransaction {
     this.#webhooks = webhooks;
   }
 
-  /** The delivery that the unit names; undefined when it is unknown, or went with its packet. */
+  /** The delivery that the unit names; undefined when it is unknown or was deleted with its packet. */
   get(seq: number): StoredDelivery | undefined {
     return this.found.get(seq);
   }
 
-  /** The same by its id. */
+  /** Like `get`, by the delivery's id. */
   byId(id: string): StoredDelivery | undefined {
     for (const delivery of this.found.values()) if (delivery.id === id) return delivery;
     return undefined;
   }
 
-  /** Writes a delivery for every active webhook that wants to be told. */
+  /** Adds a delivery for every active webhook that subscribes to the event's type. */
   announce(event: Announcement): void {
     const wanting = this.#webhooks.all().filter(({ active, events }) => active && (events as readonly string[]).includes(event.type));
     if (wanting.length > 0) this.send(event, wanting);
   }
 
-  /** Writes a delivery for each of the webhooks; gives what is shown of them. */
+  /** Adds a delivery for each of the webhooks; returns the deliveries as callers see them. */
   send(event: Announcement, webhooks: readonly StoredWebhook[]): Delivery[] {
     const { id: event_id, type: event_type, packet_id, timestamp } = event;
     this.#journal.push(this.messages, { event_id, packet_id, body: event.body() });
@@ -107,7 +107,7 @@ export class DeliveryTransaction {
     });
   }
 
-  /** Saves how a delivery that was found stands now; gives it. */
+  /** Saves the new state of a delivery; returns the updated delivery. */
   save(delivery: StoredDelivery, state: DeliveryState, now: Date): StoredDelivery {
     const saved = { ...delivery, ...state, updated_at: now.toISOString() };
     this.#journal.set(this.changed, delivery.seq, saved);
@@ -170,7 +170,7 @@ export const deliveries: Kind = {
   },
 };
 
-/** What of a row changes with an attempt. */
+/** The columns that an attempt changes. */
 function changedRow(delivery: StoredDelivery): Row {
   const { seq, status, attempts, last_error, last_status_code, next_retry_at, delivered_at, updated_at, due_at } = delivery;
   return { seq, status, attempts, last_error, last_status_code, next_retry_at, delivered_at, updated_at, due_at };

@@ -16,33 +16,33 @@ export interface AuditNote {
   readonly details: Record<string, unknown>;
 }
 
-/** When something happened, and by which key; null: by the service itself. */
+/** When something happened, and the key that caused it; null: the service itself. */
 export interface Circumstances {
   readonly now: Date;
   readonly keyId: string | null;
 }
 
-/** An event as streams tell it. What a stream sends is `payload`, byte for byte. */
+/** An event as streams send it. A stream sends `payload` byte for byte. */
 export interface StreamEvent {
-  /** The event's id, a UUID; a webhook's `webhook-id` is the same. */
+  /** The event's id, a UUID, which is also the `webhook-id` of its deliveries. */
   readonly id: string;
-  /** The event's place among the tenant's: they rise in the order of commits, and never fall. */
+  /** The event's position among the tenant's events. Positions rise in commit order. */
   readonly position: number;
   /** For example `packet.created`. */
   readonly type: string;
   readonly packet_id: string;
-  /** The packet's status after the event; null once it is removed. */
+  /** The packet's status after the event; null when it was deleted permanently. */
   readonly status: string | null;
   readonly source_agent: string;
   readonly target_agent: string;
-  /** Who has claimed the packet. */
+  /** The agent that has claimed the packet. */
   readonly claimant: string | null;
   /** The envelope `{type, packet_id, data, timestamp}` as JSON text; `data` is the packet as lists show it. */
   readonly payload: string;
   readonly timestamp: string;
 }
 
-/** What a group appended to one tenant's trail: every position from the first to the last, of which streams tell some. */
+/** What a group appended to one tenant's trail: all positions from first to last, and those events that streams send. */
 export interface CommittedEvents {
   /** The tenant's number. */
   readonly tenant: number;
@@ -51,13 +51,13 @@ export interface CommittedEvents {
   readonly events: readonly StreamEvent[];
 }
 
-/** An event that is not numbered yet. */
+/** An event without a position yet. */
 type Draft = Row & { packet_id: string | null; type: string | null };
 
 /** The counter that holds a tenant's last position. */
 export const positionCounter = 'position';
 
-/** The counter that holds the highest position whose stream event was too old and is removed. */
+/** The counter that holds the highest position whose stream event was removed by retention. */
 export const removedCounter = 'removed';
 
 interface EventParts {
@@ -87,7 +87,7 @@ export class EventTransaction {
     this.#deliveries = deliveries;
   }
 
-  /** Appends what happened to a packet, which is saved, inserted or removed already. */
+  /** Appends the events of a packet that has already been saved, inserted or removed. */
   append(packet: AnyPacket, events: readonly PacketEvent[], at: Circumstances): void {
     for (const { event_type, type, actor, details } of events) {
       const entry = this.#entry({ event_type, resource: 'packet', actor, details }, at);
@@ -96,12 +96,12 @@ export class EventTransaction {
     }
   }
 
-  /** Appends what happened to something else. */
+  /** Appends an entry that is not about a packet. */
   note(note: AuditNote, at: Circumstances): void {
     this.#push({ ...this.#entry(note, at), packet_id: null, ...untold });
   }
 
-  /** Has webhooks told, of the whole packet. */
+  /** Adds webhook deliveries with the whole packet. */
   #announce(packet_id: string, type: string, { id, timestamp }: { id: string; timestamp: string }): void {
     const body = () => envelope(type, packet_id, this.#packets.text(packet_id), timestamp);
     this.#deliveries.announce({ id, type, packet_id, timestamp, body });
@@ -125,7 +125,7 @@ export class EventTransaction {
     };
   }
 
-  /** What streams tell of an event of this type. */
+  /** The stream event's columns for an event of this type. */
   #told(packet: AnyPacket, type: string | null, timestamp: string) {
     if (type === null) return untold;
     const { id, status, metadata, claimed_by } = packet;
@@ -142,15 +142,15 @@ export class EventTransaction {
   }
 }
 
-/** An event as it is told, with its data as JSON text. */
+/** The envelope of an event, with its data as JSON text. */
 function envelope(type: string, packetId: string, data: string, timestamp: string): string {
   return `{"type":"${type}","packet_id":"${packetId}","data":${data},"timestamp":"${timestamp}"}`;
 }
 
-/** What stands in the columns of an event that no stream tells. */
+/** The stream event's columns for an event that streams don't send. */
 const untold = { type: null, status: null, source_agent: null, target_agent: null, claimant: null, payload: null };
 
-/** The trail: the history of packets, the audit log and what streams tell are the same rows. */
+/** The trail: the history of packets, the audit log and the stream events are the same rows. */
 export const events: Kind = {
   async erase(session, group, removed) {
     const keys = removed.map(({ tenant, stored }) => ({ tenant, packet_id: stored.packet.id }));
@@ -166,7 +166,7 @@ export const events: Kind = {
 
   flush(session, group) {
     const numbering = { column: 'position', owner: 'tenant', counters: 'counters', name: positionCounter };
-    // Not awaited: on PostgreSQL the commit travels with it.
+    // Not awaited: on PostgreSQL the commit is sent with it.
     group.lastPositions = session.insertNumbered(
       'events',
       group.each(({ events: { appended } }) => appended),
@@ -175,7 +175,7 @@ export const events: Kind = {
   },
 };
 
-/** What the group appended, with its positions: for after the commit. */
+/** The events that the group appended, with their positions. Call it after the commit. */
 export async function committedEvents(group: Group): Promise<CommittedEvents[]> {
   const lastPositions = await group.lastPositions;
   return group.each(({ tenant, events: { appended } }) => {

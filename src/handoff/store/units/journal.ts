@@ -1,4 +1,4 @@
-/** What a unit of work did to its group's state, so that a unit that throws leaves nothing behind. */
+/** An undo log of a unit's changes to its group's state, used when the unit throws. */
 export class Journal {
   readonly #undo: (() => void)[] = [];
 
@@ -21,12 +21,12 @@ export class Journal {
     this.#undo.push(() => void list.pop());
   }
 
-  /** The unit returned: what it did stays. */
+  /** Keeps the changes: the unit returned. */
   keep(): void {
     this.#undo.length = 0;
   }
 
-  /** The unit threw: everything is as it was before it. */
+  /** Undoes the changes: the unit threw. */
   takeBack(): void {
     while (this.#undo.length > 0) this.#undo.pop()!();
   }

@@ -3,9 +3,9 @@ import { column } from './column.ts';
 import { findPackets, type PacketTransaction } from './packets.ts';
 import type { Kind } from './transaction.ts';
 
-/** Which of the packets that wait for somebody are meant. */
+/** Which waiting packets to take from. */
 export interface NextFilter {
-  /** Whose packets; null: anybody's. */
+  /** The agent that the packets are for; null: any agent. */
   readonly target_agent: string | null;
   /** All of these tags. */
   readonly tags: readonly string[];
@@ -13,16 +13,16 @@ export interface NextFilter {
   readonly priorities: readonly string[];
 }
 
-/** Packets that wait, in the order in which they are taken. */
+/** Waiting packets in the order in which they are taken. */
 interface Candidates {
   readonly ids: string[];
-  /** Whether there may be more than were looked for. */
+  /** Whether the search reached its limit, so that there may be more. */
   readonly isFull: boolean;
 }
 
 const keyOf = (filter: NextFilter): string => JSON.stringify(filter);
 
-/** A tenant's packets that wait to be taken. */
+/** A tenant's packets that units may take without naming them. */
 export class NextTransaction {
   readonly candidates = new Map<string, Candidates>();
   readonly #packets: PacketTransaction;
@@ -32,8 +32,8 @@ export class NextTransaction {
   }
 
   /**
-   * The id of the packet to be taken next. Null when there is none; undefined when the units before this one took all that
-   * were looked for and there may be more, so that asking again may help.
+   * The id of the next packet to take. Null when there is none; undefined when the units before this one took all packets
+   * that were found and there may be more, so that a retry may help.
    */
   take(filter: NextFilter): string | null | undefined {
     const { ids, isFull } = this.candidates.get(keyOf(filter))!;
@@ -43,8 +43,8 @@ export class NextTransaction {
 }
 
 /**
- * The packets that units ask for without naming them. They come after those that are named: these never wait for a lock, and
- * so no two groups wait for one another.
+ * Finds packets for units that take any waiting one. It runs after the packets that units name are locked and skips locked
+ * rows, so that two groups can't deadlock.
  */
 export const next: Kind = {
   async find(session, group) {

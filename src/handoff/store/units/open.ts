@@ -2,10 +2,10 @@ import { column } from './column.ts';
 import type { PacketTransaction } from './packets.ts';
 import type { Kind } from './transaction.ts';
 
-/** The statuses of a packet that somebody still has to do with. */
+/** The statuses of packets that are not finished. */
 export const openStatuses = ['created', 'claimed', 'in_progress', 'awaiting_human'] as const;
 
-/** How many open packets source agents have. */
+/** Counts of the open packets of source agents. */
 export class OpenTransaction {
   readonly found = new Map<string, number>();
   readonly #packets: PacketTransaction;
@@ -14,17 +14,17 @@ export class OpenTransaction {
     this.#packets = packets;
   }
 
-  /** How many of a source agent's packets are open, those that this group creates included. Only agents that the unit names. */
+  /** The number of a source agent's open packets, including those created by this group. The unit must name the agent. */
   count(sourceAgent: string): number {
     const created = [...this.#packets.inserted.values()].filter(({ packet }) => packet.metadata.source_agent.id === sourceAgent);
     return (this.found.get(sourceAgent) ?? 0) + created.length;
   }
 }
 
-/** The counter whose row is locked while an agent's open packets are counted and one more is created. */
+/** The counter row that is locked while an agent's open packets are counted and another is created. */
 const lockName = (sourceAgent: string) => `open:${column(sourceAgent)}`;
 
-/** Counts for the guard on open packets. */
+/** Counts for the limit on open packets. */
 export const open: Kind = {
   async find(session, group) {
     const wanted = group.wanted((unit) => unit.openOf);

@@ -10,19 +10,19 @@ import type { CounterTransaction } from './counters.ts';
 import type { Journal } from './journal.ts';
 import type { Group, Kind, RemovedPacket } from './transaction.ts';
 
-/** A packet as a group holds it: in short or whole, and in the parts that are written. */
+/** A packet in a group: its summary or the whole packet, and the texts that are stored. */
 export interface StoredPacket {
   readonly packet: AnyPacket;
   readonly parts: PacketParts;
-  /** Its row's number; 0 while it has none. */
+  /** Its `seq`; 0 before it is inserted. */
   readonly seq: number;
-  /** What is stored of its leases. */
+  /** Its lease state. */
   readonly lease: StoredLease | null;
-  /** How many packets there are from the root of its chain to it, itself included. */
+  /** Its depth in its chain: 1 for the root. */
   readonly depth: number;
 }
 
-/** A stored packet before and after a group; `searchable`: its search entry must follow. */
+/** A stored packet before and after a group; `searchable`: it must be indexed again. */
 interface Change {
   readonly before: StoredPacket;
   readonly after: StoredPacket;
@@ -35,7 +35,7 @@ const priorityCounters = Object.fromEntries(priorities.map((priority) => [priori
   string
 >;
 
-/** A tenant's packets: those that units named, as they stand, and what units do to them. */
+/** A tenant's packets: the current state of those that units named, and the changes to write. */
 export class PacketTransaction {
   readonly tenant: number;
   readonly found = new Map<string, StoredPacket>();
@@ -51,34 +51,34 @@ export class PacketTransaction {
     this.#counters = counters;
   }
 
-  /** The packet, or undefined: unknown, or another tenant's. Only ids that the unit names. In short, unless it was changed whole. */
+  /** A packet that the unit names; undefined when it is unknown or another tenant's. A summary, unless a whole packet was saved. */
   get(id: string): AnyPacket | undefined {
     return this.found.get(id)?.packet;
   }
 
-  /** The same with its content. */
+  /** Like `get`, with the content. */
   whole(id: string): Packet | undefined {
     const stored = this.found.get(id);
     if (stored === undefined) return undefined;
     return 'counts' in stored.packet ? (readJson(packetText(stored.parts)) as Packet) : stored.packet;
   }
 
-  /** The JSON text of a packet that is there, as it stands. */
+  /** The current JSON text of an existing packet. */
   text(id: string): string {
     return packetText(this.#stored(id).parts);
   }
 
-  /** The JSON text of a packet that is there as lists show it, as it stands. */
+  /** The current JSON text of an existing packet's summary, as lists show it. */
   summary(id: string): string {
     return summaryText(this.#stored(id).parts);
   }
 
-  /** What is stored of a packet's leases; null where it was never leased. */
+  /** A packet's lease state; null when it was never leased. */
   lease(id: string): StoredLease | null {
     return this.#stored(id).lease;
   }
 
-  /** How many packets there are from the root of a packet's chain to it, itself included. */
+  /** A packet's depth in its chain: 1 for the root. */
   depth(id: string): number {
     return this.#stored(id).depth;
   }
@@ -88,7 +88,7 @@ export class PacketTransaction {
     this.#count(packet, 1);
   }
 
-  /** Saves a packet that was found; one in short keeps its content. `lease`: what is stored of its leases from now on. */
+  /** Saves a packet that was found; a summary keeps the stored content. `lease`: the new lease state; undefined: unchanged. */
   save(packet: AnyPacket, { searchable, lease }: { searchable: boolean; lease?: StoredLease | null | undefined }): void {
     const { id } = packet;
     const stored = requireNumbered(this.#stored(id));
@@ -102,10 +102,10 @@ export class PacketTransaction {
     this.#count(packet, 1);
   }
 
-  /** Removes a packet that was found, for good. */
+  /** Deletes a packet that was found, permanently. */
   remove(id: string): void {
     const stored = requireNumbered(this.#stored(id));
-    // As it is stored: what units of this group did to it before is not written, and not told of either.
+    // The stored version: earlier changes by this group are neither written nor announced.
     this.#journal.push(this.removed, this.changed.get(id)?.before ?? stored);
     this.#journal.delete(this.changed, id);
     this.#journal.delete(this.found, id);
@@ -116,7 +116,7 @@ export class PacketTransaction {
     return (this.found.get(id) ?? this.inserted.get(id))!;
   }
 
-  /** Counts the packet in or out where lists take their totals from. */
+  /** Adds or subtracts the packet in the counters for list totals. */
   #count({ status, metadata, hitl }: AnyPacket, by: 1 | -1): void {
     this.#counters.add(statusCounters[status], by);
     this.#counters.add(priorityCounters[metadata.priority], by);
@@ -124,7 +124,7 @@ export class PacketTransaction {
   }
 }
 
-/** A packet that was found. One that the same unit inserts has no number yet by which its rows could be changed. */
+/** Requires a packet that was found: one inserted by the same unit has no `seq` yet, which its rows are updated by. */
 function requireNumbered(stored: StoredPacket): StoredPacket {
   if (stored.seq === 0) throw new Error('A unit changes a packet that it inserts.');
   return stored;
@@ -140,7 +140,7 @@ export const packets: Kind = {
   },
 
   async erase(session, _group, removed) {
-    // The queue first, in the indexer's own order: who waits for it here finds below what it has written meanwhile.
+    // The queue first, in the indexer's lock order: after a wait for the indexer, the statements below see what it wrote.
     await session.remove(
       'search_queue',
       removed.map(({ tenant, stored }) => ({ tenant, packet: stored.seq })),
@@ -180,11 +180,11 @@ export const packets: Kind = {
   },
 };
 
-/** Finds packets of tenants by their ids, locked. */
+/** Reads packets by their ids and locks them. */
 export async function findPackets(session: Session, group: Group, ids: readonly [tenant: number, id: string][]): Promise<void> {
   if (ids.length === 0) return;
   const keys = ids.map(([tenant, id]) => ({ tenant, id }));
-  // Sent together: the contents are read once the packets are locked.
+  // Sent together; the contents are read after the packets are locked.
   const [rows, contents] = await Promise.all([
     session.find('packets', ['tenant', 'id', 'seq', 'state', 'digest', 'lease', 'depth'], keys),
     session.belonging('contents', ['packet', 'content'], 'packet', 'packets', keys),
@@ -193,12 +193,12 @@ export async function findPackets(session: Session, group: Group, ids: readonly 
   for (const row of rows) group.of(row[0] as number).packets.found.set(row[1] as string, storedOf(row, contentOf));
 }
 
-/** The packets that a group removes for good. */
+/** The packets that a group deletes permanently. */
 export function removedPackets(group: Group): RemovedPacket[] {
   return group.each(({ tenant, packets: { removed } }) => removed.map((stored) => ({ tenant, stored })));
 }
 
-/** A stored packet, read in short. */
+/** A stored packet, parsed as its summary. */
 function storedOf([, , seq, state, digest, lease, depth]: Values, contents: ReadonlyMap<number, string>): StoredPacket {
   const content = contents.get(seq as number);
   if (content === undefined) throw new Error('A packet has no content.');
@@ -227,7 +227,7 @@ async function flushRows(session: Session, inserted: readonly Inserted[], change
     'packets',
     inserted.map(({ tenant, after }) => ({ seq: after.seq, ...packetRow(tenant, after) })),
   );
-  // SQLite rewrites the index entries of every column it is given, changed or not.
+  // SQLite rewrites the index entries of every column in an update, changed or not.
   await session.update(
     'packets',
     ['tenant', 'id'],
@@ -289,7 +289,7 @@ function packetRow(tenant: number, stored: StoredPacket): Row {
   };
 }
 
-/** What of the row changes with every change of a packet. */
+/** The columns that every change of a packet updates. */
 function movedRow(tenant: number, { packet, parts, lease }: StoredPacket): Row {
   const { id, status, revision, updated_at } = packet;
   return {
@@ -309,7 +309,7 @@ function contentRow({ parts, seq }: StoredPacket): Row {
   return { packet: seq, content: parts.content };
 }
 
-/** Whether the columns that lists are filtered by, the status aside, stay as they are. */
+/** Whether the filter columns, except for the status, are unchanged. */
 function sameFilters({ before: { packet: before }, after: { packet: after } }: Change): boolean {
   return (
     before.metadata.target_agent.id === after.metadata.target_agent.id &&

@@ -13,30 +13,30 @@ import { PacketTransaction, type StoredPacket } from './packets.ts';
 import { WebhookTransaction } from './webhooks.ts';
 
 /**
- * A unit of work: what it must find locked, and what it does with that. Units that wait together share a database
- * transaction; `work` is synchronous, touches nothing but the transaction it is given, and may be run again.
+ * A unit of work: the rows it needs locked, and the work on them. Concurrent units share a database transaction; `work` is
+ * synchronous, uses only the transaction it is given, and may run more than once.
  */
 export interface Unit<T> {
-  /** Packets to lock. A unit that creates some names none, and is told of webhooks all the same. */
+  /** Packets to lock. A unit that only creates packets gives an empty list, so that it gets the tenant's webhooks. */
   readonly packets?: readonly string[];
-  /** About how many packets it creates, where it does. */
+  /** About how many packets it creates. */
   readonly creates?: number;
-  /** Which packet, of those that wait, it takes. */
+  /** Which waiting packet it takes. */
   readonly next?: NextFilter;
-  /** Source agents whose open packets it needs counted, and so locks. */
+  /** Source agents whose open packets it needs counted; their counts are locked. */
   readonly openOf?: readonly string[];
-  /** Whether the packets are wanted with their content, which is then parsed. */
+  /** Whether it parses the packets with their content. */
   readonly whole?: boolean;
-  /** About how many characters it brings, where they may be many. */
+  /** About how many characters of input it has, where they may be many. */
   readonly size?: number;
-  /** Counters whose value it needs, and so locks. */
+  /** Counters to read and lock. */
   readonly counters?: readonly string[];
   readonly idempotencyKey?: string | undefined;
   /** Webhooks to lock. */
   readonly webhooks?: readonly string[];
-  /** Whether it needs the tenant's webhooks, all of them; a unit on packets always does. */
+  /** Whether it needs all webhooks of the tenant; a unit with `packets` always does. */
   readonly allWebhooks?: boolean;
-  /** Deliveries to lock, by their numbers or by their ids. */
+  /** Deliveries to lock, by `seq` or by id. */
   readonly deliveries?: readonly number[];
   readonly deliveryIds?: readonly string[];
   /** Tenants and keys to lock. */
@@ -44,13 +44,13 @@ export interface Unit<T> {
   work(transaction: Transaction): T;
 }
 
-/** A unit, and the number of the tenant it works for. */
+/** A unit and the number of its tenant. */
 export interface TenantUnit {
   readonly tenant: number;
   readonly unit: Unit<unknown>;
 }
 
-/** What a unit of work sees of its tenant, and what it wants written: one member for each kind of thing that is stored. */
+/** What a unit of work reads and changes of its tenant, with one member for each kind of data. */
 export class Transaction {
   readonly tenant: number;
   readonly access: AccessTransaction;
@@ -84,14 +84,14 @@ export class Transaction {
   }
 }
 
-/** The units that share one database transaction, and what is found and written for them, tenant by tenant. */
+/** The units that share one database transaction, and the data of each of their tenants. */
 export class Group {
   readonly units: readonly TenantUnit[];
   readonly journal = new Journal();
   readonly access: AccessTransaction;
-  /** Numbers for new packets, fetched with what is found. */
+  /** Reserved `seq` numbers for new packets. */
   packetNumbers: number[] = [];
-  /** The last position of each tenant whose trail the group appended to: known once it is committed. */
+  /** The last position of each tenant whose trail the group appended to. It settles by the commit. */
   lastPositions: Awaitable<ReadonlyMap<number, number>> = new Map();
   readonly #tenants = new Map<number, Transaction>();
   readonly #newId: NewId;
@@ -110,12 +110,12 @@ export class Group {
     return fresh;
   }
 
-  /** What all tenants of the group have of something. */
+  /** Items of all tenants of the group. */
   each<T>(of: (transaction: Transaction) => readonly T[]): T[] {
     return [...this.#tenants.values()].flatMap(of);
   }
 
-  /** What the units name of something: each tenant's names, once each, as pairs. */
+  /** The distinct names that units of each tenant give, as pairs. */
   wanted(namesOf: (unit: Unit<unknown>) => readonly string[] | undefined): [tenant: number, name: string][] {
     const names = new Map<number, Set<string>>();
     for (const { tenant, unit } of this.units) {
@@ -129,18 +129,18 @@ export class Group {
   }
 }
 
-/** A packet that a group removes for good, as it is stored. */
+/** A stored packet that a group deletes permanently. */
 export interface RemovedPacket {
   readonly tenant: number;
   readonly stored: StoredPacket;
 }
 
-/** How a group finds, writes and erases one kind of thing. What is sent to the database need not be awaited. */
+/** How a group reads, writes and erases one kind of data. Statements sent to the database need not be awaited. */
 export interface Kind {
-  /** Reads what the units name, locked. */
+  /** Reads and locks what the units name. */
   find?(session: Session, group: Group): Awaitable<void>;
-  /** Erases what belongs to packets that are removed for good. It comes before everything else that is written. */
+  /** Erases the data of permanently deleted packets. It runs before all other writes. */
   erase?(session: Session, group: Group, removed: readonly RemovedPacket[]): Awaitable<void>;
-  /** Writes what the units want written. */
+  /** Writes the changes of the units. */
   flush(session: Session, group: Group): Awaitable<void>;
 }

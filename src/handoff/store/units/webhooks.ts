@@ -3,20 +3,20 @@ import type { DisabledReason, Webhook, WebhookEvent } from '../../model/webhook.
 import type { Journal } from './journal.ts';
 import type { Kind } from './transaction.ts';
 
-/** A webhook as it is stored. Moments are ISO 8601 texts. */
+/** A stored webhook. Times are ISO 8601 texts. */
 export interface StoredWebhook {
-  /** Its row's number; 0 while it has none. */
+  /** Its `seq`; 0 before it is inserted. */
   readonly seq: number;
   readonly id: string;
   readonly url: string;
   readonly events: readonly WebhookEvent[];
   readonly secret: string;
-  /** The secret before, and until when it signs beside the new one. */
+  /** The previous secret, and until when deliveries are also signed with it. */
   readonly old_secret: string | null;
   readonly old_secret_until: string | null;
   readonly active: boolean;
   readonly disabled_reason: DisabledReason | null;
-  /** Since when its deliveries have only failed; null: the last one did not. */
+  /** Since when all of its deliveries have failed; null: the last one succeeded, or there was none. */
   readonly failing_since: string | null;
   readonly created_at: string;
   readonly updated_at: string;
@@ -39,12 +39,12 @@ const columns = [
   'removed_at',
 ] as const;
 
-/** A webhook as it is shown. */
+/** A webhook as callers see it, without its secret. */
 export function shownWebhook({ id, url, events, active, disabled_reason, created_at }: StoredWebhook): Webhook {
   return { id, url, events: [...events], active, disabled_reason, created_at };
 }
 
-/** A tenant's webhooks as a group finds them, and what units do to them. */
+/** A tenant's webhooks, and the changes of units to them. */
 export class WebhookTransaction {
   readonly tenant: number;
   readonly found = new Map<string, StoredWebhook>();
@@ -62,12 +62,12 @@ export class WebhookTransaction {
     return this.found.get(id);
   }
 
-  /** All that are registered and not removed. */
+  /** All webhooks that are not removed. */
   all(): StoredWebhook[] {
     return [...this.found.values()];
   }
 
-  /** How many there will be. */
+  /** The number of webhooks, including new ones. */
   count(): number {
     return this.found.size + this.fresh.length;
   }
@@ -83,7 +83,7 @@ export class WebhookTransaction {
   }
 }
 
-/** Webhooks. Units on packets find them all, unlocked but in the same transaction: one that was just registered counts. */
+/** Webhooks. Units on packets read all of them without a lock but in the same transaction, so that a new webhook counts at once. */
 export const webhooks: Kind = {
   async find(session, group) {
     const locked = group.wanted((unit) => unit.webhooks);
@@ -100,7 +100,7 @@ export const webhooks: Kind = {
         [...tenants].map((tenant) => ({ tenant, removed_at: null })),
       ),
     ]);
-    // Those that are locked last: they are as they stand.
+    // Locked rows last, because they are the current versions.
     for (const [tenant, ...values] of [...all, ...named]) {
       const { found } = group.of(tenant as number).webhooks;
       const webhook = storedWebhook(values);
