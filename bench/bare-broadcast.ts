@@ -5,7 +5,7 @@ import { WebSocketServer } from 'ws';
 
 import { serveTasks } from './programs.ts';
 
-/** The least that tells many: `ws` sends each message to every client, written once. */
+/** The minimal broadcast: `ws` serializes each message once and sends it to every client. */
 
 let server: WebSocketServer;
 
@@ -15,7 +15,7 @@ const tasks = {
     await once(server, 'listening');
     return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
   },
-  /** Sends so many messages, so many a second, to every client. */
+  /** Sends a number of messages at a steady rate to every client. */
   async broadcast({ data, count, rate }: { data: string; count: number; rate: number }): Promise<void> {
     const first = performance.now();
     for (let index = 0; index < count; index += 1) {
@@ -26,7 +26,7 @@ const tasks = {
   },
 };
 
-/** What the bare broadcast does for the benchmark. */
+/** The tasks of the bare broadcast. */
 export type BareBroadcastTasks = typeof tasks;
 
 serveTasks(tasks);

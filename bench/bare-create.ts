@@ -8,13 +8,13 @@ import { createIds } from '../src/kit/id.ts';
 import { serveTasks } from './programs.ts';
 
 /**
- * The least that could keep a packet: from the echo to here is what the database costs, and from here to the service is
- * what is the service's own. It knows a key, checks the body, writes the packet with the indexes that lists need and its
- * first event, and answers when they are on the disk. It has no search, tags, counters, limits, log or metrics.
+ * The minimal service that stores a packet: the difference from the echo is the cost of the database, and the difference to
+ * the product is the product's own cost. It checks a key, validates the body, writes the packet with the indexes that lists
+ * need and its first event, and answers when they are on disk. It has no search, tags, counters, limits, log or metrics.
  */
 const app = fastify({ logger: false });
 
-// The service's own validator and ids, so that only what is done with them differs.
+// The product's own validator and ids, so that both pay the same for them.
 const validate = bodyValidator(CreateRequest, { nullIsAbsent: true });
 app.setValidatorCompiler(() => (body) => validate(body) !== undefined);
 const newId = createIds();
@@ -33,7 +33,7 @@ const tables = `
     seq integer primary key, tenant text not null, packet_id text not null, type text not null, details text not null,
     time text not null)`;
 
-/** A packet that was made and is not written yet, and who waits for it. */
+/** A packet that is not written yet, and the request that waits for it. */
 interface Made {
   id: string;
   tenant: string;
@@ -44,7 +44,7 @@ interface Made {
   reply: FastifyReply;
 }
 
-/** Makes a file with the same settings as the service's, since they are much of what a commit costs; gives what writes packets in one. */
+/** Creates a file with the product's settings, which determine much of a commit's cost; returns a function that writes packets in one transaction. */
 function openFile(path: string): (packets: readonly Made[]) => void {
   const database = new DatabaseSync(path);
   database.exec('pragma page_size = 8192');
@@ -74,7 +74,7 @@ let write: (packets: readonly Made[]) => void;
 const tenants = new Map<string, string>();
 let waiting: Made[] = [];
 
-/** Writes what came in this turn of the event loop, and answers only then. A failure ends the program, and so the case. */
+/** Writes the packets of this turn of the event loop, then answers. A failure ends the process, and so the case. */
 function keep(): void {
   const packets = waiting;
   waiting = [];
@@ -96,7 +96,7 @@ app.post<{ Body: CreateRequest }>('/packets', { schema: { body: CreateRequest } 
 });
 
 const tasks = {
-  /** Listens, with a new file at the path and one tenant, whose key it is given. */
+  /** Listens, with a new file at the path and one tenant with the given key. */
   async start({ path, key }: { path: string; key: string }): Promise<string> {
     write = openFile(path);
     tenants.set(hash('sha256', key), newId(new Date()));
@@ -104,7 +104,7 @@ const tasks = {
   },
 };
 
-/** What the bare create does for the benchmark. */
+/** The tasks of the bare create. */
 export type BareCreateTasks = typeof tasks;
 
 serveTasks(tasks);

@@ -4,7 +4,7 @@ import { Pool } from 'undici';
 import { serveTasks } from './programs.ts';
 import { timesOf } from './times.ts';
 
-/** The least that posts signed bodies: undici with 32 connections that are kept, and an HMAC over each body. Nothing is stored. */
+/** The minimal webhook sender: undici with 32 keep-alive connections, and an HMAC over each body. It stores nothing. */
 
 const connections = 32;
 
@@ -23,7 +23,7 @@ const tasks = {
   },
 };
 
-/** What the bare sender does for the benchmark. */
+/** The tasks of the bare sender. */
 export type BareSenderTasks = typeof tasks;
 
 serveTasks(tasks);

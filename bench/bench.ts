@@ -56,10 +56,10 @@ interface Command {
   out: string | undefined;
 }
 
-/** The size of the large list, unless it is given. */
+/** The default size of the large list. */
 const packetsWhen = (quick: boolean) => (quick ? 100_000 : 1_000_000);
 
-/** What the command line asks for. */
+/** The options of the command line. */
 function readCommand(): Command {
   const { values, positionals } = parseArgs({
     allowPositionals: true,
@@ -81,11 +81,11 @@ function readCommand(): Command {
   if (unknown.length > 0) throw new Error(`There is no case ${unknown.join(', ')}.`);
   const { quick, file, data, profile, out } = values;
   const packets = Number(values.packets ?? packetsWhen(quick));
-  if (!Number.isInteger(packets) || packets < 1000) throw new Error('--packets takes a number, 1000 at least.');
+  if (!Number.isInteger(packets) || packets < 1000) throw new Error('--packets must be a number of at least 1000.');
   return { names: positionals.length > 0 ? positionals : Object.keys(cases), options: { quick, packets, file, data, profile }, out };
 }
 
-/** The command as it may stand in a document: without the folders of this machine. */
+/** The command for the report, without local folders. */
 function commandLine({ names, options: { quick, packets, file } }: Command): string {
   const given = [
     ...(names.length < Object.keys(cases).length ? names : []),
@@ -96,7 +96,7 @@ function commandLine({ names, options: { quick, packets, file } }: Command): str
   return ['npm run bench', ...(given.length > 0 ? ['--', ...given] : [])].join(' ');
 }
 
-/** The report as it is kept. */
+/** The stored report. */
 function markdownOf(command: Command, figures: readonly Figure[], lines: readonly string[]): string {
   return [`    ${commandLine(command)}`, ...lines, tableOf(figures), ''].join('\n\n');
 }
@@ -128,7 +128,7 @@ async function main(command: Command): Promise<void> {
 
 try {
   await main(readCommand());
-  // Programs that a failed case left behind end with this one.
+  // Processes of a failed case end with this one.
   process.exit();
 } catch (error) {
   console.error(error instanceof Error ? error.message : error);

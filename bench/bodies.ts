@@ -5,7 +5,7 @@ const words =
   'reservation flight passenger baggage insurance cabin upgrade delay voucher certificate balance window agent review evidence transcript summary decision follow';
 const vocabulary = words.split(' ');
 
-/** Numbers that look random and are the same at every run. */
+/** Pseudo-random numbers, the same at every run. */
 export function createRandom(seed = 1): () => number {
   let state = seed;
   return () => {
@@ -14,14 +14,14 @@ export function createRandom(seed = 1): () => number {
   };
 }
 
-/** A text of about so many characters. */
+/** A text of about the given number of characters. */
 function prose(random: () => number, length: number): string {
   let text = '';
   while (text.length < length) text += `${vocabulary[Math.floor(random() * vocabulary.length)]} `;
   return text.trimEnd();
 }
 
-/** A create request of about so many bytes: a conversation, two artifacts, a decision and an action. */
+/** A create request of about the given number of bytes: a conversation, two artifacts, a decision and an action. */
 export function packetOfBytes(bytes: number, seed = 1): string {
   const random = createRandom(seed);
   const { hitl: _, ...example } = structuredClone(createExample);
@@ -33,7 +33,7 @@ export function packetOfBytes(bytes: number, seed = 1): string {
   return JSON.stringify(example);
 }
 
-/** How often the seeded packets have the words that are searched for. */
+/** The words to search for, by how many seeded packets have them. */
 export const searched = {
   /** In every packet. */
   everywhere: 'handoff',
@@ -41,13 +41,13 @@ export const searched = {
   common: 'dispute',
   /** In one packet of 5,000. */
   rare: 'zephyrine',
-  /** In one packet of 100, as a phrase; its words stand apart in others. */
+  /** In one packet of 100 as a phrase; other packets have its words separately. */
   phrase: ['gold', 'member'],
 } as const;
 
 let conversations: { role: string; content: string }[][] | undefined;
 
-/** The create request of the seeded packet with this number: about 2 KB, from fifty agents. */
+/** The create request of the seeded packet with this number: about 2 KB, by one of fifty agents. */
 export function seededRequest(number: number): Record<string, unknown> {
   conversations ??= Array.from({ length: 200 }, (_, index) => JSON.parse(packetOfBytes(1850, index + 1)).context.conversation_state);
   const { hitl: _, ...example } = createExample;

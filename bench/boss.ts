@@ -2,7 +2,7 @@ import { serveTasks } from './programs.ts';
 import type { LoadResult } from './times.ts';
 import { timesOf } from './times.ts';
 
-/** What the benchmark uses of pg-boss, which is installed beside it or not at all. */
+/** The part of pg-boss's interface that the benchmark uses. pg-boss is an optional installation. */
 interface Boss {
   start(): Promise<unknown>;
   createQueue(name: string): Promise<unknown>;
@@ -13,11 +13,11 @@ interface Boss {
   on(event: 'error', listener: () => void): void;
 }
 
-/** What is sent, and what is fetched: apart, so that a fetch has no more to look through than it needs. */
+/** Separate queues for sending and fetching, so that fetches do not scan the sent jobs. */
 const sent = 'sent';
 const ready = 'ready';
 
-/** As many at a time as pg-boss has connections. */
+/** Concurrent calls: as many as pg-boss has connections. */
 const atOnce = 10;
 
 let boss: Boss;
@@ -25,7 +25,7 @@ let fetched: string[] = [];
 
 const tasks = {
   async start(url: string): Promise<void> {
-    // Not in the project's own dependencies, so its name is not known to the compiler.
+    // Not a dependency of the project, so the compiler can't resolve its name.
     const name = 'pg-boss';
     const { default: PgBoss } = (await import(name)) as { default: new (options: object) => Boss };
     boss = new PgBoss({ connectionString: url, max: atOnce });
@@ -37,11 +37,11 @@ const tasks = {
   send({ body, count }: { body: object; count: number }): Promise<LoadResult> {
     return timesOf(count, atOnce, () => boss.send(sent, body));
   },
-  /** Puts jobs where they are fetched. */
+  /** Adds jobs to the queue that is fetched from. */
   async fill({ body, count }: { body: object; count: number }): Promise<void> {
     await boss.insert(Array.from({ length: count }, () => ({ name: ready, data: body })));
   },
-  /** Fetches one job at a time, so many of them at once. */
+  /** Fetches jobs one by one, with concurrent calls. */
   async fetch({ count, atOnce: several }: { count: number; atOnce: number }): Promise<LoadResult> {
     fetched = [];
     return timesOf(count, several, async () => {
@@ -49,13 +49,13 @@ const tasks = {
       fetched.push(job!.id);
     });
   },
-  /** Completes what was fetched last. */
+  /** Completes the jobs that were fetched last. */
   complete(_: null): Promise<LoadResult> {
     return timesOf(fetched.length, atOnce, () => boss.complete(ready, fetched.pop()!));
   },
 };
 
-/** What pg-boss does for the benchmark. */
+/** The tasks of pg-boss. */
 export type BossTasks = typeof tasks;
 
 serveTasks(tasks);

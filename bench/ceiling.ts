@@ -5,12 +5,12 @@ import { bodyValidator } from '../src/kit/http/validate.ts';
 import { serveTasks } from './programs.ts';
 
 /**
- * What the framework alone can do, as the measure of what the service does: a POST whose body is validated by the same
- * schema and echoed, a GET that answers the bytes it was given, and one that runs the bare full-text query.
+ * The framework without the product, as the reference for its speed: a POST whose body is validated by the same schema and
+ * echoed, a GET that answers given bytes, and one that runs the bare full-text query.
  */
 const app = fastify({ logger: false });
 
-// The service's own validator, so that both accept the same bodies and pay the same for it.
+// The product's own validator, so that both accept the same bodies at the same cost.
 const validate = bodyValidator(CreateRequest, { nullIsAbsent: true });
 app.setValidatorCompiler(() => (body) => validate(body) !== undefined);
 
@@ -31,7 +31,7 @@ const tasks = {
   answerWith(text: string): void {
     bytes = text;
   },
-  /** Opens a file of the service, for its search index. */
+  /** Opens a database file of the product for its search index. */
   openIndex(path: string): void {
     const database = new DatabaseSync(path, { readOnly: true });
     database.exec('pragma cache_size = -32768');
@@ -39,7 +39,7 @@ const tasks = {
   },
 };
 
-/** What the ceiling does for the benchmark. */
+/** The tasks of the ceiling. */
 export type CeilingTasks = typeof tasks;
 
 serveTasks(tasks);

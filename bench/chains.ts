@@ -1,4 +1,4 @@
-/** A chain of ten providers and twenty rules, as it is created. */
+/** The create request of a chain with ten providers and twenty rules. */
 export const chainOf = (index: number) => ({
   name: `chain ${index}`,
   providers: Array.from({ length: 10 }, (_, place) => ({ name: `provider ${place}`, model_id: `openai/model-${place}` })),

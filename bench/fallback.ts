@@ -6,7 +6,7 @@ const tasks = {
   start: (flags: { port: string; storage: string }) => serveFallback(flags, process.env),
 };
 
-/** What the measured fallback service does for the benchmark, besides serving. */
+/** The tasks of the measured fallback service, besides serving. */
 export type FallbackTasks = typeof tasks;
 
 serveTasks(tasks);

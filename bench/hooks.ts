@@ -7,19 +7,19 @@ import { Pool } from 'undici';
 import { serveTasks } from './programs.ts';
 import { type LoadResult, Times } from './times.ts';
 
-/** Receivers of webhooks, and creates at a steady pace whose deliveries they wait for. */
+/** Webhook receivers, and creates at a steady rate whose deliveries they wait for. */
 
 interface Receiver {
   received: number;
   held: { response: ServerResponse; body: Buffer }[];
-  /** Whether posts are answered; else they are held. */
+  /** Whether posts are answered or held. */
   isOpen: boolean;
 }
 
 const receivers: Receiver[] = [];
 let onReceipt: (receiver: number, body: Buffer) => void = () => undefined;
 
-/** How long receipts are waited for without one, in milliseconds. */
+/** The longest wait for the next post, in milliseconds. */
 const silenceMs = 30_000;
 
 async function listen(isOpen: boolean): Promise<{ receiver: number; url: string }> {
@@ -46,7 +46,7 @@ function take(index: number, response: ServerResponse, body: Buffer): void {
   onReceipt(index, body);
 }
 
-/** Waits until a receiver has got so many posts more; gives how fast they came. */
+/** Waits until a receiver has received `count` more posts; returns their rate. */
 async function receive(index: number, count: number): Promise<LoadResult> {
   const times = new Times();
   let left = count;
@@ -68,13 +68,13 @@ interface Pace {
   url: string;
   headers: Record<string, string>;
   body: string;
-  /** Creates a second, and for how many seconds. */
+  /** Creates per second, and the number of seconds. */
   rate: number;
   seconds: number;
   receiver: number;
 }
 
-/** The times from sending a create, and from its commit (by the packet's own moment, to the millisecond), until the post came. */
+/** The times from sending a create, and from its commit (the packet's timestamp, in milliseconds), to the post. */
 async function pace({ url, headers, body, rate, seconds, receiver }: Pace): Promise<{ sent: number[]; committed: number[] }> {
   const pool = new Pool(url, { connections: 32 });
   const begunAt = new Map<string, number>();
@@ -115,7 +115,7 @@ async function pace({ url, headers, body, rate, seconds, receiver }: Pace): Prom
 const tasks = {
   listen,
   receive: ({ receiver, count }: { receiver: number; count: number }) => receive(receiver, count),
-  /** Answers what was held, and from now on; or holds what comes. */
+  /** Answers held posts and all later ones, or holds posts from now on. */
   open({ receiver, isOpen }: { receiver: number; isOpen: boolean }): void {
     const { held } = receivers[receiver]!;
     receivers[receiver]!.isOpen = isOpen;
@@ -124,7 +124,7 @@ const tasks = {
   pace,
 };
 
-/** What the receivers do for the benchmark. */
+/** The tasks of the receivers. */
 export type HookTasks = typeof tasks;
 
 serveTasks(tasks);

@@ -1,9 +1,9 @@
 import { connect } from 'node:net';
 
-/** A request of the hostile tenant's, and what it does with the answer. */
+/** A request of the hostile tenant, and what it does with the answer. */
 export interface HostileRequest {
   readonly name: string;
-  /** Sends it once; resolves when it is answered, refused or let go. */
+  /** Sends it once; resolves when it is answered, refused or abandoned. */
   send(target: Target): Promise<void>;
 }
 
@@ -14,7 +14,7 @@ interface Target {
   readonly key: string;
 }
 
-/** Packets that make searches and pages as dear as they can be: many words, words beyond ASCII, and a megabyte each. */
+/** Packets that make searches and pages as expensive as possible: many words, words beyond ASCII, and a megabyte each. */
 export const hostileSummaries: readonly string[] = [
   ...Array<string>(5).fill('a '.repeat(31_500)),
   ...Array<string>(20).fill('x \u00e9 '.repeat(64_000)),
@@ -28,7 +28,7 @@ async function get({ url, key }: Target, text: string, signal?: AbortSignal): Pr
   await answer.arrayBuffer();
 }
 
-/** Asks, takes nothing of the answer, and goes after so many milliseconds. */
+/** Sends the request, reads nothing of the answer, and disconnects after the given milliseconds. */
 function standStill({ url, key }: Target, text: string, milliseconds: number): Promise<void> {
   const { hostname, port } = new URL(url);
   return new Promise((resolve) => {
@@ -41,10 +41,10 @@ function standStill({ url, key }: Target, text: string, milliseconds: number): P
   });
 }
 
-/** A batch with as many names spelled with an escape as fit into it. */
+/** A batch with as many escaped property names as fit into it. */
 const escapedNames = `{"packets":[${Array.from({ length: 100 }, (_, item) => `{${Array.from({ length: 2350 }, (_, index) => `"\\u0061${item}_${index}":1`).join(',')}}`).join(',')}]}`;
 
-/** A packet with nearly as many different names as a body may hold, each of which is read for the first time. */
+/** A packet with nearly as many distinct property names as a body may have, none of them seen before. */
 const differentNames = (round: number) =>
   `{"metadata":{"source_agent":{"id":"a","name":"a","framework":"f"},"target_agent":{"id":"b","name":"b"}},"context":{"summary":"s","custom":{${Array.from({ length: 9900 }, (_, index) => `"a${round}_${index}":1`).join(',')}}}}`;
 
@@ -55,7 +55,7 @@ async function post({ url, key }: Target, text: string, body: string): Promise<v
 
 let rounds = 0;
 
-/** The worst that was found a tenant can ask for, each again and again. */
+/** The most expensive known requests, each repeated. */
 export const hostileRequests: readonly HostileRequest[] = [
   {
     name: 'repeated words, hanging up',
@@ -79,7 +79,7 @@ export const hostileRequests: readonly HostileRequest[] = [
   },
 ];
 
-/** Sends the hostile requests one after the other, so many a second, until it is stopped. */
+/** Sends the hostile requests in turn, at a steady rate, until it is stopped. */
 export function attack(target: Target, perSecond: number): { stop(): Promise<number> } {
   const open = new Set<Promise<void>>();
   let sent = 0;

@@ -4,7 +4,7 @@ import { WebSocket } from 'ws';
 
 import { serveTasks } from './programs.ts';
 
-/** Many listeners of streams: they count what comes, and how late it is by the event's own moment, to the millisecond. */
+/** Many stream listeners: they count messages and measure their delay from the event's timestamp, in milliseconds. */
 
 export type Kind = 'sse' | 'websocket';
 
@@ -22,7 +22,7 @@ let late: number[] = [];
 let wanted = Number.POSITIVE_INFINITY;
 let onWanted: () => void = () => undefined;
 
-/** Counts the envelopes in what came: the last moment in an envelope is the event's. */
+/** Counts the envelopes in a chunk: the last timestamp in an envelope is the event's. */
 function count(chunk: Buffer, end: string): void {
   const now = Date.now();
   for (let found = chunk.indexOf(end); found !== -1; found = chunk.indexOf(end, found + 1)) {
@@ -54,7 +54,7 @@ async function openWebSocket({ url, key }: Opening): Promise<WebSocket> {
 }
 
 const tasks = {
-  /** Opens listeners, some at a time. */
+  /** Opens listeners in batches. */
   async open(opening: Opening): Promise<void> {
     const one = opening.kind === 'sse' ? openSse : openWebSocket;
     for (let opened = 0; opened < opening.count; opened += 50) {
@@ -62,13 +62,13 @@ const tasks = {
       listeners.push(...(await Promise.all(Array.from({ length: more }, () => one(opening)))));
     }
   },
-  /** Counts anew. */
+  /** Resets the counts. */
   begin(_: null): void {
     received = 0;
     late = [];
     wanted = Number.POSITIVE_INFINITY;
   },
-  /** Resolves when so many messages have come; gives how late they were, in milliseconds. */
+  /** Resolves when `count` messages have arrived; returns their delays in milliseconds. */
   async settle(count: number): Promise<{ p50: number; p99: number }> {
     wanted = count;
     if (received < wanted) {
@@ -92,7 +92,7 @@ const tasks = {
   },
 };
 
-/** What the listeners do for the benchmark. */
+/** The tasks of the listeners. */
 export type ListenerTasks = typeof tasks;
 
 serveTasks(tasks);

@@ -5,7 +5,7 @@ import { Pool } from 'undici';
 import { serveTasks } from './programs.ts';
 import { type LoadResult, Times } from './times.ts';
 
-/** A request as it is sent again and again. */
+/** A request that is sent repeatedly. */
 export interface LoadRequest {
   method: 'GET' | 'POST' | 'PATCH';
   path: string;
@@ -19,17 +19,17 @@ export interface Load {
   connections: number;
   requests: readonly LoadRequest[];
   /**
-   * Sends the requests round and round for so long, each connection beginning at another of them; without it, every
-   * request once and in their order, each taken by the next connection that is free, as work is taken from a queue.
+   * For how long the requests are sent in a loop; each connection starts at a different request. Without it every request
+   * is sent once, in order, by the next free connection, like work from a queue.
    */
   seconds?: number;
-  /** How many requests that follow one another one connection takes together (1). */
+  /** How many consecutive requests a connection takes at a time (1). */
   hand?: number;
-  /** Requests a second of all connections together, evenly spaced; as many as possible when left out. */
+  /** Requests per second of all connections together, evenly spaced; default: as many as possible. */
   rate?: number;
 }
 
-/** What each connection sends when every request is sent once: it takes the next hand when it has sent its last one. */
+/** What each connection sends when every request is sent once: it takes its next batch after its last request. */
 function inOrder(requests: readonly LoadRequest[], hand: number): (client: Client) => void {
   let next = 0;
   return (client) => {
@@ -46,7 +46,7 @@ function inOrder(requests: readonly LoadRequest[], hand: number): (client: Clien
   };
 }
 
-/** What each connection sends when the requests go round: all of them, each connection beginning elsewhere. */
+/** What each connection sends in a loop: all requests, from a different start. */
 function inRounds(requests: readonly LoadRequest[], connections: number): (client: Client) => void {
   let begun = 0;
   return (client) => {
@@ -57,8 +57,8 @@ function inRounds(requests: readonly LoadRequest[], connections: number): (clien
 }
 
 /**
- * Sends requests at even intervals, whatever the answers take. A time counts from the moment when the request was due, so
- * a service that stalls is charged for every request that it delays.
+ * Sends requests at even intervals, however long the answers take. Times count from when a request was due, so that a
+ * stall of the service shows in every request that it delays.
  */
 async function paced({ url, connections, requests }: Load, seconds: number, rate: number): Promise<LoadResult> {
   const pool = new Pool(url, { connections, pipelining: 1 });
@@ -112,7 +112,7 @@ function run(load: Load): Promise<LoadResult> {
 
 const tasks = { run };
 
-/** What the load does for the benchmark. */
+/** The tasks of the load generator. */
 export type LoadTasks = typeof tasks;
 
 serveTasks(tasks);

@@ -3,7 +3,7 @@ import { fileURLToPath } from 'node:url';
 
 import { type Place, placed } from './machine.ts';
 
-/** What a program of the benchmark does when it is asked: by name, with one argument and one result, both JSON. */
+/** The tasks of a benchmark process by name, each with one argument and one result, both JSON. */
 export type Tasks = Record<string, (argument: never) => unknown>;
 
 interface Call {
@@ -14,19 +14,19 @@ interface Call {
 
 type Reply = { id: number; result: unknown } | { id: number; error: string };
 
-/** A program of its own that carries out tasks. */
+/** A child process that runs tasks. */
 export interface Program<T extends Tasks> {
   call<Name extends keyof T & string>(task: Name, argument: Parameters<T[Name]>[0]): Promise<Awaited<ReturnType<T[Name]>>>;
-  /** The processor time it has used, in microseconds. */
+  /** The CPU time it has used, in microseconds. */
   cpu(): Promise<number>;
   stop(): Promise<void>;
 }
 
-/** How a program is started. */
+/** How a process is started. */
 export interface ProgramParts {
   place: Place;
   env?: Record<string, string>;
-  /** Options of Node itself. */
+  /** Options for Node itself. */
   node?: readonly string[];
 }
 
@@ -35,7 +35,7 @@ process.on('exit', () => {
   for (const child of running) child.kill('SIGKILL');
 });
 
-/** Starts a module of this folder as a program; it calls `serveTasks`. Its standard output, and so its log, goes nowhere. */
+/** Starts a module of this folder, which calls `serveTasks`, as a process. Its standard output, and so its log, is discarded. */
 export function startProgram<T extends Tasks>(module: string, { place, env = {}, node = [] }: ProgramParts): Program<T> {
   const entry = fileURLToPath(new URL(module, import.meta.url));
   const [command, parameters] = placed(place, process.execPath, [...node, entry]);
@@ -75,7 +75,7 @@ export function startProgram<T extends Tasks>(module: string, { place, env = {},
   };
 }
 
-/** What every program can say of itself: the processor time it has used, in microseconds. */
+/** The task of every process: returns the CPU time it has used, in microseconds. */
 const ownTasks = {
   cpu(_: null): number {
     const { user, system } = process.cpuUsage();
@@ -83,7 +83,7 @@ const ownTasks = {
   },
 };
 
-/** Answers the calls of the program that started this one. */
+/** Serves the calls of the parent process. */
 export function serveTasks(tasks: Tasks): void {
   const all: Tasks = { ...ownTasks, ...tasks };
   process.on('message', async ({ id, task, argument }: Call) => {

@@ -1,8 +1,8 @@
 import type { Compared } from './rounds.ts';
 
-/** A target: what is asked for, and what would be better still. */
+/** A target: the required value and a stretch goal. */
 export interface Target {
-  /** Whether a greater value is better (a ratio of speeds) or a smaller one (a ratio of times). */
+  /** Whether a higher value is better (a ratio of speeds) or a lower one (a ratio of times). */
   better: 'more' | 'less';
   asked: number;
   stretch?: number;
@@ -10,24 +10,24 @@ export interface Target {
 
 /** A line of the report. */
 export interface Figure {
-  /** What was measured. */
+  /** The name of the measurement. */
   name: string;
   perSecond?: number;
   /** In milliseconds. */
   p50?: number;
   p99?: number;
-  /** Processor time of one request, in microseconds. */
+  /** CPU time per request, in microseconds. */
   cpu?: number;
-  /** What it is compared with, in words and figures. */
+  /** The reference it is compared with, with its figures. */
   against?: string;
-  /** What the target is about: a ratio, or an amount with its unit in the name. */
+  /** The value that the target applies to: a ratio, or an amount whose unit is in the name. */
   value?: number;
-  /** The same ratio of processor times. */
+  /** The same ratio for CPU times. */
   cpuValue?: number;
   target?: Target | undefined;
 }
 
-/** The figure of a comparison with a ceiling that is called so. */
+/** The figure of a comparison with the named ceiling. */
 export function figureOf(name: string, ceiling: string, compared: Compared, target?: Target): Figure {
   const { perSecond, p50, p99, cpu, ceilingPerSecond, ceilingCpu, ratio, cpuRatio } = compared;
   return {
@@ -45,7 +45,7 @@ export function figureOf(name: string, ceiling: string, compared: Compared, targ
 
 const headings = ['Measure', 'a second', 'p50 ms', 'p99 ms', 'CPU µs', 'against', 'ratio', 'by CPU', 'target (stretch)', 'met'];
 
-/** Whether the figure meets its target: no, yes, or the stretch. */
+/** Whether the figure meets its target: no, yes, or stretch. */
 export function verdict({ value, target }: Figure): string {
   if (value === undefined || target === undefined) return '';
   const meets = (limit: number) => (target.better === 'more' ? value >= limit : value <= limit);
@@ -53,7 +53,7 @@ export function verdict({ value, target }: Figure): string {
   return meets(target.asked) ? 'yes' : 'no';
 }
 
-/** A number with the digits that mean something. */
+/** A number rounded to its significant digits. */
 export function digits(value: number | undefined): string {
   if (value === undefined) return '';
   if (Math.abs(value) >= 100) return Math.round(value).toLocaleString('en-US');
@@ -77,7 +77,7 @@ function cells(figure: Figure): string[] {
   ];
 }
 
-/** A figure in a line, for who waits. */
+/** A figure in one line, for progress output. */
 export function lineOf(figure: Figure): string {
   const { name, perSecond, value, target } = figure;
   const speed = perSecond === undefined ? '' : `${digits(perSecond)} a second; `;
@@ -88,7 +88,7 @@ function wantedOf({ better, asked, stretch }: Target): string {
   return `${better === 'more' ? '>=' : '<='} ${asked}${stretch === undefined ? '' : ` (${stretch})`}`;
 }
 
-/** The figures as a Markdown table, its columns aligned so that it reads in a terminal too. */
+/** The figures as a Markdown table with aligned columns, readable in a terminal too. */
 export function tableOf(figures: readonly Figure[]): string {
   const rows = [headings, ...figures.map(cells)];
   const widths = headings.map((_, column) => Math.max(3, ...rows.map((row) => row[column]!.length)));

@@ -1,28 +1,28 @@
 import type { LoadResult } from './times.ts';
 
-/** One of the two things that are compared: the program that does the work, and a round of it. */
+/** One side of a comparison: the process that does the work, and a round of it. */
 export interface Side {
   program: { cpu(): Promise<number> };
-  /** What must be there before the round and does not count. */
+  /** Setup before the round, which is not measured. */
   prepare?(): Promise<unknown>;
   run(round: number): Promise<LoadResult>;
-  /** Does what the round has left for later. It counts to the round, in time and in processor time, and slows nobody else. */
+  /** Finishes work that the round deferred. It counts toward the round's elapsed and CPU time. */
   finish?(): Promise<unknown>;
 }
 
-/** What several rounds of two things in turn came to. */
+/** The result of alternating rounds of two sides. */
 export interface Compared {
-  /** Medians of the product's rounds. */
+  /** The medians of the product's rounds. */
   perSecond: number;
   p50: number;
   p99: number;
   ceilingPerSecond: number;
-  /** Processor time of one request, in microseconds. */
+  /** CPU time per request, in microseconds. */
   cpu: number;
   ceilingCpu: number;
-  /** The median of the ratios of speed, each of two neighbours in time. */
+  /** The median ratio of speed between neighbouring rounds. */
   ratio: number;
-  /** The same of processor time: what the ratio would be if nothing else ran on the machine. */
+  /** The same ratio for CPU time, which is less affected by other load on the machine. */
   cpuRatio: number;
 }
 
@@ -30,7 +30,7 @@ interface Round extends LoadResult {
   cpu: number;
 }
 
-/** The middle of the values. */
+/** The median of the values. */
 export function median(values: readonly number[]): number {
   const sorted = [...values].sort((a, b) => a - b);
   const middle = Math.floor(sorted.length / 2);
@@ -47,7 +47,7 @@ async function roundOf({ program, prepare, run, finish }: Side, round: number): 
   return { ...result, perSecond: result.requests / seconds, cpu: ((await program.cpu()) - before) / result.requests };
 }
 
-/** What pairs of neighbours came to. */
+/** The comparison of pairs of neighbouring rounds. */
 function comparedOf(pairs: readonly { ceiling: Round; product: Round }[]): Compared {
   const middle = (value: (pair: { ceiling: Round; product: Round }) => number) => median(pairs.map(value));
   return {
@@ -63,9 +63,9 @@ function comparedOf(pairs: readonly { ceiling: Round; product: Round }[]): Compa
 }
 
 /**
- * Runs things in turn, several times, after a round of each that does not count, and compares those of each pair (ceiling,
- * product; their places in `sides`) turn by turn: machines are shared, so a round is compared with its neighbours. The
- * rounds of each are numbered from 0, the warm-up's number.
+ * Runs sides in alternating rounds, after one warm-up round each that is not measured, and compares those of each pair
+ * (ceiling, product; indexes into `sides`) round by round: machines are shared, so a round is compared with its
+ * neighbours. The rounds of each side are numbered from 0, the warm-up.
  */
 export async function compareAll(rounds: number, sides: readonly Side[], pairs: readonly [number, number][]): Promise<Compared[]> {
   const turns: Round[][] = [];
@@ -78,13 +78,13 @@ export async function compareAll(rounds: number, sides: readonly Side[], pairs: 
   return pairs.map(([ceiling, product]) => comparedOf(counted.map((turn) => ({ ceiling: turn[ceiling]!, product: turn[product]! }))));
 }
 
-/** Runs ceiling and product in turn, and compares the product with the ceiling. */
+/** Runs ceiling and product in alternating rounds, and compares the product with the ceiling. */
 export async function compare(rounds: number, ceiling: Side, product: Side): Promise<Compared> {
   const [compared] = await compareAll(rounds, [ceiling, product], [[0, 1]]);
   return compared!;
 }
 
-/** A figure counts only when every request was answered as it should be. */
+/** Throws unless every request got the expected answer. */
 export function requireGood(result: LoadResult): LoadResult {
   if (result.failed > 0 || result.requests === 0) throw new Error(`${result.failed} of ${result.requests} requests failed.`);
   return result;

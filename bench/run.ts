@@ -13,17 +13,17 @@ import type { SeedTasks } from './seed.ts';
 import type { ServiceTasks } from './service.ts';
 import type { LoadResult } from './times.ts';
 
-/** How the benchmark is run. */
+/** The options of a run. */
 export interface Options {
   /** Shorter rounds, fewer of them, and smaller sets of packets. */
   quick: boolean;
   /** How many packets the large list has. */
   packets: number;
-  /** Real create requests, one JSON object a line. */
+  /** A file with real create requests, one JSON object per line. */
   file: string | undefined;
-  /** Where seeded databases are kept for the next run. */
+  /** The folder where seeded databases are kept for the next run. */
   data: string | undefined;
-  /** Where CPU profiles of the service go. */
+  /** The folder for CPU profiles of the service. */
   profile: string | undefined;
 }
 
@@ -34,39 +34,39 @@ const key = 'bench-admin-key-0123456789';
 export const headers = { 'x-api-key': key };
 export const jsonHeaders = { ...headers, 'content-type': 'application/json' };
 
-/** How many connections the load has. */
+/** The connections of the load. */
 export const connections = 50;
 
-/** A service under measurement. */
+/** A measured service. */
 export interface MeasuredService {
   readonly url: string;
   readonly program: Program<ServiceTasks>;
   stop(): Promise<void>;
 }
 
-/** What a case works with: the programs of a run, and where its figures go. */
+/** The context of a case: the processes of a run, and where figures are reported. */
 export interface Run {
   readonly options: Options;
   readonly rounds: number;
   readonly seconds: number;
-  /** A folder that goes with the run. */
+  /** A folder that is deleted after the run. */
   readonly folder: string;
   readonly ceiling: Program<CeilingTasks>;
   readonly ceilingUrl: string;
   load(load: Load): Promise<LoadResult>;
-  /** Sends requests round and round, for a round's length. */
+  /** Sends requests in a loop for the length of a round. */
   again(url: string, requests: readonly LoadRequest[], connections?: number): Promise<LoadResult>;
   startService(databaseUrl: string, place?: Place, settings?: Record<string, string>): Promise<MeasuredService>;
-  /** Fills a database; gives the ids of the packets. */
+  /** Fills a database; returns the ids of the packets. */
   fill(databaseUrl: string, packets: number): Promise<string[]>;
-  /** A SQLite file with so many packets and their search index: made once a run, or once for all where they are kept. */
+  /** A SQLite file with the given number of packets and their search index: created once per run, or once for all runs where files are kept. */
   seeded(packets: number): Promise<string>;
   report(figure: Figure): void;
   say(line: string): void;
   stop(): Promise<void>;
 }
 
-/** Settings under which the service is measured: its limits are off, all else is as it comes. */
+/** The settings of the measured service: defaults, except that its limits are off. */
 function settingsFor(databaseUrl: string, port: number): Record<string, string> {
   return {
     SERVICE_DATABASE_URL: databaseUrl,
@@ -103,7 +103,7 @@ async function fill(databaseUrl: string, packets: number, ids: boolean): Promise
   return made;
 }
 
-/** Starts what every case needs. */
+/** Starts the processes that every case needs. */
 export async function startRun(options: Options, out: Pick<Run, 'report' | 'say'>): Promise<Run> {
   const folder = mkdtempSync(join(tmpdir(), 'baton-bench-'));
   const ceiling = startProgram<CeilingTasks>('./ceiling.ts', { place: 'server' });
@@ -148,7 +148,7 @@ export async function startRun(options: Options, out: Pick<Run, 'report' | 'say'
   };
 }
 
-/** Gives a filled PostgreSQL database to a piece of work, and removes it at the end. */
+/** Runs work on a filled PostgreSQL database, and removes the database afterwards. */
 export async function withPostgres(run: Run, packets: number, work: (url: string) => Promise<void>): Promise<void> {
   const server = await startPostgres();
   const query = async (database: string, text: string) => {
@@ -160,7 +160,7 @@ export async function withPostgres(run: Run, packets: number, work: (url: string
   try {
     await query('postgres', 'create database bench');
     await run.fill(`${server.url}/bench`, packets);
-    // PostgreSQL does so by itself within a minute.
+    // PostgreSQL's autovacuum would do this within a minute.
     await query('bench', 'vacuum analyze');
     await work(`${server.url}/bench`);
   } finally {

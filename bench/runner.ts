@@ -17,11 +17,11 @@ import { chainOf } from './chains.ts';
 import { serveTasks } from './programs.ts';
 import { type LoadResult, timesOf } from './times.ts';
 
-/** How many prompts a simulated test has. */
+/** The number of prompts in a simulated test. */
 const prompts = 1000;
 const seed = 1;
 
-/** The engine's decisions on a prompt of the plan, one for each failure, and nothing else. */
+/** Only the engine's decisions on a prompt of the plan, one per failure. */
 function decide(engine: Engine, plan: Plan, index: number): Next[] {
   const random = seeded(seed, index);
   const scene = sceneOf(plan, index);
@@ -42,19 +42,19 @@ function decide(engine: Engine, plan: Plan, index: number): Next[] {
 const engine = createEngine(define(chainOf(0)));
 const plan = planOf(engine, {});
 
-/** A thousand prompts by the engine alone; how many attempts they took. */
+/** A thousand prompts by the engine alone; returns the number of attempts. */
 function bareTest(): number {
   let attempts = 0;
   for (let index = 0; index < prompts; index += 1) {
     const decisions = decide(engine, plan, index);
-    // The attempt that is answered needs none.
+    // A successful attempt needs no decision.
     const isLost = decisions.length > 0 && decisions.at(-1)!.end !== null;
     attempts += decisions.length + (isLost ? 0 : 1);
   }
   return attempts;
 }
 
-/** The same thousand prompts as a test runs them, each with its result. */
+/** The same thousand prompts as a test runs them, with a result each. */
 async function simulatedTest(): Promise<number> {
   let attempts = 0;
   await runTest({
@@ -78,7 +78,7 @@ const answer = JSON.stringify({
   usage: { prompt_tokens: 12, completion_tokens: 3 },
 });
 
-/** Calls of a provider at `base`, one at a time, by undici alone. */
+/** Calls the provider at `base` with undici alone, one call at a time. */
 function bareCalls(base: string, count: number): Promise<LoadResult> {
   const body = JSON.stringify({ model: 'model-0', messages: [{ role: 'user', content: 'Say hello.' }] });
   return timesOf(count, 1, async () => {
@@ -92,7 +92,7 @@ function bareCalls(base: string, count: number): Promise<LoadResult> {
   });
 }
 
-/** The same calls as prompts of a drill whose faults meet nobody: guard, deadline, executor and reading included. */
+/** The same calls as prompts of a drill without effective faults, including guard, deadline, executor and response parsing. */
 async function drilledCalls(base: string, count: number): Promise<LoadResult> {
   const allow = parseAllowList(['127.0.0.1']);
   const outgoing = createOutgoing({ guard: createGuard({ allow, plainHttp: true, setting: 'SERVICE_LIVE_ALLOW' }) });
@@ -104,20 +104,20 @@ async function drilledCalls(base: string, count: number): Promise<LoadResult> {
   const run = { engine: drilled, transport, scene: scene!, index: 0, prompt: 'Say hello.', seed, deadlineMs: null, signal };
   const times = await timesOf(count, 1, async () => {
     const { result } = await runPrompt(run);
-    if (!result.success) throw new Error(`The prompt was lost: ${result.error}.`);
+    if (!result.success) throw new Error(`The prompt failed: ${result.error}.`);
   });
   outgoing.close();
   return times;
 }
 
 const tasks = {
-  /** How many attempts the plan takes by either way: the same, or the comparison is none. */
+  /** How many attempts the plan takes on each side. They must be equal for a valid comparison. */
   attempts: async (_: null) => ({ bare: bareTest(), simulated: await simulatedTest() }),
   bareTests: (count: number) => timesOf(count, 1, async () => bareTest()),
   simulatedTests: (count: number) => timesOf(count, 1, simulatedTest),
   bareCalls: ({ base, count }: { base: string; count: number }) => bareCalls(base, count),
   drilledCalls: ({ base, count }: { base: string; count: number }) => drilledCalls(base, count),
-  /** Starts a provider that always answers; gives its `api_base`. */
+  /** Starts a provider that always answers; returns its `api_base`. */
   async startProvider(_: null): Promise<string> {
     const server = createServer((incoming, response) => {
       incoming.resume();
@@ -128,7 +128,7 @@ const tasks = {
   },
 };
 
-/** What the benchmark has run without a service around it: tests of chains, and what they are compared with. */
+/** Tasks that run chain tests without a service, and what these are compared with. */
 export type RunnerTasks = typeof tasks;
 
 serveTasks(tasks);

@@ -11,23 +11,23 @@ import { createIds } from '../src/kit/id.ts';
 import { seededRequest } from './bodies.ts';
 import { serveTasks } from './programs.ts';
 
-/** How many packets one unit of work writes. */
+/** Packets per unit of work. */
 const unitSize = 250;
 
 interface Seeding {
-  /** The service's environment: which database, which admin key. */
+  /** The service's environment, with its database and admin key. */
   env: Record<string, string>;
   packets: number;
-  /** Whether the ids are wanted. */
+  /** Whether to return the ids. */
   ids?: boolean;
 }
 
 const newId = createIds((bytes) => void randomFillSync(bytes));
 
-/** The number of the default tenant: it is the first. */
+/** The number of the default tenant, the first one. */
 const defaultTenant = 1;
 
-/** Writes packets of the default tenant straight through the store, a millisecond apart, the last of them now. */
+/** Writes packets of the default tenant through the store, with timestamps one millisecond apart up to now. */
 async function insert(store: Store, packets: number): Promise<string[]> {
   const ids: string[] = [];
   const begin = Date.now() - packets;
@@ -51,17 +51,17 @@ async function insert(store: Store, packets: number): Promise<string[]> {
   return ids;
 }
 
-/** Fills a database, search index and all, so that the service has nothing to catch up on; gives the seconds it took. */
+/** Fills a database including its search index, so that the service has no backlog; returns the seconds it took. */
 async function seed({ env, packets, ids = false }: Seeding): Promise<{ seconds: number; ids: string[] }> {
   const settings = readHandoffSettings({ environment: env });
-  // Makes the tenant and its key.
+  // Creates the tenant and its key.
   await (await createHandoff(settings, { logs: { write: () => undefined } })).stop();
   const store = await openStore({ databaseUrl: settings.databaseUrl, clock: systemClock, newId });
   const begun = performance.now();
   let inserting = true;
   const indexing = (async () => {
     while (inserting || (await store.index.queued(1)) > 0) {
-      // With nothing to index a step waits for nothing, and whoever inserts would never get a turn.
+      // A step with nothing to index never yields to the event loop, which would starve the inserts.
       const { taken } = await store.index.step();
       if (taken === 0) await nextTurn();
     }
@@ -76,7 +76,7 @@ async function seed({ env, packets, ids = false }: Seeding): Promise<{ seconds: 
 
 const tasks = { seed };
 
-/** What the seeder does for the benchmark. */
+/** The tasks of the seeder. */
 export type SeedTasks = typeof tasks;
 
 serveTasks(tasks);

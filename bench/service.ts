@@ -4,7 +4,7 @@ import { serveTasks } from './programs.ts';
 const tasks = {
   /** Resolves when the service listens. */
   start: (_: null) => serveHandoff({}, process.env),
-  /** Memory of the process after a collection, in bytes. */
+  /** The memory of the process after a garbage collection, in bytes. */
   memory(_: null): { rss: number; heapUsed: number } {
     globalThis.gc?.();
     const { rss, heapUsed } = process.memoryUsage();
@@ -12,7 +12,7 @@ const tasks = {
   },
 };
 
-/** What the measured service does for the benchmark, besides serving. */
+/** The tasks of the measured service, besides serving. */
 export type ServiceTasks = typeof tasks;
 
 serveTasks(tasks);

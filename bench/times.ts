@@ -1,20 +1,20 @@
-/** What came of a load. Times are in milliseconds. */
+/** The result of a load. Times are in milliseconds. */
 export interface LoadResult {
   requests: number;
   perSecond: number;
   p50: number;
   p99: number;
-  /** Answers other than 2xx, and connections that broke. */
+  /** Answers other than 2xx, and broken connections. */
   failed: number;
 }
 
-/** The times of requests as their answers come in. */
+/** Collects the times of requests. */
 export class Times {
   readonly #times: number[] = [];
   #first = 0;
   #last = 0;
 
-  /** Counts a request that was answered just now, so long after it was sent. */
+  /** Adds a request that was just answered, with the time since it was sent. */
   add(milliseconds: number): void {
     this.#last = performance.now();
     if (this.#times.length === 0) this.#first = this.#last - milliseconds;
@@ -28,7 +28,7 @@ export class Times {
   }
 }
 
-/** Does a piece of work so many times, several at once. */
+/** Runs work a number of times, with limited concurrency. */
 export async function timesOf(count: number, atOnce: number, work: () => Promise<unknown>): Promise<LoadResult> {
   const times = new Times();
   let left = count;

@@ -5,10 +5,10 @@ import { createIds } from '../src/kit/id.ts';
 import { serveTasks } from './programs.ts';
 import { type LoadResult, timesOf } from './times.ts';
 
-/** As many connections as the measure asks for. */
+/** The number of connections. */
 const atOnce = 10;
 
-/** A packet's row and its event's, as the service wrote them; ids are made anew. */
+/** The row of a packet and of its event, as the service wrote them, with new ids. */
 type Row = Record<string, string | number | null>;
 
 const newId = createIds((bytes) => void randomFillSync(bytes));
@@ -24,7 +24,7 @@ function insertOf(table: string, row: Row): { name: string; text: string; values
 const withoutSeq = ({ seq: _, ...row }: Row & { seq?: unknown }): Row => row as Row;
 
 const tasks = {
-  /** Connects to a database of the service that has one packet. */
+  /** Connects to a database of the service with one packet. */
   async start(url: string): Promise<void> {
     for (let index = 0; index < atOnce; index += 1) {
       const client = new pg.Client(url);
@@ -34,7 +34,7 @@ const tasks = {
     const only = async (table: string) => withoutSeq((await clients[0]!.query(`select * from ${table} limit 1`)).rows[0]);
     rows = { packets: await only('packets'), events: await only('events') };
   },
-  /** The transaction that stores a packet and its event, so many times: begin, insert, insert, commit. */
+  /** Runs the transaction that stores a packet and its event a number of times: begin, insert, insert, commit. */
   run(count: number): Promise<LoadResult> {
     const free = [...clients];
     return timesOf(count, atOnce, async () => {
@@ -49,7 +49,7 @@ const tasks = {
   },
 };
 
-/** What the bare PostgreSQL client does for the benchmark. */
+/** The tasks of the bare PostgreSQL client. */
 export type TransactionTasks = typeof tasks;
 
 serveTasks(tasks);

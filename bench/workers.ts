@@ -5,7 +5,7 @@ import { packetOfBytes } from './bodies.ts';
 import { serveTasks } from './programs.ts';
 import { type LoadResult, Times, timesOf } from './times.ts';
 
-/** Workers of one agent at a service, each on a connection of its own. */
+/** Workers of one agent, each with its own connection to a service. */
 interface Crew {
   url: string;
   headers: Record<string, string>;
@@ -13,18 +13,18 @@ interface Crew {
 }
 
 const body = packetOfBytes(2048);
-/** Whom the packets are aimed at. */
+/** The target agent of the packets. */
 const target = 'resolver';
-/** How many packets a worker that lists looks at. */
+/** The page size of a worker that lists packets. */
 const pageSize = 20;
 
 interface Answer {
   status: number;
-  // biome-ignore lint/suspicious/noExplicitAny: answers of every shape.
+  // biome-ignore lint/suspicious/noExplicitAny: answers have different shapes.
   body: any;
 }
 
-/** A way to ask the service over at most so many connections. */
+/** A client of the service with a limited number of connections. */
 function client({ url, headers }: Pick<Crew, 'url' | 'headers'>, connections: number) {
   const pool = new Pool(url, { connections, headersTimeout: 90_000 });
   async function ask(method: 'GET' | 'POST', path: string, text?: string): Promise<Answer> {
@@ -35,7 +35,7 @@ function client({ url, headers }: Pick<Crew, 'url' | 'headers'>, connections: nu
   return { ask, close: () => pool.destroy() };
 }
 
-/** The work of a round: so many packets, which are there already, taken by all workers together. */
+/** The work of a round: existing packets, taken by all workers together. */
 async function taking({ workers, ...at }: Crew, count: number, take: Take): Promise<LoadResult> {
   const { ask, close } = client(at, workers);
   let worker = 0;
@@ -45,7 +45,7 @@ async function taking({ workers, ...at }: Crew, count: number, take: Take): Prom
       worker += 1;
       ids.add(await take(ask, `worker-${worker % workers}`));
     });
-    // A packet that was taken twice is a failed request.
+    // A packet taken twice counts as a failed request.
     return { ...result, failed: count - ids.size };
   } finally {
     await close();
@@ -60,12 +60,12 @@ const waitForNext: Take = async (ask, agent) => {
   return answer.body.id;
 };
 
-/** What a client does without claim-next: it lists what waits, oldest first, and claims until it wins. */
+/** What a client does without claim-next: it lists waiting packets, oldest first, and claims until it succeeds. */
 const listAndClaim: Take = async (ask, agent) => {
   for (;;) {
     const list = await ask('GET', `/packets?status=created&target_agent=${target}&order=asc&limit=${pageSize}`);
     if (list.status === 503) {
-      // Too many lists are asked for at once: later, as Retry-After says, but sooner.
+      // Too many concurrent lists: retries, but earlier than Retry-After says.
       await sleep(5);
       continue;
     }
@@ -89,11 +89,11 @@ const tasks = {
     });
     await close();
   },
-  /** Takes packets by claim-next. */
+  /** Takes packets with claim-next. */
   next: ({ count, ...crew }: Crew & { count: number }) => taking(crew, count, waitForNext),
   /** Takes packets by listing and claiming. */
   list: ({ count, ...crew }: Crew & { count: number }) => taking(crew, count, listAndClaim),
-  /** Creates packets at a steady pace for workers that wait: the times from sending a create to a worker's answer. */
+  /** Creates packets at a steady rate for waiting workers: the times from sending a create to a worker's answer. */
   async arrive({ workers, perSecond, seconds, ...at }: Crew & { perSecond: number; seconds: number }): Promise<LoadResult> {
     const { ask, close } = client(at, workers + 16);
     const times = new Times();
@@ -127,7 +127,7 @@ const tasks = {
   },
 };
 
-/** What workers do for the benchmark. */
+/** The tasks of the workers. */
 export type WorkerTasks = typeof tasks;
 
 serveTasks(tasks);

@@ -22,7 +22,7 @@ export const completeOf = (id: string): LoadRequest => ({
   body: JSON.stringify({ status: 'completed' }),
 });
 
-/** Rounds that take packets from a list, each packet once. */
+/** Rounds that use each packet of a list once. */
 export function taking(
   run: Run,
   service: MeasuredService,
@@ -39,7 +39,7 @@ export function taking(
   };
 }
 
-/** Claiming, completing, and one after the other, against the echo. */
+/** Claiming, completing, and both in sequence, against the echo. */
 export async function claim(run: Run): Promise<void> {
   const perRound = run.options.quick ? 5_000 : 20_000;
   const each = perRound * (run.rounds + 1);

@@ -13,8 +13,8 @@ const posts = (path: string, bodies: readonly string[]): LoadRequest[] =>
   bodies.map((body) => ({ method: 'POST', path, headers: jsonHeaders, body }));
 
 /**
- * POST /packets on SQLite on disk against an echo of the same bodies and against the bare create, and that one against
- * the echo. After each of its rounds the service indexes what it has left for later: creating includes it.
+ * POST /packets on SQLite on disk against an echo of the same bodies and against the bare create, and the bare create
+ * against the echo. Each round of the service includes the deferred indexing of its packets.
  */
 async function createBodies(run: Run, name: string, bodies: readonly string[]): Promise<void> {
   const folder = mkdtempSync(join(run.folder, 'create-'));
@@ -36,26 +36,26 @@ async function createBodies(run: Run, name: string, bodies: readonly string[]): 
     [1, 0],
   ]);
   await Promise.all([service.stop(), bare.stop()]);
-  // Gigabytes that no other case needs.
+  // No other case needs these gigabytes.
   rmSync(folder, { recursive: true });
   run.report(figureOf(name, 'echo', ofEcho!, { better: 'more', asked: 0.4, stretch: 0.5 }));
   run.report(figureOf(`${name}, of the bare create`, 'bare create', ofBare!));
   run.report(figureOf(`the bare create, ${name.replace('create, ', '')}`, 'echo', bareOfEcho!));
 }
 
-/** Has the service index what waits: a search begins with that, also for a word that is nowhere. */
+/** Makes the service index all waiting packets, which every search begins with. */
 async function indexed(service: MeasuredService): Promise<void> {
   const answer = await fetch(`${service.url}/api/v1/packets/search?q=${searched.rare}`, { headers });
   if (answer.status !== 200) throw new Error(`Searching: ${answer.status} ${await answer.text()}`);
   await answer.arrayBuffer();
 }
 
-/** Creating packets of 2 KB. */
+/** Creates packets of 2 KB. */
 export async function create(run: Run): Promise<void> {
   await createBodies(run, 'create, 2 KB', [packetOfBytes(2048)]);
 }
 
-/** Creating real handoffs from a file, or generated packets of 12 KB. */
+/** Creates real handoffs from a file, or generated packets of 12 KB. */
 export async function createLarge(run: Run): Promise<void> {
   const { file } = run.options;
   const bodies =

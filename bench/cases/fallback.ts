@@ -13,7 +13,7 @@ import { inTimes } from './read.ts';
 
 const read = (path: string): LoadRequest => ({ method: 'GET', path });
 
-/** GET /chains/{id} of a hundred chains on disk, against a route that answers the same bytes. */
+/** GET /chains/{id} of a hundred chains on disk, against a route that returns the same bytes. */
 export async function getChain(run: Run): Promise<void> {
   const port = await freePort();
   const program = startProgram<FallbackTasks>('./fallback.ts', { place: 'server' });
@@ -56,7 +56,7 @@ export async function simulate(run: Run): Promise<void> {
   run.report(inTimes(figureOf('simulate 1,000 prompts, time', 'bare engine', compared, { better: 'less', asked: 1.2 })));
 }
 
-/** What a drill adds to a call that it lets through, over the same call by undici alone: the difference of the p50s. */
+/** What a drill adds to a call without a fault, compared with undici alone: the difference of the p50s. */
 export async function drill(run: Run): Promise<void> {
   const count = run.options.quick ? 500 : 5_000;
   const provider = startProgram<RunnerTasks>('./runner.ts', { place: 'load' });
@@ -74,7 +74,7 @@ export async function drill(run: Run): Promise<void> {
     { program, run: () => program.call('drilledCalls', { base, count }) },
   );
   await Promise.all([program.stop(), provider.stop()]);
-  // The first round only warms up.
+  // The first round is a warm-up.
   const p50 = median(bare.slice(1));
   const figure = figureOf('drill, added ms of p50', `undici, p50 ${digits(p50)} ms`, compared, { better: 'less', asked: 1 });
   run.report({ ...figure, value: compared.p50 - p50 });

@@ -8,15 +8,15 @@ import { requireGood } from '../rounds.ts';
 import { headers, jsonHeaders, type MeasuredService, type Run, withPostgres } from '../run.ts';
 import type { LoadResult } from '../times.ts';
 
-/** Requests a second of the other tenant: what both databases answer easily. */
+/** Requests per second of the other tenant, an easy load for both databases. */
 const othersPerSecond: Record<string, number> = { gets: 200, lists: 20, searches: 50, creates: 100 };
 
-/** Requests a second of the hostile tenant: the limit of the largest tier. */
+/** Requests per second of the hostile tenant: the limit of the largest tier. */
 const hostilePerSecond = 1000 / 60;
 
 const megabyte = 1024 * 1024;
 
-/** What one tenant that does its worst does to everybody else, on both databases. */
+/** The effect of one hostile tenant on all others, on both databases. */
 export async function hostile(run: Run): Promise<void> {
   const packets = run.options.quick ? 20_000 : 100_000;
   const path = join(run.folder, 'hostile.db');
@@ -68,10 +68,10 @@ async function besideHostile(run: Run, databaseUrl: string, database: string): P
   await service.stop();
 }
 
-/** The round with the least p99: what else runs on the machine only ever adds to it. */
+/** The round with the lowest p99, because other load on the machine can only raise it. */
 const leastP99 = (rounds: readonly LoadResult[]) => rounds.reduce((best, one) => (one.p99 < best.p99 ? one : best));
 
-/** A tenant with the packets that make its requests dear; gives its key. */
+/** Creates a tenant with packets that make its requests expensive; returns its key. */
 async function makeHostile({ url }: MeasuredService): Promise<string> {
   const post = async (path: string, body: unknown, key?: string) => {
     const answer = await fetch(`${url}/api/v1${path}`, {
@@ -86,7 +86,7 @@ async function makeHostile({ url }: MeasuredService): Promise<string> {
   const { key } = await post('/keys', { name: 'hostile', tenant_id: tenant.id });
   const { context: _, ...packet } = JSON.parse(packetOfBytes(2048));
   for (const summary of hostileSummaries) await post('/packets', { ...packet, context: { summary } }, key);
-  // Answered when they are indexed: what follows measures requests, not the filling.
+  // The search waits for the indexing, so that the case measures only requests.
   await fetch(`${url}/api/v1/packets/search?q=large`, { headers: { 'x-api-key': key } });
   return key;
 }

@@ -6,7 +6,7 @@ import { connections, headers, jsonHeaders, type Run } from '../run.ts';
 
 const megabyte = 1024 * 1024;
 
-/** What reading much of a large tenant, and many creates, leave in memory. */
+/** The memory growth after many reads of a large tenant, and after many creates. */
 export async function memory(run: Run): Promise<void> {
   await reading(run);
   await creating(run);
@@ -41,7 +41,7 @@ async function reading(run: Run): Promise<void> {
   });
 }
 
-/** Heap that a burst of creates may leave behind, in MB: caches that are full by then, and rounding. */
+/** The heap that a burst of creates may retain, in MB: full caches, and rounding. */
 const heapAllowance = 5;
 
 async function creating(run: Run): Promise<void> {

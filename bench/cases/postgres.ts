@@ -12,13 +12,13 @@ import { claimOf, completeOf, taking } from './claim.ts';
 
 const body = packetOfBytes(2048);
 
-/** How much slower the ceiling's client of PostgreSQL is than pgbench, which the targets are about: 4,300 to 7,700 a second. */
+/** The speed of the ceiling's PostgreSQL client relative to pgbench, which the targets refer to: 4,300 to 7,700 per second. */
 const ofPgbench = 4300 / 7700;
 
-/** As many at a time as pg-boss has connections. */
+/** Concurrent calls: as many as pg-boss has connections. */
 const connectionsOfBoss = 10;
 
-/** The service on a PostgreSQL of its own, against the bare transaction and against pg-boss. */
+/** The service on its own PostgreSQL, against the bare transaction and against pg-boss. */
 export async function postgres(run: Run): Promise<void> {
   const server = await startPostgres();
   try {
@@ -40,7 +40,7 @@ export async function postgres(run: Run): Promise<void> {
   }
 }
 
-/** The database's own processor time is in no figure, so ratios of it would say little. */
+/** Leaves out CPU ratios, because the CPU time of the database is not measured. */
 function report(run: Run, { cpuValue: _, ...figure }: Figure): void {
   run.report(figure);
 }
@@ -62,7 +62,7 @@ async function againstTransaction(run: Run, service: MeasuredService, databaseUr
   report(run, figureOf('PostgreSQL: create', 'bare transaction', compared, { better: 'more', asked: rounded(0.5), stretch: rounded(0.8) }));
 }
 
-/** pg-boss on a database of its own; undefined, and a line that says so, where it is not installed. */
+/** pg-boss on its own database; undefined, with a message, where it is not installed. */
 export async function startBoss(run: Run, url: string): Promise<Program<BossTasks> | undefined> {
   const boss = startProgram<BossTasks>('./boss.ts', { place: 'server' });
   try {
@@ -84,9 +84,9 @@ async function againstBoss(run: Run, service: MeasuredService, url: string, ids:
   await boss.stop();
 }
 
-/** What pg-boss is asked for in a round. */
+/** The jobs of a round of pg-boss. */
 function bossSides(boss: Program<BossTasks>, perRound: number): Record<'send' | 'fetch' | 'complete', Side> {
-  // pg-boss fetches one by one far more slowly than it sends.
+  // pg-boss fetches single jobs far more slowly than it sends them.
   const fewer = Math.floor(perRound / 4);
   const data = JSON.parse(body) as object;
   const filled = () => boss.call('fill', { body: data, count: fewer });

@@ -8,7 +8,7 @@ import { headers, jsonHeaders, type MeasuredService, type Run } from '../run.ts'
 
 const read = (path: string): LoadRequest => ({ method: 'GET', path, headers });
 
-/** Reads compared with a route that answers the same bytes. */
+/** Compares reads with a route that returns the same bytes. */
 async function againstSameBytes(run: Run, service: MeasuredService, paths: readonly string[]): Promise<Compared> {
   await run.ceiling.call('answerWith', await textOf(service, paths[0]!));
   return compare(
@@ -37,7 +37,7 @@ export async function get(run: Run): Promise<void> {
   run.report(figureOf('get, 2 KB', 'same bytes', compared, { better: 'more', asked: 0.55, stretch: 0.65 }));
 }
 
-/** The paths of pages that follow one another. */
+/** The paths of consecutive pages. */
 async function pagesFrom(service: MeasuredService, path: string, count: number): Promise<string[]> {
   const paths: string[] = [];
   for (let cursor: string | null = null; paths.length < count; ) {
@@ -49,10 +49,10 @@ async function pagesFrom(service: MeasuredService, path: string, count: number):
   return paths;
 }
 
-/** How many pages the connections go through that each ask for another. */
+/** How many pages the connections read in a loop, each from a different start. */
 const ownPages = 200;
 
-/** The first page, one far behind it, pages of many, and what depth and the number of packets do to a page. */
+/** The first page, a deep page, pages of a large list, and the effect of depth and list size on a page. */
 export async function list(run: Run): Promise<void> {
   const { packets } = run.options;
   const large = await run.startService(`sqlite://${await run.seeded(packets)}`);
@@ -69,7 +69,7 @@ export async function list(run: Run): Promise<void> {
   const own = await pagesFrom(large, first, ownPages);
   run.report(figureOf(`list, each its own 50 of ${many}`, 'same bytes', await againstSameBytes(run, large, own)));
 
-  // One at a time, since those who come together with the same question share the answer.
+  // One request at a time, because identical concurrent requests share one read.
   const timesOf = (one: MeasuredService, path: string) => ({ program: one.program, run: () => run.again(one.url, [read(path)], 1) });
   const reports: [string, string, Compared, number, number][] = [
     ['list, deep page, time', 'first page', await compare(run.rounds, timesOf(large, first), timesOf(large, deep)), 1.15, 1.05],
@@ -87,7 +87,7 @@ export async function list(run: Run): Promise<void> {
   await Promise.all([large.stop(), small.stop()]);
 }
 
-/** The same comparison as a ratio of times: how much longer it takes. */
+/** The same comparison as a ratio of times. */
 export function inTimes<F extends { value?: number; cpuValue?: number }>(figure: F): F {
   return { ...figure, value: 1 / figure.value!, cpuValue: 1 / figure.cpuValue! };
 }

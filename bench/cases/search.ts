@@ -23,7 +23,7 @@ const searchFor = (q: string): LoadRequest => ({
   headers,
 });
 
-/** The query as the index spells it: each tenant's words begin with its number, and the only tenant's is 1. */
+/** The query in the form of the index: words are prefixed with the tenant's number, and the only tenant has number 1. */
 function matchOf(q: string): string {
   return `"${q
     .replaceAll('"', '')
@@ -32,7 +32,7 @@ function matchOf(q: string): string {
     .join(' ')}"`;
 }
 
-/** Searching against the bare FTS5 query behind a bare route, one request at a time. */
+/** Searches against the bare FTS5 query in a bare route, one request at a time. */
 export async function search(run: Run): Promise<void> {
   const packets = run.options.quick ? 20_000 : 100_000;
   const path = await run.seeded(packets);
@@ -52,7 +52,7 @@ export async function search(run: Run): Promise<void> {
 
 const many = 'order refund customer invoice shipment carrier warehouse address payment card charge duplicate receipt return policy approve';
 
-/** Searches that would take long if they were not bounded: parameters by what they are. */
+/** Searches that would take long without limits: their parameters by name. */
 const dearest: Record<string, Record<string, string>> = {
   'a word in every packet': { q: searched.everywhere },
   'a word in 42 %': { q: searched.common },
@@ -72,7 +72,7 @@ const dearest: Record<string, Record<string, string>> = {
   'a phrase and a filter': { q: `"${searched.phrase.join(' ')}"`, tags: 'batch-7' },
 };
 
-/** The time of any search over very many packets, one request at a time, on both databases. */
+/** The times of searches over very many packets, one request at a time, on both databases. */
 export async function searches(run: Run): Promise<void> {
   await searchesOn(run, `sqlite://${await run.seeded(run.options.packets)}`, 'SQLite');
   await withPostgres(run, run.options.packets, (url) => searchesOn(run, url, 'PostgreSQL'));
@@ -98,16 +98,16 @@ async function searchesOn(run: Run, databaseUrl: string, database: string): Prom
   await service.stop();
 }
 
-/** How many requests a second the others send while somebody searches: far from what the service can do. */
+/** Requests per second of the other clients during searches, far below the capacity of the service. */
 const othersPerSecond = 500;
 const searchers = 10;
 
-/** What searching does to everybody else: p99 of gets and creates at a steady rate, alone and beside ten searching clients. */
+/** The effect of searches on other clients: the p99 of gets and creates at a steady rate, alone and next to ten searching clients. */
 export async function beside(run: Run): Promise<void> {
   const original = await run.seeded(run.options.quick ? 20_000 : 100_000);
   const path = join(run.folder, 'beside.db');
   copyFileSync(original, path);
-  // One core for all would measure how the system shares a core; whoever searches has a second one.
+  // On a single core the result would depend on the scheduler, so the search threads may use a second core.
   const service = await run.startService(`sqlite://${path}`, 'anywhere');
   const others = await othersOf(service);
   const seconds = Math.max(4, run.seconds);
@@ -140,7 +140,7 @@ export async function beside(run: Run): Promise<void> {
   await service.stop();
 }
 
-/** The round with the least p99: what else runs on the machine only ever adds to it. */
+/** The round with the lowest p99, because other load on the machine can only raise it. */
 function quietest(rounds: readonly LoadResult[]): LoadResult {
   return rounds.reduce((best, one) => (one.p99 < best.p99 ? one : best));
 }

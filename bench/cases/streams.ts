@@ -19,13 +19,13 @@ interface Place {
   listeners: Program<ListenerTasks>;
 }
 
-/** Streams: what a delivered message and an idle connection cost, how late events are, and what listeners add to creates. */
+/** Streams: the cost of a delivered message and of an idle connection, the delay of events, and the effect of listeners on creates. */
 export async function streams(run: Run): Promise<void> {
   const service = await run.startService(`sqlite://${join(run.folder, 'streams.db')}`, 'server', { SERVICE_CONNECTIONS_BUSINESS: '20000' });
   const listeners = startProgram<ListenerTasks>('./listeners.ts', { place: 'load' });
   const place = { run, service, listeners };
   try {
-    // Whatever is allocated once is allocated by then.
+    // By then, all one-time allocations are done.
     requireGood(await run.again(service.url, [create]));
     for (const kind of kinds) await idle(place, kind);
     for (const count of run.options.quick ? [1_000] : [1_000, 5_000]) await fanOut(place, count);
@@ -49,14 +49,14 @@ async function idle({ run, service, listeners }: Place, kind: Kind): Promise<voi
   });
 }
 
-/** Events a second while they are told to many. */
+/** Events per second during the broadcast. */
 const rate = 10;
 
-/** Creates at the pace, by one connection. */
+/** Creates at that rate on one connection. */
 const pace = ({ run, service }: Place, seconds: number) =>
   run.load({ url: service.url, connections: 1, requests: [create], seconds, rate });
 
-/** Processor time for each message, in microseconds, and how late they were, of rounds in turn: SSE, WebSocket, and the bare broadcast. */
+/** CPU time per message, in microseconds, and the delay of messages, in alternating rounds: SSE, WebSocket, and the bare broadcast. */
 async function fanOut(place: Place, count: number): Promise<void> {
   const { run, service, listeners } = place;
   const bare = startProgram<BareBroadcastTasks>('./bare-broadcast.ts', { place: 'server' });
@@ -66,7 +66,7 @@ async function fanOut(place: Place, count: number): Promise<void> {
   const late = { sse: [] as { p50: number; p99: number }[], websocket: [] as { p50: number; p99: number }[] };
   const example = await envelope(service);
 
-  /** What the service's own work is for a create, without a listener. */
+  /** The CPU time of a create without listeners. */
   async function createCost(): Promise<number> {
     const before = await service.program.cpu();
     const { requests } = requireGood(await pace(place, run.seconds));
@@ -107,14 +107,14 @@ async function fanOut(place: Place, count: number): Promise<void> {
   }
 }
 
-/** An event as long as the service's own, without its moment. */
+/** An event as long as the service's own, without its timestamp. */
 async function envelope(service: MeasuredService): Promise<string> {
   const answer = await fetch(`${service.url}/api/v1/packets?limit=1`, { headers });
   const { packets } = (await answer.json()) as { packets: { id: string }[] };
   return JSON.stringify({ type: 'packet.created', packet_id: packets[0]!.id, data: packets[0] });
 }
 
-/** What a thousand listeners add to the p99 of creates at a steady pace. */
+/** How much a thousand listeners add to the p99 of creates at a steady rate. */
 async function creating(place: Place): Promise<void> {
   const { run, listeners, service } = place;
   const rounds = async () => {

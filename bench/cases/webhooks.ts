@@ -25,7 +25,7 @@ async function post(service: MeasuredService, path: string, text: string): Promi
   return answer.text();
 }
 
-/** Registers a webhook at a receiver of its own. */
+/** Registers a webhook with its own receiver. */
 async function register({ service, hooks }: Place, isOpen: boolean): Promise<{ receiver: number; url: string }> {
   const receiver = await hooks.call('listen', isOpen);
   await post(service, '/hooks', JSON.stringify({ url: receiver.url, secret: 'a-secret-for-the-benchmark', events: ['packet.created'] }));
@@ -48,7 +48,7 @@ async function withReceivers(run: Run, work: (place: Place) => Promise<void>): P
   }
 }
 
-/** Webhooks: how fast, how late, and how little a dead receiver and many webhooks hold others up. */
+/** Webhooks: throughput, delay, and the effect of a dead receiver and of many webhooks on others. */
 export async function webhooks(run: Run): Promise<void> {
   await withReceivers(run, throughput);
   await withReceivers(run, lateness);
@@ -56,7 +56,7 @@ export async function webhooks(run: Run): Promise<void> {
   await withReceivers(run, creating);
 }
 
-/** Deliveries that wait, sent and written down, against signed posts of the same bytes that are stored nowhere. */
+/** Pending deliveries, sent and recorded, against signed posts of the same bytes without storage. */
 async function throughput(place: Place): Promise<void> {
   const { run, service, hooks } = place;
   const count = run.options.quick ? 2_000 : 10_000;
@@ -93,7 +93,7 @@ async function throughput(place: Place): Promise<void> {
 
 const at = (times: readonly number[], part: number) => times.toSorted((a, b) => a - b)[Math.floor(times.length * part)]!;
 
-/** From the commit to the receipt, while half as much is created as can be. */
+/** The delay from commit to receipt, with creates at half of the maximum rate. */
 async function lateness(place: Place): Promise<void> {
   const { run, service, hooks } = place;
   const full = requireGood(await run.again(service.url, [create]));
@@ -112,7 +112,7 @@ async function lateness(place: Place): Promise<void> {
   });
 }
 
-/** A healthy receiver's p95, from sending the create on, beside a dead one for which much waits. */
+/** A healthy receiver's p95, measured from sending the create, next to a dead receiver with a large backlog. */
 async function besideDead(place: Place): Promise<void> {
   const { run, service, hooks } = place;
   const waiting = run.options.quick ? 2_000 : 10_000;
@@ -144,7 +144,7 @@ async function besideDead(place: Place): Promise<void> {
   });
 }
 
-/** What ten webhooks add to the p99 of creates at a steady pace. */
+/** How much ten webhooks add to the p99 of creates at a steady rate. */
 async function creating(place: Place): Promise<void> {
   const { run, service } = place;
   const steady = async () =>

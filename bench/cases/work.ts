@@ -10,13 +10,13 @@ import { jsonHeaders, type MeasuredService, type Run } from '../run.ts';
 import type { WorkerTasks } from '../workers.ts';
 import { startBoss } from './postgres.ts';
 
-/** How many workers take packets at once. */
+/** The number of concurrent workers. */
 const crews = [8, 64] as const;
 
-/** How many packets a second arrive for workers that wait. */
+/** Packets per second that arrive for waiting workers. */
 const arrivalsPerSecond = 200;
 
-/** Taking work by claim-next, on both databases: against listing and claiming, and against pg-boss's fetch. */
+/** Takes work with claim-next, on both databases: against listing and claiming, and against pg-boss's fetch. */
 export async function work(run: Run): Promise<void> {
   const workers = startProgram<WorkerTasks>('./workers.ts', { place: 'load' });
   const sqlite = await run.startService(`sqlite://${join(run.folder, 'work.db')}`);
@@ -43,9 +43,9 @@ export async function work(run: Run): Promise<void> {
 
 const perRoundOf = ({ options }: Run) => (options.quick ? 1_000 : 10_000);
 
-/** Rounds in which a crew takes packets that were created before the round. */
+/** Rounds in which a group of workers takes packets that were created before the round. */
 function taking(run: Run, workers: Program<WorkerTasks>, { url, program }: MeasuredService, how: 'next' | 'list', size: number): Side {
-  // Listing and claiming is so much slower that fewer packets tell as much.
+  // Listing and claiming is much slower, so fewer packets are enough.
   const count = how === 'list' ? perRoundOf(run) / 10 : perRoundOf(run);
   return {
     program,
@@ -74,7 +74,7 @@ async function againstBoss(run: Run, workers: Program<WorkerTasks>, service: Mea
       run: () => boss.call('fetch', { count, atOnce: size }),
     };
     const compared = await compare(run.rounds, fetch, taking(run, workers, service, 'next', size));
-    // The database's own processor time is in no figure.
+    // The CPU time of the database is not measured.
     const { cpuValue: _, ...figure } = figureOf(`PostgreSQL: claim-next, ${size} workers`, 'pg-boss fetch', compared, {
       better: 'more',
       asked: 1,
@@ -85,7 +85,7 @@ async function againstBoss(run: Run, workers: Program<WorkerTasks>, service: Mea
   await boss.stop();
 }
 
-/** How long a packet takes from the sending of its create to the answer of a worker that waits. */
+/** The time from sending a create to the answer of a waiting worker. */
 async function arrivals(run: Run, workers: Program<WorkerTasks>, service: MeasuredService, name: string): Promise<void> {
   const round = { url: service.url, headers: jsonHeaders, workers: 64, perSecond: arrivalsPerSecond, seconds: Math.ceil(run.seconds) };
   await workers.call('arrive', round);

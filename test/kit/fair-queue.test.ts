@@ -3,7 +3,7 @@ import { describe, test } from 'node:test';
 
 import { FairQueue } from '../../src/kit/fair-queue.ts';
 
-/** Work that is noted when it begins, and ends when it is told. */
+/** Tasks that record their start and end on demand. */
 function noted() {
   const begun: string[] = [];
   const ends = new Map<string, () => void>();
@@ -19,7 +19,7 @@ function noted() {
 }
 
 describe('A fair queue', () => {
-  test('begins the work of its owners in turn, however much one of them asks for', async () => {
+  test('starts the tasks of its owners in turn, however many one of them has', async () => {
     const { begun, work, end } = noted();
     const queue = new FairQueue({ concurrency: 1, perOwner: 1 });
     const results = ['a1', 'a2', 'a3', 'b1', 'a4', 'c1', 'b2'].map((name) => queue.run(name[0], work(name)));
@@ -28,7 +28,7 @@ describe('A fair queue', () => {
     assert.deepEqual(await Promise.all(results), ['a1', 'a2', 'a3', 'b1', 'a4', 'c1', 'b2']);
   });
 
-  test('has so much in hand at once, and so much of one owner', async () => {
+  test('limits how many tasks run at once, in total and per owner', async () => {
     const { begun, work, end } = noted();
     const queue = new FairQueue({ concurrency: 3, perOwner: 2 });
     const results = ['a1', 'a2', 'a3', 'b1', 'c1'].map((name) => queue.run(name[0], work(name)));
@@ -41,7 +41,7 @@ describe('A fair queue', () => {
     assert.equal((await Promise.all(results)).length, 5);
   });
 
-  test('never begins work for who has gone, and work that fails makes room', async () => {
+  test('never starts a task whose caller has disconnected, and a failed task frees its place', async () => {
     const { begun, work, end } = noted();
     const queue = new FairQueue({ concurrency: 1, perOwner: 1 });
     const gone = new AbortController();
@@ -62,7 +62,7 @@ describe('A fair queue', () => {
     assert.deepEqual([await first, await last, begun], ['a1', 'a3', ['a1', 'a3']]);
   });
 
-  test('work that throws before it gives a promise rejects, and makes room', async () => {
+  test('a task that throws synchronously rejects and frees its place', async () => {
     const queue = new FairQueue({ concurrency: 1, perOwner: 1 });
     const thrown = queue.run('a', () => {
       throw new Error('It threw.');
@@ -71,7 +71,7 @@ describe('A fair queue', () => {
     assert.equal(await queue.run('b', async () => 'next'), 'next');
   });
 
-  test('refuses what is too much of one owner or waits too long: 503', async (t) => {
+  test('refuses with 503 when an owner has too many waiting tasks, or one waits too long', async (t) => {
     t.mock.timers.enable({ apis: ['setTimeout'] });
     const { begun, work, end } = noted();
     const queue = new FairQueue({ concurrency: 1, perOwner: 1, maxWaiting: 2, maxWaitMs: 10_000 });

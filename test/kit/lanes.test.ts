@@ -4,7 +4,7 @@ import { describe, test } from 'node:test';
 import { FairQueue } from '../../src/kit/fair-queue.ts';
 import { createLanes } from '../../src/kit/lanes.ts';
 
-/** Lanes whose places are their names, and a clock that work advances. */
+/** Lanes whose places are strings, and a clock that work advances. */
 function timed() {
   let nowMs = 0;
   const laneOf = (place: string) => ({ queue: new FairQueue({ concurrency: 1, perOwner: 1 }), place, spentMs: () => nowMs });
@@ -12,7 +12,7 @@ function timed() {
   const pass = (milliseconds: number) => {
     nowMs += milliseconds;
   };
-  /** Work that takes so long; gives the lane it ran in. */
+  /** Work that takes the given time; returns the lane it ran in. */
   const taking = (milliseconds: number) => async (place: string) => {
     pass(milliseconds);
     return place;
@@ -21,7 +21,7 @@ function timed() {
 }
 
 describe('Lanes', () => {
-  test('an owner whose work took long uses the slow lane until its last long work is long enough ago; other owners do not', async () => {
+  test('an owner with long work uses the slow lane for a while after it; other owners do not', async () => {
     const { lanes, pass, taking } = timed();
     assert.equal(await lanes.run('a', taking(50)), 'fast');
     assert.equal(await lanes.run('a', taking(51)), 'fast');
@@ -35,7 +35,7 @@ describe('Lanes', () => {
     assert.equal(await lanes.run('a', taking(0)), 'fast');
   });
 
-  test('each owner leaves the slow lane in its own time', async () => {
+  test('each owner leaves the slow lane independently', async () => {
     const { lanes, pass, taking } = timed();
     await lanes.run('a', taking(51));
     await lanes.run('b', taking(51));
@@ -43,7 +43,7 @@ describe('Lanes', () => {
     assert.deepEqual([await lanes.run('a', taking(0)), await lanes.run('b', taking(0))], ['fast', 'slow']);
   });
 
-  test('work that fails counts as well as work that succeeds', async () => {
+  test('failed work counts like successful work', async () => {
     const { lanes, pass, taking } = timed();
     const failing = lanes.run('a', async () => {
       pass(51);
@@ -53,7 +53,7 @@ describe('Lanes', () => {
     assert.equal(await lanes.run('a', taking(0)), 'slow');
   });
 
-  test('work that is known to be long runs in the slow lane, and short work of others does not wait for it', async () => {
+  test('work marked as long runs in the slow lane, and short work of others does not wait for it', async () => {
     const { lanes, taking } = timed();
     const ended = Promise.withResolvers<void>();
     const long = lanes.run('a', (place) => ended.promise.then(() => place), { long: true });
@@ -62,7 +62,7 @@ describe('Lanes', () => {
     assert.equal(await long, 'slow');
   });
 
-  test('pending work whose caller is gone is not started', async () => {
+  test('pending work whose caller has disconnected is not started', async () => {
     const { lanes, taking } = timed();
     const gone = new AbortController();
     gone.abort();

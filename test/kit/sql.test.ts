@@ -70,7 +70,7 @@ for (const store of stores) {
       assert.deepEqual(await all(database), [row('1', 10), row('2', null), row('1', 30, 'b')]);
     });
 
-    test('makes what is missing, overwrites, adds, changes and removes, each over many rows', async (t) => {
+    test('inserts missing rows, overwrites, adds, updates and removes, each over many rows', async (t) => {
       const { database } = await openThings(t, store);
       await database.session(async (session) => {
         await session.insert('things', [row('1', 1), row('2', 2), row('3', 3), row('4', 4)]);
@@ -87,7 +87,7 @@ for (const store of stores) {
       assert.deepEqual(await all(database), [row('1', 1), row('2', 20), row('3', 30), row('4', 44), row('6', 6), row('7', 4)]);
     });
 
-    test('reads what belongs to the rows with these keys', async (t) => {
+    test('reads rows that belong to the rows with these keys', async (t) => {
       const { database } = await openThings(t, store);
       await database.session(async (session) => {
         const [one, two] = await session.reserve('owners', 'seq', 2);
@@ -124,7 +124,7 @@ for (const store of stores) {
       });
     });
 
-    test('numbers rows on from the last number of their owner, in their order', async (t) => {
+    test('numbers rows in order, starting after the last number of their owner', async (t) => {
       const { database } = await openThings(t, store);
       const numbering = { column: 'number', owner: 'owner', counters: 'tallies', name: 'last' };
       const write = (rows: [owner: number, what: string][]) =>
@@ -154,7 +154,7 @@ for (const store of stores) {
       assert.deepEqual(rows.map(String).toSorted(), ['1,1,a', '1,2,c', '2,1,b', '2,2,d', '2,3,e']);
     });
 
-    test('reserves numbers that no row ever had, in rising order', async (t) => {
+    test('reserves numbers that no row ever had, in ascending order', async (t) => {
       const { database } = await openThings(t, store);
       const reserve = (count: number) =>
         database.session(async (session) => {
@@ -191,7 +191,7 @@ for (const store of stores) {
       assert.deepEqual(await all(database), []);
     });
 
-    test('keeps every text as it came: quotes, line ends, emoji, what looks like SQL', async (t) => {
+    test('stores every text unchanged: quotes, line ends, emoji, text that looks like SQL', async (t) => {
       const { database } = await openThings(t, store);
       const texts = ["'; drop table things; --", '"', '\\', '\n\r\t', '\u{1f600}', '$1', '?', '{}', 'null', ''];
       await database.session((session) =>
@@ -205,7 +205,7 @@ for (const store of stores) {
       assert.deepEqual((await all(database)).map(({ id }) => id).toSorted(), texts.toSorted());
     });
 
-    test('writes nothing when its work fails, and the next one goes on', async (t) => {
+    test('writes nothing when its work fails, and the next one succeeds', async (t) => {
       const { database } = await openThings(t, store);
       const failing = database.session(async (session) => {
         await session.insert('things', [row('1')]);
@@ -216,7 +216,7 @@ for (const store of stores) {
       assert.deepEqual(await all(database), [row('2')]);
     });
 
-    test('fails as a whole when a row is there already, and the error says so', async (t) => {
+    test('fails as a whole when a row already exists, and the error says so', async (t) => {
       const { database } = await openThings(t, store);
       await database.session((session) => Promise.resolve(session.insert('things', [row('1')])));
       const again = database.session(async (session) => {
@@ -227,7 +227,7 @@ for (const store of stores) {
       assert.deepEqual(await all(database), [row('1')]);
     });
 
-    test('runs alone: 50 that each read and write one number lose none', async (t) => {
+    test('runs alone: 50 concurrent increments of one number lose none', async (t) => {
       const { database } = await openThings(t, store);
       await database.session((session) => Promise.resolve(session.insert('things', [row('1', 0)])));
       const key = { kind: 'a', id: '1' };
@@ -245,13 +245,13 @@ for (const store of stores) {
   });
 
   describe(`A transaction on ${store.name}`, () => {
-    test('is seen by nobody before its end, and leaves nothing when it fails', async (t) => {
+    test('is invisible before its commit, and leaves nothing when it fails', async (t) => {
       const { database } = await openThings(t, store);
       let seen: Promise<unknown[]> | undefined;
       await database.transaction(async (tx) => {
         await tx.insertInto('things').values(row('1')).execute();
         seen = all(database);
-        // On PostgreSQL and on disk the read is answered meanwhile; in memory it waits.
+        // On PostgreSQL and on disk the read is answered during the transaction; in memory it waits.
         if (store.name !== 'SQLite in memory') assert.deepEqual(await seen, []);
         await tx.insertInto('things').values(row('2')).execute();
       });
@@ -266,7 +266,7 @@ for (const store of stores) {
       assert.equal((await all(database)).length, 2);
     });
 
-    test('a query compiled once gives what its parameters say, constants included', async (t) => {
+    test('a query compiled once applies its parameters and its constants', async (t) => {
       const { database } = await openThings(t, store);
       await database.session((session) =>
         Promise.resolve(session.insert('things', [row('1', 1), row('2', 2), row('3', 3), row('1', 9, 'b')])),
@@ -289,7 +289,7 @@ for (const store of stores) {
     });
   });
 
-  describe(`Units that wait together on ${store.name}`, () => {
+  describe(`Concurrent units on ${store.name}`, () => {
     interface Unit {
       id: string;
       refuse?: boolean;
@@ -309,7 +309,7 @@ for (const store of stores) {
       return { ...groups, sizes };
     }
 
-    test('share one transaction, and each gets its own answer', async (t) => {
+    test('share one transaction, and each gets its own result', async (t) => {
       const { database } = await openThings(t, store);
       const { submit, sizes } = groupsOf(database);
       assert.deepEqual(await Promise.all(['1', '2', '3'].map((id) => submit({ id }))), ['1', '2', '3']);
@@ -317,7 +317,7 @@ for (const store of stores) {
       assert.equal((await all(database)).length, 3);
     });
 
-    test('are at most 256 a transaction', async (t) => {
+    test('are at most 256 per transaction', async (t) => {
       const { database } = await openThings(t, store);
       const { submit, sizes, waiting } = groupsOf(database);
       await Promise.all(Array.from({ length: 600 }, (_, index) => submit({ id: String(index) })));
@@ -325,7 +325,7 @@ for (const store of stores) {
       assert.equal(waiting(), 0);
     });
 
-    test('one that is refused leaves the others alone', async (t) => {
+    test('one that is refused does not affect the others', async (t) => {
       const { database } = await openThings(t, store);
       const { submit } = groupsOf(database);
       const [first, second, third] = await Promise.allSettled([
@@ -340,7 +340,7 @@ for (const store of stores) {
       );
     });
 
-    test('one that the database refuses fails alone, and what waits behind goes on', async (t) => {
+    test('one that the database rejects fails alone, and later units run', async (t) => {
       const { database } = await openThings(t, store);
       const { submit } = groupsOf(database);
       await submit({ id: '2' });
@@ -376,7 +376,7 @@ for (const store of stores) {
       assert.equal((await all(database)).length, 1);
     });
 
-    test('that fail leave the schema as it was', async (t) => {
+    test('that fail leave the schema unchanged', async (t) => {
       const { database } = await openThings(t, store);
       const broken: Migration = { name: '0002-broken', up: () => ['create table half (id text)', 'this is no SQL'] };
       await assert.rejects(migrate(database, [things, broken], systemClock));
@@ -385,7 +385,7 @@ for (const store of stores) {
       assert.equal((await all(database)).length, 1);
     });
 
-    test('of two services in one database are noted apart, and neither takes the other for another version of itself', async (t) => {
+    test('of two services in one database are recorded separately, and neither mistakes the other for another version of itself', async (t) => {
       const { database } = await openThings(t, store);
       const chains: Migration = { name: '0001-chains', up: () => ['create table chains (id text)'] };
       await migrate(database, [chains], systemClock, 'other_migrations');
@@ -406,7 +406,7 @@ for (const store of stores) {
   });
 }
 
-test('Ten programs that start at once on one PostgreSQL migrate it once', async (t) => {
+test('Ten processes that start together on one PostgreSQL migrate it once', async (t) => {
   const { url, drop } = await stores.find(({ name }) => name === 'PostgreSQL')!.open();
   const databases = Array.from({ length: 10 }, () => openDatabase<Tables>(url));
   t.after(async () => {
@@ -418,7 +418,7 @@ test('Ten programs that start at once on one PostgreSQL migrate it once', async 
 });
 
 describe('Turns', () => {
-  test('are taken one after the other, in order, and one that fails does not end them', async () => {
+  test('run one at a time, in order, and a failing one does not stop the rest', async () => {
     const turns = new Turns();
     const log: string[] = [];
     const work = (name: string) => async () => {
@@ -438,7 +438,7 @@ describe('Turns', () => {
     assert.equal(turns.waiting, 0);
   });
 
-  test('idle waits for those taken meanwhile as well', async () => {
+  test('idle also waits for work added meanwhile', async () => {
     const turns = new Turns();
     let second = false;
     void turns.take(async () => {
@@ -451,7 +451,7 @@ describe('Turns', () => {
   });
 });
 
-test('A PostgreSQL database that could not keep every text is refused, and the sentence says what it must be', async (t) => {
+test('A PostgreSQL database that can not store every text is refused, and the error names the required encoding', async (t) => {
   const { url, drop } = await createTestDatabase("encoding 'LATIN1' lc_collate 'C' lc_ctype 'C' template template0");
   const database = openDatabase<Tables>(url);
   t.after(async () => {
@@ -461,7 +461,7 @@ test('A PostgreSQL database that could not keep every text is refused, and the s
   await assert.rejects(migrate(database, [things], systemClock), /must have the encoding UTF8, not LATIN1/);
 });
 
-test('A query compiled once binds a parameter wherever it stands, and null where none was given', async () => {
+test('A query compiled once binds a parameter at every place, and null for a missing one', async () => {
   const database = openDatabase<Tables>('sqlite::memory:');
   const { sql: text, bind } = compileOnce<Tables, { id: string; value: number | null }, unknown>(database.reads, (db, { id, value }) =>
     db
@@ -478,16 +478,16 @@ test('A query compiled once binds a parameter wherever it stands, and null where
   await database.close();
 });
 
-test('A database address that is none is told with the forms there are, and its password is not', () => {
+test('The error for an invalid database URL lists the valid forms and leaves out the password', () => {
   assert.equal(databaseUrlProblem('sqlite://./data/x.db'), undefined);
   assert.match(databaseUrlProblem('mysql://me:s3cret@host/x')!, /^sqlite:\/\/PATH, sqlite::memory: or postgres:/);
   assert.doesNotMatch(databaseUrlProblem('mysql://me:s3cret@host/x')!, /s3cret/);
 });
 
-test('What says that a database is out of reach is told from what says that a statement is wrong', async (t) => {
+test('Errors of an unavailable database are distinguished from errors of a wrong statement', async (t) => {
   const errors = {
     sqlite: {
-      // Busy, locked, read-only, I/O error, full, cannot open; and one with further bits, as SQLite gives them.
+      // Busy, locked, read-only, I/O error, full, cannot open; and an extended code.
       unavailable: [5, 6, 8, 10, 13, 14, 266].map((errcode) => ({ errcode })),
       others: [1, 11, 19, 1555, 2067].map((errcode) => ({ errcode })),
     },
@@ -506,7 +506,7 @@ test('What says that a database is out of reach is told from what says that a st
   }
 });
 
-test('The log of writes beside a SQLite file stays short, however much is written', async (t) => {
+test('The WAL of a SQLite file stays short, however much is written', async (t) => {
   const { database, url } = await openThings(t, stores.find(({ name }) => name === 'SQLite on disk')!);
   const value = 'x'.repeat(256 * 1024);
   for (let index = 0; index < 80; index += 1)
@@ -514,7 +514,7 @@ test('The log of writes beside a SQLite file stays short, however much is writte
   assert.ok(statSync(`${url.slice('sqlite://'.length)}-wal`).size < 8 * 1024 * 1024);
 });
 
-test('However many long reads hang on PostgreSQL, short ones go on; and no statement hangs for ever', async (t) => {
+test('Hanging long reads on PostgreSQL do not block short ones, and no statement hangs forever', async (t) => {
   const { database, url } = await openThings(t, stores.find(({ name }) => name === 'PostgreSQL')!);
   for (const [reads, statement_timeout] of [
     [database.reads, '30s'],
@@ -545,7 +545,7 @@ test('However many long reads hang on PostgreSQL, short ones go on; and no state
 });
 
 for (const store of stores) {
-  test(`A commit waits for the disk on ${store.name}, but not that of what is made again when it is lost`, async (t) => {
+  test(`A commit waits for the disk on ${store.name}, unless it is asynchronous`, async (t) => {
     const { database } = await openThings(t, store);
     const flushed: unknown[] = [];
     const noteIn = async (session: Session) => {
@@ -581,7 +581,7 @@ for (const store of stores) {
       database.query<Record<string, never>, { count: number }>((db) => db.selectFrom('things').select(sql<number>`count(*)`.as('count')));
     const add = (database: Database<Tables>, id: string) => database.session(async (session) => session.insert('things', [row(id)]));
 
-    test('ends before a commit of its own program: what is written is read at once', async (t) => {
+    test('ends before a commit of its own process, so that the next read sees the write', async (t) => {
       const { database } = await openThings(t, store);
       const count = countOf(database);
       database.beginView();
@@ -590,7 +590,7 @@ for (const store of stores) {
       assert.equal(Number((await count.first({}))!.count), 1);
     });
 
-    test('ends with the turn: the next one sees what another program committed', async (t) => {
+    test('ends with the turn: the next turn sees commits of other processes', async (t) => {
       const { database, url } = await openThings(t, store);
       const other = url === 'sqlite::memory:' ? database : openDatabase<Tables>(url);
       if (other !== database) t.after(() => other.close());
@@ -602,7 +602,7 @@ for (const store of stores) {
       assert.equal(Number((await count.first({}))!.count), 1);
     });
 
-    test('shares what was asked in it under one name, until it ends', async (t) => {
+    test('shares the result of reads with one name until it ends', async (t) => {
       const { database } = await openThings(t, store);
       let asked = 0;
       const ask = () => database.inView('things', () => (asked += 1));
@@ -625,7 +625,7 @@ for (const store of stores) {
       assert.equal(asked, shares ? 6 : 7, 'the turn ended it');
     });
 
-    test('shares nothing that has to be waited for', async (t) => {
+    test('does not share asynchronous reads', async (t) => {
       const { database } = await openThings(t, store);
       database.beginView();
       const first = database.inView('later', () => Promise.resolve(1));

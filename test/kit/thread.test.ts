@@ -14,7 +14,7 @@ function start(t: TestContext): Thread<TestTasks> {
 }
 
 describe('A thread', () => {
-  test('answers each call with its own result, and knows what it was started with', async (t) => {
+  test('answers each call with its own result, and has the data it was started with', async (t) => {
     const thread = start(t);
     const answers = await Promise.all(['a', 'b', 'c'].map((name) => thread.call('greet', name)));
     assert.deepEqual(answers, ['Hello, a', 'Hello, b', 'Hello, c']);
@@ -30,7 +30,7 @@ describe('A thread', () => {
     assert.equal(await thread.call('greet', 'you'), 'Hello, you');
   });
 
-  test('that ends rejects the calls that are open, and starts again at the next', { timeout: 60_000 }, async (t) => {
+  test('rejects open calls when it exits, and starts again at the next call', { timeout: 60_000 }, async (t) => {
     const thread = start(t);
     const open = [thread.call('end', 1), thread.call('greet', 'nobody')];
     for (const call of await Promise.allSettled(open)) {
@@ -40,33 +40,33 @@ describe('A thread', () => {
     assert.equal(await thread.call('greet', 'again'), 'Hello, again');
   });
 
-  test('a call whose argument can not be copied rejects and is not open; one that nobody waits for is not made', async (t) => {
+  test('a call whose argument can not be cloned rejects and is not open; an aborted call is not made', async (t) => {
     const thread = start(t);
     await assert.rejects(thread.call('greet', (() => undefined) as never), { name: 'DataCloneError' });
     await assert.rejects(thread.call('greet', 'nobody', AbortSignal.abort()), /The connection closed before the answer/);
     assert.equal(await thread.call('greet', 'you'), 'Hello, you');
   });
 
-  test('a call that is abandoned while it runs rejects, and its late failure, whatever the error, ends nothing else', async (t) => {
+  test('a call aborted while it runs rejects, and its late failure affects no other call', async (t) => {
     const thread = start(t);
     await thread.call('greet', 'you');
     const controller = new AbortController();
     const call = thread.call('wait', '', controller.signal);
     controller.abort();
     await assert.rejects(call, /The connection closed before the answer/);
-    // Answered behind the failure: messages of a thread come in their order.
+    // This call is answered after the failure: messages of a thread arrive in order.
     assert.equal(await thread.call('greet', 'you'), 'Hello, you');
     assert.equal(await thread.call('greet', 'again'), 'Hello, again');
   });
 
-  test('that is stopped takes no calls', async (t) => {
+  test('accepts no calls once stopped', async (t) => {
     const thread = start(t);
     await thread.call('greet', 'you');
     await thread.stop();
     await assert.rejects(thread.call('greet', 'you'), /The thread has stopped/);
   });
 
-  test('keeps a program alive while a call is open, and no longer', () => {
+  test('keeps a process alive only while a call is open', () => {
     const source = `import('${new URL('../../src/kit/thread.ts', import.meta.url)}').then(({ startThread }) => {
       const thread = startThread(new URL('${entry}'), { greeting: 'Hello' });
       thread.call('greet', 'you').then(console.log);

@@ -6,7 +6,7 @@ import { newTenant, packetRequest, type TestService } from '../../support/servic
 import { stores } from '../../support/stores.ts';
 import { register, startHooked } from '../../support/webhooks.ts';
 
-/** A tenant with some packets of a summary and a webhook; gives its key and its long reads by name, as method and path. */
+/** A tenant with a few packets with this summary and a webhook; returns its key and its long reads by name, as method and path. */
 async function newReader(service: TestService, summary: string): Promise<{ key: string; reads: Record<string, [string, string]> }> {
   const { key } = await newTenant(service);
   for (let index = 0; index < 3; index += 1) {
@@ -27,14 +27,14 @@ async function newReader(service: TestService, summary: string): Promise<{ key: 
   return { key, reads };
 }
 
-/** How many reads one tenant asks for, and how many another asks for behind them. */
+/** How many reads one tenant requests, and how many another requests after them. */
 const flood = 24;
 const few = 3;
 
-// A store in memory reads on the spot: nothing waits there.
+// A store in memory reads synchronously, so nothing waits there.
 for (const store of stores.filter(({ name }) => name !== 'SQLite in memory')) {
   describe(`One tenant beside another on ${store.name}`, () => {
-    test('long reads are answered in turns: who asks for a few behind a flood does not wait for the flood', async (t) => {
+    test('long reads alternate between tenants: a tenant with a few does not wait for a flood of another', async (t) => {
       const service = await startHooked(t, { store });
       const hostile = await newReader(service, 'a '.repeat(200));
       const victim = await newReader(service, 'a '.repeat(200));
@@ -52,12 +52,12 @@ for (const store of stores.filter(({ name }) => name !== 'SQLite in memory')) {
         ];
         await Promise.all(asked);
         const before = answered.slice(0, answered.lastIndexOf('victim')).filter((who) => who === 'hostile').length;
-        // Each is as dear as the other. Some of the flood is answered before the others ask; in the order of arrival it all would be.
+        // All reads cost the same. Part of the flood is answered before the other tenant's requests; in arrival order, all of it would be.
         assert.ok(before <= flood / 2, `${name}: ${before} of ${flood} came first`);
       }
     });
 
-    test('what is searched for nobody is not begun: who hangs up leaves nothing behind that the next search waits for', async (t) => {
+    test('searches of closed connections are not started and delay no later search', async (t) => {
       const service = await startHooked(t, { store });
       const address = await service.handoff.start();
       const { server } = service.handoff.app;
@@ -85,11 +85,11 @@ for (const store of stores.filter(({ name }) => name !== 'SQLite in memory')) {
         answered.push(name);
       };
       await Promise.all([ask(hasty, 'hasty'), ...Array.from({ length: 20 }, () => ask(other, 'other'))]);
-      // Behind what is left of its sixty it would come last.
-      assert.ok(answered.indexOf('hasty') < 10, `it came after ${answered.indexOf('hasty')} of the other's`);
+      // If its sixty abandoned searches still ran, its answer would come last.
+      assert.ok(answered.indexOf('hasty') < 10, `it came after ${answered.indexOf('hasty')} answers to the other tenant`);
     });
 
-    test('words are looked for and snippets are cut beside the main thread', async (t) => {
+    test('searches and snippets run off the main thread', async (t) => {
       const service = await startHooked(t, { store });
       const { key } = await newTenant(service);
       const conversation_state = [
@@ -114,7 +114,7 @@ for (const store of stores.filter(({ name }) => name !== 'SQLite in memory')) {
       const spent = ({ user, system }: NodeJS.CpuUsage) => user + system;
       const share = spent(process.threadCpuUsage(main)) / spent(process.cpuUsage(all));
 
-      assert.ok(share < 0.5, `the main thread took ${Math.round(share * 100)} % of the processor time`);
+      assert.ok(share < 0.5, `the main thread took ${Math.round(share * 100)} % of the CPU time`);
     });
   });
 }

@@ -5,7 +5,7 @@ import { createPacket, newTenant, startService, type TestAnswer, type TestServic
 import { shareService } from '../../support/shared.ts';
 import { stores } from '../../support/stores.ts';
 
-/** A create request with nothing to find in it but what is given. */
+/** A create request with no searchable text except what is given. */
 function request(
   summary: string,
   { priority = 'normal', ...more }: { priority?: string } & Record<string, unknown> = {},
@@ -30,7 +30,7 @@ async function search(service: TestService, q: string, more = '', key?: string) 
   return answer.body;
 }
 
-/** The summaries found, in alphabetical order, separated by bars. */
+/** The summaries found, in alphabetical order, separated by vertical bars. */
 async function found(service: TestService, q: string, more = ''): Promise<string> {
   const body = await search(service, q, more);
   assert.equal(body.total, body.packets.length, `total of ${q.slice(0, 80)}`);
@@ -42,7 +42,7 @@ const idsOf = (packets: readonly { id: string }[]) => packets.map(({ id }) => id
 
 const range = (count: number) => Array.from({ length: count }, (_, index) => index);
 
-/** Texts that mean something to a search engine, a database or a parser, and nothing to a searcher. */
+/** Texts with a special meaning to a search engine, a database or a parser, but not to a person who searches. */
 const hostile = [
   '"',
   '""',
@@ -139,7 +139,7 @@ for (const store of stores) {
       assert.equal(snippet, packet.context.summary);
     });
 
-    test('words match whole, in any case and with or without accents', async () => {
+    test('words match as whole words, in any case and with or without accents', async () => {
       const service = await shareService(store);
       for (const summary of ['Refund for the Café', 'refunded CAFE', 'Über Ångström', 'ΑΘΗΝΑ', 'Привет Мир', 'Straße 12b']) {
         await create(service, request(summary));
@@ -167,7 +167,7 @@ for (const store of stores) {
       }
     });
 
-    test('a star behind a word finds all words that begin so, alone, at the end of a phrase and in the snippet', async () => {
+    test('a star after a word finds all words with that prefix, alone, at the end of a phrase and in the snippet', async () => {
       const service = await shareService(store);
       for (const summary of ['refund paid', 'refunds due', 'Refundación', 'prefund', 'gold member', 'gold membership', 'r'])
         await create(service, request(summary));
@@ -185,7 +185,7 @@ for (const store of stores) {
       );
     });
 
-    test('questions and reasons of checkpoints are searched, also once they were changed', async () => {
+    test('questions and reasons of checkpoints are searched, also after they change', async () => {
       const service = await shareService(store);
       const id = await create(
         service,
@@ -198,7 +198,7 @@ for (const store of stores) {
       assert.equal(await found(service, 'full'), '');
     });
 
-    test('every filter of lists that a search takes narrows it', async () => {
+    test('every list filter that a search supports narrows it', async () => {
       const service = await shareService(store);
       const agent = (id: string) => ({ id, name: 'Agent', framework: 'langgraph' });
       const made = (target: string, tags: string[], summary: string) =>
@@ -214,7 +214,7 @@ for (const store of stores) {
       assert.equal((await ask(service, 'word', '&created_after=yesterday')).status, 400);
     });
 
-    test('letters that are written in two ways, and Korean words with their particles, are found either way', async () => {
+    test('letters with two spellings, and Korean words with particles, are found either way', async () => {
       const service = await shareService(store);
       for (const summary of ['Straße', 'Œuvre', 'Smørrebrød', '서울에서 출발']) await create(service, request(summary));
       for (const [q, summary] of [
@@ -229,7 +229,7 @@ for (const store of stores) {
         assert.equal(await found(service, q), summary, q);
     });
 
-    test('413: a page of more than 16 MiB names the limit that fits; by cursor it ends early, and nothing is skipped', async (t) => {
+    test('a page of more than 16 MiB gets 413 with the limit that fits; by cursor it ends early, and nothing is skipped', async (t) => {
       const service = await startService(t, { store, settings: { SERVICE_PACKET_BYTES_BUSINESS: '16777216' } });
       for (let index = 0; index < 5; index += 1) await create(service, request(`word ${'x'.repeat(6_000_000)}`));
       const refused = await ask(service, 'word', '&limit=5');
@@ -247,7 +247,7 @@ for (const store of stores) {
       assert.equal(new Set([first, second, third].flatMap(({ packets }) => idsOf(packets))).size, 5);
     });
 
-    test('of several words all must occur, in any order and any part', async () => {
+    test('all words must occur, in any order and any part', async () => {
       const service = await shareService(store);
       await create(service, request('alpha beta'));
       await create(service, request('beta gamma'));
@@ -276,7 +276,7 @@ for (const store of stores) {
       assert.equal(await found(service, '"charged"'), 'charged | charged twice for one order | twice charged, one more order');
     });
 
-    test('text without spaces is found by any run of its characters, beside other scripts too', async () => {
+    test('text without spaces is found by any substring, also next to other scripts', async () => {
       const service = await shareService(store);
       for (const summary of ['请求退款，订单4711', '返金リクエスト', 'データをAPIで送る', 'API密钥已更换', 'ขอเงินคืน', '환불 요청']) {
         await create(service, request(summary));
@@ -332,7 +332,7 @@ for (const store of stores) {
       }
     });
 
-    test('status and priority narrow what is found, and the total with it', async () => {
+    test('status and priority filter the matches and their total', async () => {
       const service = await shareService(store);
       const low = await create(service, request('word low', { priority: 'low' }));
       await create(service, request('word high', { priority: 'high' }));
@@ -349,7 +349,7 @@ for (const store of stores) {
       assert.equal(await found(service, 'low', '&priority=high'), '');
     });
 
-    test('what was created, in one, in a chain or in a batch, is found at once and stays found when it is indexed', async () => {
+    test('new packets, created singly, in a chain or in a batch, are found at once, before and after they are indexed', async () => {
       const service = await shareService(store);
       const id = await create(service, request('first needle'));
       assert.equal(await found(service, 'needle'), 'first needle');
@@ -372,7 +372,7 @@ for (const store of stores) {
       assert.equal((await search(service, 'n299')).total, 1);
     });
 
-    test('an update is found at once by its new words and no longer by the old, indexed before or not', async () => {
+    test('an updated packet is found at once by its new words and not by the old, indexed before or not', async () => {
       const service = await shareService(store);
       for (const indexed of [false, true]) {
         const id = await create(service, request(`old${indexed}`));
@@ -391,7 +391,7 @@ for (const store of stores) {
       }
     });
 
-    test('what was removed for good is found no more, indexed before or not; what expired still is', async () => {
+    test('permanently deleted packets are not found, indexed before or not; expired ones are', async () => {
       const service = await shareService(store);
       for (const indexed of [false, true]) {
         const removed = await create(service, request('needle removed'));
@@ -405,7 +405,7 @@ for (const store of stores) {
       }
     });
 
-    test('packets that are removed while the index is being written leave nothing behind in it', async () => {
+    test('packets that are deleted while the index is being written leave nothing in it', async () => {
       const service = await shareService(store);
       const batch = await service.call('POST', '/packets/batch', {
         body: { packets: Array.from({ length: 100 }, () => request('needle')) },
@@ -436,7 +436,7 @@ for (const store of stores) {
       );
     });
 
-    test('limit and offset page through every match once, equal ones oldest first, with the exact total, with a filter and without', async () => {
+    test('limit and offset page through every match once, ties oldest first, with the exact total, with and without a filter', async () => {
       const service = await shareService(store);
       const packets = Array.from({ length: 45 }, (_, index) => request('needle', { priority: index % 3 === 0 ? 'high' : 'low' }));
       const made = await service.call('POST', '/packets/batch', { body: { packets } });
@@ -459,7 +459,7 @@ for (const store of stores) {
         }
         assert.equal(seen.length, total, filter);
         assert.equal(new Set(seen).size, total, filter);
-        // Those that match equally well come oldest first, however many are asked for.
+        // Ties come oldest first, with any limit.
         const whole = await search(service, 'needle', `${filter}&limit=200`);
         assert.deepEqual(seen, idsOf(whole.packets), filter);
         assert.deepEqual(
@@ -470,7 +470,7 @@ for (const store of stores) {
       }
     });
 
-    test('next_cursor leads through every match once and is null on the last page', async () => {
+    test('next_cursor pages through every match once and is null on the last page', async () => {
       const service = await shareService(store);
       const packets = Array.from({ length: 21 }, (_, index) => request('needle', { priority: index % 3 === 0 ? 'high' : 'low' }));
       assert.equal((await service.call('POST', '/packets/batch', { body: { packets } })).status, 201);
@@ -507,7 +507,7 @@ for (const store of stores) {
       }
     });
 
-    test('the snippet shows the first place where a word occurs', async () => {
+    test('the snippet shows the first occurrence of a word', async () => {
       const service = await shareService(store);
       const long = `${'before '.repeat(50)}the Needle itself ${'after '.repeat(50)}`;
       await create(
@@ -519,7 +519,7 @@ for (const store of stores) {
       assert.ok(packets[0].snippet.length < 200);
     });
 
-    test('any text is safe to search for: it means its words and nothing else', async () => {
+    test('any text is safe to search for: only its words count', async () => {
       const service = await shareService(store);
       await create(service, request('haystack'));
       for (const q of hostile) {
@@ -528,7 +528,7 @@ for (const store of stores) {
         assert.equal(body.total, 0, q.slice(0, 80));
         assert.deepEqual(body.packets, [], q.slice(0, 80));
       }
-      // The same texts in a packet are kept, found by their words, and shown.
+      // The same texts in a packet are stored, found by their words, and shown.
       for (const text of hostile) {
         const id = await create(service, request(`${text} marker`));
         const { packets, total } = await search(service, 'marker', '&limit=1');
@@ -539,7 +539,7 @@ for (const store of stores) {
       }
     });
 
-    test('operators of an engine are words: a OR b asks for three words', async () => {
+    test('search engine operators are plain words: a OR b means three words', async () => {
       const service = await shareService(store);
       for (const summary of ['a b', 'a or b', 'b', 'a near b not c']) await create(service, request(summary));
       assert.equal(await found(service, 'a OR b'), 'a or b');
@@ -550,13 +550,13 @@ for (const store of stores) {
       assert.equal(await found(service, '!a & b'), 'a b | a near b not c | a or b');
     });
 
-    test('only punctuation, or only emoji, is in no packet: 200 with nothing', async () => {
+    test('a search for only punctuation or emoji gets 200 with no results', async () => {
       const service = await shareService(store);
       await create(service, request('... 👍 !!!'));
       for (const q of ['...', '!', '👍', '""']) assert.equal((await search(service, q)).total, 0, q);
     });
 
-    test('a packet as large as its tier allows, of words that are all different, is kept and found', async () => {
+    test('a packet of the largest allowed size with only distinct words is stored and found', async () => {
       const service = await shareService(store);
       const words = Array.from({ length: 30_000 }, (_, index) => `한국어단어${index}`);
       const huge = words.join(' ').slice(0, 340_000);
@@ -573,7 +573,7 @@ for (const store of stores) {
       assert.equal(await found(service, 'after'), 'after');
     });
 
-    test('400 names the parameter: an empty q, and whatever is malformed', async () => {
+    test('an empty q or a malformed parameter gets 400 with the name of the parameter', async () => {
       const service = await shareService(store);
       for (const [query, field] of [
         ['', 'q'],
@@ -598,7 +598,7 @@ for (const store of stores) {
       }
     });
 
-    test('while others search, who was answered finds what was created, and nothing that was removed', async () => {
+    test('during other searches, a search finds every acknowledged packet and no deleted one', async () => {
       const service = await shareService(store);
       const long = Array.from({ length: 200 }, (_, index) => `w${index}`).join(' ');
       const packets = range(100).map((index) => ({
@@ -621,7 +621,7 @@ for (const store of stores) {
       await Promise.all(others);
     });
 
-    test("another tenant's packets are not found, counted or ranked with", async () => {
+    test("another tenant's packets are neither found nor counted, and do not affect the ranking", async () => {
       const service = await shareService(store);
       const { key } = await newTenant(service);
       for (let index = 0; index < 5; index += 1) await create(service, request(`shared ours${index}`));
@@ -632,11 +632,11 @@ for (const store of stores) {
       assert.equal((await search(service, 'ours1', '', key)).total, 0);
       assert.equal((await search(service, 'shared')).total, 5);
       assert.equal((await search(service, 'theirs')).total, 0);
-      // Words are told apart by tenant in the index; no query can spell another's.
+      // The index prefixes words with their tenant; no query can express another tenant's prefix.
       for (const q of ['1_shared', '2_shared', '"1_shared"', '1 shared']) assert.equal((await search(service, q, '', key)).total, 0, q);
     });
 
-    test('401 without a key', async () => {
+    test('a request without a key gets 401', async () => {
       const service = await shareService(store);
       assert.equal((await service.call('GET', '/packets/search?q=a', { key: null })).status, 401);
     });

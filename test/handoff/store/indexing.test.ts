@@ -19,7 +19,7 @@ const agent = { id: 'a', name: 'A', framework: 'f' };
 const packetId = (number: number) => `0197b5a6-8c3e-7f01-9a2b-${String(number).padStart(12, '0')}`;
 const everything = { after: { tenant, packet: 0 }, upTo: { tenant, packet: 1_000_000 }, limit: 500 };
 
-/** A store with so many packets queued, a connection of its own beside it, and an indexer on that. */
+/** A store with `count` queued packets, and a second connection with an indexer. */
 async function queuedPackets(t: TestContext, testStore: TestStore, count: number, summary = (number: number) => `word n${number}`) {
   const { url, drop } = await testStore.open('handoff');
   const store = await openStore({ databaseUrl: url, clock: systemClock, newId: () => packetId(0) });
@@ -52,10 +52,10 @@ async function queuedPackets(t: TestContext, testStore: TestStore, count: number
   return { store, database, indexer: createIndexer(database), found, change };
 }
 
-// A store in memory has no connection but its own.
+// A store in memory allows no second connection.
 for (const testStore of stores.filter(({ name }) => name !== 'SQLite in memory')) {
   describe(`The search index behind the packets on ${testStore.name}`, () => {
-    test('is written in the order of the queue, and a step says whether it left something', async (t) => {
+    test('is written in queue order, and a step reports whether more is queued', async (t) => {
       const { indexer, store, found } = await queuedPackets(t, testStore, 250);
       assert.deepEqual(await indexer.prepare({ limit: 120 }), { taken: 120, more: true });
       assert.deepEqual(await indexer.write(), { refused: [], reached: { tenant, packet: 120 } });
@@ -67,14 +67,14 @@ for (const testStore of stores.filter(({ name }) => name !== 'SQLite in memory')
       assert.equal(await found('n250'), 1);
     });
 
-    test('a packet that changes between being read and being written goes in as it was read, stays queued and holds nothing up', async (t) => {
+    test('a packet that changes between read and write is indexed as read, stays queued and delays nothing', async (t) => {
       const { indexer, store, found, change } = await queuedPackets(t, testStore, 5);
       const reached = { tenant, packet: 5 };
       await indexer.prepare(everything);
       await change(3);
       assert.deepEqual(await indexer.write(), { refused: [], reached });
       assert.equal(await store.index.queued(10), 1);
-      // Changed again in the midst of being written anew: the words that are in the index already are replaced.
+      // It changes again while it is indexed for the second time: the words already in the index are replaced.
       assert.equal((await indexer.prepare(everything)).taken, 1);
       await change(3, 3);
       assert.deepEqual(await indexer.write(), { refused: [], reached: { tenant, packet: 3 } });
@@ -83,7 +83,7 @@ for (const testStore of stores.filter(({ name }) => name !== 'SQLite in memory')
       assert.equal(await store.index.queued(10), 0);
     });
 
-    test('a packet that somebody else settled meanwhile is left as it is', async (t) => {
+    test('a packet that another writer took off the queue is left alone', async (t) => {
       const { indexer, store, database, found } = await queuedPackets(t, testStore, 3);
       await indexer.prepare(everything);
       await database.transaction((tx) => tx.deleteFrom('search_queue').execute());
@@ -92,9 +92,9 @@ for (const testStore of stores.filter(({ name }) => name !== 'SQLite in memory')
       assert.equal(await found('word'), 0);
     });
 
-    test('a packet that the database refuses to index stays out alone, is off the queue, and the job names it', async (t) => {
+    test('only a packet that the database refuses is left out of the index; it leaves the queue, and the job names it', async (t) => {
       const { store, database } = await queuedPackets(t, testStore, 5);
-      // An engine of full text takes any words, so a plain table that does not stands in its place.
+      // A full-text index accepts any words, so a plain table with a check constraint replaces it.
       const refusing = testStore.name === 'PostgreSQL' ? 'bigint primary key, words tsvector' : 'integer primary key, words text';
       await database.transaction(async (tx) => {
         await sql.raw('drop table search_index').execute(tx);
@@ -111,19 +111,19 @@ for (const testStore of stores.filter(({ name }) => name !== 'SQLite in memory')
       assert.equal(await job(), 100);
     });
 
-    test('whether at least so many packets wait is told to the packet', async (t) => {
+    test('isQueued compares the number of waiting packets exactly', async (t) => {
       const { store } = await queuedPackets(t, testStore, 3);
       assert.deepEqual(await Promise.all([1, 3, 4].map((count) => store.index.isQueued(count))), [true, true, false]);
     });
 
-    test('the job rests while few packets wait, and longer when there are none', async (t) => {
+    test('the job pauses while few packets wait, and longer when none do', async (t) => {
       const { store, found } = await queuedPackets(t, testStore, 900);
       const job = createIndexingJob(store, () => now);
       assert.deepEqual([await job(), await job(), await job(), await job()], [50, 50, 50, 100]);
       assert.equal(await found('word'), 900);
     });
 
-    test('a stretch takes what is behind its beginning and up to its end, of its tenant alone', async (t) => {
+    test('a range takes only packets after its start and up to its end, of its tenant', async (t) => {
       const { indexer } = await queuedPackets(t, testStore, 9);
       const stretch = (after: number, upTo: number) => ({
         after: { tenant, packet: after },
@@ -136,14 +136,14 @@ for (const testStore of stores.filter(({ name }) => name !== 'SQLite in memory')
       assert.deepEqual(await indexer.prepare(other), { taken: 0, more: false });
     });
 
-    test('a step over large packets ends early, so that nobody waits long for it', async (t) => {
+    test('a step over large packets ends early, so that it blocks nobody for long', async (t) => {
       const { indexer, found } = await queuedPackets(t, testStore, 250, (number) => `word n${number} ${'x'.repeat(25_000)}`);
       assert.deepEqual(await indexer.prepare({ limit: 500 }), { taken: 78, more: true });
       await indexer.write();
       assert.equal(await found('word'), 250);
     });
 
-    test('a search in the midst of other steps finds all that waited when it began', async (t) => {
+    test('a search during other steps finds everything queued when it started', async (t) => {
       const { store, found } = await queuedPackets(t, testStore, 600);
       const jobs = [store.index.step(), store.index.step()];
       assert.equal(await found('word'), 600);

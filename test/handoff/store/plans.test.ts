@@ -6,12 +6,12 @@ import { type TestContext, test } from 'node:test';
 import { createPacket, packetRequest, startService } from '../../support/service.ts';
 
 /**
- * The tables that grow with what is stored: a query that walks one of them whole gets slower every day. The queue of the
- * search index grows too, but who counts it stops at a number.
+ * The tables that grow with the stored data: a query that scans one of them gets slower every day. The queue of the search
+ * index grows too, but its count stops at a limit.
  */
 const growing = ['packets', 'contents', 'packet_tags', 'events', 'idempotency', 'idempotency_packets'];
 
-/** Notes every statement that is prepared while the test runs. */
+/** Records every statement that is prepared during the test. */
 function noteStatements(t: TestContext): Set<string> {
   const statements = new Set<string>();
   const { prepare } = DatabaseSync.prototype;
@@ -25,7 +25,7 @@ function noteStatements(t: TestContext): Set<string> {
   return statements;
 }
 
-/** A statement's plan, a line a step, as SQLite tells it of the schema that docs/schema.sqlite.sql shows. */
+/** SQLite's query plan of a statement, one line per step, for the schema in docs/schema.sqlite.sql. */
 function planner(t: TestContext): (sql: string) => string[] {
   const database = new DatabaseSync(':memory:');
   t.after(() => database.close());
@@ -37,14 +37,14 @@ function planner(t: TestContext): (sql: string) => string[] {
       .map(({ detail }) => String(detail));
 }
 
-// In memory nothing runs on another thread, so that every statement is seen.
+// In memory nothing runs on another thread, so every statement is recorded.
 const databaseUrl = 'sqlite::memory:';
 
-test('no query of the service walks a growing table', async (t) => {
+test('no query of the service scans a growing table', async (t) => {
   const planOf = planner(t);
   const statements = noteStatements(t);
   const service = await startService(t, { databaseUrl });
-  // A migration walks what it changes, once.
+  // A migration may scan a table, because it runs once.
   statements.clear();
   const ok = async (method: string, path: string, body?: unknown, headers = {}) => {
     const { status, text } = await service.call(method, path, { ...(body === undefined ? {} : { body }), headers });
@@ -69,14 +69,14 @@ test('no query of the service walks a growing table', async (t) => {
   for (const job of Object.values(service.handoff.runOnce)) await job();
 
   const plans = [...statements].filter((sql) => /^(select|update|delete|insert)\b/.test(sql)).map((sql) => ({ sql, plan: planOf(sql) }));
-  assert.ok(plans.length > 50, `${plans.length} statements were noted`);
+  assert.ok(plans.length > 50, `${plans.length} statements were recorded`);
   for (const { sql, plan } of plans) {
     const walked = plan.filter((step) => growing.some((table) => new RegExp(`^SCAN ${table}\\b`).test(step)));
     assert.deepEqual(walked, [], `${sql}\n${plan.join('\n')}`);
   }
 });
 
-test('a list that is narrowed by one column reads the index of that column', async (t) => {
+test("a list filtered by one column uses that column's index", async (t) => {
   const planOf = planner(t);
   const statements = noteStatements(t);
   for (const [query, index] of [
@@ -86,10 +86,10 @@ test('a list that is narrowed by one column reads the index of that column', asy
     ['source_agent=a', 'packets_by_source'],
     ['target_agent=a', 'packets_by_target'],
     ['hitl_required=true', 'packets_hitl'],
-    // By the ids that have the tag, not through all of the tenant's.
+    // The ids with the tag drive the query, not all of the tenant's packets.
     ['tags=a', 'packets_by_id (tenant=? AND id=?)'],
   ] as const) {
-    // A service of its own, so that the statement is prepared anew.
+    // A new service prepares the statement again.
     const service = await startService(t, { databaseUrl });
     statements.clear();
     assert.equal((await service.call('GET', `/packets?${query}`)).status, 200, query);

@@ -15,7 +15,7 @@ import { stores, type TestStore } from '../../support/stores.ts';
 const tenant = 7;
 const agent = { id: 'a', name: 'A', framework: 'f' };
 
-/** Small bounds, so that a few packets are many. */
+/** Low limits, so that a few packets exceed them. */
 const bounds = { ranked: 10, counted: 20, lookedThrough: 15, readThrough: 6, expected: { words: 100, phrases: 100 } };
 
 interface Asked {
@@ -26,7 +26,7 @@ interface Asked {
   from?: SearchPlace | undefined;
 }
 
-/** A search with small bounds over indexed packets with these summaries, the first the oldest; every tenth is critical. */
+/** A search with low limits over indexed packets with these summaries, oldest first; every tenth packet is critical. */
 async function searching(t: TestContext, testStore: TestStore, summaries: readonly string[], other: Partial<typeof bounds> = {}) {
   const { url, drop } = await testStore.open('handoff');
   const store = await openStore({ databaseUrl: url, clock: systemClock, newId: () => '' });
@@ -55,7 +55,7 @@ async function searching(t: TestContext, testStore: TestStore, summaries: readon
     assert.ok('rows' in result, JSON.stringify(result));
     return result;
   };
-  /** Every summary from page to page, and how many pages there were. */
+  /** The summaries of all pages, and the number of pages. */
   async function all(asked: Asked): Promise<{ found: string[]; pages: number }> {
     const found: string[] = [];
     let pages = 0;
@@ -72,10 +72,10 @@ async function searching(t: TestContext, testStore: TestStore, summaries: readon
 const summariesOf = (rows: SearchPage['rows']): string[] => rows.map(({ summary }) => JSON.parse(summary).context.summary);
 const numbered = (count: number, text = 'word') => Array.from({ length: count }, (_, index) => `${text} ${index}`);
 
-// A store in memory has no connection but its own.
+// A store in memory allows no second connection.
 for (const testStore of stores.filter(({ name }) => name !== 'SQLite in memory')) {
-  describe(`The bounds of a search on ${testStore.name}`, () => {
-    test('up to a bound matches are ranked, and the answer says so; beyond it the newest come first', async (t) => {
+  describe(`The limits of a search on ${testStore.name}`, () => {
+    test('matches are ranked up to a limit, and the answer says so; beyond it the newest come first', async (t) => {
       const { page } = await searching(t, testStore, [
         ...numbered(10, 'few word'),
         ...numbered(10, 'many'),
@@ -87,30 +87,30 @@ for (const testStore of stores.filter(({ name }) => name !== 'SQLite in memory')
       const many = await page({ q: 'many', limit: 3 });
       assert.deepEqual([many.order, many.total, many.total_is], ['newest', 12, 'exact']);
       assert.deepEqual(summariesOf(many.rows), ['lone many', 'many many many many', 'many 9']);
-      // A common word beside a rare one is not ranked by, and still must occur.
+      // A common word next to a rare one does not affect the ranking, but must occur.
       const both = await page({ q: 'many lone' });
       assert.deepEqual([both.order, summariesOf(both.rows)], ['rank', ['lone many']]);
     });
 
-    test('beyond a second bound the total is a lower one that says so', async (t) => {
+    test('beyond a second limit the total is reported as a lower bound', async (t) => {
       const { page } = await searching(t, testStore, numbered(25));
       const { order, total, total_is } = await page({ q: 'word' });
       assert.deepEqual([order, total, total_is], ['newest', 20, 'at_least']);
     });
 
-    test('every match is shown once from page to page, newest first, however many there are', async (t) => {
+    test('paging shows every match once, newest first, however many there are', async (t) => {
       const { page, all } = await searching(t, testStore, numbered(40));
       const newest = numbered(40).reverse();
       const { found, pages } = await all({ q: 'word', limit: 7 });
       assert.deepEqual([found, pages], [newest, 6]);
       assert.deepEqual((await all({ q: 'word', limit: 7, offset: 38 })).found, newest.slice(38));
-      // So far behind that nothing is reached in one go: the next page goes on.
+      // The offset is too deep for one scan, so the next page continues.
       const far = await all({ q: 'word', limit: 7, offset: 33 });
       assert.deepEqual(far.found, newest.slice(33));
       assert.deepEqual((await page({ q: 'word', limit: 40 })).rows.length <= bounds.lookedThrough, true);
     });
 
-    test('with a filter a bounded number is looked through for a page: it may end early, and its next place goes on', async (t) => {
+    test('with a filter each page scans a bounded number of matches: it may end early, and next continues', async (t) => {
       const { page, all } = await searching(t, testStore, numbered(40));
       const filter = { priority: 'critical' };
       const first = await page({ q: 'word', filter, limit: 5 });
@@ -121,13 +121,13 @@ for (const testStore of stores.filter(({ name }) => name !== 'SQLite in memory')
       assert.deepEqual((await all({ q: 'word', filter, limit: 2, offset: 1 })).found, ['word 20', 'word 10', 'word 0']);
     });
 
-    test('a phrase of common words is looked for in the newest packets that have its words: a page may end early, and the next goes on', async (t) => {
+    test('a phrase of common words is searched in the newest packets with its words: a page may end early, and next continues', async (t) => {
       const summaries = Array.from({ length: 40 }, (_, index) => (index % 10 === 5 ? `the green red ${index}` : `red green ${index}`));
       const { page, all } = await searching(t, testStore, summaries);
       const wanted = summaries.filter((summary) => summary.startsWith('the')).sort();
       for (const q of ['"green red"', '"green re*"', '"the green red"']) {
         const { found } = await all({ q, limit: 2 });
-        // Those few that have a phrase's words are ranked; PostgreSQL counts the matches of the phrase itself.
+        // If few packets have a phrase's words, they are ranked; PostgreSQL counts the matches of the phrase itself.
         assert.deepEqual(found.toSorted(), wanted, q);
       }
       const first = await page({ q: '"green red"', limit: 5 });
@@ -143,7 +143,7 @@ for (const testStore of stores.filter(({ name }) => name !== 'SQLite in memory')
       assert.deepEqual((await all({ q: '"red green"', filter: { priority: 'critical' } })).found.length, 4);
     });
 
-    test('words that PostgreSQL expects in too many packets are not counted: it looks through the newest, and the next page goes on', async (t) => {
+    test('matches that PostgreSQL expects to be too many are not counted: it scans the newest packets, and next continues', async (t) => {
       const summaries = Array.from({ length: 40 }, (_, index) => (index % 10 === 5 ? `the green red ${index}` : `red green ${index}`));
       const { page, all } = await searching(t, testStore, summaries, { expected: { words: 0, phrases: 0 } });
       for (const q of ['red', '"green red"', 'the red'])
@@ -152,7 +152,7 @@ for (const testStore of stores.filter(({ name }) => name !== 'SQLite in memory')
       assert.deepEqual([order, total, total_is], testStore.name === 'PostgreSQL' ? ['newest', 2, 'at_least'] : ['rank', 4, 'exact']);
     });
 
-    test('a prefix of words in very many packets finds all of them, newest first; a rare word or a rare prefix is ranked', async (t) => {
+    test('a prefix that matches very many packets finds all of them, newest first; a rare word or prefix is ranked', async (t) => {
       const summaries = Array.from({ length: 240 }, (_, index) => (index % 100 === 5 ? `refund of zephyr ${index}` : `return ${index}`));
       const { page, all } = await searching(t, testStore, summaries, { expected: { words: 100, phrases: 50 }, lookedThrough: 100 });
       const common = await page({ q: 're*', limit: 5 });
@@ -168,7 +168,7 @@ for (const testStore of stores.filter(({ name }) => name !== 'SQLite in memory')
       assert.deepEqual((await page({ q: '"zephyr refund"' })).rows, []);
     });
 
-    test('ranked pages go on although there are a few more matches by now, but not when there are too many', async (t) => {
+    test('ranked paging continues with a few new matches, but not with too many', async (t) => {
       const { page, ask } = await searching(t, testStore, numbered(15));
       const on = await page({ q: 'word', limit: 5, from: { order: 'rank', shown: 5 } });
       assert.deepEqual([on.order, on.rows.length, on.next], ['rank', 5, { order: 'rank', shown: 10 }]);
@@ -177,7 +177,7 @@ for (const testStore of stores.filter(({ name }) => name !== 'SQLite in memory')
       assert.ok('rows' in (await ask({ q: 'word' })));
     });
 
-    test('a beginning of more than a thousand words is found too', async (t) => {
+    test('a prefix of more than a thousand words is found too', async (t) => {
       const words = Array.from({ length: 1200 }, (_, index) => `re${index}`);
       const { store } = await searching(t, testStore, [words.join(' '), 'refund', 'other']);
       const search = { phrases: phrasesOf('re*'), filter: {}, limit: 5, offset: 0 };

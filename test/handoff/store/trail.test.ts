@@ -14,7 +14,7 @@ const tier = { hourlyQuota: 0, handoffsPerDay: Number.POSITIVE_INFINITY, packetB
 const limits = { free: tier, pro: tier, business: tier };
 const claimant = { agent_id: 'worker', agent_name: 'Worker', framework: null };
 
-/** Instances that share a store, each with a packet service, and what each was told of its commits. */
+/** Instances that share a database, each with a packet service and the commits reported to it. */
 async function openInstances(t: TestContext, testStore: TestStore, count = 1) {
   const { url, drop } = await testStore.open();
   t.after(drop);
@@ -54,8 +54,8 @@ const request = (summary = 'Work') => packetRequest({ context: { summary } }) as
 const range = (count: number) => Array.from({ length: count }, (_, index) => index);
 
 for (const testStore of stores) {
-  describe(`The trail as streams tell it, on ${testStore.name}`, () => {
-    test('positions rise by one with each event of a tenant; what was told after the commit is what is read later', async (t) => {
+  describe(`The trail on ${testStore.name}`, () => {
+    test("a tenant's positions rise by one per event, and a commit reports the same events that are read later", async (t) => {
       const { instances, caller } = await openInstances(t, testStore);
       const { store, packets, told } = instances[0]!;
       const [one, two] = [caller(1), caller(2)];
@@ -102,7 +102,7 @@ for (const testStore of stores) {
         own.flatMap(({ events }) => events),
         trail.filter(({ type }) => type !== null).map((row) => ({ ...row })),
       );
-      // The packet as lists show it, as it was after the change, to the byte.
+      // The packet's summary after the change, byte for byte.
       const { context, decisions: _, actions: __, dependencies: ___, ...rest } = JSON.parse(claimed.packet);
       const { type, status, source_agent, target_agent, claimant: holder, payload, timestamp } = trail[3]!;
       const { counts, ...data } = JSON.parse(payload!).data;
@@ -117,7 +117,7 @@ for (const testStore of stores) {
       assert.deepEqual([trail[0]!.status, trail[0]!.claimant], ['created', null]);
     });
 
-    test('what is older than the retention is told no more, up to where the trail remembers; the audit log keeps it', async (t) => {
+    test('stream events older than the retention are removed, and the trail records up to where; the audit log keeps its entries', async (t) => {
       const { instances, caller, clock } = await openInstances(t, testStore);
       const { store, packets } = instances[0]!;
       const create = async () => JSON.parse((await packets.create(caller(1), request())).text);
@@ -137,13 +137,13 @@ for (const testStore of stores) {
           [4, false],
         ],
       );
-      // The entry at 3 is one that no stream ever told of, so nothing after 2 was removed.
+      // The entry at position 3 has no stream event, so the last removed position is 2.
       assert.deepEqual(await store.of(1).events.bounds(), { last: 4, removed: 2 });
       assert.equal((await store.of(1).events.audit({}, { limit: 9, offset: 0 })).total, 4);
       assert.equal((await store.of(1).events.history(id)).length, 2);
     });
 
-    test('a unit that is refused leaves no event and takes no position', async (t) => {
+    test('a refused unit leaves no event and uses no position', async (t) => {
       const { instances, caller } = await openInstances(t, testStore);
       const { store, packets, told } = instances[0]!;
       const { id } = JSON.parse((await packets.create(caller(1), request())).text);
@@ -162,7 +162,7 @@ for (const testStore of stores) {
       );
     });
 
-    test('the events of a packet that is removed for good leave the trail; packet.deleted stays, with data null', async (t) => {
+    test('the events of a permanently deleted packet leave the trail; packet.deleted stays, with data null', async (t) => {
       const { instances, caller } = await openInstances(t, testStore);
       const { store, packets } = instances[0]!;
       const { id } = JSON.parse((await packets.create(caller(1), request())).text);
@@ -180,7 +180,7 @@ for (const testStore of stores) {
   });
 }
 
-test('instances on one PostgreSQL append to one trail without a gap or a repeated position', async (t) => {
+test('instances on one PostgreSQL append to one trail without gaps or repeated positions', async (t) => {
   const postgres = stores.find(({ name }) => name === 'PostgreSQL')!;
   const { instances, caller } = await openInstances(t, postgres, 3);
   await Promise.all(range(60).map((index) => instances[index % 3]!.packets.create(caller(1), request(`Work ${index}`))));
@@ -189,7 +189,7 @@ test('instances on one PostgreSQL append to one trail without a gap or a repeate
     trail.map(({ position }) => position),
     range(60).map((index) => index + 1),
   );
-  // Who commits later has the higher positions: each instance's own rise.
+  // Positions are in commit order, so each instance's own positions rise.
   for (const { told } of instances) {
     const firsts = told.map(({ first }) => first);
     assert.deepEqual(

@@ -4,7 +4,7 @@ import type { Tables } from '../../../src/handoff/store/tables.ts';
 import { createUnits } from '../../../src/handoff/store/units.ts';
 import type { Database, Session } from '../../../src/kit/sql/dialect.ts';
 
-/** A database in which there is nothing and which keeps nothing; it counts its transactions. */
+/** An empty database that stores nothing and counts its transactions. */
 function emptyDatabase(): { database: Database<Tables>; transactions(): number } {
   let transactions = 0;
   const session = new Proxy({}, { get: () => () => [] }) as Session;
@@ -18,7 +18,7 @@ function emptyDatabase(): { database: Database<Tables>; transactions(): number }
   return { database, transactions: () => transactions };
 }
 
-test('units that bring much share a transaction, and others get their turn between them', async () => {
+test('large units share a transaction, and the event loop runs between them', async () => {
   const { database, transactions } = emptyDatabase();
   const units = createUnits(database, () => 'id');
   let turn = 0;
@@ -32,7 +32,7 @@ test('units that bring much share a transaction, and others get their turn betwe
   const turns = await Promise.all(sizes.map((size) => units.commit(1, { size, work: () => turn })));
   running = false;
   assert.equal(transactions(), 1);
-  // Whoever comes behind two million characters waits for the next turn.
+  // After two million characters, the next unit waits for the next turn of the event loop.
   const [a, b, c, d, e, f, g] = turns;
   assert.deepEqual([a === b, b === c, d === e, f === g], [true, true, true, true]);
   assert.ok(c! < d! && e! < f!, turns.join(' '));

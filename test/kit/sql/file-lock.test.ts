@@ -16,7 +16,7 @@ function newFile(t: TestContext): string {
   return `sqlite://${join(folder, 'test.db')}`;
 }
 
-/** A process that holds the file until it is ended. */
+/** A process that holds the lock until it is killed. */
 async function startHolder(t: TestContext, url: string) {
   const source = `import('${module}').then(async ({ holdFile }) => { await holdFile('${url}'); console.log('held'); setInterval(() => {}, 1000); })`;
   const child = spawn(process.execPath, ['-e', source], { stdio: ['ignore', 'pipe', 'inherit'] });
@@ -25,7 +25,7 @@ async function startHolder(t: TestContext, url: string) {
   return child;
 }
 
-test('a SQLite file has one process: a second one is refused with the number of the first', async (t) => {
+test('a SQLite file is locked by one process; a second is refused with the process id of the first', async (t) => {
   const url = newFile(t);
   const holder = await startHolder(t, url);
   await assert.rejects(holdFile(url, { waitMs: 0 }), {
@@ -33,7 +33,7 @@ test('a SQLite file has one process: a second one is refused with the number of 
   });
 });
 
-test('a process that was killed holds nothing: who waits for it goes on, and so does who comes later', async (t) => {
+test('a killed process releases its lock, for a waiting process and for later ones', async (t) => {
   const url = newFile(t);
   const holder = await startHolder(t, url);
   const waiting = holdFile(url, { waitMs: 60_000 });
@@ -42,6 +42,6 @@ test('a process that was killed holds nothing: who waits for it goes on, and so 
   await assert.rejects(holdFile(url, { waitMs: 0 }), new RegExp(`in use by process ${process.pid}\\.`));
 });
 
-test('a database in memory or on a server is held by nobody', async () => {
+test('a database in memory or on a server is not locked', async () => {
   for (const url of ['sqlite::memory:', 'postgres://u:p@localhost/x']) for (let time = 0; time < 2; time += 1) await holdFile(url);
 });

@@ -13,7 +13,7 @@ interface Tables {
   notes: { id: number; text: string };
 }
 
-/** A unit that writes a row, is refused, or has a fault of the program in it. */
+/** A unit that writes a row, is refused, or throws an unexpected exception. */
 type Unit = { id: number; text?: string; refused?: boolean; faulty?: boolean };
 
 interface Bench {
@@ -21,11 +21,11 @@ interface Bench {
   database: Database<Tables>;
   submit(unit: Unit): Promise<unknown>;
   waiting(): number;
-  /** The units of every transaction that was begun, in order. */
+  /** The units of every transaction that was started, in order. */
   transactions: Unit[][];
-  /** What is stored. */
+  /** The stored rows. */
   ids(): Promise<number[]>;
-  /** Runs in the next transaction, between what it reads and what it writes. */
+  /** Runs in the next transaction, between its reads and its writes. */
   meanwhile: (() => Promise<void>) | undefined;
 }
 
@@ -74,7 +74,7 @@ const reasonsOf = (settled: PromiseSettledResult<unknown>[]) => settled.map((one
 
 for (const store of stores) {
   describe(`Group commit on ${store.name}`, () => {
-    test('units that wait together share one transaction, in their order, and each gets its own result', async (t) => {
+    test('concurrent units share one transaction, in their order, and each gets its own result', async (t) => {
       const bench = await open(t, store);
       const submitted = submitAll(
         bench,
@@ -93,7 +93,7 @@ for (const store of stores) {
       assert.deepEqual(await bench.ids(), range(20));
     });
 
-    test('what the next two turns bring shares the transaction too; a unit that comes alone waits for none', async (t) => {
+    test('units of the next two turns join the transaction; a unit that arrives alone does not wait', async (t) => {
       const bench = await open(t, store);
       const turn = () => new Promise((resolve) => void setImmediate(resolve));
       const submitted: Promise<unknown>[] = [];
@@ -110,7 +110,7 @@ for (const store of stores) {
       assert.deepEqual(await bench.ids(), range(9));
     });
 
-    test('what is submitted during a transaction waits for the next one, at most 256 together', async (t) => {
+    test('units submitted during a transaction wait for the next one, at most 256 together', async (t) => {
       const bench = await open(t, store);
       let later: Promise<unknown> = Promise.resolve();
       bench.meanwhile = async () => {
@@ -125,7 +125,7 @@ for (const store of stores) {
       assert.deepEqual(await bench.ids(), range(601));
     });
 
-    test('a unit is answered when its row is there for everybody', async (t) => {
+    test('a unit is answered once its row is visible to everybody', async (t) => {
       const bench = await open(t, store);
       if (store.name === 'SQLite in memory') {
         await bench.submit({ id: 1 });
@@ -140,7 +140,7 @@ for (const store of stores) {
       assert.equal(await seen(), 1);
     });
 
-    test('a unit is answered when its commit is on the disk', async (t) => {
+    test('a unit is answered once its commit is on disk', async (t) => {
       const { database } = await open(t, store);
       const isPostgres = store.name === 'PostgreSQL';
       if (isPostgres)
@@ -161,7 +161,7 @@ for (const store of stores) {
       assert.equal(await submit(1), isPostgres ? 'on' : 2);
     });
 
-    test('a refused unit writes nothing and leaves the others of its transaction alone', async (t) => {
+    test('a refused unit writes nothing and does not affect the others of its transaction', async (t) => {
       const bench = await open(t, store);
       const settled = await submitAll(bench, [{ id: 1 }, { id: 2, refused: true }, { id: 3 }]);
       assert.deepEqual(
@@ -172,7 +172,7 @@ for (const store of stores) {
       assert.deepEqual(await bench.ids(), [1, 3]);
     });
 
-    test('a group that the database refuses is carried out one by one, so that one bad unit fails alone', async (t) => {
+    test('the units of a group that the database rejects run one by one, so that only the bad one fails', async (t) => {
       const bench = await open(t, store);
       await bench.submit({ id: 2 });
       const settled = await submitAll(
@@ -185,13 +185,13 @@ for (const store of stores) {
         [false, true, false, false],
       );
       assert.ok(bench.database.isDuplicate(reasons[1]));
-      // On PostgreSQL the row may be another instance's of this moment, and the unit different once it sees that row.
+      // On PostgreSQL another instance may just have written the row, and the unit may act differently once it reads it.
       const attempts = store.name === 'PostgreSQL' ? [1, 1, 1] : [1];
       assert.deepEqual(sizes(bench), [1, 4, 1, ...attempts, 1, 1]);
       assert.deepEqual(await bench.ids(), range(4));
     });
 
-    test('a fault of the program in one unit is its own: the others are carried out, and the next group too', async (t) => {
+    test('an unexpected exception fails only its own unit: the others run, and so does the next group', async (t) => {
       const bench = await open(t, store);
       const settled = await submitAll(bench, [{ id: 1 }, { id: 2, faulty: true }, { id: 3 }]);
       assert.deepEqual(
@@ -202,10 +202,10 @@ for (const store of stores) {
       assert.deepEqual(await bench.ids(), [1, 3, 4]);
     });
 
-    test('a database out of reach refuses the whole group with 503 and nothing is tried twice; later groups are carried out', async (t) => {
+    test('an unavailable database fails the whole group with 503 without a retry; later groups run', async (t) => {
       const bench = await open(t, store);
       await bench.submit({ id: 1 });
-      // A megabyte each: more than the pages that are left.
+      // One megabyte each: more than the free pages.
       const units = range(5, 2).map((id) => ({ id, text: 'x'.repeat(1_000_000) }));
       const { breakIt, mend } = store.name === 'PostgreSQL' ? cutConnections(bench) : fillDisk(bench);
       await breakIt();
@@ -226,16 +226,16 @@ for (const store of stores) {
 
 type Outage = { breakIt(): Promise<unknown>; mend(): Promise<unknown> };
 
-/** SQLite may use no more pages than it has: to it, a full disk. */
+/** Limits SQLite to its current pages, which acts like a full disk. */
 function fillDisk({ database }: Bench): Outage {
   const limitPages = (count: number) => database.transaction((tx) => sql.raw(`pragma max_page_count = ${count}`).execute(tx));
   return { breakIt: () => limitPages(1), mend: () => limitPages(1_000_000) };
 }
 
-/** More than the pool for reads has. */
+/** More connections than the pool for reads has. */
 const connections = 20;
 
-/** Every connection to the database is cut while the group's transaction is open. */
+/** Terminates every connection to the database while the group's transaction is open. */
 function cutConnections(bench: Bench): Outage {
   return {
     async breakIt() {
@@ -248,7 +248,7 @@ function cutConnections(bench: Bench): Outage {
         await client.end();
       };
     },
-    // A read may be the first to find that its connection is cut: that one fails, and the connection goes.
+    // A read may be the first to use a terminated connection: it fails, and the pool discards the connection.
     async mend() {
       for (let cut = 0; cut < connections; cut += 1) {
         const failure = await bench.database.ping().then(
