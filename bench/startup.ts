@@ -5,20 +5,20 @@ import type { AddressInfo } from 'node:net';
 import type { Readable } from 'node:stream';
 import { fileURLToPath } from 'node:url';
 
-// What a start of `service-cli` takes, against `node -e 0`: `node bench/startup.ts`. The two run in turn, and the ratio is the median of
-// those of neighbours, so that what else the machine does falls on both. Processor time is told beside the time from start to end,
-// since it stays put when other programs take their part of the machine.
+// The startup time of `service-cli` against `node -e 0`: `node bench/startup.ts`. The two run alternately, and the result is the
+// median ratio of neighbouring runs, so that other load on the machine affects both. CPU time is reported next to elapsed time,
+// because other load changes it less.
 
 const rounds = 15;
 const program = fileURLToPath(new URL('../bin/service-cli.js', import.meta.url));
 
-/** What a program took from its start to its end: milliseconds on the clock, and of processor time. */
+/** The elapsed time and the CPU time of a process, in milliseconds. */
 interface Start {
   readonly wall: number;
   readonly cpu: number;
 }
 
-/** Has a program write its processor time, in microseconds, where it is asked for. */
+/** A preload module that makes a process write its CPU time, in microseconds, to file descriptor 3. */
 const meter = fileURLToPath(new URL('./meter.cjs', import.meta.url));
 
 async function timeOf(args: readonly string[], env: NodeJS.ProcessEnv): Promise<Start> {
@@ -44,7 +44,7 @@ const { port } = server.address() as AddressInfo;
 const env = { ...process.env, SERVICE_URL: `http://127.0.0.1:${port}`, SERVICE_API_KEY: 'none' };
 
 for (const args of [['--help'], ['list'], ['list', '--format', 'json']]) {
-  // The first start fills the compile cache, as a user's first does.
+  // The first start fills the compile cache, as it does for a user.
   await timeOf([program, ...args], env);
   const bare: Start[] = [];
   const ours: Start[] = [];
@@ -52,12 +52,12 @@ for (const args of [['--help'], ['list'], ['list', '--format', 'json']]) {
     bare.push(await timeOf(['-e', '0'], env));
     ours.push(await timeOf([program, ...args], env));
   }
-  const told = (['wall', 'cpu'] as const).map((what) => {
+  const ratios = (['wall', 'cpu'] as const).map((what) => {
     const ratio = median(ours.map((one, round) => one[what] / bare[round]![what]));
     const [our, their] = [ours, bare].map((all) => median(all.map((one) => one[what])).toFixed(0));
     return `${ratio.toFixed(2)} times node -e 0 (${our} ms to ${their} ms)`;
   });
-  console.log(`service-cli ${args.join(' ')}: ${told[0]}; by processor time ${told[1]}`);
+  console.log(`service-cli ${args.join(' ')}: ${ratios[0]}; by CPU time ${ratios[1]}`);
 }
 server.closeAllConnections();
 server.close();

@@ -44,17 +44,17 @@ describe('A fair queue', () => {
   test('never starts a task whose caller has disconnected, and a failed task frees its place', async () => {
     const { begun, work, end } = noted();
     const queue = new FairQueue({ concurrency: 1, perOwner: 1 });
-    const gone = new AbortController();
+    const disconnected = new AbortController();
     const first = queue.run('a', work('a1'));
-    const abandoned = queue.run('a', work('a2'), gone.signal);
+    const abandoned = queue.run('a', work('a2'), disconnected.signal);
     const failing = assert.rejects(
       queue.run('a', () => Promise.reject(new Error('It failed.'))),
       /It failed/,
     );
     const last = queue.run('a', work('a3'));
-    gone.abort();
+    disconnected.abort();
     await assert.rejects(abandoned, /The connection closed before the answer/);
-    await assert.rejects(queue.run('a', work('a4'), gone.signal), /The connection closed/);
+    await assert.rejects(queue.run('a', work('a4'), disconnected.signal), /The connection closed/);
     await end('a1');
     await failing;
     await new Promise(setImmediate);

@@ -27,7 +27,7 @@ interface Part {
   text: string | null;
   /** How many packets the part has, and how many of them are in the text. */
   count: number;
-  told: number;
+  included: number;
   /** The id of the last packet; null when there is none. */
   last: string | null;
   /** The length of the text in UTF-8. */
@@ -81,9 +81,9 @@ function textsOf(query: Query, { full, fewer }: { full: boolean; fewer: boolean 
   const bytes = full
     ? sql`octet_length(packets.state) + octet_length(contents.content)`
     : sql`octet_length(packets.state) + octet_length(packets.digest)`;
-  const told = fewer ? text : sql<string | null>`case when ${bytes} <= ${sql.lit(largeBytes)} then ${text} end`;
-  if (!full) return query.select(['packets.id', told.as('text')]);
-  return query.innerJoin('contents', 'contents.packet', 'packets.seq').select(['packets.id', told.as('text')]);
+  const included = fewer ? text : sql<string | null>`case when ${bytes} <= ${sql.lit(largeBytes)} then ${text} end`;
+  if (!full) return query.select(['packets.id', included.as('text')]);
+  return query.innerJoin('contents', 'contents.packet', 'packets.seq').select(['packets.id', included.as('text')]);
 }
 
 /** A range without counters: the total is counted otherwise. */
@@ -110,7 +110,7 @@ export function createPageReads(database: Database<Tables>) {
       .select([
         sql<string | null>`string_agg(text, ',')`.as('text'),
         sql<number>`count(*)`.as('count'),
-        sql<number>`count(text)`.as('told'),
+        sql<number>`count(text)`.as('included'),
         (order === 'desc' ? sql<string | null>`min(id)` : sql<string | null>`max(id)`).as('last'),
       ]);
     const next = behind.select(sql`1`.as('one')).where('packets.id', directions[order], sql.ref<string>('part.last'));
@@ -166,8 +166,8 @@ export function createPageReads(database: Database<Tables>) {
     });
   }
 
-  /** The rest of a page whose first part is read, part by part, until there are enough packets or they are too large together. */
-  async function goOn(
+  /** Reads the rest of a page after its first part, part by part, until it is complete or too large. */
+  async function readRest(
     tenant: number,
     page: PacketPage,
     { first, limit: firstLimit, inTurn }: { first: Part; limit: number; inTurn: InTurn },
@@ -183,7 +183,7 @@ export function createPageReads(database: Database<Tables>) {
     for (;;) {
       const bytes = Number(found.octets ?? 0);
       const tooLarge = size + bytes > maxPageBytes;
-      if (limit > 1 && (tooLarge || Number(found.told) < Number(found.count))) {
+      if (limit > 1 && (tooLarge || Number(found.included) < Number(found.count))) {
         limit = limit > few ? few : 1;
       } else if (tooLarge && texts.length > 0) {
         // A caller that pages by offset would skip the packets that did not fit.
@@ -214,13 +214,13 @@ export function createPageReads(database: Database<Tables>) {
     const limit = Math.min(partLimit, page.limit);
     const counted = oneRange(page.filter) !== undefined;
     const finish = (first: Part): Awaitable<PacketTexts> => {
-      const { text, octets, count, told, last, more, total } = first;
-      const whole = Number(told) === Number(count) && Number(octets ?? 0) <= maxPageBytes && (limit === page.limit || more === 0);
+      const { text, octets, count, included, last, more, total } = first;
+      const whole = Number(included) === Number(count) && Number(octets ?? 0) <= maxPageBytes && (limit === page.limit || more === 0);
       // Most pages are one part and need no further query.
       if (whole && counted)
         return { text: text ?? '', octets: Number(octets), last: last ?? page.after, more: more === 1, total: Number(total) };
       return Promise.all([
-        goOn(tenant, page, { first, limit, inTurn }),
+        readRest(tenant, page, { first, limit, inTurn }),
         counted ? Number(total) : totals.total(tenant, page.filter, inTurn),
       ]).then(([texts, total]) => ({ ...texts, total }));
     };

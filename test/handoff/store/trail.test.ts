@@ -24,8 +24,8 @@ async function openInstances(t: TestContext, testStore: TestStore, count = 1) {
   for (let index = 0; index < count; index += 1) {
     const store = await openStore({ databaseUrl: url, clock: clock.read, newId });
     t.after(() => store.close());
-    const told: CommittedEvents[] = [];
-    store.onCommit((committed) => told.push(...committed));
+    const reported: CommittedEvents[] = [];
+    store.onCommit((committed) => reported.push(...committed));
     const packets = createPacketService({
       store,
       clock: clock.read,
@@ -36,7 +36,7 @@ async function openInstances(t: TestContext, testStore: TestStore, count = 1) {
       limits,
       onCreated: () => undefined,
     });
-    instances.push({ store, packets, told });
+    instances.push({ store, packets, reported });
   }
   const caller = (tenant_number: number) => ({
     key_id: 'key-1',
@@ -57,7 +57,7 @@ for (const testStore of stores) {
   describe(`The trail on ${testStore.name}`, () => {
     test("a tenant's positions rise by one per event, and a commit reports the same events that are read later", async (t) => {
       const { instances, caller } = await openInstances(t, testStore);
-      const { store, packets, told } = instances[0]!;
+      const { store, packets, reported } = instances[0]!;
       const [one, two] = [caller(1), caller(2)];
       const made = await Promise.all(range(6).map((index) => packets.create(index % 2 === 0 ? one : two, request(`Work ${index}`))));
       const parent = JSON.parse(made[0]!.text);
@@ -89,7 +89,7 @@ for (const testStore of stores) {
       );
       assert.deepEqual(await store.of(1).events.bounds(), { last: 6, removed: 0 });
 
-      const own = told.filter(({ tenant }) => tenant === 1);
+      const own = reported.filter(({ tenant }) => tenant === 1);
       assert.deepEqual(
         own.map(({ first, last }) => [first, last]),
         [
@@ -145,7 +145,7 @@ for (const testStore of stores) {
 
     test('a refused unit leaves no event and uses no position', async (t) => {
       const { instances, caller } = await openInstances(t, testStore);
-      const { store, packets, told } = instances[0]!;
+      const { store, packets, reported } = instances[0]!;
       const { id } = JSON.parse((await packets.create(caller(1), request())).text);
       const answers = await Promise.allSettled(range(3).map(() => packets.claim(caller(1), id, { claimant })));
       assert.deepEqual(answers.map(({ status }) => status).toSorted(), ['fulfilled', 'rejected', 'rejected']);
@@ -154,7 +154,7 @@ for (const testStore of stores) {
         [1, 2],
       );
       assert.deepEqual(
-        told.map(({ first, last }) => [first, last]),
+        reported.map(({ first, last }) => [first, last]),
         [
           [1, 1],
           [2, 2],
@@ -190,12 +190,12 @@ test('instances on one PostgreSQL append to one trail without gaps or repeated p
     range(60).map((index) => index + 1),
   );
   // Positions are in commit order, so each instance's own positions rise.
-  for (const { told } of instances) {
-    const firsts = told.map(({ first }) => first);
+  for (const { reported } of instances) {
+    const firsts = reported.map(({ first }) => first);
     assert.deepEqual(
       firsts,
       firsts.toSorted((a, b) => a - b),
     );
   }
-  assert.equal(instances.flatMap(({ told }) => told.flatMap(({ events }) => events)).length, 60);
+  assert.equal(instances.flatMap(({ reported }) => reported.flatMap(({ events }) => events)).length, 60);
 });

@@ -1,15 +1,15 @@
 import type { Migration } from '../../../kit/sql/migrate.ts';
 
-/** Events as streams and webhooks tell them: what happened to which packet, in which order, by which key. */
+/** The columns of stream events, and the order and the key of every event. */
 export const events: Migration = {
   name: '0002-events',
   up(database) {
     const text = database === 'sqlite' ? 'text' : 'text collate "C"';
     return [
       `alter table events add column key_id ${text}`,
-      // A tenant's events in the order of their commits; a counter named `position` has the last.
+      // A tenant's events in commit order; the counter `position` has the last number.
       `alter table events add column position bigint not null default 0`,
-      // What streams tell of it; null where they tell nothing, and once it is too old to be told again.
+      // The stream event; null where there is none. Retention later sets the payload to null.
       `alter table events add column type ${text}`,
       `alter table events add column status ${text}`,
       `alter table events add column source_agent ${text}`,

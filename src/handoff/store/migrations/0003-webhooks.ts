@@ -1,6 +1,6 @@
 import type { Migration } from '../../../kit/sql/migrate.ts';
 
-/** Webhooks, and what is sent to them. */
+/** Webhooks and their deliveries. */
 export const webhooks: Migration = {
   name: '0003-webhooks',
   up(database) {
@@ -16,7 +16,7 @@ export const webhooks: Migration = {
         failing_since ${text}, created_at ${text} not null, updated_at ${text} not null, removed_at ${text})`,
       `create index webhooks_by_tenant on webhooks (tenant${ordered})`,
 
-      // A body once for all webhooks it goes to.
+      // One body for all webhooks that receive the event.
       `create table messages (event_id ${text} primary key, body text not null)`,
 
       `create table deliveries (
@@ -26,9 +26,9 @@ export const webhooks: Migration = {
         created_at ${text} not null, updated_at ${text} not null, due_at ${text})`,
       `create index deliveries_by_webhook on deliveries (webhook${ordered})`,
       `create index deliveries_by_packet on deliveries (tenant, packet_id)`,
-      // What waits for an attempt, receiver by receiver: one that is far behind is never in another's way.
+      // Pending deliveries by webhook, so that one with a backlog does not delay others.
       `create index deliveries_due on deliveries (webhook, due_at) where due_at is not null`,
-      // What has failed: to be tried again, or for good.
+      // Failed deliveries and dead letters.
       `create index deliveries_failed on deliveries (tenant, status${ordered}) where next_retry_at is not null`,
     ];
   },

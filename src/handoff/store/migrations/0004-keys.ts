@@ -1,6 +1,6 @@
 import type { Migration } from '../../../kit/sql/migrate.ts';
 
-/** Keys that end at a moment, since another has taken their place; and whether somebody has set how many keys a tenant may have. */
+/** The expiry of rotated keys, and whether a tenant's key limit was set explicitly. */
 export const keys: Migration = {
   name: '0004-keys',
   up(database) {

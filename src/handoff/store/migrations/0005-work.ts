@@ -1,13 +1,13 @@
 import type { Migration } from '../../../kit/sql/migrate.ts';
 
-/** Taking work: leases, who holds what, the next packet, and the agents that were seen. */
+/** Leases, claimants, claim-next, and the agents that were seen. */
 export const work: Migration = {
   name: '0005-work',
   up(database) {
     const sqlite = database === 'sqlite';
     const text = sqlite ? 'text' : 'text collate "C"';
     const number = sqlite ? 'integer' : 'bigint';
-    // The state is the beginning of a JSON object, up to a comma.
+    // The state is the beginning of a JSON object and ends with a comma.
     const member = (path: string[]) =>
       sqlite ? `json_extract(state || '"end":0}', '$.${path.join('.')}')` : `(state || '"end":0}')::json #>> '{${path.join(',')}}'`;
     return [
@@ -20,7 +20,7 @@ export const work: Migration = {
         updated_at = ${member(['updated_at'])}, state = '{"lease":null,' || substr(state, 2)`,
       `create index packets_by_claimant on packets (tenant, claimed_by, id) where claimed_by is not null`,
       `create index packets_by_parent on packets (tenant, parent, id) where parent is not null`,
-      // What claim-next takes from, oldest first: an agent's own, and anybody's.
+      // Packets for claim-next, oldest first: those of one target agent, and those of any.
       `create index packets_waiting_for on packets (tenant, target_agent, priority, id) where status = 'created'`,
       `create index packets_waiting on packets (tenant, priority, id) where status = 'created'`,
       `create table agents (tenant ${number} not null, agent_id ${text} not null, last_seen_at ${text} not null,

@@ -1,6 +1,6 @@
 import type { Migration } from '../../../kit/sql/migrate.ts';
 
-/** A packet may be in several answers that are repeated: those of its creation, its claim and its question. */
+/** Allows a packet in several idempotency answers: those of its creation, its claim and its question. */
 export const repeats: Migration = {
   name: '0006-repeats',
   up(database) {

@@ -7,5 +7,5 @@ import { work } from './0005-work.ts';
 import { repeats } from './0006-repeats.ts';
 import { rotation } from './0007-rotation.ts';
 
-/** Every step of the schema, in order. */
+/** All migrations, in order. */
 export const migrations: readonly Migration[] = [packets, events, webhooks, keys, work, repeats, rotation];

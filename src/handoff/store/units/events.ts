@@ -91,14 +91,14 @@ export class EventTransaction {
   append(packet: AnyPacket, events: readonly PacketEvent[], at: Circumstances): void {
     for (const { event_type, type, actor, details } of events) {
       const entry = this.#entry({ event_type, resource: 'packet', actor, details }, at);
-      this.#push({ ...entry, packet_id: packet.id, ...this.#told(packet, type, entry.timestamp) });
+      this.#push({ ...entry, packet_id: packet.id, ...this.#streamColumns(packet, type, entry.timestamp) });
       if (type !== null && type !== 'packet.deleted') this.#announce(packet.id, type, entry);
     }
   }
 
   /** Appends an entry that is not about a packet. */
   note(note: AuditNote, at: Circumstances): void {
-    this.#push({ ...this.#entry(note, at), packet_id: null, ...untold });
+    this.#push({ ...this.#entry(note, at), packet_id: null, ...noStreamEvent });
   }
 
   /** Adds webhook deliveries with the whole packet. */
@@ -126,8 +126,8 @@ export class EventTransaction {
   }
 
   /** The stream event's columns for an event of this type. */
-  #told(packet: AnyPacket, type: string | null, timestamp: string) {
-    if (type === null) return untold;
+  #streamColumns(packet: AnyPacket, type: string | null, timestamp: string) {
+    if (type === null) return noStreamEvent;
     const { id, status, metadata, claimed_by } = packet;
     const isRemoved = type === 'packet.deleted';
     const data = isRemoved ? 'null' : this.#packets.summary(id);
@@ -148,7 +148,7 @@ function envelope(type: string, packetId: string, data: string, timestamp: strin
 }
 
 /** The stream event's columns for an event that streams don't send. */
-const untold = { type: null, status: null, source_agent: null, target_agent: null, claimant: null, payload: null };
+const noStreamEvent = { type: null, status: null, source_agent: null, target_agent: null, claimant: null, payload: null };
 
 /** The trail: the history of packets, the audit log and the stream events are the same rows. */
 export const events: Kind = {
@@ -182,8 +182,8 @@ export async function committedEvents(group: Group): Promise<CommittedEvents[]> 
     if (appended.length === 0) return [];
     const last = lastPositions.get(tenant)!;
     const first = last - appended.length + 1;
-    const told = appended.flatMap((draft, index) => (draft.type === null ? [] : [streamEvent(draft, first + index)]));
-    return [{ tenant, first, last, events: told }];
+    const streamed = appended.flatMap((draft, index) => (draft.type === null ? [] : [streamEvent(draft, first + index)]));
+    return [{ tenant, first, last, events: streamed }];
   });
 }
 
