@@ -64,21 +64,18 @@ export function createListService(store: Store) {
         phrases.length === 0 ? nothing : await store.of(tenant_number, signal).packets.search({ phrases, filter, limit, offset, from });
       const { packets, next, ...counts } = page;
       const next_cursor = next === undefined ? null : writeCursor(scope, JSON.stringify(next));
-      const [begin, end] = around({ ...counts, limit, offset: from?.shown ?? offset, next_cursor });
-      return { text: Buffer.concat([Buffer.from(begin), packets, Buffer.from(end)]), octets: undefined };
+      return joined(packets, undefined, { ...counts, limit, offset: from?.shown ?? offset, next_cursor });
     },
   };
 }
 
 export type ListService = ReturnType<typeof createListService>;
 
-/** The JSON before and behind the packets of a page. */
-const around = (rest: object): [string, string] => ['{"packets":[', `],${JSON.stringify(rest).slice(1)}`];
-
-/** Makes a page from packets that are JSON text already, joined by commas. */
-function joined(texts: string, octets: number | undefined, rest: object): PageText {
-  const [begin, end] = around(rest);
-  return { text: begin + texts + end, octets: octets && begin.length + octets + end.length };
+/** Makes a page from packets that are JSON already, joined by commas. */
+function joined(packets: string | Uint8Array, octets: number | undefined, rest: object): PageText {
+  const [begin, end] = ['{"packets":[', `],${JSON.stringify(rest).slice(1)}`];
+  if (typeof packets !== 'string') return { text: Buffer.concat([Buffer.from(begin), packets, Buffer.from(end)]), octets: undefined };
+  return { text: begin + packets + end, octets: octets && begin.length + octets + end.length };
 }
 
 /** Parses the position of a search cursor. A caller can forge a cursor, so every field is validated. */

@@ -38,24 +38,40 @@ interface Part {
   total: number | null;
 }
 
-/** A page of packets. */
-export interface PacketTexts {
-  /** The packets' JSON texts, joined by commas. */
-  readonly text: string;
+/** The packets of a page. */
+export interface PagePackets {
+  /** The packets as JSON, joined by commas; bytes where another thread has read them. */
+  readonly text: string | Uint8Array;
   /** Its length in UTF-8. */
   readonly octets: number;
   /** The id of the last packet; undefined when there is none. */
   readonly last: string | undefined;
   readonly more: boolean;
-  /** The number of packets in the whole list. */
+}
+
+/** A page of packets, with the number of packets in the whole list. */
+export interface PacketTexts extends PagePackets {
   readonly total: number;
 }
+
+/** The packets of a page, or the number of packets that would fit. */
+export type LargePage = PagePackets | { readonly fitting: number };
 
 /** Pages beyond this offset are long reads, because every skipped row costs time. */
 const shallowOffset = 1000;
 
 /** The most packets in one query. */
 const partLimit = 50;
+
+/** Where a list's long reads run. */
+interface LongReads {
+  readonly inTurn: InTurn;
+  /** Reads a large page with a reader; undefined in the reader itself. */
+  readonly readLarge: ((page: PacketPage) => Promise<LargePage>) | undefined;
+}
+
+/** Pages of more bytes are read and encoded by a reader. */
+const largePageBytes = 1024 * 1024;
 
 /** Larger packets are read a few at a time: fifty packets of the largest size would not fit into one text. */
 const largeBytes = 65_536;
@@ -166,12 +182,12 @@ export function createPageReads(database: Database<Tables>) {
     });
   }
 
-  /** Reads the rest of a page after its first part, part by part, until it is complete or too large. */
+  /** Reads the rest of a page after its first part, part by part, until it is complete or too large; hands a large page to `readLarge`. */
   async function readRest(
     tenant: number,
     page: PacketPage,
-    { first, limit: firstLimit, inTurn }: { first: Part; limit: number; inTurn: InTurn },
-  ): Promise<Omit<PacketTexts, 'total'>> {
+    { first, limit: firstLimit, inTurn, readLarge }: { first: Part; limit: number } & LongReads,
+  ): Promise<LargePage> {
     const texts: string[] = [];
     let size = 0;
     let octets = -1;
@@ -182,12 +198,14 @@ export function createPageReads(database: Database<Tables>) {
     let limit = firstLimit;
     for (;;) {
       const bytes = Number(found.octets ?? 0);
+      const hasLargePackets = Number(found.included) < Number(found.count);
+      if (readLarge !== undefined && (hasLargePackets || size + bytes > largePageBytes)) return readLarge(page);
       const tooLarge = size + bytes > maxPageBytes;
-      if (limit > 1 && (tooLarge || Number(found.included) < Number(found.count))) {
+      if (limit > 1 && (tooLarge || hasLargePackets)) {
         limit = limit > few ? few : 1;
       } else if (tooLarge && texts.length > 0) {
         // A caller that pages by offset would skip the packets that did not fit.
-        if (page.after === undefined) throw pageTooLarge(page.limit - left);
+        if (page.after === undefined) return { fitting: page.limit - left };
         return answer(true);
       } else {
         if (found.text !== null) {
@@ -200,7 +218,7 @@ export function createPageReads(database: Database<Tables>) {
         limit = Math.min(limit, left);
         if (limit === 0 || found.more === 0) return answer(found.more === 1);
       }
-      // On SQLite a part of large packets blocks this thread for some milliseconds; other requests run in between.
+      // On SQLite a part blocks this thread for up to some milliseconds; other work runs in between.
       await nextTurn();
       found = await part(tenant, { ...rest, limit }, inTurn);
     }
@@ -210,7 +228,7 @@ export function createPageReads(database: Database<Tables>) {
    * A page. When its packets together are too large, a page after a cursor ends early with `more` set.
    * @throws ServiceError 413 when the packets of a page at an offset are too large
    */
-  function page(tenant: number, page: PacketPage, inTurn: InTurn): Awaitable<PacketTexts> {
+  function page(tenant: number, page: PacketPage, { inTurn, readLarge }: LongReads): Awaitable<PacketTexts> {
     const limit = Math.min(partLimit, page.limit);
     const counted = oneRange(page.filter) !== undefined;
     const finish = (first: Part): Awaitable<PacketTexts> => {
@@ -220,15 +238,26 @@ export function createPageReads(database: Database<Tables>) {
       if (whole && counted)
         return { text: text ?? '', octets: Number(octets), last: last ?? page.after, more: more === 1, total: Number(total) };
       return Promise.all([
-        readRest(tenant, page, { first, limit, inTurn }),
+        readRest(tenant, page, { first, limit, inTurn, readLarge }),
         counted ? Number(total) : totals.total(tenant, page.filter, inTurn),
-      ]).then(([texts, total]) => ({ ...texts, total }));
+      ]).then(([read, total]) => {
+        if ('fitting' in read) throw pageTooLarge(read.fitting);
+        return { ...read, total };
+      });
     };
     const first = part(tenant, { ...page, limit }, inTurn);
     return first instanceof Promise ? first.then(finish) : finish(first);
   }
 
-  return { page };
+  /** The packets of a page, read part by part and encoded. */
+  async function largePage(tenant: number, page: PacketPage, inTurn: InTurn): Promise<LargePage> {
+    const limit = Math.min(partLimit, page.limit);
+    const first = await part(tenant, { ...page, limit }, inTurn);
+    const read = await readRest(tenant, page, { first, limit, inTurn, readLarge: undefined });
+    return 'fitting' in read ? read : { ...read, text: Buffer.from(read.text) };
+  }
+
+  return { page, largePage };
 }
 
 /** Whether a range of one index serves the page. */

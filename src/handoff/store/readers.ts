@@ -6,6 +6,7 @@ import { isShared, openDatabase } from '../../kit/sql/database.ts';
 import type { Database, Execute } from '../../kit/sql/dialect.ts';
 import { kyselyOver } from '../../kit/sql/sqlite.ts';
 import { startThread, type Thread, type ThreadOptions } from '../../kit/thread.ts';
+import { createPageReads, type LargePage, type PacketPage } from './pages.ts';
 import { createSearcher, type EncodedResult, encoded, type Search } from './search.ts';
 import type { SearchTasks, Timed } from './search-thread.ts';
 import type { Tables } from './tables.ts';
@@ -15,6 +16,8 @@ export interface Reader {
   readonly db: Kysely<Tables>;
   /** `signal`: aborted when the caller's connection closes. */
   search(search: Search, signal?: AbortSignal): Promise<EncodedResult>;
+  /** Reads and encodes the packets of a large page. */
+  largePage(tenant: number, page: PacketPage): Promise<LargePage>;
 }
 
 /** A read that takes longer than this sends its tenant to the slow lane, in milliseconds: CPU time on SQLite, elapsed time on PostgreSQL. */
@@ -41,6 +44,7 @@ function startReadingThread(databaseUrl: string, options?: ThreadOptions) {
   return {
     execute,
     search: async (search: Search, signal?: AbortSignal) => noted(await thread.call('search', search, signal)),
+    largePage: async (tenant: number, page: PacketPage) => noted(await thread.call('largePage', { tenant, page })),
     spentMs: () => spentMs,
     stop: () => thread.stop(),
   };
@@ -64,7 +68,10 @@ export function openWithReaders(databaseUrl: string): Opened {
     const database = openDatabase<Tables>(databaseUrl);
     const searcher = createSearcher(database);
     const search: Reader['search'] = async (wanted, signal) => encoded(await searcher.search(wanted, signal));
-    const place = { db: database.longReads, search };
+    const { longReads: db } = database;
+    const pages = createPageReads(database);
+    const largePage: Reader['largePage'] = (tenant, page) => pages.largePage(tenant, page, (read) => read(db));
+    const place = { db, search, largePage };
     const lane = { queue: new FairQueue({ concurrency: 4, perOwner: 1 }), place, spentMs: now };
     const lanes = createLanes<Reader>({ fast: lane, slow: lane, longMs: longMs.sqlite, stayMs, now });
     return { database, lanes, stopReaders: async () => undefined };
@@ -74,7 +81,11 @@ export function openWithReaders(databaseUrl: string): Opened {
   const stopReaders = async () => void (await Promise.all([fast.stop(), slow.stop()]));
   const database = openDatabase<Tables>(databaseUrl, { executeElsewhere: fast.execute });
   if (database.name === 'postgres') {
-    const laneOf = ({ search }: typeof fast, queue: FairQueue) => ({ queue, place: { db: database.longReads, search }, spentMs: now });
+    const laneOf = ({ search, largePage }: typeof fast, queue: FairQueue) => ({
+      queue,
+      place: { db: database.longReads, search, largePage },
+      spentMs: now,
+    });
     const lanes = createLanes<Reader>({
       fast: laneOf(fast, new FairQueue({ concurrency: 4, perOwner: 2 })),
       slow: laneOf(slow, new FairQueue({ concurrency: 2, perOwner: 1 })),
@@ -84,9 +95,9 @@ export function openWithReaders(databaseUrl: string): Opened {
     });
     return { database, lanes, stopReaders };
   }
-  const laneOf = ({ search, spentMs }: typeof fast, db: Kysely<Tables>) => ({
+  const laneOf = ({ search, largePage, spentMs }: typeof fast, db: Kysely<Tables>) => ({
     queue: new FairQueue({ concurrency: 1, perOwner: 1 }),
-    place: { db, search },
+    place: { db, search, largePage },
     spentMs,
   });
   const lanes = createLanes<Reader>({

@@ -3,6 +3,7 @@ import { CompiledQuery, type QueryResult, sql } from 'kysely';
 import { openDatabase } from '../../kit/sql/database.ts';
 import type { Row } from '../../kit/sql/dialect.ts';
 import { serveTasks, threadData } from '../../kit/thread.ts';
+import { createPageReads, type PacketPage } from './pages.ts';
 import { createSearcher, encoded, type Search } from './search.ts';
 import { createIndexer, type Stretch } from './search-index.ts';
 import type { Tables } from './tables.ts';
@@ -18,6 +19,7 @@ const database = openDatabase<Tables>(databaseUrl, { longTimeoutMs: 1_000, byInd
 if (database.name === 'sqlite') await sql`pragma cache_size = -4096`.execute(database.reads);
 const indexer = createIndexer(database);
 const searcher = createSearcher(database);
+const pages = createPageReads(database);
 
 /** A task's result, and how many milliseconds of CPU time the thread spent on it. */
 export interface Timed<T> {
@@ -36,6 +38,8 @@ const tasks = {
   prepare: (stretch: Stretch) => indexer.prepare(stretch),
   write: (_: Record<string, never>) => indexer.write(),
   search: (search: Search, signal: AbortSignal) => timed(async () => encoded(await searcher.search(search, signal))),
+  largePage: ({ tenant, page }: { tenant: number; page: PacketPage }) =>
+    timed(() => pages.largePage(tenant, page, (read) => read(database.reads))),
   read: ({ sql, parameters }: { sql: string; parameters: readonly unknown[] }) =>
     timed(() => database.reads.executeQuery(CompiledQuery.raw(sql, [...parameters])) as Promise<QueryResult<Row>>),
 };

@@ -58,12 +58,13 @@ export async function openStore({ databaseUrl, clock, newId }: StoreParts) {
           throw database.isTimeout(error) ? tookTooLong() : error;
         });
       const inTurn: InTurn = (read) => runIn(({ db }) => read(db));
+      const readLarge = (page: PacketPage) => runIn((reader) => reader.largePage(tenant, page));
       const search = (wanted: Search, options?: { long: boolean }) => runIn((reader) => reader.search(wanted, signal), options);
       return {
         packets: {
           find: (id: string) => packets.find(tenant, id),
           /** A page and the total number of packets. */
-          page: (page: PacketPage) => pages.page(tenant, page, inTurn),
+          page: (page: PacketPage) => pages.page(tenant, page, { inTurn, readLarge }),
           /** Finds everything that was committed before the call. */
           async search(wanted: Omit<Search, 'tenant'>): Promise<EncodedPage> {
             await indexing.all(tenant);
