@@ -4,8 +4,19 @@ import type { FairQueue } from './fair-queue.ts';
 export interface Lane<Place> {
   readonly queue: FairQueue;
   readonly place: Place;
-  /** A clock in milliseconds that advances while the place works. */
-  spentMs(): number;
+}
+
+/** The result of work, and how many milliseconds it took: measured where it ran, without waiting for it to start. */
+export interface Timed<T> {
+  readonly value: T;
+  readonly tookMs: number;
+}
+
+/** Times work by the clock, which gives milliseconds. */
+export async function timed<T>(clock: () => number, work: () => Promise<T>): Promise<Timed<T>> {
+  const start = clock();
+  const value = await work();
+  return { value, tookMs: clock() - start };
 }
 
 interface LaneParts<Place> {
@@ -42,20 +53,26 @@ export function createLanes<Place>({ fast, slow, longMs, stayMs, now }: LanePart
     }
   }
 
+  function note(owner: unknown, tookMs: number): void {
+    if (tookMs <= longMs) return;
+    slowUntil.delete(owner);
+    slowUntil.set(owner, now() + stayMs);
+  }
+
   return {
     /** Runs the work when it is its owner's turn. @throws ServiceError 503 when the owner has too much pending, or it waited too long */
-    run<T>(owner: unknown, work: (place: Place) => Promise<T>, { signal, long = false }: LaneOptions = {}): Promise<T> {
+    run<T>(owner: unknown, work: (place: Place) => Promise<Timed<T>>, { signal, long = false }: LaneOptions = {}): Promise<T> {
       forget();
-      const { queue, place, spentMs } = long || slowUntil.has(owner) ? slow : fast;
+      const { queue, place } = long || slowUntil.has(owner) ? slow : fast;
       const measured = async () => {
-        const before = spentMs();
+        const start = now();
         try {
-          return await work(place);
-        } finally {
-          if (spentMs() - before > longMs) {
-            slowUntil.delete(owner);
-            slowUntil.set(owner, now() + stayMs);
-          }
+          const { value, tookMs } = await work(place);
+          note(owner, tookMs);
+          return value;
+        } catch (error) {
+          note(owner, now() - start);
+          throw error;
         }
       };
       return queue.run(owner, measured, signal);

@@ -14,7 +14,7 @@ const pruneTogether = 200;
 const maxPageBytes = 16 * 1024 * 1024;
 
 /** A page of a chain's results. */
-interface ResultPage {
+export interface ResultPage {
   readonly limit: number;
   readonly offset: number;
   /** The size limit of the page in bytes; by default 16 MiB. */

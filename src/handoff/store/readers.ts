@@ -1,23 +1,24 @@
 import type { Kysely } from 'kysely';
 
 import { FairQueue } from '../../kit/fair-queue.ts';
-import { createLanes, type Lanes } from '../../kit/lanes.ts';
+import { createLanes, type Lane, type Lanes, type Timed, timed } from '../../kit/lanes.ts';
 import { isShared, openDatabase } from '../../kit/sql/database.ts';
 import type { Database, Execute } from '../../kit/sql/dialect.ts';
 import { kyselyOver } from '../../kit/sql/sqlite.ts';
 import { startThread, type Thread, type ThreadOptions } from '../../kit/thread.ts';
 import { createPageReads, type LargePage, type PacketPage } from './pages.ts';
 import { createSearcher, type EncodedResult, encoded, type Search } from './search.ts';
-import type { SearchTasks, Timed } from './search-thread.ts';
+import type { SearchTasks } from './search-thread.ts';
 import type { Tables } from './tables.ts';
 
 /** A connection for long reads. */
 export interface Reader {
-  readonly db: Kysely<Tables>;
+  /** Runs queries. */
+  read<T>(work: (db: Kysely<Tables>) => Promise<T>): Promise<Timed<T>>;
   /** `signal`: aborted when the caller's connection closes. */
-  search(search: Search, signal?: AbortSignal): Promise<EncodedResult>;
+  search(search: Search, signal?: AbortSignal): Promise<Timed<EncodedResult>>;
   /** Reads and encodes the packets of a large page. */
-  largePage(tenant: number, page: PacketPage): Promise<LargePage>;
+  largePage(tenant: number, page: PacketPage): Promise<Timed<LargePage>>;
 }
 
 /** A read that takes longer than this sends its tenant to the slow lane, in milliseconds: CPU time on SQLite, elapsed time on PostgreSQL. */
@@ -32,22 +33,32 @@ export function startSearchThread(databaseUrl: string, options?: ThreadOptions):
   return startThread<SearchTasks>(entry, { databaseUrl }, options);
 }
 
-/** A thread for searches and SQLite's other long reads. It measures their CPU time, which does not depend on the load of the machine. */
-function startReadingThread(databaseUrl: string, options?: ThreadOptions) {
+/** A thread for searches and large pages, and for SQLite's other long reads. */
+function startReader(databaseUrl: string, options?: ThreadOptions) {
   const thread = startSearchThread(databaseUrl, options);
-  let spentMs = 0;
-  const noted = <T>({ value, spentMs: ofTask }: Timed<T>): T => {
-    spentMs += ofTask;
-    return value;
-  };
-  const execute: Execute = async (sql, parameters) => noted(await thread.call('read', { sql, parameters }));
   return {
-    execute,
-    search: async (search: Search, signal?: AbortSignal) => noted(await thread.call('search', search, signal)),
-    largePage: async (tenant: number, page: PacketPage) => noted(await thread.call('largePage', { tenant, page })),
-    spentMs: () => spentMs,
+    search: (search: Search, signal?: AbortSignal) => thread.call('search', search, signal),
+    largePage: (tenant: number, page: PacketPage) => thread.call('largePage', { tenant, page }),
+    query: (sql: string, parameters: readonly unknown[]) => thread.call('read', { sql, parameters }),
     stop: () => thread.stop(),
   };
+}
+
+/** Reads on the thread of a SQLite reader. It runs one at a time, so the time of its queries is that of the read in progress. */
+function readOn({ query }: ReturnType<typeof startReader>) {
+  let tookMs = 0;
+  const execute: Execute = async (sql, parameters) => {
+    const result = await query(sql, parameters);
+    tookMs += result.tookMs;
+    return result.value;
+  };
+  const db = kyselyOver<Tables>(execute);
+  const read: Reader['read'] = (work) =>
+    timed(
+      () => tookMs,
+      () => work(db),
+    );
+  return { execute, read };
 }
 
 /** A database and the lanes for its long reads, which tenants share fairly. */
@@ -64,48 +75,41 @@ interface Opened {
  */
 export function openWithReaders(databaseUrl: string): Opened {
   const now = () => performance.now();
+  const lanesOf = (name: Database<Tables>['name'], lanes: { fast: Lane<Reader>; slow: Lane<Reader> }) =>
+    createLanes<Reader>({ ...lanes, longMs: longMs[name], stayMs, now });
   if (!isShared(databaseUrl)) {
     const database = openDatabase<Tables>(databaseUrl);
-    const searcher = createSearcher(database);
-    const search: Reader['search'] = async (wanted, signal) => encoded(await searcher.search(wanted, signal));
-    const { longReads: db } = database;
-    const pages = createPageReads(database);
-    const largePage: Reader['largePage'] = (tenant, page) => pages.largePage(tenant, page, (read) => read(db));
-    const place = { db, search, largePage };
-    const lane = { queue: new FairQueue({ concurrency: 4, perOwner: 1 }), place, spentMs: now };
-    const lanes = createLanes<Reader>({ fast: lane, slow: lane, longMs: longMs.sqlite, stayMs, now });
-    return { database, lanes, stopReaders: async () => undefined };
+    const lane = { queue: new FairQueue({ concurrency: 4, perOwner: 1 }), place: readerInPlace(database, now) };
+    return { database, lanes: lanesOf('sqlite', { fast: lane, slow: lane }), stopReaders: async () => undefined };
   }
-  const fast = startReadingThread(databaseUrl);
-  const slow = startReadingThread(databaseUrl, { patient: true });
+  const fast = startReader(databaseUrl);
+  const slow = startReader(databaseUrl, { patient: true });
   const stopReaders = async () => void (await Promise.all([fast.stop(), slow.stop()]));
-  const database = openDatabase<Tables>(databaseUrl, { executeElsewhere: fast.execute });
+  const [onFast, onSlow] = [readOn(fast), readOn(slow)];
+  const database = openDatabase<Tables>(databaseUrl, { executeElsewhere: onFast.execute });
   if (database.name === 'postgres') {
-    const laneOf = ({ search, largePage }: typeof fast, queue: FairQueue) => ({
-      queue,
-      place: { db: database.longReads, search, largePage },
-      spentMs: now,
-    });
-    const lanes = createLanes<Reader>({
-      fast: laneOf(fast, new FairQueue({ concurrency: 4, perOwner: 2 })),
-      slow: laneOf(slow, new FairQueue({ concurrency: 2, perOwner: 1 })),
-      longMs: longMs.postgres,
-      stayMs,
-      now,
+    const read: Reader['read'] = (work) => timed(now, () => work(database.longReads));
+    const lanes = lanesOf('postgres', {
+      fast: { queue: new FairQueue({ concurrency: 4, perOwner: 2 }), place: { ...fast, read } },
+      slow: { queue: new FairQueue({ concurrency: 2, perOwner: 1 }), place: { ...slow, read } },
     });
     return { database, lanes, stopReaders };
   }
-  const laneOf = ({ search, largePage, spentMs }: typeof fast, db: Kysely<Tables>) => ({
-    queue: new FairQueue({ concurrency: 1, perOwner: 1 }),
-    place: { db, search, largePage },
-    spentMs,
-  });
-  const lanes = createLanes<Reader>({
-    fast: laneOf(fast, database.longReads),
-    slow: laneOf(slow, kyselyOver<Tables>(slow.execute)),
-    longMs: longMs.sqlite,
-    stayMs,
-    now,
+  const lanes = lanesOf('sqlite', {
+    fast: { queue: new FairQueue({ concurrency: 1, perOwner: 1 }), place: { ...fast, read: onFast.read } },
+    slow: { queue: new FairQueue({ concurrency: 1, perOwner: 1 }), place: { ...slow, read: onSlow.read } },
   });
   return { database, lanes, stopReaders };
+}
+
+/** Long reads of a database in memory. */
+function readerInPlace(database: Database<Tables>, now: () => number): Reader {
+  const { longReads: db } = database;
+  const searcher = createSearcher(database);
+  const pages = createPageReads(database);
+  return {
+    read: (work) => timed(now, () => work(db)),
+    search: (wanted, signal) => timed(now, async () => encoded(await searcher.search(wanted, signal))),
+    largePage: (tenant, page) => timed(now, () => pages.largePage(tenant, page, (read) => read(db))),
+  };
 }

@@ -1,5 +1,6 @@
 import { CompiledQuery, type QueryResult, sql } from 'kysely';
 
+import { timed } from '../../kit/lanes.ts';
 import { openDatabase } from '../../kit/sql/database.ts';
 import type { Row } from '../../kit/sql/dialect.ts';
 import { serveTasks, threadData } from '../../kit/thread.ts';
@@ -21,27 +22,23 @@ const indexer = createIndexer(database);
 const searcher = createSearcher(database);
 const pages = createPageReads(database);
 
-/** A task's result, and how many milliseconds of CPU time the thread spent on it. */
-export interface Timed<T> {
-  readonly value: T;
-  readonly spentMs: number;
+/** The thread's CPU time, which does not depend on the load of the machine. */
+function cpuMs(): number {
+  const { user, system } = process.threadCpuUsage();
+  return (user + system) / 1000;
 }
 
-async function timed<T>(work: () => Promise<T>): Promise<Timed<T>> {
-  const start = process.threadCpuUsage();
-  const value = await work();
-  const { user, system } = process.threadCpuUsage(start);
-  return { value, spentMs: (user + system) / 1000 };
-}
+// On SQLite a thread runs one read at a time, and the read is the thread's own work.
+const clock = database.name === 'sqlite' ? cpuMs : () => performance.now();
 
 const tasks = {
   prepare: (stretch: Stretch) => indexer.prepare(stretch),
   write: (_: Record<string, never>) => indexer.write(),
-  search: (search: Search, signal: AbortSignal) => timed(async () => encoded(await searcher.search(search, signal))),
+  search: (search: Search, signal: AbortSignal) => timed(clock, async () => encoded(await searcher.search(search, signal))),
   largePage: ({ tenant, page }: { tenant: number; page: PacketPage }) =>
-    timed(() => pages.largePage(tenant, page, (read) => read(database.reads))),
+    timed(clock, () => pages.largePage(tenant, page, (read) => read(database.reads))),
   read: ({ sql, parameters }: { sql: string; parameters: readonly unknown[] }) =>
-    timed(() => database.reads.executeQuery(CompiledQuery.raw(sql, [...parameters])) as Promise<QueryResult<Row>>),
+    timed(clock, () => database.reads.executeQuery(CompiledQuery.raw(sql, [...parameters])) as Promise<QueryResult<Row>>),
 };
 
 /** The tasks of the thread. */

@@ -1,6 +1,7 @@
 import type { Clock } from '../../kit/clock.ts';
 import { invalid, tookTooLong } from '../../kit/errors.ts';
 import type { NewId } from '../../kit/id.ts';
+import type { Timed } from '../../kit/lanes.ts';
 import { isShared } from '../../kit/sql/database.ts';
 import { migrate } from '../../kit/sql/migrate.ts';
 import type { DeliveryStatus } from '../model/webhook.ts';
@@ -53,11 +54,11 @@ export async function openStore({ databaseUrl, clock, newId }: StoreParts) {
   return {
     /** The data of the tenant with this number. `signal`: aborted when the caller's connection closes; pending long reads are then not started. */
     of: (tenant: number, signal?: AbortSignal) => {
-      const runIn = <T>(work: (reader: Reader) => Promise<T>, options: { long?: boolean } = {}): Promise<T> =>
+      const runIn = <T>(work: (reader: Reader) => Promise<Timed<T>>, options: { long?: boolean } = {}): Promise<T> =>
         lanes.run(tenant, work, { signal, ...options }).catch((error: unknown) => {
           throw database.isTimeout(error) ? tookTooLong() : error;
         });
-      const inTurn: InTurn = (read) => runIn(({ db }) => read(db));
+      const inTurn: InTurn = (read) => runIn((reader) => reader.read(read));
       const readLarge = (page: PacketPage) => runIn((reader) => reader.largePage(tenant, page));
       const search = (wanted: Search, options?: { long: boolean }) => runIn((reader) => reader.search(wanted, signal), options);
       return {

@@ -7,7 +7,7 @@ import { compileOnce, type Database, type DatabaseOptions, freeSearchSql, type R
 const poolSize = 10;
 
 /** Separate connections for long reads, so that short reads never wait behind them. */
-const longPoolSize = 6;
+const longPoolSize = 4;
 
 /** Longer than any statement of ours takes; a hanging database must not block its callers forever. */
 const statementTimeoutMs = 30_000;
