@@ -1,4 +1,4 @@
-/** A number and its unit, separate so that the unit can be styled. */
+/** A number and its unit, separate so that the unit can be styled; of two units both are in `value`. */
 export interface Quantity {
   readonly value: string;
   readonly unit: string;
@@ -21,7 +21,7 @@ function twoUnits(exact: number, large: string, small: string): Quantity {
   const rounded = Math.round(exact);
   const whole = Math.floor(rounded / 60);
   const rest = rounded % 60;
-  return rest === 0 ? { value: String(whole), unit: large } : { value: `${whole} ${large} ${rest}`, unit: small };
+  return rest === 0 ? { value: String(whole), unit: large } : { value: `${whole} ${large} ${rest} ${small}`, unit: '' };
 }
 
 /** The duration as one text. */
