@@ -20,7 +20,7 @@ type Reply = { id: number; result: unknown } | { id: number; error: unknown; cod
 
 /** A worker thread that starts tasks in the order of the calls. While one task waits, others run. */
 export interface Thread<T extends Tasks> {
-  /** `signal`: aborted when the caller no longer waits; the task's own signal is aborted too, and the call rejects. */
+  /** `signal`: aborted when the caller no longer waits; the task's own signal is aborted too, and the call rejects once the task has ended. */
   call<Name extends keyof T & string>(task: Name, argument: Parameters<T[Name]>[0], signal?: AbortSignal): ReturnType<T[Name]>;
   /** Terminates the thread at once; open calls reject with `reason`. The next call starts a new thread. */
   interrupt(reason: Error): void;
@@ -83,10 +83,7 @@ export function startThread<T extends Tasks>(entry: URL, data: unknown, { patien
         const id = lastId;
         // An argument that can't be cloned throws here, before the call is open.
         thread.postMessage({ id, task, argument } satisfies Message);
-        const abandon = () => {
-          thread.postMessage({ id } satisfies Message);
-          reject(abandoned());
-        };
+        const abandon = () => thread.postMessage({ id } satisfies Message);
         const settled = () => signal?.removeEventListener('abort', abandon);
         open.set(id, {
           resolve(value) {
@@ -95,7 +92,7 @@ export function startThread<T extends Tasks>(entry: URL, data: unknown, { patien
           },
           reject(error) {
             settled();
-            reject(error);
+            reject(signal?.aborted ? abandoned() : error);
           },
         });
         thread.ref();

@@ -6,7 +6,7 @@ import { maxOffset } from '../../kit/schemas.ts';
 import type { PacketQuery, SearchQuery } from '../model/packet-routes.ts';
 import { phrasesOf } from '../rules/words.ts';
 import type { PacketFilter } from '../store/packets.ts';
-import { isShort, type PacketTexts } from '../store/pages.ts';
+import type { PacketTexts } from '../store/pages.ts';
 import type { EncodedPage, SearchPlace } from '../store/search.ts';
 import type { Store } from '../store/store.ts';
 import type { Caller } from './authentication.ts';
@@ -37,9 +37,7 @@ export function createListService(store: Store) {
       joined(text, octets, { total, limit, offset, next_cursor: more && last !== undefined ? writeCursor(scope, last) : null });
     // Clients that poll the same list at the same time share one read.
     return store.inView(JSON.stringify(['packets', scope, limit, offset, view, after]), () => {
-      // A list that an index answers is read synchronously, so it can't be cancelled.
-      const cancelSignal = isShort(filter, offset) ? undefined : signal;
-      const found = store.of(tenant_number, cancelSignal).packets.page({ filter, limit, offset, full: view === 'full', after, ascending });
+      const found = store.of(tenant_number, signal).packets.page({ filter, limit, offset, full: view === 'full', after, ascending });
       return found instanceof Promise ? found.then(pageOf) : pageOf(found);
     });
   }

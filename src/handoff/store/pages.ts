@@ -168,7 +168,7 @@ export function createPageReads(database: Database<Tables>) {
     const short = shortFilter(filter);
     const shape = { full, fewer: limit <= few };
     const counters = { tenant, ...(oneRange(filter) ?? noCounters) };
-    if (short !== undefined && isShort(filter, offset)) {
+    if (short !== undefined && offset <= shallowOffset) {
       const key = `${short.column} ${after !== undefined} ${order} ${full} ${shape.fewer}`;
       const query = shortPages.get(key) ?? shortPage(short.column, after !== undefined, order, shape);
       shortPages.set(key, query);
@@ -259,9 +259,6 @@ export function createPageReads(database: Database<Tables>) {
 
   return { page, largePage };
 }
-
-/** Whether a range of one index serves the page. */
-export const isShort = (filter: PacketFilter, offset: number): boolean => offset <= shallowOffset && shortFilter(filter) !== undefined;
 
 /** The single indexed column of a filter, or none; undefined when the filter is more complex. */
 function shortFilter(filter: PacketFilter): { column?: IndexedColumn; value?: string } | undefined {

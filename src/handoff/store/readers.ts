@@ -70,8 +70,8 @@ interface Opened {
 
 /**
  * Opens the database with a fast and a slow lane for long reads. On SQLite each lane has a thread with one connection,
- * which runs one read at a time. On PostgreSQL the threads search, each on connections of its own, and the other long reads
- * share a pool. A database in memory has one connection and no thread.
+ * which runs one read at a time. On PostgreSQL the threads search and read large pages, each on connections of its own, and the
+ * other long reads share a pool. A database in memory has one connection and no thread.
  */
 export function openWithReaders(databaseUrl: string): Opened {
   const now = () => performance.now();

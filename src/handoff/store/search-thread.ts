@@ -10,8 +10,8 @@ import { createIndexer, type Stretch } from './search-index.ts';
 import type { Tables } from './tables.ts';
 
 /**
- * The entry module of the store's worker threads. One updates the search index. Two others search; on SQLite they also run
- * the other long reads (counting, deep offsets).
+ * The entry module of the store's worker threads. One updates the search index. Two others search and read large pages; on
+ * SQLite they also run the other long reads (counting, deep offsets).
  */
 const { databaseUrl } = threadData<{ databaseUrl: string }>();
 // A PostgreSQL search that takes longer than a second is answered by scanning the newest packets instead.
