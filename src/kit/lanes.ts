@@ -1,3 +1,4 @@
+import type { Clock } from './clock.ts';
 import type { FairQueue } from './fair-queue.ts';
 
 /** A queue of work and the place where its work runs. */
@@ -12,11 +13,11 @@ export interface Timed<T> {
   readonly tookMs: number;
 }
 
-/** Times work by the clock, which gives milliseconds. */
-export async function timed<T>(clock: () => number, work: () => Promise<T>): Promise<Timed<T>> {
-  const start = clock();
+/** Times work. `now` returns milliseconds. */
+export async function timed<T>(now: () => number, work: () => Promise<T>): Promise<Timed<T>> {
+  const start = now();
   const value = await work();
-  return { value, tookMs: clock() - start };
+  return { value, tookMs: now() - start };
 }
 
 interface LaneParts<Place> {
@@ -26,8 +27,7 @@ interface LaneParts<Place> {
   readonly longMs: number;
   /** How long the owner stays there after its last long work, in milliseconds. */
   readonly stayMs: number;
-  /** A monotonic clock in milliseconds. */
-  now(): number;
+  readonly clock: Clock;
 }
 
 /** How one piece of work is run. */
@@ -42,28 +42,31 @@ interface LaneOptions {
  * Two queues that keep short work from waiting behind long work. How long work takes is known only afterwards, so it is
  * expected of its owner: an owner whose work took long uses the slow lane for a while.
  */
-export function createLanes<Place>({ fast, slow, longMs, stayMs, now }: LaneParts<Place>) {
-  /** Until when each owner uses the slow lane; the owner whose long work is longest ago comes first. */
-  const slowUntil = new Map<unknown, number>();
+export function createLanes<Place>({ fast, slow, longMs, stayMs, clock }: LaneParts<Place>) {
+  const now = () => clock().getTime();
+  /** When the last long work of each owner ended; the owner whose long work is longest ago comes first. */
+  const lastLong = new Map<unknown, number>();
 
   function forget(): void {
-    for (const [owner, until] of slowUntil) {
-      if (until > now()) return;
-      slowUntil.delete(owner);
+    for (const [owner, endedAt] of lastLong) {
+      const ago = now() - endedAt;
+      // A clock that was set back keeps no owner in the slow lane for longer.
+      if (ago >= 0 && ago < stayMs) return;
+      lastLong.delete(owner);
     }
   }
 
   function note(owner: unknown, tookMs: number): void {
     if (tookMs <= longMs) return;
-    slowUntil.delete(owner);
-    slowUntil.set(owner, now() + stayMs);
+    lastLong.delete(owner);
+    lastLong.set(owner, now());
   }
 
   return {
     /** Runs the work when it is its owner's turn. @throws ServiceError 503 when the owner has too much pending, or it waited too long */
     run<T>(owner: unknown, work: (place: Place) => Promise<Timed<T>>, { signal, long = false }: LaneOptions = {}): Promise<T> {
       forget();
-      const { queue, place } = long || slowUntil.has(owner) ? slow : fast;
+      const { queue, place } = long || lastLong.has(owner) ? slow : fast;
       const measured = async () => {
         const start = now();
         try {

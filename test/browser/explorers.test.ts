@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { after, before, describe, type TestContext, test } from 'node:test';
+import { after, before, describe, test } from 'node:test';
 import type { Browser, Page } from 'playwright-core';
 
 import { apiPrefix, routes } from '../../src/handoff/model/api.ts';
@@ -38,8 +38,18 @@ describe('in a browser', { skip: withoutBrowser }, () => {
     for (const end of ends) await end();
   });
 
-  async function visit(t: TestContext, path: string): Promise<Visit> {
-    const page = await browser.newPage({ viewport: { width: 1280, height: 900 }, colorScheme: 'light' });
+  const visits = new Map<string, Promise<Visit>>();
+
+  /** The page at this path, which tests share, since loading it costs more than most of them. */
+  async function visit(path: string): Promise<Visit> {
+    if (!visits.has(path)) visits.set(path, load(path));
+    const visited = await visits.get(path)!;
+    await visited.page.setViewportSize({ width: 1280, height: 900 });
+    return visited;
+  }
+
+  async function load(path: string): Promise<Visit> {
+    const page = await browser.newPage({ viewport: { width: 1280, height: 900 }, colorScheme: 'light', reducedMotion: 'reduce' });
     const strayed: string[] = [];
     const complaints: string[] = [];
     page.on('request', (request) => {
@@ -50,15 +60,14 @@ describe('in a browser', { skip: withoutBrowser }, () => {
       if (['error', 'warning'].includes(message.type())) complaints.push(message.text());
     });
     page.on('pageerror', (error) => complaints.push(error.message));
-    t.after(() => page.close());
     const answer = await page.goto(address + path);
     assert.equal(answer?.status(), 200);
     return { page, strayed, complaints };
   }
 
   for (const { path, name, operation } of explorers) {
-    test(`${path} (${name}) shows every operation, fits its window, wide and narrow, asks no other host, complains of nothing`, async (t) => {
-      const { page, strayed, complaints } = await visit(t, path);
+    test(`${path} (${name}) shows every operation, fits its window, wide and narrow, asks no other host, complains of nothing`, async () => {
+      const { page, strayed, complaints } = await visit(path);
       await page
         .locator(operation)
         .nth(summaries.length - 1)
@@ -88,8 +97,8 @@ describe('in a browser', { skip: withoutBrowser }, () => {
     assert.equal(prefixed, plain);
   });
 
-  test('operations can be tried from /docs, with a key that is entered there: the answer of the service is shown', async (t) => {
-    const { page, strayed, complaints } = await visit(t, '/docs');
+  test('operations can be tried from /docs, with a key that is entered there: the answer of the service is shown', async () => {
+    const { page, strayed, complaints } = await visit('/docs');
     const health = page.locator('.opblock', { hasText: '/health' });
     await health.locator('.opblock-summary').click();
     await health.locator('button.execute').click();
@@ -109,8 +118,8 @@ describe('in a browser', { skip: withoutBrowser }, () => {
     assert.deepEqual(complaints, []);
   });
 
-  test('what is looked for in /redoc is found', async (t) => {
-    const { page, strayed, complaints } = await visit(t, '/redoc');
+  test('what is looked for in /redoc is found', async () => {
+    const { page, strayed, complaints } = await visit('/redoc');
     await page.locator('input[type=text]').first().fill('claim');
     await page.locator('[data-role="search:results"]').getByText('Claim a packet').first().waitFor();
     assert.deepEqual(strayed, []);

@@ -8,7 +8,7 @@ import { createLanes } from '../../src/kit/lanes.ts';
 function timed() {
   let nowMs = 0;
   const laneOf = (place: string) => ({ queue: new FairQueue({ concurrency: 1, perOwner: 1 }), place });
-  const lanes = createLanes({ fast: laneOf('fast'), slow: laneOf('slow'), longMs: 50, stayMs: 30_000, now: () => nowMs });
+  const lanes = createLanes({ fast: laneOf('fast'), slow: laneOf('slow'), longMs: 50, stayMs: 30_000, clock: () => new Date(nowMs) });
   const pass = (milliseconds: number) => {
     nowMs += milliseconds;
   };
@@ -41,6 +41,14 @@ describe('Lanes', () => {
     await lanes.run('b', taking(51));
     pass(29_960);
     assert.deepEqual([await lanes.run('a', taking(0)), await lanes.run('b', taking(0))], ['fast', 'slow']);
+  });
+
+  test('after the clock is set back, no owner stays in the slow lane for longer', async () => {
+    const { lanes, pass, taking } = timed();
+    pass(3_600_000);
+    await lanes.run('a', taking(51));
+    pass(-1_800_000);
+    assert.equal(await lanes.run('a', taking(0)), 'fast');
   });
 
   test('failed work counts like successful work', async () => {

@@ -1,5 +1,6 @@
 import type { Kysely } from 'kysely';
 
+import type { Clock } from '../../kit/clock.ts';
 import { FairQueue } from '../../kit/fair-queue.ts';
 import { createLanes, type Lane, type Lanes, type Timed, timed } from '../../kit/lanes.ts';
 import { isShared, openDatabase } from '../../kit/sql/database.ts';
@@ -73,10 +74,10 @@ interface Opened {
  * which runs one read at a time. On PostgreSQL the threads search and read large pages, each on connections of its own, and the
  * other long reads share a pool. A database in memory has one connection and no thread.
  */
-export function openWithReaders(databaseUrl: string): Opened {
-  const now = () => performance.now();
+export function openWithReaders(databaseUrl: string, clock: Clock): Opened {
+  const now = () => clock().getTime();
   const lanesOf = (name: Database<Tables>['name'], lanes: { fast: Lane<Reader>; slow: Lane<Reader> }) =>
-    createLanes<Reader>({ ...lanes, longMs: longMs[name], stayMs, now });
+    createLanes<Reader>({ ...lanes, longMs: longMs[name], stayMs, clock });
   if (!isShared(databaseUrl)) {
     const database = openDatabase<Tables>(databaseUrl);
     const lane = { queue: new FairQueue({ concurrency: 4, perOwner: 1 }), place: readerInPlace(database, now) };

@@ -33,7 +33,7 @@ export type Store = Awaited<ReturnType<typeof openStore>>;
 
 /** Opens the store and brings its schema up to date. */
 export async function openStore({ databaseUrl, clock, newId }: StoreParts) {
-  const { database, lanes, stopReaders } = openWithReaders(databaseUrl);
+  const { database, lanes, stopReaders } = openWithReaders(databaseUrl, clock);
   // The schema must exist before the threads start, which they do at their first task.
   await migrate(database, migrations, clock).catch(async (error: unknown) => {
     await database.close();

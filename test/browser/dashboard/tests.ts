@@ -7,35 +7,41 @@ import { assertAccessible, type Dashboard, type SlowProvider } from '../../suppo
 const button = (page: Page, name: string | RegExp) => page.getByRole('button', { name });
 const heading = (page: Page, name: string | RegExp) => page.getByRole('heading', { level: 1, name });
 
-/** Scrolls the prompts to their end, 300 pixels a frame, and gives the milliseconds from each frame to the next. */
-const measureScrolling = `new Promise((resolve) => {
+/** What scrolling cost: the frames, their longest time by the clock in milliseconds, and the most list items added in a frame and present at once. */
+interface Scrolling {
+  readonly frames: number;
+  readonly longestMs: number;
+  readonly mostAdded: number;
+  readonly mostPresent: number;
+}
+
+/** Scrolls the prompts to their end, 300 pixels a frame, and returns a `Scrolling`. */
+const scrollToEnd = `new Promise((resolve) => {
   const region = document.querySelector('[aria-label="1,000 prompts"]');
-  const frames = [];
+  const count = (nodes) => [...nodes].filter((node) => node.matches?.('[aria-posinset]')).length;
+  const cost = { frames: 0, longestMs: 0, mostAdded: 0, mostPresent: 0 };
+  let added = 0;
+  const observer = new MutationObserver((records) => {
+    for (const { addedNodes } of records) added += count(addedNodes);
+  });
+  observer.observe(region, { childList: true, subtree: true });
   let last;
   const step = (now) => {
-    if (last !== undefined) frames.push(now - last);
+    if (last !== undefined) cost.longestMs = Math.max(cost.longestMs, now - last);
     last = now;
-    if (region.scrollTop + region.clientHeight >= region.scrollHeight - 1) return resolve(frames);
+    cost.frames += 1;
+    cost.mostAdded = Math.max(cost.mostAdded, added);
+    cost.mostPresent = Math.max(cost.mostPresent, region.querySelectorAll('[aria-posinset]').length);
+    added = 0;
+    if (region.scrollTop + region.clientHeight >= region.scrollHeight - 1) {
+      observer.disconnect();
+      return resolve(cost);
+    }
     region.scrollTop += 300;
     requestAnimationFrame(step);
   };
   requestAnimationFrame(step);
 })`;
-
-/** The processor time, in milliseconds, of each task of the pages' main threads in a trace of Chromium. */
-function mainThreadTasks(trace: Buffer): number[] {
-  const { traceEvents } = JSON.parse(trace.toString()) as {
-    traceEvents: { name: string; pid: number; tid: number; tdur?: number; args?: { name?: string } }[];
-  };
-  const main = new Set(
-    traceEvents
-      .filter(({ name, args }) => name === 'thread_name' && args?.name === 'CrRendererMain')
-      .map(({ pid, tid }) => `${pid}.${tid}`),
-  );
-  return traceEvents
-    .filter(({ name, pid, tid, tdur }) => /RunTask$/.test(name) && tdur !== undefined && main.has(`${pid}.${tid}`))
-    .map(({ tdur }) => tdur! / 1000);
-}
 
 /** Tests of what happens if a provider fails, and of tests of chains. */
 export function testTests(dashboard: () => Dashboard, provider: () => SlowProvider): void {
@@ -187,14 +193,13 @@ export function testTests(dashboard: () => Dashboard, provider: () => SlowProvid
     await prompts.waitFor();
     assert.ok((await prompts.getByRole('listitem').count()) < 60);
     await page.getByRole('figure', { name: 'Latency percentiles' }).locator('svg').waitFor();
-    // By the clock on the wall a frame takes what the machine leaves it: docs/benchmarks.md has that figure. Processor time is asserted.
-    await dashboard().browser.startTracing(page, { categories: ['toplevel', 'devtools.timeline', '__metadata'] });
-    const frames = await page.evaluate<number[]>(measureScrolling);
-    const tasks = mainThreadTasks(await dashboard().browser.stopTracing());
-    t.diagnostic(`${frames.length} frames, ${frames.filter((ms) => ms > 50).length} over 50 ms by the clock on the wall`);
-    t.diagnostic(`${tasks.length} tasks, the longest took ${Math.max(...tasks).toFixed(1)} ms of processor time`);
-    assert.ok(tasks.length >= frames.length, 'tasks were seen');
-    assert.ok(Math.max(...tasks) <= 50, 'no frame takes more than 50 ms');
+    // How long a frame takes depends on the machine: docs/benchmarks.md has that figure. What a frame must draw does not.
+    const { frames, longestMs, mostAdded, mostPresent } = await page.evaluate<Scrolling>(scrollToEnd);
+    t.diagnostic(`${frames} frames, the longest took ${longestMs.toFixed(1)} ms`);
+    t.diagnostic(`at most ${mostAdded} items were added in a frame, and ${mostPresent} were present at once`);
+    assert.ok(frames > 100);
+    assert.ok(mostAdded > 0 && mostAdded < 60, `a frame adds at most the items in sight: ${mostAdded}`);
+    assert.ok(mostPresent < 60, `only the items in sight are present: ${mostPresent}`);
     await prompts.locator('[aria-posinset="1000"]').waitFor();
     assert.ok((await prompts.getByRole('listitem').count()) < 60);
   });
