@@ -176,7 +176,7 @@ describe('The records of decisions', () => {
         parts,
         record.endsWith('-dependencies.md')
           ? ['Context', 'Decision', 'Consequences']
-          : ['Context', 'Decision', 'Also weighed', 'Consequences'],
+          : ['Context', 'Decision', 'Alternatives', 'Consequences'],
         record,
       );
     }
