@@ -9,7 +9,7 @@ import { type Settings as HandoffSettings, readHandoffSettings } from './handoff
 export interface EmbeddedService extends AsyncDisposable {
   /** Where it listens, for example `http://127.0.0.1:41573`; the API is below `/api/v1`. */
   readonly url: string;
-  /** Finishes what is in hand, then closes everything. `await using` does it at the end of the block. */
+  /** Finishes the requests in progress, then closes everything. `await using` calls it at the end of the block. */
   stop(): Promise<void>;
 }
 

@@ -132,7 +132,7 @@ export function unavailable(cause?: unknown): ServiceError {
 }
 
 /** A memory or queue limit is reached: 503 `SERVICE_UNAVAILABLE`, to be retried after a second. `what` is in the plural. */
-export function tooMuchInHand(what: string): ServiceError {
+export function tooManyPending(what: string): ServiceError {
   return new ServiceError('SERVICE_UNAVAILABLE', `The service is handling as many ${what} as it can. Try again in a moment.`, {
     headers: { 'Retry-After': '1' },
   });

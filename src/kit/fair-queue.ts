@@ -1,4 +1,4 @@
-import { abandoned, tookTooLong, tooMuchInHand } from './errors.ts';
+import { abandoned, tookTooLong, tooManyPending } from './errors.ts';
 
 interface FairQueueParts {
   /** How many tasks run at once. */
@@ -49,7 +49,7 @@ export class FairQueue {
       };
       if (this.#hasRoom(owner)) return start();
       const queue = this.#waiting.get(owner) ?? [];
-      if (queue.length >= this.#parts.maxWaiting) return reject(tooMuchInHand('searches and long lists'));
+      if (queue.length >= this.#parts.maxWaiting) return reject(tooManyPending('searches and long lists'));
       this.#waiting.set(owner, queue);
       const leave = (error: unknown) => {
         const place = queue.indexOf(entry);

@@ -13,7 +13,7 @@ import { withoutPrompts } from '../service/record.ts';
 import type { TestService } from '../service/tests.ts';
 import { testEvents } from './events.ts';
 
-/** Tests of chains over HTTP, and what chains say of themselves. */
+/** Mounts the routes of tests, of their results, and of the summary of a chain. */
 export function mountTests(
   mount: Mount<Caller>,
   { chains, tests, streams }: { chains: ChainService; tests: TestService; streams: Streams },
@@ -51,12 +51,12 @@ export function mountTests(
   mount(routes.cancelTest, async ({ params }) => answer<never>({ body: new JsonText(await tests.cancel(params.id)) }));
 }
 
-/** The Link header (RFC 8288) of the page that follows. */
+/** The Link header (RFC 8288) for the next page. */
 function nextLink(id: string, { limit, offset, prompts }: { limit: number; offset: number; prompts: boolean }): string {
   return `</test-results/${id}?limit=${limit}&offset=${offset}${prompts ? '' : '&prompts=false'}>; rel="next"`;
 }
 
-/** Whether a Prefer header asks to be answered before the work is done (RFC 7240, 4.1). */
+/** Whether a Prefer header requests an answer before the test has run (`respond-async`, RFC 7240, 4.1). */
 function isAsync(prefer: string | string[] | undefined): boolean {
   return [prefer ?? []]
     .flat()

@@ -3,7 +3,7 @@ import type { Attempt } from '../model/test.ts';
 import { type Engine, type Next, next, startAt } from '../rules/engine.ts';
 import { faultAt, type Scene } from '../rules/plan.ts';
 import { seeded } from '../rules/random.ts';
-import type { Done } from '../rules/verdict.ts';
+import type { FinishedPrompt } from '../rules/verdict.ts';
 import type { CallResult, Transport } from './transport.ts';
 
 /** A prompt to run through a chain. */
@@ -26,7 +26,7 @@ export interface PromptRun {
  * failure.
  * @throws the signal's reason if the run is cancelled
  */
-export async function runPrompt({ engine, transport, scene, index, prompt, seed, deadlineMs, signal }: PromptRun): Promise<Done> {
+export async function runPrompt({ engine, transport, scene, index, prompt, seed, deadlineMs, signal }: PromptRun): Promise<FinishedPrompt> {
   const { providers } = engine.chain;
   const random = seeded(seed, index);
   const clock = transport.begin(signal);
@@ -99,7 +99,13 @@ function costOf({ input_cost_per_1m, output_cost_per_1m }: Provider, { charged, 
   return (usage.input_tokens * input_cost_per_1m + usage.output_tokens * output_cost_per_1m) / 1_000_000;
 }
 
-function promptResult(index: number, scene: Scene, attempts: Attempt[], elapsed: number, error: Condition | null): Done['result'] {
+function promptResult(
+  index: number,
+  scene: Scene,
+  attempts: Attempt[],
+  elapsed: number,
+  error: Condition | null,
+): FinishedPrompt['result'] {
   const last = attempts.at(-1)!;
   let retries = 0;
   let waits = 0;

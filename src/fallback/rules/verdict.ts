@@ -5,7 +5,7 @@ import { casesOf, unreachable, worstCase } from './reach.ts';
 import { duration, listed, plural } from './wording.ts';
 
 /** A finished prompt: its result, why it ended if it failed, and its scene. */
-export interface Done {
+export interface FinishedPrompt {
   readonly result: PromptResult;
   readonly end: Next['end'];
   readonly scene: Scene;
@@ -15,7 +15,7 @@ export interface Done {
 export interface Judged {
   readonly engine: Engine;
   readonly preset: Preset | null;
-  readonly done: readonly Done[];
+  readonly done: readonly FinishedPrompt[];
   /** The tolerance per attempt beyond the time bound of a prompt, since real time is not exact. */
   readonly slackMs: number;
 }
@@ -50,12 +50,12 @@ function servedSentence(prompts: number, lost: number): string {
 const check = (name: string, passed: boolean, detail: string, advisory = false): Check => ({ name, passed, advisory, detail });
 
 /** Whether a failed prompt follows the rules: a rule or default ended it, or the plan left no provider. */
-function isMeant({ end, scene }: Done): boolean {
+function isMeant({ end, scene }: FinishedPrompt): boolean {
   if (end === 'rule') return true;
   return end === 'exhausted' && scene.expects !== 'served';
 }
 
-function lossesCheck(lost: readonly Done[]): Check {
+function lossesCheck(lost: readonly FinishedPrompt[]): Check {
   const odd = lost.find((one) => !isMeant(one));
   if (odd === undefined) return check('losses_as_ruled', true, 'Every loss is what the rules ask for.');
   const why = odd.end === 'deadline' ? 'its deadline passed' : 'no provider was left to try';

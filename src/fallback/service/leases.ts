@@ -2,7 +2,7 @@ import type { Clock } from '../../kit/clock.ts';
 import { ServiceError } from '../../kit/errors.ts';
 import type { TestResult } from '../model/test.ts';
 import type { Store } from '../store/store.ts';
-import { endedText } from './record.ts';
+import { storedText } from './record.ts';
 
 /**
  * The duration of a running test's lease and the interval of its renewals, in milliseconds. The clocks of instances may
@@ -26,10 +26,10 @@ export interface Retention {
 }
 
 /** A running test of this instance. */
-interface RunInHand {
+interface LeasedTest {
   cancel(why: string): void;
   /** Stores the finished prompts that are not stored yet. */
-  keep(): Promise<void>;
+  store(): Promise<void>;
 }
 
 export interface LeaseParts {
@@ -37,7 +37,7 @@ export interface LeaseParts {
   clock: Clock;
   retention: Retention;
   /** The running tests of this instance. */
-  inHand: ReadonlyMap<string, RunInHand>;
+  runningTests: ReadonlyMap<string, LeasedTest>;
 }
 
 export type Leases = ReturnType<typeof createLeases>;
@@ -46,31 +46,31 @@ export type Leases = ReturnType<typeof createLeases>;
  * The leases of running tests in a database that several instances may share. Each instance renews the leases of its
  * tests, carries out requested cancellations, and ends tests whose instance has died.
  */
-export function createLeases({ store, clock, retention, inHand }: LeaseParts) {
+export function createLeases({ store, clock, retention, runningTests }: LeaseParts) {
   let round = newRound();
   let pruneAt = 0;
 
   const until = (): Date => new Date(clock().getTime() + leaseMs);
 
   async function renew(): Promise<void> {
-    const ids = [...inHand.keys()];
+    const ids = [...runningTests.keys()];
     if (ids.length === 0) return;
     const held = new Map((await store.results.renew(ids, until())).map(({ id, cancel }) => [id, cancel]));
     // A lease that is no longer held: another instance has ended the test, because this one seemed dead.
     for (const id of ids) {
-      if (held.get(id) !== false) inHand.get(id)?.cancel(held.has(id) ? cancelled.byCaller : cancelled.byStop);
-      else await inHand.get(id)?.keep();
+      if (held.get(id) !== false) runningTests.get(id)?.cancel(held.has(id) ? cancelled.byCaller : cancelled.byStop);
+      else await runningTests.get(id)?.store();
     }
   }
 
   /** Ends tests whose instance has died as `cancelled`, with the finished prompts; returns their number. */
   async function endOrphans(now: Date | undefined): Promise<number> {
     let ended = 0;
-    for (const kept of await store.results.orphans(now)) {
-      if (inHand.has(kept.id)) continue;
+    for (const orphan of await store.results.orphans(now)) {
+      if (runningTests.has(orphan.id)) continue;
       const completed_at = clock().toISOString();
-      const result = { ...(JSON.parse(endedText(kept)) as TestResult), status: 'cancelled', error: cancelled.byStop, completed_at };
-      const { id, chain_id: chainId } = kept;
+      const result = { ...(JSON.parse(storedText(orphan)) as TestResult), status: 'cancelled', error: cancelled.byStop, completed_at };
+      const { id, chain_id: chainId } = orphan;
       const end = { id, chainId, status: result.status, text: JSON.stringify(result), keep: retention.perChain, unlessLeasedAt: now };
       if (await store.results.end(end)) ended += 1;
     }

@@ -2,125 +2,127 @@ import type { PromptResult, TestProgress, TestResult, TestStatus } from '../mode
 import { assumptions } from '../providers/simulate.ts';
 import type { Engine } from '../rules/engine.ts';
 import { figuresOf } from '../rules/statistics.ts';
-import { type Done, judge } from '../rules/verdict.ts';
+import { type FinishedPrompt, judge } from '../rules/verdict.ts';
 
-/** What is known of a test before it runs. */
-export type Asked = Pick<
+/** The parameters of a test, which are fixed before it runs. */
+export type TestParameters = Pick<
   TestResult,
   'id' | 'chain_id' | 'chain_version' | 'chain' | 'mode' | 'preset' | 'seed' | 'prompt_count' | 'deadline_ms' | 'started_at'
 >;
 
-type Ending = Pick<TestResult, 'status' | 'error' | 'completed_at' | 'duration_ms' | 'verdict' | 'checks'>;
+type Outcome = Pick<TestResult, 'status' | 'error' | 'completed_at' | 'duration_ms' | 'verdict' | 'checks'>;
 
-/** A test in hand: what was asked, the prompts that are done, and how it ended. */
+/** A running test: its parameters, its finished prompts, and its outcome once it has ended. */
 export class TestRecord {
-  readonly #asked: Asked;
-  readonly #ending: Ending = { status: 'running', error: null, completed_at: null, duration_ms: null, verdict: null, checks: [] };
-  readonly #done: Done[] = [];
-  /** Each prompt in JSON, in the order of `#done`: it is written once, for the store and for every answer. */
+  readonly #parameters: TestParameters;
+  readonly #outcome: Outcome = { status: 'running', error: null, completed_at: null, duration_ms: null, verdict: null, checks: [] };
+  readonly #prompts: FinishedPrompt[] = [];
+  /** The results of `#prompts` as JSON, each serialized once for the store and all answers. */
   readonly #texts: string[] = [];
   readonly #counts = { success_count: 0, failure_count: 0, fallback_count: 0 };
-  #kept = 0;
+  #stored = 0;
 
-  constructor(asked: Asked) {
-    this.#asked = asked;
+  constructor(parameters: TestParameters) {
+    this.#parameters = parameters;
   }
 
-  get head(): Asked & Ending {
-    return { ...this.#asked, ...this.#ending };
+  /** The parameters and the outcome so far. */
+  get head(): TestParameters & Outcome {
+    return { ...this.#parameters, ...this.#outcome };
   }
 
-  add(one: Done): void {
-    this.#done.push(one);
-    this.#texts.push(JSON.stringify(one.result));
-    const { success, served_by } = one.result;
+  add(prompt: FinishedPrompt): void {
+    this.#prompts.push(prompt);
+    this.#texts.push(JSON.stringify(prompt.result));
+    const { success, served_by } = prompt.result;
     this.#counts[success ? 'success_count' : 'failure_count'] += 1;
-    if (success && served_by !== this.#asked.chain.providers[0]!.name) this.#counts.fallback_count += 1;
+    if (success && served_by !== this.#parameters.chain.providers[0]!.name) this.#counts.fallback_count += 1;
   }
 
-  /** How many prompts are done and not kept yet. */
-  get unkept(): number {
-    return this.#done.length - this.#kept;
+  /** The number of finished prompts that are not stored yet. */
+  get unstored(): number {
+    return this.#prompts.length - this.#stored;
   }
 
-  /** The prompts that are done and not kept yet; they count as kept from now on. */
-  takeUnkept(): { position: number; text: string }[] {
-    const from = this.#kept;
-    this.#kept = this.#done.length;
-    return this.#done.slice(from).map(({ result }, index) => ({ position: result.index, text: this.#texts[from + index]! }));
+  /** Returns the finished prompts that are not stored yet, and counts them as stored. */
+  takeUnstored(): { position: number; text: string }[] {
+    const from = this.#stored;
+    this.#stored = this.#prompts.length;
+    return this.#prompts.slice(from).map(({ result }, index) => ({ position: result.index, text: this.#texts[from + index]! }));
   }
 
-  /** All prompts have been run: judges them. */
+  /** Completes the test with the verdict on its prompts, all of which have finished. */
   complete(engine: Engine, slackMs: number): void {
-    const done = [...this.#done].sort((one, other) => one.result.index - other.result.index);
-    Object.assign(this.#ending, { status: 'completed', ...judge({ engine, preset: this.#asked.preset, done, slackMs }) });
+    const done = [...this.#prompts].sort((one, other) => one.result.index - other.result.index);
+    Object.assign(this.#outcome, { status: 'completed', ...judge({ engine, preset: this.#parameters.preset, done, slackMs }) });
   }
 
-  /** The run ended before that. */
+  /** Ends the test before all prompts have finished. */
   stop(status: Exclude<TestStatus, 'running' | 'completed'>, error: string): void {
-    Object.assign(this.#ending, { status, error });
+    Object.assign(this.#outcome, { status, error });
   }
 
+  /** Sets the end time and the duration. */
   close(at: Date, durationMs: number): void {
-    Object.assign(this.#ending, { completed_at: at.toISOString(), duration_ms: Math.round(durationMs * 100) / 100 });
+    Object.assign(this.#outcome, { completed_at: at.toISOString(), duration_ms: Math.round(durationMs * 100) / 100 });
   }
 
-  /** The result in JSON without its prompts. */
+  /** The result as JSON, without its prompts. */
   headText(): string {
-    const results = this.#done.map(({ result }) => result);
-    return JSON.stringify(resultOf(this.#asked, this.#ending, results));
+    const results = this.#prompts.map(({ result }) => result);
+    return JSON.stringify(resultOf(this.#parameters, this.#outcome, results));
   }
 
-  /** The result in JSON, its prompts in their order. */
+  /** The result as JSON, with its prompts ordered by index. */
   text(): string {
-    const order = [...this.#done.keys()].sort((one, other) => this.#done[one]!.result.index - this.#done[other]!.result.index);
+    const order = [...this.#prompts.keys()].sort((one, other) => this.#prompts[one]!.result.index - this.#prompts[other]!.result.index);
     const prompts = order.map((place) => this.#texts[place]!);
-    return withPrompts(this.headText(), prompts);
+    return insertPrompts(this.headText(), prompts);
   }
 
-  /** How far it is. */
+  /** The progress of the test. */
   progress(): TestProgress {
-    const { id, prompt_count } = this.#asked;
-    const { status, verdict } = this.#ending;
-    return { id, status, progress: { done: this.#done.length, total: prompt_count }, ...this.#counts, verdict };
+    const { id, prompt_count } = this.#parameters;
+    const { status, verdict } = this.#outcome;
+    return { id, status, progress: { done: this.#prompts.length, total: prompt_count }, ...this.#counts, verdict };
   }
 }
 
-/** The result without its prompts, its fields in the order of the description: `results` is the last. */
-function resultOf(asked: Asked, ending: Ending, done: readonly PromptResult[]): TestResult {
+/** The result without its prompts. Its fields have the order of the API description; `results` is the last. */
+function resultOf(parameters: TestParameters, outcome: Outcome, done: readonly PromptResult[]): TestResult {
   return {
-    id: asked.id,
-    chain_id: asked.chain_id,
-    chain_name: asked.chain.name,
-    chain_version: asked.chain_version,
-    status: ending.status,
-    error: ending.error,
-    progress: { done: done.length, total: asked.prompt_count },
-    mode: asked.mode,
-    preset: asked.preset,
-    seed: asked.seed,
-    prompt_count: asked.prompt_count,
-    deadline_ms: asked.deadline_ms,
-    started_at: asked.started_at,
-    completed_at: ending.completed_at,
-    duration_ms: ending.duration_ms,
-    ...figuresOf(asked.chain, done),
-    assumptions: asked.mode === 'simulate' ? [...assumptions] : [],
-    verdict: ending.verdict,
-    checks: ending.checks,
-    chain: asked.chain,
+    id: parameters.id,
+    chain_id: parameters.chain_id,
+    chain_name: parameters.chain.name,
+    chain_version: parameters.chain_version,
+    status: outcome.status,
+    error: outcome.error,
+    progress: { done: done.length, total: parameters.prompt_count },
+    mode: parameters.mode,
+    preset: parameters.preset,
+    seed: parameters.seed,
+    prompt_count: parameters.prompt_count,
+    deadline_ms: parameters.deadline_ms,
+    started_at: parameters.started_at,
+    completed_at: outcome.completed_at,
+    duration_ms: outcome.duration_ms,
+    ...figuresOf(parameters.chain, done),
+    assumptions: parameters.mode === 'simulate' ? [...assumptions] : [],
+    verdict: outcome.verdict,
+    checks: outcome.checks,
+    chain: parameters.chain,
     results: [],
   };
 }
 
-/** How far a test is, by its result. */
+/** The progress of a test, from its result. */
 export function progressOf({ id, status, progress, success_count, failure_count, fallback_count, verdict }: TestResult): TestProgress {
   return { id, status, progress, success_count, failure_count, fallback_count, verdict };
 }
 
 /**
- * A result without its prompts, which are most of its text and need not be read for the rest: they stand at its end. Where
- * something else in it looks like their beginning, what is before that is no JSON, and the whole is read.
+ * Parses a result without its prompts, which are at the end and most of the text. If another part of the text looks like
+ * the start of the prompts, the text before it is not valid JSON, and the whole result is parsed.
  */
 export function headOf(text: string): Omit<TestResult, 'results'> {
   const end = text.indexOf(',"results":[{"index":');
@@ -134,13 +136,13 @@ export function headOf(text: string): Omit<TestResult, 'results'> {
   return JSON.parse(text) as TestResult;
 }
 
-/** A result in JSON with an empty list of prompts, of one in JSON. */
+/** Empties the list of prompts of a result in JSON. */
 export const withoutPrompts = (text: string): string => JSON.stringify({ ...headOf(text), results: [] });
 
-/** A result in JSON, as it was kept: one that was running has its prompts beside it. */
-export function endedText({ text, prompts }: { readonly text: string; readonly prompts: readonly string[] }): string {
-  return prompts.length === 0 ? text : withPrompts(text, prompts);
+/** The JSON of a stored result. While a test runs, its prompts are stored separately. */
+export function storedText({ text, prompts }: { readonly text: string; readonly prompts: readonly string[] }): string {
+  return prompts.length === 0 ? text : insertPrompts(text, prompts);
 }
 
-/** Puts prompts into the empty list at the end of a result without them. */
-const withPrompts = (head: string, prompts: readonly string[]) => `${head.slice(0, -2)}${prompts.join(',')}]}`;
+/** Inserts prompts into the empty list at the end of a result. */
+const insertPrompts = (head: string, prompts: readonly string[]) => `${head.slice(0, -2)}${prompts.join(',')}]}`;

@@ -4,7 +4,7 @@ import { type PromptRun, runPrompt } from '../providers/executor.ts';
 import type { Transport } from '../providers/transport.ts';
 import type { Engine } from '../rules/engine.ts';
 import { type Plan, sceneOf } from '../rules/plan.ts';
-import type { Done } from '../rules/verdict.ts';
+import type { FinishedPrompt } from '../rules/verdict.ts';
 import { plural } from '../rules/wording.ts';
 
 /** A test to run. */
@@ -19,7 +19,7 @@ export interface Run {
   readonly deadlineMs: number | null;
   readonly signal: AbortSignal;
   /** Called for each finished prompt, and awaited, so that storing keeps up. */
-  onDone(done: Done): void | Promise<void>;
+  onDone(done: FinishedPrompt): void | Promise<void>;
 }
 
 /** The concurrent prompts of a test with real calls. */

@@ -1,4 +1,4 @@
-import { invalid, ServiceError, tooMuchInHand } from '../../kit/errors.ts';
+import { invalid, ServiceError, tooManyPending } from '../../kit/errors.ts';
 import { FairQueue } from '../../kit/fair-queue.ts';
 import { Holdings } from '../../kit/holdings.ts';
 import { startThread } from '../../kit/thread.ts';
@@ -40,17 +40,17 @@ export function createSandbox({ deadlineMs = 3_000, maxWaiting = 64, maxPerOwner
   const thread = startThread<SandboxTasks>(entry, {}, { heapMib });
   const queue = new FairQueue({ concurrency: 1, perOwner: 1, maxWaitMs });
   const holdings = new Holdings();
-  let inHand = 0;
+  let pending = 0;
 
   /** Runs a task in its turn. The timeout starts when the thread is ready. */
   async function run<T>({ what, field, owner }: TaskOf, task: () => Promise<T>): Promise<T> {
-    const release = inHand < maxWaiting ? holdings.take(owner, maxPerOwner) : undefined;
-    if (release === undefined) throw tooMuchInHand('templates and imports');
-    inHand += 1;
+    const release = pending < maxWaiting ? holdings.take(owner, maxPerOwner) : undefined;
+    if (release === undefined) throw tooManyPending('templates and imports');
+    pending += 1;
     try {
       return await queue.run(owner, () => withDeadline(what, field, task));
     } finally {
-      inHand -= 1;
+      pending -= 1;
       release();
     }
   }

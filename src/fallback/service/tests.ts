@@ -11,21 +11,21 @@ import type { StoredResult } from '../store/results.ts';
 import type { Store } from '../store/store.ts';
 import { cancelled, createLeases, type Retention } from './leases.ts';
 import { type LiveParts, transportFor } from './live.ts';
-import { endedText, headOf, progressOf, TestRecord, withoutPrompts } from './record.ts';
+import { headOf, progressOf, storedText, TestRecord, withoutPrompts } from './record.ts';
 import { createRunQueue, type Place, type Run, runTest } from './runs.ts';
 
-/** How many tests run at once, and how many may wait. */
+/** The most concurrent tests, and the most waiting tests. */
 const runsAtOnce = 4;
 const mostWaiting = 1000;
 
-/** How many prompts are kept together, and how long one may wait for others to be kept with it. */
-const keepTogether = 100;
-const keepWithinMs = 500;
+/** Finished prompts are stored together: after this many, or after this time in milliseconds. */
+const storeTogether = 100;
+const storeWithinMs = 500;
 
-/** What is asked where the caller does not say. */
+/** The prompt of a test whose request names none. */
 const defaultPrompt = 'Reply with the single word: ready';
 
-/** How much longer than its bound a real prompt may take for each attempt: timers and networks are not exact. */
+/** The tolerance for real calls, in milliseconds per attempt beyond a prompt's time bound, since timers and networks are not exact. */
 const realSlackMs = 250;
 
 export interface TestServiceParts {
@@ -36,43 +36,45 @@ export interface TestServiceParts {
   random(): number;
   live: LiveParts;
   retention: Retention;
-  /** Told of a run that broke. */
+  /** Called with each internal error of a run. */
   onError(error: unknown): void;
 }
 
-/** A test that was asked for. */
+/** A test that was started. */
 export interface Started {
   readonly id: string;
-  /** The result as it is now, in JSON. */
+  /** The current result as JSON. */
   text(): string;
-  /** The result in JSON when the test has ended. */
+  /** The final result as JSON. @throws when the store fails */
   readonly ended: Promise<string>;
 }
 
-/** Which of a chain's results are asked for, and whether with their prompts. */
+/** A page of a chain's results, with or without their prompts. */
 interface ResultsPage {
   readonly limit: number;
   readonly offset: number;
   readonly prompts: boolean;
 }
 
-interface Live extends Started {
+/** A running test of this instance. */
+interface RunningTest extends Started {
   readonly record: TestRecord;
   readonly cancel: (why: string) => void;
-  readonly keep: () => Promise<void>;
+  /** Stores the finished prompts that are not stored yet. */
+  readonly store: () => Promise<void>;
   readonly listeners: Set<(progress: TestProgress) => void>;
 }
 
 export type TestService = ReturnType<typeof createTestService>;
 
-/** Tests of chains: what a caller may do with them. */
+/** Creates the operations on tests of chains. */
 export function createTestService({ store, clock, newId, random, live: parts, retention, onError }: TestServiceParts) {
   const queue = createRunQueue(runsAtOnce, mostWaiting);
-  const inHand = new Map<string, Live>();
-  const leases = createLeases({ store, clock, retention, inHand });
+  const runningTests = new Map<string, RunningTest>();
+  const leases = createLeases({ store, clock, retention, runningTests });
   let stopping = false;
 
-  /** Everything about a run that a fault of the request can refuse, before anything is kept. */
+  /** Validates a request and prepares its run, before anything is stored. */
   function prepare(chain: Chain, request: TestRequest) {
     const mode = request.mode ?? 'simulate';
     const snapshot = definitionOf(chain);
@@ -104,10 +106,10 @@ export function createTestService({ store, clock, newId, random, live: parts, re
     return { record, run };
   }
 
-  /** Runs what was begun, keeps what comes of it, and gives the result. */
-  async function carryOut(
-    { record, listeners }: Pick<Live, 'record' | 'listeners'>,
-    keeper: Keeper,
+  /** Runs a test in its turn, stores the result, and returns it as JSON. */
+  async function execute(
+    { record, listeners }: Pick<RunningTest, 'record' | 'listeners'>,
+    writer: PromptWriter,
     place: Place,
     run: Omit<Run, 'onDone'>,
   ): Promise<string> {
@@ -120,7 +122,7 @@ export function createTestService({ store, clock, newId, random, live: parts, re
         onDone(done) {
           record.add(done);
           for (const listener of listeners) listener(record.progress());
-          return keeper.due();
+          return writer.due();
         },
       });
       record.complete(run.engine, run.transport.mode === 'simulate' ? 0 : realSlackMs);
@@ -134,12 +136,12 @@ export function createTestService({ store, clock, newId, random, live: parts, re
       place.leave();
     }
     record.close(clock(), parts.now() - startedAt);
-    await keeper.settled();
+    await writer.settled();
     const text = record.text();
     const { id, chain_id: chainId, status } = record.head;
-    const isKept = await store.results.end({ id, chainId, status, text, keep: retention.perChain });
-    // Another instance that took this one to be gone has ended it: what is kept is what was told since.
-    return isKept ? text : ((await kept(id)) ?? text);
+    const wasStored = await store.results.end({ id, chainId, status, text, keep: retention.perChain });
+    // If another instance has ended the test because this one seemed dead, callers have seen the stored result, so it is final.
+    return wasStored ? text : ((await stored(id)) ?? text);
   }
 
   async function start(chainId: string, request: TestRequest, owner = ''): Promise<Started> {
@@ -154,52 +156,52 @@ export function createTestService({ store, clock, newId, random, live: parts, re
       place.leave();
       throw error;
     });
-    const listeners: Live['listeners'] = new Set();
-    const keeper = createKeeper(store, record, parts.now);
-    const ended = carryOut({ record, listeners }, keeper, place, { ...run, signal: controller.signal }).finally(() => {
-      inHand.delete(id);
+    const listeners: RunningTest['listeners'] = new Set();
+    const writer = createPromptWriter(store, record, parts.now);
+    const ended = execute({ record, listeners }, writer, place, { ...run, signal: controller.signal }).finally(() => {
+      runningTests.delete(id);
       for (const listener of listeners) listener(record.progress());
     });
-    // Whoever asked not to wait does not hear of a store out of reach; the log does.
+    // A caller that does not wait for the result never sees this error, so it is logged.
     ended.catch(onError);
     const cancel = (why: string) => controller.abort(why);
-    const live: Live = { id, record, listeners, ended, cancel, keep: keeper.keep, text: () => record.text() };
-    inHand.set(id, live);
+    const live: RunningTest = { id, record, listeners, ended, cancel, store: writer.store, text: () => record.text() };
+    runningTests.set(id, live);
     if (stopping) live.cancel(cancelled.byStop);
     return live;
   }
 
-  /** A result in JSON as it is kept. */
-  async function kept(id: string): Promise<string | undefined> {
+  /** A stored result as JSON. */
+  async function stored(id: string): Promise<string | undefined> {
     const found = await store.results.find(id);
-    return found && endedText(found);
+    return found && storedText(found);
   }
 
-  /** What a result's text is now: of one that runs here as it stands, of any other as it is kept. */
-  const textOf = (row: StoredResult): string => inHand.get(row.id)?.text() ?? endedText(row);
+  /** The current JSON of a result: from memory if its test runs on this instance, otherwise as stored. */
+  const textOf = (row: StoredResult): string => runningTests.get(row.id)?.text() ?? storedText(row);
 
-  /** A result in JSON by its id; undefined where there is none. */
+  /** The current JSON of a result; undefined if there is none. */
   async function find(id: string): Promise<string | undefined> {
-    return isId(id) ? (inHand.get(id)?.text() ?? kept(id)) : undefined;
+    return isId(id) ? (runningTests.get(id)?.text() ?? stored(id)) : undefined;
   }
 
-  /** Has the instance that runs a test cancel it; gives the result once it has stopped. */
+  /** Requests that another instance cancels its test; returns the result when the test has ended. @throws ServiceError 409 if it had already ended */
   async function cancelElsewhere(id: string): Promise<string> {
     if (!(await store.results.requestCancel(id))) throw conflict('This test has already ended; its result stays as it is.');
     while ((await store.results.head(id))?.status === 'running') await leases.nextRound();
-    const text = await kept(id);
+    const text = await stored(id);
     if (text === undefined) throw notFound('test result');
     return text;
   }
 
-  /** Tells how far a test is that another instance runs, round after round until its end, or until nobody listens. */
-  async function followElsewhere(id: string, tell: (progress: TestProgress) => void, isLeft: () => boolean): Promise<void> {
+  /** Reports the progress of another instance's test in every round, until the test ends or the listener leaves. */
+  async function followElsewhere(id: string, tell: (progress: TestProgress) => void, hasLeft: () => boolean): Promise<void> {
     for (let isRunning = true; isRunning; ) {
       await leases.nextRound();
-      if (isLeft()) return;
-      // A round in which the store can't be read says nothing.
+      if (hasLeft()) return;
+      // If the store can't be read, the next round tries again.
       const found = await store.results.head(id).catch(() => undefined);
-      if (found === undefined || isLeft()) continue;
+      if (found === undefined || hasLeft()) continue;
       tell(progressOf(JSON.parse(found.text) as TestResult));
       isRunning = found.status === 'running';
     }
@@ -208,14 +210,14 @@ export function createTestService({ store, clock, newId, random, live: parts, re
   return {
     start,
     find,
-    /** Ends results that were running when the program last ended; gives how many. */
+    /** Ends tests that were running when the process last ended; returns their number. */
     recover: leases.recover,
-    /** A round of what is done unasked: leases, results of instances that are gone, and old results. */
+    /** Runs one round of the background work: renews leases, ends tests of dead instances, deletes old results. */
     runOnce: leases.runOnce,
 
     /**
-     * A page of a chain's results in JSON, newest first, and how many there are; undefined for what is no chain's id. With
-     * their prompts, a page ends early where its results are too large together.
+     * A page of a chain's results as JSON, newest first, and their total number; undefined if no chain has this id. A page
+     * with prompts ends early if its results exceed the size limit of the store.
      */
     async ofChain(chainId: string, { limit, offset, prompts }: ResultsPage): Promise<{ texts: string[]; total: number } | undefined> {
       if (!isId(chainId)) return undefined;
@@ -228,7 +230,7 @@ export function createTestService({ store, clock, newId, random, live: parts, re
       }
     },
 
-    /** The latest test of a chain in short. */
+    /** A summary of a chain's latest test; null if there is none. */
     async lastOf(chainId: string): Promise<LastTest | null> {
       const { rows } = await store.results.ofChain(chainId, { limit: 1, offset: 0 });
       const [row] = rows;
@@ -237,9 +239,9 @@ export function createTestService({ store, clock, newId, random, live: parts, re
       return { id, status, mode, verdict, prompt_count, success_rate, chain_version, started_at, completed_at };
     },
 
-    /** Cancels a running test; gives its result once it has stopped. 409 for one that has ended. */
+    /** Cancels a running test; returns its result when it has ended. @throws ServiceError 404, or 409 if it had already ended */
     async cancel(id: string): Promise<string> {
-      const live = inHand.get(id);
+      const live = runningTests.get(id);
       if (live !== undefined) {
         live.cancel(cancelled.byCaller);
         return live.ended;
@@ -249,60 +251,60 @@ export function createTestService({ store, clock, newId, random, live: parts, re
     },
 
     /**
-     * Calls `listener` with how far a test is, each time it changes, up to its end. `text`: the result as `find` gave it; of
-     * one that another instance runs the store is asked from time to time.
+     * Returns the progress of a test, and calls `listener` with each later change until the test ends. `text` is the result
+     * from `find`. If another instance runs the test, the progress is read from the store in every round.
      */
     follow(id: string, text: string, listener: (progress: TestProgress) => void): { now: TestProgress; leave: () => void } {
-      const live = inHand.get(id);
+      const live = runningTests.get(id);
       if (live !== undefined) {
         live.listeners.add(listener);
         return { now: live.record.progress(), leave: () => void live.listeners.delete(listener) };
       }
       const now = progressOf(JSON.parse(text) as TestResult);
-      let isLeft = now.status !== 'running';
-      // It ends with the service at the latest, and so do the streams that it feeds.
-      if (!isLeft) followElsewhere(id, listener, () => isLeft).catch(() => undefined);
+      let hasLeft = now.status !== 'running';
+      // It only fails when the service stops, which ends the listener's stream as well.
+      if (!hasLeft) followElsewhere(id, listener, () => hasLeft).catch(() => undefined);
       return {
         now,
         leave() {
-          isLeft = true;
+          hasLeft = true;
         },
       };
     },
 
-    /** How many tests run and wait. */
+    /** The numbers of running and waiting tests. */
     counts: () => ({ running: queue.running(), waiting: queue.waiting() }),
 
-    /** Cancels what runs, keeps what was done, and takes no more. */
+    /** Cancels all tests, stores their finished prompts, and refuses new tests. */
     async stop(): Promise<void> {
       stopping = true;
       leases.stop();
-      const all = [...inHand.values()];
+      const all = [...runningTests.values()];
       for (const live of all) live.cancel(cancelled.byStop);
       await Promise.allSettled(all.map(({ ended }) => ended));
     },
   };
 }
 
-type Keeper = ReturnType<typeof createKeeper>;
+type PromptWriter = ReturnType<typeof createPromptWriter>;
 
-/** Keeps prompts as they are done, many together, so that a crash loses few and the store is not asked for each. */
-function createKeeper({ results }: Store, record: TestRecord, now: () => number) {
-  let keptAt = now();
-  let keeping: Promise<void> = Promise.resolve();
-  function keep(): Promise<void> {
-    keptAt = now();
-    const prompts = record.takeUnkept();
-    if (prompts.length === 0) return keeping;
+/** Creates a writer that stores finished prompts in batches, so that a crash loses few and the store is not called for each. */
+function createPromptWriter({ results }: Store, record: TestRecord, now: () => number) {
+  let storedAt = now();
+  let storing: Promise<void> = Promise.resolve();
+  function store(): Promise<void> {
+    storedAt = now();
+    const prompts = record.takeUnstored();
+    if (prompts.length === 0) return storing;
     const text = record.headText();
-    keeping = keeping.then(() => results.addPrompts(record.head.id, prompts, text));
-    return keeping;
+    storing = storing.then(() => results.addPrompts(record.head.id, prompts, text));
+    return storing;
   }
   return {
-    keep,
-    /** Keeps what is due; a promise only where there is something to wait for. */
-    due: (): Promise<void> | undefined => (record.unkept < keepTogether && now() - keptAt < keepWithinMs ? undefined : keep()),
-    /** Waits for what is being kept. */
-    settled: () => keeping.catch(() => undefined),
+    store,
+    /** Stores the waiting prompts if a batch is due; undefined if none is. */
+    due: (): Promise<void> | undefined => (record.unstored < storeTogether && now() - storedAt < storeWithinMs ? undefined : store()),
+    /** Waits for the pending writes. */
+    settled: () => storing.catch(() => undefined),
   };
 }

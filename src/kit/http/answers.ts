@@ -1,7 +1,7 @@
 import { Readable } from 'node:stream';
 import type { FastifyReply } from 'fastify';
 
-import { tooMuchInHand } from '../errors.ts';
+import { tooManyPending } from '../errors.ts';
 import { MemoryBudget } from '../memory-budget.ts';
 
 /** Responses of at least this many bytes are counted and timed; for smaller ones the overhead would be measurable. */
@@ -34,7 +34,7 @@ export function createAnswers(bytes: number): Answers {
       known.count += 1;
       return;
     }
-    if (!budget.acquire(owner, body.length)) throw tooMuchInHand('large unread answers');
+    if (!budget.acquire(owner, body.length)) throw tooManyPending('large unread answers');
     sending.set(body, { owner, count: 1 });
   }
 

@@ -1,7 +1,7 @@
 import { isUtf8 } from 'node:buffer';
 import type { IncomingHttpHeaders, IncomingMessage } from 'node:http';
 
-import { ServiceError, tooMuchInHand } from '../errors.ts';
+import { ServiceError, tooManyPending } from '../errors.ts';
 import type { MemoryBudget } from '../memory-budget.ts';
 
 /**
@@ -80,7 +80,7 @@ export function readBody(
     if (size > limit) stop(new ServiceError('PAYLOAD_TOO_LARGE', tooLarge(limit)));
     else if (size > largeFrom) {
       if (budget.acquire(owner, size - held)) held = size;
-      else stop(tooMuchInHand('large requests'));
+      else stop(tooManyPending('large requests'));
     }
   });
   payload.on('end', () => finish(null, chunks.length === 1 ? chunks[0]! : Buffer.concat(chunks)));

@@ -67,7 +67,7 @@ export interface Outgoing {
 /** Creates a client for outgoing requests. */
 export function createOutgoing({ guard, connectionsPerOrigin = 32, ca }: OutgoingParts): Outgoing {
   let connections: Connections | undefined;
-  const inHand = new Set<AbortController>();
+  const exchanges = new Set<AbortController>();
   let closed = false;
 
   /** Creates the connections at the first exchange: loading their library takes a sixth of the start-up time. */
@@ -88,12 +88,12 @@ export function createOutgoing({ guard, connectionsPerOrigin = 32, ca }: Outgoin
     const timer = setTimeout(() => ending.abort(new OutgoingError('timeout')), timeoutMs);
     const cancel = () => ending.abort(new OutgoingError('cancelled'));
     outside?.addEventListener('abort', cancel, { once: true });
-    inHand.add(ending);
+    exchanges.add(ending);
     ending.signal.addEventListener('abort', () => finish(ending.signal.reason));
 
     /** Ends the exchange, once. Without a failure the connection is kept. */
     function finish(failure?: OutgoingError): void {
-      if (!inHand.delete(ending)) return;
+      if (!exchanges.delete(ending)) return;
       clearTimeout(timer);
       outside?.removeEventListener('abort', cancel);
       if (connection === undefined) return;
@@ -136,7 +136,7 @@ export function createOutgoing({ guard, connectionsPerOrigin = 32, ca }: Outgoin
     connections: () => connections?.count() ?? 0,
     close() {
       closed = true;
-      for (const ending of [...inHand]) ending.abort(new OutgoingError('cancelled'));
+      for (const ending of [...exchanges]) ending.abort(new OutgoingError('cancelled'));
       connections?.close();
     },
   };
