@@ -144,7 +144,7 @@ export async function createHandoff(settings: Settings, world: World = {}): Prom
     });
   store.onCommit((committed) => {
     for (const appended of committed) {
-      hub.take(appended);
+      hub.receive(appended);
       relay?.tell(appended.tenant, appended.last);
     }
   });

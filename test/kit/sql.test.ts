@@ -5,7 +5,7 @@ import { sql } from 'kysely';
 
 import { systemClock } from '../../src/kit/clock.ts';
 import { databaseUrlProblem, openDatabase } from '../../src/kit/sql/database.ts';
-import { compileOnce, type Database, type Row, type Session, Turns } from '../../src/kit/sql/dialect.ts';
+import { compileOnce, type Database, type Row, SerialQueue, type Session } from '../../src/kit/sql/dialect.ts';
 import { createGroups, type Outcome } from '../../src/kit/sql/groups.ts';
 import { type Migration, migrate } from '../../src/kit/sql/migrate.ts';
 import { createTestDatabase } from '../support/databases.ts';
@@ -417,9 +417,9 @@ test('Ten processes that start together on one PostgreSQL migrate it once', asyn
   assert.deepEqual(await all(databases[3]!), []);
 });
 
-describe('Turns', () => {
-  test('run one at a time, in order, and a failing one does not stop the rest', async () => {
-    const turns = new Turns();
+describe('A serial queue', () => {
+  test('runs its work in order, one at a time, and continues after a failure', async () => {
+    const queue = new SerialQueue();
     const log: string[] = [];
     const work = (name: string) => async () => {
       log.push(`${name} begins`);
@@ -428,25 +428,25 @@ describe('Turns', () => {
       if (name === 'b') throw new Error(name);
       return name;
     };
-    const taken = await Promise.allSettled([turns.take(work('a')), turns.take(work('b')), turns.take(work('c'))]);
+    const taken = await Promise.allSettled([queue.run(work('a')), queue.run(work('b')), queue.run(work('c'))]);
     assert.deepEqual(
       taken.map(({ status }) => status),
       ['fulfilled', 'rejected', 'fulfilled'],
     );
     assert.deepEqual(log, ['a begins', 'a ends', 'b begins', 'b ends', 'c begins', 'c ends']);
-    await turns.idle();
-    assert.equal(turns.waiting, 0);
+    await queue.idle();
+    assert.equal(queue.waiting, 0);
   });
 
-  test('idle also waits for work added meanwhile', async () => {
-    const turns = new Turns();
+  test('is idle when it has also run work that was added meanwhile', async () => {
+    const queue = new SerialQueue();
     let second = false;
-    void turns.take(async () => {
-      void turns.take(async () => {
+    void queue.run(async () => {
+      void queue.run(async () => {
         second = true;
       });
     });
-    await turns.idle();
+    await queue.idle();
     assert.equal(second, true);
   });
 });

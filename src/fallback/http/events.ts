@@ -1,7 +1,7 @@
 import { LimitReached, notFound } from '../../kit/errors.ts';
-import type { Holdings } from '../../kit/holdings.ts';
 import { eventStream, eventText } from '../../kit/http/sse.ts';
 import type { OpenStream, StreamAnswer, StreamFeed, Streams } from '../../kit/http/streams.ts';
+import type { OwnerQuota } from '../../kit/owner-quota.ts';
 import type { TestProgress } from '../model/test.ts';
 import type { Caller } from '../service/access.ts';
 import type { TestService } from '../service/tests.ts';
@@ -17,7 +17,7 @@ interface EventParts {
   tests: TestService;
   streams: Streams;
   /** The open streams of each caller. */
-  connections: Holdings;
+  connections: OwnerQuota;
 }
 
 /**
@@ -26,7 +26,7 @@ interface EventParts {
  */
 export async function testEvents(id: string, { id: owner }: Caller, { tests, streams, connections }: EventParts): Promise<StreamAnswer> {
   streams.requireOpen();
-  const release = connections.take(owner, maxConnections);
+  const release = connections.acquire(owner, maxConnections);
   if (release === undefined) throw tooMany();
   try {
     const text = await tests.find(id);

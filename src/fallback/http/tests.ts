@@ -1,7 +1,7 @@
 import { notFound } from '../../kit/errors.ts';
-import { Holdings } from '../../kit/holdings.ts';
 import { answer, JsonText, type Mount } from '../../kit/http/mount.ts';
 import type { Streams } from '../../kit/http/streams.ts';
+import { OwnerQuota } from '../../kit/owner-quota.ts';
 import { routes } from '../model/api.ts';
 import { definitionOf } from '../rules/chain.ts';
 import { losslessFormats } from '../rules/exports/export.ts';
@@ -18,7 +18,7 @@ export function mountTests(
   mount: Mount<Caller>,
   { chains, tests, streams }: { chains: ChainService; tests: TestService; streams: Streams },
 ): void {
-  const connections = new Holdings();
+  const connections = new OwnerQuota();
   mount(routes.getSummary, async ({ params }) => {
     const chain = definitionOf(await chains.get(params.id));
     return summaryOf(chain, { last_test: await tests.lastOf(params.id), lossless_formats: losslessFormats(chain, routingOf(chain)) });

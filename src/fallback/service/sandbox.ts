@@ -1,6 +1,6 @@
 import { invalid, ServiceError, tooManyPending } from '../../kit/errors.ts';
 import { FairQueue } from '../../kit/fair-queue.ts';
-import { Holdings } from '../../kit/holdings.ts';
+import { OwnerQuota } from '../../kit/owner-quota.ts';
 import { startThread } from '../../kit/thread.ts';
 import { duration } from '../rules/wording.ts';
 import type { SandboxTasks } from './sandbox-thread.ts';
@@ -39,12 +39,12 @@ export function createSandbox({ deadlineMs = 3_000, maxWaiting = 64, maxPerOwner
   const entry = new URL(import.meta.url.endsWith('.ts') ? './sandbox-thread.ts' : './sandbox-thread.js', import.meta.url);
   const thread = startThread<SandboxTasks>(entry, {}, { heapMib });
   const queue = new FairQueue({ concurrency: 1, perOwner: 1, maxWaitMs });
-  const holdings = new Holdings();
+  const quota = new OwnerQuota();
   let pending = 0;
 
   /** Runs a task in its turn. The timeout starts when the thread is ready. */
   async function run<T>({ what, field, owner }: TaskOf, task: () => Promise<T>): Promise<T> {
-    const release = pending < maxWaiting ? holdings.take(owner, maxPerOwner) : undefined;
+    const release = pending < maxWaiting ? quota.acquire(owner, maxPerOwner) : undefined;
     if (release === undefined) throw tooManyPending('templates and imports');
     pending += 1;
     try {

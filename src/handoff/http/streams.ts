@@ -2,9 +2,9 @@ import type { IncomingHttpHeaders } from 'node:http';
 
 import type { Clock } from '../../kit/clock.ts';
 import { LimitReached } from '../../kit/errors.ts';
-import { Holdings } from '../../kit/holdings.ts';
 import type { OpenStream, Streams } from '../../kit/http/streams.ts';
 import type { NewId } from '../../kit/id.ts';
+import { OwnerQuota } from '../../kit/owner-quota.ts';
 import type { LiveEvent } from '../live/event.ts';
 import type { Hub, Listener, Start } from '../live/hub.ts';
 import type { Tier } from '../model/common.ts';
@@ -44,12 +44,12 @@ const retryAfterSeconds = 5;
 
 /** Makes the shared part of streams and waiting requests. */
 export function createListening({ hub, streams, access, clock, newId, maxConnections }: ListeningParts): Listening {
-  const holdings = new Holdings();
+  const quota = new OwnerQuota();
   const byKey = new Map<string, Set<Watched>>();
 
   function connect({ tenant_id, tenant_tier }: Caller): () => void {
     const max = maxConnections[tenant_tier];
-    const release = holdings.take(tenant_id, max);
+    const release = quota.acquire(tenant_id, max);
     if (release !== undefined) return release;
     const detail = `The tenant has all of its ${max} connections open. Close one, or try again in ${retryAfterSeconds} seconds.`;
     throw new LimitReached(detail, { name: 'connections', max }, retryAfterSeconds);

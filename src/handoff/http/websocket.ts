@@ -50,7 +50,7 @@ export function mountWebSocket(mount: Mount<Caller, HandoffRoute>, listening: Li
         connection.begin(connectionId, channels.length === 0 ? null : new Set(channels), start);
         return {
           heartbeat: (now) => message({ type: 'ping', timestamp: now.toISOString() }),
-          onMessage: (text) => connection.take(text),
+          onMessage: (text) => connection.receive(text),
           onEnd() {
             leave();
             unwatch();
@@ -95,7 +95,7 @@ class Connection {
   }
 
   /** Handles a message, or a protocol ping, which has no text. */
-  take(text: string | undefined): void {
+  receive(text: string | undefined): void {
     const now = this.#parts.listening.clock().getTime();
     const isTooMany = !this.#messages.peek(now, maxMessages).allowed;
     if (this.#isFlooded) return;

@@ -26,12 +26,12 @@ export function mountWork({ mount, packets, agents, waiting, listening }: WorkRo
   mount(routes.claimNext, async ({ body }, { caller, headers, rawBody, endSignal: signal }) => {
     const filter = filterOf(body);
     const idempotency = idempotencyOf(headers, 'POST /packets/claim-next', rawBody);
-    const take = () => packets.claimNext(caller, filter, claimOf(body), { idempotency, isOpen: () => !signal.aborted });
+    const claim = () => packets.claimNext(caller, filter, claimOf(body), { idempotency, isOpen: () => !signal.aborted });
     const waitMs = (body.wait_seconds ?? 0) * 1000;
-    if (waitMs === 0) return found(await retried(take));
+    if (waitMs === 0) return found(await retried(claim));
 
     const release = listening.connect(caller);
-    const request = { tenant: caller, target: filter.target_agent, kind: JSON.stringify(filter), isOpen: () => !signal.aborted, take };
+    const request = { tenant: caller, target: filter.target_agent, kind: JSON.stringify(filter), isOpen: () => !signal.aborted, claim };
     const leave = () => waiting.drop(request);
     signal.addEventListener('abort', leave, { once: true });
     const unwatch = listening.watch(keyOf(headers, undefined), { end: leave });
@@ -51,10 +51,10 @@ export function mountWork({ mount, packets, agents, waiting, listening }: WorkRo
 }
 
 /** Retries while other callers claim the candidates first. Each retry means that another caller got a packet, so the loop ends. */
-async function retried(take: () => Promise<Changed | null | undefined>): Promise<Changed | null> {
+async function retried(claim: () => Promise<Changed | null | undefined>): Promise<Changed | null> {
   for (;;) {
-    const taken = await take();
-    if (taken !== undefined) return taken;
+    const claimed = await claim();
+    if (claimed !== undefined) return claimed;
   }
 }
 

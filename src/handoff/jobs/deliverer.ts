@@ -179,7 +179,7 @@ export function createDeliverer(parts: DelivererParts): Deliverer {
       const queues = await store.deliveries.queues();
       for (const { webhook } of queues.filter(({ gone }) => gone === 1)) if (await store.deliveries.cancel(webhook, now)) parts.wake();
       const due = queues.filter(({ gone, active, due_at }) => gone === 0 && active === 1 && due_at <= now.toISOString());
-      await take(due, now);
+      await claimDue(due, now);
       const wanted = new Set(queues.map(({ url }) => new URL(url).origin));
       for (const [origin, receiver] of receivers) {
         startWaiting(receiver);
@@ -206,7 +206,7 @@ export function createDeliverer(parts: DelivererParts): Deliverer {
   };
 
   /** Leases as many due deliveries as their receivers have room for. */
-  async function take(due: readonly DeliveryQueue[], now: Date): Promise<void> {
+  async function claimDue(due: readonly DeliveryQueue[], now: Date): Promise<void> {
     const quotas = quotasOf(due);
     if (quotas.length === 0) return;
     const until = new Date(now.getTime() + leaseMs);

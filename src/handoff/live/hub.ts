@@ -135,8 +135,8 @@ export class Hub {
     this.#forget(state);
   }
 
-  /** Takes the events of a commit of this process. */
-  take({ tenant, first, last, events }: Appended): void {
+  /** Receives the events of a commit of this process. */
+  receive({ tenant, first, last, events }: Appended): void {
     const state = this.#states.get(tenant);
     if (state === undefined) return;
     state.known = Math.max(state.known, last);
@@ -145,7 +145,7 @@ export class Hub {
     this.#enqueue(state, events, last);
   }
 
-  /** Takes a hint, which may be wrong, about the last position of a tenant's trail. */
+  /** Receives a hint, which may be wrong, about the last position of a tenant's trail. */
   hint(tenant: number, position: number): void {
     const state = this.#states.get(tenant);
     if (state?.last === undefined || position <= state.last) return;

@@ -11,13 +11,13 @@ export interface WaitingRequest<Packet> {
   /** Whether its client is still connected. */
   isOpen(): boolean;
   /** Claims a packet: null when none is available, undefined when a retry may help. */
-  take(): Promise<Packet | null | undefined>;
+  claim(): Promise<Packet | null | undefined>;
 }
 
 interface Waiter {
   readonly request: WaitingRequest<unknown>;
   /** Whether a claim is in progress. */
-  isTaking: boolean;
+  isClaiming: boolean;
   /** Whether a matching event arrived during the claim. */
   isStale: boolean;
   /** Whether it has timed out, been answered or lost its client: no new claim is started. */
@@ -60,7 +60,7 @@ export class WaitingList {
     const line = this.#lineOf(request.tenant);
     const { promise, resolve, reject } = Promise.withResolvers<Packet | null>();
     const end = (packet: unknown) => resolve(packet as Packet | null);
-    const waiter: Waiter = { request, isTaking: false, isStale: false, isOver: false, ended: promise, end, fail: reject };
+    const waiter: Waiter = { request, isClaiming: false, isStale: false, isOver: false, ended: promise, end, fail: reject };
     line.waiters.add(waiter);
     const timer = setTimeout(() => finish(waiter), milliseconds);
     // The listener hears of every later commit; this first attempt finds what was committed before, for the longest waiting request.
@@ -115,30 +115,30 @@ export class WaitingList {
       const { target, kind } = waiter.request;
       if (woken.has(kind) || waiter.isOver || (target !== null && !event.channels.includes(`agent:${target}`))) continue;
       // A claim in progress may have started before this event, so it is repeated; meanwhile the next request is woken.
-      if (waiter.isTaking) {
+      if (waiter.isClaiming) {
         waiter.isStale = true;
         continue;
       }
       woken.add(kind);
-      this.#take(line, waiter);
+      this.#claim(line, waiter);
     }
   }
 
   /** Wakes the longest waiting request of a kind without a claim in progress. */
   #wakeFirst(line: Line, kind: string): void {
     for (const waiter of line.waiters) {
-      if (waiter.request.kind !== kind || waiter.isTaking || waiter.isOver) continue;
-      this.#take(line, waiter);
+      if (waiter.request.kind !== kind || waiter.isClaiming || waiter.isOver) continue;
+      this.#claim(line, waiter);
       return;
     }
   }
 
-  #take(line: Line, waiter: Waiter): void {
-    waiter.isTaking = true;
+  #claim(line: Line, waiter: Waiter): void {
+    waiter.isClaiming = true;
     waiter.isStale = false;
-    waiter.request.take().then(
+    waiter.request.claim().then(
       (packet) => {
-        waiter.isTaking = false;
+        waiter.isClaiming = false;
         if (packet !== null && packet !== undefined) {
           waiter.isOver = true;
           waiter.end(packet);
@@ -147,7 +147,7 @@ export class WaitingList {
           // The packet that woke it may still be available to the next request.
           this.#wakeFirst(line, waiter.request.kind);
         } else if (packet === undefined || waiter.isStale) {
-          this.#take(line, waiter);
+          this.#claim(line, waiter);
         }
       },
       (error) => {
@@ -169,5 +169,5 @@ export class WaitingList {
 /** Ends a wait with null. If a claim is in progress, the wait ends with its result instead, so that no claimed packet is lost. */
 function finish(waiter: Waiter): void {
   waiter.isOver = true;
-  if (!waiter.isTaking) waiter.end(null);
+  if (!waiter.isClaiming) waiter.end(null);
 }

@@ -80,13 +80,13 @@ export function createPacketService({ store, clock, newId, random, limits, guard
     { idempotency, size = 0 }: CreateOptions,
     requests: readonly CreateRequest[],
     count: number,
-    make: (transaction: Transaction, take: () => void, now: Date) => Created,
+    make: (transaction: Transaction, countCreate: () => void, now: Date) => Created,
   ): Promise<CreateAnswer> {
     const now = clock();
     const today = createdOn(dayOf(now));
     const cap = capOf(caller);
     const capped = Number.isFinite(cap);
-    let taken = 0;
+    let created = 0;
     const made = await store.of(caller.tenant_number).commit<CreateAnswer>({
       packets: requests.flatMap(({ parent_packet_id }) => parent_packet_id?.toLowerCase() ?? []),
       creates: count,
@@ -96,28 +96,28 @@ export function createPacketService({ store, clock, newId, random, limits, guard
       ...(capped ? { counters: [today] } : {}),
       work(transaction) {
         const { answers, counters } = transaction;
-        taken = 0;
+        created = 0;
         const again = answers.repeated(idempotency);
         if (again !== undefined) return { text: again.body, status: again.status, etag: again.etag, replayed: true };
-        const take = () => {
+        const countCreate = () => {
           if (capped && counters.value(today) >= cap) throw capReached(cap, now);
           counters.add(today, 1);
-          taken += 1;
+          created += 1;
         };
-        const { status, body, etag, packetIds } = make(transaction, take, now);
+        const { status, body, etag, packetIds } = make(transaction, countCreate, now);
         if (idempotency !== undefined) answers.remember(idempotency, { status, body, etag }, now, packetIds);
         return { text: body, status, etag, replayed: false };
       },
     });
-    onCreated(caller.tenant_id, taken);
-    if (taken > 0) for (const { metadata } of requests) onSeen(caller.tenant_number, metadata.source_agent.id);
+    onCreated(caller.tenant_id, created);
+    if (created > 0) for (const { metadata } of requests) onSeen(caller.tenant_number, metadata.source_agent.id);
     return made;
   }
 
   /** Creates one packet. `refuseParent` makes the error for a parent that the tenant doesn't have. */
   function createIn(
     { packets, open, events: trail }: Transaction,
-    take: () => void,
+    countCreate: () => void,
     request: CreateRequest,
     agentId: string | undefined,
     at: Circumstances,
@@ -129,7 +129,7 @@ export function createPacketService({ store, clock, newId, random, limits, guard
     const depth = parent === undefined ? 1 : packets.depth(parent.id) + 1;
     requireDepth(depth, guards.chainDepthMax);
     requireFewOpen(open, request.metadata.source_agent.id, guards.openPacketsPerAgent);
-    take();
+    countCreate();
     const { packet, events } = newPacket({ ...request, parent_packet_id: parentId }, { id: newId(at.now), now: at.now, agentId });
     packets.insert(packet, depth);
     trail.append(packet, events, at);
@@ -143,8 +143,8 @@ export function createPacketService({ store, clock, newId, random, limits, guard
     options: CreateOptions,
     refuseParent: () => ServiceError,
   ): Promise<CreateAnswer> {
-    return createUnder(caller, options, [request], 1, (transaction, take, now) => {
-      const packet = createIn(transaction, take, request, options.agentId, { now, keyId: caller.key_id }, refuseParent);
+    return createUnder(caller, options, [request], 1, (transaction, countCreate, now) => {
+      const packet = createIn(transaction, countCreate, request, options.agentId, { now, keyId: caller.key_id }, refuseParent);
       return { status: 201, body: transaction.packets.text(packet.id), etag: entityTag(packet), packetIds: [packet.id] };
     });
   }
@@ -222,7 +222,7 @@ export function createPacketService({ store, clock, newId, random, limits, guard
     /** Creates the valid packets. When every packet is refused, so is the batch, with the error of each packet. */
     createBatch(caller: Caller, items: readonly BatchItem[], options: CreateOptions = {}): Promise<CreateAnswer> {
       const requests = items.flatMap((item) => ('request' in item ? [item.request] : []));
-      return createUnder(caller, options, requests, items.length, (transaction, take, now) => {
+      return createUnder(caller, options, requests, items.length, (transaction, countCreate, now) => {
         const at = { now, keyId: caller.key_id };
         const created: Packet[] = [];
         const errors: ItemFault[] = [];
@@ -230,7 +230,7 @@ export function createPacketService({ store, clock, newId, random, limits, guard
         for (const [index, item] of items.entries()) {
           try {
             if ('error' in item) throw item.error;
-            created.push(createIn(transaction, take, item.request, options.agentId, at, unknownParent));
+            created.push(createIn(transaction, countCreate, item.request, options.agentId, at, unknownParent));
           } catch (error) {
             const fault = itemFault(error);
             errors.push({ index, ...fault, field: (error as ServiceError).field });

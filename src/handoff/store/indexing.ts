@@ -1,5 +1,5 @@
 import type { Database } from '../../kit/sql/dialect.ts';
-import { Turns } from '../../kit/sql/dialect.ts';
+import { SerialQueue } from '../../kit/sql/dialect.ts';
 import type { Thread } from '../../kit/thread.ts';
 import { createIndexer, type Place, type Stretch } from './search-index.ts';
 import type { SearchTasks } from './search-thread.ts';
@@ -32,18 +32,18 @@ export function createIndexing(database: Database<Tables>, thread: Thread<Search
   const firstQueued = database.query<Record<string, never>, { packet: number }>((db) =>
     db.selectFrom('search_queue').select('packet').limit(1),
   );
-  const turns = new Turns();
+  const queue = new SerialQueue();
 
   /** One step, over the whole queue or a range of it; steps run one at a time. */
   function step(stretch: Omit<Stretch, 'limit'> = {}): Promise<IndexStep> {
     const which = { ...stretch, limit: stepSize };
-    return turns.take(async () => {
+    return queue.run(async () => {
       // Checked here, so that a service with nothing to index starts no thread.
       if ((await firstQueued.first({})) === undefined) return { taken: 0, more: false, refused: [], reached: undefined };
       const prepared = await (thread === undefined ? here.prepare(which) : thread.call('prepare', which));
       if (prepared.taken === 0) return { ...prepared, refused: [], reached: undefined };
       // SQLite has one writer: the thread writes while this thread does not, so that neither waits for the other's lock.
-      const written = await (thread === undefined ? here.write() : database.turn(() => thread.call('write', {})));
+      const written = await (thread === undefined ? here.write() : database.betweenTransactions(() => thread.call('write', {})));
       return { ...prepared, ...written };
     });
   }
@@ -89,6 +89,6 @@ export function createIndexing(database: Database<Tables>, thread: Thread<Search
       next.set(tenant, waiting);
       return waiting;
     },
-    idle: () => turns.idle(),
+    idle: () => queue.idle(),
   };
 }

@@ -113,9 +113,9 @@ export function createPacketReads(database: Database<Tables>) {
 
 /**
  * The condition of a filter, beginning with the tenant.
- * @param ledTo whether another table drives the query: tags are then checked packet by packet, and don't drive it
+ * @param tagsPerPacket whether tags are checked packet by packet, for queries that start from another table
  */
-export function matches(tenant: number, filter: PacketFilter, { ledTo = false } = {}) {
+export function matches(tenant: number, filter: PacketFilter, { tagsPerPacket = false } = {}) {
   return (eb: ExpressionBuilder<Tables, 'packets'>): Expression<SqlBool> => {
     const { statuses, source_agent, target_agent, tags = [], priority, hitl_required, created_after, created_before } = filter;
     const { claimed_by, parent_packet_id, updated_after, updated_before } = filter;
@@ -142,7 +142,9 @@ export function matches(tenant: number, filter: PacketFilter, { ledTo = false } 
         .select('packet_id')
         .where('packet_tags.tenant', '=', tenant)
         .where('packet_tags.tag', '=', tag);
-      conditions.push(ledTo ? eb.exists(tagged.whereRef('packet_tags.packet_id', '=', 'packets.id')) : eb('packets.id', 'in', tagged));
+      conditions.push(
+        tagsPerPacket ? eb.exists(tagged.whereRef('packet_tags.packet_id', '=', 'packets.id')) : eb('packets.id', 'in', tagged),
+      );
     }
     return eb.and(conditions);
   };

@@ -16,27 +16,27 @@ export interface SearchFor {
 /** A search without its filter. */
 export type Matches = Pick<SearchFor, 'tenant' | 'phrases'>;
 
-/** A search in the database's own full-text language. */
-export interface Spelled {
+/** A search as full-text queries in the database's language. */
+export interface FullTextQuery {
   readonly tenant: number;
   /** One query per phrase; all must match. */
-  readonly spelled: readonly string[];
-  /** PostgreSQL: the query of one rare word; the index finds its packets, and each is then checked against all of `spelled`. */
-  readonly led?: string | undefined;
+  readonly queries: readonly string[];
+  /** PostgreSQL: the query for one rare word. The index finds its packets, and each is then checked against all of `queries`. */
+  readonly rareWord?: string | undefined;
 }
 
-/** A search in the database's language with its filter. */
-export type Filtered = Spelled & Pick<SearchFor, 'filter'>;
+/** A full-text query with its filter. */
+export type FilteredQuery = FullTextQuery & Pick<SearchFor, 'filter'>;
 
 /** A match and its position in the order of creation, in the database's own form. */
-export interface Placed {
+export interface FoundMatch {
   readonly seq: number;
   readonly place: string;
 }
 
 /** Matches, newest first; `end`: the position where the scan stopped, if there may be more matches after it. */
 export interface Newest {
-  readonly found: readonly Placed[];
+  readonly found: readonly FoundMatch[];
   readonly end: string | undefined;
 }
 
@@ -47,9 +47,9 @@ export interface SearchBounds {
   /** Matches are counted up to this number. */
   readonly counted: number;
   /** The most packets scanned for one page, newest first; with a filter also the most matches that are ranked. */
-  readonly lookedThrough: number;
+  readonly scannedPackets: number;
   /** The most packets whose texts are scanned for one page. */
-  readonly readThrough: number;
+  readonly scannedTexts: number;
   /** PostgreSQL counts matches only if it expects a word, or a word of a phrase, in at most this many packets. */
   readonly expected: { readonly words: number; readonly phrases: number };
 }
@@ -58,8 +58,8 @@ export interface SearchBounds {
 export const searchBounds = (database: Database<Tables>['name']): SearchBounds => ({
   ranked: database === 'sqlite' ? 50_000 : 5_000,
   counted: 100_000,
-  lookedThrough: 20_000,
-  readThrough: database === 'sqlite' ? 2_000 : 5_000,
+  scannedPackets: 20_000,
+  scannedTexts: database === 'sqlite' ? 2_000 : 5_000,
   expected: { words: 100_000, phrases: 10_000 },
 });
 
@@ -76,18 +76,18 @@ export interface MatchReads {
    * are scanned instead.
    * @throws TooWide unless `wide`
    */
-  plan(search: Matches, wide: boolean): Promise<Spelled & { readonly isCommon: boolean }>;
+  plan(search: Matches, wide: boolean): Promise<FullTextQuery & { readonly isCommon: boolean }>;
   /**
    * The number of packets with the word, counted up to one more than are ranked, which a prefix also counts as. 0 on a
    * database where the cost of a phrase does not depend on how common its words are.
    */
   countWord(tenant: number, word: string): Promise<number>;
   /** The number of matches that pass the filter: exact up to `most`, and `most` + 1 when there are more. */
-  count(search: Spelled, filter: PacketFilter, most: number): Promise<number>;
+  count(search: FullTextQuery, filter: PacketFilter, most: number): Promise<number>;
   /** The `seq` of the matches of a page, best first; undefined when they can't be ranked. */
-  ranked(search: Filtered, page: RankedPage): Promise<number[] | undefined>;
+  ranked(search: FilteredQuery, page: RankedPage): Promise<number[] | undefined>;
   /** Up to `most` matches after a position (empty: from the newest), newest first. */
-  newest(search: Filtered, after: string, most: number): Promise<Newest>;
+  newest(search: FilteredQuery, after: string, most: number): Promise<Newest>;
 }
 
 /** A prefix matches so many words that SQLite would block its thread for long. */

@@ -7,14 +7,14 @@ import { matches, type PacketFilter } from './packets.ts';
 import { prefixOf } from './search-index.ts';
 import {
   countUpTo,
-  type Filtered,
+  type FilteredQuery,
+  type FoundMatch,
+  type FullTextQuery,
   type IndexQuery,
   type MatchReads,
   type Newest,
-  type Placed,
   type RankedPage,
   type SearchBounds,
-  type Spelled,
   TooWide,
 } from './search-matches.ts';
 import type { Tables } from './tables.ts';
@@ -23,7 +23,7 @@ import type { Tables } from './tables.ts';
 const maxWords = 1000;
 
 /** Returns a function that writes a phrase as a full-text query, with every word quoted. */
-function createSpelling({ reads }: Database<Tables>) {
+function createPhraseWriter({ reads }: Database<Tables>) {
   let vocabulary: Promise<unknown> | undefined;
 
   /** The indexed words with the prefix, up to one more than `maxWords`, found by index lookups from one word to the next. */
@@ -55,13 +55,13 @@ function createSpelling({ reads }: Database<Tables>) {
   };
 }
 
-const allOf = (spelled: readonly string[]) => spelled.join(' AND ');
+const allOf = (queries: readonly string[]) => queries.join(' AND ');
 const condition = (query: string) => sql<boolean>`search_index match ${query}`;
 
 /** Searches SQLite's FTS5 index. */
 export function createSqliteMatches(database: Database<Tables>, bounds: SearchBounds): MatchReads {
   const { longReads: db } = database;
-  const spell = createSpelling(database);
+  const phraseQuery = createPhraseWriter(database);
 
   /** The matches. Words carry their tenant's prefix, so without a filter the index alone can rank and count. */
   function matching(query: string, tenant: number, filter: PacketFilter): IndexQuery {
@@ -69,31 +69,31 @@ export function createSqliteMatches(database: Database<Tables>, bounds: SearchBo
     if (Object.keys(filter).length === 0) return found;
     return found
       .innerJoin('packets', 'packets.seq', 'search_index.rowid')
-      .where(matches(tenant, filter, { ledTo: true }) as never) as unknown as IndexQuery;
+      .where(matches(tenant, filter, { tagsPerPacket: true }) as never) as unknown as IndexQuery;
   }
 
   /** The phrases used for ranking: FTS5 reads every match of each, so a phrase with more matches than its share is left out. */
-  async function rankingPhrases({ tenant, spelled }: Spelled): Promise<readonly string[]> {
-    if (spelled.length === 1) return spelled;
-    const share = Math.floor(bounds.ranked / spelled.length);
+  async function rankingPhrases({ tenant, queries }: FullTextQuery): Promise<readonly string[]> {
+    if (queries.length === 1) return queries;
+    const share = Math.floor(bounds.ranked / queries.length);
     const kept: string[] = [];
-    for (const phrase of spelled) {
+    for (const phrase of queries) {
       if ((await countUpTo(database, share, matching(phrase, tenant, {}))) <= share) kept.push(phrase);
       await nextTurn();
     }
     return kept;
   }
 
-  async function ranked(search: Filtered, page: RankedPage): Promise<number[] | undefined> {
-    const { tenant, filter, spelled } = search;
+  async function ranked(search: FilteredQuery, page: RankedPage): Promise<number[] | undefined> {
+    const { tenant, filter, queries } = search;
     const ranking = await rankingPhrases(search);
     if (ranking.length === 0) return undefined;
     let found = matching(allOf(ranking), tenant, filter);
-    if (ranking.length < spelled.length) {
+    if (ranking.length < queries.length) {
       const all = db
         .selectFrom('search_index')
         .select('rowid')
-        .where(condition(allOf(spelled)));
+        .where(condition(allOf(queries)));
       // The plus sign keeps SQLite from running the ranking query once for each row of `all`.
       found = found.where(sql<boolean>`+search_index.rowid in (${all})`);
     }
@@ -103,45 +103,45 @@ export function createSqliteMatches(database: Database<Tables>, bounds: SearchBo
   }
 
   /** Scans the matches from the newest and keeps those that pass the filter. */
-  async function newest({ tenant, spelled, filter }: Filtered, after: string, most: number): Promise<Newest> {
+  async function newest({ tenant, queries, filter }: FilteredQuery, after: string, most: number): Promise<Newest> {
     const before = after === '' ? Number.MAX_SAFE_INTEGER : Number(after);
     const isFiltered = Object.keys(filter).length > 0;
-    const length = isFiltered ? bounds.lookedThrough : Math.min(bounds.lookedThrough, most);
-    const walked = db
+    const length = isFiltered ? bounds.scannedPackets : Math.min(bounds.scannedPackets, most);
+    const scanned = db
       .selectFrom('search_index')
       .select('search_index.rowid as seq')
-      .where(condition(allOf(spelled)))
+      .where(condition(allOf(queries)))
       .where('search_index.rowid', '<', before)
       .orderBy('search_index.rowid', 'desc')
       .limit(length);
-    const placed = (rows: { seq: number }[]): Placed[] => rows.map(({ seq }) => ({ seq, place: String(seq) }));
+    const matchesOf = (rows: { seq: number }[]): FoundMatch[] => rows.map(({ seq }) => ({ seq, place: String(seq) }));
     if (!isFiltered) {
-      const found = placed(await walked.execute());
+      const found = matchesOf(await scanned.execute());
       return { found, end: found.length < length ? undefined : found.at(-1)?.place };
     }
     const { last, count } = await db
-      .selectFrom(walked.as('walked'))
+      .selectFrom(scanned.as('scanned'))
       .select([sql<number | null>`min(seq)`.as('last'), sql<number>`count(*)`.as('count')])
       .executeTakeFirstOrThrow();
     await nextTurn();
     const found = await db
-      .selectFrom(walked.as('walked'))
+      .selectFrom(scanned.as('scanned'))
       // A cross join makes SQLite go from the matches to their packets, not the other way round.
       .crossJoin('packets')
-      .select('walked.seq')
-      .whereRef('packets.seq', '=', 'walked.seq')
-      .where(matches(tenant, filter, { ledTo: true }) as never)
-      .orderBy('walked.seq', 'desc')
+      .select('scanned.seq')
+      .whereRef('packets.seq', '=', 'scanned.seq')
+      .where(matches(tenant, filter, { tagsPerPacket: true }) as never)
+      .orderBy('scanned.seq', 'desc')
       .limit(most)
       .execute();
-    return { found: placed(found), end: count < length || last === null ? undefined : String(last) };
+    return { found: matchesOf(found), end: count < length || last === null ? undefined : String(last) };
   }
 
   return {
     async plan({ tenant, phrases }, wide) {
-      const spelled: string[] = [];
-      for (const phrase of phrases) spelled.push(await spell(phrase, tenant, wide));
-      return { tenant, spelled, isCommon: false };
+      const queries: string[] = [];
+      for (const phrase of phrases) queries.push(await phraseQuery(phrase, tenant, wide));
+      return { tenant, queries, isCommon: false };
     },
 
     async countWord(tenant, word) {
@@ -149,7 +149,7 @@ export function createSqliteMatches(database: Database<Tables>, bounds: SearchBo
       return countUpTo(database, bounds.ranked, matching(`"${prefixOf(tenant)}${word}"`, tenant, {}));
     },
 
-    count: ({ tenant, spelled }, filter, most) => countUpTo(database, most, matching(allOf(spelled), tenant, filter)),
+    count: ({ tenant, queries }, filter, most) => countUpTo(database, most, matching(allOf(queries), tenant, filter)),
 
     ranked,
     newest,

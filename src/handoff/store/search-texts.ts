@@ -1,7 +1,7 @@
 import { nextTurn } from '../../kit/awaitable.ts';
 import { readJson } from '../../kit/json.ts';
 import { hasPhrases, type Searched, searchableText } from '../rules/words.ts';
-import type { Filtered, Matches, MatchReads, Newest, Placed, SearchBounds } from './search-matches.ts';
+import type { FilteredQuery, FoundMatch, Matches, MatchReads, Newest, SearchBounds } from './search-matches.ts';
 
 /** How many words of a phrase are counted. If a later one is rarer, few packets have all words. */
 const countedWords = 4;
@@ -10,10 +10,10 @@ const countedWords = 4;
 const maxBytes = 8 * 1024 * 1024;
 const maxBytesAtOnce = 256 * 1024;
 
-/** A search whose expensive phrases are replaced by their words; `apart` has those phrases, to be found in the packets' texts. */
-export interface TakenApart {
+/** A search whose expensive phrases are replaced by their words; `textPhrases` are those phrases, which are looked up in the packets' texts. */
+export interface SplitSearch {
   readonly phrases: Matches['phrases'];
-  readonly apart: Matches['phrases'];
+  readonly textPhrases: Matches['phrases'];
 }
 
 interface TextParts {
@@ -41,10 +41,10 @@ export function createTextSearch({ matches, bounds, sizesOf, textsOf }: TextPart
   }
 
   /** Splits a page's candidates into parts for one query each; ends when they exceed `maxBytes`. */
-  async function* parts(tenant: number, candidates: readonly Placed[]): AsyncGenerator<Placed[]> {
+  async function* parts(tenant: number, candidates: readonly FoundMatch[]): AsyncGenerator<FoundMatch[]> {
     const seqs = candidates.map(({ seq }) => seq);
     const sizes = new Map((await sizesOf(tenant, seqs)).map(({ seq, whole }) => [Number(seq), Number(whole)]));
-    let part: Placed[] = [];
+    let part: FoundMatch[] = [];
     let bytes = 0;
     let left = maxBytes;
     for (const candidate of candidates) {
@@ -62,21 +62,21 @@ export function createTextSearch({ matches, bounds, sizesOf, textsOf }: TextPart
 
   return {
     /** Replaces the expensive phrases of a search by their words. */
-    async takeApart({ tenant, phrases }: Matches): Promise<TakenApart> {
-      const apart: (readonly string[])[] = [];
+    async splitPhrases({ tenant, phrases }: Matches): Promise<SplitSearch> {
+      const textPhrases: (readonly string[])[] = [];
       const kept = new Map<string, readonly string[]>();
       for (const phrase of phrases) {
         const expensive = await isExpensive(tenant, phrase);
-        if (expensive) apart.push(phrase);
+        if (expensive) textPhrases.push(phrase);
         for (const one of expensive ? phrase.map((word) => [word]) : [phrase]) kept.set(one.join(' '), one);
       }
-      return { phrases: [...kept.values()], apart };
+      return { phrases: [...kept.values()], textPhrases };
     },
 
     /** Like `MatchReads.newest`, for the packets whose texts contain the phrases. */
-    async newest(search: Filtered, apart: Matches['phrases'], after: string, most: number): Promise<Newest> {
-      const { found: candidates, end } = await matches.newest(search, after, bounds.readThrough);
-      const found: Placed[] = [];
+    async newest(search: FilteredQuery, textPhrases: Matches['phrases'], after: string, most: number): Promise<Newest> {
+      const { found: candidates, end } = await matches.newest(search, after, bounds.scannedTexts);
+      const found: FoundMatch[] = [];
       let last: string | undefined;
       for await (const part of parts(search.tenant, candidates)) {
         const seqs = part.map(({ seq }) => seq);
@@ -84,14 +84,14 @@ export function createTextSearch({ matches, bounds, sizesOf, textsOf }: TextPart
         for (const candidate of part) {
           const text = texts.get(candidate.seq);
           // A candidate without a text was deleted since it was found.
-          if (text !== undefined && hasPhrases(searchableText(readJson(text) as Searched, ''), apart)) found.push(candidate);
+          if (text !== undefined && hasPhrases(searchableText(readJson(text) as Searched, ''), textPhrases)) found.push(candidate);
         }
         last = part.at(-1)!.place;
         if (found.length >= most) break;
         // Lets other requests run.
         await nextTurn();
       }
-      const isWhole = last === candidates.at(-1)?.place && candidates.length < bounds.readThrough;
+      const isWhole = last === candidates.at(-1)?.place && candidates.length < bounds.scannedTexts;
       return { found, end: isWhole ? end : last };
     },
   };

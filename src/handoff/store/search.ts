@@ -7,7 +7,7 @@ import type { PacketSummary } from '../model/packet.ts';
 import { type Searched, searchableTexts, snippetIn, snippetOf } from '../rules/words.ts';
 import { shortText, wholeText } from './packets.ts';
 import { maxPageBytes } from './page-size.ts';
-import { type Matches, type SearchFor, type Spelled, searchBounds, TooWide } from './search-matches.ts';
+import { type FullTextQuery, type Matches, type SearchFor, searchBounds, TooWide } from './search-matches.ts';
 import { createPostgresMatches } from './search-postgres.ts';
 import { createSqliteMatches } from './search-sqlite.ts';
 import { createTextSearch } from './search-texts.ts';
@@ -75,8 +75,8 @@ const snippetBytes = 2 * 1024 * 1024;
 /** How many of them are read before other requests run. */
 const snippetBytesAtOnce = 256 * 1024;
 
-/** `apart`: phrases to be found in the packets' texts. */
-type SpelledSearch = Search & Spelled & { readonly apart: Matches['phrases'] };
+/** A search with its full-text query; `textPhrases` are looked up in the packets' texts. */
+type PlannedSearch = Search & FullTextQuery & { readonly textPhrases: Matches['phrases'] };
 
 /** A page's matches, before their texts are read. */
 interface Listed {
@@ -121,7 +121,7 @@ export function createSearcher(database: Database<Tables>, bounds = searchBounds
   const texts = createTextSearch({ matches, bounds, sizesOf, textsOf: (tenant, seqs) => textsOf(tenant, seqs, { whole: true }) });
 
   /** The matches in rank order; undefined when they can't be ranked. */
-  async function ranked(search: SpelledSearch, counted: number): Promise<Listed | undefined> {
+  async function ranked(search: PlannedSearch, counted: number): Promise<Listed | undefined> {
     const { from, offset, limit, filter } = search;
     const shown = from?.shown ?? offset;
     const seqs = counted === 0 ? [] : await matches.ranked(search, { limit, offset: shown });
@@ -140,13 +140,13 @@ export function createSearcher(database: Database<Tables>, bounds = searchBounds
    * The newest matches. Each page scans a bounded range: it may end early, and `next` continues.
    * @param counted the number of matches; undefined where they can't be counted
    */
-  async function newest(search: SpelledSearch, counted: number | undefined): Promise<Listed> {
-    const { from, offset, limit, filter, apart } = search;
+  async function newest(search: PlannedSearch, counted: number | undefined): Promise<Listed> {
+    const { from, offset, limit, filter, textPhrases } = search;
     const place = from?.order === 'newest' ? from : { shown: offset, after: '', skip: offset };
     const most = place.skip + limit + 1;
-    const { found, end } = await (apart.length === 0
+    const { found, end } = await (textPhrases.length === 0
       ? matches.newest(search, place.after, most)
-      : texts.newest(search, apart, place.after, most));
+      : texts.newest(search, textPhrases, place.after, most));
     const rows = found.slice(place.skip, place.skip + limit);
     const isWhole = end === undefined && found.length <= place.skip + limit;
     const known = Object.keys(filter).length === 0 ? counted : undefined;
@@ -171,12 +171,12 @@ export function createSearcher(database: Database<Tables>, bounds = searchBounds
 
   async function list(wanted: Search): Promise<Listed | { outgrown: true }> {
     const { from, filter } = wanted;
-    const { phrases, apart } = await texts.takeApart(wanted);
-    const { isCommon, ...spelled } = await matches.plan({ ...wanted, phrases }, wanted.wide === true);
-    const search = { ...wanted, ...spelled, apart };
-    if (apart.length > 0 || isCommon) return from?.order === 'rank' ? { outgrown: true } : newest(search, undefined);
+    const { phrases, textPhrases } = await texts.splitPhrases(wanted);
+    const { isCommon, ...query } = await matches.plan({ ...wanted, phrases }, wanted.wide === true);
+    const search = { ...wanted, ...query, textPhrases };
+    if (textPhrases.length > 0 || isCommon) return from?.order === 'rank' ? { outgrown: true } : newest(search, undefined);
     const isFiltered = Object.keys(filter).length > 0;
-    const mostRanked = isFiltered ? bounds.lookedThrough : bounds.ranked;
+    const mostRanked = isFiltered ? bounds.scannedPackets : bounds.ranked;
     // With a filter this count only decides whether the matches are ranked.
     const counted = await matches.count(search, {}, isFiltered && from?.order !== 'rank' ? mostRanked : bounds.counted);
     await nextTurn();

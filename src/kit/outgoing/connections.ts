@@ -114,14 +114,14 @@ export function createConnections({ guard, ca, perOrigin, maxIdle = 1_000 }: Con
       const { waiting } = pool;
       return new Promise((resolve, reject) => {
         const stop = () => {
-          waiting.delete(take);
+          waiting.delete(accept);
           reject(signal.reason);
         };
-        const take = (connection: Connection) => {
+        const accept = (connection: Connection) => {
           signal.removeEventListener('abort', stop);
           resolve(connection);
         };
-        waiting.add(take);
+        waiting.add(accept);
         signal.addEventListener('abort', stop, { once: true });
       });
     },

@@ -172,8 +172,8 @@ export interface Database<Tables> {
    * not wait for the disk, and a power failure may undo the whole transaction: for work that is then simply repeated.
    */
   session<T>(work: (session: Session) => Promise<T>, options?: { asyncCommit?: boolean }): Promise<T>;
-  /** Runs work of another writer (the search thread). On SQLite no transaction of this thread is open meanwhile. */
-  turn<T>(work: () => Promise<T>): Promise<T>;
+  /** Runs the work of another writer, the search thread. On SQLite no transaction of this thread is open meanwhile. */
+  betweenTransactions<T>(work: () => Promise<T>): Promise<T>;
   /** Resolves when the database responds. */
   ping(): Promise<void>;
   /** The number of writes that are pending or in progress. */
@@ -219,15 +219,16 @@ export function compileOnce<Tables, Params extends Row, Result>(
 }
 
 /** Runs asynchronous work one piece at a time, in the order of the calls. */
-export class Turns {
+export class SerialQueue {
   #last: Promise<unknown> = Promise.resolve();
   #open = 0;
 
+  /** The number of pieces that are pending or in progress. */
   get waiting(): number {
     return this.#open;
   }
 
-  take<T>(work: () => Promise<T>): Promise<T> {
+  run<T>(work: () => Promise<T>): Promise<T> {
     this.#open += 1;
     const mine = this.#last.then(work);
     const done = mine.then(

@@ -1,7 +1,16 @@
 import { Kysely, PostgresDialect } from 'kysely';
 import pg from 'pg';
 
-import { compileOnce, type Database, type DatabaseOptions, freeSearchSql, type Row, type Session, Turns, type Values } from './dialect.ts';
+import {
+  compileOnce,
+  type Database,
+  type DatabaseOptions,
+  freeSearchSql,
+  type Row,
+  SerialQueue,
+  type Session,
+  type Values,
+} from './dialect.ts';
 
 /** Connections of one instance for reads and for transactions of single statements. One further connection writes groups. */
 const poolSize = 10;
@@ -61,7 +70,7 @@ export function openPostgres<Tables>(url: string, { longTimeoutMs = 5_000, byInd
     inView: (_name, read) => read(),
     transaction: (work) => kysely.transaction().execute(work),
     session: (work, { asyncCommit = false } = {}) => writer.session(work, asyncCommit),
-    turn: (work) => work(),
+    betweenTransactions: (work) => work(),
     async ping() {
       await pool.query({ text: 'select 1', query_timeout: quickTimeoutMs } as pg.QueryConfig);
     },
@@ -125,7 +134,7 @@ interface Writer {
  * on each other's results are sent together. A failed connection is replaced at the next group.
  */
 function createWriter(config: pg.ClientConfig): Writer {
-  const turns = new Turns();
+  const queue = new SerialQueue();
   const names = new Map<string, string>();
   let client: pg.Client | undefined;
 
@@ -142,7 +151,7 @@ function createWriter(config: pg.ClientConfig): Writer {
 
   return {
     session: (work, asyncCommit) =>
-      turns.take(async () => {
+      queue.run(async () => {
         const connection = await connected();
         // Not awaited: it is sent with the first statement, which fails too if this fails.
         const begun = connection.query(asyncCommit ? 'begin; set local synchronous_commit = off' : 'begin');
@@ -161,9 +170,9 @@ function createWriter(config: pg.ClientConfig): Writer {
           throw error;
         }
       }),
-    waiting: () => turns.waiting,
+    waiting: () => queue.waiting,
     async close() {
-      await turns.idle();
+      await queue.idle();
       await client?.end();
     },
   };

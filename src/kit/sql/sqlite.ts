@@ -14,7 +14,7 @@ import {
 } from 'kysely';
 
 import { type Awaitable, pauseFor } from '../awaitable.ts';
-import { compileOnce, type Database, type DatabaseOptions, type Execute, type Row, Turns, type Values } from './dialect.ts';
+import { compileOnce, type Database, type DatabaseOptions, type Execute, type Row, SerialQueue, type Values } from './dialect.ts';
 import { errorNumber, executeOn, rollBack, SqliteConnection, sqlitePath } from './sqlite-connection.ts';
 import { sqliteSession } from './sqlite-session.ts';
 
@@ -66,17 +66,17 @@ export function openSqlite<Tables>(url: string, { executeElsewhere }: DatabaseOp
   const { writer, reader } = openConnections(path, inMemory);
   // From here on, `begin` below waits for the write lock without blocking the event loop.
   writer.exec('pragma busy_timeout = 0');
-  const turns = new Turns();
+  const queue = new SerialQueue();
 
   // In memory, reads and writes share a connection: a read waits until no transaction is open.
-  const whenSettled = <T>(read: () => T): Awaitable<T> => (inMemory && turns.waiting > 0 ? turns.idle().then(read) : read());
+  const whenSettled = <T>(read: () => T): Awaitable<T> => (inMemory && queue.waiting > 0 ? queue.idle().then(read) : read());
   const executeReader = executeOn(reader);
   const view = createView(reader);
   const reads = kyselyOver<Tables>(async (sql, parameters) => whenSettled(() => executeReader(sql, parameters)));
   const writes = kyselyOver<Tables>(executeOn(writer));
 
   function inTransaction<T>(work: () => Promise<T>, asyncCommit = false): Promise<T> {
-    return turns.take(async () => {
+    return queue.run(async () => {
       if (asyncCommit) writer.exec('pragma synchronous = normal');
       try {
         await begin(writer);
@@ -124,7 +124,7 @@ export function openSqlite<Tables>(url: string, { executeElsewhere }: DatabaseOp
     inView: view.share,
     transaction: (work) => inTransaction(() => work(writes)),
     session: (work, { asyncCommit } = {}) => inTransaction(() => work(sqliteSession(writer)), asyncCommit),
-    turn: (work) => turns.take(work),
+    betweenTransactions: (work) => queue.run(work),
     async ping() {
       if (inMemory) return;
       // Cached pages would hide an unreadable file, so this opens a new connection.
@@ -135,7 +135,7 @@ export function openSqlite<Tables>(url: string, { executeElsewhere }: DatabaseOp
         fresh.close();
       }
     },
-    waiting: () => turns.waiting,
+    waiting: () => queue.waiting,
     // `begin immediate` takes the write lock of the whole database, so transactions never conflict.
     isConflict: () => false,
     isDuplicate: (error) => [1555, 2067].includes(errorNumber(error)),
@@ -144,7 +144,7 @@ export function openSqlite<Tables>(url: string, { executeElsewhere }: DatabaseOp
     // Busy, locked, read-only, I/O error, disk full, cannot open: the low byte of SQLite's extended codes.
     isUnavailable: (error) => [5, 6, 8, 10, 13, 14].includes(errorNumber(error) & 0xff),
     async close() {
-      await turns.idle();
+      await queue.idle();
       view.close();
       if (reader !== writer) reader.close();
       writer.close();

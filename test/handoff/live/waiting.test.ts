@@ -13,12 +13,12 @@ const newList = () =>
 /** A request whose claims the test answers. */
 function newRequest(): { request: WaitingRequest<string>; claims: PromiseWithResolvers<string | null>[] } {
   const claims: PromiseWithResolvers<string | null>[] = [];
-  const take = () => {
-    const look = Promise.withResolvers<string | null>();
-    claims.push(look);
-    return look.promise;
+  const claim = () => {
+    const outcome = Promise.withResolvers<string | null>();
+    claims.push(outcome);
+    return outcome.promise;
   };
-  return { request: { tenant, target: 'resolver', kind: 'any', isOpen: () => true, take }, claims };
+  return { request: { tenant, target: 'resolver', kind: 'any', isOpen: () => true, claim }, claims };
 }
 
 const until = async (condition: () => boolean) => {

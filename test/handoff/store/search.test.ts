@@ -16,7 +16,7 @@ const tenant = 7;
 const agent = { id: 'a', name: 'A', framework: 'f' };
 
 /** Low limits, so that a few packets exceed them. */
-const bounds = { ranked: 10, counted: 20, lookedThrough: 15, readThrough: 6, expected: { words: 100, phrases: 100 } };
+const bounds = { ranked: 10, counted: 20, scannedPackets: 15, scannedTexts: 6, expected: { words: 100, phrases: 100 } };
 
 interface Asked {
   q: string;
@@ -107,7 +107,7 @@ for (const testStore of stores.filter(({ name }) => name !== 'SQLite in memory')
       // The offset is too deep for one scan, so the next page continues.
       const far = await all({ q: 'word', limit: 7, offset: 33 });
       assert.deepEqual(far.found, newest.slice(33));
-      assert.deepEqual((await page({ q: 'word', limit: 40 })).rows.length <= bounds.lookedThrough, true);
+      assert.deepEqual((await page({ q: 'word', limit: 40 })).rows.length <= bounds.scannedPackets, true);
     });
 
     test('with a filter each page scans a bounded number of matches: it may end early, and next continues', async (t) => {
@@ -154,7 +154,7 @@ for (const testStore of stores.filter(({ name }) => name !== 'SQLite in memory')
 
     test('a prefix that matches very many packets finds all of them, newest first; a rare word or prefix is ranked', async (t) => {
       const summaries = Array.from({ length: 240 }, (_, index) => (index % 100 === 5 ? `refund of zephyr ${index}` : `return ${index}`));
-      const { page, all } = await searching(t, testStore, summaries, { expected: { words: 100, phrases: 50 }, lookedThrough: 100 });
+      const { page, all } = await searching(t, testStore, summaries, { expected: { words: 100, phrases: 50 }, scannedPackets: 100 });
       const common = await page({ q: 're*', limit: 5 });
       assert.deepEqual([common.order, common.total_is], ['newest', 'at_least']);
       assert.deepEqual(summariesOf(common.rows), ['return 239', 'return 238', 'return 237', 'return 236', 'return 235']);

@@ -1,9 +1,9 @@
-/** Counts how many of something each owner holds at once, to enforce a limit for each. */
-export class Holdings {
+/** Limits how many of a resource, such as open streams, each owner holds at the same time. */
+export class OwnerQuota {
   readonly #counts = new Map<string, number>();
 
-  /** Takes one more for an owner. Returns the function that releases it, or undefined if the limit is reached. */
-  take(owner: string, limit: number): (() => void) | undefined {
+  /** Acquires one more for an owner. Returns the function that releases it, or undefined if the limit is reached. */
+  acquire(owner: string, limit: number): (() => void) | undefined {
     const count = this.#counts.get(owner) ?? 0;
     if (count >= limit) return undefined;
     this.#counts.set(owner, count + 1);
