@@ -155,7 +155,7 @@ describe('Settings of the fallback service', () => {
       { key: 'k3y', label: 'viewer' },
     ]);
     assert.equal(apiKeys.warnings.length, 1);
-    assert.match(problemsOf({ file: tomlFile(t, '[api_keys]\nci = 5\n') })[0]!, /each key a text; the one of "ci" is none/);
+    assert.match(problemsOf({ file: tomlFile(t, '[api_keys]\nci = 5\n') })[0]!, /each key a string; the key of "ci" is not/);
     assert.match(problemsOf({ file: tomlFile(t, '[keys]\nci = "x"\n') })[0]!, /a setting that does not exist: keys/);
   });
 

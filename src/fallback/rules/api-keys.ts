@@ -58,7 +58,7 @@ export function keysOfTable(table: Readonly<Record<string, unknown>>): ApiKeys {
   return keysOf(
     Object.entries(table).map(([label, key]) => {
       if (typeof key !== 'string')
-        throw new Error(`a table of labels and keys, each key a text; the one of ${JSON.stringify(label)} is none`);
+        throw new Error(`a table of labels and keys, each key a string; the key of ${JSON.stringify(label)} is not`);
       return { place: `the entry ${JSON.stringify(label)}`, label, key };
     }),
   );

@@ -22,7 +22,7 @@ const runbook = `# {{ chain.name }}
 {% if chain.description %}
 {{ chain.description }}
 {% endif %}
-Providers are asked in this order. One prompt takes at most {{ chain.routing.worst_case.attempts }} attempt{% if chain.routing.worst_case.attempts != 1 %}s{% endif %} and {{ chain.routing.worst_case.latency_ms | duration }}.
+Providers are tried in this order. One prompt takes at most {{ chain.routing.worst_case.attempts }} attempt{% if chain.routing.worst_case.attempts != 1 %}s{% endif %} and {{ chain.routing.worst_case.latency_ms | duration }}.
 
 | | Provider | Model | Address | Key | Timeout |
 | --- | --- | --- | --- | --- | --- |
@@ -35,7 +35,7 @@ Providers are asked in this order. One prompt takes at most {{ chain.routing.wor
 | Failure | Retries | Then |
 | --- | --- | --- |
 {% for decision in provider.decisions -%}
-| {{ decision.condition }} | {% if decision.max_retries == 0 %}no{% else %}up to {{ decision.max_retries }} time{% if decision.max_retries != 1 %}s{% endif %}{% endif %} | {% if decision.next_provider %}{{ decision.next_provider | cell }} is asked{% else %}the caller gets the error{% endif %} |
+| {{ decision.condition }} | {% if decision.max_retries == 0 %}no{% else %}up to {{ decision.max_retries }} time{% if decision.max_retries != 1 %}s{% endif %}{% endif %} | {% if decision.next_provider %}{{ decision.next_provider | cell }} is tried{% else %}the caller gets the error{% endif %} |
 {% endfor %}
 {%- endfor %}
 ## Before an outage

@@ -57,7 +57,7 @@ function isMeant({ end, scene }: FinishedPrompt): boolean {
 
 function lossesCheck(lost: readonly FinishedPrompt[]): Check {
   const odd = lost.find((one) => !isMeant(one));
-  if (odd === undefined) return check('losses_as_ruled', true, 'Every loss is what the rules ask for.');
+  if (odd === undefined) return check('losses_as_ruled', true, 'Every lost prompt ended as the rules say.');
   const why = odd.end === 'deadline' ? 'its deadline passed' : 'no provider was left to try';
   return check('losses_as_ruled', false, `The prompt with index ${odd.result.index} (${odd.scene.name}) was lost because ${why}.`);
 }

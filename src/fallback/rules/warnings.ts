@@ -110,7 +110,7 @@ function fieldWarnings(rule: Rule, place: number): Warning[] {
         warning(
           'no_retries',
           `${at}.max_retries`,
-          `With max_retries 0 this rule never retries; it does at once what "then" says: ${rule.then}.`,
+          `With max_retries 0 this rule never retries; its "then" (${rule.then}) applies at once.`,
         ),
       );
     if (lasting.has(condition) && max_retries! > 0)
@@ -125,7 +125,7 @@ function fieldWarnings(rule: Rule, place: number): Warning[] {
   if (status_codes !== null && condition !== 'any') {
     const foreign = status_codes.filter((status) => !isStatusOf(condition, status));
     if (foreign.length > 0 && foreign.length < status_codes.length)
-      found.push(warning('foreign_status', `${at}.status_codes`, `${condition} never comes with status ${listed(foreign.map(String))}.`));
+      found.push(warning('foreign_status', `${at}.status_codes`, `${condition} never has status ${listed(foreign.map(String))}.`));
   }
   return found;
 }
@@ -151,13 +151,12 @@ function firingWarnings(chain: ChainDefinition, engine: Engine): Warning[] {
         warning(
           'impossible_rule',
           `${at}.status_codes`,
-          `${what} never comes with status ${listed(status_codes!.map(String))}, so this rule can never fire.`,
+          `${what} never has status ${listed(status_codes!.map(String))}, so this rule can never fire.`,
         ),
       ];
     }
     const mine = cases.filter(({ provider }) => providers === null || providers.includes(chain.providers[provider]!.name));
-    if (mine.length === 0)
-      return [warning('shadowed_rule', at, 'This rule can never fire, because the providers it is for are never tried.')];
+    if (mine.length === 0) return [warning('shadowed_rule', at, 'This rule can never fire, because its providers are never tried.')];
     const before = new Set(mine.flatMap((found) => found.cases.filter((one) => wants(rule, one)).map((one) => one.rule)));
     const names = [...before].sort((one, other) => one - other).map((other) => `fallback_rules.${other}`);
     return [

@@ -56,7 +56,7 @@ describe('Named templates', () => {
     assert.ok(!/1 times|\d ms \|/.test(body.output), body.output);
     assert.equal(body.content_type, 'text/markdown; charset=utf-8');
     assert.match(body.output, /^# production-chain\n/);
-    assert.match(body.output, /\| rate_limit \| up to 3 times \| claude is asked \|/);
+    assert.match(body.output, /\| rate_limit \| up to 3 times \| claude is tried \|/);
     assert.match(body.output, /\| invalid_request \| no \| the caller gets the error \|/);
   });
 

@@ -1,12 +1,12 @@
 import type { Provider } from '../../model/chain.ts';
 import { knownKind, modelName } from '../kinds.ts';
 import { decisionsCode, guardCode, literal, rulesCode } from './code.ts';
-import { type Exporter, type Notes, noteWhatStaysBehind, type Source, slug, slugs } from './target.ts';
+import { type Exporter, type Notes, noteUnsupportedFields, type Source, slug, slugs } from './target.ts';
 import { baseOf, keyEnv, noteKind, speaksAnthropic } from './wire.ts';
 
 /**
  * A module for the AI SDK with `ai-fallback`: `chainModel()` returns a language model that follows the chain. Each model
- * is wrapped in the chain's rules; `ai-fallback` moves from one to the next.
+ * is wrapped in the chain's rules; `ai-fallback` moves from one model to the next.
  */
 export const aiSdk: Exporter = (source, notes) => {
   const { chain } = source;
@@ -14,11 +14,11 @@ export const aiSdk: Exporter = (source, notes) => {
   const entries = chain.providers.map((provider, index) => providerCode(source, provider, index, names[index]!, notes));
   const anthropic = chain.providers.some(speaksAnthropic);
   const openai = chain.providers.some((provider) => !speaksAnthropic(provider));
-  noteWhatStaysBehind(source, notes);
+  noteUnsupportedFields(source, notes);
   const capped = chain.providers.findIndex(({ max_tokens }) => max_tokens !== null);
   if (capped !== -1)
     notes.remark('max_tokens', null, 'max_tokens is the default of each call; a call can override it with maxOutputTokens.');
-  notes.remark('no_retries_of_its_own', null, 'Call it with maxRetries: 0; otherwise the AI SDK retries the whole chain.');
+  notes.remark('no_retries_of_its_own', null, 'Call the model with maxRetries: 0; otherwise the AI SDK retries the whole chain.');
   const content = `${anthropic ? "import { createAnthropic } from '@ai-sdk/anthropic';\n" : ''}${openai ? "import { createOpenAICompatible } from '@ai-sdk/openai-compatible';\n" : ''}import { wrapLanguageModel } from 'ai';
 import { createFallback } from 'ai-fallback';
 
@@ -32,8 +32,8 @@ ${entries.join('\n')}
 ];
 
 /**
- * The chain as a language model, for one call each: \`generateText({ model: chainModel(), maxRetries: 0, ... })\`. The
- * model remembers which provider it is at, so calls at the same time need one each.
+ * The chain as a language model for one call: \`generateText({ model: chainModel(), maxRetries: 0, ... })\`. The model
+ * remembers its current provider, so each concurrent call needs its own model.
  */
 export function chainModel() {
   return createFallback({
@@ -43,7 +43,7 @@ export function chainModel() {
   });
 }
 
-/** The rules of a provider around its model. Of a stream they decide until it begins. */
+/** Applies a provider's rules to its model; to a stream only until it begins. */
 function rulesOf(provider) {
   const withDefaults = (params, abortSignal) => ({ maxOutputTokens: provider.maxTokens, ...defined(params), abortSignal });
   return {
@@ -56,7 +56,7 @@ function rulesOf(provider) {
 
 const defined = (params) => Object.fromEntries(Object.entries(params).filter(([, value]) => value !== undefined));
 
-/** An answer without anything in it is a failure, as one that a filter cut off is. */
+/** Throws if the answer is empty or was cut off by a content filter. */
 function checked(answer) {
   const reason = answer.finishReason?.unified ?? answer.finishReason;
   if (reason === 'content-filter') throw Object.assign(new Error('The answer was filtered.'), { condition: 'content_filter' });
@@ -65,7 +65,7 @@ function checked(answer) {
   return answer;
 }
 
-/** What an error of the SDK says. */
+/** The details of an error of the SDK. */
 function failureOf(error) {
   const { condition, statusCode: status, message, responseBody, responseHeaders } = error;
   return { condition, status, words: [message, responseBody].join(' '), retryAfter: responseHeaders?.['retry-after'] };

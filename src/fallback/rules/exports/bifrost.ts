@@ -2,7 +2,7 @@ import type { Provider } from '../../model/chain.ts';
 import { kinds, modelName } from '../kinds.ts';
 import { duration } from '../wording.ts';
 import { oneBudget } from './budget.ts';
-import { at, type Exporter, jsonText, type Notes, noteEnds, noteWhatStaysBehind, type Source, slug, slugs } from './target.ts';
+import { at, type Exporter, jsonText, type Notes, noteEnds, noteUnsupportedFields, type Source, slug, slugs } from './target.ts';
 import { addressed, keyEnv, nameOfKind, speaksAnthropic } from './wire.ts';
 
 /**
@@ -22,7 +22,7 @@ export const bifrost: Exporter = (source, notes) => {
     return { provider: name, model: modelName(provider) };
   });
   noteFailing(source, notes);
-  noteWhatStaysBehind(source, notes);
+  noteUnsupportedFields(source, notes);
   const [first, ...backups] = routes;
   const rule = {
     id: slug(chain.name),

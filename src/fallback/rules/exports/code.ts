@@ -18,7 +18,7 @@ export function rulesCode(source: Source): string {
   return `/** The chain's rules; each counts its own retries, for each provider and call. */\nconst rules = [\n${lines.join('\n')}${lines.length > 0 ? '\n' : ''}];\nconst failover = { action: 'failover' };\nconst fail = { action: 'fail' };\n`;
 }
 
-/** Code for the decisions of provider `index`, by condition or by condition and status; failover, the default, is left out. */
+/** Code for the decisions of provider `index`, by condition or by condition and status; failover, the default, is omitted. */
 export function decisionsCode(source: Source, index: number): string {
   const isLast = index === source.chain.providers.length - 1;
   const entries: string[] = [];
@@ -26,7 +26,7 @@ export function decisionsCode(source: Source, index: number): string {
     const decision = source.routing.providers[index]!.decisions.find((known) => known.condition === condition)!;
     const named = (rule: number | null, status?: number) => {
       if (rule !== null) return `rules[${rule}]`;
-      return isLast || verdictOf(source, index, condition, status).goesOn ? 'failover' : 'fail';
+      return isLast || verdictOf(source, index, condition, status).failsOver ? 'failover' : 'fail';
     };
     const usual = named(decision.rule);
     if (usual !== 'failover') entries.push(`${condition}: ${usual}`);
@@ -38,12 +38,12 @@ export function decisionsCode(source: Source, index: number): string {
 const pattern = (codes: ReadonlySet<string>) => `/\\b(${[...codes].join('|')})\\b/i`;
 
 /** The shared part of generated code: classifying failures and applying rules. */
-export const guardCode = `/** Codes by which providers say more than the status does. */
+export const guardCode = `/** Error codes that are more specific than the HTTP status. */
 const quotaCodes = ${pattern(quotaCodes)};
 const filterCodes = ${pattern(filterCodes)};
 const contextCodes = ${pattern(contextCodes)};
 
-/** The condition of a failure with its status and the words of its body. */
+/** The condition of a failure, from its status and the text of its body. */
 function conditionOf({ status, words = '' }) {
   if (status === undefined) return 'connection_error';
   if (status === 401 || status === 403) return 'auth_error';
@@ -58,14 +58,14 @@ function conditionOf({ status, words = '' }) {
   return 'invalid_request';
 }
 
-/** How long to wait before the next try, in milliseconds; \`count\` retries came before. */
+/** The wait before the next retry in milliseconds, after \`count\` retries. */
 function waitOf(rule, count, retryAfter) {
   const grown = rule.backoff === 'constant' ? rule.waitMs : rule.waitMs * 2 ** count;
   const own = Math.min(grown, rule.maxWaitMs) * (rule.backoff === 'constant' ? 1 : 0.5 + Math.random() / 2);
   return Math.min(Math.max(own, rule.respectRetryAfter ? retryAfter : 0), rule.maxWaitMs);
 }
 
-/** Retry-After in milliseconds: seconds or a date; 0 without one. */
+/** A Retry-After value (seconds or a date) in milliseconds; 0 without one. */
 function retryAfterMs(value) {
   if (!value) return 0;
   const ms = /^\\s*\\d+\\s*$/.test(value) ? Number(value) * 1000 : Date.parse(value) - Date.now();
@@ -73,8 +73,8 @@ function retryAfterMs(value) {
 }
 
 /**
- * Calls a provider as its rules say: again, or not at all. What it throws carries \`endsChain\`, true where no other
- * provider is to be asked.
+ * Calls a provider and retries as its rules say. A thrown error has \`endsChain\`, which is true if no other provider may
+ * be tried.
  */
 async function guarded(provider, call, outer) {
   const used = new Map();

@@ -3,7 +3,7 @@ import { conditionOf } from '../conditions.ts';
 import { knownKind, modelName } from '../kinds.ts';
 import { duration, listed } from '../wording.ts';
 import { oneBudget } from './budget.ts';
-import { at, type Exporter, type Notes, noteWhatStaysBehind, type Source, slug, slugs, verdictOf, yamlText } from './target.ts';
+import { at, type Exporter, type Notes, noteUnsupportedFields, type Source, slug, slugs, verdictOf, yamlText } from './target.ts';
 import { baseOf, keyEnv, knownStatuses, noteKind, speaksAnthropic } from './wire.ts';
 
 /** A Kubernetes object. */
@@ -42,7 +42,7 @@ export const envoyAiGateway: Exporter = (source, notes) => {
     policyManifest(name, source, notes),
     ...chain.providers.flatMap((provider, index) => backendManifests(provider, `${name}-${index}`, secrets[index]!, index, notes)),
   ];
-  noteWhatStaysBehind(source, notes);
+  noteUnsupportedFields(source, notes);
   const needed = [...new Map(secrets.map((secret) => [secret.name, secret])).values()];
   notes.remark(
     'secrets',
@@ -107,7 +107,7 @@ function triedAgain(source: Source, retries: boolean, notes: Notes): number[] {
   const triedBy = (index: number) =>
     knownStatuses.filter((status) => {
       const verdict = verdictOf(source, index, conditionOf(status), status);
-      return verdict.goesOn || (retries && verdict.retries > 0);
+      return verdict.failsOver || (retries && verdict.retries > 0);
     });
   const statuses = triedBy(indexes[0]!);
   if (indexes.some((index) => String(triedBy(index)) !== String(statuses))) {
@@ -128,12 +128,12 @@ function triedAgain(source: Source, retries: boolean, notes: Notes): number[] {
 
 function connectionTriggers(source: Source, notes: Notes): string[] {
   const verdict = verdictOf(source, 0, 'connection_error');
-  if (verdict.goesOn || verdict.retries > 0) return ['connect-failure', 'reset'];
-  if (source.chain.providers.length > 1 && verdictOf(source, 0, 'timeout').goesOn) {
+  if (verdict.failsOver || verdict.retries > 0) return ['connect-failure', 'reset'];
+  if (source.chain.providers.length > 1 && verdictOf(source, 0, 'timeout').failsOver) {
     notes.loss(
       'connection_error',
       null,
-      'Envoy tells its own timeout from a failed connection only by the reset trigger, which is left out.',
+      'Envoy distinguishes its own timeout from a failed connection only by the reset trigger, which the export omits.',
     );
   }
   return [];

@@ -1,7 +1,7 @@
 import type { Provider } from '../../model/chain.ts';
 import { knownKind, modelName } from '../kinds.ts';
 import { decisionsCode, guardCode, literal, rulesCode } from './code.ts';
-import { type Exporter, type Notes, noteWhatStaysBehind, type Source, slug, slugs } from './target.ts';
+import { type Exporter, type Notes, noteUnsupportedFields, type Source, slug, slugs } from './target.ts';
 import { baseOf, keyEnv, noteKind, speaksAnthropic } from './wire.ts';
 
 /**
@@ -14,7 +14,7 @@ export const langchain: Exporter = (source, notes) => {
   const entries = chain.providers.map((provider, index) => providerCode(source, provider, index, names[index]!, notes));
   const anthropic = chain.providers.some(speaksAnthropic);
   const openai = chain.providers.some((provider) => !speaksAnthropic(provider));
-  noteWhatStaysBehind(source, notes);
+  noteUnsupportedFields(source, notes);
   notes.remark(
     'streaming',
     null,
@@ -26,12 +26,12 @@ ${anthropic ? "import { ChatAnthropic } from '@langchain/anthropic';\n" : ''}${o
 export const name = ${literal(chain.name)};
 
 ${rulesCode(source)}
-/** The providers in their order. The clients' own retries are off: the rules decide. */
+/** The providers in order. The clients' own retries are off, since the rules decide. */
 const providers = [
 ${entries.join('\n')}
 ];
 
-/** The chain: takes what a chat model takes, and gives its answer. */
+/** The chain as a Runnable, with the input and output of a chat model. */
 export const chain = RunnableLambda.from(async (input, config) => {
   let last;
   for (const provider of providers) {
@@ -45,7 +45,7 @@ export const chain = RunnableLambda.from(async (input, config) => {
   throw last;
 }).withConfig({ runName: name });
 
-/** Asks a provider once. An answer without anything in it is a failure, as one that a filter cut off is. */
+/** Calls a provider once. Throws if the answer is empty or was cut off by a content filter. */
 async function ask(provider, input, config) {
   const answer = await provider.model().invoke(input, config);
   const reason = answer.response_metadata?.finish_reason ?? answer.response_metadata?.stop_reason;
@@ -56,7 +56,7 @@ async function ask(provider, input, config) {
   return answer;
 }
 
-/** What an error of the clients says. Without a status something could not be read, or the connection failed. */
+/** The details of an error of the clients. Without a status, the answer could not be parsed or the connection failed. */
 function failureOf(error) {
   const { condition, status, headers } = error;
   const unread = status === undefined && (error instanceof SyntaxError || error instanceof TypeError);

@@ -1,7 +1,7 @@
 import type { Condition } from '../../model/chain.ts';
 import { modelName } from '../kinds.ts';
 import { listed } from '../wording.ts';
-import { at, type Exporter, type Notes, noteEnds, noteWhatStaysBehind, type Source, slug, slugs, verdictOf, yamlText } from './target.ts';
+import { at, type Exporter, type Notes, noteEnds, noteUnsupportedFields, type Source, slug, slugs, verdictOf, yamlText } from './target.ts';
 import { addressed, keyEnv } from './wire.ts';
 
 /** The settings of LiteLLM's retry policy for each condition that it distinguishes. */
@@ -48,7 +48,7 @@ export const litellm: Exporter = (source, notes) => {
     return { model_name: groups[index], litellm_params, model_info: { display_name: provider.name, model_id: provider.model_id } };
   });
   const router_settings = { num_retries: 0, ...retryPolicy(source, notes), ...fallbacks(source, groups, notes) };
-  noteWhatStaysBehind(source, notes, { prices: true });
+  noteUnsupportedFields(source, notes, { prices: true });
   const config = { model_list, router_settings };
   return { filename: `${slug(chain.name)}.litellm.yaml`, content_type: 'application/yaml', config, content: yamlText(config) };
 };
@@ -92,7 +92,11 @@ function noteOneRouter(source: Source, notes: Notes): void {
   source.routing.providers.forEach(({ name, decisions }, index) => {
     for (const { condition, max_retries, exceptions } of decisions) {
       if (max_retries !== verdictOf(source, 0, condition).retries) {
-        notes.loss('one_policy', at(index), `LiteLLM has one retry policy for all providers: ${name} gets that of the first provider.`);
+        notes.loss(
+          'one_policy',
+          at(index),
+          `LiteLLM has one retry policy for all providers: ${name} gets the policy of the first provider.`,
+        );
       }
       const apart = exceptions.filter(
         (other) => other.max_retries !== max_retries || (other.next_provider === null) !== decisionEnds(source, index, condition),
@@ -108,7 +112,7 @@ function noteOneRouter(source: Source, notes: Notes): void {
 }
 
 const statusList = (exceptions: readonly { status_code: number }[]) => listed(exceptions.map(({ status_code }) => String(status_code)));
-const decisionEnds = (source: Source, index: number, condition: Condition) => !verdictOf(source, index, condition).goesOn;
+const decisionEnds = (source: Source, index: number, condition: Condition) => !verdictOf(source, index, condition).failsOver;
 
 /** The order of the backups. LiteLLM falls back on every failure or never. */
 function fallbacks(source: Source, groups: string[], notes: Notes): Record<string, unknown> {

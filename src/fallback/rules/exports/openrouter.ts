@@ -1,7 +1,7 @@
 import type { Provider } from '../../model/chain.ts';
 import { modelName } from '../kinds.ts';
 import { listed } from '../wording.ts';
-import { at, type Exporter, jsonText, type Notes, noteEnds, noteWhatStaysBehind, type Source, slug, verdictOf } from './target.ts';
+import { at, type Exporter, jsonText, type Notes, noteEnds, noteUnsupportedFields, type Source, slug, verdictOf } from './target.ts';
 
 /** The most backups that OpenRouter accepts. */
 const maxBackups = 3;
@@ -23,11 +23,11 @@ export const openrouter: Exporter = (source, notes) => {
     );
   }
   noteRules(source, notes);
-  noteWhatStaysBehind(source, notes);
+  noteUnsupportedFields(source, notes);
   notes.loss(
     'hosted',
     null,
-    "OpenRouter calls the models itself: the chain's addresses, key variables and timeouts have no place in the request.",
+    "OpenRouter calls the models itself, so the request can't contain the chain's addresses, key variables and timeouts.",
   );
   const config = {
     model: first,
@@ -44,7 +44,7 @@ function modelSlug(provider: Provider, index: number, notes: Notes): string {
   notes.loss(
     'model_slug',
     at(index, 'model_id'),
-    `${provider.name}: OpenRouter may not know the model as ${named}; look its name up at openrouter.ai/models.`,
+    `${provider.name}: OpenRouter may not know the model as ${named}; look up its name at openrouter.ai/models.`,
   );
   return named;
 }
@@ -57,7 +57,7 @@ function noteRules(source: Source, notes: Notes): void {
   const ends = source.chain.providers
     .slice(0, -1)
     .flatMap((_, index) =>
-      source.routing.providers[index]!.decisions.filter(({ condition }) => !verdictOf(source, index, condition).goesOn),
+      source.routing.providers[index]!.decisions.filter(({ condition }) => !verdictOf(source, index, condition).failsOver),
     );
   noteEnds([...new Set(ends.map(({ condition }) => condition))], 'OpenRouter tries the next model on any error', notes);
 }

@@ -2,7 +2,7 @@ import type { Condition } from '../../model/chain.ts';
 import { conditionOf } from '../conditions.ts';
 import { modelName } from '../kinds.ts';
 import { times } from '../wording.ts';
-import { at, type Exporter, jsonText, type Notes, noteWhatStaysBehind, type Source, slug, slugs, verdictOf } from './target.ts';
+import { at, type Exporter, jsonText, type Notes, noteUnsupportedFields, type Source, slug, slugs, verdictOf } from './target.ts';
 import { addressed, keyEnv, knownStatuses } from './wire.ts';
 
 /** A provider, or a nested strategy with targets. */
@@ -32,8 +32,8 @@ export const portkey: Exporter = (source, notes) => {
       ...(retry === undefined ? {} : { retry }),
     };
   });
-  noteWhatStatusesHide(source, notes);
-  noteWhatStaysBehind(source, notes);
+  noteSharedStatuses(source, notes);
+  noteUnsupportedFields(source, notes);
   notes.remark(
     'keys_substituted',
     null,
@@ -41,26 +41,26 @@ export const portkey: Exporter = (source, notes) => {
   );
   const config = nest(
     targets,
-    chain.providers.map((_, index) => handoverOf(source, index)),
+    chain.providers.map((_, index) => failoverStatusesOf(source, index)),
   );
   return { filename: `${slug(chain.name)}.portkey.json`, content_type: 'application/json', config, content: jsonText(config) };
 };
 
 /** The statuses on which provider `index` fails over; undefined for all failures. */
-function handoverOf(source: Source, index: number): number[] | undefined {
+function failoverStatusesOf(source: Source, index: number): number[] | undefined {
   const verdict = (status: number) => verdictOf(source, index, conditionOf(status), status);
-  const connection = verdictOf(source, index, 'connection_error').goesOn;
-  const statuses = statusesOf(source).filter((status) => verdict(status).goesOn || (connection && connectionStatuses.includes(status)));
+  const connection = verdictOf(source, index, 'connection_error').failsOver;
+  const statuses = statusesOf(source).filter((status) => verdict(status).failsOver || (connection && connectionStatuses.includes(status)));
   return statuses.length === statusesOf(source).length ? undefined : statuses;
 }
 
-/** The strategies: a single one if all providers fail over on the same statuses, else each contains the rest of the chain. */
-function nest(targets: PortkeyTarget[], handovers: (number[] | undefined)[], from = 0): PortkeyTarget {
-  const [codes] = handovers.slice(from);
+/** The strategies: a single one if all providers fail over on the same statuses, otherwise each contains the rest of the chain. */
+function nest(targets: PortkeyTarget[], failoverStatuses: (number[] | undefined)[], from = 0): PortkeyTarget {
+  const [codes] = failoverStatuses.slice(from);
   const strategy = { mode: 'fallback', ...(codes === undefined ? {} : { on_status_codes: codes }) };
-  const rest = handovers.slice(from, -1);
+  const rest = failoverStatuses.slice(from, -1);
   if (rest.every((other) => String(other) === String(codes))) return { strategy, targets: targets.slice(from) };
-  return { strategy, targets: [targets[from]!, nest(targets, handovers, from + 1)] };
+  return { strategy, targets: [targets[from]!, nest(targets, failoverStatuses, from + 1)] };
 }
 
 function statusesOf({ chain }: Source): number[] {
@@ -88,7 +88,7 @@ function retryOf(source: Source, index: number, notes: Notes): { attempts: numbe
     notes.loss(
       'connection_retries',
       at(index),
-      `${name}: Portkey retries a failed connection ${times(attempts)}, whatever the statuses say; the chain ${connection.retries === 0 ? 'never retries it' : `retries it ${times(connection.retries)}`}.`,
+      `${name}: Portkey retries a failed connection ${times(attempts)}, regardless of the status; the chain ${connection.retries === 0 ? 'never retries it' : `retries it ${times(connection.retries)}`}.`,
     );
   }
   for (const { rule } of [connection, ...retried]) noteWaits(rule, attempts, notes);
@@ -104,13 +104,13 @@ function noteWaits(rule: Source['chain']['fallback_rules'][number] | null, attem
     notes.loss(
       'waits',
       'fallback_rules',
-      'Portkey waits 1 s before the first retry and twice as long before each further one, whatever the rules and Retry-After say.',
+      "Portkey waits 1 s before the first retry and twice as long before each further one; it ignores the chain's waits and Retry-After.",
     );
   }
 }
 
 /** Notes conditions that Portkey can't distinguish, because they share a status or have none. */
-function noteWhatStatusesHide(source: Source, notes: Notes): void {
+function noteSharedStatuses(source: Source, notes: Notes): void {
   const pairs: [Condition, number, string][] = [
     ['context_length', 400, 'invalid_request'],
     ['content_filter', 400, 'invalid_request'],
@@ -122,13 +122,13 @@ function noteWhatStatusesHide(source: Source, notes: Notes): void {
     for (const [condition, status, other] of pairs) {
       const hidden = verdictOf(source, index, condition, status);
       const seen = verdictOf(source, index, conditionOf(status), status);
-      if (hidden.goesOn !== seen.goesOn || (condition !== 'connection_error' && hidden.retries !== seen.retries)) {
+      if (hidden.failsOver !== seen.failsOver || (condition !== 'connection_error' && hidden.retries !== seen.retries)) {
         const sentence = `Portkey sees only status ${status}, so it treats ${condition} like ${other}.`;
         notes.loss('same_status', null, sentence);
       }
     }
     const broken = verdictOf(source, index, 'invalid_response');
-    if (broken.retries > 0 || (broken.goesOn && !last)) {
+    if (broken.retries > 0 || (broken.failsOver && !last)) {
       notes.loss(
         'invalid_response',
         at(index),
@@ -136,7 +136,7 @@ function noteWhatStatusesHide(source: Source, notes: Notes): void {
       );
     }
     const filtered = verdictOf(source, index, 'content_filter');
-    if (filtered.retries > 0 || (filtered.goesOn && !last)) {
+    if (filtered.retries > 0 || (filtered.failsOver && !last)) {
       notes.loss('content_filter', at(index), `${name}: Portkey returns an answer with the finish reason content_filter to the caller.`);
     }
   });

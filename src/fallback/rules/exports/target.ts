@@ -55,7 +55,7 @@ export interface Verdict {
   /** The retries at the same provider. */
   retries: number;
   /** Whether the next provider is tried after that; false for the last provider. */
-  goesOn: boolean;
+  failsOver: boolean;
   /** The rule that decides; null for a default. */
   rule: Rule | null;
 }
@@ -66,7 +66,7 @@ export function verdictOf({ chain, routing }: Source, index: number, condition: 
   const decided = decision.exceptions.find(({ status_code }) => status_code === status) ?? decision;
   return {
     retries: decided.max_retries,
-    goesOn: decided.next_provider !== null,
+    failsOver: decided.next_provider !== null,
     rule: decided.rule === null ? null : chain.fallback_rules[decided.rule]!,
   };
 }
@@ -107,13 +107,13 @@ export const jsonText = (value: unknown) => `${JSON.stringify(value, null, 2)}\n
 /** A value as YAML text, without anchors and line folding. */
 export const yamlText = (value: unknown) => stringify(value, { lineWidth: 0, aliasDuplicateObjects: false });
 
-/** Tells that the chain ends with an error on these conditions, where the target does something else. */
+/** Notes conditions on which the chain ends with an error but the target does something else. */
 export function noteEnds(conditions: readonly Condition[], instead: string, notes: Notes): void {
   if (conditions.length > 0) notes.loss('fail', null, `The chain ends with an error on ${listed(conditions)}; ${instead}.`);
 }
 
-/** Notes the fields that foreign formats have no place for, in one warning. */
-export function noteWhatStaysBehind({ chain }: Source, notes: Notes, carries: { prices?: boolean } = {}): void {
+/** Notes the fields that the format can't represent, in one warning. */
+export function noteUnsupportedFields({ chain }: Source, notes: Notes, carries: { prices?: boolean } = {}): void {
   const left: string[] = [];
   if (chain.description !== null) left.push('the description');
   if (Object.keys(chain.metadata).length > 0) left.push("the chain's metadata");
@@ -122,5 +122,5 @@ export function noteWhatStaysBehind({ chain }: Source, notes: Notes, carries: { 
     ({ input_cost_per_1m, output_cost_per_1m }) => input_cost_per_1m !== null || output_cost_per_1m !== null,
   );
   if (priced && !carries.prices) left.push('the prices');
-  if (left.length > 0) notes.loss('not_carried', null, `The format has no place for ${listed(left)}.`);
+  if (left.length > 0) notes.loss('not_carried', null, `The format can't represent ${listed(left)}.`);
 }

@@ -2,10 +2,10 @@ import type { Provider } from '../../model/chain.ts';
 import { apiBase, knownKind, protocolOf } from '../kinds.ts';
 import { at, type Notes } from './target.ts';
 
-/** The targets that name kinds of providers in a way of their own. */
+/** The targets with their own names for kinds of providers. */
 export type NamingTarget = 'litellm' | 'portkey' | 'bifrost';
 
-/** How kinds are called by other programs; a kind that is left out there isn't known to them. */
+/** The targets' names of the kinds that they know. */
 const names: Readonly<Record<NamingTarget, Readonly<Record<string, string>>>> = {
   litellm: {
     ...same([
@@ -42,19 +42,19 @@ function same(kinds: readonly string[]): Record<string, string> {
   return Object.fromEntries(kinds.map((kind) => [kind, kind]));
 }
 
-/** What a target calls a kind; null where it doesn't know it. */
+/** A target's name of a kind; null if the target does not know the kind. */
 export function nameOfKind(target: NamingTarget, kind: string | null): string | null {
   return kind !== null && Object.hasOwn(names[target], kind) ? names[target][kind]! : null;
 }
 
-/** The kind that a target calls so; null for a name that is not known. */
+/** The kind with this name at a target; null for an unknown name. */
 export function kindNamed(target: NamingTarget, name: string): string | null {
   return Object.keys(names[target]).find((kind) => names[target][kind] === name) ?? null;
 }
 
 /**
- * Under which kind a target is told of a provider, and where it is: its own kind and address, or `openai` at the address
- * of its API where it has no kind or one that the target doesn't know.
+ * A provider's kind and address for a target. A provider without a kind, or of a kind that the target does not know, is
+ * exported as `openai` with the address of its API, with a warning.
  */
 export function addressed(target: NamingTarget, provider: Provider, index: number, notes: Notes): { kind: string; base: string | null } {
   const kind = nameOfKind(target, provider.provider);
@@ -63,7 +63,7 @@ export function addressed(target: NamingTarget, provider: Provider, index: numbe
   return { kind: names[target].openai!, base: apiBase(provider) };
 }
 
-/** Says that a provider goes out as one with the OpenAI API because its kind isn't known. */
+/** Notes that a provider of an unknown kind is exported as OpenAI-compatible. */
 export function noteKind({ name, provider, api_base }: Provider, index: number, notes: Notes): void {
   const why = provider === null ? 'has no known kind' : `is of kind ${provider}, which the target does not know`;
   const where = provider === null && api_base === null ? ' at api.openai.com' : '';
@@ -71,8 +71,8 @@ export function noteKind({ name, provider, api_base }: Provider, index: number, 
 }
 
 /**
- * The name of the environment variable with a provider's key. Targets want one; where the chain names none, the one of
- * the kind by convention, with a warning.
+ * The name of the environment variable with a provider's key. Targets require one. If the chain names none, this is the
+ * usual variable of the kind, or one derived from the provider's name, with a warning.
  */
 export function keyEnv(provider: Provider, index: number, slugged: string, notes: Notes): string {
   if (provider.api_key_env !== null) return provider.api_key_env;
@@ -91,13 +91,13 @@ export function keyEnv(provider: Provider, index: number, slugged: string, notes
   return assumed;
 }
 
-/** The address of a provider's API with its version path; OpenAI's where none is known. */
+/** The base URL of a provider's API with its version path; OpenAI's if none is known. */
 export const baseOf = (provider: Provider): string => apiBase(provider) ?? knownKind('openai')!.api_base;
 
-/** Whether a provider speaks Anthropic's messages API; all others speak OpenAI's. */
+/** Whether a provider uses Anthropic's messages API; all others use OpenAI's. */
 export const speaksAnthropic = (provider: Provider): boolean => protocolOf(provider) === 'anthropic';
 
-/** The HTTP statuses that targets which decide by status are told of. */
+/** The HTTP statuses that exports list for targets that decide by status. */
 export const knownStatuses: readonly number[] = [
   400, 401, 402, 403, 404, 405, 406, 408, 409, 410, 413, 415, 422, 424, 429, 500, 501, 502, 503, 504, 505, 520, 521, 522, 523, 524, 529,
 ];

@@ -39,13 +39,17 @@ export function readLitellm(value: unknown, findings: Findings): Shape {
   const order = orderFrom(first, readFallbacks(router.fallbacks, 'fallbacks'));
   for (const name of ['context_window_fallbacks', 'content_policy_fallbacks']) {
     if (router[name] !== undefined && String(orderFrom(first, readFallbacks(router[name], name))) !== String(order)) {
-      findings.add('left_out', name, `${name} has a different order from fallbacks; a chain has one order, so that of fallbacks is used.`);
+      findings.add(
+        'left_out',
+        name,
+        `${name} has a different order from fallbacks; a chain has a single order, so the order of fallbacks is used.`,
+      );
     }
   }
   const providers = order.flatMap((group) => providersOf(group, deployments, findings));
   const left = deployments.filter(({ group }) => !order.includes(group));
   for (const { place, group } of left) {
-    findings.add('left_out', `model_list.${place}`, `${group} is left out, because no fallback leads to it from ${first}.`);
+    findings.add('left_out', `model_list.${place}`, `${group} is not imported, because the fallbacks of ${first} do not lead to it.`);
   }
   if (providers.length > maxProviders) listAt(providers, 'model_list', maxProviders);
   return {
@@ -121,7 +125,7 @@ export function readKey(value: unknown, reference: RegExp, field: string, findin
     findings.add(
       'key_left_out',
       field,
-      `${field} is left out, because it is not a reference to an environment variable and keys are never stored. Set api_key_env to the name of a variable.`,
+      `${field} is not imported, because it is not a reference to an environment variable and keys are never stored. Set api_key_env to the name of a variable.`,
     );
   return name;
 }

@@ -7,7 +7,7 @@ const added = ['id', 'version', 'created_at', 'updated_at', 'warnings'];
 export function readOwn(value: unknown, findings: Findings): Shape {
   const file = objectAt(value, 'content');
   for (const name of added) {
-    if (name in file) findings.add('left_out', name, `${name} is set by the service and is left out.`);
+    if (name in file) findings.add('left_out', name, `${name} is not imported, because the service sets it.`);
   }
   return Object.fromEntries(Object.entries(file).filter(([name]) => !added.includes(name)));
 }

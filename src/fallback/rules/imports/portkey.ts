@@ -125,7 +125,7 @@ function retryRules(targets: readonly Target[], providers: readonly Shape[]): Sh
       wait_ms: 1000,
       max_wait_ms: Math.max(10_000, 1000 * 2 ** (attempts - 1)),
       respect_retry_after: false,
-      ...(goesOn(condition, handover) ? {} : { then: 'fail' }),
+      ...(failsOver(condition, handover) ? {} : { then: 'fail' }),
     });
     const retried = conditions.flatMap((condition) => {
       if (condition === 'connection_error') return [rule(condition)];
@@ -137,7 +137,7 @@ function retryRules(targets: readonly Target[], providers: readonly Shape[]): Sh
 }
 
 /** Whether Portkey fails over on this condition, judged by its usual status. */
-function goesOn(condition: Condition, handover: readonly number[] | undefined): boolean {
+function failsOver(condition: Condition, handover: readonly number[] | undefined): boolean {
   if (handover === undefined) return condition !== 'invalid_response';
   if (condition === 'connection_error') return handover.includes(500);
   if (condition === 'content_filter') return handover.includes(400);
@@ -152,7 +152,7 @@ function handoverRules(targets: readonly Target[], providers: readonly Shape[]):
     const handover = of ?? undefined;
     const any = handover === undefined ? [{ condition: 'any', action: 'failover', ...named }] : [];
     const single = conditions.flatMap((condition): Shape[] => {
-      const on = goesOn(condition, handover);
+      const on = failsOver(condition, handover);
       if (handover === undefined) return on ? [] : [{ condition, action: 'fail', ...named }];
       const odd = statusesOf(condition).filter((status) => handover.includes(status) !== on);
       const apart = odd.length === 0 ? [] : [{ condition, action: on ? 'fail' : 'failover', ...named, status_codes: odd }];

@@ -21,7 +21,7 @@ export function listAt(value: unknown, field: string, most: number): readonly un
 /** The value as a non-empty string. @throws ServiceError 400 on `field` */
 export function textAt(value: unknown, field: string): string {
   if (typeof value === 'string' && value !== '') return value;
-  throw value === '' ? invalid(field, `${field} must not be empty.`) : mismatch(value, field, 'a text');
+  throw value === '' ? invalid(field, `${field} must not be empty.`) : mismatch(value, field, 'a string');
 }
 
 /** The value as a number of at least `least`, or undefined. @throws ServiceError 400 on `field` */
@@ -39,7 +39,7 @@ function mismatch(value: unknown, field: string, wanted: string): ServiceError {
 function kindOf(value: unknown): string {
   if (value === null) return 'null';
   if (Array.isArray(value)) return 'a list';
-  return typeof value === 'object' ? 'an object' : `a ${typeof value === 'string' ? 'text' : typeof value}`;
+  return typeof value === 'object' ? 'an object' : `a ${typeof value}`;
 }
 
 /** Collects what was interpreted differently or left out. */
@@ -55,7 +55,7 @@ export class Findings {
     for (const name of Object.keys(shape)) {
       if (known.includes(name)) continue;
       const field = path === '' ? name : `${path}.${name}`;
-      this.add('left_out', field, `${field} has no place in a chain and is left out.`);
+      this.add('left_out', field, `${field} is not imported, because a chain has no such field.`);
     }
   }
 }
