@@ -4,6 +4,7 @@ import { describe, test } from 'node:test';
 import { makeAdminKey } from '../../src/handoff/main.ts';
 import { readHandoffSettings } from '../../src/handoff/settings.ts';
 import { adminKey, newTenant, startService } from '../support/service.ts';
+import { shareService } from '../support/shared.ts';
 import { stores } from '../support/stores.ts';
 
 for (const store of stores.filter(({ name }) => name !== 'SQLite in memory')) {
@@ -46,7 +47,7 @@ for (const store of stores.filter(({ name }) => name !== 'SQLite in memory')) {
 
   describe(`SERVICE_ADMIN_KEY for a database that has keys, on ${store.name}`, () => {
     test('causes a warning at the start, unless it is one of the admin keys', async (t) => {
-      const service = await startService(t, { store });
+      const service = await shareService(store);
       assert.deepEqual(service.handoff.warnings, []);
       const again = await startService(t, { databaseUrl: service.databaseUrl });
       assert.deepEqual(again.handoff.warnings, []);
@@ -62,8 +63,8 @@ for (const store of stores.filter(({ name }) => name !== 'SQLite in memory')) {
   });
 
   describe(`An admin key created directly in the database, on ${store.name}`, () => {
-    test('works at once in a running service, and is in the audit log', async (t) => {
-      const service = await startService(t, { store });
+    test('works at once in a running service, and is in the audit log', async () => {
+      const service = await shareService(store);
       const key = await makeAdminKey(readHandoffSettings({ environment: { SERVICE_DATABASE_URL: service.databaseUrl } }));
       assert.equal((await service.call('GET', '/tenants', { key })).status, 200);
       const { body: keys } = await service.call('GET', '/keys', { key });

@@ -3,8 +3,21 @@ import { after } from 'node:test';
 import { startOfTests, startService, type TestService } from './service.ts';
 import type { TestStore } from './stores.ts';
 
-/** The services that run, one for each store. */
-const services = new Map<TestStore, Promise<TestService>>();
+/** A service that tests share, as one of its tenants sees it. */
+export interface SharedService extends TestService {
+  /** An admin key of the tenant. */
+  readonly key: string;
+  /** Lets the service listen, and its jobs run, from the first call on; resolves with the address. */
+  listen(): Promise<string>;
+}
+
+interface Running {
+  readonly service: TestService;
+  listening?: Promise<string>;
+}
+
+/** The services that run, by store and settings. */
+const services = new Map<string, Promise<Running>>();
 const stops: (() => unknown)[] = [];
 
 after(async () => {
@@ -14,19 +27,27 @@ after(async () => {
 /**
  * Creates a tenant in a service that the tests of a file share on a store, and returns the service as that tenant sees it:
  * calls carry an admin key of the tenant unless they name another, the clock stands at its start and the log is empty.
- * A test that needs settings, a socket, a database without other tenants or what concerns all tenants (metrics, a stop)
- * starts a service of its own.
+ * Tests with the same settings share a service; a job that one runs (the sweeper, say) concerns the tenants of all.
+ * A test that needs a database without other tenants or what concerns all tenants (metrics, a stop) starts a service of its own.
  */
-export async function shareService(store: TestStore): Promise<TestService> {
-  let starting = services.get(store);
+export async function shareService(store: TestStore, settings: Record<string, string> = {}): Promise<SharedService> {
+  const name = JSON.stringify([store.name, settings]);
+  let starting = services.get(name);
   if (starting === undefined) {
-    starting = startService({ after: (stop) => void stops.push(stop as () => unknown) }, { store });
-    services.set(store, starting);
+    const t = { after: (stop: unknown) => void stops.push(stop as () => unknown) };
+    starting = startService(t, { store, settings }).then((service) => ({ service }));
+    services.set(name, starting);
   }
-  const service = await starting;
+  const running = await starting;
+  const { service } = running;
   service.clock.set(startOfTests);
   const tenant = await service.call('POST', '/tenants', { body: { name: 'default', tier: 'business' } });
   const { body } = await service.call('POST', '/keys', { body: { name: 'first admin key', tenant_id: tenant.body.id, admin: true } });
   service.logs.length = 0;
-  return { ...service, call: (method, path, options) => service.call(method, path, { key: body.key, ...options }) };
+  return {
+    ...service,
+    key: body.key,
+    call: (method, path, options) => service.call(method, path, { key: body.key, ...options }),
+    listen: () => (running.listening ??= service.handoff.start()),
+  };
 }

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { randomBytes, randomFillSync } from 'node:crypto';
 import { request } from 'node:http';
 import { connect } from 'node:net';
-import { describe, type TestContext, test } from 'node:test';
+import { after, before, describe, type TestContext, test } from 'node:test';
 import { keyFrom } from '../../../src/handoff/rules/keys.ts';
 import { createAccessService, defaultTenantId } from '../../../src/handoff/service/access.ts';
 import type { Caller } from '../../../src/handoff/service/authentication.ts';
@@ -253,19 +253,24 @@ for (const store of stores) {
 
 for (const store of stores.filter(({ name }) => name !== 'SQLite in memory')) {
   describe(`The keys of two instances over one database, on ${store.name}`, () => {
-    async function startTwo(t: Parameters<typeof startService>[0]): Promise<[TestService, TestService]> {
-      const first = await startService(t, { store });
-      return [first, await startService(t, { databaseUrl: first.databaseUrl, clock: first.clock })];
-    }
+    let first: TestService;
+    let second: TestService;
+    const stops: (() => unknown)[] = [];
+    before(async () => {
+      const t = { after: (stop: unknown) => void stops.unshift(stop as () => unknown) };
+      first = await startService(t, { store });
+      second = await startService(t, { databaseUrl: first.databaseUrl, clock: first.clock });
+    });
+    after(async () => {
+      for (const stop of stops) await stop();
+    });
 
-    test('a key created on one is valid on the other at once', async (t) => {
-      const [first, second] = await startTwo(t);
+    test('a key created on one is valid on the other at once', async () => {
       const tenant = await newTenant(first);
       assert.equal((await second.call('GET', '/packets', { key: tenant.key })).status, 200);
     });
 
-    test('a key revoked on one is refused by the other from the next request on', async (t) => {
-      const [first, second] = await startTwo(t);
+    test('a key revoked on one is refused by the other from the next request on', async () => {
       const tenant = await newTenant(first);
       assert.equal((await second.call('GET', '/packets', { key: tenant.key })).status, 200);
       assert.equal((await first.call('DELETE', `/keys/${tenant.keyId}`)).status, 204);
@@ -273,24 +278,21 @@ for (const store of stores.filter(({ name }) => name !== 'SQLite in memory')) {
       assertUnauthorized(await first.call('GET', '/packets', { key: tenant.key }));
     });
 
-    test('the keys of a tenant deleted on one are refused by the other from the next request on', async (t) => {
-      const [first, second] = await startTwo(t);
+    test('the keys of a tenant deleted on one are refused by the other from the next request on', async () => {
       const tenant = await newTenant(first);
       assert.equal((await second.call('GET', '/packets', { key: tenant.key })).status, 200);
       assert.equal((await first.call('DELETE', `/tenants/${tenant.id}`)).status, 204);
       assertUnauthorized(await second.call('GET', '/packets', { key: tenant.key }));
     });
 
-    test('a change of a tenant on one applies on the other from the next request on', async (t) => {
-      const [first, second] = await startTwo(t);
+    test('a change of a tenant on one applies on the other from the next request on', async () => {
       const tenant = await newTenant(first);
       assert.equal((await second.call('POST', '/packets', { key: tenant.key, body: packetRequest() })).status, 201);
       assert.equal((await first.call('PATCH', `/tenants/${tenant.id}`, { body: { handoffs_per_day: 0 } })).status, 200);
       assert.equal((await second.call('POST', '/packets', { key: tenant.key, body: packetRequest() })).status, 429);
     });
 
-    test('both accept the same admin key, and the second start creates no other', async (t) => {
-      const [first, second] = await startTwo(t);
+    test('both accept the same admin key, and the second start creates no other', async () => {
       assert.equal(second.handoff.adminKey, undefined);
       const keys = await second.call('GET', '/keys');
       assert.equal(keys.status, 200);

@@ -21,10 +21,13 @@ async function waiting(service: TestService, count: number): Promise<void> {
   while (service.handoff.waiting() < count) await new Promise(setImmediate);
 }
 
+/** Only a test of connections has a tenant of the tier free. */
+const settings = { SERVICE_CONNECTIONS_FREE: '1' };
+
 for (const store of stores) {
   describe(`The next packet, on ${store.name}`, () => {
     test('is the oldest of the highest priority among the packets for the agent', async () => {
-      const service = await shareService(store);
+      const service = await shareService(store, settings);
       const made: Record<string, string> = {};
       for (const [name, priority, agent] of [
         ['normal', 'normal', 'resolver'],
@@ -47,7 +50,7 @@ for (const store of stores) {
     });
 
     test('can be filtered by tags, all of which must match, and priorities, any of which may match', async () => {
-      const service = await shareService(store);
+      const service = await shareService(store, settings);
       await packetFor(service, 'resolver', { tags: ['billing'] });
       const both = await packetFor(service, 'resolver', { tags: ['billing', 'urgent'], priority: 'low' });
       assert.equal((await next(service, { tags: ['billing', 'urgent'], priorities: ['high', 'normal'] })).status, 204);
@@ -56,14 +59,14 @@ for (const store of stores) {
     });
 
     test('is 204 without a body if no packet is available', async () => {
-      const service = await shareService(store);
+      const service = await shareService(store, settings);
       const answer = await next(service);
       assert.equal(answer.status, 204);
       assert.equal(answer.text, '');
     });
 
     test('goes to exactly one of many workers: no packet twice, none left over, no 409', async () => {
-      const service = await shareService(store);
+      const service = await shareService(store, settings);
       await createPackets(service, packetCount);
       assertEachOnce(await runWorkers([service], 100), packetCount);
       assert.equal((await service.call('GET', '/audit?action=claimed&limit=1')).body.total, packetCount);
@@ -79,7 +82,7 @@ for (const store of stores) {
     });
 
     test('a waiting request is answered by the commit of a packet', async () => {
-      const service = await shareService(store);
+      const service = await shareService(store, settings);
       const answering = next(service, { wait_seconds: 60, lease_seconds: 300 });
       await waiting(service, 1);
       const { id } = await packetFor(service, 'resolver');
@@ -91,7 +94,7 @@ for (const store of stores) {
     });
 
     test('a released packet also wakes a waiting request', async () => {
-      const service = await shareService(store);
+      const service = await shareService(store, settings);
       const { id } = await packetFor(service, 'resolver');
       await service.call('POST', `/packets/${id}/claim`, { body: { agent_id: 'other' } });
       const answering = next(service, { wait_seconds: 60 });
@@ -101,7 +104,7 @@ for (const store of stores) {
     });
 
     test('waiting requests are served in order of arrival, one packet each', async () => {
-      const service = await shareService(store);
+      const service = await shareService(store, settings);
       const order: number[] = [];
       const answers: Promise<TestAnswer>[] = [];
       for (let index = 0; index < 5; index += 1) {
@@ -121,7 +124,7 @@ for (const store of stores) {
     });
 
     test('a waiting request with other tags does not keep a packet from a request that matches it', async () => {
-      const service = await shareService(store);
+      const service = await shareService(store, settings);
       const other = next(service, { tags: ['rare'], wait_seconds: 60 });
       await waiting(service, 1);
       const any = next(service, { wait_seconds: 60 });
@@ -140,8 +143,8 @@ for (const store of stores) {
       assert.equal((await answering).status, 204);
     });
 
-    test("waiting requests count towards the tenant's connections", async (t) => {
-      const service = await startService(t, { store, settings: { SERVICE_CONNECTIONS_FREE: '1' } });
+    test("waiting requests count towards the tenant's connections", async () => {
+      const service = await shareService(store, settings);
       const { key } = await newTenant(service, { tier: 'free' });
       const first = next(service, { wait_seconds: 60 }, { key });
       await waiting(service, 1);
@@ -155,7 +158,7 @@ for (const store of stores) {
     });
 
     test('a key that is revoked ends the wait', async () => {
-      const service = await shareService(store);
+      const service = await shareService(store, settings);
       const { key, keyId } = await newTenant(service);
       const answering = next(service, { wait_seconds: 60 }, { key });
       await waiting(service, 1);
@@ -166,7 +169,7 @@ for (const store of stores) {
     });
 
     test('an Idempotency-Key repeats an answer with a packet, but not a 204', async () => {
-      const service = await shareService(store);
+      const service = await shareService(store, settings);
       const headers = { 'idempotency-key': 'next-1' };
       assert.equal((await next(service, {}, { headers })).status, 204);
       await packetFor(service, 'resolver');
@@ -179,14 +182,14 @@ for (const store of stores) {
     });
 
     test("is one of the tenant's own packets", async () => {
-      const service = await shareService(store);
+      const service = await shareService(store, settings);
       const { key } = await newTenant(service);
       await packetFor(service, 'resolver');
       assert.equal((await next(service, { target_agent: '*' }, { key })).status, 204);
     });
 
     test('errors name the field of the request', async () => {
-      const service = await shareService(store);
+      const service = await shareService(store, settings);
       for (const [body, field] of [
         [{ wait_seconds: 61 }, 'wait_seconds'],
         [{ wait_seconds: -1 }, 'wait_seconds'],

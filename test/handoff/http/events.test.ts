@@ -1,16 +1,21 @@
 import assert from 'node:assert/strict';
 import { describe, type TestContext, test } from 'node:test';
 
-import { adminKey, createPacket, newTenant, packetRequest, startService, type TestService } from '../../support/service.ts';
+import { createPacket, newTenant, packetRequest, type TestService } from '../../support/service.ts';
+import { type SharedService, shareService } from '../../support/shared.ts';
 import { stores } from '../../support/stores.ts';
 import { openEvents, type TestEvent, type TestEvents } from '../../support/streams.ts';
 
-const keyed = { 'x-api-key': adminKey };
+const keyed = ({ key }: { key: string }) => ({ 'x-api-key': key });
 const uuid = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
 
+/** Opens a stream, with the key of the service's tenant unless `headers` has another. */
+const open = async (service: SharedService, query = '', headers: Record<string, string> = {}): Promise<TestEvents> =>
+  openEvents(await service.listen(), query, { ...keyed(service), ...headers });
+
 /** Opens a stream that ends with the test, and reads `connected`. */
-async function listen(t: TestContext, address: string, query = '', headers: Record<string, string> = keyed): Promise<TestEvents> {
-  const stream = await openEvents(address, query, headers);
+async function listen(t: TestContext, service: SharedService, query = '', headers: Record<string, string> = {}): Promise<TestEvents> {
+  const stream = await open(service, query, headers);
   t.after(() => stream.close());
   assert.equal(stream.status, 200, stream.text());
   assert.equal((await stream.events.next()).event, 'connected');
@@ -29,9 +34,8 @@ async function createPackets(service: TestService, count: number, changes: Recor
 for (const store of stores) {
   describe(`GET /events on ${store.name}`, () => {
     test('sends every event of the tenant with its type, its id, and the envelope with the summary after the change', async (t) => {
-      const service = await startService(t, { store });
-      const address = await service.handoff.start();
-      const stream = await openEvents(address, '', keyed);
+      const service = await shareService(store);
+      const stream = await open(service);
       t.after(() => stream.close());
       assert.equal(stream.status, 200);
       assert.equal(stream.headers['content-type'], 'text/event-stream');
@@ -70,8 +74,8 @@ for (const store of stores) {
     });
 
     test('the answer of a person is a hitl.response_ready event', async (t) => {
-      const service = await startService(t, { store });
-      const stream = await listen(t, await service.handoff.start());
+      const service = await shareService(store);
+      const stream = await listen(t, service);
       const hitl = { required: true, reason: 'Over the limit', question: 'May I?', timeout_seconds: 60 };
       const { id } = await createPacket(service, { hitl });
       await service.call('PATCH', `/packets/${id}`, { body: { status: 'awaiting_human' } });
@@ -84,8 +88,8 @@ for (const store of stores) {
     });
 
     test('a batch produces one event per packet, in the order of the commit', async (t) => {
-      const service = await startService(t, { store });
-      const stream = await listen(t, await service.handoff.start());
+      const service = await shareService(store);
+      const stream = await listen(t, service);
       const made = await service.call('POST', '/packets/batch', { body: { packets: Array(30).fill(packetRequest()) } });
       assert.equal(made.status, 201);
       const events = await stream.events.take(30);
@@ -96,9 +100,8 @@ for (const store of stores) {
     });
 
     test('resumes after Last-Event-ID with the missed events, byte for byte, once and in order, then new ones', async (t) => {
-      const service = await startService(t, { store });
-      const address = await service.handoff.start();
-      const first = await openEvents(address, '', keyed);
+      const service = await shareService(store);
+      const first = await open(service);
       const ids = await createPackets(service, 3);
       const [, seen] = await first.events.take(2);
       const live = await first.events.take(2);
@@ -109,7 +112,7 @@ for (const store of stores) {
         [`?last_event_id=${seen!.id}`, {}],
         ['?last_event_id=nonsense', { 'last-event-id': seen!.id! }],
       ] as const) {
-        const again = await listen(t, address, query, { ...keyed, ...headers });
+        const again = await listen(t, service, query, headers);
         const events = await again.events.take(2 + missed.length);
         assert.deepEqual(
           events.map(({ data }) => data.packet_id),
@@ -125,14 +128,13 @@ for (const store of stores) {
     });
 
     test('connected has the id of the last event before it, so that a client that received no event can resume', async (t) => {
-      const service = await startService(t, { store });
-      const address = await service.handoff.start();
+      const service = await shareService(store);
       await createPackets(service, 2);
-      const first = await openEvents(address, '', keyed);
+      const first = await open(service);
       const { id } = await first.events.next();
       first.close();
       const missed = await createPackets(service, 3);
-      const again = await listen(t, address, '', { ...keyed, 'last-event-id': id! });
+      const again = await listen(t, service, '', { 'last-event-id': id! });
       assert.deepEqual(
         (await again.events.take(3)).map(({ data }) => data.packet_id),
         missed,
@@ -140,19 +142,18 @@ for (const store of stores) {
     });
 
     test('an id that is unknown, malformed or of another tenant gets reset, and the stream starts from now', async (t) => {
-      const service = await startService(t, { store });
-      const address = await service.handoff.start();
+      const service = await shareService(store);
       const other = await newTenant(service);
       await createPackets(service, 3, {}, other.key);
-      const foreign = await listen(t, address, '', { 'x-api-key': other.key });
+      const foreign = await listen(t, service, '', keyed(other));
       await createPackets(service, 1, {}, other.key);
       const { id: foreignId } = await foreign.events.next();
-      const own = await listen(t, address);
+      const own = await listen(t, service);
       await createPackets(service, 1);
       const { id: ownId } = await own.events.next();
       const [, suffix] = ownId!.split('-');
       for (const id of [foreignId!, `999999-${suffix}`, 'nonsense', '-1', `01-${suffix}`, `1e3-${suffix}`, '9'.repeat(400)]) {
-        const stream = await listen(t, address, `?last_event_id=${id}`);
+        const stream = await listen(t, service, `?last_event_id=${id}`);
         const reset = await stream.events.next();
         assert.deepEqual([reset.event, reset.data], ['reset', { reason: 'unknown' }], id);
         const [made] = await createPackets(service, 1);
@@ -161,15 +162,14 @@ for (const store of stores) {
     });
 
     test('events committed during the replay are neither lost nor repeated', async (t) => {
-      const service = await startService(t, { store });
-      const address = await service.handoff.start();
-      const first = await openEvents(address, '', keyed);
+      const service = await shareService(store);
+      const first = await open(service);
       const { id } = await first.events.next();
       first.close();
       const batch = () => service.call('POST', '/packets/batch', { body: { packets: Array(50).fill(packetRequest()) } });
       for (let round = 0; round < 8; round += 1) assert.equal((await batch()).status, 201);
       const writing = Promise.all(Array.from({ length: 8 }, batch));
-      const streams = await Promise.all(Array.from({ length: 4 }, () => listen(t, address, `?last_event_id=${id}`)));
+      const streams = await Promise.all(Array.from({ length: 4 }, () => listen(t, service, `?last_event_id=${id}`)));
       await writing;
       const received = await Promise.all(streams.map((stream) => stream.events.take(800)));
       const positions = received.map((events) => events.map((event) => Number(event.id!.split('-')[0])));
@@ -182,15 +182,14 @@ for (const store of stores) {
     });
 
     test('channels filter by the status after the event, by packet, and by source, target or claimant', async (t) => {
-      const service = await startService(t, { store });
-      const address = await service.handoff.start();
+      const service = await shareService(store);
       const one = await createPacket(service);
       const channels = {
-        status: await listen(t, address, '?subscribe=status:claimed'),
-        packet: await listen(t, address, `?subscribe=packet:${one.id.toUpperCase()}`),
-        claimant: await listen(t, address, '?subscribe=agent:resolver-7'),
-        source: await listen(t, address, '?subscribe=agent:starter'),
-        several: await listen(t, address, `?subscribe=status:completed&subscribe=packet:${one.id}`),
+        status: await listen(t, service, '?subscribe=status:claimed'),
+        packet: await listen(t, service, `?subscribe=packet:${one.id.toUpperCase()}`),
+        claimant: await listen(t, service, '?subscribe=agent:resolver-7'),
+        source: await listen(t, service, '?subscribe=agent:starter'),
+        several: await listen(t, service, `?subscribe=status:completed&subscribe=packet:${one.id}`),
       };
       const other = await createPacket(service, {
         metadata: { ...one.metadata, source_agent: { id: 'starter', name: 'S', framework: 'x' } },

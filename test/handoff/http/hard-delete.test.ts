@@ -8,10 +8,13 @@ import { createPacket, packetRequest, startService } from '../../support/service
 import { shareService } from '../../support/shared.ts';
 import { stores } from '../../support/stores.ts';
 
+/** The largest packet of 16 MiB, so that a few packets fill a page. */
+const settings = { SERVICE_PACKET_BYTES_BUSINESS: '16777216' };
+
 for (const store of stores) {
   describe(`After a hard delete, on ${store.name}`, () => {
     test('409: an answer stored under an idempotency key is removed with its packet', async () => {
-      const service = await shareService(store);
+      const service = await shareService(store, settings);
       const headers = { 'idempotency-key': 'once' };
       const made = await service.call('POST', '/packets', { body: packetRequest(), headers });
       assert.equal(made.status, 201);
@@ -22,7 +25,7 @@ for (const store of stores) {
     });
 
     test('the stored answer to a batch is removed with any of its packets', async () => {
-      const service = await shareService(store);
+      const service = await shareService(store, settings);
       const headers = { 'idempotency-key': 'batch' };
       const body = { packets: [packetRequest(), packetRequest()] };
       const made = await service.call('POST', '/packets/batch', { body, headers });
@@ -62,7 +65,7 @@ for (const store of stores) {
     });
 
     test('totals by status, priority and question stay exact through changes and removal', async () => {
-      const service = await shareService(store);
+      const service = await shareService(store, settings);
       const hitl = { required: true, reason: '', question: 'Go on?' };
       const first = await createPacket(service, { hitl });
       const second = await createPacket(service, { hitl });
@@ -82,7 +85,7 @@ for (const store of stores) {
     });
 
     test('a page contains large and small packets, each once and in order, in both views', async () => {
-      const service = await shareService(store);
+      const service = await shareService(store, settings);
       const ids: string[] = [];
       for (let index = 0; index < 12; index += 1) {
         const summary = index % 5 === 2 ? 'word '.repeat(20_000) : 'small';
@@ -101,14 +104,15 @@ for (const store of stores) {
       }
     });
 
-    test('a page of more than 16 MiB is 413 with a limit that fits; by cursor it ends early and continues with next_cursor', async (t) => {
-      const service = await startService(t, { store, settings: { SERVICE_PACKET_BYTES_BUSINESS: '16777216' } });
-      const summary = 'word '.repeat(1_500_000);
+    test('a page of more than 16 MiB is 413 with a limit that fits; by cursor it ends early and continues with next_cursor', async () => {
+      const service = await shareService(store, settings);
+      // The newest packet is small; of the others, two fit in a page.
+      const large = 'word '.repeat(1_130_000);
       const ids: string[] = [];
-      for (let index = 0; index < 4; index += 1) ids.unshift((await createPacket(service, { context: { summary } })).id);
+      for (const summary of [large, large, large, 'small']) ids.unshift((await createPacket(service, { context: { summary } })).id);
       const refused = await service.call('GET', '/packets?view=full&limit=200&offset=0');
       assert.equal(refused.status, 413, refused.text.slice(0, 200));
-      assert.match(refused.body.detail, /limit=2, .*next_cursor/);
+      assert.match(refused.body.detail, /limit=3, .*next_cursor/);
       const seen: string[] = [];
       let cursor = '';
       do {

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 
-import { createPacket, newTenant, packetRequest, startService, type TestAnswer, type TestService } from '../../support/service.ts';
+import { createPacket, newTenant, packetRequest, type TestAnswer, type TestService } from '../../support/service.ts';
 import { shareService } from '../../support/shared.ts';
 import { stores } from '../../support/stores.ts';
 
@@ -186,8 +186,8 @@ for (const store of stores) {
   }
 
   describe(`Idempotency-Key on POST /keys, on ${store.name}`, () => {
-    test('the API key is created once and never shown again: a repeat is 409', async (t) => {
-      const service = await startService(t, { store });
+    test('the API key is created once and never shown again: a repeat is 409', async () => {
+      const service = await shareService(store);
       const first = await send(service, '/keys', 'key-1', { body: { name: 'ci' } });
       assert.equal(first.status, 201);
       const { key } = first.body;
@@ -203,8 +203,8 @@ for (const store of stores) {
       assert.equal((await service.call('GET', '/keys', { key })).status, 200);
     });
 
-    test('another body under the same key is 409 as well', async (t) => {
-      const service = await startService(t, { store });
+    test('another body under the same key is 409 as well', async () => {
+      const service = await shareService(store);
       assert.equal((await send(service, '/keys', 'key-1', { body: { name: 'ci' } })).status, 201);
       assert.equal((await send(service, '/keys', 'key-1', { body: { name: 'other' } })).status, 409);
       assert.deepEqual(await keyNames(service), ['first admin key', 'ci']);
@@ -219,8 +219,8 @@ for (const store of stores) {
       assert.equal((await send(service, '/keys', 'key-1', { body: { name: 'first' }, key: other.key })).status, 409);
     });
 
-    test('20 parallel requests with one key create one API key', async (t) => {
-      const service = await startService(t, { store });
+    test('20 parallel requests with one key create one API key', async () => {
+      const service = await shareService(store);
       const answers = await Promise.all(Array.from({ length: 20 }, () => send(service, '/keys', 'key-1', { body: { name: 'ci' } })));
       assert.equal(answers.filter(({ status }) => status === 201).length, 1);
       assert.equal(answers.filter(({ status }) => status === 409).length, 19);
@@ -273,8 +273,8 @@ for (const store of stores) {
       assert.equal((await send(service, '/packets', 'key-1')).status, 201);
     });
 
-    test('of a packet and an API key requested in parallel with one idempotency key, one is created', async (t) => {
-      const service = await startService(t, { store });
+    test('of a packet and an API key requested in parallel with one idempotency key, one is created', async () => {
+      const service = await shareService(store);
       const answers = await Promise.all(
         Array.from({ length: 10 }, (_, index) =>
           index % 2 === 0 ? send(service, '/packets', 'key-1') : send(service, '/keys', 'key-1', { body: { name: 'ci' } }),
