@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { describe, test } from 'node:test';
-import { Ajv2020 } from 'ajv/dist/2020.js';
+import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js';
 import addFormats from 'ajv-formats';
 
 import { apiPrefix, prefixesOf, routes } from '../src/handoff/model/api.ts';
@@ -58,6 +58,15 @@ function pointerPart(part: string): string {
   return encodeURIComponent(part.replaceAll('~', '~0').replaceAll('/', '~1'));
 }
 
+/** The schema at a JSON pointer into the document. */
+function schemaAt(pointer: string): unknown {
+  const parts = pointer.split('/').slice(1);
+  return parts.reduce<unknown>(
+    (node, part) => (node as Json)[decodeURIComponent(part).replaceAll('~1', '/').replaceAll('~0', '~')],
+    exported,
+  );
+}
+
 /** A validator of JSON Schema 2020-12 with the document, and a copy of the document in which all objects are closed. */
 function createValidator(): (value: unknown, pointer: string, closed?: boolean) => string[] {
   const ajv = new Ajv2020({ strict: true, strictTypes: false, allErrors: true, validateSchema: true });
@@ -65,8 +74,13 @@ function createValidator(): (value: unknown, pointer: string, closed?: boolean) 
   ajv.addVocabulary(['openapi', 'info', 'servers', 'tags', 'security', 'paths', 'components']);
   ajv.addSchema(exported, 'open');
   ajv.addSchema(close(exported) as Json, 'closed');
+  const compiled = new Map<string, ValidateFunction>();
   return (value, pointer, closed = false) => {
-    const validate = ajv.compile({ $ref: `${closed ? 'closed' : 'open'}#${pointer}` });
+    const document = closed ? 'closed' : 'open';
+    // Most failures have the same schema, which is compiled once.
+    const name = document + JSON.stringify(schemaAt(pointer));
+    const validate = compiled.get(name) ?? ajv.compile({ $ref: `${document}#${pointer}` });
+    compiled.set(name, validate);
     validate(value);
     return (validate.errors ?? []).map(({ instancePath, message, params }) => `${instancePath} ${message} ${JSON.stringify(params)}`);
   };
