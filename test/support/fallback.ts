@@ -1,8 +1,8 @@
-import type { TestContext } from 'node:test';
+import { after, type TestContext } from 'node:test';
 
 import { createFallback, type Fallback, type World } from '../../src/fallback/main.ts';
 import { readFallbackSettings } from '../../src/fallback/settings.ts';
-import { type TestAnswer, TestClock } from './service.ts';
+import { startOfTests, type TestAnswer, TestClock } from './service.ts';
 import { stores, type TestStore } from './stores.ts';
 
 /** The options of a call. */
@@ -52,6 +52,29 @@ export async function startFallback(t: Pick<TestContext, 'after'>, options: Fall
     await opened.drop();
   });
   return { fallback, clock, storage: opened.url, logs, call: (method, path, call) => callFallback(fallback, method, path, call) };
+}
+
+/** The shared services that run, one for each store. */
+const shared = new Map<TestStore, Promise<TestFallback>>();
+const stops: (() => unknown)[] = [];
+
+after(async () => {
+  for (const stop of stops) await stop();
+});
+
+/**
+ * The service that the tests of a file share on a store: without chains, with the clock at its start and an empty log. A
+ * test that needs settings, a socket or a stop starts a service of its own.
+ */
+export async function shareFallback(store: TestStore = stores[0]!): Promise<TestFallback> {
+  const starting = shared.get(store) ?? startFallback({ after: (stop) => void stops.push(stop as () => unknown) }, { store });
+  shared.set(store, starting);
+  const service = await starting;
+  service.clock.set(startOfTests);
+  const { body: chains } = await service.call('GET', '/chains');
+  for (const { id } of chains) await service.call('DELETE', `/chains/${id}`);
+  service.logs.length = 0;
+  return service;
 }
 
 async function callFallback(

@@ -2,15 +2,15 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 
 import { isId } from '../../../src/kit/id.ts';
-import { chainRequest, createChain, startFallback } from '../../support/fallback.ts';
+import { chainRequest, createChain, shareFallback } from '../../support/fallback.ts';
 import { stores } from '../../support/stores.ts';
 
 const unknownId = '0197b5a6-8c3e-7f01-9a2b-3c4d5e6f7a8b';
 
 for (const store of stores) {
   describe(`Chains on ${store.name}`, () => {
-    test('201: a chain has an id, its defaults, a version, its times, and is found at Location', async (t) => {
-      const service = await startFallback(t, { store });
+    test('201: a chain has an id, its defaults, a version, its times, and is found at Location', async () => {
+      const service = await shareFallback(store);
       const answer = await service.call('POST', '/chains', {
         body: chainRequest({ description: 'For the desk', metadata: { team: 'a' } }),
       });
@@ -30,8 +30,8 @@ for (const store of stores) {
       assert.equal(found.headers.etag, '"1"');
     });
 
-    test('400: all faults are reported at once, those of the schema and the others', async (t) => {
-      const service = await startFallback(t, { store });
+    test('400: all faults are reported at once, those of the schema and the others', async () => {
+      const service = await shareFallback(store);
       const { status, body } = await service.call('POST', '/chains', {
         body: chainRequest({
           surprise: 1,
@@ -56,8 +56,8 @@ for (const store of stores) {
       assert.equal((await service.call('GET', '/chains')).headers['x-total-count'], '0');
     });
 
-    test('the list is an array, oldest first: all chains or a page; X-Total-Count has the total', async (t) => {
-      const service = await startFallback(t, { store });
+    test('the list is an array, oldest first: all chains or a page; X-Total-Count has the total', async () => {
+      const service = await shareFallback(store);
       assert.deepEqual((await service.call('GET', '/chains')).body, []);
       const names: string[] = [];
       for (let index = 0; index < 5; index += 1) {
@@ -80,8 +80,8 @@ for (const store of stores) {
       }
     });
 
-    test('a change is a merge patch: fields by name, whole arrays, null for a default; version, ETag and time advance', async (t) => {
-      const service = await startFallback(t, { store });
+    test('a change is a merge patch: fields by name, whole arrays, null for a default; version, ETag and time advance', async () => {
+      const service = await shareFallback(store);
       const before = await createChain(service, { description: 'Old', metadata: { keep: 1, drop: { a: 1, b: 2 } } });
       service.clock.turn(5);
       const { status, body, headers } = await service.call('PATCH', `/chains/${before.id}`, {
@@ -104,8 +104,8 @@ for (const store of stores) {
       assert.equal((await service.call('GET', `/chains/${before.id}`)).text, JSON.stringify(body));
     });
 
-    test('400: a change with an invalid result changes nothing', async (t) => {
-      const service = await startFallback(t, { store });
+    test('400: a change with an invalid result changes nothing', async () => {
+      const service = await shareFallback(store);
       const { id } = await createChain(service, { fallback_rules: [{ condition: 'any', action: 'retry', providers: ['claude'] }] });
       const before = (await service.call('GET', `/chains/${id}`)).text;
       const bad: [body: unknown, field: string | null][] = [
@@ -122,8 +122,8 @@ for (const store of stores) {
       assert.equal((await service.call('GET', `/chains/${id}`)).text, before);
     });
 
-    test('412: with another version in If-Match nothing is changed or deleted', async (t) => {
-      const service = await startFallback(t, { store });
+    test('412: with another version in If-Match nothing is changed or deleted', async () => {
+      const service = await shareFallback(store);
       const { id } = await createChain(service);
       const headers = { 'if-match': '"1"' };
       assert.equal((await service.call('PATCH', `/chains/${id}`, { body: { name: 'b' }, headers })).status, 200);
@@ -134,15 +134,15 @@ for (const store of stores) {
       assert.equal((await service.call('DELETE', `/chains/${id}`, { headers: { 'if-match': '"2"' } })).status, 204);
     });
 
-    test('304: an unchanged chain is answered without a body', async (t) => {
-      const service = await startFallback(t, { store });
+    test('304: an unchanged chain is answered without a body', async () => {
+      const service = await shareFallback(store);
       const { id } = await createChain(service);
       const answer = await service.call('GET', `/chains/${id}`, { headers: { 'if-none-match': '"1"' } });
       assert.deepEqual([answer.status, answer.text, answer.headers.etag], [304, '', '"1"']);
     });
 
-    test('concurrent changes are carried out one after the other, none is lost', async (t) => {
-      const service = await startFallback(t, { store });
+    test('concurrent changes are carried out one after the other, none is lost', async () => {
+      const service = await shareFallback(store);
       const { id } = await createChain(service, { metadata: {} });
       const answers = await Promise.all(
         Array.from({ length: 10 }, (_, index) => service.call('PATCH', `/chains/${id}`, { body: { metadata: { [`m${index}`]: index } } })),
@@ -153,8 +153,8 @@ for (const store of stores) {
       assert.equal(Object.keys(body.metadata).length, 10);
     });
 
-    test('204: a chain is deleted; 404: a deleted chain, an unknown id, and a malformed id', async (t) => {
-      const service = await startFallback(t, { store });
+    test('204: a chain is deleted; 404: a deleted chain, an unknown id, and a malformed id', async () => {
+      const service = await shareFallback(store);
       const { id } = await createChain(service);
       assert.equal((await service.call('GET', `/chains/${id.toUpperCase()}`)).status, 200);
       const deleted = await service.call('DELETE', `/chains/${id}`);

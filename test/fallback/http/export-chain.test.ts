@@ -4,13 +4,13 @@ import fc from 'fast-check';
 
 import { exportFormats, importFormats } from '../../../src/fallback/model/export.ts';
 import { anyChain, plainChain, threeProviders } from '../../support/chains.ts';
-import { createChain, startFallback } from '../../support/fallback.ts';
+import { createChain, shareFallback, startFallback } from '../../support/fallback.ts';
 import { stores } from '../../support/stores.ts';
 
 for (const store of stores) {
   describe(`POST /chains/{id}/export on ${store.name}`, () => {
-    test('200: every format, with its file name, text and losses', async (t) => {
-      const service = await startFallback(t, { store });
+    test('200: every format, with its file name, text and losses', async () => {
+      const service = await shareFallback(store);
       const { id } = await createChain(service, { ...threeProviders });
       for (const format of exportFormats) {
         const { status, body } = await service.call('POST', `/chains/${id}/export?format=${format}`);
@@ -22,8 +22,8 @@ for (const store of stores) {
       }
     });
 
-    test('the minimal chain of the specification is exported to LiteLLM', async (t) => {
-      const service = await startFallback(t, { store });
+    test('the minimal chain of the specification is exported to LiteLLM', async () => {
+      const service = await shareFallback(store);
       const { id } = await createChain(service);
       const { status, body } = await service.call('POST', `/chains/${id}/export?format=litellm`);
       assert.equal(status, 200);
@@ -31,8 +31,8 @@ for (const store of stores) {
       assert.equal(body.config.router_settings.retry_policy.RateLimitErrorRetries, 3);
     });
 
-    test('without a format it is json: the body that creates the chain', async (t) => {
-      const service = await startFallback(t, { store });
+    test('without a format it is json: the body that creates the chain', async () => {
+      const service = await shareFallback(store);
       const { id, name, providers } = await createChain(service, { ...threeProviders });
       const { status, body } = await service.call('POST', `/chains/${id}/export`);
       assert.equal(status, 200);
@@ -43,8 +43,8 @@ for (const store of stores) {
       assert.deepEqual(again.body.providers, providers);
     });
 
-    test('raw=true returns only the text, as a download', async (t) => {
-      const service = await startFallback(t, { store });
+    test('raw=true returns only the text, as a download', async () => {
+      const service = await shareFallback(store);
       const { id } = await createChain(service, { name: 'Ünï: "chain"/..', providers: threeProviders.providers });
       for (const format of exportFormats) {
         const path = `/chains/${id}/export?format=${format}`;
@@ -58,8 +58,8 @@ for (const store of stores) {
       }
     });
 
-    test('prefer=retry retries if a target has a single number of retries', async (t) => {
-      const service = await startFallback(t, { store });
+    test('prefer=retry retries if a target has a single number of retries', async () => {
+      const service = await shareFallback(store);
       const { id } = await createChain(service, { ...threeProviders });
       const retries = async (query: string) => {
         const { body } = await service.call('POST', `/chains/${id}/export?format=bifrost${query}`);
@@ -68,8 +68,8 @@ for (const store of stores) {
       assert.deepEqual([await retries(''), await retries('&prefer=retry')], [0, 3]);
     });
 
-    test('400: an unknown format is refused with the list; 404: an unknown chain', async (t) => {
-      const service = await startFallback(t, { store });
+    test('400: an unknown format is refused with the list; 404: an unknown chain', async () => {
+      const service = await shareFallback(store);
       const { id } = await createChain(service);
       const { status, body } = await service.call('POST', `/chains/${id}/export?format=nginx`);
       assert.deepEqual([status, body.field, body.detail], [400, 'format', `format must be one of ${exportFormats.join(', ')}.`]);
@@ -77,8 +77,8 @@ for (const store of stores) {
       assert.deepEqual([unknown.status, unknown.body.code], [404, 'NOT_FOUND']);
     });
 
-    test('an import of a lossless export gives the same chain', async (t) => {
-      const service = await startFallback(t, { store });
+    test('an import of a lossless export gives the same chain', async () => {
+      const service = await shareFallback(store);
       await fc.assert(
         fc.asyncProperty(fc.oneof(anyChain, plainChain), fc.constantFrom(...importFormats), async (request, format) => {
           const created = await service.call('POST', '/chains', { body: request });

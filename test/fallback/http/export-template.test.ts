@@ -3,15 +3,15 @@ import { spawnSync } from 'node:child_process';
 import { describe, test } from 'node:test';
 
 import { threeProviders } from '../../support/chains.ts';
-import { createChain, startFallback, type TestFallback } from '../../support/fallback.ts';
+import { createChain, shareFallback, type TestFallback } from '../../support/fallback.ts';
 import { stores } from '../../support/stores.ts';
 
 const render = (service: TestFallback, body: Record<string, unknown>) => service.call('POST', '/export-template', { body });
 
 for (const store of stores) {
   describe(`POST /export-template on ${store.name}`, () => {
-    test('200: a template has the chain and each of the variables by name', async (t) => {
-      const service = await startFallback(t, { store });
+    test('200: a template has the chain and each of the variables by name', async () => {
+      const service = await shareFallback(store);
       const { id } = await createChain(service, { ...threeProviders });
       const template =
         '{{ chain.name }} {{ chain.version }} for {{ team }}: {% for p in chain.providers %}{{ p.name }}={{ p.api_base | default: "-" }} {% endfor %}';
@@ -24,8 +24,8 @@ for (const store of stores) {
       });
     });
 
-    test('200: a chain that is not stored can be sent along', async (t) => {
-      const service = await startFallback(t, { store });
+    test('200: a chain that is not stored can be sent along', async () => {
+      const service = await shareFallback(store);
       const { status, body } = await render(service, {
         chain: threeProviders,
         template: '{{ chain.providers | map: "model_id" | join: "," }}',
@@ -34,8 +34,8 @@ for (const store of stores) {
       assert.equal((await service.call('GET', '/chains')).headers['x-total-count'], '0');
     });
 
-    test('404: an unknown chain', async (t) => {
-      const service = await startFallback(t, { store });
+    test('404: an unknown chain', async () => {
+      const service = await shareFallback(store);
       const { status, body } = await render(service, { chain_id: '0197b5a6-8c3e-7f01-9a2b-3c4d5e6f7a8b', template: 'x' });
       assert.deepEqual([status, body.code], [404, 'NOT_FOUND']);
     });
@@ -43,14 +43,14 @@ for (const store of stores) {
 }
 
 describe('Named templates', () => {
-  test('env has each variable once, without a value', async (t) => {
-    const service = await startFallback(t);
+  test('env has each variable once, without a value', async () => {
+    const service = await shareFallback();
     const { body } = await render(service, { chain: threeProviders, template_name: 'env' });
     assert.deepEqual(body.output.split('\n').slice(1), ['OPENAI_API_KEY=', 'ANTHROPIC_API_KEY=', 'LLAMA_API_KEY=', '']);
   });
 
-  test('runbook is Markdown with the order of providers', async (t) => {
-    const service = await startFallback(t);
+  test('runbook is Markdown with the order of providers', async () => {
+    const service = await shareFallback();
     const { body } = await render(service, { chain: threeProviders, template_name: 'runbook' });
     assert.match(body.output, /One prompt takes at most \d+ attempts and (\d+ min )?[\d.]+ s\./);
     assert.ok(!/1 times|\d ms \|/.test(body.output), body.output);
@@ -60,8 +60,8 @@ describe('Named templates', () => {
     assert.match(body.output, /\| invalid_request \| no \| the caller gets the error \|/);
   });
 
-  test('curl is a shell script that names the variables, for any name of the chain', async (t) => {
-    const service = await startFallback(t);
+  test('curl is a shell script that names the variables, for any name of the chain', async () => {
+    const service = await shareFallback();
     const providers = [{ name: "it's $(id)", model_id: "openai/m'o`id`del", api_key_env: 'OPENAI_API_KEY' }];
     const { body } = await render(service, { chain: { name: '$(id)', providers }, template_name: 'curl' });
     assert.match(body.output, /-H "Authorization: Bearer \$OPENAI_API_KEY"/);
@@ -78,8 +78,8 @@ describe('Named templates', () => {
     assert.equal(model, "m'o`id`del");
   });
 
-  test('a provider without a variable is a warning', async (t) => {
-    const service = await startFallback(t);
+  test('a provider without a variable is a warning', async () => {
+    const service = await shareFallback();
     const chain = { name: 'c', providers: [{ name: 'one', model_id: 'openai/m' }] };
     for (const template_name of ['env', 'runbook', 'curl']) {
       const { body } = await render(service, { chain, template_name });
@@ -111,8 +111,8 @@ describe('400 with a sentence', () => {
     ],
   ];
   for (const [what, body, field, detail] of faults) {
-    test(what, async (t) => {
-      const service = await startFallback(t);
+    test(what, async () => {
+      const service = await shareFallback();
       const answer = await render(service, body);
       assert.equal(answer.status, 400);
       assert.equal(answer.body.field, field);
@@ -121,14 +121,14 @@ describe('400 with a sentence', () => {
     });
   }
 
-  test('ten megabytes are 413', async (t) => {
-    const service = await startFallback(t);
+  test('ten megabytes are 413', async () => {
+    const service = await shareFallback();
     const answer = await render(service, { chain, template: 'x'.repeat(10_000_000) });
     assert.deepEqual([answer.status, answer.body.code], [413, 'PAYLOAD_TOO_LARGE']);
   });
 
-  test('an endless loop, while others are answered', async (t) => {
-    const service = await startFallback(t);
+  test('an endless loop, while others are answered', async () => {
+    const service = await shareFallback();
     const loop = '{% for a in (1..9999) %}{% for b in (1..9999) %}{% for c in (1..9999) %}{% endfor %}{% endfor %}{% endfor %}';
     const rendering = render(service, { chain, template: loop });
     assert.equal((await service.call('GET', '/health')).status, 200);

@@ -3,7 +3,7 @@ import { describe, test } from 'node:test';
 import { stringify } from 'yaml';
 
 import { threeProviders } from '../../support/chains.ts';
-import { startFallback, type TestFallback } from '../../support/fallback.ts';
+import { shareFallback, startFallback, type TestFallback } from '../../support/fallback.ts';
 import { stores } from '../../support/stores.ts';
 
 const send = (service: TestFallback, format: string, content: unknown, more: Record<string, unknown> = {}) =>
@@ -38,8 +38,8 @@ const portkey = {
 
 for (const store of stores) {
   describe(`POST /import on ${store.name}`, () => {
-    test('201: json and yaml, in content or as the body itself, give the chain and where it is', async (t) => {
-      const service = await startFallback(t, { store });
+    test('201: json and yaml, in content or as the body itself, give the chain and where it is', async () => {
+      const service = await shareFallback(store);
       const { name } = threeProviders;
       const yaml = stringify(threeProviders);
       const answers = [
@@ -58,8 +58,8 @@ for (const store of stores) {
       }
     });
 
-    test('201: a chain as the service shows it can be imported as it came', async (t) => {
-      const service = await startFallback(t, { store });
+    test('201: a chain as the service shows it can be imported as it came', async () => {
+      const service = await shareFallback(store);
       const { body: chain } = await service.call('POST', '/chains', { body: threeProviders });
       const { status, body } = await send(service, 'json', chain);
       assert.equal(status, 201);
@@ -71,8 +71,8 @@ for (const store of stores) {
       );
     });
 
-    test('201: LiteLLM: the first group names the chain, fallbacks its order; what is left out is told, and no key is kept', async (t) => {
-      const service = await startFallback(t, { store });
+    test('201: LiteLLM: the first group names the chain, fallbacks its order; what is left out is told, and no key is kept', async () => {
+      const service = await shareFallback(store);
       const { status, body, text } = await send(service, 'litellm', stringify(litellm));
       assert.equal(status, 201, text);
       const { chain, findings } = body;
@@ -111,8 +111,8 @@ for (const store of stores) {
       assert.ok(!service.logs.join('').includes('sk-ant'));
     });
 
-    test('201: Portkey: targets in their order, statuses as rules, and the name that was given', async (t) => {
-      const service = await startFallback(t, { store });
+    test('201: Portkey: targets in their order, statuses as rules, and the name that was given', async () => {
+      const service = await shareFallback(store);
       const { status, body, text } = await send(service, 'portkey', portkey, { name: 'mine' });
       assert.equal(status, 201, text);
       assert.equal(body.chain.name, 'mine');
@@ -194,8 +194,8 @@ describe('400 with the place, and nothing is kept', () => {
     ['an unknown member beside content', 'json', undefined, 'content', /content is required/],
   ];
   for (const [what, format, content, field, detail] of faults) {
-    test(what, async (t) => {
-      const service = await startFallback(t);
+    test(what, async () => {
+      const service = await shareFallback();
       const body = content === undefined ? { content: null, extra: 1 } : { content };
       const answer = await service.call('POST', `/import?format=${format}`, { body });
       assert.equal(answer.status, 400, answer.text);
@@ -207,8 +207,8 @@ describe('400 with the place, and nothing is kept', () => {
     });
   }
 
-  test('an unknown format is refused with the list', async (t) => {
-    const service = await startFallback(t);
+  test('an unknown format is refused with the list', async () => {
+    const service = await shareFallback();
     const { status, body } = await send(service, 'helm', {});
     assert.deepEqual([status, body.detail], [400, 'format must be one of litellm, portkey, json, yaml.']);
   });
@@ -227,8 +227,8 @@ describe('400 with the place, and nothing is kept', () => {
     assert.match(deep.body.detail, /more than 50 levels deep/);
   });
 
-  test('what is no text in UTF-8, what has a type of its own, and what is too large', async (t) => {
-    const service = await startFallback(t);
+  test('what is no text in UTF-8, what has a type of its own, and what is too large', async () => {
+    const service = await shareFallback();
     const raw = (type: string, payload: string | Buffer) =>
       service.call('POST', '/import?format=yaml', { raw: payload, headers: { 'content-type': type } });
     assert.equal((await raw('application/yaml', Buffer.from([0xff, 0xfe, 0x00]))).status, 400);

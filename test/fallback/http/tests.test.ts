@@ -2,9 +2,8 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 
 import type { TestResult } from '../../../src/fallback/model/test.ts';
-import { chainRequest, createChain, startFallback, type TestFallback } from '../../support/fallback.ts';
+import { chainRequest, createChain, shareFallback, startFallback, type TestFallback } from '../../support/fallback.ts';
 import { hanging, startProvider } from '../../support/providers.ts';
-import { TestClock } from '../../support/service.ts';
 import { stores } from '../../support/stores.ts';
 
 const unknownId = '0197b5a6-8c3e-7f01-9a2b-3c4d5e6f7a8b';
@@ -16,19 +15,22 @@ async function run(service: TestFallback, chainId: string, body: object = {}): P
   return answer.body;
 }
 
-/** Reads a result until it has ended. */
+/** Reads a result until it has ended, at first without its prompts. */
 async function ended(service: TestFallback, id: string): Promise<TestResult> {
-  for (;;) {
-    const { status, body } = await service.call('GET', `/test-results/${id}`);
+  for (let isRunning = true; isRunning; ) {
+    const { status, body } = await service.call('GET', `/test-results/${id}?prompts=false`);
     assert.equal(status, 200);
-    if (body.status !== 'running') return body;
+    isRunning = body.status === 'running';
   }
+  const { status, body } = await service.call('GET', `/test-results/${id}`);
+  assert.equal(status, 200);
+  return body;
 }
 
 for (const store of stores) {
   describe(`Tests of chains on ${store.name}`, () => {
-    test('201: a test answers with its finished result, which is found at Location', async (t) => {
-      const service = await startFallback(t, { store });
+    test('201: a test answers with its finished result, which is found at Location', async () => {
+      const service = await shareFallback(store);
       const chain = await createChain(service);
       const answer = await service.call('POST', `/chains/${chain.id}/test`, { body: { prompt_count: 6, seed: 7 } });
       assert.equal(answer.status, 201);
@@ -54,8 +56,8 @@ for (const store of stores) {
       assert.equal(kept.text, answer.text);
     });
 
-    test('without a body it has five prompts, and a seed that reproduces the result', async (t) => {
-      const service = await startFallback(t, { store });
+    test('without a body it has five prompts, and a seed that reproduces the result', async () => {
+      const service = await shareFallback(store);
       const chain = await createChain(service);
       const answer = await service.call('POST', `/chains/${chain.id}/test`);
       assert.equal(answer.status, 201);
@@ -65,8 +67,8 @@ for (const store of stores) {
       assert.deepEqual({ ...again, id, started_at, completed_at, duration_ms }, { id, started_at, completed_at, duration_ms, ...figures });
     });
 
-    test('202 with Prefer: respond-async; the result can be read while it runs, and is complete at the end', async (t) => {
-      const service = await startFallback(t, { store });
+    test('202 with Prefer: respond-async; the result can be read while it runs, and is complete at the end', async () => {
+      const service = await shareFallback(store);
       const chain = await createChain(service);
       const answer = await service.call('POST', `/chains/${chain.id}/test`, {
         body: { prompt_count: 1000 },
@@ -76,6 +78,9 @@ for (const store of stores) {
       assert.equal(answer.headers['preference-applied'], 'respond-async');
       assert.equal(answer.body.status, 'running');
       assert.equal(answer.body.verdict, null);
+      const partial = await service.call('GET', `/test-results/${answer.body.id}`);
+      assert.equal(partial.status, 200);
+      assert.equal(partial.body.results.length, partial.body.progress.done);
       const result = await ended(service, answer.body.id);
       assert.equal(result.status, 'completed');
       assert.deepEqual(
@@ -84,9 +89,9 @@ for (const store of stores) {
       );
     });
 
-    test("a chain's id gives its results, newest first, in pages; they outlive changes and the chain", async (t) => {
-      const clock = new TestClock();
-      const service = await startFallback(t, { store, clock });
+    test("a chain's id gives its results, newest first, in pages; they outlive changes and the chain", async () => {
+      const service = await shareFallback(store);
+      const { clock } = service;
       const chain = await createChain(service);
       assert.deepEqual((await service.call('GET', `/test-results/${chain.id}`)).body, []);
       const ids: string[] = [];
@@ -121,9 +126,9 @@ for (const store of stores) {
       assert.equal((await service.call('GET', `/test-results/${ids[2]}`)).status, 200);
     });
 
-    test("a chain's id gives its 20 newest results by default, with the total", async (t) => {
-      const clock = new TestClock();
-      const service = await startFallback(t, { store, clock });
+    test("a chain's id gives its 20 newest results by default, with the total", async () => {
+      const service = await shareFallback(store);
+      const { clock } = service;
       const chain = await createChain(service);
       const ids: string[] = [];
       for (let index = 0; index < 21; index += 1) {
@@ -139,8 +144,8 @@ for (const store of stores) {
       assert.equal((await service.call('GET', `/test-results/${chain.id}?limit=201`)).status, 400);
     });
 
-    test('404 for an unknown chain, an unknown result, and a malformed id', async (t) => {
-      const service = await startFallback(t, { store });
+    test('404 for an unknown chain, an unknown result, and a malformed id', async () => {
+      const service = await shareFallback(store);
       for (const id of [unknownId, 'nonsense']) {
         assert.equal((await service.call('POST', `/chains/${id}/test`, { body: {} })).status, 404);
         assert.equal((await service.call('GET', `/test-results/${id}`)).status, 404);
@@ -149,8 +154,8 @@ for (const store of stores) {
       }
     });
 
-    test('400 with all faults; nothing is run', async (t) => {
-      const service = await startFallback(t, { store });
+    test('400 with all faults; nothing is run', async () => {
+      const service = await shareFallback(store);
       const chain = await createChain(service);
       const cases: [object, string[]][] = [
         [{ prompt_count: 0 }, ['prompt_count']],
@@ -170,8 +175,8 @@ for (const store of stores) {
       assert.deepEqual((await service.call('GET', `/test-results/${chain.id}`)).body, []);
     });
 
-    test('a running test is cancelled by DELETE and keeps its finished prompts; an ended one gives 409', async (t) => {
-      const service = await startFallback(t, { store });
+    test('a running test is cancelled by DELETE and keeps its finished prompts; an ended one gives 409', async () => {
+      const service = await shareFallback(store);
       const chain = await createChain(service);
       const { body } = await service.call('POST', `/chains/${chain.id}/test`, {
         body: { prompt_count: 1000 },
@@ -189,8 +194,8 @@ for (const store of stores) {
       assert.equal(again.body.code, 'CONFLICT');
     });
 
-    test('a test uses its snapshot when its chain is changed or deleted meanwhile', async (t) => {
-      const service = await startFallback(t, { store });
+    test('a test uses its snapshot when its chain is changed or deleted meanwhile', async () => {
+      const service = await shareFallback(store);
       const chain = await createChain(service);
       const { body } = await service.call('POST', `/chains/${chain.id}/test`, {
         body: { prompt_count: 1000 },
@@ -207,8 +212,8 @@ for (const store of stores) {
       assert.ok(result.results.every(({ attempts }) => attempts.every(({ provider }) => provider !== 'other')));
     });
 
-    test('of a hundred concurrent tests a few run, the others wait, and the API answers meanwhile', async (t) => {
-      const service = await startFallback(t, { store });
+    test('of a hundred concurrent tests a few run, the others wait, and the API answers meanwhile', async () => {
+      const service = await shareFallback(store);
       const chain = await createChain(service);
       const asked = Array.from({ length: 100 }, () => service.call('POST', `/chains/${chain.id}/test`, { body: { prompt_count: 20 } }));
       const metrics = await service.call('GET', '/metrics');
@@ -227,7 +232,7 @@ for (const store of stores) {
       const service = await startFallback(t, { store });
       const chain = await createChain(service);
       const asked = service.call('POST', `/chains/${chain.id}/test`, { body: { prompt_count: 1000 } });
-      while ((await service.call('GET', `/test-results/${chain.id}`)).body.length === 0);
+      while ((await service.call('GET', `/test-results/${chain.id}?prompts=false`)).body.length === 0);
       await service.fallback.stop();
       const answer = await asked;
       assert.equal(answer.status, 201);
@@ -236,8 +241,8 @@ for (const store of stores) {
       assert.deepEqual(said, ['stopping', 'stopped']);
     });
 
-    test('the summary describes the chain in sentences, with its latest test', async (t) => {
-      const service = await startFallback(t, { store });
+    test('the summary describes the chain in sentences, with its latest test', async () => {
+      const service = await shareFallback(store);
       const chain = await createChain(service);
       const before = await service.call('GET', `/chains/${chain.id}/summary`);
       assert.equal(before.status, 200);
@@ -259,8 +264,8 @@ for (const store of stores) {
       assert.equal(after.body.last_test.verdict, 'pass');
     });
 
-    test('drill and live are refused with 403 unless the service was started with --allow-live', async (t) => {
-      const service = await startFallback(t, { store });
+    test('drill and live are refused with 403 unless the service was started with --allow-live', async () => {
+      const service = await shareFallback(store);
       const chain = await createChain(service);
       for (const mode of ['drill', 'live']) {
         const answer = await service.call('POST', `/chains/${chain.id}/test`, { body: { mode } });
@@ -270,8 +275,8 @@ for (const store of stores) {
       }
     });
 
-    test('routing answers what happens if a provider fails with a condition, and refuses an incomplete question', async (t) => {
-      const service = await startFallback(t, { store });
+    test('routing answers what happens if a provider fails with a condition, and refuses an incomplete question', async () => {
+      const service = await shareFallback(store);
       const chain = await createChain(service, chainRequest());
       const plain = await service.call('GET', `/chains/${chain.id}/routing`);
       assert.equal(plain.status, 200);
