@@ -11,7 +11,7 @@ import { stores, type TestStore } from '../support/stores.ts';
 import { openEvents, type TestEvent } from '../support/streams.ts';
 import { secret } from '../support/webhooks.ts';
 
-const rounds = 20;
+const rounds = 10;
 const callers = 8;
 const settings = { SERVICE_WEBHOOK_ALLOW: '127.0.0.1' };
 
