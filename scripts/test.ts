@@ -1,5 +1,7 @@
-import { spawn } from 'node:child_process';
+import { once } from 'node:events';
 import { globSync } from 'node:fs';
+import { run } from 'node:test';
+import { spec } from 'node:test/reporters';
 import { fileURLToPath } from 'node:url';
 
 import { openStore } from '../src/handoff/store/store.ts';
@@ -12,7 +14,20 @@ import { findProgram, findPythonWith } from '../test/support/programs.ts';
  * missing program are listed in one line, which is a failure in CI.
  */
 const named = process.argv.slice(2);
-const files = named.length > 0 ? named : globSync('test/**/*.test.ts').sort();
+
+/** The files that take longest. They are started first, so that none of them runs alone at the end. */
+const longest = [
+  'test/handoff/durability.test.ts',
+  'test/browser/dashboard.test.ts',
+  'test/package.test.ts',
+  'test/handoff/serve.test.ts',
+  'test/handoff/instances.test.ts',
+  'test/handoff/http/search-packets.test.ts',
+  'test/fallback/durability.test.ts',
+  'test/start.test.ts',
+];
+const all = globSync('test/**/*.test.ts').sort();
+const files = named.length > 0 ? named : [...longest, ...all.filter((file) => !longest.includes(file))];
 
 /** Programs that suites need: the name of the Debian package, the suites, and whether it is installed. */
 const needed: readonly (readonly [name: string, suites: string, isThere?: boolean])[] = [
@@ -42,12 +57,19 @@ await prepareServer(postgres.url, async (databaseUrl) => {
   const store = await openStore({ databaseUrl, clock: () => new Date(), newId: () => '' });
   await store.close();
 });
-const child = spawn(process.execPath, ['--test', '--test-reporter=spec', '--test-concurrency=3', '--test-timeout=300000', ...files], {
-  stdio: 'inherit',
+// `node --test` would sort the files by name.
+const results = run({
+  files,
+  concurrency: 3,
+  timeout: 300_000,
   env: { ...process.env, BATON_TEST_POSTGRES: postgres.url, NODE_COMPILE_CACHE: compileCache },
 });
-const [code] = await new Promise<[number | null]>((resolve) => {
-  child.on('exit', (status) => resolve([status]));
+const report = results.compose(spec);
+report.pipe(process.stdout);
+let passed = false;
+results.on('test:summary', ({ file, success }) => {
+  if (file === undefined) passed = success;
 });
+await once(report, 'end');
 await postgres.stop();
-process.exit(code ?? 1);
+process.exit(passed ? 0 : 1);
