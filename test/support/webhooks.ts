@@ -1,7 +1,10 @@
 import assert from 'node:assert/strict';
 import type { TestContext } from 'node:test';
 
-import { type ServiceOptions, startService, type TestService } from './service.ts';
+import { defaultTenantId } from '../../src/handoff/service/access.ts';
+import { adminKey, type ServiceOptions, startService, type TestService } from './service.ts';
+import { shareService } from './shared.ts';
+import type { TestStore } from './stores.ts';
 
 /** The secret of every test webhook. */
 export const secret = 'a-secret-for-tests-0123456789';
@@ -9,6 +12,26 @@ export const secret = 'a-secret-for-tests-0123456789';
 /** Starts a service whose webhooks may reach this machine. */
 export function startHooked(t: Pick<TestContext, 'after'>, { settings = {}, ...options }: ServiceOptions = {}): Promise<TestService> {
   return startService(t, { ...options, settings: { SERVICE_WEBHOOK_ALLOW: '127.0.0.1', ...settings } });
+}
+
+/**
+ * Shares a service whose webhooks may reach this machine, as `shareService` does. After the test its tenants are deleted and
+ * their deliveries cancelled, so that the deliverer sends nothing of one test in another.
+ */
+export async function shareHooked(
+  t: Pick<TestContext, 'after'>,
+  store: TestStore,
+  settings: Record<string, string> = {},
+): Promise<TestService> {
+  const service = await shareService(store, { SERVICE_WEBHOOK_ALLOW: '127.0.0.1', ...settings });
+  t.after(async () => {
+    const { body: tenants } = await service.call('GET', '/tenants', { key: adminKey });
+    for (const { id } of tenants) {
+      if (id !== defaultTenantId) assert.equal((await service.call('DELETE', `/tenants/${id}`, { key: adminKey })).status, 204);
+    }
+    await service.handoff.runOnce.deliver();
+  });
+  return service;
 }
 
 /** Registers a webhook and returns it. */

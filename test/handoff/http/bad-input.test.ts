@@ -4,6 +4,7 @@ import { describe, test } from 'node:test';
 import { routes } from '../../../src/handoff/model/api.ts';
 import { createExample } from '../../../src/handoff/model/examples.ts';
 import { errorCodes } from '../../../src/kit/errors.ts';
+import { listen } from '../../../src/kit/http/app.ts';
 import type { Route } from '../../../src/kit/route.ts';
 import {
   adminKey,
@@ -20,6 +21,9 @@ import { sendRaw } from '../../support/socket.ts';
 import { stores } from '../../support/stores.ts';
 
 const unknownId = '0197b5a6-8c3e-7f01-9a2b-000000000000';
+
+/** Settings with a small limit on packets. */
+const small = { SERVICE_PACKET_BYTES_BUSINESS: '4096' };
 
 /** A create request with every part. */
 const whole = {
@@ -174,7 +178,7 @@ for (const store of stores) {
       const service = await shareService(store);
       const before = await footprint(service);
       // The body, context and custom add three levels.
-      for (const json of [nested(62), nested(10_000), nested(500_000), nested(10_000, '{"a":', '}').replace('{"a":}', '{}')]) {
+      for (const json of [nested(62), nested(10_000), nested(100_000), nested(10_000, '{"a":', '}').replace('{"a":}', '{}')]) {
         assertRefused(await service.call('POST', '/packets', { raw: rawWithCustom(json) }), 400, null);
         assertRefused(await service.call('POST', '/packets', { raw: json }), 400, null);
       }
@@ -257,7 +261,7 @@ for (const store of stores) {
       const service = await shareService(store);
       const cut = `a${'\u{10428}'.repeat(40)}`;
       const words = Array.from({ length: 19_000 }, (_, index) => String(index).padStart(53, 'abcdefgh'));
-      const growing = '\ufdfa '.repeat(200_000);
+      const growing = '\ufdfa '.repeat(60_000);
       for (const summary of [cut, words.join(' '), growing, '\ud800'.repeat(1000), '']) {
         const answer = await service.call('POST', '/packets', {
           body: packetRequest({ context: { summary: summary === '' ? '\u0000' : summary } }),
@@ -297,27 +301,27 @@ for (const store of stores) {
       assert.deepEqual(body.context.custom.x, [9007199254740992, 1e308, 5e-324, 0.1, 0]);
     });
 
-    test('413: one byte over the limit; a body at the limit is accepted, and a batch applies it to each item', async (t) => {
-      const service = await startService(t, { store, settings: { SERVICE_PACKET_BYTES_BUSINESS: '2048' } });
+    test('413: one byte over the limit; a body at the limit is accepted, and a batch applies it to each item', async () => {
+      const service = await shareService(store, small);
       const sized = (bytes: number) => {
         const empty = Buffer.byteLength(JSON.stringify(packetRequest({ context: { summary: '' } })));
         return JSON.stringify(packetRequest({ context: { summary: 'é'.repeat(10) + 'x'.repeat(bytes - empty - 20) } }));
       };
-      assert.equal((await service.call('POST', '/packets', { raw: sized(2048) })).status, 201);
+      assert.equal((await service.call('POST', '/packets', { raw: sized(4096) })).status, 201);
       const before = await footprint(service);
-      assertRefused(await service.call('POST', '/packets', { raw: sized(2049) }), 413, null);
-      const alone = await service.call('POST', '/packets/batch', { raw: `{"packets":[${sized(2049)}]}` });
+      assertRefused(await service.call('POST', '/packets', { raw: sized(4097) }), 413, null);
+      const alone = await service.call('POST', '/packets/batch', { raw: `{"packets":[${sized(4097)}]}` });
       assertRefused(alone, 400);
       assert.equal(alone.body.errors[0].code, 'PAYLOAD_TOO_LARGE');
       assert.deepEqual(await footprint(service), before);
-      const batch = await service.call('POST', '/packets/batch', { raw: `{"packets":[${sized(2048)},${sized(2049)}]}` });
+      const batch = await service.call('POST', '/packets/batch', { raw: `{"packets":[${sized(4096)},${sized(4097)}]}` });
       assert.equal(batch.status, 201);
       assert.deepEqual(
         batch.body.errors.map(({ index, code }: { index: number; code: string }) => [index, code]),
         [[1, 'PAYLOAD_TOO_LARGE']],
       );
       assertRefused(
-        await service.call('POST', '/packets/batch', { raw: `{"packets":[${Array(101).fill(sized(2048)).join(',')}]}` }),
+        await service.call('POST', '/packets/batch', { raw: `{"packets":[${Array(101).fill(sized(4096)).join(',')}]}` }),
         413,
         null,
       );
@@ -430,9 +434,9 @@ for (const store of stores) {
       assert.deepEqual(await footprint(service), before);
     });
 
-    test('401: invalid keys, two key headers, and a key anywhere but in its header', async (t) => {
-      const service = await startService(t, { store });
-      const address = await service.handoff.start();
+    test('401: invalid keys, two key headers, and a key anywhere but in its header', async () => {
+      const service = await shareService(store);
+      const address = await listen(service.handoff.app, '127.0.0.1', 0);
       const junk = [
         '',
         ' ',
@@ -460,14 +464,21 @@ for (const store of stores) {
     });
 
     test('every failure in the API description can occur, with the specified body', async (t) => {
-      const service = await startService(t, { store, settings: { SERVICE_PACKET_BYTES_BUSINESS: '4096' } });
+      const service = await shareService(store, small);
       const limited = await startService(t, { store, settings: { SERVICE_RATE_LIMIT_PER_MINUTE: '1' } });
       assert.equal((await limited.call('GET', '/keys')).status, 200);
       const { key } = await newTenant(service, { max_api_keys: 1 });
       const met = new Set<string>();
       // Streams stay open; they have their own tests.
       const refusing = every.filter(([, { access, tag }]) => access !== 'public' && tag !== 'streams');
-      const meet = async (name: keyof typeof routes, expected: number, id: string, options: CallOptions = {}, query = '', on = service) => {
+      const meet = async (
+        name: keyof typeof routes,
+        expected: number,
+        id: string,
+        options: CallOptions = {},
+        query = '',
+        on: TestService = service,
+      ) => {
         const route: Route = routes[name];
         const body = bodies[name] === undefined || options.raw !== undefined ? {} : { body: bodies[name] };
         assertRefused(await on.call(route.method, pathOf(route, id) + query, { ...body, ...options }), expected);
@@ -916,7 +927,7 @@ describe('Bad input', () => {
   });
 
   test('over a socket: oversized, endless, truncated and malformed requests end in an answer or a closed connection', async (t) => {
-    const service = await startService(t, { settings: { SERVICE_PACKET_BYTES_BUSINESS: '4096' } });
+    const service = await startService(t, { settings: small });
     const address = await service.handoff.start();
     const before = await footprint(service);
     const post = (headers: string, body = '') =>

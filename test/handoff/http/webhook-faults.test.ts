@@ -9,9 +9,9 @@ import { gzipSync } from 'node:zlib';
 import { Webhook } from 'standardwebhooks';
 
 import { type Reply, startReceiver } from '../../support/receiver.ts';
-import { createPacket, packetRequest, TestClock, type TestService } from '../../support/service.ts';
+import { createPacket, packetRequest, type TestService } from '../../support/service.ts';
 import { stores } from '../../support/stores.ts';
-import { deliveriesOf, register, secret, startHooked } from '../../support/webhooks.ts';
+import { deliveriesOf, register, secret, shareHooked, startHooked } from '../../support/webhooks.ts';
 
 // Faults of receivers and machines, tested through the deliverer. test/handoff/rules/delivery.test.ts tests the rules,
 // test/kit/outgoing/outgoing.test.ts the HTTP exchange.
@@ -139,7 +139,7 @@ test('Retry-After in seconds or as a date lengthens the delay by at most an hour
     (retryAfter: string): Reply =>
     (response) =>
       void response.writeHead(429, { 'retry-after': retryAfter }).end();
-  const service = await startHooked(t);
+  const service = await shareHooked(t, stores[0]!);
   const now = service.clock.read().getTime();
   const date = new Date(now + 300_000).toUTCString();
   const outcomes = await outcomesOf(t, service, ['120', date, '-1', 'abc', '99999999'].map(asking));
@@ -153,7 +153,7 @@ test('Retry-After in seconds or as a date lengthens the delay by at most an hour
 
 test('redirects of every kind are refused, and their targets get no request', async (t) => {
   const target = await startReceiver(t);
-  const service = await startHooked(t);
+  const service = await shareHooked(t, stores[0]!);
   const codes = [301, 302, 303, 307, 308];
   const leading =
     (code: number): Reply =>
@@ -170,7 +170,8 @@ test('redirects of every kind are refused, and their targets get no request', as
 test('a verifier of Standard Webhooks accepts a fresh delivery', async (t) => {
   const receiver = await startReceiver(t);
   // That verifier checks the timestamp against the real time.
-  const service = await startHooked(t, { clock: new TestClock(new Date().toISOString()) });
+  const service = await shareHooked(t, stores[0]!);
+  service.clock.set(new Date().toISOString());
   await register(service, receiver.url);
   const { id } = await createPacket(service);
   await service.handoff.runOnce.deliver();
@@ -187,7 +188,7 @@ test('a quick receiver that hangs gets no more attempts than a slow one, even be
     if (hangs) held.push(response);
     else response.writeHead(204).end();
   });
-  const service = await startHooked(t);
+  const service = await shareHooked(t, stores[0]!);
   await register(service, receiver.url);
   // These successes raise its limit to the maximum.
   await createMany(service, 100);
@@ -219,7 +220,7 @@ test('the memory for bodies is bounded: further attempts wait, and all are deliv
   const held: ServerResponse[] = [];
   let isOpen = false;
   let arrived: () => void = () => undefined;
-  const service = await startHooked(t);
+  const service = await shareHooked(t, stores[0]!);
   const receivers = await Promise.all(
     Array.from({ length: 75 }, () =>
       startReceiver(t, (response) => {
@@ -252,7 +253,7 @@ test('the memory for bodies is bounded: further attempts wait, and all are deliv
 
 test('a clock that jumps back or ahead neither floods receivers nor stalls deliveries beyond the jump; leases still expire', async (t) => {
   const receiver = await startReceiver(t, 500, 204);
-  const service = await startHooked(t);
+  const service = await shareHooked(t, stores[0]!);
   const { id } = await register(service, receiver.url);
   await createPacket(service);
   await service.handoff.runOnce.deliver();
@@ -275,7 +276,7 @@ test('retry-all skips a delivery with a running attempt: it is posted once', asy
   const receiver = await startReceiver(t, 500, (response) => {
     answer = () => response.writeHead(204).end();
   });
-  const service = await startHooked(t);
+  const service = await shareHooked(t, stores[0]!);
   await register(service, receiver.url);
   await createPacket(service);
   await service.handoff.runOnce.deliver();

@@ -5,7 +5,7 @@ import { webhookEvents } from '../../../src/handoff/model/webhook.ts';
 import { startReceiver } from '../../support/receiver.ts';
 import { createPacket, newTenant } from '../../support/service.ts';
 import { stores } from '../../support/stores.ts';
-import { deliveriesOf, register, secret, startHooked } from '../../support/webhooks.ts';
+import { deliveriesOf, register, secret, shareHooked } from '../../support/webhooks.ts';
 
 const url = 'http://127.0.0.1:9/hook';
 const unknownId = '0197b5a6-8c3e-7f01-9a2b-3c4d5e6f7a8b';
@@ -13,7 +13,7 @@ const unknownId = '0197b5a6-8c3e-7f01-9a2b-3c4d5e6f7a8b';
 for (const store of stores) {
   describe(`Webhooks on ${store.name}`, () => {
     test('201: the webhook as registered, with all eight events by default and without its secret', async (t) => {
-      const service = await startHooked(t, { store });
+      const service = await shareHooked(t, store);
       const made = await service.call('POST', '/hooks', { body: { url, secret, events: null } });
       assert.equal(made.status, 201);
       const { id, created_at } = made.body;
@@ -27,7 +27,7 @@ for (const store of stores) {
     });
 
     test('400 names the field: no or unknown events, a secret that is too short or too long, a forbidden address', async (t) => {
-      const service = await startHooked(t, { store });
+      const service = await shareHooked(t, store);
       const body = { url, secret };
       for (const [field, changes] of [
         ['events', { events: [] }],
@@ -63,7 +63,7 @@ for (const store of stores) {
     });
 
     test('an Idempotency-Key registers one webhook; another request with it is 409', async (t) => {
-      const service = await startHooked(t, { store });
+      const service = await shareHooked(t, store);
       const headers = { 'idempotency-key': 'once' };
       const first = await service.call('POST', '/hooks', { body: { url, secret }, headers });
       const again = await service.call('POST', '/hooks', { body: { url, secret }, headers });
@@ -75,7 +75,7 @@ for (const store of stores) {
     });
 
     test('PATCH changes the given fields, with the checks of registration and an audit entry', async (t) => {
-      const service = await startHooked(t, { store });
+      const service = await shareHooked(t, store);
       const { id } = await register(service, url);
       const changed = await service.call('PATCH', `/hooks/${id}`, { body: { url: `${url}/2`, events: ['packet.failed'], active: false } });
       assert.equal(changed.status, 200);
@@ -87,6 +87,9 @@ for (const store of stores) {
       assert.equal((await service.call('DELETE', `/hooks/${id}`)).status, 204);
       const { entries } = (await service.call('GET', '/audit')).body;
       const [{ id: keyId }] = (await service.call('GET', '/keys')).body;
+      // In a shared service the trail of a tenant begins with its own creation and that of its key.
+      const [key, tenant] = entries.splice(3);
+      assert.deepEqual([entries.length, key.resource, tenant.resource], [3, 'api_key', 'tenant']);
       assert.deepEqual(
         entries.map(({ action, resource, actor, packet_id, details }: Record<string, unknown>) => [
           action,
@@ -104,7 +107,7 @@ for (const store of stores) {
     });
 
     test("404: a removed or unknown webhook, a malformed id and another tenant's webhook get the same answer", async (t) => {
-      const service = await startHooked(t, { store });
+      const service = await shareHooked(t, store);
       const { key } = await newTenant(service);
       const own = await register(service, url);
       const removed = await register(service, url);
@@ -138,7 +141,7 @@ for (const store of stores) {
     });
 
     test('a tenant has at most 100 webhooks: 409 beyond', async (t) => {
-      const service = await startHooked(t, { store });
+      const service = await shareHooked(t, store);
       const made = await Promise.all(Array.from({ length: 105 }, () => service.call('POST', '/hooks', { body: { url, secret } })));
       const statuses = made.map(({ status }) => status);
       assert.deepEqual([statuses.filter((status) => status === 201).length, statuses.filter((status) => status === 409).length], [100, 5]);
@@ -146,7 +149,7 @@ for (const store of stores) {
 
     test('a webhook gets only later events, of its event types and its own tenant', async (t) => {
       const receiver = await startReceiver(t);
-      const service = await startHooked(t, { store });
+      const service = await shareHooked(t, store);
       const { key } = await newTenant(service);
       const { id } = await createPacket(service);
       await register(service, receiver.url, { events: ['packet.claimed', 'hitl.response_ready'] });
