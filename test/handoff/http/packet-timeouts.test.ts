@@ -1,7 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 
-import { openHandoffDatabase } from '../../support/databases.ts';
 import { claimant, happenings, historyOf, packetIn, question } from '../../support/life.ts';
 import { createPacket, newTenant, packetRequest, startService, type TestService } from '../../support/service.ts';
 import { shareService } from '../../support/shared.ts';
@@ -172,14 +171,23 @@ for (const store of stores) {
 
     test('if more packets are overdue than fit in one round, the longest overdue come first', async () => {
       const service = await shareService(store);
-      const questions = Array.from({ length: 201 }, (_, index) => ({ ...minute('fail').hitl, timeout_seconds: 300 - index }));
-      const packets = await Promise.all(questions.map((hitl) => packetIn(service, 'awaiting_human', { hitl })));
+      const packets = Array.from({ length: 201 }, (_, index) =>
+        packetRequest({ hitl: { ...minute('fail').hitl, timeout_seconds: 300 - index } }),
+      );
+      const ids: string[] = [];
+      for (let from = 0; from < packets.length; from += 100) {
+        const { status, body } = await service.call('POST', '/packets/batch', { body: { packets: packets.slice(from, from + 100) } });
+        assert.equal(status, 201);
+        ids.push(...body.created.map(({ id }: { id: string }) => id));
+      }
+      const asked = await Promise.all(ids.map((id) => service.call('PATCH', `/packets/${id}`, { body: { status: 'awaiting_human' } })));
+      for (const { status } of asked) assert.equal(status, 200);
       service.clock.turn(300);
       await service.handoff.runOnce.sweep();
       const waiting = (await service.call('GET', '/packets/awaiting')).body.packets;
       assert.deepEqual(
         waiting.map(({ id }: { id: string }) => id),
-        [packets[0].id],
+        [ids[0]],
       );
     });
 
@@ -198,7 +206,7 @@ for (const store of stores) {
   });
 
   describe(`SERVICE_UNCLAIMED_TTL_SECONDS on ${store.name}`, () => {
-    const settings = { SERVICE_UNCLAIMED_TTL_SECONDS: '60' };
+    const settings = { SERVICE_UNCLAIMED_TTL_SECONDS: '60', SERVICE_BATCH_MAX: '500' };
 
     test('off by default: an unclaimed packet never expires', async () => {
       const service = await shareService(store);
@@ -208,8 +216,8 @@ for (const store of stores) {
       assert.deepEqual(await get(service, before.id), before);
     });
 
-    test('a packet still in created expires at its timeout, and not a millisecond before', async (t) => {
-      const service = await startService(t, { store, settings });
+    test('a packet still in created expires at its timeout, and not a millisecond before', async () => {
+      const service = await shareService(store, settings);
       const before = await createPacket(service);
       service.clock.turn(59.999);
       await sweepAll(service);
@@ -223,8 +231,8 @@ for (const store of stores) {
       assert.equal((await service.call('POST', `/packets/${before.id}/claim`, { body: claimant })).status, 410);
     });
 
-    test('packets in other statuses do not expire, even if they were claimed in the last millisecond', async (t) => {
-      const service = await startService(t, { store, settings });
+    test('packets in other statuses do not expire, even if they were claimed in the last millisecond', async () => {
+      const service = await shareService(store, settings);
       const kept = await Promise.all(
         (['claimed', 'in_progress', 'awaiting_human', 'completed', 'failed'] as const).map((status) => packetIn(service, status)),
       );
@@ -237,8 +245,8 @@ for (const store of stores) {
       assert.equal((await get(service, last.id)).status, 'claimed');
     });
 
-    test('the time of each packet counts from its creation, not from its last change', async (t) => {
-      const service = await startService(t, { store, settings });
+    test('the time of each packet counts from its creation, not from its last change', async () => {
+      const service = await shareService(store, settings);
       const early = await createPacket(service);
       service.clock.turn(30);
       await service.call('PATCH', `/packets/${early.id}`, { body: { context: { summary: 'Changed.' } } });
@@ -248,8 +256,8 @@ for (const store of stores) {
       assert.deepEqual([(await get(service, early.id)).status, (await get(service, late.id)).status], ['expired', 'created']);
     });
 
-    test('it happens once, in every tenant, and beyond what one round takes', async (t) => {
-      const service = await startService(t, { store, settings: { ...settings, SERVICE_BATCH_MAX: '500' } });
+    test('it happens once, in every tenant, and beyond what one round takes', async () => {
+      const service = await shareService(store, settings);
       const { key } = await newTenant(service);
       const foreign = await createPacket(service, {}, key);
       const packets = Array.from({ length: 401 }, () => packetRequest());
@@ -263,8 +271,8 @@ for (const store of stores) {
       assert.deepEqual(await happenings(service, foreign.id, key), ['created', 'expired']);
     });
 
-    test('a claim at the same time as the sweeper: either the packet is claimed, or it is expired and the claim 410', async (t) => {
-      const service = await startService(t, { store, settings });
+    test('a claim at the same time as the sweeper: either the packet is claimed, or it is expired and the claim 410', async () => {
+      const service = await shareService(store, settings);
       for (let round = 0; round < 5; round += 1) {
         const { id } = await createPacket(service);
         service.clock.turn(60);
@@ -283,15 +291,12 @@ for (const store of stores) {
 }
 
 test('two instances on one database time a packet out once', async (t) => {
-  const database = await openHandoffDatabase();
-  const one = await startService(t, { databaseUrl: database.url });
-  const other = await startService(t, { databaseUrl: database.url, clock: one.clock });
-  // Registered last, so that it runs after the instances have stopped.
-  t.after(database.drop);
+  const one = await shareService(stores.find(({ name }) => name === 'PostgreSQL')!);
+  const other = await startService(t, { databaseUrl: one.databaseUrl, clock: one.clock });
   const packets = await Promise.all(Array.from({ length: 20 }, () => packetIn(one, 'awaiting_human', minute('fail'))));
   one.clock.turn(60);
   await Promise.all([sweepAll(one), sweepAll(other)]);
   for (const { id } of packets) {
-    assert.deepEqual(await happenings(other, id), ['created', 'awaiting_human', 'hitl_timed_out', 'failed']);
+    assert.deepEqual(await happenings(other, id, one.key), ['created', 'awaiting_human', 'hitl_timed_out', 'failed']);
   }
 });

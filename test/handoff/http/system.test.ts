@@ -7,6 +7,7 @@ import packageJson from '../../../package.json' with { type: 'json' };
 import { apiPrefix, routes } from '../../../src/handoff/model/api.ts';
 import { openHandoffDatabase } from '../../support/databases.ts';
 import { adminKey, createPacket, newTenant, packetRequest, startService, type TestService } from '../../support/service.ts';
+import { shareService } from '../../support/shared.ts';
 import { sendRaw } from '../../support/socket.ts';
 import { stores } from '../../support/stores.ts';
 
@@ -63,8 +64,8 @@ async function startGate(t: TestContext, target: string): Promise<{ url: string;
 
 for (const store of stores) {
   describe(`The system endpoints on ${store.name}`, () => {
-    test('are at the root and under /api/v1, and need no key', async (t) => {
-      const service = await startService(t, { store });
+    test('are at the root and under /api/v1, and need no key', async () => {
+      const service = await shareService(store);
       for (const prefix of prefixes) {
         for (const path of paths) {
           for (const key of [null, 'wrong', adminKey]) {
@@ -76,8 +77,8 @@ for (const store of stores) {
       }
     });
 
-    test('/health and /ready say ok', async (t) => {
-      const service = await startService(t, { store });
+    test('/health and /ready say ok', async () => {
+      const service = await shareService(store);
       for (const path of ['/health', '/ready']) {
         const { status, body } = await atRoot(service, 'GET', path);
         assert.equal(status, 200);
@@ -139,8 +140,8 @@ for (const store of stores) {
       assert.equal(await age(), 10);
     });
 
-    test('/metrics counts the handoffs of each tenant: created, chained and in batches, but not refused', async (t) => {
-      const service = await startService(t, { store });
+    test('/metrics counts the handoffs of each tenant: created, chained and in batches, but not refused', async () => {
+      const service = await shareService(store);
       const { id: tenant, key } = await newTenant(service, { handoffs_per_day: 5 });
       const pseudonym = hash('sha256', tenant).slice(0, 12);
       const handoffs = async () => (await readMetrics(service)).get(`service_handoffs_total{tenant_id="${pseudonym}"}`);
