@@ -83,20 +83,18 @@ function count(bytes: Buffer): { values: number; names: number; different: numbe
   let start = 0;
   let end = 0;
   let isEscaped = false;
-  let inString = false;
   for (let index = 0; index < bytes.length && values <= maxValues && spelled.size + escapedNames <= maxDifferentNames; index += 1) {
     const byte = bytes[index];
     if (byte === quote) {
-      inString = !inString;
-      if (inString) {
-        start = index + 1;
-        isEscaped = false;
-      } else end = index;
-    } else if (inString) {
-      if (byte === backslash) {
-        isEscaped = true;
-        index += 1;
+      start = index + 1;
+      isEscaped = false;
+      for (end = start; end < bytes.length && bytes[end] !== quote; end += 1) {
+        if (bytes[end] === backslash) {
+          isEscaped = true;
+          end += 1;
+        }
       }
+      index = end;
     } else if (byte === comma || byte === openBrace || byte === openBracket) values += 1;
     else if (byte === colon) {
       names += 1;
