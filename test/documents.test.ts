@@ -209,7 +209,7 @@ function lint(t: TestContext, files: Readonly<Record<string, string>>): { path: 
   return diagnostics.map(({ message, location }) => ({ path: location.path, message }));
 }
 
-describe('the documents that repeat the code', () => {
+describe('Documents derived from the code', () => {
   test('are up to date with scripts/docs.ts', async () => {
     assert.deepEqual(outdated(await generatedDocuments()), []);
   });

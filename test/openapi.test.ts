@@ -260,7 +260,7 @@ describe('every example', () => {
   });
 });
 
-describe('every error that is described', () => {
+describe('every described error', () => {
   const failures = operations.flatMap(({ operation }) =>
     Object.entries(operation.responses)
       .filter(([status]) => Number(status) >= 400)

@@ -45,7 +45,7 @@ const counts = {
   completed: 0,
   chained: 0,
   'history events': 0,
-  'lines passed over': 0,
+  'lines skipped': 0,
   'steps refused': 0,
 };
 
@@ -77,9 +77,9 @@ class Stop extends Error {}
 
 // What is shown.
 
-function passOver(line: number, why: string): void {
-  counts['lines passed over'] += 1;
-  say(line, 'passed over', why);
+function skip(line: number, why: string): void {
+  counts['lines skipped'] += 1;
+  say(line, 'skipped', why);
 }
 
 // How the service is called.
@@ -131,7 +131,7 @@ async function* readLines(file: string): AsyncGenerator<Line> {
     try {
       yield { number, value: JSON.parse(json) };
     } catch {
-      passOver(number, 'This is not JSON.');
+      skip(number, 'This is not JSON.');
     }
   }
 }
@@ -160,7 +160,7 @@ async function createAll(client: HandoffClient, lines: readonly Line[]): Promise
   if (lines.length === 1) return createOne(client, lines[0]!);
   try {
     const { created, errors } = await client.batchCreate({ body: { packets: lines.map(({ value }) => value as CreateRequest) } });
-    for (const { index, error } of errors) passOver(lines[index]!.number, error);
+    for (const { index, error } of errors) skip(lines[index]!.number, error);
     const refused = new Set(errors.map(({ index }) => index));
     return lines.filter((_, index) => !refused.has(index)).map(({ number }, index) => ({ line: number, packet: created[index]! }));
   } catch (error) {
@@ -175,7 +175,7 @@ async function createOne(client: HandoffClient, { number, value }: Line): Promis
     return [{ line: number, packet: await client.createPacket({ body: value as CreateRequest }) }];
   } catch (error) {
     if (!(error instanceof ApiError) || (error.status_code !== 400 && error.status_code !== 413)) throw error;
-    passOver(number, error.message);
+    skip(number, error.message);
     return [];
   }
 }

@@ -23,7 +23,7 @@ const onStreamsOnly = 'packet.updated';
 const lastEventsMs = 15_000;
 
 /** An event of a packet. */
-interface Told {
+interface SeenEvent {
   readonly packetId: string;
   readonly type: string;
 }
@@ -86,12 +86,12 @@ export async function startListeners({ client, streamClient, onDelivered, onRefu
     async compare(packetIds, since) {
       const history = await readHistory(client, packetIds, since);
       const forWebhooks = history.filter(({ type }) => type !== onStreamsOnly);
-      const ours = (told: Iterable<Told>) => [...told].filter(({ packetId }) => packetIds.has(packetId));
+      const ours = (seen: Iterable<SeenEvent>) => [...seen].filter(({ packetId }) => packetIds.has(packetId));
       const isComplete = () =>
-        ours(stream.told).length >= history.length && (webhook === undefined || ours(deliveries.values()).length >= forWebhooks.length);
+        ours(stream.seen).length >= history.length && (webhook === undefined || ours(deliveries.values()).length >= forWebhooks.length);
       await until(isComplete);
       if (stream.fault() !== undefined) throw stream.fault();
-      const onStream = ours(stream.told);
+      const onStream = ours(stream.seen);
       const delivered = webhook === undefined ? undefined : ours(deliveries.values());
       const forged = webhook?.forged() ?? 0;
       const lines = tableOf(history, onStream, delivered);
@@ -106,26 +106,26 @@ export async function startListeners({ client, streamClient, onDelivered, onRefu
 }
 
 /** Listens on a stream; resolves when it is open. */
-async function startStream(streamClient: ListenersParts['streamClient'], onHeard: () => void) {
-  const told: Told[] = [];
+async function startStream(streamClient: ListenersParts['streamClient'], onEvent: () => void) {
+  const seen: SeenEvent[] = [];
   const ending = new AbortController();
   let fault: unknown;
   const open = Promise.withResolvers<void>();
   const reading = (async () => {
     for await (const event of streamClient(open.resolve).events({ signal: ending.signal })) {
       if (event.type === 'reset') continue;
-      told.push({ packetId: (event as { packet_id: string }).packet_id, type: event.type });
-      onHeard();
+      seen.push({ packetId: (event as { packet_id: string }).packet_id, type: event.type });
+      onEvent();
     }
   })().catch((error: unknown) => {
     if (ending.signal.aborted) return;
     fault = error;
     open.reject(error);
-    onHeard();
+    onEvent();
   });
   await open.promise;
   return {
-    told,
+    seen,
     fault: () => fault,
     async close() {
       ending.abort();
@@ -163,8 +163,8 @@ async function startWebhook(
 }
 
 /** The packets' events that streams send, from the audit log. */
-async function readHistory(client: HandoffClient, packetIds: ReadonlySet<string>, since: string): Promise<Told[]> {
-  const byEntry = new Map<string, Told>();
+async function readHistory(client: HandoffClient, packetIds: ReadonlySet<string>, since: string): Promise<SeenEvent[]> {
+  const byEntry = new Map<string, SeenEvent>();
   for await (const { id, packet_id, action } of client.listAudit.items({ query: { created_after: since, limit: 200 } })) {
     const type = eventTypes[action];
     if (packet_id !== null && packetIds.has(packet_id) && type !== undefined) byEntry.set(id, { packetId: packet_id, type });
@@ -172,15 +172,16 @@ async function readHistory(client: HandoffClient, packetIds: ReadonlySet<string>
   return [...byEntry.values()];
 }
 
-function isSame(one: readonly Told[], other: readonly Told[]): boolean {
-  const text = (told: readonly Told[]) => JSON.stringify(told.map(({ packetId, type }) => `${packetId} ${type}`).toSorted());
+function isSame(one: readonly SeenEvent[], other: readonly SeenEvent[]): boolean {
+  const text = (seen: readonly SeenEvent[]) => JSON.stringify(seen.map(({ packetId, type }) => `${packetId} ${type}`).toSorted());
   return text(one) === text(other);
 }
 
-function tableOf(history: readonly Told[], onStream: readonly Told[], delivered: readonly Told[] | undefined): string[] {
+function tableOf(history: readonly SeenEvent[], onStream: readonly SeenEvent[], delivered: readonly SeenEvent[] | undefined): string[] {
   const row = (name: string, ...cells: (string | number)[]) => name.padEnd(24) + cells.map((cell) => String(cell).padStart(10)).join('');
-  const count = (told: readonly Told[] | undefined, ...types: string[]) => told?.filter(({ type }) => types.includes(type)).length ?? '-';
-  const counts = (...types: string[]) => [history, onStream, delivered].map((told) => count(told, ...types));
+  const count = (seen: readonly SeenEvent[] | undefined, ...types: string[]) =>
+    seen?.filter(({ type }) => types.includes(type)).length ?? '-';
+  const counts = (...types: string[]) => [history, onStream, delivered].map((seen) => count(seen, ...types));
   const types = [...new Set(Object.values(eventTypes))].filter((type) => type !== onStreamsOnly);
   return [
     row('event', 'history', 'stream', 'webhook'),

@@ -66,7 +66,7 @@ describe('in a browser', { skip: withoutBrowser }, () => {
   }
 
   for (const { path, name, operation } of explorers) {
-    test(`${path} (${name}) shows every operation, fits its window, wide and narrow, asks no other host, complains of nothing`, async () => {
+    test(`${path} (${name}) shows every operation, fits wide and narrow windows, sends no request to another host, and logs no error`, async () => {
       const { page, strayed, complaints } = await visit(path);
       await page
         .locator(operation)
@@ -85,7 +85,7 @@ describe('in a browser', { skip: withoutBrowser }, () => {
     });
   }
 
-  test(`below ${apiPrefix} the explorers are the same pages, of the same description`, async () => {
+  test(`below ${apiPrefix} the explorers are the same pages with the same description`, async () => {
     const texts = (path: string) => Promise.all(['', apiPrefix].map(async (prefix) => (await fetch(address + prefix + path)).text()));
     for (const { path } of explorers) {
       const [plain, prefixed] = await texts(path);
@@ -97,7 +97,7 @@ describe('in a browser', { skip: withoutBrowser }, () => {
     assert.equal(prefixed, plain);
   });
 
-  test('operations can be tried from /docs, with a key that is entered there: the answer of the service is shown', async () => {
+  test('/docs sends a request with an entered key and shows the answer of the service', async () => {
     const { page, strayed, complaints } = await visit('/docs');
     const health = page.locator('.opblock', { hasText: '/health' });
     await health.locator('.opblock-summary').click();
@@ -118,7 +118,7 @@ describe('in a browser', { skip: withoutBrowser }, () => {
     assert.deepEqual(complaints, []);
   });
 
-  test('what is looked for in /redoc is found', async () => {
+  test('the search of /redoc finds operations', async () => {
     const { page, strayed, complaints } = await visit('/redoc');
     await page.locator('input[type=text]').first().fill('claim');
     await page.locator('[data-role="search:results"]').getByText('Claim a packet').first().waitFor();

@@ -43,11 +43,11 @@ function assertTold({ exitCode, output, errors }: Demonstration): void {
 }
 
 describe('npm run demo:fallback', () => {
-  test('shows routing, a simulation, a drill whose backup answers, and exports, with a service of its own', async () => {
+  test('starts its own service and shows routing, a simulation, a drill whose backup answers, and exports', async () => {
     assertTold(await runDemo());
   });
 
-  test('uses the service it is pointed at and leaves no chain there', async (t) => {
+  test('uses the service at SERVICE_URL and leaves no chain there', async (t) => {
     const environment = { SERVICE_LIVE_ALLOW: '127.0.0.1', SERVICE_API_KEYS: 'a-key' };
     const service = await startFallback(t, { flags: { allowLive: 'true' }, environment });
     const url = await service.fallback.start();
@@ -56,7 +56,7 @@ describe('npm run demo:fallback', () => {
     assert.deepEqual(chains.body, []);
   });
 
-  test('says in a sentence why it cannot go on', async (t) => {
+  test("explains in a sentence why it can't continue", async (t) => {
     const closed = await startFallback(t);
     const refused = await runDemo({ SERVICE_URL: await closed.fallback.start() });
     assert.equal(refused.exitCode, 1);

@@ -59,7 +59,7 @@ async function listening(service: TestService): Promise<string> {
   return `${await service.handoff.start()}/api/v1`;
 }
 
-/** A file of lines that goes with the test. */
+/** A file with these lines, deleted after the test. */
 function fileOf(t: TestContext, lines: readonly string[]): string {
   const folder = mkdtempSync(join(tmpdir(), 'baton-demo-'));
   t.after(() => rmSync(folder, { recursive: true, force: true }));
@@ -68,7 +68,7 @@ function fileOf(t: TestContext, lines: readonly string[]): string {
   return file;
 }
 
-/** A row of the closing table: how often the history, the stream and the webhook told it; undefined where there is no webhook. */
+/** A row of the final table: the numbers of events in the history, the stream and the webhook; undefined without a webhook. */
 function comparisonIn(lines: readonly string[], name: string): (number | undefined)[] {
   const row = lines.find((line) => line.startsWith(`${name} `))!;
   return row
@@ -86,7 +86,7 @@ async function totalOf(service: TestService, path: string): Promise<number> {
 
 for (const store of stores) {
   describe(`npm run demo on ${store.name}`, () => {
-    test("the closing counts are those of the service's own lists", async (t) => {
+    test("the final counts equal those of the service's lists", async (t) => {
       const service = await startHooked(t, { store });
       const { exitCode, errors, counts, lines } = await runDemo({ url: await listening(service) });
       assert.equal(errors, '');
@@ -109,13 +109,13 @@ for (const store of stores) {
       assert.equal(counts['questions asked'], await totalOf(service, '/audit?action=awaiting_human'));
       assert.equal(counts['questions answered'], await totalOf(service, '/audit?action=hitl_responded'));
       assert.equal(counts['questions answered'], counts['questions asked']);
-      // The audit log holds what the histories hold, the creation of each follow-up, which is left alone, and the webhook's two entries.
+      // The audit log has the entries of the histories, the creation of each follow-up, which is not played, and two entries of the webhook.
       assert.equal(counts['history events'], (await totalOf(service, '/audit')) - children.length - 2);
 
-      // The stream and the webhook have heard the history, and each delivery was shown as it came.
-      const told = (await totalOf(service, '/audit')) - counts.chained! - (await totalOf(service, '/audit?action=updated')) - 2;
-      assert.deepEqual(comparisonIn(lines, 'all of them'), [told, told, told]);
-      assert.equal(lines.filter((line) => /^ +delivered +\S+ of \S+, verified$/.test(line)).length, told);
+      // The stream and the webhook have received the events of the history, and each delivery was printed on arrival.
+      const events = (await totalOf(service, '/audit')) - counts.chained! - (await totalOf(service, '/audit?action=updated')) - 2;
+      assert.deepEqual(comparisonIn(lines, 'all of them'), [events, events, events]);
+      assert.equal(lines.filter((line) => /^ +delivered +\S+ of \S+, verified$/.test(line)).length, events);
       const created = packets.length;
       assert.deepEqual(comparisonIn(lines, 'packet.created'), [created, created, created]);
       assert.ok(lines.includes('They agree, packet by packet.'));
@@ -125,25 +125,25 @@ for (const store of stores) {
       const lost = /service_requests_total\{method="POST",endpoint="[^"]*claim",status="409"\} (\d+)/.exec(text);
       assert.equal(counts['lost claims'], Number(lost?.[1]));
       assert.equal(counts['lost claims'], 2);
-      assert.equal(counts['lines passed over'], 0);
+      assert.equal(counts['lines skipped'], 0);
       assert.equal(counts['steps refused'], 0);
     });
 
-    test('a line that is no create request is reported with its number and passed over', async (t) => {
+    test('a line that is not a create request is reported with its number and skipped', async (t) => {
       const service = await startService(t, { store });
       const good = JSON.stringify(packetRequest());
       const file = fileOf(t, [good, '{"metadata":', '', JSON.stringify({ ...packetRequest(), shape: 'round' }), '[]', '7', good, '{}']);
       const { exitCode, lines, counts } = await runDemo({ url: await listening(service), args: [file] });
       assert.equal(exitCode, 0);
-      const passedOver = lines.filter((line) => line.includes('passed over ')).map((line) => line.replace(/ +/g, ' ').trim());
-      assert.deepEqual(passedOver.slice(0, -1), [
-        'line 2 passed over This is not JSON.',
-        'line 4 passed over shape is not a field of this request.',
-        'line 5 passed over The packet must be an object, not an array.',
-        'line 6 passed over The packet must be an object, not a number.',
-        'line 8 passed over metadata is required.',
+      const skipped = lines.filter((line) => line.includes('skipped ')).map((line) => line.replace(/ +/g, ' ').trim());
+      assert.deepEqual(skipped.slice(0, -1), [
+        'line 2 skipped This is not JSON.',
+        'line 4 skipped shape is not a field of this request.',
+        'line 5 skipped The packet must be an object, not an array.',
+        'line 6 skipped The packet must be an object, not a number.',
+        'line 8 skipped metadata is required.',
       ]);
-      assert.equal(counts['lines passed over'], 5);
+      assert.equal(counts['lines skipped'], 5);
       assert.equal(counts.packets, 2);
       assert.equal(await totalOf(service, '/packets'), 2);
       assert.ok(lines.some((line) => /^line 7 +claimed /.test(line)));
@@ -152,7 +152,7 @@ for (const store of stores) {
 }
 
 describe('npm run demo', () => {
-  test('a post with a wrong signature is refused, and ends it with 1', async (t) => {
+  test('a post with a wrong signature is refused, and the demo exits with 1', async (t) => {
     const service = await startHooked(t);
     let forging: Promise<number> | undefined;
     const forge = async () => {
@@ -171,7 +171,7 @@ describe('npm run demo', () => {
     assert.ok(lines.includes('They differ.'));
   });
 
-  test('a service that does not deliver to this machine is compared with the stream alone', async (t) => {
+  test('without deliveries to this machine, only the stream is compared', async (t) => {
     const service = await startService(t);
     const { exitCode, lines } = await runDemo({ url: await listening(service) });
     assert.equal(exitCode, 0);
@@ -180,23 +180,23 @@ describe('npm run demo', () => {
     assert.ok(lines.includes('They agree, packet by packet.'));
   });
 
-  test('an input without a single create request says so line by line and ends with 1', async (t) => {
+  test('an input without any create request is reported line by line, and the demo exits with 1', async (t) => {
     const service = await startService(t);
     const { exitCode, counts, lines } = await runDemo({ url: await listening(service), args: [fileOf(t, ['{}', '{"context":{}}'])] });
     assert.equal(exitCode, 1);
     assert.equal(counts.packets, 0);
-    assert.equal(counts['lines passed over'], 2);
-    assert.ok(lines.some((line) => /^line 2 +passed over +metadata is required/.test(line)));
+    assert.equal(counts['lines skipped'], 2);
+    assert.ok(lines.some((line) => /^line 2 +skipped +metadata is required/.test(line)));
   });
 
-  test('a service that takes smaller batches is given the lines one by one', async (t) => {
+  test('a service with a smaller batch limit gets the lines one by one', async (t) => {
     const service = await startService(t, { settings: { SERVICE_BATCH_MAX: '2' } });
     const { exitCode, counts } = await runDemo({ url: await listening(service) });
     assert.equal(exitCode, 0);
     assert.equal(counts.packets, sampleLines.length);
   });
 
-  test('more lines than one batch takes are played in several, each with its own number', async (t) => {
+  test('more lines than fit in a batch are sent in several batches, and keep their numbers', async (t) => {
     const service = await startService(t);
     const file = fileOf(
       t,
@@ -212,7 +212,7 @@ describe('npm run demo', () => {
     );
   });
 
-  test('every step is a line of at most 100 columns, whatever the input holds', async (t) => {
+  test('every step is a line of at most 100 columns, for any input', async (t) => {
     const service = await startService(t);
     const [title, bell] = ['\u001b]0;owned\u0007', '\u0007'];
     const long = packetRequest({
@@ -233,7 +233,7 @@ describe('npm run demo', () => {
     }
   });
 
-  test('a 429 is waited for as long as Retry-After says, and said', async (t) => {
+  test('after a 429 the demo waits for Retry-After, and says so', async (t) => {
     const service = await startService(t, { settings: { SERVICE_RATE_LIMIT_PER_MINUTE: '60' } });
     const url = await listening(service);
     for (let count = 0; count < 60; count += 1) assert.equal((await service.call('GET', '/packets')).status, 200);
@@ -249,7 +249,7 @@ describe('npm run demo', () => {
     assert.equal(counts.completed, sampleLines.length);
   });
 
-  test('a limit that lasts longer ends it with a sentence', async (t) => {
+  test('a longer wait ends the demo with a sentence', async (t) => {
     const service = await startService(t, { settings: { SERVICE_HANDOFFS_PER_DAY_BUSINESS: '0' } });
     const { exitCode, errors } = await runDemo({ url: await listening(service) });
     assert.equal(exitCode, 1);
@@ -272,14 +272,14 @@ describe('npm run demo', () => {
     assert.equal(counts.completed, 1);
   });
 
-  test('without a key it says which variable holds one', async () => {
+  test('without a key the error names the variable for it', async () => {
     const { exitCode, errors, lines } = await runDemo({ key: '' });
     assert.equal(exitCode, 1);
     assert.equal(errors, 'SERVICE_API_KEY must hold an API key. The first admin key is printed when the service first starts.\n');
     assert.deepEqual(lines, ['']);
   });
 
-  test('with a wrong key it says that the key was refused, and does not repeat it', async (t) => {
+  test('with a wrong key the error says that the key was refused, without quoting it', async (t) => {
     const service = await startService(t);
     const { exitCode, errors } = await runDemo({ url: await listening(service), key: 'a-wrong-key-0123456789' });
     assert.equal(exitCode, 1);
@@ -287,7 +287,7 @@ describe('npm run demo', () => {
     assert.doesNotMatch(errors, /a-wrong-key/);
   });
 
-  test('where no service answers it says so, with the address', async () => {
+  test('if no service answers, the error has the address', async () => {
     const url = `http://127.0.0.1:${await freePort()}/api/v1`;
     const { exitCode, errors } = await runDemo({ url });
     assert.equal(exitCode, 1);
@@ -297,7 +297,7 @@ describe('npm run demo', () => {
     );
   });
 
-  test('at an address that leads past the API it says so', async (t) => {
+  test('at an address that is not the API the error says so', async (t) => {
     const service = await startService(t);
     const url = (await listening(service)).replace('/api/v1', '/api/v2');
     const { exitCode, errors } = await runDemo({ url });
@@ -305,7 +305,7 @@ describe('npm run demo', () => {
     assert.match(errors, /^No handoff service answers at .*\/api\/v2 \(There is nothing at this path\.\)\. .*it ends in \/api\/v1/);
   });
 
-  test('a file that is not there is named', async (t) => {
+  test('the error names a missing file', async (t) => {
     const service = await startService(t);
     const { exitCode, errors } = await runDemo({ url: await listening(service), args: ['/no/such/file.jsonl'] });
     assert.equal(exitCode, 1);

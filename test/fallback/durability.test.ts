@@ -200,7 +200,7 @@ describe('A start is refused with one clear line', { concurrency: true }, () => 
 });
 
 describe('Both services in one PostgreSQL', () => {
-  test('keep their data apart, in either order, and restart beside one another', async () => {
+  test('keep their data separate, started in either order, and each can start again while the other runs', async () => {
     for (const first of ['handoff', 'fallback'] as const) {
       const { url, drop } = await openEmptyDatabase();
       const started: (() => Promise<void>)[] = [];

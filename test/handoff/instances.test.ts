@@ -92,7 +92,7 @@ describe('Instances that share a PostgreSQL', () => {
     t.after(drop);
   });
 
-  test('the other shows at once what one has answered: packet, list, total, search, history', async (t) => {
+  test('each shows at once what another has acknowledged: packet, list, total, search, history', async (t) => {
     const { instances } = await startInstances(t);
     const [one, other] = instances as [TestService, TestService];
     for (let round = 1; round <= 5; round += 1) {
@@ -318,7 +318,7 @@ describe('Instances that share a PostgreSQL', () => {
 
 for (const store of stores) {
   describe(`Requests of the same moment on ${store.name}`, () => {
-    test('a hard delete also removes what was done to the packet in the same commit', async (t) => {
+    test('a hard delete also removes changes of the packet in the same commit', async (t) => {
       const { url, packets, tenant, newPacket } = await openPackets(t, store);
       const id = await newPacket();
       const answers = await Promise.allSettled([

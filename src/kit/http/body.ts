@@ -93,14 +93,14 @@ export function readBody(
 }
 
 /** How many bytes of a refused body are discarded before the connection is closed. The request timeout limits the time. */
-const maxPassedOver = 64 * 1024 * 1024;
+const maxDiscardedBytes = 64 * 1024 * 1024;
 
 /** Discards the rest of a body, because some clients read the response only after they have sent everything. */
-export function passOver(payload: IncomingMessage): void {
+export function discardBody(payload: IncomingMessage): void {
   let size = 0;
   payload.on('data', (chunk: Buffer) => {
     size += chunk.length;
-    if (size > maxPassedOver) payload.destroy();
+    if (size > maxDiscardedBytes) payload.destroy();
   });
   payload.resume();
 }

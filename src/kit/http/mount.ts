@@ -7,7 +7,7 @@ import { type Fault, invalid, ServiceError } from '../errors.ts';
 import { MemoryBudget } from '../memory-budget.ts';
 import type { RequestOf, ResponseShape, ResultOf, Route } from '../route.ts';
 import { type Answers, createAnswers, largeFrom } from './answers.ts';
-import { bodyKind, passOver, readBody, textOf } from './body.ts';
+import { bodyKind, discardBody, readBody, textOf } from './body.ts';
 import { endSignalOf, signalOf } from './gone.ts';
 import { parseJson } from './json.ts';
 import { createPaths } from './paths.ts';
@@ -136,7 +136,7 @@ export function createMount<Context, Traits extends object = object>({
     // The handler throws it. An error thrown here closes the connection, and a client that is still sending misses the answer.
     const refuse = (refusal: unknown) => {
       request.notes.refusal = refusal;
-      passOver(payload);
+      discardBody(payload);
       done(null);
     };
     let kind: 'json' | 'text';

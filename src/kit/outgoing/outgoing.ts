@@ -130,7 +130,7 @@ export function createOutgoing({ guard, connectionsPerOrigin = 32, ca }: Outgoin
     open,
     async send(request) {
       const answer = await open(request);
-      void passOver(answer.body);
+      void discardBody(answer.body);
       return { status: answer.status, headers: answer.headers };
     },
     connections: () => connections?.count() ?? 0,
@@ -180,7 +180,7 @@ function answerOf({ statusCode, headers, body }: Received, maxBytes: number, fin
 }
 
 /** Discards a body. Its errors do not matter, because the status has already decided. */
-async function passOver(body: AsyncIterable<Buffer>): Promise<void> {
+async function discardBody(body: AsyncIterable<Buffer>): Promise<void> {
   try {
     for await (const _ of body);
   } catch {

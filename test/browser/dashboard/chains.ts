@@ -18,7 +18,7 @@ const providerNames = (page: Page) =>
 export function chainTests(dashboard: () => Dashboard): void {
   const read = async (id: string) => (await dashboard().service.call('GET', `/chains/${id}`)).body;
 
-  test('are listed with what is in them, and found by name, description, provider and model', async (t) => {
+  test('are listed with their contents, and can be searched by name, description, provider and model', async (t) => {
     await dashboard().chain({ name: 'listed-one', description: 'for invoices' });
     await dashboard().chain({ name: 'listed-two', providers: [{ name: 'tiny', model_id: 'groq/llama-3.1-8b' }] });
     const page = await dashboard().open(t, '/chains');
@@ -50,7 +50,7 @@ export function chainTests(dashboard: () => Dashboard): void {
     await assertAccessible(page);
   });
 
-  test('are edited: rules are told in plain words, follow a renamed provider, and are kept', async (t) => {
+  test('can be edited: rules are described in plain words, follow a renamed provider, and are saved', async (t) => {
     const id = await dashboard().chain({ name: 'edited' });
     const page = await dashboard().open(t, `/chains/${id}`);
     await page.getByRole('link', { name: 'Edit' }).click();
@@ -110,7 +110,7 @@ export function chainTests(dashboard: () => Dashboard): void {
     );
   });
 
-  test('are duplicated from the list: the copy is edited before it is kept', async (t) => {
+  test('can be duplicated from the list; the copy is edited before it is saved', async (t) => {
     await dashboard().chain({ name: 'doubled' });
     const page = await dashboard().open(t, '/chains?q=doubled');
     await button(page, 'Actions for doubled').click();
@@ -121,7 +121,7 @@ export function chainTests(dashboard: () => Dashboard): void {
     await heading(page, 'doubled copy').waitFor();
   });
 
-  test('are deleted with undo: taken back nothing is sent, else the chain goes', async (t) => {
+  test('can be deleted with undo: an undone deletion sends nothing, any other deletes the chain', async (t) => {
     const id = await dashboard().chain({ name: 'doomed' });
     const page = await dashboard().open(t, '/chains?q=doomed', 'with a clock');
     const remove = async () => {
@@ -146,7 +146,7 @@ export function chainTests(dashboard: () => Dashboard): void {
     assert.equal((await dashboard().service.call('GET', `/chains/${id}`)).status, 404);
   });
 
-  test('a deletion goes out when the page is closed before it was due', async (t) => {
+  test('a pending deletion is sent when the page is closed', async (t) => {
     const id = await dashboard().chain({ name: 'closed on' });
     const page = await dashboard().open(t, `/chains/${id}`);
     await button(page, 'More actions').click();
@@ -156,7 +156,7 @@ export function chainTests(dashboard: () => Dashboard): void {
     await page.waitForFunction(`fetch('/chains/${id}').then(({ status }) => status === 404)`);
   });
 
-  test('changes that are not saved are guarded', async (t) => {
+  test('leaving with unsaved changes asks for confirmation', async (t) => {
     const id = await dashboard().chain({ name: 'guarded' });
     const page = await dashboard().open(t, `/chains/${id}/edit`);
     await page.getByLabel('Description').fill('half a thought');
@@ -173,7 +173,7 @@ export function chainTests(dashboard: () => Dashboard): void {
     assert.equal((await read(id)).description, null);
   });
 
-  test('a change by somebody else meanwhile shows both versions; either can be kept', async (t) => {
+  test('a concurrent change by another user shows both versions, and either can be kept', async (t) => {
     const id = await dashboard().chain({ name: 'contested' });
     const page = await dashboard().open(t, `/chains/${id}/edit`);
     await page.getByLabel('Description').fill('mine');

@@ -26,7 +26,7 @@ export function exportTests(dashboard: () => Dashboard): void {
 
   const exported = async (format: string) => (await dashboard().service.call('POST', `/chains/${id}/export?format=${format}`)).body;
 
-  test('every format is shown with its warnings, is copied and downloaded as the service gives it', async (t) => {
+  test('every format is shown with its warnings, and copied and downloaded as the service returns it', async (t) => {
     const page = await dashboard().open(t, `/chains/${id}/export`);
     const formats = page.getByRole('navigation', { name: 'Formats' }).getByRole('button');
     await formats.first().waitFor();
@@ -50,7 +50,7 @@ export function exportTests(dashboard: () => Dashboard): void {
     assert.equal(readFileSync(await download.path(), 'utf8'), content);
   });
 
-  test('a template is edited beside its output; a mistake is told with its line and column', async (t) => {
+  test('a template is edited next to its output; an error is shown with its line and column', async (t) => {
     const page = await dashboard().open(t, `/templates?chain=${id}`);
     const output = page.getByRole('region', { name: 'Output' });
     await output.getByText('# exported').waitFor();
@@ -71,7 +71,7 @@ export function exportTests(dashboard: () => Dashboard): void {
     await output.waitFor();
   });
 
-  test('a pasted configuration becomes a chain, with what was found in it', async (t) => {
+  test('a pasted configuration becomes a chain, with the findings of the import', async (t) => {
     const page = await dashboard().open(t, '/import');
     await button(page, 'Import').click();
     await page.getByText('Paste a configuration or choose a file.').waitFor();
@@ -90,7 +90,7 @@ export function exportTests(dashboard: () => Dashboard): void {
     await heading(page, 'from portkey').waitFor();
   });
 
-  test('a chosen file is read and its format recognised', async (t) => {
+  test('a selected file is read and its format detected', async (t) => {
     const page = await dashboard().open(t, '/import');
     const { content } = await exported('yaml');
     await page.getByLabel('File to import').setInputFiles({ name: 'chain.yaml', mimeType: 'text/yaml', buffer: Buffer.from(content) });

@@ -28,7 +28,7 @@ async function choose(target: Locator): Promise<void> {
 export function keyboardTests(dashboard: () => Dashboard): void {
   const read = async (path: string) => (await dashboard().service.call('GET', path)).body;
 
-  test('chains are created and ordered, asked about, tested, compared and exported; faults and warnings are told as one types', async (t) => {
+  test('chains can be created, ordered, queried, tested, compared and exported; faults and warnings appear while typing', async (t) => {
     const page = await dashboard().open(t, '/chains');
     const { keyboard } = page;
     const type = async (target: Locator, text: string) => {
@@ -109,7 +109,7 @@ export function keyboardTests(dashboard: () => Dashboard): void {
     assert.equal(copied.name, 'typed chain');
   });
 
-  test('the focus goes into what is added, stays beside what is removed, and is never lost', async (t) => {
+  test('the focus moves to an added item, stays next to a removed one, and is never lost', async (t) => {
     const page = await dashboard().open(t, '/chains/new');
     const { keyboard } = page;
     const focused = page.locator(':focus');
@@ -133,7 +133,7 @@ export function keyboardTests(dashboard: () => Dashboard): void {
     await requireFocus(page.locator('[tabindex="-1"]', { hasText: 'Without rules every failure' }).last());
   });
 
-  test('a page that is still being loaded has the focus until its heading is there', async (t) => {
+  test('a page that is still loading has the focus until its heading appears', async (t) => {
     const id = await dashboard().run(await dashboard().chain({ name: 'late' }), { preset: 'healthy' });
     const page = await dashboard().open(t, '/chains');
     await heading(page, 'Chains').waitFor();

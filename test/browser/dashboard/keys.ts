@@ -20,7 +20,7 @@ export function keyTests(browser: () => Browser): void {
     for (const work of afters) await work();
   });
 
-  test('the key is asked for and kept in the tab; without chains the page says what to do', async (t) => {
+  test('the page asks for the key and keeps it in the tab; without chains it says what to do', async (t) => {
     const page = await dashboard.open(t, '/chains');
     await heading(page, 'API key').waitFor();
     await assertAccessible(page);
@@ -58,7 +58,7 @@ export function keyTests(browser: () => Browser): void {
     await heading(page, 'API key').waitFor();
   });
 
-  test('a read-only key hides what it may not do', async (t) => {
+  test('with a read-only key, actions that it does not permit are hidden', async (t) => {
     const headers = { 'x-api-key': 'write-key-0123456789' };
     const created = await dashboard.service.call('POST', '/chains', { body: supportChain, headers });
     assert.equal(created.status, 201, created.text);

@@ -35,7 +35,7 @@ export function shellTests(dashboard: () => Dashboard): void {
       nowhere: { path: '/nowhere', title: 'There is no such page', ready: 'mistyped' },
     };
   });
-  test('axe finds nothing on any page, light or dark, and none is wider than its window of 320 or 2,560 pixels', async (t) => {
+  test('axe finds no violation on any page, light or dark, and no page is wider than a window of 320 or 2,560 pixels', async (t) => {
     const page = await dashboard().open(t, '/nowhere');
     for (const [name, { path, title, ready }] of Object.entries(pages)) {
       await t.test(name, async () => {
@@ -83,7 +83,7 @@ export function shellTests(dashboard: () => Dashboard): void {
     assert.equal(await page.title(), 'Templates · Fallback chains · Baton');
   });
 
-  test('a lost connection is told while what was loaded stays, and is gone when the service answers again', async (t) => {
+  test('a message reports a lost connection, loaded data stays, and the message disappears when the service answers again', async (t) => {
     const page = await dashboard().open(t, '/import', 'with a clock');
     await page.getByRole('link', { name: 'Chains', exact: true }).click();
     await page.getByRole('link', { name: supportChain.name }).waitFor();
@@ -98,7 +98,7 @@ export function shellTests(dashboard: () => Dashboard): void {
     await page.getByText("The service can't be reached.").waitFor({ state: 'detached' });
   });
 
-  test('what can’t be loaded is told with a way to try again', async (t) => {
+  test('a failed load is reported with a button to try again', async (t) => {
     const page = await dashboard().open(t, '/import');
     let broken = true;
     await page.route(
@@ -113,7 +113,7 @@ export function shellTests(dashboard: () => Dashboard): void {
     await page.getByRole('link', { name: supportChain.name }).waitFor();
   });
 
-  test('grey lines stand while chains are loaded, and what is not there is told', async (t) => {
+  test('placeholder lines are shown while chains load, and a missing chain is reported', async (t) => {
     const page = await dashboard().open(t, '/import');
     let letGo: () => void = () => undefined;
     const held = new Promise<void>((resolve) => {

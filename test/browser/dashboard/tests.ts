@@ -50,7 +50,7 @@ export function testTests(dashboard: () => Dashboard, provider: () => SlowProvid
   const isStream = ({ pathname }: URL) => /^\/test-results\/[^/]+\/events$/.test(pathname);
   const isResult = ({ pathname }: URL) => /^\/test-results\/[^/]+$/.test(pathname);
 
-  test('the routing table is a grid; the arrow keys move in it, and a cell draws its path with waits and who answers', async (t) => {
+  test('the routing table is a grid with arrow keys; a cell shows its path with waits and the provider that answers', async (t) => {
     const id = await dashboard().chain({ name: 'asked about' });
     const page = await dashboard().open(t, `/chains/${id}/what-if`);
     const cell = button(page, /retry 3×\s?: gpt-4o fails with rate limit, 3 retries, then claude is asked \(a rule says so\)/);
@@ -69,7 +69,7 @@ export function testTests(dashboard: () => Dashboard, provider: () => SlowProvid
     await page.getByText('Longest prompt').waitFor();
   });
 
-  test('a simulation is run; its result has the verdict, checks, charts, scenarios and a waterfall of each prompt', async (t) => {
+  test('a simulation shows the verdict, checks, charts, scenarios and a waterfall of each prompt', async (t) => {
     const id = await dashboard().chain({ name: 'simulated' });
     const page = await dashboard().open(t, `/chains/${id}/tests`);
     await page.getByText('Never tested').waitFor();
@@ -101,7 +101,7 @@ export function testTests(dashboard: () => Dashboard, provider: () => SlowProvid
     await assertAccessible(page);
   });
 
-  test('own faults are given; what is wrong with them stands beside the field', async (t) => {
+  test('custom faults can be entered, and an error is shown next to its field', async (t) => {
     const id = await dashboard().chain({ name: 'faulted' });
     const page = await dashboard().open(t, `/chains/${id}/tests`);
     await page.getByLabel('Faults').selectOption('');
@@ -117,7 +117,7 @@ export function testTests(dashboard: () => Dashboard, provider: () => SlowProvid
     assert.ok(results.every((prompt: { served_by: string }) => prompt.served_by === 'claude'));
   });
 
-  test('a live test tells its progress by its stream, by polling where that is cut, and is cancelled; what was done stays', async (t) => {
+  test('a live test shows its progress by stream, or by polling if the stream breaks; cancelled, it keeps its finished prompts', async (t) => {
     const id = await dashboard().chain({
       name: 'slow',
       providers: [{ name: 'slow', model_id: 'slow-1', provider: 'openai', api_base: provider().apiBase }],
@@ -158,7 +158,7 @@ export function testTests(dashboard: () => Dashboard, provider: () => SlowProvid
     assert.equal((await read(page.url().split('/').at(-1)!)).status, 'cancelled');
   });
 
-  test('the history lists the tests of a chain, newest first; two of them are compared', async (t) => {
+  test("the history lists a chain's tests, newest first, and compares two of them", async (t) => {
     const id = await dashboard().chain({ name: 'compared' });
     for (let older = 0; older < 19; older += 1) await dashboard().run(id, { preset: 'flap', prompt_count: 1 });
     await dashboard().run(id, { preset: 'healthy', prompt_count: 4, seed: 1 });
@@ -185,7 +185,7 @@ export function testTests(dashboard: () => Dashboard, provider: () => SlowProvid
     await page.getByText('Both ran the same chain.').waitFor();
   });
 
-  test('a result of 1,000 prompts draws only what is in sight, and scrolls to its end', async (t) => {
+  test('a result of 1,000 prompts renders only the visible ones, and scrolls to its end', async (t) => {
     const id = await dashboard().chain({ name: 'long' });
     const result = await dashboard().run(id, { prompt_count: 1000, seed: 3 });
     const page = await dashboard().open(t, `/results/${result}`);

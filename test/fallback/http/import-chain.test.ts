@@ -38,7 +38,7 @@ const portkey = {
 
 for (const store of stores) {
   describe(`POST /import on ${store.name}`, () => {
-    test('201: json and yaml, in content or as the body itself, give the chain and where it is', async () => {
+    test('201: json and yaml, in content or as the body itself, return the chain and its location', async () => {
       const service = await shareFallback(store);
       const { name } = threeProviders;
       const yaml = stringify(threeProviders);
@@ -58,7 +58,7 @@ for (const store of stores) {
       }
     });
 
-    test('201: a chain as the service shows it can be imported as it came', async () => {
+    test('201: a chain as returned by the service can be imported unchanged', async () => {
       const service = await shareFallback(store);
       const { body: chain } = await service.call('POST', '/chains', { body: threeProviders });
       const { status, body } = await send(service, 'json', chain);
@@ -71,7 +71,7 @@ for (const store of stores) {
       );
     });
 
-    test('201: LiteLLM: the first group names the chain, fallbacks its order; what is left out is told, and no key is kept', async () => {
+    test('201: LiteLLM: the first group names the chain and fallbacks its order; findings list what was not imported, and no key is stored', async () => {
       const service = await shareFallback(store);
       const { status, body, text } = await send(service, 'litellm', stringify(litellm));
       assert.equal(status, 201, text);
@@ -111,7 +111,7 @@ for (const store of stores) {
       assert.ok(!service.logs.join('').includes('sk-ant'));
     });
 
-    test('201: Portkey: targets in their order, statuses as rules, and the name that was given', async () => {
+    test('201: Portkey: targets in order, statuses as rules, and the given name', async () => {
       const service = await shareFallback(store);
       const { status, body, text } = await send(service, 'portkey', portkey, { name: 'mine' });
       assert.equal(status, 201, text);
@@ -136,7 +136,7 @@ for (const store of stores) {
   });
 }
 
-describe('400 with the place, and nothing is kept', () => {
+describe('400 with the position, and nothing is stored', () => {
   const target = portkey.targets[0]!;
   const faults: [string, string, unknown, string, RegExp][] = [
     ['broken JSON', 'json', '{"name": "a",', 'content', /^content is not valid JSON/],
@@ -213,7 +213,7 @@ describe('400 with the place, and nothing is kept', () => {
     assert.deepEqual([status, body.detail], [400, 'format must be one of litellm, portkey, json, yaml.']);
   });
 
-  test('aliases that stand for ever more, and a file that takes the parser for ever', { timeout: 60_000 }, async (t) => {
+  test('exponentially growing aliases, and a file that the parser never finishes', { timeout: 60_000 }, async (t) => {
     const service = await startFallback(t, { world: { sandbox: { deadlineMs: 1_000 } } });
     const levels = Array.from({ length: 9 }, (_, level) => `l${level + 1}: &l${level + 1} [${Array(9).fill(`*l${level}`).join(', ')}]`);
     const bomb = await send(service, 'yaml', ['l0: &l0 [x]', ...levels].join('\n'));
@@ -227,7 +227,7 @@ describe('400 with the place, and nothing is kept', () => {
     assert.match(deep.body.detail, /more than 50 levels deep/);
   });
 
-  test('what is no text in UTF-8, what has a type of its own, and what is too large', async () => {
+  test('a file that is not UTF-8, has custom types, or is too large', async () => {
     const service = await shareFallback();
     const raw = (type: string, payload: string | Buffer) =>
       service.call('POST', '/import?format=yaml', { raw: payload, headers: { 'content-type': type } });

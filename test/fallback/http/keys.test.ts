@@ -121,7 +121,7 @@ describe('Keys', () => {
     assert.deepEqual(closed.fallback.warnings, []);
   });
 
-  test('metrics ask for their token where one is set', async (t) => {
+  test('metrics require their token if one is set', async (t) => {
     const service = await startFallback(t, { environment: { SERVICE_METRICS_TOKEN: 'metrics-token' } });
     assert.equal((await service.call('GET', '/metrics')).status, 401);
     const answer = await service.call('GET', '/metrics', { headers: bearer('metrics-token') });

@@ -63,7 +63,7 @@ describe('Every export', () => {
       assert.ok(lossless > 10, `only ${lossless} were lossless`);
     });
 
-    test(`${format}: the text holds the configuration`, () => {
+    test(`${format}: the text contains the configuration`, () => {
       fc.assert(
         fc.property(anyChain, (request) => {
           const made = exported(request, format);
@@ -89,7 +89,7 @@ describe('Every export', () => {
     );
   });
 
-  test('a key is a reference to its variable, never more', () => {
+  test('a key is only a reference to its variable', () => {
     const references: Record<string, RegExp> = {
       litellm: /os\.environ\/LLAMA_API_KEY/,
       portkey: /\$\{LLAMA_API_KEY\}/,
@@ -102,7 +102,7 @@ describe('Every export', () => {
       assert.match(exported(threeProviders, format as ExportFormat).content, reference);
   });
 
-  test('a provider without a variable gets the one of its kind, with a warning', () => {
+  test('a provider without a variable gets the variable of its kind, with a warning', () => {
     const request = chainWith({ providers: [{ name: 'one', model_id: 'openai/gpt-4o' }] });
     for (const format of ['litellm', 'portkey', 'bifrost', 'envoy-ai-gateway', 'langchain', 'ai-sdk'] as const) {
       const made = exported(request, format);
@@ -177,7 +177,7 @@ describe('LiteLLM', () => {
     );
   });
 
-  test('statuses that it cannot tell apart are one warning, and so are the fields that an import gives differently', () => {
+  test("statuses that it can't distinguish are one warning, and so are fields that an import changes", () => {
     const rule = { condition: 'any' as const, action: 'retry' as const, status_codes: [500] };
     const { warnings } = exported(chainWith({ fallback_rules: [rule] }), 'litellm');
     assert.deepEqual(
@@ -218,7 +218,7 @@ describe('Portkey', () => {
     assert.equal(config.targets[1]!.targets!.length, 2);
   });
 
-  test('says that it retries failed connections too', () => {
+  test('warns that it also retries failed connections', () => {
     assert.ok(codes(exported(threeProviders, 'portkey')).includes('connection_retries'));
   });
 });
@@ -247,7 +247,7 @@ describe('OpenRouter', () => {
 
 describe('Targets with one number of retries', () => {
   for (const format of ['bifrost', 'envoy-ai-gateway'] as const) {
-    test(`${format}: where a chain mixes retries and failovers, it fails over; prefer=retry retries, and both say so`, () => {
+    test(`${format}: a chain with both retries and failovers fails over, or retries with prefer=retry; both add a warning`, () => {
       const failing = exported(threeProviders, format, 'failover');
       const retrying = exported(threeProviders, format, 'retry');
       const [first, second] =

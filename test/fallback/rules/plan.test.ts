@@ -64,7 +64,7 @@ describe('A plan', () => {
     ]);
   });
 
-  test('leads past other providers to one that a rule applies to, and leaves out rules that can never apply', () => {
+  test("fails other providers until a rule's provider is reached, and omits rules that can never apply", () => {
     const more: RuleRequest[] = [
       { condition: 'server_error', action: 'fail', providers: ['b'], status_codes: [503] },
       { condition: 'rate_limit', action: 'fail' },
@@ -151,7 +151,7 @@ describe('A verdict', () => {
     ['pass: a healthy run, which proves little', 1, rules, { preset: 'healthy', prompt_count: 2 }, 'pass'],
     ['safe: the faults given left nobody', 1, rules, { prompt_count: 1, faults: [{ provider: 'a', condition: 'server_error' }] }, 'safe'],
   ];
-  test('tells how many prompts were served in words that fit their number', async () => {
+  test('states the number of served prompts in a correct sentence', async () => {
     const saidOf = async (count: number, request: TestRequest) => (await run(chainOf(count, rules), request)).checks[0]!.detail;
     assert.equal(await saidOf(1, { preset: 'healthy', prompt_count: 1 }), 'The prompt was served.');
     assert.equal(await saidOf(1, { preset: 'healthy', prompt_count: 2 }), 'All 2 prompts were served.');

@@ -3,7 +3,7 @@ import { test } from 'node:test';
 
 import { duration, listed, plural, times } from '../../../src/fallback/rules/wording.ts';
 
-test('a duration is told in the units that people read', () => {
+test('a duration is written in readable units', () => {
   const told: [number, string][] = [
     [0, '0 ms'],
     [999, '999 ms'],
@@ -18,7 +18,7 @@ test('a duration is told in the units that people read', () => {
   for (const [ms, text] of told) assert.equal(duration(ms), text);
 });
 
-test('counts and lists are told as they are spoken', () => {
+test('counts and lists are written as in a sentence', () => {
   assert.deepEqual([plural(1, 'attempt'), plural(2, 'attempt'), plural(0, 'attempt')], ['1 attempt', '2 attempts', '0 attempts']);
   assert.deepEqual([times(1), times(3)], ['once', '3 times']);
   assert.deepEqual([listed([]), listed(['a']), listed(['a', 'b']), listed(['a', 'b', 'c'])], ['', 'a', 'a and b', 'a, b and c']);

@@ -356,7 +356,7 @@ describe('Wrong keys', () => {
   });
 });
 
-describe('A key as it travels', () => {
+describe('A key in a request', () => {
   test('two X-API-Key headers are 401, even if both are valid', async (t) => {
     const service = await startService(t);
     const address = await service.handoff.start();

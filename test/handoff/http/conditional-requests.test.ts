@@ -193,7 +193,7 @@ for (const store of stores) {
   });
 }
 
-test('two instances on one database: of 20 changes with the same tag one is 200, and without a tag none is lost', async (t) => {
+test('two instances on one database: of 20 changes with the same tag one is 200; changes without a tag are all applied', async (t) => {
   const database = await openHandoffDatabase();
   const instances = [await startService(t, { databaseUrl: database.url }), await startService(t, { databaseUrl: database.url })];
   // Registered last, so that it runs after the instances have stopped.

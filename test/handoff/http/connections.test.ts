@@ -10,7 +10,7 @@ const key = `X-API-Key: ${adminKey}`;
 const head = (line: string, ...headers: string[]) => `${[`${line} HTTP/1.1`, 'Host: x', ...headers].join('\r\n')}\r\n\r\n`;
 
 for (const store of stores) {
-  describe(`requests as they come over a connection, on ${store.name}`, () => {
+  describe(`Requests over a connection, on ${store.name}`, () => {
     test('a client that closes its sending side after a request still gets the answer', async (t) => {
       const service = await startService(t, { store });
       const address = await service.handoff.start();

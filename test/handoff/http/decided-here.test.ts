@@ -26,7 +26,7 @@ const limitHeaders = ({ headers }: TestAnswer) => Object.keys(headers).filter((n
 const words = (from: number, to: number) => Array.from({ length: to - from }, (_, index) => `w${from + index}`).join(' ');
 
 for (const store of stores) {
-  describe(`What is decided here about packets, on ${store.name}`, () => {
+  describe(`Decisions about packets, on ${store.name}`, () => {
     test('hitl_required filters by whether the question requires an answer, whatever the status and whether it was answered', async () => {
       const service = await shareService(store);
       const required = { ...question, required: true };
@@ -217,7 +217,7 @@ for (const store of stores) {
     });
   });
 
-  describe(`What is decided here about search, on ${store.name}`, () => {
+  describe(`Decisions about search, on ${store.name}`, () => {
     test('only the first 64 characters of a word count', async () => {
       const service = await shareService(store);
       const stem = 'x'.repeat(64);
@@ -254,7 +254,7 @@ for (const store of stores) {
     });
   });
 
-  describe(`What is decided here about keys and limits, on ${store.name}`, () => {
+  describe(`Decisions about keys and limits, on ${store.name}`, () => {
     test('the last admin key may be deleted, even by itself: it is 401 from then on, and other keys still work', async (t) => {
       const service = await startService(t, { store });
       const { key } = await newTenant(service);

@@ -176,7 +176,7 @@ const runs = { 'SQLite in memory': { each: 200, models: 60, commands: 80 }, Post
 for (const store of stores.filter(({ name }) => name in runs)) {
   const { each, models, commands } = runs[store.name as keyof typeof runs];
 
-  describe(`Whatever is sent on ${store.name}`, () => {
+  describe(`Any input on ${store.name}`, () => {
     let service: TestService;
     const cleanUps: (() => unknown)[] = [];
     before(async () => {

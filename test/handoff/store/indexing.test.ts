@@ -83,7 +83,7 @@ for (const testStore of stores.filter(({ name }) => name !== 'SQLite in memory')
       assert.equal(await store.index.queued(10), 0);
     });
 
-    test('a packet that another writer took off the queue is left alone', async (t) => {
+    test('a packet that another writer removed from the queue is not indexed', async (t) => {
       const { indexer, store, database, found } = await queuedPackets(t, testStore, 3);
       await indexer.prepare(everything);
       await database.transaction((tx) => tx.deleteFrom('search_queue').execute());
