@@ -10,7 +10,7 @@ import { keyTests } from './dashboard/keys.ts';
 import { shellTests } from './dashboard/shell.ts';
 import { testTests } from './dashboard/tests.ts';
 
-// One browser and one tab serve all of them: starting a browser costs more than most of the tests.
+// All tests share a browser and a tab, since starting a browser takes longer than most tests.
 describe('the dashboard', { skip: withoutBrowser }, () => {
   let browser: Browser;
   let dashboard: Dashboard;

@@ -9,18 +9,18 @@ import { adminKey, startService } from '../support/service.ts';
 
 const summaries = Object.values<Route>(routes).map(({ summary }) => summary);
 
-/** The explorers, and where each shows an operation's summary. */
+/** The explorers, each with the selector of an operation's summary. */
 const explorers = [
   { path: '/docs', name: 'Swagger UI', operation: '.opblock-summary-description' },
   { path: '/redoc', name: 'Redoc', operation: '[data-section-id^="tag/"] h2' },
 ] as const;
 
-/** A page of the service in light colours, and everything it did that it should not have. */
+/** A page of the service in light colours, and its unwanted effects. */
 interface Visit {
   readonly page: Page;
-  /** Requests to anywhere but the service. */
+  /** Requests to other hosts. */
   readonly strayed: string[];
-  /** Errors and warnings of the console, and errors that nobody caught. */
+  /** Errors and warnings of the console, and uncaught errors. */
   readonly complaints: string[];
 }
 
@@ -40,7 +40,7 @@ describe('in a browser', { skip: withoutBrowser }, () => {
 
   const visits = new Map<string, Promise<Visit>>();
 
-  /** The page at this path, which tests share, since loading it costs more than most of them. */
+  /** The page at this path. Tests share it, since loading it takes longer than most tests. */
   async function visit(path: string): Promise<Visit> {
     if (!visits.has(path)) visits.set(path, load(path));
     const visited = await visits.get(path)!;
@@ -76,7 +76,7 @@ describe('in a browser', { skip: withoutBrowser }, () => {
       for (const summary of summaries) assert.ok(shown.includes(summary), summary);
       for (const width of [1280, 390]) {
         await page.setViewportSize({ width, height: 900 });
-        // Pictures and workers that come last have come.
+        // Waits for images and workers.
         await page.waitForLoadState('networkidle');
         assert.equal(await page.evaluate<number>('document.documentElement.scrollWidth - window.innerWidth'), 0, `${width}`);
       }
@@ -104,7 +104,7 @@ describe('in a browser', { skip: withoutBrowser }, () => {
     await health.locator('button.execute').click();
     await health.locator('.live-responses-table .response-col_status').getByText('200').waitFor();
     assert.match((await health.locator('.live-responses-table').textContent()) ?? '', /"status": "ok"/);
-    // The key that is entered is sent: a tenant sees its packets.
+    // The entered key is sent, so the packets of its tenant are shown.
     await page.locator('button.authorize').first().click();
     await page.locator('.auth-container input').fill(adminKey);
     await page.locator('.auth-btn-wrapper button.authorize').click();

@@ -8,7 +8,7 @@ import { adminKey, startService } from '../support/service.ts';
 
 const root = fileURLToPath(new URL('../..', import.meta.url));
 
-/** What a program of `examples/` writes against a service. */
+/** The output of a program of `examples/` that uses a service. */
 async function run(file: string, address: string): Promise<string> {
   const env = {
     PATH: process.env.PATH,

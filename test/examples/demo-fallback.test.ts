@@ -16,7 +16,7 @@ interface Demonstration {
   readonly errors: string;
 }
 
-/** Runs the demonstration to its end, as `npm run demo:fallback` does. */
+/** Runs `npm run demo:fallback` to its end. */
 function runDemo(environment: Record<string, string> = {}): Promise<Demonstration> {
   const { scripts } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'));
   const [command, file] = scripts['demo:fallback'].split(' ');
@@ -29,7 +29,7 @@ function runDemo(environment: Record<string, string> = {}): Promise<Demonstratio
   });
 }
 
-/** What it tells whatever service it uses. */
+/** Output that does not depend on the service. */
 function assertTold({ exitCode, output, errors }: Demonstration): void {
   assert.equal(errors, '');
   assert.equal(exitCode, 0);

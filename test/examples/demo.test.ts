@@ -14,13 +14,13 @@ import { startHooked } from '../support/webhooks.ts';
 const root = fileURLToPath(new URL('../..', import.meta.url));
 const sampleLines = readFileSync(join(root, 'examples/demo/sample.jsonl'), 'utf8').trimEnd().split('\n');
 
-/** What the demonstration left behind when it ended. */
+/** The output and exit code of a demonstration. */
 interface Demonstration {
   readonly exitCode: number | null;
   /** Standard output, line by line. */
   readonly lines: string[];
   readonly errors: string;
-  /** The closing counts by their names. */
+  /** The final counts by name. */
   readonly counts: Record<string, number>;
 }
 
@@ -28,11 +28,11 @@ interface DemonstrationOptions {
   url?: string;
   key?: string;
   args?: string[];
-  /** Told of each piece of output as it comes. */
+  /** Called with each chunk of output when it arrives. */
   onOutput?(text: string): void;
 }
 
-/** Runs the demonstration as a program of its own. */
+/** Runs the demonstration in a separate process. */
 async function runDemo({ url = '', key = adminKey, args = [], onOutput = () => undefined }: DemonstrationOptions): Promise<Demonstration> {
   const { INIT_CWD: _, ...inherited } = process.env;
   const environment = { ...inherited, SERVICE_URL: url, SERVICE_API_KEY: key };
@@ -54,7 +54,7 @@ async function runDemo({ url = '', key = adminKey, args = [], onOutput = () => u
   return { exitCode, lines, errors, counts };
 }
 
-/** Makes the service listen; gives where the demonstration finds it. */
+/** Starts listening; returns the base URL for the demonstration. */
 async function listening(service: TestService): Promise<string> {
   return `${await service.handoff.start()}/api/v1`;
 }
@@ -260,7 +260,7 @@ describe('npm run demo', () => {
   });
 
   test('a packet whose step is refused does not end the others, and is counted', async (t) => {
-    // Each action grows by its result when it is completed, and the service keeps a packet below its tier's size.
+    // A completed action grows by its result, so that the packet exceeds the size limit of its tier.
     const service = await startService(t, { settings: { SERVICE_PACKET_BYTES_BUSINESS: '16384' } });
     const pending = Array.from({ length: 300 }, (_, index) => ({ id: `${index}`, description: 'd', assignee: '' }));
     const file = fileOf(t, [JSON.stringify(packetRequest({ actions: { pending } })), JSON.stringify(packetRequest())]);

@@ -18,7 +18,7 @@ interface Worker {
   readonly lines: Arrivals<string>;
 }
 
-/** Starts the example as a process of its own; resolves when it waits for work, behind those that wait already. */
+/** Starts the example in a separate process; resolves when it waits for work, after those that are already waiting. */
 async function startWorker(t: TestContext, service: TestService, address: string, environment: Record<string, string>): Promise<Worker> {
   const before = service.handoff.waiting();
   const env = {
@@ -36,7 +36,7 @@ async function startWorker(t: TestContext, service: TestService, address: string
   return { child, lines };
 }
 
-/** A server whose answers are given by hand: the page that the workers fetch. */
+/** A server for the page that the workers fetch; the test answers each request. */
 async function startPage(t: TestContext): Promise<{ url: string; asked: Arrivals<ServerResponse> }> {
   const asked = new Arrivals<ServerResponse>();
   const server = createServer((_, reply) => asked.put(reply));
@@ -55,7 +55,7 @@ for (const store of stores.slice(1)) {
     const service = await startService(t, { store });
     const address = await service.handoff.start();
     const { url, asked } = await startPage(t);
-    // Requests that wait are served in turn, so that it is known who gets the packet next.
+    // Waiting requests are served in order, so the next holder of the packet is known.
     const killed = await startWorker(t, service, address, { WORKER: 'killed' });
     const frozen = await startWorker(t, service, address, { WORKER: 'frozen' });
     const last = await startWorker(t, service, address, { WORKER: 'last', LEASE_SECONDS: '1' });
@@ -78,7 +78,7 @@ for (const store of stores.slice(1)) {
 
     const answered = await asked.next();
     assert.equal(await holder(), 'last');
-    // It works for longer than its lease, which it renews.
+    // The worker works for longer than its lease, and renews it.
     const { expires_at } = (await packet()).lease;
     service.clock.turn(0.5);
     while ((await packet()).lease.expires_at === expires_at) await new Promise(setImmediate);

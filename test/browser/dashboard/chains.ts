@@ -7,7 +7,7 @@ import { assertAccessible, type Dashboard } from '../../support/dashboard.ts';
 const heading = (page: Page, name: string) => page.getByRole('heading', { level: 1, name });
 const button = (page: Page, name: string | RegExp) => page.getByRole('button', { name });
 
-/** The names of the providers as the editor has them, in order. */
+/** The names of the providers in the editor, in order. */
 const providerNames = (page: Page) =>
   page
     .locator('section', { hasText: 'Providers, in the order' })
@@ -134,7 +134,7 @@ export function chainTests(dashboard: () => Dashboard): void {
     await button(page, 'Undo').click();
     await page.getByRole('link', { name: 'doomed' }).waitFor();
     await remove();
-    // While somebody points at the message its Undo stands, and the chain with it.
+    // While the pointer is on the message, it stays and the chain is not deleted.
     await button(page, 'Undo').hover();
     await page.clock.fastForward(60_000);
     assert.ok(await button(page, 'Undo').isVisible());

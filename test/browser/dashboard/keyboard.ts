@@ -18,13 +18,13 @@ async function tabTo(target: Locator, key: 'Tab' | 'Shift+Tab' = 'Tab'): Promise
   assert.fail(`${target} is not reached by ${key}.`);
 }
 
-/** Goes to the target by Tab and presses Enter. */
+/** Moves the focus to the target by Tab and presses Enter. */
 async function choose(target: Locator): Promise<void> {
   await tabTo(target);
   await target.page().keyboard.press('Enter');
 }
 
-/** Tests of what can be done without a pointer. */
+/** Tests of the dashboard without a pointer. */
 export function keyboardTests(dashboard: () => Dashboard): void {
   const read = async (path: string) => (await dashboard().service.call('GET', path)).body;
 
@@ -42,7 +42,7 @@ export function keyboardTests(dashboard: () => Dashboard): void {
     const timeout = providers.getByLabel('Timeout').last();
     await type(page.getByLabel('Name', { exact: true }).first(), 'typed chain');
     await type(page.getByLabel('Description'), 'made without a mouse');
-    // What is missing is told beside its field before anything is sent.
+    // A missing value is reported next to its field before anything is sent.
     await page.locator('[aria-invalid]').nth(3).waitFor();
     for (const nth of [0, 1]) {
       await type(name(nth), ['first', 'second'][nth]!);
@@ -123,7 +123,7 @@ export function keyboardTests(dashboard: () => Dashboard): void {
     await requireFocus(button(page, 'Fewer fields of provider third'));
     await choose(button(page, 'Remove provider third'));
     await requireFocus(button(page, 'Move provider 2').first());
-    // A button that its own press makes useless keeps the focus.
+    // A button that becomes disabled when it is pressed keeps the focus.
     await choose(button(page, 'Move provider 2 up'));
     await requireFocus(button(page, 'Move provider 1 up'));
 

@@ -8,7 +8,7 @@ import { supportChain } from '../../support/support-chain.ts';
 const button = (page: Page, name: string | RegExp) => page.getByRole('button', { name });
 const heading = (page: Page, name: string | RegExp) => page.getByRole('heading', { level: 1, name });
 
-/** Tests of a service that asks for a key. */
+/** Tests of a service with keys. */
 export function keyTests(browser: () => Browser): void {
   let dashboard: Dashboard;
   const afters: (() => unknown)[] = [];
@@ -41,7 +41,7 @@ export function keyTests(browser: () => Browser): void {
     await heading(other, 'API key').waitFor();
     await other.close();
 
-    // A key that is refused while a chain is edited costs nothing of what was typed.
+    // If the key is refused while a chain is edited, the edits are kept.
     await page.getByRole('link', { name: 'New chain' }).first().click();
     await page.getByLabel('Description').fill('half a thought');
     const check = (url: URL) => url.pathname === '/chains/check';

@@ -9,10 +9,10 @@ import { supportChain } from '../../support/support-chain.ts';
 const button = (page: Page, name: string | RegExp) => page.getByRole('button', { name });
 const heading = (page: Page, name: string | RegExp) => page.getByRole('heading', { level: 1, name });
 
-/** The most that the scripts of the first page may weigh, compressed. */
+/** The size limit of the compressed scripts of the first page, in bytes. */
 const mostScriptBytes = 200 * 1024;
 
-/** Tests of what every page has in common. */
+/** Tests of the features that all pages share. */
 export function shellTests(dashboard: () => Dashboard): void {
   let pages: Record<string, { path: string; title: string | RegExp; ready: string | RegExp }>;
   before(async () => {
@@ -43,7 +43,7 @@ export function shellTests(dashboard: () => Dashboard): void {
         await heading(page, title).waitFor();
         await page.getByText(ready).last().waitFor();
         await assertAccessible(page);
-        // Only what colours decide can differ in the other scheme.
+        // Only rules about colours can differ in the other scheme.
         await page.emulateMedia({ colorScheme: 'dark' });
         await assertAccessible(page, { colours: true });
         await page.emulateMedia({ colorScheme: 'light' });

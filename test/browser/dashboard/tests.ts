@@ -7,7 +7,7 @@ import { assertAccessible, type Dashboard, type SlowProvider } from '../../suppo
 const button = (page: Page, name: string | RegExp) => page.getByRole('button', { name });
 const heading = (page: Page, name: string | RegExp) => page.getByRole('heading', { level: 1, name });
 
-/** What scrolling cost: the frames, their longest time by the clock in milliseconds, and the most list items added in a frame and present at once. */
+/** Measurements of scrolling: the number of frames, the longest in milliseconds, and the most list items added in a frame and present at the same time. */
 interface Scrolling {
   readonly frames: number;
   readonly longestMs: number;
@@ -43,7 +43,7 @@ const scrollToEnd = `new Promise((resolve) => {
   requestAnimationFrame(step);
 })`;
 
-/** Tests of what happens if a provider fails, and of tests of chains. */
+/** Tests of the failure paths of a chain, and of chain tests. */
 export function testTests(dashboard: () => Dashboard, provider: () => SlowProvider): void {
   const read = async (id: string) => (await dashboard().service.call('GET', `/test-results/${id}`)).body;
 
@@ -131,7 +131,7 @@ export function testTests(dashboard: () => Dashboard, provider: () => SlowProvid
     await button(page, 'Run').click();
     await page.getByText('0 of 6 prompts done').waitFor();
     assert.equal((await stream).headers()['content-type'], 'text/event-stream');
-    // Whoever polls hears for ever that nothing is done: what else the page tells came by the stream.
+    // Polling always answers that no prompt is done, so all progress that the page shows came from the stream.
     const json = await read(page.url().split('/').at(-1)!);
     await page.route(isResult, (route) => route.fulfill({ json }));
     await provider().answer();
@@ -147,7 +147,7 @@ export function testTests(dashboard: () => Dashboard, provider: () => SlowProvid
     await page.unroute(isResult);
     await page.clock.fastForward(2000);
     await page.getByText('2 of 6 prompts done').waitFor();
-    // A test of an instance that died looks like this until its lease is over.
+    // The test of a dead instance looks like this until its lease expires.
     await page.clock.fastForward(15_000);
     await page.getByText('No prompt was done in the last 15 s.').waitFor();
 
@@ -193,7 +193,7 @@ export function testTests(dashboard: () => Dashboard, provider: () => SlowProvid
     await prompts.waitFor();
     assert.ok((await prompts.getByRole('listitem').count()) < 60);
     await page.getByRole('figure', { name: 'Latency percentiles' }).locator('svg').waitFor();
-    // How long a frame takes depends on the machine: docs/benchmarks.md has that figure. What a frame must draw does not.
+    // The duration of a frame depends on the machine and is in docs/benchmarks.md. The number of rendered items does not.
     const { frames, longestMs, mostAdded, mostPresent } = await page.evaluate<Scrolling>(scrollToEnd);
     t.diagnostic(`${frames} frames, the longest took ${longestMs.toFixed(1)} ms`);
     t.diagnostic(`at most ${mostAdded} items were added in a frame, and ${mostPresent} were present at once`);
