@@ -49,26 +49,26 @@ function settingsDocument(): string {
   return `${generatedNote}
 # Settings
 
-A setting comes from the command line, else the environment, else the settings file; the first that is found
-counts, and the default when none is. An empty variable is one that is not set. The file is TOML; in it a setting has its
-variable's name in lower case without \`SERVICE_\`, or its flag's with underscores. A setting that can't be used, or a name
-in the file that does not exist, ends the program at its start with a line for each.
+A flag takes precedence over the environment variable, the variable over the settings file, and the file over the default. An
+empty variable counts as not set. The file is TOML. In the file, a setting has the name of its variable in lower case without
+\`SERVICE_\`, or the name of its flag with underscores. If a setting is invalid or the file has an unknown name, the program
+prints one line for each problem and does not start.
 
 ## The handoff service
 
-\`npx service-cli serve\`. The file is named by \`--config\` or \`SERVICE_CONFIG\`.
+\`npx service-cli serve\`. \`--config\` or \`SERVICE_CONFIG\` names the file.
 
 ${settingsRows(handoffSettings)}
 
 ## The fallback service
 
-\`npx fallback-service serve\`. The file is named by \`--config\`. A flag without a value (\`--allow-live\`) means true.
+\`npx fallback-service serve\`. \`--config\` names the file. A flag without a value (\`--allow-live\`) means true.
 
 ${settingsRows(fallbackSettings)}
 
 ## The command line
 
-What the commands of \`service-cli\` read besides their flags; [cli.md](cli.md) has the flags and the configuration file.
+The commands of \`service-cli\` also read these variables; [cli.md](cli.md) describes their flags and the configuration file.
 
 ${table(
   ['Variable', 'Meaning'],
@@ -110,9 +110,9 @@ A batch in which every item failed also has \`created\` (empty) and \`errors\` w
 
 ${table(['Code', 'Status', 'Meaning'], rows)}
 
-What is not HTTP at all is answered before there is a request, with the same body but without \`request_id\`, and the
-connection is closed: 400 for a request that can't be read, 408 for one that takes too long to arrive, 431 for headers
-that are too large, each with the code \`VALIDATION_ERROR\`.
+If the server can't parse a request as HTTP, it answers with the same body but without \`request_id\`, and closes the
+connection: 400 for a malformed request, 408 for a request that takes too long to arrive, and 431 for headers that are too
+large, each with the code \`VALIDATION_ERROR\`.
 `;
 }
 
@@ -147,8 +147,8 @@ ${table(
   Object.entries(verbs).map(([verb, source]) => [verb, source]),
 )}
 
-\`DELETE /packets/{id}\` leads from every status but \`expired\` to \`expired\`, also from \`completed\`, which nothing else
-changes. With \`?hard=true\` an admin key deletes the packet permanently.
+\`DELETE /packets/{id}\` leads from every status except \`expired\` to \`expired\`. It is the only operation that changes the
+status of a \`completed\` packet. With \`?hard=true\` an admin key deletes the packet permanently.
 
 \`\`\`mermaid
 stateDiagram-v2

@@ -1,4 +1,4 @@
-// biome-ignore-all lint/performance/noBarrelFile: the package's door for programs that call the services.
+// biome-ignore-all lint/performance/noBarrelFile: the package's export for programs that call the services.
 export { createFallbackClient, type FallbackClient, type FallbackClientOptions, type TestEvent } from './fallback/client/client.ts';
 export {
   createHandoffClient,
@@ -9,5 +9,5 @@ export {
   type StreamReset,
 } from './handoff/client/client.ts';
 export { ApiError, ClientError, NetworkError, TimeoutError } from './kit/client-errors.ts';
-export type { ClientNote, ClientWorld } from './kit/connection.ts';
+export type { ClientDependencies, ClientNote } from './kit/connection.ts';
 export type { Transport, TransportAnswer, TransportRequest } from './kit/transport.ts';

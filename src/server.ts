@@ -1,39 +1,39 @@
-import { type World as FallbackWorld, createFallback as wireFallback } from './fallback/main.ts';
+import { type Dependencies as FallbackDependencies, createFallback as wireFallback } from './fallback/main.ts';
 import { type Settings as FallbackSettings, readFallbackSettings } from './fallback/settings.ts';
-import { type World, createHandoff as wireHandoff } from './handoff/main.ts';
+import { type Dependencies, createHandoff as wireHandoff } from './handoff/main.ts';
 import { type Settings as HandoffSettings, readHandoffSettings } from './handoff/settings.ts';
 
-// The package's door `baton/server`: services inside another program, a test suite above all.
+// The package's export `baton/server`: services inside another program, such as a test suite.
 
 /** A service that runs inside this program. */
 export interface EmbeddedService extends AsyncDisposable {
-  /** Where it listens, for example `http://127.0.0.1:41573`; the API is below `/api/v1`. */
+  /** The address that it listens on, for example `http://127.0.0.1:41573`. */
   readonly url: string;
   /** Finishes the requests in progress, then closes everything. `await using` calls it at the end of the block. */
   stop(): Promise<void>;
 }
 
-/** A handoff packet service that runs inside this program. */
+/** A handoff packet service that runs inside this program. Its API is at `/api/v1` below `url`. */
 export interface EmbeddedHandoff extends EmbeddedService {
-  /** An admin key of its tenant `default`: the one given, or one made at this start. Undefined on a database that had keys. */
+  /** An admin key of its tenant `default`: the given key, or a key that this start created. Undefined if the database already had keys. */
   readonly adminKey: string | undefined;
-  /** One round of every job by hand, for a clock that is turned: what is due by now is done. They run by themselves as well. */
+  /** Runs one round of every job, for tests that control the clock. The jobs also run by themselves. */
   runJobs(): Promise<void>;
 }
 
-/** What a test turns: the clock, the randomness, and where log lines go. */
-export type EmbeddedWorld = World;
+/** The dependencies of a handoff service that a test can replace, such as the clock, randomness and the log. */
+export type EmbeddedDependencies = Dependencies;
 
-/** What a test turns of a fallback service. */
-export type { World as EmbeddedFallbackWorld } from './fallback/main.ts';
+/** The dependencies of a fallback service that a test can replace. */
+export type { Dependencies as EmbeddedFallbackDependencies } from './fallback/main.ts';
 
-/** The settings of the fallback service by the names that the code uses: `rateLimit` is `--rate-limit`. */
+/** The settings of the fallback service by their names in code: `rateLimit` is `--rate-limit`. */
 export type { Settings as FallbackSettings } from './fallback/settings.ts';
 
-/** The settings of the handoff service by the names that the code uses: `databaseUrl` is `SERVICE_DATABASE_URL`. */
+/** The settings of the handoff service by their names in code: `databaseUrl` is `SERVICE_DATABASE_URL`. */
 export type { Settings as HandoffSettings } from './handoff/settings.ts';
 
-/** What is meant for a test suite: nothing on disk, nothing on the terminal, a free port of the loopback, no request limits. */
+/** The defaults, meant for test suites: in memory, no log, a free loopback port, no request limits. */
 const forTests = {
   SERVICE_DATABASE_URL: 'sqlite::memory:',
   SERVICE_HOST: '127.0.0.1',
@@ -47,19 +47,20 @@ const forTests = {
 
 const nowhere = { write: () => undefined };
 
-/** Log lines go nowhere where the log is silent: then nothing is opened for them. */
-const logsOf = (world: { logs?: World['logs'] }, logLevel: string) => world.logs ?? (logLevel === 'silent' ? nowhere : undefined);
+/** The destination of log lines. A silent log gets one that discards them, so that standard output is not opened. */
+const logsOf = (dependencies: { logs?: Dependencies['logs'] }, logLevel: string) =>
+  dependencies.logs ?? (logLevel === 'silent' ? nowhere : undefined);
 
 /**
  * Starts a handoff packet service inside this program: `const { url, adminKey } = await createHandoff();`.
- * Without settings it is meant for tests: in memory, on a free port of 127.0.0.1, silent, without request limits. The
- * environment is not read.
+ * The default settings are meant for tests: in memory, on a free port of 127.0.0.1, without a log and request limits. It
+ * does not read the environment.
  * @throws when it can't listen, or the database can't be opened
  */
-export async function createHandoff(settings: Partial<HandoffSettings> = {}, world: World = {}): Promise<EmbeddedHandoff> {
+export async function createHandoff(settings: Partial<HandoffSettings> = {}, dependencies: Dependencies = {}): Promise<EmbeddedHandoff> {
   const all: HandoffSettings = { ...readHandoffSettings({ environment: forTests }), ...settings };
-  const logs = logsOf(world, all.logLevel);
-  const service = await wireHandoff(all, { ...world, ...(logs === undefined ? {} : { logs }) });
+  const logs = logsOf(dependencies, all.logLevel);
+  const service = await wireHandoff(all, { ...dependencies, ...(logs === undefined ? {} : { logs }) });
   const url = await startOrStop(service);
   const { runOnce, stop } = service;
   const runJobs = async () => {
@@ -70,22 +71,25 @@ export async function createHandoff(settings: Partial<HandoffSettings> = {}, wor
 
 /**
  * Starts a fallback chain service inside this program: `const { url } = await createFallback();`.
- * Without settings it is meant for tests: in memory, on a free port of 127.0.0.1, silent, without keys. The environment is
- * not read.
+ * The default settings are meant for tests: in memory, on a free port of 127.0.0.1, without a log and keys. It does not
+ * read the environment.
  * @throws when it can't listen, or the storage can't be opened
  */
-export async function createFallback(settings: Partial<FallbackSettings> = {}, world: FallbackWorld = {}): Promise<EmbeddedService> {
+export async function createFallback(
+  settings: Partial<FallbackSettings> = {},
+  dependencies: FallbackDependencies = {},
+): Promise<EmbeddedService> {
   const all: FallbackSettings = {
     ...readFallbackSettings({ flags: { port: '0' }, environment: { SERVICE_LOG_LEVEL: 'silent' } }),
     ...settings,
   };
-  const logs = logsOf(world, all.logLevel);
-  const service = await wireFallback(all, { ...world, ...(logs === undefined ? {} : { logs }) });
+  const logs = logsOf(dependencies, all.logLevel);
+  const service = await wireFallback(all, { ...dependencies, ...(logs === undefined ? {} : { logs }) });
   const url = await startOrStop(service);
   return { url, stop: service.stop, [Symbol.asyncDispose]: service.stop };
 }
 
-/** Starts a service and gives its address; one that can't start is closed again. */
+/** Starts a service and returns its address. If it can't start, closes it. */
 function startOrStop({ start, stop }: { start(): Promise<string>; stop(): Promise<void> }): Promise<string> {
   return start().catch(async (error: unknown) => {
     await stop();

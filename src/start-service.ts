@@ -1,7 +1,7 @@
 import { serveFallback } from './fallback/serve.ts';
 import { serveHandoff } from './handoff/serve.ts';
 
-// One service of `npm start`, in a process that start.ts has made: its name, and the flags of its `serve` as JSON.
+// One service of `npm start`, in a process that start.ts created. Arguments: its name, and the flags of its `serve` as JSON.
 const [name, flags = '{}'] = process.argv.slice(2);
 if (name === 'handoff') await serveHandoff(JSON.parse(flags), process.env);
 else await serveFallback(JSON.parse(flags), process.env, '--fallback-port');

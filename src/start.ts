@@ -4,8 +4,8 @@ import { fileURLToPath } from 'node:url';
 import { readStartFlags, type StartFlags } from './start-flags.ts';
 import { unknownVariables } from './variables.ts';
 
-// What `npm start` runs: every service of this package, on embedded storage unless the settings say otherwise, each in a
-// process of its own. One that fails or stops ends no other, and long work of one holds up no request of another.
+// `npm start`: runs each service of this package in its own process, by default on embedded storage. A service that fails or
+// stops does not end the other, and long work of one does not delay requests to the other.
 
 type ServiceName = 'handoff' | 'fallback';
 
@@ -14,7 +14,7 @@ const warning = unknownVariables(process.env);
 if (warning !== undefined) console.error(`warning: ${warning}`);
 process.exitCode = await runAll(flags);
 
-/** Starts the services, passes signals on to them, and gives the exit code once all have ended. */
+/** Starts the services and forwards signals to them; resolves with the exit code when all have ended. */
 async function runAll({
   host,
   handoffPort,
@@ -24,7 +24,7 @@ async function runAll({
   allowLive,
 }: StartFlags): Promise<number> {
   const running = new Map<ServiceName, ChildProcess>();
-  // Those that run, and those whose turn to start comes.
+  // The running services, and those still to be started.
   const wanted = new Set<ServiceName>(['handoff', 'fallback']);
   let stopping = false;
   for (const signal of ['SIGTERM', 'SIGINT'] as const) {
@@ -44,7 +44,7 @@ async function runAll({
       child.once('exit', (code, signal) => {
         running.delete(name);
         wanted.delete(name);
-        if (!stopping) tellOfEnd(name, code === null ? `signal ${signal}` : `exit code ${code}`, [...wanted]);
+        if (!stopping) reportEnd(name, code === null ? `signal ${signal}` : `exit code ${code}`, [...wanted]);
         resolve(code ?? (stopping ? 0 : 1));
       });
     });
@@ -58,7 +58,7 @@ async function runAll({
   }
 
   const handoff = start('handoff', { host, port: handoffPort });
-  // One after the other, so that their first lines stand in the same order at every start.
+  // One after the other, so that their first lines always have the same order.
   await handoff.ready;
   if (stopping) return handoff.ended;
   const fallback = start('fallback', {
@@ -71,7 +71,7 @@ async function runAll({
   return Math.max(await handoff.ended, await fallback.ended);
 }
 
-function tellOfEnd(name: ServiceName, how: string, others: readonly ServiceName[]): void {
-  const rest = others.length === 0 ? '' : ` The ${others.join(' and ')} service goes on.`;
+function reportEnd(name: ServiceName, how: string, others: readonly ServiceName[]): void {
+  const rest = others.length === 0 ? '' : ` The ${others.join(' and ')} service continues.`;
   console.error(`The ${name} service has ended (${how}).${rest}`);
 }

@@ -2,12 +2,12 @@ import { settingsTable as fallback } from './fallback/settings.ts';
 import { settingsTable as handoff } from './handoff/settings.ts';
 import { nearest, type SettingsTable } from './kit/settings.ts';
 
-/** The variables that the commands of `service-cli` read, and what each is. */
+/** The variables that the commands of `service-cli` read, with their descriptions. */
 export const clientVariables = {
-  SERVICE_URL: 'Where the API is; `--server-url` comes first.',
-  SERVICE_API_KEY: 'The API key; `--api-key` comes first.',
+  SERVICE_URL: 'The base URL of the API; `--server-url` takes precedence.',
+  SERVICE_API_KEY: 'The API key; `--api-key` takes precedence.',
   SERVICE_WEBHOOK_SECRET:
-    'The secret that `hooks create` gives a webhook, and `hooks update --secret` without a value; `--secret TEXT` comes first. Here it is in no list of processes. The service itself does not read it.',
+    'The secret for `hooks create`, and for `hooks update --secret` without a value; `--secret TEXT` takes precedence. Unlike a flag, it does not appear in the list of processes. The service does not read it.',
 } as const;
 
 /** Variables that the programs read besides their settings. */

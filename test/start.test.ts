@@ -150,7 +150,7 @@ describe('npm start', { concurrency: 2 }, () => {
     for (const { flags, failing, other, flag } of cases) {
       const running = npmStart(t, ['--host', '127.0.0.1', '--fallback-storage', 'memory', ...flags]);
       const base = await running[other];
-      await running.logged(`The ${failing} service has ended (exit code 1). The ${other} service goes on.`);
+      await running.logged(`The ${failing} service has ended (exit code 1). The ${other} service continues.`);
       assert.ok(await isUp(base));
       running.child.kill('SIGTERM');
       const { code, stderr } = await running.ended;
@@ -163,7 +163,7 @@ describe('npm start', { concurrency: 2 }, () => {
     const { child, handoffPid, fallback, logged, ended } = start(t, anywhere, { SERVICE_LOG_LEVEL: 'info', SERVICE_LOG_FORMAT: 'json' });
     const [pid, base] = [await handoffPid, await fallback];
     process.kill(Number(pid), 'SIGKILL');
-    await logged('The handoff service has ended (signal SIGKILL). The fallback service goes on.');
+    await logged('The handoff service has ended (signal SIGKILL). The fallback service continues.');
     assert.ok(await isUp(base));
     child.kill('SIGKILL');
     // The shared standard output closes when the last process has ended.
@@ -185,7 +185,7 @@ describe('npm start', { concurrency: 2 }, () => {
     // npm takes the flags before `--` itself.
     const { code, stderr } = await run(t, ['npm', 'start', '--silent', '--port', '8400'], {}).ended;
     assert.equal(code, 1);
-    assert.match(stderr, /^error: npm keeps --port for itself unless -- stands before it: npm start -- --port <port>$/m);
+    assert.match(stderr, /^error: npm took --port as its own setting; put -- before it: npm start -- --port <port>$/m);
   });
 
   test('--help lists the flags and starts nothing', { timeout: 60_000 }, async (t) => {

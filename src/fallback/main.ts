@@ -28,7 +28,7 @@ import { openStore } from './store/store.ts';
 const heartbeatCheckMs = 1000;
 
 /** Dependencies that tests replace; programs use the defaults. */
-export interface World {
+export interface Dependencies {
   clock?: Clock;
   random?: RandomSource;
   /** The destination of log lines; by default standard output. */
@@ -60,17 +60,17 @@ export interface Fallback {
 }
 
 /** Wires a fallback service: settings, store, services, HTTP. The only file that imports every layer. */
-export async function createFallback(settings: Settings, world: World = {}): Promise<Fallback> {
-  const { clock = systemClock, random = (bytes: Buffer) => void randomFillSync(bytes), dashboardFolder } = world;
-  const destination = world.logs ?? logOutput(settings.logFormat);
+export async function createFallback(settings: Settings, dependencies: Dependencies = {}): Promise<Fallback> {
+  const { clock = systemClock, random = (bytes: Buffer) => void randomFillSync(bytes), dashboardFolder } = dependencies;
+  const destination = dependencies.logs ?? logOutput(settings.logFormat);
   const logger: Logger = pino({ level: settings.logLevel, base: { service: 'fallback' } }, destination);
   const newId = createIds(random);
 
   const store = await openStore({ databaseUrl: databaseUrlOf(settings), clock });
   const access = createAccess(settings.apiKeys.keys);
   const chains = createChainService({ store, clock, newId });
-  const exports = createExportService({ chains, sandbox: createSandbox(world.sandbox), checkRequest: checkChainRequest });
-  const outgoing = createProviderCalls(settings, world);
+  const exports = createExportService({ chains, sandbox: createSandbox(dependencies.sandbox), checkRequest: checkChainRequest });
+  const outgoing = createProviderCalls(settings, dependencies);
   const tests = createTestService({
     store,
     clock,
@@ -79,7 +79,7 @@ export async function createFallback(settings: Settings, world: World = {}): Pro
     live: {
       allowed: settings.allowLive,
       outgoing,
-      environment: world.environment ?? {},
+      environment: dependencies.environment ?? {},
       grants: settings.liveKeys ?? defaultGrants,
       clock,
       now: () => performance.now(),
@@ -162,7 +162,7 @@ export async function createFallback(settings: Settings, world: World = {}): Pro
 }
 
 /** Creates the client for calls to providers. It reaches private addresses only if they are explicitly allowed. */
-function createProviderCalls({ liveAllow }: Settings, { ca, resolve }: World): Outgoing {
+function createProviderCalls({ liveAllow }: Settings, { ca, resolve }: Dependencies): Outgoing {
   const allow = parseAllowList(liveAllow);
   const guard = createGuard({ allow, setting: 'SERVICE_LIVE_ALLOW', plainHttp: true, ...(resolve === undefined ? {} : { resolve }) });
   return createOutgoing({ guard, ...(ca === undefined ? {} : { ca }) });

@@ -103,7 +103,7 @@ export const settingsTable = {
     {
       variable: 'SERVICE_METRICS_TOKEN',
       fallback: undefined,
-      help: 'When set, `/metrics` wants `Authorization: Bearer` with it.',
+      help: 'If set, `/metrics` requires it as a bearer token.',
     },
     (token) => (/^[\x21-\x7e]{1,512}$/.test(token) ? undefined : 'visible ASCII characters without spaces'),
   ),

@@ -34,7 +34,7 @@ import { maxConnections, type Settings, tierLimits } from './settings.ts';
 import { openStore } from './store/store.ts';
 
 /** The outside world of a service. Tests replace it; programs use the defaults. */
-export interface World {
+export interface Dependencies {
   clock?: Clock;
   random?: RandomSource;
   /** Where log lines go; standard output by default. */
@@ -89,9 +89,9 @@ const lookEveryMs = 2000;
 const beatEveryMs = 1000;
 
 /** Wires a handoff service: settings, database, services, jobs, HTTP. */
-export async function createHandoff(settings: Settings, world: World = {}): Promise<Handoff> {
-  const { clock = systemClock, random = (bytes: Buffer) => void randomFillSync(bytes) } = world;
-  const destination = world.logs ?? logOutput(settings.logFormat);
+export async function createHandoff(settings: Settings, dependencies: Dependencies = {}): Promise<Handoff> {
+  const { clock = systemClock, random = (bytes: Buffer) => void randomFillSync(bytes) } = dependencies;
+  const destination = dependencies.logs ?? logOutput(settings.logFormat);
   const logger: Logger = pino({ level: settings.logLevel, base: { service: 'handoff' } }, destination);
   const newId = createIds(random);
   const tiers = tierLimits(settings);
@@ -121,8 +121,8 @@ export async function createHandoff(settings: Settings, world: World = {}): Prom
     onSeen: agents.saw,
     onCreated: metrics.handedOver,
   });
-  const guard = createGuard({ allow: parseAllowList(settings.webhookAllow), setting: 'SERVICE_WEBHOOK_ALLOW', ...world.outgoing });
-  const outgoing = createOutgoing({ guard, connectionsPerOrigin: manyAttempts, ...world.outgoing });
+  const guard = createGuard({ allow: parseAllowList(settings.webhookAllow), setting: 'SERVICE_WEBHOOK_ALLOW', ...dependencies.outgoing });
+  const outgoing = createOutgoing({ guard, connectionsPerOrigin: manyAttempts, ...dependencies.outgoing });
   const webhooks = createWebhookService({
     store,
     clock,
@@ -183,7 +183,7 @@ export async function createHandoff(settings: Settings, world: World = {}): Prom
     outgoing,
     clock,
     userAgent: `${packageJson.name}/${packageJson.version}`,
-    attemptMs: world.outgoing?.attemptMs ?? attemptMs,
+    attemptMs: dependencies.outgoing?.attemptMs ?? attemptMs,
     onAttempt: metrics.attempted,
     onError: onError('deliver'),
     wake: () => delivering.wake(),

@@ -5,7 +5,7 @@ import { systemRandom } from './clock.ts';
 import { fetchTransport, type Transport, type TransportAnswer } from './transport.ts';
 
 /** Time and randomness of a connection; tests pass their own. */
-export interface ClientWorld {
+export interface ClientDependencies {
   /** Resolves after `ms` milliseconds; rejects with the signal's reason when it aborts. */
   sleep(ms: number, signal?: AbortSignal): Promise<void>;
   /** A random number from 0 to 1: jitter for the retries of clients that failed together. */
@@ -32,7 +32,7 @@ export interface ConnectionOptions {
   /** The longest `Retry-After` to wait for; with a longer one the call fails at once. 60 by default. */
   readonly maxWaitSeconds?: number;
   readonly transport?: Transport;
-  readonly world?: ClientWorld;
+  readonly dependencies?: ClientDependencies;
   /** Called for each step of a call. */
   readonly onNote?: (note: ClientNote) => void;
 }
@@ -96,10 +96,10 @@ export function createConnection(options: ConnectionOptions): Connection {
   const { headers: common = {}, timeoutSeconds: usualTimeout = 30, retries = 2, maxWaitSeconds = 60 } = options;
   const { transport = fetchTransport, retryUnreachable = true } = options;
   const baseUrl = options.baseUrl.replace(/\/+$/, '');
-  const world = options.world ?? systemWorld;
+  const dependencies = options.dependencies ?? systemDependencies;
   const note = options.onNote ?? (() => undefined);
 
-  return { newIdempotencyKey: () => world.newIdempotencyKey(), send, stream };
+  return { newIdempotencyKey: () => dependencies.newIdempotencyKey(), send, stream };
 
   async function send(request: ConnectionRequest): Promise<ConnectionAnswer> {
     for (let attempt = 0; ; attempt += 1) {
@@ -118,12 +118,12 @@ export function createConnection(options: ConnectionOptions): Connection {
     if (!retryUnreachable && error instanceof NetworkError && error.unsent) return undefined;
     const asked = error instanceof ApiError ? error.retryAfterSeconds : undefined;
     if (asked !== undefined) return asked <= maxWaitSeconds ? asked * 1000 : undefined;
-    return Math.min(maxBackOffMs, 500 * 2 ** attempt) * (0.5 + world.random() / 2);
+    return Math.min(maxBackOffMs, 500 * 2 ** attempt) * (0.5 + dependencies.random() / 2);
   }
 
   async function pause(ms: number, error: Error, signal?: AbortSignal): Promise<void> {
     note({ kind: 'wait', seconds: ms / 1000, error });
-    await world.sleep(ms, signal);
+    await dependencies.sleep(ms, signal);
   }
 
   async function sendOnce(request: ConnectionRequest): Promise<ConnectionAnswer> {
@@ -153,7 +153,7 @@ export function createConnection(options: ConnectionOptions): Connection {
     const timer = new AbortController();
     const giveUp = () => ending.abort(signal?.reason);
     signal?.addEventListener('abort', giveUp);
-    void world.sleep(seconds * 1000, timer.signal).then(
+    void dependencies.sleep(seconds * 1000, timer.signal).then(
       () => ending.abort(new TimeoutError(url, seconds)),
       () => undefined,
     );
@@ -266,7 +266,7 @@ function raced<T>(promise: Promise<T>, signal: AbortSignal): Promise<T> {
   });
 }
 
-const systemWorld: ClientWorld = {
+const systemDependencies: ClientDependencies = {
   sleep: (ms, signal) =>
     new Promise((resolve, reject) => {
       const timer = setTimeout(() => {

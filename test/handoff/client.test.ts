@@ -3,7 +3,7 @@ import { describe, test } from 'node:test';
 
 import { ApiError, createFallbackClient, createHandoffClient, type StreamEvent } from '../../src/client.ts';
 import type { CreateRequest } from '../../src/handoff/model/packet.ts';
-import { startPeer, TestWorld } from '../support/client-world.ts';
+import { startPeer, TestClientDependencies } from '../support/client-dependencies.ts';
 import { freePort } from '../support/postgres.ts';
 import { adminKey, createPacket, packetRequest, startService } from '../support/service.ts';
 import { stores } from '../support/stores.ts';
@@ -56,7 +56,7 @@ describe('The client of the handoff service', () => {
     const first = await startService(t, options);
     const baseUrl = await first.handoff.start();
     // Every delay before a retry ends at once; the longest is 30 seconds.
-    const client = createHandoffClient({ baseUrl, apiKey: adminKey, timeoutSeconds: 40, world: new TestWorld(30) });
+    const client = createHandoffClient({ baseUrl, apiKey: adminKey, timeoutSeconds: 40, dependencies: new TestClientDependencies(30) });
     const ending = new AbortController();
     const events = client.events({ signal: ending.signal });
     const seen: string[] = [];
@@ -96,7 +96,7 @@ describe('The client of the handoff service', () => {
       t,
       (reply) => void reply.writeHead(200, { 'content-type': 'text/event-stream' }).end(text),
     );
-    const client = createHandoffClient({ baseUrl: `${address}/api/v1`, apiKey: 'k', world: new TestWorld() });
+    const client = createHandoffClient({ baseUrl: `${address}/api/v1`, apiKey: 'k', dependencies: new TestClientDependencies() });
     const seen = [];
     for await (const event of client.events({ subscribe: ['status:created'], lastEventId: '6' })) if (seen.push(event) === 2) break;
     assert.deepEqual(seen, [

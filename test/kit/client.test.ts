@@ -10,7 +10,7 @@ import { nodeTransport } from '../../src/kit/node-transport.ts';
 import { defineRoute } from '../../src/kit/route.ts';
 import { defaulted } from '../../src/kit/schemas.ts';
 import { fetchTransport } from '../../src/kit/transport.ts';
-import { type Received, startPeer, TestWorld } from '../support/client-world.ts';
+import { type Received, startPeer, TestClientDependencies } from '../support/client-dependencies.ts';
 
 const thing = { tag: 'things', access: 'key', summary: 'A thing' };
 const paging = { limit: defaulted(Type.Integer({ default: 2 })), offset: defaulted(Type.Integer({ default: 0 })) };
@@ -86,17 +86,17 @@ const inTurn =
 /** A client, its environment, and a server that records requests. */
 async function open(t: TestContext, answering: Answering, options: Partial<ConnectionOptions> = {}) {
   const peer = await startPeer(t, answering);
-  const world = new TestWorld();
+  const dependencies = new TestClientDependencies();
   const notes: ClientNote[] = [];
   const connection = createConnection({
     baseUrl: `${peer.address}/`,
     headers: { 'x-api-key': 'k' },
-    world,
+    dependencies,
     onNote: (note) => notes.push(note),
     ...options,
   });
   const client = createClient<typeof routes>(operationsOf(routes, ({ path }) => `/api${path}`) as never, connection);
-  return { ...peer, client, connection, world, notes };
+  return { ...peer, client, connection, dependencies, notes };
 }
 
 /** Asserts types at compile time. */
@@ -206,22 +206,22 @@ for (const [name, transport] of Object.entries({ fetchTransport, nodeTransport }
     });
 
     test("an unreachable service is a NetworkError with the address and the system's code", async (t) => {
-      const { client, close, address, world } = await open(t, json(200, {}), { transport });
+      const { client, close, address, dependencies } = await open(t, json(200, {}), { transport });
       await close();
       await assert.rejects(client.putThing({ body: { name: 'N' } }), (error) => {
         assert.ok(error instanceof NetworkError);
         assert.deepEqual([error.origin, error.code], [address, 'ECONNREFUSED']);
         return true;
       });
-      assert.deepEqual(world.waits, [30, 0.5, 30, 1, 30], 'nothing was sent, so that even a POST without a key is tried again');
+      assert.deepEqual(dependencies.waits, [30, 0.5, 30, 1, 30], 'nothing was sent, so that even a POST without a key is tried again');
     });
 
     test('an answer that does not arrive in time is a TimeoutError, and the request is aborted', async (t) => {
-      const { client, world, received } = await open(t, (_, __) => world.endWaits(), { transport, timeoutSeconds: 40 });
+      const { client, dependencies, received } = await open(t, (_, __) => dependencies.endWaits(), { transport, timeoutSeconds: 40 });
       await assert.rejects(client.putThing({ body: { name: 'N' } }), TimeoutError);
       assert.equal(received.length, 1, 'what may have been carried out is not sent again');
       await assert.rejects(client.putThing({ body: { name: 'N', wait_seconds: 60 } }), TimeoutError);
-      assert.deepEqual(world.waits, [40, 100], 'the service was asked to wait, which comes on top');
+      assert.deepEqual(dependencies.waits, [40, 100], 'the service was asked to wait, which comes on top');
     });
 
     test("the caller's signal ends a call with its reason, also during the wait for a retry", async (t) => {
@@ -243,14 +243,14 @@ for (const [name, transport] of Object.entries({ fetchTransport, nodeTransport }
 describe('A client retries', () => {
   test('a GET, and an operation with an idempotency key, with the same key each time', async (t) => {
     const answering = inTurn(json(503, {}), (reply) => void reply.destroy(), json(201, { id: 'x' }));
-    const { client, received, world } = await open(t, answering);
+    const { client, received, dependencies } = await open(t, answering);
     assert.deepEqual(await client.makeThing({ body: { name: 'N' } }), { id: 'x' });
     assert.deepEqual(
       received.map(({ headers }) => headers['idempotency-key']),
       ['key-1', 'key-1', 'key-1'],
     );
     assert.deepEqual(
-      world.waits.filter((seconds) => seconds < 30),
+      dependencies.waits.filter((seconds) => seconds < 30),
       [0.5, 1],
     );
     await client.makeThing({ idempotencyKey: 'mine' });
@@ -271,10 +271,10 @@ describe('A client retries', () => {
   });
 
   test('rate-limited requests, after Retry-After, and reports the wait', async (t) => {
-    const { client, received, world, notes } = await open(t, inTurn(json(429, {}, { 'retry-after': '7' }), json(204, undefined)));
+    const { client, received, dependencies, notes } = await open(t, inTurn(json(429, {}, { 'retry-after': '7' }), json(204, undefined)));
     await client.putThing({ body: { name: 'N' } });
     assert.equal(received.length, 2);
-    assert.deepEqual(world.waits, [30, 7, 30]);
+    assert.deepEqual(dependencies.waits, [30, 7, 30]);
     assert.deepEqual(
       notes.map(({ kind }) => kind),
       ['request', 'answer', 'wait', 'request', 'answer'],
@@ -353,7 +353,7 @@ describe('A stream', () => {
         (reply) => void reply.destroy(),
         events('id: 2\ndata: y\n\n'),
       );
-      const { connection, received, world } = await open(t, answering, { transport });
+      const { connection, received, dependencies } = await open(t, answering, { transport });
       const seen = [];
       for await (const { id, type, data } of connection.stream({ path: '/events', query: { subscribe: ['x', 'y'] } })) {
         seen.push([id, type, data]);
@@ -371,7 +371,7 @@ describe('A stream', () => {
           ['/events?subscribe=x&subscribe=y', '1'],
         ],
       );
-      assert.ok(world.waits.includes(2), String(world.waits));
+      assert.ok(dependencies.waits.includes(2), String(dependencies.waits));
     });
 
     test(`that is refused ends with the service's error (${name})`, async (t) => {
@@ -386,12 +386,12 @@ describe('A stream', () => {
       const answering: Answering = (reply, request, turn) => {
         events(`id: ${turn}\ndata: ${turn}\n\n`, { end: false })(reply, request, turn);
       };
-      const { connection, world } = await open(t, answering, { transport });
+      const { connection, dependencies } = await open(t, answering, { transport });
       const stream = connection.stream({ path: '/events' });
       assert.equal((await stream.next()).value?.data, '1');
       const next = stream.next();
       await new Promise(setImmediate);
-      world.endWaits();
+      dependencies.endWaits();
       assert.equal((await next).value?.data, '2');
       await stream.return();
     });

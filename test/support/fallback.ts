@@ -1,6 +1,6 @@
 import { after, type TestContext } from 'node:test';
 
-import { createFallback, type Fallback, type World } from '../../src/fallback/main.ts';
+import { createFallback, type Dependencies, type Fallback } from '../../src/fallback/main.ts';
 import { readFallbackSettings } from '../../src/fallback/settings.ts';
 import { startOfTests, type TestAnswer, TestClock } from './service.ts';
 import { stores, type TestStore } from './stores.ts';
@@ -32,12 +32,12 @@ export interface FallbackOptions {
   flags?: Parameters<typeof readFallbackSettings>[0]['flags'];
   /** Settings by the names of their variables. */
   environment?: Record<string, string>;
-  world?: World;
+  dependencies?: Dependencies;
 }
 
 /** Starts a fallback service that ends with the test. */
 export async function startFallback(t: Pick<TestContext, 'after'>, options: FallbackOptions = {}): Promise<TestFallback> {
-  const { store = stores[0]!, clock = new TestClock(), environment = {}, world = {} } = options;
+  const { store = stores[0]!, clock = new TestClock(), environment = {}, dependencies = {} } = options;
   const opened = options.storage === undefined ? await store.open() : { url: options.storage, drop: async () => undefined };
   const logs: string[] = [];
   const flags = { host: '127.0.0.1', port: '0', storage: opened.url, ...options.flags };
@@ -45,7 +45,7 @@ export async function startFallback(t: Pick<TestContext, 'after'>, options: Fall
     clock: clock.read,
     logs: { write: (line) => void logs.push(line) },
     environment,
-    ...world,
+    ...dependencies,
   });
   t.after(async () => {
     await fallback.stop();

@@ -1,6 +1,6 @@
 import type { TestContext } from 'node:test';
 
-import { createHandoff, type Handoff, type World } from '../../src/handoff/main.ts';
+import { createHandoff, type Dependencies, type Handoff } from '../../src/handoff/main.ts';
 import { createExample } from '../../src/handoff/model/examples.ts';
 import { readHandoffSettings } from '../../src/handoff/settings.ts';
 import { stores, type TestStore } from './stores.ts';
@@ -70,7 +70,7 @@ export interface ServiceOptions {
   /** Settings by the names of their variables. Request limits are off unless set here. */
   settings?: Record<string, string>;
   /** Other replacements of the outside world. */
-  world?: Pick<World, 'outgoing'>;
+  dependencies?: Pick<Dependencies, 'outgoing'>;
 }
 
 /** Starts a service that ends with the test. */
@@ -93,7 +93,7 @@ export async function startService(t: Pick<TestContext, 'after'>, options: Servi
   };
   const handoff = await createHandoff(readHandoffSettings({ environment }), {
     clock: clock.read,
-    ...options.world,
+    ...options.dependencies,
     logs: {
       write(line) {
         logs.push(line);

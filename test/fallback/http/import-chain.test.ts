@@ -214,7 +214,7 @@ describe('400 with the position, and nothing is stored', () => {
   });
 
   test('exponentially growing aliases, and a file that the parser never finishes', { timeout: 60_000 }, async (t) => {
-    const service = await startFallback(t, { world: { sandbox: { deadlineMs: 1_000 } } });
+    const service = await startFallback(t, { dependencies: { sandbox: { deadlineMs: 1_000 } } });
     const levels = Array.from({ length: 9 }, (_, level) => `l${level + 1}: &l${level + 1} [${Array(9).fill(`*l${level}`).join(', ')}]`);
     const bomb = await send(service, 'yaml', ['l0: &l0 [x]', ...levels].join('\n'));
     assert.deepEqual(

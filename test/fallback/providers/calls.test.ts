@@ -189,7 +189,7 @@ describe('A provider that fails', () => {
       if (name === 'inside.example.com') return [{ address: '10.1.2.3', family: 4 }];
       throw new Error('no such name');
     };
-    const service = await startLive(t, { world: { resolve } });
+    const service = await startLive(t, { dependencies: { resolve } });
     const closed = createServer();
     await new Promise<void>((done) => closed.listen(0, '127.0.0.1', done));
     const { port } = closed.address() as AddressInfo;

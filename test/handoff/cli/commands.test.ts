@@ -6,7 +6,7 @@ import { describe, test } from 'node:test';
 
 import packageJson from '../../../package.json' with { type: 'json' };
 import { output, refused, runCli, startCliBench } from '../../support/cli.ts';
-import { startPeer } from '../../support/client-world.ts';
+import { startPeer } from '../../support/client-dependencies.ts';
 import { adminKey, createPacket, newTenant, packetRequest } from '../../support/service.ts';
 
 const uuid = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;

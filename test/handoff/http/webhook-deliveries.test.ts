@@ -117,7 +117,7 @@ for (const store of stores) {
         if (addresses[name] === undefined) throw new Error('ENOTFOUND');
         return [{ address: addresses[name]!, family: 4 }];
       };
-      const service = await startHooked(t, { store, settings, world: { outgoing: { resolve } } });
+      const service = await startHooked(t, { store, settings, dependencies: { outgoing: { resolve } } });
       const hooks: [id: string, error: string, status: number | null][] = [];
       for (const [to, error, status] of [
         [resetting.url, 'connection_reset', null],

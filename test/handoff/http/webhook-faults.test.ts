@@ -63,7 +63,7 @@ test('a self-signed or expired TLS certificate, or one of another host, is tls_e
     urls[name] = `https://receiver.test:${(server.address() as AddressInfo).port}/`;
   }
   const resolve = async () => [{ address: '127.0.0.1', family: 4 }];
-  const service = await startHooked(t, { world: { outgoing: { resolve, ca: pem('authority') } } });
+  const service = await startHooked(t, { dependencies: { outgoing: { resolve, ca: pem('authority') } } });
   const hooks = new Map<string, string>();
   for (const [name, url] of Object.entries(urls)) hooks.set(name, (await register(service, url)).id);
   await createPacket(service);
@@ -86,7 +86,7 @@ test('a receiver that never answers, or stops within its headers, is a timeout w
     silent(response, undefined as never, undefined as never);
     response.socket!.write('HTTP/1.1 200 OK\r\ncontent-ty');
   };
-  const service = await startHooked(t, { world: { outgoing: { attemptMs: soon } } });
+  const service = await startHooked(t, { dependencies: { outgoing: { attemptMs: soon } } });
   for (const [status, attempts, error, code] of await outcomesOf(t, service, [silent, halting]))
     assert.deepEqual([status, attempts, error, code], ['failed', 1, 'timeout', null]);
   await Promise.all(ended);
@@ -123,7 +123,7 @@ test('a 2xx status is enough: an endless body is cut at 64 KiB, a slow one at th
     response.writeEarlyHints({ link: '</x>; rel=preload' });
     response.writeHead(202).end();
   };
-  const service = await startHooked(t, { world: { outgoing: { attemptMs: 1000 } } });
+  const service = await startHooked(t, { dependencies: { outgoing: { attemptMs: 1000 } } });
   const outcomes = await outcomesOf(t, service, [endless, dripping, breaking, bomb, informed, 204]);
   assert.deepEqual(
     outcomes,

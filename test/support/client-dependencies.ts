@@ -2,10 +2,10 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import type { AddressInfo } from 'node:net';
 import type { TestContext } from 'node:test';
 
-import type { ClientWorld } from '../../src/kit/connection.ts';
+import type { ClientDependencies } from '../../src/kit/connection.ts';
 
-/** A world without real time: a wait ends when the test ends it, or at once if it is short. */
-export class TestWorld implements ClientWorld {
+/** Dependencies of a client without real time: a wait ends when the test ends it, or at once if it is short. */
+export class TestClientDependencies implements ClientDependencies {
   /** All waits so far, including timeouts, in seconds, oldest first. */
   readonly waits: number[] = [];
   readonly atOnce: number;
