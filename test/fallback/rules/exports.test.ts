@@ -58,7 +58,8 @@ describe('Every export', () => {
           const { request: back } = importChain(format, readBack(format, made.content), format === 'portkey' ? chain.name : undefined);
           assert.deepEqual(define(back as ChainRequest), chain);
         }),
-        { numRuns: 500 },
+        // Only a few of the random chains are lossless in the formats of others.
+        { numRuns: format === 'json' || format === 'yaml' ? 100 : 500 },
       );
       assert.ok(lossless > 10, `only ${lossless} were lossless`);
     });

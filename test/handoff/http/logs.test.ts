@@ -6,6 +6,7 @@ import pg from 'pg';
 
 import { openDatabase } from '../../../src/kit/sql/database.ts';
 import { adminKey, createPacket, newTenant, packetRequest, startService, type TestService } from '../../support/service.ts';
+import { shareService } from '../../support/shared.ts';
 import { stores } from '../../support/stores.ts';
 
 const unknownId = '0197b5a6-8c3e-7f01-9a2b-3c4d5e6f7a8b';
@@ -30,8 +31,8 @@ async function refuseInserts(databaseUrl: string): Promise<void> {
 
 for (const store of stores) {
   describe(`The log on ${store.name}`, () => {
-    test('has one JSON line per request: its id, tenant, method, route, status and milliseconds', async (t) => {
-      const service = await startService(t, { store });
+    test('has one JSON line per request: its id, tenant, method, route, status and milliseconds', async () => {
+      const service = await shareService(store);
       const tenant = await newTenant(service);
       const packet = await createPacket(service, {}, tenant.key);
       service.logs.length = 0;
@@ -50,8 +51,8 @@ for (const store of stores) {
       assert.equal(typeof line!.time, 'number');
     });
 
-    test('has refused requests as well, with their error code, and without a tenant if the key was refused', async (t) => {
-      const service = await startService(t, { store });
+    test('has refused requests as well, with their error code, and without a tenant if the key was refused', async () => {
+      const service = await shareService(store);
       await service.call('GET', '/packets', { key: 'wrong' });
       await service.call('GET', '/nowhere', { key: null });
       await service.call('GET', '/nowhere');
@@ -116,15 +117,16 @@ for (const store of stores) {
       assert.ok(text.includes('"status":413'));
       for (const hidden of [secret, key, key.slice(0, 12), made.body.key, adminKey]) assert.ok(!text.includes(hidden), hidden);
     });
-
-    test('respects the configured level', async (t) => {
-      const service = await startService(t, { store, settings: { SERVICE_LOG_LEVEL: 'warn' } });
-      await service.call('GET', '/packets');
-      await service.call('GET', '/nowhere');
-      assert.deepEqual(service.logs, []);
-    });
   });
 }
+
+// The level concerns no store, so one is enough.
+test('The log respects the configured level', async (t) => {
+  const service = await startService(t, { settings: { SERVICE_LOG_LEVEL: 'warn' } });
+  await service.call('GET', '/packets');
+  await service.call('GET', '/nowhere');
+  assert.deepEqual(service.logs, []);
+});
 
 for (const store of stores.filter(({ name }) => name !== 'SQLite in memory')) {
   test(`A database failure is logged with its cause and not shown to the caller, without quoting the packet, on ${store.name}`, async (t) => {

@@ -1,26 +1,32 @@
 import assert from 'node:assert/strict';
 import { describe, type TestContext, test } from 'node:test';
 
-import { adminKey, createPacket, newTenant, startService, type TestService } from '../../support/service.ts';
+import { createPacket, newTenant, type TestService } from '../../support/service.ts';
+import { type SharedService, shareService } from '../../support/shared.ts';
 import { sendRaw } from '../../support/socket.ts';
-import { stores } from '../../support/stores.ts';
+import { stores, type TestStore } from '../../support/stores.ts';
 import { openSocket, type TestSocket } from '../../support/streams.ts';
 
-const own = `?api_key=${adminKey}`;
+const memory = stores[0]!;
 
-async function open(t: TestContext, address: string, query = own, headers: Record<string, string> = {}): Promise<TestSocket> {
+async function open(t: TestContext, address: string, query: string, headers: Record<string, string> = {}): Promise<TestSocket> {
   const socket = await openSocket(address, query, headers);
   t.after(() => socket.socket.terminate());
   assert.equal((await socket.messages.next()).type, 'connected');
   return socket;
 }
 
-async function started(
-  t: TestContext,
-  options: Parameters<typeof startService>[1] = {},
-): Promise<{ service: TestService; address: string }> {
-  const service = await startService(t, options);
-  return { service, address: await service.handoff.start() };
+interface Listening {
+  service: SharedService;
+  address: string;
+  /** The query with a key of the tenant. */
+  own: string;
+}
+
+/** A tenant in a service that is shared by its store and settings, and listens. */
+async function started(store: TestStore, settings: Record<string, string> = {}): Promise<Listening> {
+  const service = await shareService(store, settings);
+  return { service, address: await service.listen(), own: `?api_key=${service.key}` };
 }
 
 const claim = (service: TestService, id: string) => service.call('POST', `/packets/${id}/claim`, { body: { agent_id: 'resolver' } });
@@ -28,7 +34,7 @@ const claim = (service: TestService, id: string) => service.call('POST', `/packe
 for (const store of stores) {
   describe(`GET /ws on ${store.name}`, () => {
     test('sends every event of the tenant as the envelope with event_id', async (t) => {
-      const { service, address } = await started(t, { store });
+      const { service, address, own } = await started(store);
       const socket = await openSocket(address, own);
       t.after(() => socket.socket.terminate());
       const connected = await socket.messages.next();
@@ -42,8 +48,8 @@ for (const store of stores) {
     });
 
     test('the first subscribe narrows, later ones add, unsubscribe removes, and without channels nothing is sent', async (t) => {
-      const { service, address } = await started(t, { store });
-      const { socket, messages, send } = await open(t, address);
+      const { service, address, own } = await started(store);
+      const { socket, messages, send } = await open(t, address, own);
       send({ action: 'subscribe', channel: 'status:claimed', id: 7 });
       assert.deepEqual(await messages.next(), { type: 'subscribed', channel: 'status:claimed', channels: ['status:claimed'], id: 7 });
       const { id } = await createPacket(service);
@@ -71,8 +77,8 @@ for (const store of stores) {
     });
 
     test('resumes by last_event_id, in the URL or with a subscribe, and sends no event twice', async (t) => {
-      const { service, address } = await started(t, { store });
-      const first = await open(t, address);
+      const { service, address, own } = await started(store);
+      const first = await open(t, address, own);
       const ids: string[] = [];
       const create = async () => ids.push((await createPacket(service)).id);
       for (let round = 0; round < 3; round += 1) await create();
@@ -83,7 +89,7 @@ for (const store of stores) {
         (await again.messages.take(2)).map(({ packet_id }) => packet_id),
         ids.slice(1),
       );
-      const { messages, send } = await open(t, address);
+      const { messages, send } = await open(t, address, own);
       await create();
       assert.equal((await messages.next()).packet_id, ids[3]);
       send({ action: 'subscribe', channel: 'status:created', last_event_id: seen.event_id });
@@ -101,7 +107,7 @@ for (const store of stores) {
     });
 
     test('?subscribe= works as on /events', async (t) => {
-      const { service, address } = await started(t, { store });
+      const { service, address, own } = await started(store);
       const { messages } = await open(t, address, `${own}&subscribe=status:claimed&subscribe=status:failed`);
       const { id } = await createPacket(service);
       await claim(service, id);
@@ -127,8 +133,8 @@ describe('A WebSocket message', () => {
     ['names too many channels', JSON.stringify({ action: 'subscribe', channels: Array(101).fill('agent:a') }), 'channels'],
   ];
   test('that is invalid is answered with the error body, and the connection stays open', async (t) => {
-    const { address } = await started(t);
-    const { messages, send } = await open(t, address);
+    const { address, own } = await started(memory);
+    const { messages, send } = await open(t, address, own);
     for (const [what, text, field] of faults) {
       send(text);
       const { detail, request_id, errors: _, ...error } = await messages.next();
@@ -143,26 +149,26 @@ describe('A WebSocket message', () => {
   });
 
   test('closes: 1003 binary, 1007 bad UTF-8, 1009 over 64 KiB and of too many fragments', async (t) => {
-    const { address } = await started(t);
-    const binary = await open(t, address);
+    const { address, own } = await started(memory);
+    const binary = await open(t, address, own);
     binary.socket.send(Buffer.from('{}'));
     assert.equal((await binary.closed).code, 1003);
-    const garbled = await open(t, address);
+    const garbled = await open(t, address, own);
     garbled.socket.send(Buffer.from([0xff, 0xfe, 0xfd]), { binary: false });
     assert.equal((await garbled.closed).code, 1007);
-    const exact = await open(t, address);
+    const exact = await open(t, address, own);
     exact.send(`"${'x'.repeat(64 * 1024 - 2)}"`);
     assert.equal((await exact.messages.next()).type, 'error');
     exact.send(`"${'x'.repeat(64 * 1024 - 1)}"`);
     assert.equal((await exact.closed).code, 1009);
-    const pieces = await open(t, address);
+    const pieces = await open(t, address, own);
     for (let sent = 0; sent < 70_000 && pieces.socket.readyState === 1; sent += 1) pieces.socket.send('x', { fin: false });
     assert.ok([1008, 1009].includes((await pieces.closed).code));
   });
 
   test('over the limit is answered with an error, and the connection closes with 4100', async (t) => {
-    const { address } = await started(t);
-    const { messages, send, closed } = await open(t, address);
+    const { address, own } = await started(memory);
+    const { messages, send, closed } = await open(t, address, own);
     for (let sent = 0; sent < 200; sent += 1) send({ action: 'ping' });
     assert.equal((await closed).code, 4100);
     assert.equal(messages.all.filter(({ type }) => type === 'pong').length, 120);
@@ -170,8 +176,8 @@ describe('A WebSocket message', () => {
   });
 
   test('is not compressed, even if the client offers it', async (t) => {
-    const { address } = await started(t);
-    const { socket } = await open(t, address);
+    const { address, own } = await started(memory);
+    const { socket } = await open(t, address, own);
     assert.equal(socket.extensions, '');
   });
 });
@@ -181,7 +187,7 @@ describe('The upgrade', () => {
     `GET ${path} HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\nSec-WebSocket-Version: ${version}\r\n${lines}\r\n`;
 
   test('is refused with the error body, and the connection closes', async (t) => {
-    const { service, address } = await started(t, { settings: { SERVICE_CONNECTIONS_BUSINESS: '1' } });
+    const { service, address, own } = await started(memory, { SERVICE_CONNECTIONS_BUSINESS: '1' });
     const { key } = await newTenant(service);
     const refusals: [string, number, string][] = [
       [handshake('/ws'), 401, 'UNAUTHORIZED'],
@@ -206,16 +212,16 @@ describe('The upgrade', () => {
     await open(t, address, `?api_key=${key}`);
   });
 
-  test('to another protocol is ignored: the request is answered without it', async (t) => {
-    const { address } = await started(t);
+  test('to another protocol is ignored: the request is answered without it', async () => {
+    const { address } = await started(memory);
     const answer = await sendRaw(address, 'GET /health HTTP/1.1\r\nHost: x\r\nConnection: Upgrade, close\r\nUpgrade: h2c\r\n\r\n');
     assert.equal(answer.status, 200);
   });
 
   test('a client that resets its connection is harmless', async (t) => {
-    const { service, address } = await started(t);
+    const { service, address, own } = await started(memory);
     for (let round = 0; round < 20; round += 1) {
-      const { socket } = await open(t, address);
+      const { socket } = await open(t, address, own);
       (socket as unknown as { _socket: import('node:net').Socket })._socket.resetAndDestroy();
       await sendRaw(address, handshake(`/ws${own}`), { once: true });
     }
@@ -223,12 +229,12 @@ describe('The upgrade', () => {
   });
 
   test('a page of another origin must be in SERVICE_CORS_ORIGINS if that is set', async (t) => {
-    const { address } = await started(t, { settings: { SERVICE_CORS_ORIGINS: 'https://app.example' } });
-    await open(t, address);
+    const { address, own } = await started(memory, { SERVICE_CORS_ORIGINS: 'https://app.example' });
+    await open(t, address, own);
     await open(t, address, own, { origin: 'https://app.example' });
     await open(t, address, own, { origin: address });
     await assert.rejects(openSocket(address, own, { origin: 'https://evil.example' }), { status: 403 });
-    const free = await started(t);
-    await open(t, free.address, own, { origin: 'https://anywhere.example' });
+    const free = await started(memory);
+    await open(t, free.address, free.own, { origin: 'https://anywhere.example' });
   });
 });
