@@ -44,23 +44,18 @@ export function createAgentStore(database: Database<Tables>) {
     tenant: number,
     { limit, offset }: { limit: number; offset: number },
   ): Promise<{ agents: Agent[]; total: number }> {
-    const [seen, { total }] = await Promise.all([
-      db
-        .selectFrom('agents')
-        .select(['agent_id', 'last_seen_at'])
-        .where('tenant', '=', tenant)
-        .orderBy('last_seen_at', 'desc')
-        .orderBy('agent_id')
-        .limit(limit)
-        .offset(offset)
-        .execute(),
-      db.selectFrom('agents').select(sql<number>`count(*)`.as('total')).where('tenant', '=', tenant).executeTakeFirstOrThrow(),
-    ]);
+    const ofTenant = db.selectFrom('agents').where('tenant', '=', tenant);
+    const seen = await ofTenant
+      .select(['agent_id', 'last_seen_at'])
+      .orderBy('last_seen_at', 'desc')
+      .orderBy('agent_id')
+      .limit(limit)
+      .offset(offset)
+      .execute();
+    const { total } = await ofTenant.select(sql<number>`count(*)`.as('total')).executeTakeFirstOrThrow();
     const ids = seen.map(({ agent_id }) => agent_id);
-    const [holding, waiting] = await Promise.all([
-      countsOf(db, 'claimed_by', tenant, ids, holdingStatuses),
-      countsOf(db, 'target_agent', tenant, ids, ['created']),
-    ]);
+    const holding = await countsOf(db, 'claimed_by', tenant, ids, holdingStatuses);
+    const waiting = await countsOf(db, 'target_agent', tenant, ids, ['created']);
     const agents = seen.map((agent) => ({
       ...agent,
       holding: holding.get(agent.agent_id) ?? 0,

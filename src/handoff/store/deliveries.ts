@@ -172,7 +172,8 @@ export function createDeliveryStore(database: Database<Tables>) {
         .where(retriable(tenant, filter));
       const first = matching.select('deliveries.seq').where('active', '=', 1).orderBy('deliveries.seq').limit(limit);
       const byActive = matching.select(['active', sql<number>`count(*)`.as('count')]).groupBy('active');
-      const [rows, counts] = await Promise.all([first.execute(), byActive.execute()]);
+      const rows = await first.execute();
+      const counts = await byActive.execute();
       const countOf = (active: number) => Number(counts.find((row) => row.active === active)?.count ?? 0);
       return { seqs: rows.map(({ seq }) => seq), active: countOf(1), inactive: countOf(0) };
     },
@@ -240,10 +241,8 @@ async function list(
   matches: (eb: Joined) => ReturnType<Joined['and']>,
 ): Promise<{ deliveries: Delivery[]; total: number }> {
   const matching = db.selectFrom('deliveries').innerJoin('webhooks', 'webhooks.seq', 'deliveries.webhook').where(matches);
-  const [deliveries, { count }] = await Promise.all([
-    matching.select(shown).orderBy('deliveries.seq', 'desc').limit(limit).offset(offset).execute(),
-    matching.select(sql<number>`count(*)`.as('count')).executeTakeFirstOrThrow(),
-  ]);
+  const deliveries = await matching.select(shown).orderBy('deliveries.seq', 'desc').limit(limit).offset(offset).execute();
+  const { count } = await matching.select(sql<number>`count(*)`.as('count')).executeTakeFirstOrThrow();
   return { deliveries, total: Number(count) };
 }
 

@@ -1,0 +1,114 @@
+import assert from 'node:assert/strict';
+import { type TestContext, test } from 'node:test';
+import pg from 'pg';
+
+import { newPacket } from '../../../src/handoff/rules/packet.ts';
+import { phrasesOf } from '../../../src/handoff/rules/words.ts';
+import { openStore, type Store } from '../../../src/handoff/store/store.ts';
+import { nextTurn } from '../../../src/kit/awaitable.ts';
+import type { ServiceError } from '../../../src/kit/errors.ts';
+import { createIds } from '../../../src/kit/id.ts';
+import { TestClock } from '../../support/service.ts';
+import { stores, type TestStore } from '../../support/stores.ts';
+
+const storeNamed = (wanted: string): TestStore => stores.find(({ name }) => name === wanted)!;
+
+const agent = { id: 'a', name: 'A', framework: 'f' };
+const newId = createIds();
+
+/** Stores three packets for a tenant. */
+async function fill(store: Store, tenant: number): Promise<void> {
+  await store.of(tenant).commit({
+    work({ packets }) {
+      for (let index = 0; index < 3; index += 1) {
+        const request = { metadata: { source_agent: agent, target_agent: agent }, context: { summary: 'a '.repeat(200) } };
+        packets.insert(newPacket(request, { id: newId(new Date()), now: new Date(), agentId: undefined }).packet);
+      }
+    },
+  });
+}
+
+const page = { limit: 20, offset: 0 };
+const list = { ...page, full: false };
+
+/** The long reads of a tenant. */
+const longReads: Record<string, (store: Store, tenant: number) => unknown> = {
+  searches: (store, tenant) => store.of(tenant).packets.search({ ...page, phrases: phrasesOf('a'), filter: {}, from: undefined }),
+  'filtered lists': (store, tenant) => store.of(tenant).packets.page({ ...list, filter: { tags: ['x'], source_agent: 'a' } }),
+  'deep pages': (store, tenant) => store.of(tenant).packets.page({ ...list, offset: 2000, filter: {} }),
+  'the audit log': (store, tenant) => store.of(tenant).deliveries.failed({ due: undefined }, 20),
+  deliveries: (store, tenant) => store.of(tenant).deliveries.ofWebhook('unknown', undefined, page),
+  'dead letters': (store, tenant) => store.of(tenant).deliveries.deadLetters(undefined, page),
+  'retried deliveries': (store, tenant) => store.of(tenant).deliveries.failed({ due: undefined }, 20),
+  agents: (store, tenant) => store.of(tenant).agents.page(page),
+};
+
+/** The tenants, how many reads one of them begins, and how many the other begins after them. */
+const hostile = 7;
+const victim = 8;
+const flood = 24;
+const few = 3;
+
+/** Opens a store with packets of both tenants. */
+async function opened(t: TestContext, kind: TestStore): Promise<{ store: Store; clock: TestClock; url: string }> {
+  const { url, drop } = await kind.open('handoff');
+  const clock = new TestClock();
+  const store = await openStore({ databaseUrl: url, clock: clock.read, newId: () => newId(clock.read()) });
+  t.after(async () => {
+    await store.close();
+    await drop();
+  });
+  await fill(store, hostile);
+  await fill(store, victim);
+  return { store, clock, url };
+}
+
+const beginAll = (begin: (tenant: number) => Promise<unknown>): Promise<unknown> =>
+  Promise.all([...Array<number>(flood).fill(hostile), ...Array<number>(few).fill(victim)].map(begin));
+
+// A store in memory reads synchronously, so nothing waits there.
+test('long reads alternate between tenants on SQLite: a tenant with a few does not wait for a flood of another', async (t) => {
+  const { store, clock } = await opened(t, storeNamed('SQLite on disk'));
+  for (const [name, read] of Object.entries(longReads)) {
+    // Threads start at their first use, which can take long enough to send a tenant to the slow lane.
+    await Promise.all([hostile, victim].map((tenant) => read(store, tenant)));
+    clock.turn(30);
+    const ended: number[] = [];
+    await beginAll(async (tenant) => {
+      await read(store, tenant);
+      ended.push(tenant);
+    });
+    const before = ended.slice(0, ended.lastIndexOf(victim)).filter((tenant) => tenant === hostile).length;
+    // In the order of their beginning, the whole flood would end first.
+    assert.ok(before <= flood / 2, `${name}: ${before} of ${flood} ended first`);
+  }
+});
+
+test('long reads of one tenant use at most two of the four connections for them on PostgreSQL', async (t) => {
+  const { store, url } = await opened(t, storeNamed('PostgreSQL'));
+  const [lock, observer] = [new pg.Client(url), new pg.Client(url)];
+  await Promise.all([lock.connect(), observer.connect()]);
+  // Lists of packets, searches and the audit log are other works of the same queue.
+  for (const name of ['dead letters', 'retried deliveries', 'agents']) {
+    await lock.query('begin');
+    await lock.query('lock table deliveries, agents in access exclusive mode');
+    const cancelled: number[] = [];
+    const ended = beginAll(async (tenant) => {
+      const error = await Promise.resolve(longReads[name]!(store, tenant)).then(
+        () => undefined,
+        (refusal: ServiceError) => refusal,
+      );
+      if (error === undefined) return;
+      assert.equal(error.code, 'SERVICE_UNAVAILABLE');
+      cancelled.push(tenant);
+    });
+    const pids = `select pid from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`;
+    while ((await observer.query(pids)).rowCount! < 4) await nextTurn();
+    // The server does not show whose reads are running; their failure does.
+    await observer.query(`select pg_cancel_backend(pid) from (${pids}) as waiting`);
+    await lock.query('rollback');
+    await ended;
+    assert.deepEqual(cancelled.toSorted(), [hostile, hostile, victim, victim], name);
+  }
+  await Promise.all([lock.end(), observer.end()]);
+});
