@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 
-import { createPacket, newTenant, packetRequest, startService, type TestService } from '../../support/service.ts';
+import { createPacket, newTenant, packetRequest, type TestService } from '../../support/service.ts';
 import { shareService } from '../../support/shared.ts';
 import { stores } from '../../support/stores.ts';
 
@@ -29,8 +29,8 @@ const faulty: [item: unknown, code: string, field: string | null][] = [
   [named('x', { hitl: { required: true, reason: 'r' } }), 'VALIDATION_ERROR', 'hitl.question'],
 ];
 
-/** Packets of the tier free have at most 2,000 bytes. */
-const small = { SERVICE_PACKET_BYTES_FREE: '2000' };
+/** Batches of at most three packets, which have at most 2,000 bytes in the tier free. */
+const small = { SERVICE_BATCH_MAX: '3', SERVICE_PACKET_BYTES_FREE: '2000' };
 
 for (const store of stores) {
   describe(`POST /packets/batch on ${store.name}`, () => {
@@ -131,8 +131,8 @@ for (const store of stores) {
       assert.deepEqual((await service.call('GET', '/audit')).body, before);
     });
 
-    test('400 on packets: none, more than SERVICE_BATCH_MAX, not an array, an unknown field; nothing is created', async (t) => {
-      const service = await startService(t, { store, settings: { SERVICE_BATCH_MAX: '3' } });
+    test('400 on packets: none, more than SERVICE_BATCH_MAX, not an array, an unknown field; nothing is created', async () => {
+      const service = await shareService(store, small);
       const one = named('x');
       for (const [body, field] of [
         [{ packets: [] }, 'packets'],
