@@ -19,9 +19,9 @@ const explorers = [
 interface Visit {
   readonly page: Page;
   /** Requests to other hosts. */
-  readonly strayed: string[];
+  readonly foreignRequests: string[];
   /** Errors and warnings of the console, and uncaught errors. */
-  readonly complaints: string[];
+  readonly consoleErrors: string[];
 }
 
 describe('in a browser', { skip: withoutBrowser }, () => {
@@ -50,24 +50,24 @@ describe('in a browser', { skip: withoutBrowser }, () => {
 
   async function load(path: string): Promise<Visit> {
     const page = await browser.newPage({ viewport: { width: 1280, height: 900 }, colorScheme: 'light', reducedMotion: 'reduce' });
-    const strayed: string[] = [];
-    const complaints: string[] = [];
+    const foreignRequests: string[] = [];
+    const consoleErrors: string[] = [];
     page.on('request', (request) => {
       const url = request.url();
-      if (!url.startsWith(`${address}/`) && !url.startsWith(`blob:${address}/`) && !url.startsWith('data:')) strayed.push(url);
+      if (!url.startsWith(`${address}/`) && !url.startsWith(`blob:${address}/`) && !url.startsWith('data:')) foreignRequests.push(url);
     });
     page.on('console', (message) => {
-      if (['error', 'warning'].includes(message.type())) complaints.push(message.text());
+      if (['error', 'warning'].includes(message.type())) consoleErrors.push(message.text());
     });
-    page.on('pageerror', (error) => complaints.push(error.message));
+    page.on('pageerror', (error) => consoleErrors.push(error.message));
     const answer = await page.goto(address + path);
     assert.equal(answer?.status(), 200);
-    return { page, strayed, complaints };
+    return { page, foreignRequests, consoleErrors };
   }
 
   for (const { path, name, operation } of explorers) {
     test(`${path} (${name}) shows every operation, fits wide and narrow windows, sends no request to another host, and logs no error`, async () => {
-      const { page, strayed, complaints } = await visit(path);
+      const { page, foreignRequests, consoleErrors } = await visit(path);
       await page
         .locator(operation)
         .nth(summaries.length - 1)
@@ -80,8 +80,8 @@ describe('in a browser', { skip: withoutBrowser }, () => {
         await page.waitForLoadState('networkidle');
         assert.equal(await page.evaluate<number>('document.documentElement.scrollWidth - window.innerWidth'), 0, `${width}`);
       }
-      assert.deepEqual(strayed, []);
-      assert.deepEqual(complaints, []);
+      assert.deepEqual(foreignRequests, []);
+      assert.deepEqual(consoleErrors, []);
     });
   }
 
@@ -98,7 +98,7 @@ describe('in a browser', { skip: withoutBrowser }, () => {
   });
 
   test('/docs sends a request with an entered key and shows the answer of the service', async () => {
-    const { page, strayed, complaints } = await visit('/docs');
+    const { page, foreignRequests, consoleErrors } = await visit('/docs');
     const health = page.locator('.opblock', { hasText: '/health' });
     await health.locator('.opblock-summary').click();
     await health.locator('button.execute').click();
@@ -114,15 +114,15 @@ describe('in a browser', { skip: withoutBrowser }, () => {
     await list.locator('button.execute').click();
     await list.locator('.live-responses-table .response-col_status').getByText('200').waitFor();
     assert.match((await list.locator('.live-responses-table').textContent()) ?? '', /"total": 0/);
-    assert.deepEqual(strayed, []);
-    assert.deepEqual(complaints, []);
+    assert.deepEqual(foreignRequests, []);
+    assert.deepEqual(consoleErrors, []);
   });
 
   test('the search of /redoc finds operations', async () => {
-    const { page, strayed, complaints } = await visit('/redoc');
+    const { page, foreignRequests, consoleErrors } = await visit('/redoc');
     await page.locator('input[type=text]').first().fill('claim');
     await page.locator('[data-role="search:results"]').getByText('Claim a packet').first().waitFor();
-    assert.deepEqual(strayed, []);
-    assert.deepEqual(complaints, []);
+    assert.deepEqual(foreignRequests, []);
+    assert.deepEqual(consoleErrors, []);
   });
 });

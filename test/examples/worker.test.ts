@@ -9,13 +9,13 @@ import { fileURLToPath } from 'node:url';
 
 import { adminKey, createPacket, startService, type TestService } from '../support/service.ts';
 import { stores } from '../support/stores.ts';
-import { Arrivals } from '../support/streams.ts';
+import { AsyncQueue } from '../support/streams.ts';
 
 const program = fileURLToPath(new URL('../../examples/worker/worker.ts', import.meta.url));
 
 interface Worker {
   readonly child: ChildProcess;
-  readonly lines: Arrivals<string>;
+  readonly lines: AsyncQueue<string>;
 }
 
 /** Starts the example in a separate process; resolves when it waits for work, after those that are already waiting. */
@@ -30,15 +30,15 @@ async function startWorker(t: TestContext, service: TestService, address: string
   };
   const child = spawn(process.execPath, [program], { env, stdio: ['ignore', 'pipe', 'inherit'] });
   t.after(() => child.kill('SIGKILL'));
-  const lines = new Arrivals<string>();
+  const lines = new AsyncQueue<string>();
   createInterface(child.stdout).on('line', (line) => lines.put(line));
   while (service.handoff.waiting() === before) await new Promise(setImmediate);
   return { child, lines };
 }
 
 /** A server for the page that the workers fetch; the test answers each request. */
-async function startPage(t: TestContext): Promise<{ url: string; asked: Arrivals<ServerResponse> }> {
-  const asked = new Arrivals<ServerResponse>();
+async function startPage(t: TestContext): Promise<{ url: string; asked: AsyncQueue<ServerResponse> }> {
+  const asked = new AsyncQueue<ServerResponse>();
   const server = createServer((_, reply) => asked.put(reply));
   await new Promise<void>((resolve) => {
     server.listen(0, '127.0.0.1', resolve);

@@ -5,7 +5,7 @@ import { openEmptyDatabase, openHandoffDatabase } from '../support/databases.ts'
 import { startProcess, type TestProcess } from '../support/process.ts';
 import { createRedis, skipWithoutRedis } from '../support/redis.ts';
 import { adminKey, createPacket, newTenant, packetRequest, startService, TestClock, type TestService } from '../support/service.ts';
-import { Arrivals, openEvents, type TestEvents } from '../support/streams.ts';
+import { AsyncQueue, openEvents, type TestEvents } from '../support/streams.ts';
 
 const keyed = { 'x-api-key': adminKey };
 
@@ -108,7 +108,7 @@ interface Heard {
 async function hear(t: TestContext, address: string): Promise<Heard> {
   const stream = await listen(t, address);
   const events: Heard['events'] = [];
-  const arrivals = new Arrivals<number>();
+  const arrivals = new AsyncQueue<number>();
   void (async () => {
     for (;;) {
       const { event, id, data } = await stream.events.next();

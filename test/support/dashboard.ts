@@ -85,22 +85,22 @@ const refusalNote = /^Failed to load resource: (the server responded with a stat
 
 /** Fails the test at its end if the page sent a request to another host or logged an error. */
 function watch(scope: Scope, page: Page, address: string): void {
-  const strayed: string[] = [];
-  const complaints: string[] = [];
+  const foreignRequests: string[] = [];
+  const consoleErrors: string[] = [];
   const onRequest = (request: Request) => {
     const url = request.url();
-    if (!url.startsWith(`${address}/`) && !url.startsWith(`blob:${address}/`)) strayed.push(url);
+    if (!url.startsWith(`${address}/`) && !url.startsWith(`blob:${address}/`)) foreignRequests.push(url);
   };
   const onConsole = (message: ConsoleMessage) => {
-    if (['error', 'warning'].includes(message.type()) && !refusalNote.test(message.text())) complaints.push(message.text());
+    if (['error', 'warning'].includes(message.type()) && !refusalNote.test(message.text())) consoleErrors.push(message.text());
   };
-  const onError = (error: Error) => complaints.push(error.message);
+  const onError = (error: Error) => consoleErrors.push(error.message);
   page.on('request', onRequest).on('console', onConsole).on('pageerror', onError);
   scope.after(async () => {
     page.off('request', onRequest).off('console', onConsole).off('pageerror', onError);
     await page.unrouteAll();
-    assert.deepEqual(strayed, []);
-    assert.deepEqual(complaints, []);
+    assert.deepEqual(foreignRequests, []);
+    assert.deepEqual(consoleErrors, []);
   });
 }
 

@@ -16,7 +16,7 @@ export interface TestDatabase {
 const template = 'baton_template_handoff';
 
 /** Procedures that empty a database, part of the template and so of every copy. They keep a copy of the rows that a new database has. */
-const emptying = `
+const emptyProcedures = `
   create schema testing;
   create table testing.shape (shape text);
 
@@ -65,7 +65,7 @@ export async function prepareServer(server: string, migrate: (url: string) => Pr
     await client.query(`create database ${template}`);
   });
   await migrate(`${server}/${template}`);
-  await within(server, template, (client) => client.query(emptying));
+  await within(server, template, (client) => client.query(emptyProcedures));
 }
 
 let named = 0;
@@ -95,7 +95,7 @@ type Kind = 'empty' | 'handoff';
 async function open(kind: Kind): Promise<TestDatabase> {
   const server = testServer();
   const name = await within(server, 'postgres', async (client) => (await takeSpare(client, kind)) ?? (await create(client, kind)));
-  return { url: `${server}/${name}`, drop: () => giveBack(server, name, kind) };
+  return { url: `${server}/${name}`, drop: () => recycle(server, name, kind) };
 }
 
 async function takeSpare(client: pg.Client, kind: Kind): Promise<string | undefined> {
@@ -113,7 +113,7 @@ async function create(client: pg.Client, kind: Kind): Promise<string> {
 }
 
 /** Empties a database and keeps it for other tests under a new name, which late connections don't know. */
-async function giveBack(server: string, name: string, kind: Kind): Promise<void> {
+async function recycle(server: string, name: string, kind: Kind): Promise<void> {
   const kept = newName();
   await within(server, 'postgres', async (client) => {
     await client.query('select pg_terminate_backend(pid, 5000) from pg_stat_activity where datname = $1', [name]);

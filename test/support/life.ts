@@ -8,7 +8,7 @@ export const claimant = { agent_id: 'resolver', agent_name: 'Resolver', framewor
 export const question = { required: false, reason: 'Refunds over 50 need approval', question: 'Refund 59.90?' };
 
 /** The requests that move a new packet to each status, through a claim where possible. */
-const ways: Record<Status, readonly (readonly [method: string, tail: string, body?: unknown])[]> = {
+const requestsTo: Record<Status, readonly (readonly [method: string, tail: string, body?: unknown])[]> = {
   created: [],
   claimed: [['POST', '/claim', claimant]],
   in_progress: [
@@ -29,7 +29,7 @@ const ways: Record<Status, readonly (readonly [method: string, tail: string, bod
 export async function packetIn(service: TestService, status: Status, changes: Record<string, unknown> = {}, key?: string): Promise<any> {
   const { id } = await createPacket(service, { hitl: question, ...changes }, key);
   const as = key === undefined ? {} : { key };
-  for (const [method, tail, body] of ways[status]) {
+  for (const [method, tail, body] of requestsTo[status]) {
     const answer = await service.call(method, `/packets/${id}${tail}`, { ...as, ...(body === undefined ? {} : { body }) });
     if (answer.status >= 300) throw new Error(`${method} ${tail} on the way to ${status}: ${answer.status} ${answer.text}`);
   }

@@ -37,7 +37,7 @@ export async function startReceiver(t: Pick<TestContext, 'after'>, ...replies: R
       posts.push(post);
       if (typeof reply === 'number') response.writeHead(reply).end();
       else reply(response, post, request);
-      for (const look of waiting) look();
+      for (const check of waiting) check();
     });
   });
   server.on('connection', () => {
@@ -56,13 +56,13 @@ export async function startReceiver(t: Pick<TestContext, 'after'>, ...replies: R
     connections: () => opened,
     received: (count) =>
       new Promise((resolve) => {
-        const look = () => {
+        const check = () => {
           if (posts.length < count) return;
-          waiting.delete(look);
+          waiting.delete(check);
           resolve();
         };
-        waiting.add(look);
-        look();
+        waiting.add(check);
+        check();
       }),
     close,
   };

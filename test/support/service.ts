@@ -97,7 +97,7 @@ export async function startService(t: Pick<TestContext, 'after'>, options: Servi
     logs: {
       write(line) {
         logs.push(line);
-        for (const look of waiting) look(line);
+        for (const check of waiting) check(line);
       },
     },
   });
@@ -107,12 +107,12 @@ export async function startService(t: Pick<TestContext, 'after'>, options: Servi
   });
   const logged = (text: string) =>
     new Promise<void>((resolve) => {
-      const look = (line: string) => {
+      const check = (line: string) => {
         if (!line.includes(text)) return;
-        waiting.delete(look);
+        waiting.delete(check);
         resolve();
       };
-      waiting.add(look);
+      waiting.add(check);
     });
   return {
     handoff,

@@ -16,7 +16,7 @@ interface Running {
   listening?: Promise<string>;
 }
 
-/** The services that run, by store and settings. */
+/** The running services, by store and settings. */
 const services = new Map<string, Promise<Running>>();
 const stops: (() => unknown)[] = [];
 
@@ -26,9 +26,9 @@ after(async () => {
 
 /**
  * Creates a tenant in a service that the tests of a file share on a store, and returns the service as that tenant sees it:
- * calls carry an admin key of the tenant unless they name another, the clock stands at its start and the log is empty.
- * Tests with the same settings share a service; a job that one runs (the sweeper, say) concerns the tenants of all.
- * A test that needs a database without other tenants or what concerns all tenants (metrics, a stop) starts a service of its own.
+ * calls have an admin key of the tenant unless they name another, the clock is at its start, and the log is empty. Tests
+ * with the same settings share a service, so a job that one of them runs, such as the sweeper, affects the tenants of all.
+ * A test that needs a database without other tenants, or that affects all tenants (metrics, a stop), starts its own service.
  */
 export async function shareService(store: TestStore, settings: Record<string, string> = {}): Promise<SharedService> {
   const name = JSON.stringify([store.name, settings]);

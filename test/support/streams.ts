@@ -4,7 +4,7 @@ import { createParser, type EventSourceMessage } from 'eventsource-parser';
 import { WebSocket } from 'ws';
 
 /** An asynchronous queue: taking an item waits until there is one. */
-export class Arrivals<T> {
+export class AsyncQueue<T> {
   readonly all: T[] = [];
   #taken = 0;
   #waiting: (() => void) | undefined;
@@ -46,7 +46,7 @@ export interface TestEvents {
   readonly status: number;
   readonly headers: IncomingMessage['headers'];
   /** The events after `connected`, including heartbeats. */
-  readonly events: Arrivals<TestEvent>;
+  readonly events: AsyncQueue<TestEvent>;
   /** The raw text received. */
   readonly text: () => string;
   /** Resolves when the other side has closed it. */
@@ -61,7 +61,7 @@ export interface TestEvents {
 export async function openEvents(address: string, query = '', headers: Record<string, string> = {}): Promise<TestEvents> {
   const request = get(`${address}/events${query}`, { agent: false, headers });
   const [answer] = (await once(request, 'response')) as [IncomingMessage];
-  const events = new Arrivals<TestEvent>();
+  const events = new AsyncQueue<TestEvent>();
   const chunks: Buffer[] = [];
   const parser = createParser({
     onEvent: ({ event, id, data }: EventSourceMessage) => events.put({ event: event ?? 'message', id, data: JSON.parse(data) }),
@@ -95,7 +95,7 @@ export async function openEvents(address: string, query = '', headers: Record<st
 export interface TestSocket {
   readonly socket: WebSocket;
   // biome-ignore lint/suspicious/noExplicitAny: a test looks into messages of every shape.
-  readonly messages: Arrivals<any>;
+  readonly messages: AsyncQueue<any>;
   /** The code and reason with which it was closed. */
   readonly closed: Promise<{ code: number; reason: string }>;
   send(message: unknown): void;
@@ -105,7 +105,7 @@ export interface TestSocket {
 export async function openSocket(address: string, query = '', headers: Record<string, string> = {}): Promise<TestSocket> {
   const socket = new WebSocket(`${address.replace('http', 'ws')}/ws${query}`, { headers });
   // biome-ignore lint/suspicious/noExplicitAny: a test looks into messages of every shape.
-  const messages = new Arrivals<any>();
+  const messages = new AsyncQueue<any>();
   socket.on('message', (data) => messages.put(JSON.parse(String(data))));
   const closed = new Promise<{ code: number; reason: string }>((resolve) => {
     socket.on('close', (code, reason) => resolve({ code, reason: String(reason) }));

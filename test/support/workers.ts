@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { packetRequest, type TestService } from './service.ts';
 
 /** The result of the workers: the id of every packet that a request was answered with. */
-export interface Taken {
+export interface WorkersResult {
   readonly ids: string[];
   /** The number of other answers, by status. */
   readonly others: Map<number, number>;
@@ -20,7 +20,7 @@ export async function runWorkers(
   services: readonly TestService[],
   count: number,
   { total = Number.POSITIVE_INFINITY, wait_seconds = 0 }: WorkersOptions = {},
-): Promise<Taken> {
+): Promise<WorkersResult> {
   const ids: string[] = [];
   const others = new Map<number, number>();
   let running = count;
@@ -59,7 +59,7 @@ export async function createPackets(service: TestService, count: number): Promis
 }
 
 /** Asserts that each of `count` packets went to exactly one worker, and that all other answers were 204. */
-export function assertEachOnce({ ids, others }: Taken, count: number): void {
+export function assertEachOnce({ ids, others }: WorkersResult, count: number): void {
   assert.equal(ids.length, count);
   assert.equal(new Set(ids).size, count);
   assert.deepEqual([...others.keys()], [204]);

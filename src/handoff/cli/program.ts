@@ -38,7 +38,7 @@ export async function createProgram(terminal: Terminal, name?: string): Promise<
     .description('Hand work from agent to agent: the client of the handoff packet service, and the service itself.')
     .version(packageJson.version, '--version', 'show the version')
     .helpOption('-h, --help', 'show help')
-    .option('--server-url <url>', 'where the API is (SERVICE_URL; default http://localhost:8080/api/v1)')
+    .option('--server-url <url>', 'the base URL of the API (SERVICE_URL; default http://localhost:8080/api/v1)')
     .option('--api-key <key>', 'the API key (SERVICE_API_KEY)')
     .addOption(new Option('--format <format>', 'the output format').choices(['table', 'json']).default('table'))
     .option('-v, --verbose', 'log requests and answers to standard error')

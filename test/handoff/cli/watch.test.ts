@@ -5,7 +5,7 @@ import { test } from 'node:test';
 
 import { cliProgram, startCliBench } from '../../support/cli.ts';
 import { adminKey, createPacket } from '../../support/service.ts';
-import { Arrivals } from '../../support/streams.ts';
+import { AsyncQueue } from '../../support/streams.ts';
 
 test('packets watch prints each event of a real service exactly once, also when its connection breaks', async (t) => {
   const { service, address, home } = await startCliBench(t);
@@ -13,9 +13,9 @@ test('packets watch prints each event of a real service exactly once, also when 
   const watch = ['packets', 'watch', '--status', 'created,claimed', '--verbose', '--format', 'json'];
   const child = spawn(process.execPath, [cliProgram, ...watch], { env, stdio: ['ignore', 'pipe', 'pipe'] });
   t.after(() => child.kill('SIGKILL'));
-  const printed = new Arrivals<string>();
+  const printed = new AsyncQueue<string>();
   createInterface(child.stdout).on('line', (line) => printed.put(line));
-  const notes = new Arrivals<string>();
+  const notes = new AsyncQueue<string>();
   createInterface(child.stderr).on('line', (line) => notes.put(line));
   while (!(await notes.next()).startsWith('< 200'));
 

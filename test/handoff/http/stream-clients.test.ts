@@ -11,7 +11,7 @@ import { chromium } from 'playwright-core';
 
 import { findProgram, findPythonWith } from '../../support/programs.ts';
 import { adminKey, createPacket, startService } from '../../support/service.ts';
-import { Arrivals } from '../../support/streams.ts';
+import { AsyncQueue } from '../../support/streams.ts';
 
 const python = findPythonWith('websockets');
 
@@ -22,7 +22,7 @@ test("Debian's python3-websockets subscribes, receives events, answers pings and
   const child = spawn(python!, [script, `${address.replace('http', 'ws')}/ws?api_key=${adminKey}`], { stdio: ['pipe', 'pipe', 'inherit'] });
   t.after(() => child.kill('SIGKILL'));
   // biome-ignore lint/suspicious/noExplicitAny: a test looks into messages of every shape.
-  const messages = new Arrivals<any>();
+  const messages = new AsyncQueue<any>();
   createInterface(child.stdout).on('line', (line) => messages.put(line.startsWith('{') ? JSON.parse(line) : line));
   assert.equal((await messages.next()).type, 'connected');
   child.stdin.write('{"action": "subscribe", "channel": "status:created", "id": 1}\n');
@@ -64,7 +64,7 @@ describe('A browser', { skip: executablePath === undefined }, () => {
     const browser = await chromium.launch({ executablePath: executablePath!, args: ['--disable-gpu', '--disable-background-networking'] });
     t.after(() => browser.close());
     const page = await browser.newPage();
-    const [sse, ws] = [new Arrivals<string>(), new Arrivals<string>()];
+    const [sse, ws] = [new AsyncQueue<string>(), new AsyncQueue<string>()];
     await page.exposeFunction('tellSse', (text: string) => sse.put(text));
     await page.exposeFunction('tellWs', (text: string) => ws.put(text));
     await page.goto(origin);
@@ -77,7 +77,7 @@ describe('A browser', { skip: executablePath === undefined }, () => {
       socket.addEventListener('close', ({ code }) => tellWs('closed ' + code));
       socket.addEventListener('open', () => socket.send('{"action":"subscribe","channel":"status:created"}'));`;
     await page.evaluate(streams);
-    const own = new Arrivals<string>();
+    const own = new AsyncQueue<string>();
     const source = new EventSource(`${address}/events?api_key=${adminKey}`);
     t.after(() => source.close());
     source.addEventListener('connected', () => own.put('connected'));

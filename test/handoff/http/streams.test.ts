@@ -6,7 +6,7 @@ import { EventSource } from 'eventsource';
 
 import { adminKey, createPacket, newTenant, packetRequest, startService, type TestService } from '../../support/service.ts';
 import { sendRaw } from '../../support/socket.ts';
-import { Arrivals, openEvents, openSocket, type TestEvents } from '../../support/streams.ts';
+import { AsyncQueue, openEvents, openSocket, type TestEvents } from '../../support/streams.ts';
 
 const keyed = { 'x-api-key': adminKey };
 
@@ -306,7 +306,7 @@ describe('A stream', () => {
     const { service, address } = await started(t);
     const source = new EventSource(`${address}/events?api_key=${adminKey}`);
     t.after(() => source.close());
-    const seen = new Arrivals<string>();
+    const seen = new AsyncQueue<string>();
     source.addEventListener('packet.created', (event) => seen.put(JSON.parse(event.data).packet_id));
     await new Promise((resolve) => source.addEventListener('connected', resolve, { once: true }));
     const ids = [(await createPacket(service)).id, (await createPacket(service)).id];

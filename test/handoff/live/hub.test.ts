@@ -4,7 +4,7 @@ import { test } from 'node:test';
 import type { TrailEvent } from '../../../src/handoff/live/event.ts';
 import { Hub, type Listener } from '../../../src/handoff/live/hub.ts';
 import { parseHints } from '../../../src/handoff/live/relay.ts';
-import { Arrivals } from '../../support/streams.ts';
+import { AsyncQueue } from '../../support/streams.ts';
 
 const eventAt = (position: number): TrailEvent => ({
   position,
@@ -31,7 +31,7 @@ test("a hanging read of one tenant's trail does not delay other tenants", async 
     bounds: async () => ({ last: 0, removed: 0 }),
     positions: async (tenants) => tenants.map((tenant) => ({ tenant, position: positions.get(tenant)! })),
   });
-  const heard = new Arrivals<number>();
+  const heard = new AsyncQueue<number>();
   for (const tenant of [1, 2]) {
     const listener: Listener = {
       position: 0,
