@@ -231,7 +231,7 @@ for (const store of stores) {
 
     test('a page of more than 16 MiB gets 413 with the limit that fits; by cursor it ends early, and nothing is skipped', async (t) => {
       const service = await startService(t, { store, settings: { SERVICE_PACKET_BYTES_BUSINESS: '16777216' } });
-      for (let index = 0; index < 5; index += 1) await create(service, request(`word ${'x'.repeat(6_000_000)}`));
+      for (let index = 0; index < 4; index += 1) await create(service, request(`word ${'x'.repeat(5_600_000)}`));
       const refused = await ask(service, 'word', '&limit=5');
       assert.equal(refused.status, 413, refused.text.slice(0, 200));
       assert.deepEqual([refused.body.code, refused.body.field], ['PAYLOAD_TOO_LARGE', 'limit']);
@@ -241,10 +241,10 @@ for (const store of stores) {
       const third = await search(service, 'word', `&limit=5&cursor=${second.next_cursor}`);
       assert.deepEqual(
         [first, second, third].map(({ packets }) => packets.length),
-        [1, 2, 2],
+        [1, 2, 1],
       );
       assert.equal(third.next_cursor, null);
-      assert.equal(new Set([first, second, third].flatMap(({ packets }) => idsOf(packets))).size, 5);
+      assert.equal(new Set([first, second, third].flatMap(({ packets }) => idsOf(packets))).size, 4);
     });
 
     test('all words must occur, in any order and any part', async () => {
@@ -608,10 +608,10 @@ for (const store of stores) {
       for (let batch = 0; batch < 2; batch += 1)
         assert.equal((await service.call('POST', '/packets/batch', { body: { packets } })).status, 201);
       let searching = true;
-      const others = range(6).map(async () => {
+      const others = range(4).map(async () => {
         while (searching) assert.equal((await search(service, '"common text" w199')).total, 200);
       });
-      for (const number of range(20)) {
+      for (const number of range(10)) {
         const id = await create(service, request(`special${number}`));
         assert.equal((await search(service, `special${number}`)).total, 1, `created, ${number}`);
         assert.equal((await service.call('DELETE', `/packets/${id}?hard=true`)).status, 204);
