@@ -295,7 +295,8 @@ describe('Instances that share a PostgreSQL', () => {
     const waiting = async () => Number(/^service_write_queue_length (\d+)$/m.exec((await one.call('GET', '//metrics')).text)?.[1]);
     assert.equal(await waiting(), 0);
     const locker = await connectTo(t, url);
-    await locker.query('begin; lock table packets in access exclusive mode');
+    // Writes wait, reads do not: /metrics reads too.
+    await locker.query('begin; lock table packets in exclusive mode');
     const creating = createPacket(one);
     await untilBlocked(t, url);
     assert.equal(await waiting(), 1);
