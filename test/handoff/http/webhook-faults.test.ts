@@ -19,7 +19,7 @@ import { deliveriesOf, register, secret, shareHooked, startHooked } from '../../
 const pem = (name: string) => readFileSync(new URL(`../../support/tls/${name}.pem`, import.meta.url), 'utf8');
 
 /** A short timeout of an attempt, in milliseconds, for tests in which the receiver never answers. */
-const soon = 50;
+const soon = 1000;
 
 async function createMany(service: TestService, count: number): Promise<void> {
   const packets = Array.from({ length: count }, () => packetRequest());
@@ -123,7 +123,7 @@ test('a 2xx status is enough: an endless body is cut at 64 KiB, a slow one at th
     response.writeEarlyHints({ link: '</x>; rel=preload' });
     response.writeHead(202).end();
   };
-  const service = await startHooked(t, { dependencies: { outgoing: { attemptMs: 1000 } } });
+  const service = await startHooked(t, { dependencies: { outgoing: { attemptMs: 3000 } } });
   const outcomes = await outcomesOf(t, service, [endless, dripping, breaking, bomb, informed, 204]);
   assert.deepEqual(
     outcomes,

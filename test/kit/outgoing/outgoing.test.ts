@@ -230,10 +230,20 @@ describe('A failure has a class', () => {
       (socket) => socket.write('HTTP/1.1 200 OK\r\nContent-'),
       (socket) => socket.write('HTTP/1.1 103 Early Hints\r\n\r\n'.repeat(10)),
     ];
+    t.mock.timers.enable({ apis: ['setTimeout'] });
     for (const way of ways) {
-      const { url, sockets } = await rawReceiver(t, (socket) => socket.once('data', () => way(socket)));
+      const arrived = Promise.withResolvers<void>();
+      const { url, sockets } = await rawReceiver(t, (socket) =>
+        socket.once('data', () => {
+          way(socket);
+          arrived.resolve();
+        }),
+      );
       const sender = startSender(t);
-      await assert.rejects(sender.send({ ...unhurried, url, timeoutMs: 50 }), failsWith('timeout'), way.toString());
+      const sent = assert.rejects(sender.send({ ...unhurried, url, timeoutMs: 50 }), failsWith('timeout'), way.toString());
+      await arrived.promise;
+      t.mock.timers.tick(50);
+      await sent;
       assert.equal(sender.connections(), 0);
       await closed(sockets[0]!);
     }
@@ -352,7 +362,8 @@ describe('An answer', () => {
       response.writeHead(200);
       response.write('a');
     });
-    assert.equal((await startSender(t).send({ ...unhurried, url, timeoutMs: 100 })).status, 200);
+    // The deadline must be later than the headers of the answer, which the test can't see arrive.
+    assert.equal((await startSender(t).send({ ...unhurried, url, timeoutMs: 1000 })).status, 200);
     await closed(sockets[0]!);
   });
 
@@ -391,7 +402,11 @@ describe('An answer', () => {
     const sender = startSender(t);
     await assert.rejects((await sender.open({ ...unhurried, url: long.url, maxBytes: 1000 })).text(), failsWith('too_large'));
     const stopped = await receiver(t, (_request, response) => void response.write('a'));
-    await assert.rejects((await sender.open({ ...unhurried, url: stopped.url, timeoutMs: 50 })).text(), failsWith('timeout'));
+    t.mock.timers.enable({ apis: ['setTimeout'] });
+    const stalled = await sender.open({ ...unhurried, url: stopped.url, timeoutMs: 50 });
+    const read = assert.rejects(stalled.text(), failsWith('timeout'));
+    t.mock.timers.tick(50);
+    await read;
     const broken = await rawReceiver(t, (socket) =>
       socket.once('data', () => socket.end('HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nabc')),
     );
@@ -414,7 +429,9 @@ describe('An answer', () => {
   test('streams: an unread body is cut at the deadline', async (t) => {
     const { url, sockets } = await receiver(t, (_request, response) => void response.write('one'));
     const sender = startSender(t);
+    t.mock.timers.enable({ apis: ['setTimeout'] });
     await sender.open({ ...unhurried, url, timeoutMs: 50 });
+    t.mock.timers.tick(50);
     await closed(sockets[0]!);
     assert.equal(sender.connections(), 0);
   });
