@@ -18,7 +18,7 @@ interface Opening {
 const mark = Buffer.from('"timestamp":"');
 let listeners: (Socket | WebSocket)[] = [];
 let received = 0;
-let late: number[] = [];
+let delays: number[] = [];
 let wanted = Number.POSITIVE_INFINITY;
 let onWanted: () => void = () => undefined;
 
@@ -30,7 +30,7 @@ function count(chunk: Buffer, end: string): void {
     if (start === -1) continue;
     received += 1;
     const moment = Date.parse(chunk.toString('latin1', start + mark.length, start + mark.length + 24));
-    if (!Number.isNaN(moment)) late.push(now - moment);
+    if (!Number.isNaN(moment)) delays.push(now - moment);
   }
   if (received >= wanted) onWanted();
 }
@@ -65,7 +65,7 @@ const tasks = {
   /** Resets the counts. */
   begin(_: null): void {
     received = 0;
-    late = [];
+    delays = [];
     wanted = Number.POSITIVE_INFINITY;
   },
   /** Resolves when `count` messages have arrived; returns their delays in milliseconds. */
@@ -80,7 +80,7 @@ const tasks = {
         };
       });
     }
-    const sorted = Float64Array.from(late).sort();
+    const sorted = Float64Array.from(delays).sort();
     return { p50: sorted[Math.floor(sorted.length / 2)] ?? 0, p99: sorted[Math.floor(sorted.length * 0.99)] ?? 0 };
   },
   async closeAll(_: null): Promise<void> {

@@ -24,19 +24,19 @@ export interface Load {
    */
   seconds?: number;
   /** How many consecutive requests a connection takes at a time (1). */
-  hand?: number;
+  batchSize?: number;
   /** Requests per second of all connections together, evenly spaced; default: as many as possible. */
   rate?: number;
 }
 
 /** What each connection sends when every request is sent once: it takes its next batch after its last request. */
-function inOrder(requests: readonly LoadRequest[], hand: number): (client: Client) => void {
+function inOrder(requests: readonly LoadRequest[], batchSize: number): (client: Client) => void {
   let next = 0;
   return (client) => {
     let own = next;
     let left = 0;
     const take = (request: Request): Request => {
-      if (left === 0) [own, next, left] = [next, next + hand, hand];
+      if (left === 0) [own, next, left] = [next, next + batchSize, batchSize];
       left -= 1;
       const taken = requests[own] ?? requests.at(-1)!;
       own += 1;
@@ -88,11 +88,11 @@ async function paced({ url, connections, requests }: Load, seconds: number, rate
 }
 
 function run(load: Load): Promise<LoadResult> {
-  const { url, connections, requests, seconds, hand = 1, rate } = load;
+  const { url, connections, requests, seconds, batchSize = 1, rate } = load;
   if (rate !== undefined && seconds !== undefined) return paced(load, seconds, rate);
   const extent =
     seconds === undefined
-      ? { amount: Math.floor(requests.length / connections) * connections, setupClient: inOrder(requests, hand) }
+      ? { amount: Math.floor(requests.length / connections) * connections, setupClient: inOrder(requests, batchSize) }
       : { duration: seconds, setupClient: inRounds(requests, connections) };
   const times = new Times();
   let refused = 0;

@@ -4,7 +4,7 @@ import type { Compared } from './rounds.ts';
 export interface Target {
   /** Whether a higher value is better (a ratio of speeds) or a lower one (a ratio of times). */
   better: 'more' | 'less';
-  asked: number;
+  required: number;
   stretch?: number;
 }
 
@@ -50,7 +50,7 @@ export function verdict({ value, target }: Figure): string {
   if (value === undefined || target === undefined) return '';
   const meets = (limit: number) => (target.better === 'more' ? value >= limit : value <= limit);
   if (target.stretch !== undefined && meets(target.stretch)) return 'stretch';
-  return meets(target.asked) ? 'yes' : 'no';
+  return meets(target.required) ? 'yes' : 'no';
 }
 
 /** A number rounded to its significant digits. */
@@ -62,7 +62,7 @@ export function digits(value: number | undefined): string {
 
 function cells(figure: Figure): string[] {
   const { name, perSecond, p50, p99, cpu, against = '', value, cpuValue, target } = figure;
-  const wanted = target === undefined ? '' : wantedOf(target);
+  const wanted = target === undefined ? '' : targetText(target);
   return [
     name,
     digits(perSecond),
@@ -81,11 +81,11 @@ function cells(figure: Figure): string[] {
 export function lineOf(figure: Figure): string {
   const { name, perSecond, value, target } = figure;
   const speed = perSecond === undefined ? '' : `${digits(perSecond)} a second; `;
-  return `${name}: ${speed}${digits(value)}${target === undefined ? '' : `, target ${wantedOf(target)}`}`;
+  return `${name}: ${speed}${digits(value)}${target === undefined ? '' : `, target ${targetText(target)}`}`;
 }
 
-function wantedOf({ better, asked, stretch }: Target): string {
-  return `${better === 'more' ? '>=' : '<='} ${asked}${stretch === undefined ? '' : ` (${stretch})`}`;
+function targetText({ better, required, stretch }: Target): string {
+  return `${better === 'more' ? '>=' : '<='} ${required}${stretch === undefined ? '' : ` (${stretch})`}`;
 }
 
 /** The figures as a Markdown table with aligned columns, readable in a terminal too. */

@@ -6,7 +6,7 @@ import { serveTasks } from './programs.ts';
 import { type LoadResult, Times, timesOf } from './times.ts';
 
 /** Workers of one agent, each with its own connection to a service. */
-interface Crew {
+interface WorkerOptions {
   url: string;
   headers: Record<string, string>;
   workers: number;
@@ -25,7 +25,7 @@ interface Answer {
 }
 
 /** A client of the service with a limited number of connections. */
-function client({ url, headers }: Pick<Crew, 'url' | 'headers'>, connections: number) {
+function client({ url, headers }: Pick<WorkerOptions, 'url' | 'headers'>, connections: number) {
   const pool = new Pool(url, { connections, headersTimeout: 90_000 });
   async function ask(method: 'GET' | 'POST', path: string, text?: string): Promise<Answer> {
     const answer = await pool.request({ method, path: `/api/v1${path}`, headers, ...(text === undefined ? {} : { body: text }) });
@@ -36,7 +36,7 @@ function client({ url, headers }: Pick<Crew, 'url' | 'headers'>, connections: nu
 }
 
 /** The work of a round: existing packets, taken by all workers together. */
-async function taking({ workers, ...at }: Crew, count: number, take: Take): Promise<LoadResult> {
+async function taking({ workers, ...at }: WorkerOptions, count: number, take: Take): Promise<LoadResult> {
   const { ask, close } = client(at, workers);
   let worker = 0;
   const ids = new Set<string>();
@@ -80,7 +80,7 @@ const listAndClaim: Take = async (ask, agent) => {
 
 const tasks = {
   /** Creates the packets of a round. */
-  async fill({ count, ...at }: Omit<Crew, 'workers'> & { count: number }): Promise<void> {
+  async fill({ count, ...at }: Omit<WorkerOptions, 'workers'> & { count: number }): Promise<void> {
     const { ask, close } = client(at, 2);
     const batch = `{"packets":[${Array(100).fill(body).join(',')}]}`;
     await timesOf(count / 100, 2, async () => {
@@ -90,11 +90,11 @@ const tasks = {
     await close();
   },
   /** Takes packets with claim-next. */
-  next: ({ count, ...crew }: Crew & { count: number }) => taking(crew, count, waitForNext),
+  next: ({ count, ...crew }: WorkerOptions & { count: number }) => taking(crew, count, waitForNext),
   /** Takes packets by listing and claiming. */
-  list: ({ count, ...crew }: Crew & { count: number }) => taking(crew, count, listAndClaim),
+  list: ({ count, ...crew }: WorkerOptions & { count: number }) => taking(crew, count, listAndClaim),
   /** Creates packets at a steady rate for waiting workers: the times from sending a create to a worker's answer. */
-  async arrive({ workers, perSecond, seconds, ...at }: Crew & { perSecond: number; seconds: number }): Promise<LoadResult> {
+  async arrive({ workers, perSecond, seconds, ...at }: WorkerOptions & { perSecond: number; seconds: number }): Promise<LoadResult> {
     const { ask, close } = client(at, workers + 16);
     const times = new Times();
     const sentAt = new Map<string, number>();

@@ -84,7 +84,7 @@ test('A stream of the AI SDK begins at the provider that the simulation says', a
   }
 });
 
-/** Loads a module's text. Each module is loaded once, so each has a file of its own. */
+/** Loads a module's text. Node loads each file once, so each module needs its own file. */
 async function load(content: string): Promise<Record<string, unknown>> {
   files += 1;
   const file = new URL(`chain-${files}.mjs`, folder);

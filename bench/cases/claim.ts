@@ -33,8 +33,8 @@ export function taking(
   return {
     program: service.program,
     run: (round) => {
-      const hands = ids.slice(round * perRound, (round + 1) * perRound).map(requestsOf);
-      return run.load({ url: service.url, connections, requests: hands.flat(), hand: hands[0]!.length });
+      const batches = ids.slice(round * perRound, (round + 1) * perRound).map(requestsOf);
+      return run.load({ url: service.url, connections, requests: batches.flat(), batchSize: batches[0]!.length });
     },
   };
 }
@@ -48,7 +48,7 @@ export async function claim(run: Run): Promise<void> {
   const service = await run.startService(databaseUrl);
   const echo: LoadRequest = { method: 'POST', path: '/echo', headers: jsonHeaders, body: packetOfBytes(2048) };
   const ceiling: Side = { program: run.ceiling, run: () => run.again(run.ceilingUrl, [echo]) };
-  const target = { better: 'more', asked: 0.4, stretch: 0.5 } as const;
+  const target = { better: 'more', required: 0.4, stretch: 0.5 } as const;
 
   const first = ids.slice(0, each);
   run.report(

@@ -38,7 +38,7 @@ async function createBodies(run: Run, name: string, bodies: readonly string[]): 
   await Promise.all([service.stop(), bare.stop()]);
   // No other case needs these gigabytes.
   rmSync(folder, { recursive: true });
-  run.report(figureOf(name, 'echo', ofEcho!, { better: 'more', asked: 0.4, stretch: 0.5 }));
+  run.report(figureOf(name, 'echo', ofEcho!, { better: 'more', required: 0.4, stretch: 0.5 }));
   run.report(figureOf(`${name}, of the bare create`, 'bare create', ofBare!));
   run.report(figureOf(`the bare create, ${name.replace('create, ', '')}`, 'echo', bareOfEcho!));
 }

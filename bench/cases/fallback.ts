@@ -38,7 +38,7 @@ export async function getChain(run: Run): Promise<void> {
     { program, run: () => run.again(url, paths.map(read)) },
   );
   await program.stop();
-  run.report(figureOf('get a chain', 'same bytes', compared, { better: 'more', asked: 0.55, stretch: 0.65 }));
+  run.report(figureOf('get a chain', 'same bytes', compared, { better: 'more', required: 0.55, stretch: 0.65 }));
 }
 
 /** Tests of a thousand simulated prompts, against a bare loop of the engine's decisions on the same plan. */
@@ -53,7 +53,7 @@ export async function simulate(run: Run): Promise<void> {
     { program, run: () => program.call('simulatedTests', count) },
   );
   await program.stop();
-  run.report(inTimes(figureOf('simulate 1,000 prompts, time', 'bare engine', compared, { better: 'less', asked: 1.2 })));
+  run.report(inTimes(figureOf('simulate 1,000 prompts, time', 'bare engine', compared, { better: 'less', required: 1.2 })));
 }
 
 /** What a drill adds to a call without a fault, compared with undici alone: the difference of the p50s. */
@@ -76,6 +76,6 @@ export async function drill(run: Run): Promise<void> {
   await Promise.all([program.stop(), provider.stop()]);
   // The first round is a warm-up.
   const p50 = median(bare.slice(1));
-  const figure = figureOf('drill, added ms of p50', `undici, p50 ${digits(p50)} ms`, compared, { better: 'less', asked: 1 });
+  const figure = figureOf('drill, added ms of p50', `undici, p50 ${digits(p50)} ms`, compared, { better: 'less', required: 1 });
   run.report({ ...figure, value: compared.p50 - p50 });
 }

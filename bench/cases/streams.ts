@@ -13,7 +13,7 @@ const key = headers['x-api-key'];
 const kinds: readonly Kind[] = ['sse', 'websocket'];
 const names = { sse: 'SSE', websocket: 'WebSocket' } as const;
 
-interface Place {
+interface Context {
   run: Run;
   service: MeasuredService;
   listeners: Program<ListenerTasks>;
@@ -23,19 +23,19 @@ interface Place {
 export async function streams(run: Run): Promise<void> {
   const service = await run.startService(`sqlite://${join(run.folder, 'streams.db')}`, 'server', { SERVICE_CONNECTIONS_BUSINESS: '20000' });
   const listeners = startProgram<ListenerTasks>('./listeners.ts', { place: 'load' });
-  const place = { run, service, listeners };
+  const context = { run, service, listeners };
   try {
     // By then, all one-time allocations are done.
     requireGood(await run.again(service.url, [create]));
-    for (const kind of kinds) await idle(place, kind);
-    for (const count of run.options.quick ? [1_000] : [1_000, 5_000]) await fanOut(place, count);
-    await creating(place);
+    for (const kind of kinds) await idle(context, kind);
+    for (const count of run.options.quick ? [1_000] : [1_000, 5_000]) await fanOut(context, count);
+    await creating(context);
   } finally {
     await Promise.all([service.stop(), listeners.stop()]);
   }
 }
 
-async function idle({ run, service, listeners }: Place, kind: Kind): Promise<void> {
+async function idle({ run, service, listeners }: Context, kind: Kind): Promise<void> {
   const count = run.options.quick ? 1_000 : 5_000;
   const before = await service.program.call('memory', null);
   await listeners.call('open', { url: service.url, kind, count, key });
@@ -45,7 +45,7 @@ async function idle({ run, service, listeners }: Place, kind: Kind): Promise<voi
     name: `idle ${names[kind]} connection, KB`,
     against: `${count.toLocaleString('en-US')} of them; heap alone ${digits((after.heapUsed - before.heapUsed) / count / 1024)} KB`,
     value: (after.rss - before.rss) / count / 1024,
-    target: { better: 'less', asked: 40, stretch: 25 },
+    target: { better: 'less', required: 40, stretch: 25 },
   });
 }
 
@@ -53,23 +53,23 @@ async function idle({ run, service, listeners }: Place, kind: Kind): Promise<voi
 const rate = 10;
 
 /** Creates at that rate on one connection. */
-const pace = ({ run, service }: Place, seconds: number) =>
+const pace = ({ run, service }: Context, seconds: number) =>
   run.load({ url: service.url, connections: 1, requests: [create], seconds, rate });
 
 /** CPU time per message, in microseconds, and the delay of messages, in alternating rounds: SSE, WebSocket, and the bare broadcast. */
-async function fanOut(place: Place, count: number): Promise<void> {
-  const { run, service, listeners } = place;
+async function fanOut(context: Context, count: number): Promise<void> {
+  const { run, service, listeners } = context;
   const bare = startProgram<BareBroadcastTasks>('./bare-broadcast.ts', { place: 'server' });
   const bareUrl = await bare.call('start', null);
   const perRound = Math.round(rate * run.seconds);
   const cost = { sse: [] as number[], websocket: [] as number[], bare: [] as number[] };
-  const late = { sse: [] as { p50: number; p99: number }[], websocket: [] as { p50: number; p99: number }[] };
+  const delays = { sse: [] as { p50: number; p99: number }[], websocket: [] as { p50: number; p99: number }[] };
   const example = await envelope(service);
 
   /** The CPU time of a create without listeners. */
   async function createCost(): Promise<number> {
     const before = await service.program.cpu();
-    const { requests } = requireGood(await pace(place, run.seconds));
+    const { requests } = requireGood(await pace(context, run.seconds));
     return ((await service.program.cpu()) - before) / requests;
   }
 
@@ -79,10 +79,10 @@ async function fanOut(place: Place, count: number): Promise<void> {
       await listeners.call('open', { url: service.url, kind, count, key });
       const before = await service.program.cpu();
       await listeners.call('begin', null);
-      const { requests } = requireGood(await pace(place, run.seconds));
+      const { requests } = requireGood(await pace(context, run.seconds));
       const all = await listeners.call('settle', count * requests);
       cost[kind].push(((await service.program.cpu()) - before - own * requests) / (count * requests));
-      late[kind].push(all);
+      delays[kind].push(all);
       await listeners.call('closeAll', null);
     }
     await listeners.call('open', { url: bareUrl, kind: 'websocket', count, key });
@@ -97,12 +97,12 @@ async function fanOut(place: Place, count: number): Promise<void> {
   for (const kind of kinds) {
     run.report({
       name: `fan-out to ${count.toLocaleString('en-US')} ${names[kind]} listeners, CPU of a message`,
-      p50: median(late[kind].map(({ p50 }) => p50)),
-      p99: median(late[kind].map(({ p99 }) => p99)),
+      p50: median(delays[kind].map(({ p50 }) => p50)),
+      p99: median(delays[kind].map(({ p99 }) => p99)),
       cpu: median(cost[kind]),
       against: `bare ws broadcast: ${digits(median(cost.bare))} µs`,
       value: median(cost[kind].map((one, round) => one / cost.bare[round]!)),
-      target: { better: 'less', asked: 1.2, stretch: 1 },
+      target: { better: 'less', required: 1.2, stretch: 1 },
     });
   }
 }
@@ -115,11 +115,11 @@ async function envelope(service: MeasuredService): Promise<string> {
 }
 
 /** How much a thousand listeners add to the p99 of creates at a steady rate. */
-async function creating(place: Place): Promise<void> {
-  const { run, listeners, service } = place;
+async function creating(context: Context): Promise<void> {
+  const { run, listeners, service } = context;
   const rounds = async () => {
     const p99: number[] = [];
-    for (let round = 0; round <= run.rounds; round += 1) p99.push(requireGood(await pace(place, run.seconds)).p99);
+    for (let round = 0; round <= run.rounds; round += 1) p99.push(requireGood(await pace(context, run.seconds)).p99);
     return median(p99.slice(1));
   };
   const alone = await rounds();
@@ -131,6 +131,6 @@ async function creating(place: Place): Promise<void> {
     p99: together,
     against: `without: p99 ${digits(alone)} ms`,
     value: together / alone,
-    target: { better: 'less', asked: 2, stretch: 1.5 },
+    target: { better: 'less', required: 2, stretch: 1.5 },
   });
 }

@@ -13,7 +13,7 @@ const body = packetOfBytes(2048);
 const batch = JSON.stringify({ packets: Array(100).fill(JSON.parse(body)) });
 const create = { method: 'POST', path: '/api/v1/packets', headers: jsonHeaders, body } as const;
 
-interface Place {
+interface Context {
   run: Run;
   service: MeasuredService;
   hooks: Program<HookTasks>;
@@ -26,7 +26,7 @@ async function post(service: MeasuredService, path: string, text: string): Promi
 }
 
 /** Registers a webhook with its own receiver. */
-async function register({ service, hooks }: Place, isOpen: boolean): Promise<{ receiver: number; url: string }> {
+async function register({ service, hooks }: Context, isOpen: boolean): Promise<{ receiver: number; url: string }> {
   const receiver = await hooks.call('listen', isOpen);
   await post(service, '/hooks', JSON.stringify({ url: receiver.url, secret: 'a-secret-for-the-benchmark', events: ['packet.created'] }));
   return receiver;
@@ -37,7 +37,7 @@ async function queue(service: MeasuredService, count: number): Promise<void> {
 }
 
 /** Runs a case with a service that delivers to receivers on this machine. */
-async function withReceivers(run: Run, work: (place: Place) => Promise<void>): Promise<void> {
+async function withReceivers(run: Run, work: (context: Context) => Promise<void>): Promise<void> {
   const folder = mkdtempSync(join(run.folder, 'webhooks-'));
   const service = await run.startService(`sqlite://${join(folder, 'service.db')}`, 'server', { SERVICE_WEBHOOK_ALLOW: '127.0.0.1' });
   const hooks = startProgram<HookTasks>('./hooks.ts', { place: 'load' });
@@ -51,16 +51,16 @@ async function withReceivers(run: Run, work: (place: Place) => Promise<void>): P
 /** Webhooks: throughput, delay, and the effect of a dead receiver and of many webhooks on others. */
 export async function webhooks(run: Run): Promise<void> {
   await withReceivers(run, throughput);
-  await withReceivers(run, lateness);
-  await withReceivers(run, besideDead);
+  await withReceivers(run, deliveryDelay);
+  await withReceivers(run, besideDeadReceiver);
   await withReceivers(run, creating);
 }
 
 /** Pending deliveries, sent and recorded, against signed posts of the same bytes without storage. */
-async function throughput(place: Place): Promise<void> {
-  const { run, service, hooks } = place;
+async function throughput(context: Context): Promise<void> {
+  const { run, service, hooks } = context;
   const count = run.options.quick ? 2_000 : 10_000;
-  const own = await register(place, false);
+  const own = await register(context, false);
   const other = await hooks.call('listen', true);
   const sender = startProgram<BareSenderTasks>('./bare-sender.ts', { place: 'server' });
   const envelope = JSON.stringify({ type: 'packet.created', data: JSON.parse(body) });
@@ -85,7 +85,7 @@ async function throughput(place: Place): Promise<void> {
     ...figure
   } = figureOf('webhooks: deliveries', 'bare undici and HMAC', compared, {
     better: 'more',
-    asked: 0.45,
+    required: 0.45,
     stretch: 0.55,
   });
   run.report(figure);
@@ -94,10 +94,10 @@ async function throughput(place: Place): Promise<void> {
 const at = (times: readonly number[], part: number) => times.toSorted((a, b) => a - b)[Math.floor(times.length * part)]!;
 
 /** The delay from commit to receipt, with creates at half of the maximum rate. */
-async function lateness(place: Place): Promise<void> {
-  const { run, service, hooks } = place;
+async function deliveryDelay(context: Context): Promise<void> {
+  const { run, service, hooks } = context;
   const full = requireGood(await run.again(service.url, [create]));
-  const { receiver } = await register(place, true);
+  const { receiver } = await register(context, true);
   const rate = Math.floor(requireGood(await run.again(service.url, [create])).perSecond / 2);
   const p99: number[] = [];
   for (let round = 0; round < run.rounds; round += 1) {
@@ -108,15 +108,15 @@ async function lateness(place: Place): Promise<void> {
     name: `webhooks: ms from commit to receipt, p99, at ${rate} a second`,
     against: `creates without a webhook: ${Math.round(full.perSecond)} a second`,
     value: median(p99),
-    target: { better: 'less', asked: 100, stretch: 50 },
+    target: { better: 'less', required: 100, stretch: 50 },
   });
 }
 
 /** A healthy receiver's p95, measured from sending the create, next to a dead receiver with a large backlog. */
-async function besideDead(place: Place): Promise<void> {
-  const { run, service, hooks } = place;
+async function besideDeadReceiver(context: Context): Promise<void> {
+  const { run, service, hooks } = context;
   const waiting = run.options.quick ? 2_000 : 10_000;
-  const healthy = await register(place, true);
+  const healthy = await register(context, true);
   const steady = async () => {
     const { sent } = await hooks.call('pace', {
       url: service.url,
@@ -131,7 +131,7 @@ async function besideDead(place: Place): Promise<void> {
   await steady();
   const alone: number[] = [];
   for (let round = 0; round < run.rounds; round += 1) alone.push(await steady());
-  await register(place, false);
+  await register(context, false);
   await queue(service, waiting);
   await steady();
   const beside: number[] = [];
@@ -140,19 +140,19 @@ async function besideDead(place: Place): Promise<void> {
     name: `webhooks: p95 beside a dead receiver with ${waiting.toLocaleString('en-US')} waiting, ${median(beside).toFixed(1)} ms`,
     against: `alone: ${median(alone).toFixed(1)} ms`,
     value: median(beside) / median(alone),
-    target: { better: 'less', asked: 1.5, stretch: 1.1 },
+    target: { better: 'less', required: 1.5, stretch: 1.1 },
   });
 }
 
 /** How much ten webhooks add to the p99 of creates at a steady rate. */
-async function creating(place: Place): Promise<void> {
-  const { run, service } = place;
+async function creating(context: Context): Promise<void> {
+  const { run, service } = context;
   const steady = async () =>
     requireGood(await run.load({ url: service.url, connections: 20, requests: [create], seconds: run.seconds, rate: 200 }));
   await steady();
   const alone: number[] = [];
   for (let round = 0; round < run.rounds; round += 1) alone.push((await steady()).p99);
-  for (let index = 0; index < 10; index += 1) await register(place, true);
+  for (let index = 0; index < 10; index += 1) await register(context, true);
   await steady();
   const together: number[] = [];
   for (let round = 0; round < run.rounds; round += 1) together.push((await steady()).p99);
@@ -161,6 +161,6 @@ async function creating(place: Place): Promise<void> {
     p99: median(together),
     against: `without: p99 ${median(alone).toFixed(2)} ms`,
     value: median(together) / median(alone),
-    target: { better: 'less', asked: 2, stretch: 1.5 },
+    target: { better: 'less', required: 2, stretch: 1.5 },
   });
 }

@@ -11,7 +11,7 @@ import type { WorkerTasks } from '../workers.ts';
 import { startBoss } from './postgres.ts';
 
 /** The number of concurrent workers. */
-const crews = [8, 64] as const;
+const workerCounts = [8, 64] as const;
 
 /** Packets per second that arrive for waiting workers. */
 const arrivalsPerSecond = 200;
@@ -55,8 +55,8 @@ function taking(run: Run, workers: Program<WorkerTasks>, { url, program }: Measu
 }
 
 async function againstList(run: Run, workers: Program<WorkerTasks>, service: MeasuredService, name: string): Promise<void> {
-  for (const size of crews) {
-    const target: Target | undefined = size === 64 ? { better: 'more', asked: 5, stretch: 10 } : undefined;
+  for (const size of workerCounts) {
+    const target: Target | undefined = size === 64 ? { better: 'more', required: 5, stretch: 10 } : undefined;
     const [list, next] = (['list', 'next'] as const).map((how) => taking(run, workers, service, how, size));
     run.report(figureOf(`${name}, ${size} workers`, 'list and claim', await compare(run.rounds, list!, next!), target));
   }
@@ -67,7 +67,7 @@ async function againstBoss(run: Run, workers: Program<WorkerTasks>, service: Mea
   if (boss === undefined) return;
   const count = perRoundOf(run);
   const data = JSON.parse(packetOfBytes(2048)) as object;
-  for (const size of crews) {
+  for (const size of workerCounts) {
     const fetch: Side = {
       program: boss,
       prepare: () => boss.call('fill', { body: data, count }),
@@ -77,7 +77,7 @@ async function againstBoss(run: Run, workers: Program<WorkerTasks>, service: Mea
     // The CPU time of the database is not measured.
     const { cpuValue: _, ...figure } = figureOf(`PostgreSQL: claim-next, ${size} workers`, 'pg-boss fetch', compared, {
       better: 'more',
-      asked: 1,
+      required: 1,
       stretch: 3,
     });
     run.report(figure);

@@ -75,14 +75,14 @@ function noteMade({ id, created_at }: Packet): void {
 /** Ends the demonstration with a message for the user. */
 class Stop extends Error {}
 
-// What is shown.
+// Output.
 
 function skip(line: number, why: string): void {
   counts['lines skipped'] += 1;
   say(line, 'skipped', why);
 }
 
-// How the service is called.
+// Clients.
 
 /** Prints why the client waits before a retry. */
 function sayWait(note: ClientNote): void {
@@ -120,7 +120,7 @@ async function connect(baseUrl: string, key: string): Promise<Clients> {
   };
 }
 
-// The input.
+// Input.
 
 async function* readLines(file: string): AsyncGenerator<Line> {
   let number = 0;
@@ -153,7 +153,7 @@ async function* readBatches(file: string): AsyncGenerator<Line[]> {
   if (batch.length > 0) yield batch;
 }
 
-// The source agents hand over.
+// Source agents: creating packets.
 
 /** Creates packets from the lines; the service reports invalid ones. */
 async function createAll(client: HandoffClient, lines: readonly Line[]): Promise<Played[]> {
@@ -188,7 +188,7 @@ function showCreated({ line, packet }: Played): void {
   say(line, '', packet.context.summary);
 }
 
-// The target agent works.
+// Target agents: working on packets.
 
 /** Claims a packet; undefined if another agent was faster. */
 async function claim(
@@ -295,7 +295,7 @@ async function history(client: HandoffClient, line: number, id: string): Promise
   say(line, 'history', `${plural(events.length, 'event')}: ${actors.join(', ')}`);
 }
 
-// The whole.
+// The complete run.
 
 /** Plays a packet from its claim to its history. `turn` is the number of the packet and selects the scenario. */
 async function play(client: HandoffClient, played: Played, turn: number): Promise<void> {

@@ -1,5 +1,5 @@
-// What a generator of typed clients makes of the committed API descriptions: the smallest request that each describes, and
-// each example, must have the type that openapi-typescript gives them.
+// Generates types from the committed API descriptions with openapi-typescript, and code that checks each operation's minimal
+// request and each example against them.
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import openapiTS, { astToString } from 'openapi-typescript';
@@ -9,7 +9,7 @@ const here = new URL('.', import.meta.url);
 const names = ['handoff', 'fallback'];
 const generated = new URL('generated/', here);
 
-/** The smallest value of a schema: of an object with the fields that are required. */
+/** A minimal value of a schema; an object has only its required fields. */
 function smallest(schema, document) {
   if (schema.$ref !== undefined) return smallest(document.components.schemas[schema.$ref.split('/').at(-1)], document);
   const one = schema.anyOf?.[0] ?? schema.oneOf?.[0] ?? schema.allOf?.[0];
@@ -22,7 +22,7 @@ function smallest(schema, document) {
   return { string: 'x', integer: schema.minimum ?? 0, number: schema.minimum ?? 0, boolean: true }[schema.type] ?? null;
 }
 
-/** Lines of TypeScript that give an operation's smallest request and examples the types that were generated for them. */
+/** Lines of TypeScript that check an operation's minimal request and examples against the generated types. */
 function linesOf({ operationId, requestBody, parameters = [], responses }, document) {
   const lines = [];
   const add = (type, value) => lines.push(`take<${type}>(${JSON.stringify(value)});`);

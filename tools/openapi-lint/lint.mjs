@@ -1,4 +1,4 @@
-// Both linters on every committed API description, with their recommended rules. A warning fails like an error.
+// Runs both linters on every committed API description, with their recommended rules. Warnings count as errors.
 import { spawnSync } from 'node:child_process';
 import { readdirSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
@@ -9,10 +9,10 @@ const descriptions = readdirSync(`${here}../../openapi`)
   .map((name) => `../../openapi/${name}`)
   .sort();
 
-/** Nothing is reported to anyone, and no newer version is asked for. */
+/** Turns off telemetry and the check for newer versions. */
 const env = { ...process.env, REDOCLY_TELEMETRY: 'off', REDOCLY_SUPPRESS_UPDATE_NOTICE: 'true', DO_NOT_TRACK: '1' };
 
-/** Runs a linter of this folder on this Node; gives its exit code and what it printed. */
+/** Runs a linter of this folder on this Node; returns its exit code and output. */
 function run(file, args) {
   const { status, stdout, stderr } = spawnSync(process.execPath, [`node_modules/${file}`, ...args], { cwd: here, env, encoding: 'utf8' });
   return { status, stdout, stderr };
@@ -44,7 +44,7 @@ function spectral(description) {
   }
 }
 
-/** What is right as it is: an upgrade to WebSocket succeeds with 101 (RFC 6455, 4.2.2), and has no 2xx. */
+/** Accepted problems: an upgrade to WebSocket succeeds with 101 (RFC 6455, 4.2.2) and has no 2xx. */
 const accepted = [/^warn operation-2xx-response #\/paths\/~1ws\/get\//, /^warning operation-success-response paths\/\/ws\/get\//];
 
 let problems = 0;
@@ -52,7 +52,7 @@ for (const description of descriptions) {
   for (const [name, lint] of Object.entries({ Redocly: redocly, Spectral: spectral })) {
     const found = lint(description).filter((line) => !accepted.some((pattern) => pattern.test(line)));
     problems += found.length;
-    console.log(`${name} on ${description.replace('../../', '')}: ${found.length === 0 ? 'nothing to say' : `${found.length} problems`}`);
+    console.log(`${name} on ${description.replace('../../', '')}: ${found.length === 0 ? 'no problems' : `${found.length} problems`}`);
     for (const line of found) console.log(`  ${line}`);
   }
 }

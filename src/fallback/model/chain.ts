@@ -197,7 +197,7 @@ const definition = {
   name: shortName('Chain name.'),
   description: orNull(description),
   providers: Type.Array(Provider, { description: 'The providers in order.' }),
-  fallback_rules: Type.Array(Rule, { description: 'The rules as they were given.' }),
+  fallback_rules: Type.Array(Rule, { description: 'The rules as given.' }),
   metadata,
 };
 export const ChainDefinition = Type.Object(definition, { ...closed, description: "A chain's definition, with all defaults." });

@@ -187,7 +187,7 @@ export function createTestService({ store, clock, newId, random, live: parts, re
 
   /** Requests that another instance cancels its test; returns the result when the test has ended. @throws ServiceError 409 if it had already ended */
   async function cancelElsewhere(id: string): Promise<string> {
-    if (!(await store.results.requestCancel(id))) throw conflict('This test has already ended; its result stays as it is.');
+    if (!(await store.results.requestCancel(id))) throw conflict('This test has already ended; its result does not change.');
     while ((await store.results.head(id))?.status === 'running') await leases.nextRound();
     const text = await stored(id);
     if (text === undefined) throw notFound('test result');
