@@ -70,7 +70,7 @@ before(() => {
   copy('node_modules/.bin');
   const install = ['install', '--json', '--prefix', folder, ...quietly, `./${packed[0].filename}`];
   const installed = JSON.parse(execFileSync('npm', install, { cwd: folder, env, encoding: 'utf8' })) as { added: number };
-  assert.equal(installed.added, 1, 'it needs nothing but the locked packages');
+  assert.equal(installed.added, 1, 'it needs only the locked packages');
   // The other packages that a TypeScript program needs, linked from the checkout.
   mkdirSync(join(folder, 'node_modules/@types'), { recursive: true });
   symlinkSync(join(root, 'node_modules/@types/node'), join(folder, 'node_modules/@types/node'));

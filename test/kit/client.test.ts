@@ -213,15 +213,15 @@ for (const [name, transport] of Object.entries({ fetchTransport, nodeTransport }
         assert.deepEqual([error.origin, error.code], [address, 'ECONNREFUSED']);
         return true;
       });
-      assert.deepEqual(dependencies.waits, [30, 0.5, 30, 1, 30], 'nothing was sent, so that even a POST without a key is tried again');
+      assert.deepEqual(dependencies.waits, [30, 0.5, 30, 1, 30], 'nothing was sent, so even a POST without a key is retried');
     });
 
     test('an answer that does not arrive in time is a TimeoutError, and the request is aborted', async (t) => {
       const { client, dependencies, received } = await open(t, (_, __) => dependencies.endWaits(), { transport, timeoutSeconds: 40 });
       await assert.rejects(client.putThing({ body: { name: 'N' } }), TimeoutError);
-      assert.equal(received.length, 1, 'what may have been carried out is not sent again');
+      assert.equal(received.length, 1, 'a request that may have been carried out is not sent again');
       await assert.rejects(client.putThing({ body: { name: 'N', wait_seconds: 60 } }), TimeoutError);
-      assert.deepEqual(dependencies.waits, [40, 100], 'the service was asked to wait, which comes on top');
+      assert.deepEqual(dependencies.waits, [40, 100], 'the timeout includes the requested wait');
     });
 
     test("the caller's signal ends a call with its reason, also during the wait for a retry", async (t) => {

@@ -198,8 +198,8 @@ export function testTests(dashboard: () => Dashboard, provider: () => SlowProvid
     t.diagnostic(`${frames} frames, the longest took ${longestMs.toFixed(1)} ms`);
     t.diagnostic(`at most ${mostAdded} items were added in a frame, and ${mostPresent} were present at once`);
     assert.ok(frames > 100);
-    assert.ok(mostAdded > 0 && mostAdded < 60, `a frame adds at most the items in sight: ${mostAdded}`);
-    assert.ok(mostPresent < 60, `only the items in sight are present: ${mostPresent}`);
+    assert.ok(mostAdded > 0 && mostAdded < 60, `a frame adds at most the visible items: ${mostAdded}`);
+    assert.ok(mostPresent < 60, `only the visible items are present: ${mostPresent}`);
     await prompts.locator('[aria-posinset="1000"]').waitFor();
     assert.ok((await prompts.getByRole('listitem').count()) < 60);
   });

@@ -73,7 +73,7 @@ describe('On a terminal', { skip: findProgram('python3') === undefined }, () => 
     const file = join(bench.home, 'packets.jsonl');
     writeFileSync(file, `${JSON.stringify(packetRequest())}\n`.repeat(250));
     const text = await atTerminal(bench, ['create', '-f', file, '--quiet']);
-    assert.ok(!text.includes('[#'), 'quiet shows none');
+    assert.ok(!text.includes('[#'), '--quiet hides the progress bar');
     const shown = await atTerminal(bench, ['create', '-f', file]);
     assert.ok(shown.includes(`\r[${'#'.repeat(10)}${'.'.repeat(14)}] 40% 100 created, 0 refused\u001b[K`));
     assert.ok(shown.endsWith(`\r[${'#'.repeat(24)}] 100% 250 created, 0 refused\u001b[K\r\u001b[K250 created, 0 refused.\r\n`));

@@ -297,7 +297,7 @@ for (const store of stores) {
       assert.equal(recent.status, 201);
       const soon = await service.handoff.runOnce.prune();
       const later = await service.handoff.runOnce.prune();
-      assert.ok(soon < later, 'a full round is followed by another at once');
+      assert.ok(soon < later, 'another round follows a full one immediately');
       const again = await Promise.all(names.map((name) => send(service, '/packets', name)));
       assert.equal(again.filter(isReplay).length, 0);
       assert.ok(isReplay(await send(service, '/packets', 'recent')));

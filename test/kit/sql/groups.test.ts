@@ -105,7 +105,7 @@ for (const store of stores) {
       assert.deepEqual(sizes(bench).slice(0, 1), [6]);
       const alone = bench.submit({ id: 9 });
       await turn();
-      assert.equal(bench.waiting(), 0, 'it is on its way');
+      assert.equal(bench.waiting(), 0, 'the unit does not wait');
       await alone;
       assert.deepEqual(await bench.ids(), range(9));
     });
