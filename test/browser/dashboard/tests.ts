@@ -53,7 +53,7 @@ export function testTests(dashboard: () => Dashboard, provider: () => SlowProvid
   test('the routing table is a grid with arrow keys; a cell shows its path with waits and the provider that answers', async (t) => {
     const id = await dashboard().chain({ name: 'asked about' });
     const page = await dashboard().open(t, `/chains/${id}/what-if`);
-    const cell = button(page, /retry 3×\s?: gpt-4o fails with rate limit, 3 retries, then claude is asked \(a rule says so\)/);
+    const cell = button(page, /retry 3×\s?: gpt-4o fails with rate limit, 3 retries, then claude is tried \(a rule says so\)/);
     await cell.waitFor();
     assert.equal(await page.getByRole('table').getByRole('button').count(), 20, '2 providers, 10 conditions');
     const steps = page.locator('ol[class*=path] > li');

@@ -86,7 +86,7 @@ function cellText({ action, max_retries, next_provider }: Decision): string {
 }
 
 function sentence({ action, max_retries, next_provider, source }: Decision): string {
-  const after = next_provider === null ? 'the error goes to the caller' : `${next_provider} is asked`;
+  const after = next_provider === null ? 'the error goes to the caller' : `${next_provider} is tried`;
   const what =
     action === 'retry'
       ? `${counted(max_retries, 'retry', 'retries')}, then ${after}`
