@@ -200,15 +200,15 @@ describe('npm run demo', () => {
     const service = await startService(t);
     const file = fileOf(
       t,
-      Array.from({ length: 41 }, () => JSON.stringify(packetRequest())),
+      Array.from({ length: 22 }, () => JSON.stringify(packetRequest())),
     );
     const { exitCode, counts, lines } = await runDemo({ url: await listening(service), args: [file] });
     assert.equal(exitCode, 0);
-    assert.equal(counts.completed, 41);
+    assert.equal(counts.completed, 22);
     const numbers = lines.flatMap((line) => /^line (\d+) +completed/.exec(line)?.[1] ?? []).map(Number);
     assert.deepEqual(
       numbers,
-      Array.from({ length: 41 }, (_, index) => index + 1),
+      Array.from({ length: 22 }, (_, index) => index + 1),
     );
   });
 
