@@ -8,7 +8,6 @@ import { openStore } from '../src/handoff/store/store.ts';
 import { prepareServer } from '../test/support/databases.ts';
 import { startPostgres } from '../test/support/postgres.ts';
 import { findProgram, findPythonWith } from '../test/support/programs.ts';
-import { bundlePackages } from './bundles.ts';
 
 /**
  * Runs the tests: `npm test`, or `npm test -- FILE ...` for some. All of them share one PostgreSQL. Suites that need a
@@ -63,7 +62,6 @@ const results = run({
   files,
   concurrency: 3,
   timeout: 300_000,
-  execArgv: [await bundlePackages()],
   env: { ...process.env, BATON_TEST_POSTGRES: postgres.url, NODE_COMPILE_CACHE: compileCache },
 });
 const report = results.compose(spec);
