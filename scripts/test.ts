@@ -60,7 +60,7 @@ await prepareServer(postgres.url, async (databaseUrl) => {
 // `node --test` would sort the files by name.
 const results = run({
   files,
-  concurrency: 3,
+  concurrency: 4,
   timeout: 300_000,
   env: { ...process.env, BATON_TEST_POSTGRES: postgres.url, NODE_COMPILE_CACHE: compileCache },
 });
