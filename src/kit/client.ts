@@ -1,7 +1,7 @@
 import type { Static, TObject, TSchema } from 'typebox';
 
 import { ApiError } from './client-errors.ts';
-import type { Connection, ConnectionAnswer } from './connection.ts';
+import { type Connection, type ConnectionAnswer, malformed } from './connection.ts';
 import type { Defaulted, ResultOf, Route } from './route.ts';
 
 /** The part of a route that a client needs at run time. */
@@ -183,11 +183,7 @@ function bodyOf({ text }: Operation, answer: ConnectionAnswer): unknown {
   try {
     return JSON.parse(answer.text);
   } catch {
-    throw new ApiError(
-      answer.status,
-      '{"detail":"The response is not JSON. Check that the base URL leads to the service."}',
-      answer.headers,
-    );
+    throw malformed(answer, 'The response is not JSON. Check that the base URL leads to the service.');
   }
 }
 

@@ -88,6 +88,11 @@ const passing = [429, 502, 503, 504];
 
 /** A stream that is silent for this long counts as broken: the service sends a ping every 30 seconds. */
 const silenceMs = 75_000;
+/** The most characters of an answer, and of an error's body. The longest pages of the services have 16 MiB. */
+const maxAnswer = 64 * 1024 * 1024;
+const maxErrorBody = 1024 * 1024;
+/** The most characters of an event of a stream. */
+const maxEvent = 16 * 1024 * 1024;
 const defaultRetryMs = 3_000;
 const maxBackOffMs = 30_000;
 
@@ -133,12 +138,16 @@ export function createConnection(options: ConnectionOptions): Connection {
     const text = body === undefined ? {} : { body: JSON.stringify(body) };
     note({ kind: 'request', method, url });
     const answer = await within(url, timeoutSeconds, signal, async (inTime) => {
-      const { status, headers: found, text: read } = await transport({ method, url, headers, ...text, signal: inTime });
-      return { status, headers: found, text: await read() };
+      const found = await transport({ method, url, headers, ...text, signal: inTime });
+      const isDone = (found.status >= 200 && found.status < 300) || found.status === 304;
+      return { status: found.status, headers: found.headers, isDone, text: await (isDone ? textOf(found) : errorTextOf(found)) };
     });
+    signal?.throwIfAborted();
+    const { isDone, ...received } = answer;
     note({ kind: 'answer', status: answer.status, request_id: answer.headers['x-request-id'] });
-    if ((answer.status >= 200 && answer.status < 300) || answer.status === 304) return answer;
-    throw new ApiError(answer.status, answer.text, answer.headers);
+    if (!isDone) throw new ApiError(answer.status, answer.text, answer.headers);
+    if (answer.text.length > maxAnswer) throw malformed(received, `The response is larger than ${maxAnswer / 1024 / 1024} MiB.`);
+    return received;
   }
 
   /** Runs the work with a signal that aborts it at the timeout or with the caller's signal. */
@@ -206,7 +215,15 @@ export function createConnection(options: ConnectionOptions): Connection {
       const answer = await openStream(url, state.lastEventId, request.signal, ending);
       const { createParser } = await import('eventsource-parser');
       const waiting: EventSourceMessage[] = [];
-      const parser = createParser({ onEvent: (event) => waiting.push(event), onRetry: (ms) => void Object.assign(state, { retryMs: ms }) });
+      let fault: ApiError | undefined;
+      const parser = createParser({
+        maxBufferSize: maxEvent,
+        onEvent: (event) => waiting.push(event),
+        onRetry: (ms) => void Object.assign(state, { retryMs: ms }),
+        onError: ({ type }) => {
+          if (type === 'max-buffer-size-exceeded') fault = malformed(answer, `An event is larger than ${maxEvent / 1024 / 1024} MiB.`);
+        },
+      });
       const chunks = answer.chunks()[Symbol.asyncIterator]();
       for (;;) {
         const { done, value } = await within(url, silenceMs / 1000, request.signal, (silent) => raced(chunks.next(), silent));
@@ -216,6 +233,7 @@ export function createConnection(options: ConnectionOptions): Connection {
           if (id !== undefined) state.lastEventId = id;
           yield { id, type: event ?? 'message', data };
         }
+        if (fault !== undefined) throw fault;
       }
     } finally {
       request.signal?.removeEventListener('abort', giveUp);
@@ -231,12 +249,14 @@ export function createConnection(options: ConnectionOptions): Connection {
   ): Promise<TransportAnswer> {
     const headers = { ...common, accept: 'text/event-stream', ...(lastEventId === undefined ? {} : { 'last-event-id': lastEventId }) };
     note({ kind: 'request', method: 'GET', url });
-    const answer = await within(url, usualTimeout, signal, (inTime) => {
+    const { answer, text } = await within(url, usualTimeout, signal, async (inTime) => {
       inTime.addEventListener('abort', () => ending.abort(inTime.reason));
-      return transport({ method: 'GET', url, headers, signal: ending.signal });
+      const answer = await transport({ method: 'GET', url, headers, signal: ending.signal });
+      return { answer, text: answer.status === 200 ? '' : await errorTextOf(answer) };
     });
+    signal?.throwIfAborted();
     note({ kind: 'answer', status: answer.status, request_id: answer.headers['x-request-id'] });
-    if (answer.status !== 200) throw new ApiError(answer.status, await answer.text(), answer.headers);
+    if (answer.status !== 200) throw new ApiError(answer.status, text, answer.headers);
     return answer;
   }
 
@@ -246,6 +266,44 @@ export function createConnection(options: ConnectionOptions): Connection {
       for (const one of Array.isArray(value) ? value : [value]) if (one !== undefined && one !== null) search.append(name, String(one));
     }
     return `${baseUrl}${path}${search.size > 0 ? `?${search}` : ''}`;
+  }
+}
+
+/** The body, or more than the most characters of one. */
+async function textOf(answer: TransportAnswer, most = maxAnswer): Promise<string> {
+  let text = '';
+  for await (const chunk of answer.chunks()) {
+    text += chunk;
+    if (text.length > most) break;
+  }
+  return text;
+}
+
+/** What arrived of an error's body, up to a bound: the status alone says that the request failed, so a body that never ends doesn't hide it. */
+async function errorTextOf(answer: TransportAnswer): Promise<string> {
+  let text = '';
+  try {
+    for await (const chunk of answer.chunks()) {
+      text += chunk;
+      if (text.length > maxErrorBody) break;
+    }
+  } catch {
+    // The connection broke, or the time is over.
+  }
+  return text;
+}
+
+/** The error for a successful response that this client can't use. */
+export function malformed({ status, headers }: Pick<ConnectionAnswer, 'status' | 'headers'>, detail: string): ApiError {
+  return new ApiError(status, JSON.stringify({ detail }), headers);
+}
+
+/** The JSON of an event's data. @throws ApiError if it is not JSON */
+export function eventJson(data: string): unknown {
+  try {
+    return JSON.parse(data);
+  } catch {
+    throw malformed({ status: 200, headers: {} }, 'An event is not JSON. Check that the base URL leads to the service.');
   }
 }
 

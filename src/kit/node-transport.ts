@@ -16,11 +16,6 @@ export const nodeTransport: Transport = ({ method, url, headers, body, signal })
       resolve({
         status: incoming.statusCode ?? 0,
         headers: headersOf(incoming),
-        async text() {
-          let text = '';
-          for await (const chunk of incoming.setEncoding('utf8')) text += chunk;
-          return text;
-        },
         chunks: () => incoming.setEncoding('utf8'),
       });
     });

@@ -12,9 +12,7 @@ export interface TransportAnswer {
   readonly status: number;
   /** Headers by lower-case name. */
   readonly headers: Readonly<Record<string, string>>;
-  /** The whole body. */
-  text(): Promise<string>;
-  /** The body in chunks as they arrive, for streams. */
+  /** The body in chunks as they arrive. */
   chunks(): AsyncIterable<string>;
 }
 
@@ -27,10 +25,22 @@ export const fetchTransport: Transport = async ({ method, url, headers, body, si
   return {
     status: response.status,
     headers: Object.fromEntries(response.headers),
-    text: () => response.text(),
-    async *chunks() {
-      const decoder = new TextDecoder();
-      for await (const chunk of response.body ?? []) yield decoder.decode(chunk, { stream: true });
-    },
+    chunks: () => chunksOf(response),
   };
 };
+
+/** The body of a response by `fetch` in chunks of text. Not all browsers support async iteration of streams. */
+export async function* chunksOf({ body }: Response): AsyncGenerator<string, void, undefined> {
+  if (body === null) return;
+  const reader = body.pipeThrough(new TextDecoderStream()).getReader();
+  try {
+    for (;;) {
+      const { done, value } = await reader.read();
+      if (done) return;
+      yield value;
+    }
+  } finally {
+    // A reader that stops early ends the request.
+    reader.cancel().catch(() => undefined);
+  }
+}

@@ -9,7 +9,7 @@ import { type ClientNote, type ConnectionOptions, createConnection } from '../..
 import { nodeTransport } from '../../src/kit/node-transport.ts';
 import { defineRoute } from '../../src/kit/route.ts';
 import { defaulted } from '../../src/kit/schemas.ts';
-import { fetchTransport } from '../../src/kit/transport.ts';
+import { fetchTransport, type Transport } from '../../src/kit/transport.ts';
 import { type Received, startPeer, TestClientDependencies } from '../support/client-dependencies.ts';
 
 const thing = { tag: 'things', access: 'key', summary: 'A thing' };
@@ -82,6 +82,16 @@ const inTurn =
   (...answers: Answering[]): Answering =>
   (reply, request, turn) =>
     answers[Math.min(turn, answers.length) - 1]!(reply, request, turn);
+
+/** An answer whose body goes on for as long as it is read. */
+const endless =
+  (status: number): Answering =>
+  (reply) => {
+    reply.writeHead(status);
+    const chunk = Buffer.alloc(1024 * 1024, 'x');
+    const more = () => void (reply.destroyed || reply.write(chunk, () => setImmediate(more)));
+    more();
+  };
 
 /** A client, its environment, and a server that records requests. */
 async function open(t: TestContext, answering: Answering, options: Partial<ConnectionOptions> = {}) {
@@ -222,6 +232,32 @@ for (const [name, transport] of Object.entries({ fetchTransport, nodeTransport }
       assert.equal(received.length, 1, 'a request that may have been carried out is not sent again');
       await assert.rejects(client.putThing({ body: { name: 'N', wait_seconds: 60 } }), TimeoutError);
       assert.deepEqual(dependencies.waits, [40, 100], 'the timeout includes the requested wait');
+    });
+
+    test("an error's body that never ends doesn't hide the error, and is not read beyond a bound", async (t) => {
+      const thenTimeout: Transport = async (request) => {
+        const answer = await transport(request);
+        setImmediate(() => hanging.dependencies.endWaits());
+        return answer;
+      };
+      const hanging = await open(t, (reply) => void reply.writeHead(401).write('{"detail":'), {
+        transport: thenTimeout,
+        timeoutSeconds: 40,
+      });
+      const status = (error: unknown) => error instanceof ApiError && error.status_code === 401;
+      await assert.rejects(hanging.client.putThing({ body: { name: 'N' } }), status);
+      await assert.rejects(hanging.connection.stream({ path: '/events' }).next(), status);
+      // The peer writes for as long as somebody reads; nothing but the bound ends it.
+      const { client, connection } = await open(t, endless(401), { transport, timeoutSeconds: 40 });
+      await assert.rejects(client.putThing({ body: { name: 'N' } }), status);
+      await assert.rejects(connection.stream({ path: '/events' }).next(), status);
+    });
+
+    test('a body that never ends is refused beyond a bound, and an event of a stream likewise', async (t) => {
+      const { client, connection } = await open(t, endless(200), { transport, timeoutSeconds: 40 });
+      const tooLarge = (error: unknown) => error instanceof ApiError && / is larger than \d+ MiB\./.test(error.message);
+      await assert.rejects(client.numbers(), tooLarge);
+      await assert.rejects(connection.stream({ path: '/events' }).next(), tooLarge);
     });
 
     test("the caller's signal ends a call with its reason, also during the wait for a retry", async (t) => {

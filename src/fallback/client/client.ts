@@ -1,5 +1,5 @@
 import { type Client, createClient } from '../../kit/client.ts';
-import { type ConnectionOptions, createConnection } from '../../kit/connection.ts';
+import { type ConnectionOptions, createConnection, eventJson } from '../../kit/connection.ts';
 import type { routes } from '../model/api.ts';
 import type { TestProgress } from '../model/test.ts';
 import { operations } from './operations.ts';
@@ -33,7 +33,7 @@ export function createFallbackClient({ apiKey, headers, ...options }: FallbackCl
     async *testEvents({ params: { id }, signal }) {
       const path = operations.testEvents.path.replace('{id}', encodeURIComponent(id));
       for await (const { type, data } of connection.stream({ path, signal })) {
-        if (type === 'progress' || type === 'end') yield { type, data: JSON.parse(data) } as TestEvent;
+        if (type === 'progress' || type === 'end') yield { type, data: eventJson(data) } as TestEvent;
         if (type === 'end') return;
       }
     },

@@ -1,5 +1,5 @@
 import { type Client, createClient } from '../../kit/client.ts';
-import { type ConnectionOptions, createConnection } from '../../kit/connection.ts';
+import { type ConnectionOptions, createConnection, eventJson } from '../../kit/connection.ts';
 import type { routes } from '../model/api.ts';
 import type { PacketSummary } from '../model/packet.ts';
 import { operations } from './operations.ts';
@@ -58,7 +58,7 @@ export function createHandoffClient({ baseUrl, apiKey, headers, ...options }: Ha
     ...createClient<typeof routes>(operations, connection),
     async *events({ subscribe, ...rest }: EventsOptions = {}) {
       for await (const { id, type, data } of connection.stream({ path: '/events', query: { subscribe }, ...rest })) {
-        if (type !== 'connected' && type !== 'ping') yield { ...JSON.parse(data), type, event_id: id };
+        if (type !== 'connected' && type !== 'ping') yield { ...(eventJson(data) as StreamEvent), type, event_id: id };
       }
     },
   };

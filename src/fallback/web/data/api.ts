@@ -1,5 +1,5 @@
 import { ApiError, TimeoutError } from '../../../kit/client-errors.ts';
-import type { Transport } from '../../../kit/transport.ts';
+import { chunksOf, type Transport } from '../../../kit/transport.ts';
 import { createFallbackClient, type FallbackClient, type FallbackClientOptions } from '../../client/client.ts';
 import { currentKey, keyRefused } from './session.ts';
 
@@ -63,21 +63,9 @@ const transport: Transport = async ({ method, url, headers, body, signal }) => {
   return {
     status: answer.status,
     headers: Object.fromEntries(answer.headers),
-    text: () => answer.text(),
     chunks: () => chunksOf(answer),
   };
 };
-
-/** The chunks of the body. Not all browsers support async iteration of streams. */
-async function* chunksOf({ body }: Response): AsyncGenerator<string, void, undefined> {
-  if (body === null) return;
-  const reader = body.pipeThrough(new TextDecoderStream()).getReader();
-  for (;;) {
-    const { done, value } = await reader.read();
-    if (done) return;
-    yield value;
-  }
-}
 
 /** The client of the service, with the key of this tab. By default it does not retry, since the query cache does. */
 export const api = (options: Pick<FallbackClientOptions, 'retries' | 'onNote'> = {}): FallbackClient =>
