@@ -127,15 +127,12 @@ for (const store of stores) {
     test('numbers rows in order, starting after the last number of their owner', async (t) => {
       const { database } = await openThings(t, store);
       const numbering = { column: 'number', owner: 'owner', counters: 'tallies', name: 'last' };
-      const write = (rows: [owner: number, what: string][]) =>
-        database.session(async (session) => {
-          const lasts = session.insertNumbered(
-            'numbered',
-            rows.map(([owner, what]) => ({ owner, what })),
-            numbering,
-          );
-          return [...(await lasts)].map(String).toSorted();
-        });
+      const write = async (rows: [owner: number, what: string][]) => {
+        const last = new Map<number, number>();
+        const given = rows.map(([owner, what]) => ({ owner, what }));
+        await database.session(async (session) => session.insertNumbered('numbered', given, numbering, last));
+        return [...last].map(String).toSorted();
+      };
       assert.deepEqual(await write([]), []);
       const three: [number, string][] = [
         [1, 'a'],
@@ -299,6 +296,7 @@ for (const store of stores) {
       const sizes: number[] = [];
       const groups = createGroups<Tables, Unit>(database, async (session, units) => {
         sizes.push(units.length);
+        await session.begun;
         const outcomes = units.map(({ id, refuse }): Outcome<unknown> => (refuse ? { error: new Error(`refused ${id}`) } : { result: id }));
         await session.insert(
           'things',

@@ -31,18 +31,18 @@ export function createUnits(database: Database<Tables>, newId: NewId) {
   async function runGroup(session: Session, units: readonly TenantUnit[]): Promise<GroupResult> {
     const group = new Group(units, newId);
     // Concurrent: on PostgreSQL the first query of each kind is sent in this order, in one round trip.
-    await Promise.all(kinds.map((kind) => kind.find?.(session, group)));
-    const outcomes = await runUnits(group);
+    await Promise.all([session.begun, ...kinds.map((kind) => kind.find?.(session, group))]);
+    const outcomes = await runUnits(group, database.charactersPerTurn);
     const removed = removedPackets(group);
     if (removed.length > 0) for (const kind of kinds) await kind.erase?.(session, group, removed);
     for (const kind of kinds) await kind.flush(session, group);
     return { outcomes, committed: () => tell(group) };
   }
 
-  async function tell(group: Group): Promise<void> {
+  function tell(group: Group): void {
     if (isDue(group)) for (const wake of wakes) wake();
     if (listeners.length === 0) return;
-    const committed = await committedEvents(group);
+    const committed = committedEvents(group);
     for (const listener of listeners) listener(committed);
   }
 
@@ -67,15 +67,12 @@ function isDue(group: Group): boolean {
   return found.includes(true);
 }
 
-/** How many characters are read and written before the event loop runs other work. */
-const maxLength = 2_000_000;
-
 /** Runs the units in order; each sees the changes of the units before it. */
-async function runUnits(group: Group): Promise<Outcome<unknown>[]> {
+async function runUnits(group: Group, charactersPerTurn: number): Promise<Outcome<unknown>[]> {
   const outcomes: Outcome<unknown>[] = [];
   let length = 0;
   for (const unit of group.units) {
-    if (length > maxLength) {
+    if (length > charactersPerTurn) {
       await nextTurn();
       length = 0;
     }

@@ -61,9 +61,13 @@ export function freeSearchSql(
 /**
  * An open write transaction with operations on sets of rows. A group of units of work writes through these calls; each of
  * them is one round trip on PostgreSQL, and a loop over one prepared statement on SQLite.
+ * The commit waits for every write, whether or not its caller awaits it. When the work throws, its transaction is rolled
+ * back, and calls that come later are refused.
  * Table and column names are constants of the program, never a caller's text.
  */
 export interface Session {
+  /** Settles when the transaction has begun. Only work that is `pipelined` starts earlier; it awaits this before it writes. */
+  readonly begun: Awaitable<unknown>;
   /** The rows of the table with these keys, locked until the transaction ends. */
   find(table: string, columns: readonly string[], keys: readonly Row[]): Awaitable<Values[]>;
   /**
@@ -91,10 +95,10 @@ export interface Session {
   /**
    * Inserts rows numbered from the last number of their owner, in their order, and raises that number in the same
    * statement. The number stays locked until the transaction ends, so for each owner numbers are in commit order.
-   * Returns each owner's last number.
+   * Before the commit, each owner's last number is in `last`.
    */
-  insertNumbered(table: string, rows: readonly Row[], numbering: Numbering): Awaitable<ReadonlyMap<number, number>>;
-  /** Inserts rows, skipping those that already exist. */
+  insertNumbered(table: string, rows: readonly Row[], numbering: Numbering, last: Map<number, number>): Awaitable<void>;
+  /** Inserts rows, skipping those that already exist. The only write that may be sent before the transaction has begun. */
   insertMissing(table: string, rows: readonly Row[]): Awaitable<void>;
   /** Inserts rows, overwriting rows with the same key. */
   put(table: string, key: readonly string[], rows: readonly Row[]): Awaitable<void>;
@@ -105,8 +109,19 @@ export interface Session {
   remove(table: string, keys: readonly Row[]): Awaitable<void>;
 }
 
+/** How many characters a session or a group reads and writes before the event loop runs other work. */
+export const defaultCharactersPerTurn = 2_000_000;
+
+/** How the transaction of a session begins and ends. */
+export interface SessionOptions {
+  readonly asyncCommit?: boolean;
+  readonly pipelined?: boolean;
+}
+
 /** How a database is opened. */
 export interface DatabaseOptions {
+  /** Replaces `defaultCharactersPerTurn`. */
+  readonly charactersPerTurn?: number | undefined;
   /** Runs SQLite's long reads on another thread. */
   readonly executeElsewhere?: Execute | undefined;
   /** The statement timeout of long reads on PostgreSQL, in milliseconds (5,000). */
@@ -142,6 +157,8 @@ export type Build<Tables, Params extends Row, Result> = (db: Kysely<Tables>, par
  */
 export interface Database<Tables> {
   readonly name: 'sqlite' | 'postgres';
+  /** How many characters a session or a group reads and writes before the event loop runs other work. */
+  readonly charactersPerTurn: number;
   /** Short reads. On SQLite they run on this thread. */
   readonly reads: Kysely<Tables>;
   /** Reads that may take long (ranking, counting, deep offsets). On SQLite they run on another thread. */
@@ -170,8 +187,9 @@ export interface Database<Tables> {
   /**
    * A transaction that a group of units of work shares; each process runs one at a time. With `asyncCommit` the commit does
    * not wait for the disk, and a power failure may undo the whole transaction: for work that is then simply repeated.
+   * With `pipelined`, PostgreSQL gets the first reads of the work together with `begin`, which saves a round trip.
    */
-  session<T>(work: (session: Session) => Promise<T>, options?: { asyncCommit?: boolean }): Promise<T>;
+  session<T>(work: (session: Session) => Promise<T>, options?: SessionOptions): Promise<T>;
   /** Runs the work of another writer, the search thread. On SQLite no transaction of this thread is open meanwhile. */
   betweenTransactions<T>(work: () => Promise<T>): Promise<T>;
   /** Resolves when the database responds. */

@@ -1,4 +1,3 @@
-import type { Awaitable } from '../awaitable.ts';
 import { unavailable } from '../errors.ts';
 import type { Database, Session } from './dialect.ts';
 
@@ -9,7 +8,7 @@ export type Outcome<T> = { result: T } | { error: unknown };
 export interface GroupResult {
   readonly outcomes: Outcome<unknown>[];
   /** Called after the commit and before the units are answered; it must not fail. */
-  committed?(): Awaitable<void>;
+  committed?(): void;
 }
 
 /** The most units in one transaction. It bounds how long the next group waits. */
@@ -46,12 +45,8 @@ export function createGroups<Tables, Unit>(
   async function commit(group: readonly Waiting<Unit>[], attempt = 1): Promise<void> {
     let done: GroupResult;
     try {
-      done = await database.session((session) =>
-        runGroup(
-          session,
-          group.map(({ unit }) => unit),
-        ),
-      );
+      const units = group.map(({ unit }) => unit);
+      done = await database.session((session) => runGroup(session, units), { pipelined: true });
     } catch (error) {
       // The commit may or may not have happened, so nothing is retried.
       if (database.isUnavailable(error)) {
@@ -65,8 +60,7 @@ export function createGroups<Tables, Unit>(
       }
       return;
     }
-    const notified = done.committed?.();
-    if (notified instanceof Promise) await notified;
+    done.committed?.();
     for (const [index, outcome] of done.outcomes.entries()) {
       if ('error' in outcome) group[index]!.reject(outcome.error);
       else group[index]!.resolve(outcome.result);

@@ -5,10 +5,12 @@ import {
   compileOnce,
   type Database,
   type DatabaseOptions,
+  defaultCharactersPerTurn,
   freeSearchSql,
   type Row,
   SerialQueue,
   type Session,
+  type SessionOptions,
   type Values,
 } from './dialect.ts';
 
@@ -30,7 +32,8 @@ const types = {
 } as pg.CustomTypesConfig;
 
 /** A PostgreSQL database: a pool, and one pipelined connection for the groups of units of work. */
-export function openPostgres<Tables>(url: string, { longTimeoutMs = 5_000, byIndex = false }: DatabaseOptions = {}): Database<Tables> {
+export function openPostgres<Tables>(url: string, options: DatabaseOptions = {}): Database<Tables> {
+  const { longTimeoutMs = 5_000, byIndex = false, charactersPerTurn = defaultCharactersPerTurn } = options;
   const config: pg.PoolConfig = {
     connectionString: url,
     types,
@@ -52,6 +55,7 @@ export function openPostgres<Tables>(url: string, { longTimeoutMs = 5_000, byInd
 
   return {
     name: 'postgres',
+    charactersPerTurn,
     reads: kysely,
     longReads,
     query(build, { long = false, quick = false } = {}) {
@@ -69,7 +73,7 @@ export function openPostgres<Tables>(url: string, { longTimeoutMs = 5_000, byInd
     beginView: () => undefined,
     inView: (_name, read) => read(),
     transaction: (work) => kysely.transaction().execute(work),
-    session: (work, { asyncCommit = false } = {}) => writer.session(work, asyncCommit),
+    session: writer.session,
     betweenTransactions: (work) => work(),
     async ping() {
       await pool.query({ text: 'select 1', query_timeout: quickTimeoutMs } as pg.QueryConfig);
@@ -124,7 +128,7 @@ function isUnavailable(error: unknown): boolean {
 }
 
 interface Writer {
-  session<T>(work: (session: Session) => Promise<T>, asyncCommit: boolean): Promise<T>;
+  session<T>(work: (session: Session) => Promise<T>, options?: SessionOptions): Promise<T>;
   waiting(): number;
   close(): Promise<void>;
 }
@@ -150,24 +154,26 @@ function createWriter(config: pg.ClientConfig): Writer {
   }
 
   return {
-    session: (work, asyncCommit) =>
+    session: (work, { asyncCommit = false, pipelined = false } = {}) =>
       queue.run(async () => {
         const connection = await connected();
-        // Not awaited: it is sent with the first statement, which fails too if this fails.
-        const begun = connection.query(asyncCommit ? 'begin; set local synchronous_commit = off' : 'begin');
-        begun.catch(() => undefined);
-        const session = postgresSession(connection, names);
+        const session = postgresSession(connection, names, asyncCommit);
         try {
+          if (!pipelined) await session.begun;
           const result = await work(session);
+          await session.begun;
           await Promise.all([...session.sent, connection.query('commit')]);
           return result;
         } catch (error) {
+          session.end();
           await connection.query('rollback').catch(() => undefined);
           if (isUnavailable(error)) {
             if (client === connection) client = undefined;
             void connection.end().catch(() => undefined);
           }
           throw error;
+        } finally {
+          session.end();
         }
       }),
     waiting: () => queue.waiting,
@@ -178,18 +184,38 @@ function createWriter(config: pg.ClientConfig): Writer {
   };
 }
 
-/** A session in which each call is one statement over all its rows, sent as one JSON parameter. */
-function postgresSession(client: pg.Client, names: Map<string, string>): Session & { sent: Promise<unknown>[] } {
+/** A session in which each call is one statement over all its rows, and how its transaction waits for it. */
+interface PostgresSession extends Session {
+  /** The writes, which are sent at once and awaited with the commit. */
+  readonly sent: readonly Promise<unknown>[];
+  /** Refuses further calls. */
+  end(): void;
+}
+
+/** Begins a transaction, and returns its session. Rows are sent as one JSON parameter. */
+function postgresSession(client: pg.Client, names: Map<string, string>, asyncCommit: boolean): PostgresSession {
   const sent: Promise<unknown>[] = [];
+  let state: 'beginning' | 'open' | 'ended' = 'beginning';
+  const begun = client.query(asyncCommit ? 'begin; set local synchronous_commit = off' : 'begin').then(() => {
+    if (state === 'beginning') state = 'open';
+  });
+  begun.catch(() => undefined);
 
-  const query = (text: string, rows: readonly Row[]) =>
-    client.query<Values>({ name: nameOf(names, text), text, values: [JSON.stringify(rows)], rowMode: 'array' });
-
-  // Writes are sent at once, and their results are awaited when the group commits.
-  const send = (text: string, rows: readonly Row[]): void => {
-    const running = query(text, rows);
+  const run = <R extends unknown[]>(text: string, values: unknown[]) => {
+    if (state === 'ended') throw new Error('The session has ended.');
+    return client.query<R>({ name: nameOf(names, text), text, values, rowMode: 'array' });
+  };
+  const query = (text: string, rows: readonly Row[]) => run<Values>(text, [JSON.stringify(rows)]);
+  const requireBegun = () => {
+    if (state === 'beginning') throw new Error('A session writes before its transaction has begun.');
+  };
+  const track = (running: Promise<unknown>): void => {
     running.catch(() => undefined);
     sent.push(running);
+  };
+  const send = (text: string, rows: readonly Row[]): void => {
+    requireBegun();
+    track(query(text, rows));
   };
   const given = (table: string) => `json_populate_recordset(null::${table}, $1::json)`;
   const matches = (table: string, key: readonly string[]) => key.map((column) => `${table}.${column} = given.${column}`).join(' and ');
@@ -199,7 +225,11 @@ function postgresSession(client: pg.Client, names: Map<string, string>): Session
   const namesIn = (table: string, columns: readonly string[]) => columns.map((column) => `${table}.${column}`).join(', ');
 
   return {
+    begun,
     sent,
+    end() {
+      state = 'ended';
+    },
     async find(table, columns, keys) {
       if (keys.length === 0) return [];
       const key = Object.keys(keys[0]!);
@@ -223,20 +253,20 @@ function postgresSession(client: pg.Client, names: Map<string, string>): Session
     async findFree(table, column, search, limit) {
       const { sql: found, values } = freeSearchSql(table, column, search, (number) => `$${number}`);
       const text = `${found} limit $${values.length + 1} for update skip locked`;
-      const { rows } = await client.query<[string]>({ name: nameOf(names, text), text, values: [...values, limit], rowMode: 'array' });
+      const { rows } = await run<[string]>(text, [...values, limit]);
       return rows.map(([value]) => value);
     },
     async count(table, key) {
       const text = `select count(*)::integer from ${table} where ${Object.keys(key)
         .map((name, index) => `${name} = $${index + 1}`)
         .join(' and ')}`;
-      const { rows } = await client.query<[number]>({ name: nameOf(names, text), text, values: Object.values(key), rowMode: 'array' });
+      const { rows } = await run<[number]>(text, Object.values(key));
       return rows[0]![0];
     },
     async reserve(table, column, count) {
       if (count === 0) return [];
       const text = 'select nextval(pg_get_serial_sequence($1, $2)) from generate_series(1, $3)';
-      const { rows } = await client.query<[number]>({ name: nameOf(names, text), text, values: [table, column, count], rowMode: 'array' });
+      const { rows } = await run<[number]>(text, [table, column, count]);
       return rows.map(([number]) => number);
     },
     insert(table, rows) {
@@ -244,16 +274,18 @@ function postgresSession(client: pg.Client, names: Map<string, string>): Session
     },
     async claim(table, columns, { owner, due, now, until, takes }) {
       if (takes.length === 0) return [];
+      requireBegun();
       const text = `with picked as materialized (
           select due_rows.seq from json_to_recordset($1::json) as take (owner bigint, quota integer)
           cross join lateral (select seq from ${table} where ${owner} = take.owner and ${due} is not null and ${due} <= $2
             order by ${due} limit take.quota for update skip locked) due_rows)
         update ${table} set ${due} = $3 from picked where ${table}.seq = picked.seq returning ${namesIn(table, columns)}`;
       const values = [JSON.stringify(takes), now, until];
-      return (await client.query<Values>({ name: nameOf(names, text), text, values, rowMode: 'array' })).rows;
+      return (await run<Values>(text, values)).rows;
     },
-    insertNumbered(table, rows, { column, owner, counters, name }) {
-      if (rows.length === 0) return new Map();
+    insertNumbered(table, rows, { column, owner, counters, name }, last) {
+      if (rows.length === 0) return;
+      requireBegun();
       const columns = Object.keys(rows[0]!).filter((each) => each !== column);
       // Each row carries its number relative to the owner's last one, which the statement determines.
       const behind = new Map<number, number>();
@@ -271,17 +303,16 @@ function postgresSession(client: pg.Client, names: Map<string, string>): Session
           from given join raised on raised.${owner} = given.${owner} order by given.${owner}, given.${column})
         select ${owner}, value from raised`;
       const values = [JSON.stringify(numbered), name];
-      const running = client.query<[number, number]>({ name: nameOf(names, text), text, values, rowMode: 'array' });
-      running.catch(() => undefined);
-      sent.push(running);
-      const lasts = running.then(({ rows: raised }) => new Map(raised));
-      lasts.catch(() => undefined);
-      return lasts;
+      track(
+        run<[number, number]>(text, values).then(({ rows: raised }) => {
+          for (const [of, value] of raised) last.set(of, value);
+        }),
+      );
     },
     insertMissing(table, rows) {
       if (rows.length === 0) return;
       const columns = Object.keys(rows[0]!);
-      send(`${insertInto(table, columns, ` order by ${columns.join(', ')}`)} on conflict do nothing`, rows);
+      track(query(`${insertInto(table, columns, ` order by ${columns.join(', ')}`)} on conflict do nothing`, rows));
     },
     put(table, key, rows) {
       if (rows.length === 0) return;

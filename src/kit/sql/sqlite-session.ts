@@ -4,17 +4,33 @@ import { type Awaitable, nextTurn } from '../awaitable.ts';
 import { freeSearchSql, type Row, type Session, type Values } from './dialect.ts';
 import type { SqliteConnection } from './sqlite-connection.ts';
 
-/** How many characters are written before the event loop runs other work. */
-const maxLength = 2_000_000;
+/** A session in which each call is a loop over one prepared statement, and how its transaction waits for it. */
+interface SqliteSession extends Session {
+  /** Resolves when all writes have been executed. */
+  written(): Promise<unknown>;
+  /** Refuses further calls, and stops the writes in progress. */
+  end(): void;
+}
 
-/** A session in which each call is a loop over one prepared statement. */
-export function sqliteSession(connection: SqliteConnection): Session {
-  const each = (sql: string, rows: readonly Row[], columns: readonly string[], first = 0): Awaitable<void> => {
+/** A session on a connection that has begun a transaction. */
+export function sqliteSession(connection: SqliteConnection, charactersPerTurn: number): SqliteSession {
+  let ended = false;
+  const running: Promise<void>[] = [];
+
+  const requireOpen = () => {
+    if (ended) throw new Error('The session has ended.');
+  };
+  const valuesStatement = (sql: string) => {
+    requireOpen();
+    return connection.valuesStatement(sql);
+  };
+  const writeFrom = (sql: string, rows: readonly Row[], columns: readonly string[], first: number): Awaitable<void> => {
+    requireOpen();
     const statement = connection.statement(sql);
     const values: SQLInputValue[] = [];
     let length = 0;
     for (let at = first; at < rows.length; at += 1) {
-      if (length > maxLength) return nextTurn().then(() => each(sql, rows, columns, at));
+      if (length > charactersPerTurn) return nextTurn().then(() => writeFrom(sql, rows, columns, at));
       const row = rows[at]!;
       for (let index = 0; index < columns.length; index += 1) {
         const value = row[columns[index]!] ?? null;
@@ -24,28 +40,39 @@ export function sqliteSession(connection: SqliteConnection): Session {
       statement.run(...values);
     }
   };
+  /** Lets the commit wait for a write that continues in a later turn. */
+  const track = (written: Awaitable<void>): Awaitable<void> => {
+    if (!(written instanceof Promise)) return;
+    written.catch(() => undefined);
+    running.push(written);
+    return written;
+  };
+  const each = (sql: string, rows: readonly Row[], columns: readonly string[]) => track(writeFrom(sql, rows, columns, 0));
   const insertInto = (table: string, columns: readonly string[], verb = 'insert') =>
     `${verb} into ${table} (${columns.join(', ')}) values (${columns.map(() => '?').join(', ')})`;
 
   const find: Session['find'] = (table, columns, keys) => {
     if (keys.length === 0) return [];
     const key = Object.keys(keys[0]!);
-    const statement = connection.valuesStatement(`select ${columns.join(', ')} from ${table} where ${equals(key)}`);
+    const statement = valuesStatement(`select ${columns.join(', ')} from ${table} where ${equals(key)}`);
     const found: Values[] = [];
     for (const row of keys) for (const one of statement.all(...key.map((column) => row[column]!))) found.push(one as unknown as Values);
     return found;
   };
 
   return {
+    begun: undefined,
+    written: () => Promise.all(running),
+    end() {
+      ended = true;
+    },
     find,
     belonging(table, columns, by, owner, keys) {
       if (keys.length === 0) return [];
       const key = Object.keys(keys[0]!);
       const wanted = columns.map((column) => `${table}.${column}`).join(', ');
       const own = key.map((column) => `${owner}.${column} = ?`).join(' and ');
-      const statement = connection.valuesStatement(
-        `select ${wanted} from ${owner} join ${table} on ${table}.${by} = ${owner}.seq where ${own}`,
-      );
+      const statement = valuesStatement(`select ${wanted} from ${owner} join ${table} on ${table}.${by} = ${owner}.seq where ${own}`);
       return keys.flatMap((row) => statement.all(...key.map((column) => row[column]!)) as unknown as Values[]);
     },
     read(table, columns, keys) {
@@ -53,25 +80,23 @@ export function sqliteSession(connection: SqliteConnection): Session {
       const key = Object.entries(keys[0]!);
       const where = key.map(([column, value]) => (value === null ? `${column} is null` : `${column} = ?`)).join(' and ');
       const given = key.filter(([, value]) => value !== null).map(([column]) => column);
-      const statement = connection.valuesStatement(`select ${columns.join(', ')} from ${table} where ${where}`);
+      const statement = valuesStatement(`select ${columns.join(', ')} from ${table} where ${where}`);
       return keys.flatMap((row) => statement.all(...given.map((column) => row[column]!)) as unknown as Values[]);
     },
     findFree(table, column, search, limit) {
       // SQLite runs one write transaction at a time, so no row is locked by another.
       const { sql: text, values } = freeSearchSql(table, column, search, () => '?');
-      const statement = connection.valuesStatement(`${text} limit cast(? as integer)`);
+      const statement = valuesStatement(`${text} limit cast(? as integer)`);
       return (statement.all(...values, limit) as unknown as [string][]).map(([value]) => value);
     },
     count(table, key) {
-      const statement = connection.valuesStatement(`select count(*) from ${table} where ${equals(Object.keys(key))}`);
+      const statement = valuesStatement(`select count(*) from ${table} where ${equals(Object.keys(key))}`);
       return (statement.get(...Object.values(key)) as unknown as [number])[0];
     },
     reserve(table, _column, count) {
       if (count === 0) return [];
       // SQLite keeps the highest value of each `autoincrement` column here.
-      const found = connection.valuesStatement('select seq from sqlite_sequence where name = ?').get(table) as unknown as
-        | [number]
-        | undefined;
+      const found = valuesStatement('select seq from sqlite_sequence where name = ?').get(table) as unknown as [number] | undefined;
       const last = found?.[0] ?? 0;
       if (found === undefined) connection.run('insert into sqlite_sequence (name, seq) values (?, ?)', [table, count]);
       else connection.run('update sqlite_sequence set seq = ? where name = ?', [last + count, table]);
@@ -83,17 +108,16 @@ export function sqliteSession(connection: SqliteConnection): Session {
       return each(insertInto(table, columns), rows, columns);
     },
     claim(table, columns, { owner, due, now, until, takes }) {
-      const found = connection.valuesStatement(
+      const found = valuesStatement(
         `select seq, ${columns.join(', ')} from ${table} where ${owner} = ? and ${due} is not null and ${due} <= ? order by ${due} limit ?`,
       );
       const rows = takes.flatMap((take) => found.all(take.owner, now, take.quota) as unknown as Values[]);
       for (const [seq] of rows) connection.run(`update ${table} set ${due} = ? where seq = ?`, [until, seq]);
       return rows.map(([, ...values]) => values);
     },
-    insertNumbered(table, rows, { column, owner, counters, name }) {
-      const last = new Map<number, number>();
-      if (rows.length === 0) return last;
-      const found = connection.valuesStatement(`select value from ${counters} where ${owner} = ? and name = ?`);
+    insertNumbered(table, rows, { column, owner, counters, name }, last) {
+      if (rows.length === 0) return;
+      const found = valuesStatement(`select value from ${counters} where ${owner} = ? and name = ?`);
       const numbered = rows.map((row) => {
         const of = row[owner] as number;
         const before = last.get(of) ?? (found.get(of, name) as unknown as [number] | undefined)?.[0] ?? 0;
@@ -101,14 +125,10 @@ export function sqliteSession(connection: SqliteConnection): Session {
         return { ...row, [column]: before + 1 };
       });
       const raised = [...last].map(([of, value]) => ({ [owner]: of, name, value }));
+      const raise = `${insertInto(counters, [owner, 'name', 'value'])} on conflict (${owner}, name) do update set value = excluded.value`;
+      each(raise, raised, [owner, 'name', 'value']);
       const columns = Object.keys(numbered[0]!);
-      const inserted = each(insertInto(table, columns), numbered, columns);
-      const raise = () => {
-        const sql = `${insertInto(counters, [owner, 'name', 'value'])} on conflict (${owner}, name) do update set value = excluded.value`;
-        for (const row of raised) connection.run(sql, [row[owner], row.name, row.value]);
-        return last;
-      };
-      return inserted instanceof Promise ? inserted.then(raise) : raise();
+      return each(insertInto(table, columns), numbered, columns);
     },
     insertMissing(table, rows) {
       if (rows.length === 0) return;

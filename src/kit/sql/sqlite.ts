@@ -14,7 +14,17 @@ import {
 } from 'kysely';
 
 import { type Awaitable, pauseFor } from '../awaitable.ts';
-import { compileOnce, type Database, type DatabaseOptions, type Execute, type Row, SerialQueue, type Values } from './dialect.ts';
+import {
+  compileOnce,
+  type Database,
+  type DatabaseOptions,
+  defaultCharactersPerTurn,
+  type Execute,
+  type Row,
+  SerialQueue,
+  type Session,
+  type Values,
+} from './dialect.ts';
 import { errorNumber, executeOn, rollBack, SqliteConnection, sqlitePath } from './sqlite-connection.ts';
 import { sqliteSession } from './sqlite-session.ts';
 
@@ -60,7 +70,8 @@ export function kyselyOver<Tables>(execute: Execute): Kysely<Tables> {
  * A SQLite database. A file has one connection that writes and one that reads, so that a read never sees an open
  * transaction. In memory there is one connection, and reads wait for open transactions to end.
  */
-export function openSqlite<Tables>(url: string, { executeElsewhere }: DatabaseOptions = {}): Database<Tables> {
+export function openSqlite<Tables>(url: string, options: DatabaseOptions = {}): Database<Tables> {
+  const { executeElsewhere, charactersPerTurn = defaultCharactersPerTurn } = options;
   const path = sqlitePath(url);
   const inMemory = path === ':memory:';
   const { writer, reader } = openConnections(path, inMemory);
@@ -94,8 +105,20 @@ export function openSqlite<Tables>(url: string, { executeElsewhere }: DatabaseOp
     });
   }
 
+  async function inSession<T>(work: (session: Session) => Promise<T>): Promise<T> {
+    const session = sqliteSession(writer, charactersPerTurn);
+    try {
+      const result = await work(session);
+      await session.written();
+      return result;
+    } finally {
+      session.end();
+    }
+  }
+
   return {
     name: 'sqlite',
+    charactersPerTurn,
     reads,
     longReads: executeElsewhere === undefined ? reads : kyselyOver<Tables>(executeElsewhere),
     query(build) {
@@ -123,7 +146,7 @@ export function openSqlite<Tables>(url: string, { executeElsewhere }: DatabaseOp
     beginView: inMemory ? () => undefined : view.begin,
     inView: view.share,
     transaction: (work) => inTransaction(() => work(writes)),
-    session: (work, { asyncCommit } = {}) => inTransaction(() => work(sqliteSession(writer)), asyncCommit),
+    session: (work, { asyncCommit } = {}) => inTransaction(() => inSession(work), asyncCommit),
     betweenTransactions: (work) => queue.run(work),
     async ping() {
       if (inMemory) return;

@@ -7,6 +7,7 @@ import { createPacketService } from '../../../src/handoff/service/packets.ts';
 import { openStore } from '../../../src/handoff/store/store.ts';
 import type { CommittedEvents } from '../../../src/handoff/store/units/events.ts';
 import { createIds } from '../../../src/kit/id.ts';
+import { injectFault } from '../../support/faults.ts';
 import { packetRequest, TestClock } from '../../support/service.ts';
 import { stores, type TestStore } from '../../support/stores.ts';
 
@@ -115,6 +116,29 @@ for (const testStore of stores) {
         ['packet.claimed', 'claimed', 'frontline', 'resolver', 'worker'],
       );
       assert.deepEqual([trail[0]!.status, trail[0]!.claimant], ['created', null]);
+    });
+
+    test('the events of large packets are committed with them, or neither are', async (t) => {
+      const { instances, caller } = await openInstances(t, testStore);
+      const { store, packets, reported } = instances[0]!;
+      const summary = 'long '.repeat(150_000);
+      // The last event of the group can't be written, so its units run again one by one.
+      const fault = injectFault(testStore.name === 'PostgreSQL' ? 1 : 8, (sql) => /insert into events/.test(sql));
+      t.after(fault.remove);
+      const made = await Promise.all(range(8).map((index) => packets.create(caller(1 + (index % 2)), request(summary))));
+      assert.ok(fault.statements() > 8, 'the units run again');
+      for (const tenant of [1, 2]) {
+        const trail = await store.of(tenant).events.after(0, 100);
+        assert.deepEqual(
+          trail.map(({ position, type }) => [position, type]),
+          [1, 2, 3, 4].map((position) => [position, 'packet.created']),
+        );
+        assert.deepEqual(
+          trail.map(({ packet_id }) => packet_id),
+          made.filter((_, index) => index % 2 === tenant - 1).map(({ text }) => JSON.parse(text).id),
+        );
+        assert.equal(reported.findLast((committed) => committed.tenant === tenant)?.last, 4);
+      }
     });
 
     test('stream events older than the retention are removed, and the trail records up to where; the audit log keeps its entries', async (t) => {

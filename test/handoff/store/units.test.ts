@@ -9,6 +9,7 @@ function emptyDatabase(): { database: Database<Tables>; transactions(): number }
   let transactions = 0;
   const session = new Proxy({}, { get: () => () => [] }) as Session;
   const database = {
+    charactersPerTurn: 2_000_000,
     session: async (work: (session: Session) => Promise<unknown>) => {
       transactions += 1;
       return work(session);

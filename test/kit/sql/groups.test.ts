@@ -5,8 +5,9 @@ import pg from 'pg';
 
 import { ServiceError } from '../../../src/kit/errors.ts';
 import { openDatabase } from '../../../src/kit/sql/database.ts';
-import type { Database, Session } from '../../../src/kit/sql/dialect.ts';
+import type { Database, DatabaseOptions, Session } from '../../../src/kit/sql/dialect.ts';
 import { createGroups, type GroupResult } from '../../../src/kit/sql/groups.ts';
+import { injectFault } from '../../support/faults.ts';
 import { stores, type TestStore } from '../../support/stores.ts';
 
 interface Tables {
@@ -30,10 +31,13 @@ interface Bench {
 }
 
 /** A database with one table, and groups that write notes into it. */
-async function open(t: TestContext, store: TestStore): Promise<Bench> {
+async function open(t: TestContext, store: TestStore, options: DatabaseOptions = {}): Promise<Bench> {
   const { url, drop } = await store.open();
-  const database = openDatabase<Tables>(url);
-  await database.transaction((tx) => sql.raw('create table notes (id integer primary key, text text not null)').execute(tx));
+  const database = openDatabase<Tables>(url, options);
+  await database.transaction(async (tx) => {
+    await sql.raw('create table notes (id integer primary key, text text not null, owner integer, position integer)').execute(tx);
+    await sql.raw('create table tallies (owner integer, name text, value integer, primary key (owner, name))').execute(tx);
+  });
   t.after(async () => {
     await database.close();
     await drop();
@@ -68,6 +72,7 @@ async function open(t: TestContext, store: TestStore): Promise<Bench> {
 }
 
 const range = (count: number, from = 1) => Array.from({ length: count }, (_, index) => from + index);
+const notes = (from: number, to: number) => range(to - from + 1, from).map((id) => ({ id, text: 'long', owner: 0 }));
 const submitAll = ({ submit }: Bench, units: Unit[]) => Promise.allSettled(units.map(submit));
 const sizes = ({ transactions }: Bench) => transactions.map(({ length }) => length);
 const reasonsOf = (settled: PromiseSettledResult<unknown>[]) => settled.map((one) => (one.status === 'rejected' ? one.reason : undefined));
@@ -140,6 +145,51 @@ for (const store of stores) {
       assert.equal(await seen(), 1);
     });
 
+    test('every write of a session is committed with it, whatever its size and whoever awaits it', async (t) => {
+      const { database, ids } = await open(t, store, { charactersPerTurn: 1 });
+      const numbering = { column: 'position', owner: 'owner', counters: 'tallies', name: 'position' };
+      const last = new Map<number, number>();
+      await database.session(async (session) => {
+        void session.insert('notes', notes(1, 5));
+        void session.insertNumbered('notes', notes(6, 10), numbering, last);
+      });
+      assert.deepEqual(await ids(), range(10));
+      assert.deepEqual([...last], [[0, 5]]);
+    });
+
+    test('a session that fails writes nothing, even if some of its writes are still running', async (t) => {
+      const { database, ids } = await open(t, store, { charactersPerTurn: 1 });
+      const sessions: Session[] = [];
+      const failed = database.session(async (session) => {
+        sessions.push(session);
+        void session.insert('notes', notes(1, 50));
+        await Promise.all([session.insert('notes', notes(51, 100)), Promise.reject(new Error('no'))]);
+      });
+      await assert.rejects(failed, /no/);
+      await assert.rejects(async () => sessions[0]!.insert('notes', notes(101, 101)), /has ended/);
+      await assert.rejects(async () => sessions[0]!.find('notes', ['id'], [{ id: 1 }]), /has ended/);
+      // The next transaction of the same connection contains nothing of the failed one.
+      await database.session(async (session) => session.insert('notes', notes(200, 200)));
+      assert.deepEqual(await ids(), [200]);
+    });
+
+    test('a transaction that can not begin writes nothing', async (t) => {
+      const { database, ids } = await open(t, store);
+      const fault = injectFault(1);
+      t.after(fault.remove);
+      const write = database.session(
+        async (session) => {
+          await Promise.all([session.begun, session.find('notes', ['id'], [{ id: 1 }])]);
+          await session.insert('notes', notes(1, 2));
+        },
+        { pipelined: true },
+      );
+      await assert.rejects(write);
+      fault.remove();
+      await database.session(async (session) => session.insert('notes', notes(3, 3)));
+      assert.deepEqual(await ids(), [3]);
+    });
+
     test('a unit is answered once its commit is on disk', async (t) => {
       const { database } = await open(t, store);
       const isPostgres = store.name === 'PostgreSQL';
@@ -148,6 +198,7 @@ for (const store of stores) {
           sql.raw("alter table notes add column flushed text default current_setting('synchronous_commit')").execute(tx),
         );
       const { submit } = createGroups<Tables, number>(database, async (session, [id]) => {
+        await session.begun;
         await session.insert('notes', [{ id: id!, text: '' }]);
         const [found] = isPostgres
           ? await session.find('notes', ['flushed'], [{ id: id! }])

@@ -166,21 +166,20 @@ export const events: Kind = {
 
   flush(session, group) {
     const numbering = { column: 'position', owner: 'tenant', counters: 'counters', name: positionCounter };
-    // Not awaited: on PostgreSQL the commit is sent with it.
-    group.lastPositions = session.insertNumbered(
+    return session.insertNumbered(
       'events',
       group.each(({ events: { appended } }) => appended),
       numbering,
+      group.lastPositions,
     );
   },
 };
 
 /** The events that the group appended, with their positions. Call it after the commit. */
-export async function committedEvents(group: Group): Promise<CommittedEvents[]> {
-  const lastPositions = await group.lastPositions;
+export function committedEvents(group: Group): CommittedEvents[] {
   return group.each(({ tenant, events: { appended } }) => {
     if (appended.length === 0) return [];
-    const last = lastPositions.get(tenant)!;
+    const last = group.lastPositions.get(tenant)!;
     const first = last - appended.length + 1;
     const streamed = appended.flatMap((draft, index) => (draft.type === null ? [] : [streamEvent(draft, first + index)]));
     return [{ tenant, first, last, events: streamed }];

@@ -91,8 +91,8 @@ export class Group {
   readonly access: AccessTransaction;
   /** Reserved `seq` numbers for new packets. */
   packetNumbers: number[] = [];
-  /** The last position of each tenant whose trail the group appended to. It settles by the commit. */
-  lastPositions: Awaitable<ReadonlyMap<number, number>> = new Map();
+  /** After the commit, the last position of each tenant whose trail the group appended to. */
+  readonly lastPositions = new Map<number, number>();
   readonly #tenants = new Map<number, Transaction>();
   readonly #newId: NewId;
 
@@ -135,7 +135,7 @@ export interface RemovedPacket {
   readonly stored: StoredPacket;
 }
 
-/** How a group reads, writes and erases one kind of data. Statements sent to the database need not be awaited. */
+/** How a group reads, writes and erases one kind of data. */
 export interface Kind {
   /** Reads and locks what the units name. */
   find?(session: Session, group: Group): Awaitable<void>;
