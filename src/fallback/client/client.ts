@@ -1,7 +1,7 @@
 import { type Client, createClient } from '../../kit/client.ts';
 import { type ConnectionOptions, createConnection, eventJson } from '../../kit/connection.ts';
 import type { routes } from '../model/api.ts';
-import type { TestProgress } from '../model/test.ts';
+import type { TestPlan, TestProgress, TestResult } from '../model/test.ts';
 import { operations } from './operations.ts';
 
 export interface FallbackClientOptions extends Omit<ConnectionOptions, 'headers'> {
@@ -18,8 +18,17 @@ export interface TestEvent {
   readonly data: TestProgress;
 }
 
+type RunTest = Client<typeof routes>['runTest'];
+type RunTestInput = Parameters<RunTest>[0];
+
 /** A client with a method for each route; `testEvents` yields the events. */
-export type FallbackClient = Omit<Client<typeof routes>, 'testEvents'> & {
+export type FallbackClient = Omit<Client<typeof routes>, 'runTest' | 'testEvents'> & {
+  /** Runs a test; with `dry_run` it only answers what the test would do. */
+  runTest: {
+    (input: RunTestInput & { query: { dry_run: true } }): Promise<TestPlan>;
+    (input: RunTestInput & { query?: { dry_run?: false } }): Promise<TestResult>;
+    withResponse: RunTest['withResponse'];
+  };
   /** The events of a running test up to its end. Rejects with ApiError if the service refuses, or with the signal's reason. */
   testEvents(request: { params: { id: string }; signal?: AbortSignal }): AsyncGenerator<TestEvent, void, undefined>;
 };
@@ -28,8 +37,10 @@ export type FallbackClient = Omit<Client<typeof routes>, 'testEvents'> & {
 export function createFallbackClient({ apiKey, headers, ...options }: FallbackClientOptions): FallbackClient {
   const key = apiKey === undefined ? {} : { 'x-api-key': apiKey };
   const connection = createConnection({ ...options, headers: { ...key, ...headers } });
+  const client = createClient<typeof routes>(operations, connection);
   return {
-    ...createClient<typeof routes>(operations, connection),
+    ...client,
+    runTest: client.runTest as FallbackClient['runTest'],
     async *testEvents({ params: { id }, signal }) {
       const path = operations.testEvents.path.replace('{id}', encodeURIComponent(id));
       for await (const { type, data } of connection.stream({ path, signal })) {

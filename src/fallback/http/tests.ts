@@ -23,7 +23,8 @@ export function mountTests(
     const chain = definitionOf(await chains.get(params.id));
     return summaryOf(chain, { last_test: await tests.lastOf(params.id), lossless_formats: losslessFormats(chain, routingOf(chain)) });
   });
-  mount(routes.runTest, async ({ params, body }, { caller, headers }) => {
+  mount(routes.runTest, async ({ params, query, body }, { caller, headers }) => {
+    if (query.dry_run) return tests.plan(params.id, body ?? {});
     const started = await tests.start(params.id, body ?? {}, caller.id);
     const location = `/test-results/${started.id}`;
     if (isAsync(headers.prefer)) {

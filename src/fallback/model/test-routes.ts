@@ -3,7 +3,7 @@ import Type from 'typebox';
 import { defaulted, IdParams } from '../../kit/schemas.ts';
 import { closed, exampleId, failing, Location, whole } from './common.ts';
 import { defineRoute } from './route.ts';
-import { TestRequest, TestResult, testExample } from './test.ts';
+import { TestPlan, TestRequest, TestResult, testExample } from './test.ts';
 
 const result = (description: string, example: unknown = testExample) => ({ schema: TestResult, description, example });
 
@@ -17,11 +17,24 @@ export const runTest = defineRoute({
   description:
     'Answers with the finished result. With `Prefer: respond-async` it answers 202 at once, and the result or its events can be read while the test runs. The test uses a snapshot of the chain. `drill` and `live` need a service started with `--allow-live`.',
   params: IdParams,
+  query: Type.Object(
+    {
+      dry_run: defaulted(
+        Type.Boolean({ default: false, description: 'Only validate the test, and answer 200 with the most calls that it can make.' }),
+      ),
+    },
+    closed,
+  ),
   body: TestRequest,
   bodyOptional: true,
   bodyExample: { prompt_count: 5 },
   headers: { Prefer: '`respond-async` for an answer before the test has ended (RFC 7240). Optional.' },
   responses: {
+    200: {
+      schema: TestPlan,
+      description: 'With `dry_run`: what the test would do at most. Nothing is started.',
+      example: { mode: 'live', preset: null, prompt_count: 5, max_calls: 25, max_calls_per_prompt: 5 },
+    },
     201: { ...result('The finished result.'), headers: Location },
     202: {
       ...result('The test is running.', {

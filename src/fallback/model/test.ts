@@ -17,6 +17,8 @@ export type Verdict = (typeof verdicts)[number];
 /** The maximum and the default number of prompts of a test. */
 export const maxPrompts = 1000;
 export const defaultPrompts = 5;
+/** The most calls that the prompts of a test can make, if every one of them takes the worst case. */
+export const maxCalls = 100_000;
 /** A seed is a whole number of 32 bits. */
 export const maxSeed = 4_294_967_295;
 
@@ -38,7 +40,7 @@ export const Fault = Type.Object(
 
 export const TestRequest = Type.Object(
   {
-    prompt_count: optional(whole(1, maxPrompts, 'The number of prompts. Default: 5.')),
+    prompt_count: optional(whole(1, maxPrompts, 'The number of prompts. Default: the number of `prompts`, or 5 without them.')),
     mode: optional(
       choice(modes, {
         description:
@@ -61,6 +63,18 @@ export const TestRequest = Type.Object(
     stream: optional(Type.Boolean({ description: 'Whether real calls request a streaming answer. Default: false.' })),
   },
   { ...closed, description: 'The test to run.' },
+);
+
+/** What a test would do. */
+export const TestPlan = Type.Object(
+  {
+    mode: choice(modes),
+    preset: orNull(choice(presets), 'The preset; null if the request has faults or the mode takes none.'),
+    prompt_count: count('All prompts.'),
+    max_calls: count('The most calls of providers, injected failures included.'),
+    max_calls_per_prompt: count('The most calls for one prompt.'),
+  },
+  { ...closed, description: 'What a test would do at most, without starting it.' },
 );
 
 const condition = choice(conditions, { description: 'The failure.' });
@@ -94,7 +108,8 @@ export const PromptResult = Type.Object(
     total_wait_ms: milliseconds('Total wait between attempts.'),
     latency_ms: milliseconds('End to end, including failed attempts and waits.'),
     error: orNull(condition, 'The final failure; null if the prompt was served.'),
-    attempts: Type.Array(Attempt, { description: 'The calls in order.' }),
+    attempts: Type.Array(Attempt, { description: 'The first calls, in order: at most 100, and at most 16 MiB in a result.' }),
+    attempts_omitted: Type.Optional(count('The number of further calls, whose details are left out. Absent if there are none.')),
   },
   { ...closed, description: 'The result of a prompt.' },
 );
@@ -188,6 +203,7 @@ export const TestResult = Type.Object(
 );
 
 export type Fault = Static<typeof Fault>;
+export type TestPlan = Static<typeof TestPlan>;
 export type TestRequest = Static<typeof TestRequest>;
 export type Attempt = Static<typeof Attempt>;
 export type PromptResult = Static<typeof PromptResult>;

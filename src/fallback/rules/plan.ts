@@ -39,6 +39,9 @@ export function presetOf({ mode, preset, faults }: TestRequest): Preset | null {
   return preset ?? 'coverage';
 }
 
+/** The number of prompts of a test. */
+export const promptCountOf = ({ prompt_count, prompts }: TestRequest): number => prompt_count ?? prompts?.length ?? defaultPrompts;
+
 /** The plan of a request. @throws ServiceError 400 with all faults of the plan */
 export function planOf(engine: Engine, request: TestRequest): Plan {
   const faults = requestFaults(engine.chain, request);
@@ -64,10 +67,11 @@ export function faultAt(scene: Scene, call: { provider: number; nth: number; pro
   return undefined;
 }
 
-function requestFaults({ providers }: ChainDefinition, { mode, preset, faults, prompt_count }: TestRequest): RequestFault[] {
+function requestFaults({ providers }: ChainDefinition, request: TestRequest): RequestFault[] {
+  const { mode, preset, faults } = request;
   const found: RequestFault[] = [];
   const fault = (field: string, detail: string) => found.push({ field, detail: `${field} ${detail}` });
-  const prompts = prompt_count ?? defaultPrompts;
+  const prompts = promptCountOf(request);
   if (mode === 'live' && faults !== null && faults !== undefined)
     fault('faults', 'cannot be given in live mode, which injects nothing; use drill.');
   if (mode === 'live' && preset !== null && preset !== undefined && preset !== 'healthy')

@@ -1,5 +1,5 @@
-import type { ChainDefinition } from '../model/chain.ts';
-import type { PromptResult, TestResult } from '../model/test.ts';
+import type { ChainDefinition, Condition } from '../model/chain.ts';
+import type { Attempt, PromptResult, TestResult } from '../model/test.ts';
 
 /** The figures of a result that are derived from its prompts. */
 export type Figures = Pick<
@@ -26,54 +26,102 @@ export function percentile(sorted: readonly number[], share: number): number {
 const rounded = (value: number, digits = 3) => Math.round(value * 10 ** digits) / 10 ** digits;
 const rateOf = (count: number, of: number) => (of === 0 ? null : count / of);
 
-/** The figures of the finished prompts. */
-export function figuresOf(chain: ChainDefinition, results: readonly PromptResult[]): Figures {
-  const first = chain.providers[0]!.name;
-  const served = results.filter(({ success }) => success);
-  const fallbacks = served.filter(({ served_by }) => served_by !== first).length;
-  const added = served.reduce((sum, { attempts }) => sum + attempts.at(-1)!.start_ms, 0);
-  return {
-    success_count: served.length,
-    failure_count: results.length - served.length,
-    success_rate: rateOf(served.length, results.length),
-    fallback_count: fallbacks,
-    fallback_rate: rateOf(fallbacks, results.length),
-    retry_count: results.reduce((sum, { retries_used }) => sum + retries_used, 0),
-    attempts_total: results.reduce((sum, { attempts }) => sum + attempts.length, 0),
-    latency_ms: latencyOf(results.map(({ latency_ms }) => latency_ms)),
-    added_latency_ms: served.length === 0 ? null : rounded(added / served.length),
-    cost_usd: costOf(results),
-    ...countsOf(chain, results),
-  };
+/** A finished prompt, without the details of its attempts. */
+export interface PromptOutcome extends Pick<PromptResult, 'index' | 'success' | 'served_by' | 'latency_ms'> {
+  /** The number of its attempts. */
+  readonly attempts: number;
 }
 
-/** The counts of each provider and each rule. */
-function countsOf({ providers, fallback_rules }: ChainDefinition, results: readonly PromptResult[]): Pick<Figures, 'providers' | 'rules'> {
-  const counts = providers.map(({ name }) => ({ name, attempts: 0, successes: 0, failures: 0, served: 0 }));
-  const byName = new Map(counts.map((provider) => [provider.name, provider]));
-  const hits = fallback_rules.map(() => 0);
-  for (const { attempts } of results) {
-    for (const { provider, condition, rule } of attempts) {
-      const count = byName.get(provider)!;
-      count.attempts += 1;
-      if (rule !== null) hits[rule]! += 1;
-      if (condition !== null) {
-        count.failures += 1;
-      } else {
-        // The attempt without a failure served the prompt.
-        count.successes += 1;
-        count.served += 1;
-      }
-    }
-  }
-  const rules = fallback_rules.map(({ condition, action }, place) => ({
-    condition,
-    action,
-    hits: hits[place]!,
-    never_hit: hits[place] === 0,
-  }));
-  return { providers: counts, rules };
+/** The calls of a provider without an injected failure or delay, and its usable answers to all calls. */
+export interface Reach {
+  calls: number;
+  answers: number;
+  /** How often each condition occurred. */
+  readonly failures: Map<Condition, number>;
 }
+
+/** Counts finished prompts, so that the details of their attempts need not be kept. */
+export class Tally {
+  /** The finished prompts, in the order in which they finished. */
+  readonly prompts: PromptOutcome[] = [];
+  /** How the providers were reached, by name. */
+  readonly reached: ReadonlyMap<string, Reach>;
+  readonly #first: string;
+  readonly #providers: Map<string, Figures['providers'][number]>;
+  readonly #rules: Omit<Figures['rules'][number], 'never_hit'>[];
+  readonly #counts = { success_count: 0, failure_count: 0, fallback_count: 0, retry_count: 0, attempts_total: 0 };
+  readonly #cost: { total: number | null; wasted: number | null } = { total: 0, wasted: 0 };
+  #addedMs = 0;
+
+  constructor({ providers, fallback_rules }: ChainDefinition) {
+    this.#first = providers[0]!.name;
+    this.#providers = new Map(providers.map(({ name }) => [name, { name, attempts: 0, successes: 0, failures: 0, served: 0 }]));
+    this.reached = new Map(providers.map(({ name }) => [name, { calls: 0, answers: 0, failures: new Map() }]));
+    this.#rules = fallback_rules.map(({ condition, action }) => ({ condition, action, hits: 0 }));
+  }
+
+  add({ index, success, served_by, latency_ms, retries_used, attempts }: PromptResult): void {
+    const counts = this.#counts;
+    counts.attempts_total += attempts.length;
+    counts.retry_count += retries_used;
+    if (success) {
+      counts.success_count += 1;
+      this.#addedMs += attempts.at(-1)!.start_ms;
+      if (served_by !== this.#first) counts.fallback_count += 1;
+    } else counts.failure_count += 1;
+    this.prompts.push({ index, success, served_by, latency_ms, attempts: attempts.length });
+    for (const attempt of attempts) this.#addAttempt(attempt);
+  }
+
+  #addAttempt({ provider, condition, rule, injected, cost_usd }: Attempt): void {
+    const figures = this.#providers.get(provider)!;
+    const reached = this.reached.get(provider)!;
+    figures.attempts += 1;
+    if (!injected) reached.calls += 1;
+    if (rule !== null) this.#rules[rule]!.hits += 1;
+    this.#cost.total = sumOf(this.#cost.total, cost_usd);
+    if (condition === null) {
+      // The attempt without a failure served the prompt.
+      figures.successes += 1;
+      figures.served += 1;
+      reached.answers += 1;
+      return;
+    }
+    figures.failures += 1;
+    this.#cost.wasted = sumOf(this.#cost.wasted, cost_usd);
+    if (!injected) reached.failures.set(condition, (reached.failures.get(condition) ?? 0) + 1);
+  }
+
+  /** The counts that progress events have. */
+  get progress(): Pick<Figures, 'success_count' | 'failure_count' | 'fallback_count'> {
+    const { success_count, failure_count, fallback_count } = this.#counts;
+    return { success_count, failure_count, fallback_count };
+  }
+
+  /** The figures of the finished prompts. */
+  figures(): Figures {
+    const { success_count, failure_count, fallback_count, retry_count, attempts_total } = this.#counts;
+    const done = this.prompts.length;
+    const costOf = (cost: number | null) => (cost === null || done === 0 ? null : rounded(cost, 9));
+    return {
+      success_count,
+      failure_count,
+      success_rate: rateOf(success_count, done),
+      fallback_count,
+      fallback_rate: rateOf(fallback_count, done),
+      retry_count,
+      attempts_total,
+      latency_ms: latencyOf(this.prompts.map(({ latency_ms }) => latency_ms)),
+      added_latency_ms: success_count === 0 ? null : rounded(this.#addedMs / success_count),
+      cost_usd: { total: costOf(this.#cost.total), wasted: costOf(this.#cost.wasted) },
+      providers: [...this.#providers.values()],
+      rules: this.#rules.map((rule) => ({ ...rule, never_hit: rule.hits === 0 })),
+    };
+  }
+}
+
+/** A sum that is unknown as soon as one of its parts is. */
+const sumOf = (sum: number | null, part: number | null) => (sum === null || part === null ? null : sum + part);
 
 function latencyOf(latencies: number[]): TestResult['latency_ms'] {
   if (latencies.length === 0) return null;
@@ -87,21 +135,5 @@ function latencyOf(latencies: number[]): TestResult['latency_ms'] {
     p95: percentile(values, 0.95),
     p99: percentile(values, 0.99),
     max: values.at(-1)!,
-  };
-}
-
-/** The cost of all attempts and of unusable answers; null if any of these costs is unknown. */
-function costOf(results: readonly PromptResult[]): TestResult['cost_usd'] {
-  let total: number | null = 0;
-  let wasted: number | null = 0;
-  for (const { attempts } of results) {
-    for (const { cost_usd, condition } of attempts) {
-      total = total === null || cost_usd === null ? null : total + cost_usd;
-      if (condition !== null) wasted = wasted === null || cost_usd === null ? null : wasted + cost_usd;
-    }
-  }
-  return {
-    total: total === null || results.length === 0 ? null : rounded(total, 9),
-    wasted: wasted === null || results.length === 0 ? null : rounded(wasted, 9),
   };
 }

@@ -1,21 +1,29 @@
-import type { Check, Preset, PromptResult, Verdict } from '../model/test.ts';
+import type { Check, Mode, Preset, PromptResult, Verdict } from '../model/test.ts';
 import type { Engine, Next } from './engine.ts';
 import type { Scene } from './plan.ts';
-import { casesOf, unreachable, worstCase } from './reach.ts';
-import { duration, listed, plural } from './wording.ts';
+import { casesOf, unreachable, waysToFail, worstCase } from './reach.ts';
+import type { PromptOutcome, Tally } from './statistics.ts';
+import { duration, listed, plural, times } from './wording.ts';
 
-/** A finished prompt: its result, why it ended if it failed, and its scene. */
-export interface FinishedPrompt {
-  readonly result: PromptResult;
+/** Why a lost prompt ended, and the scene of the plan. */
+export interface Ending {
   readonly end: Next['end'];
   readonly scene: Scene;
+}
+
+/** A finished prompt. */
+export interface FinishedPrompt extends Ending {
+  readonly result: PromptResult;
 }
 
 /** The input of a verdict. */
 export interface Judged {
   readonly engine: Engine;
+  readonly mode: Mode;
   readonly preset: Preset | null;
-  readonly done: readonly FinishedPrompt[];
+  readonly tally: Tally;
+  /** The endings of the tally's prompts, in its order. */
+  readonly endings: readonly Ending[];
   /** The tolerance per attempt beyond the time bound of a prompt, since real time is not exact. */
   readonly slackMs: number;
 }
@@ -25,14 +33,16 @@ const needBackup: ReadonlySet<Preset | null> = new Set(['coverage', 'primary_dow
 
 /** The checks of a finished run and the resulting verdict. */
 export function judge(judged: Judged): { verdict: Verdict; checks: Check[] } {
-  const { preset, done, engine } = judged;
-  const lost = done.filter(({ result }) => !result.success);
+  const { mode, preset, tally, endings, engine } = judged;
+  const done = tally.prompts.map((outcome, place) => ({ ...outcome, ...endings[place]! })).sort((one, other) => one.index - other.index);
+  const lost = done.filter(({ success }) => !success);
   const checks = [
     check('all_served', lost.length === 0, servedSentence(done.length, lost.length)),
     ...(lost.length === 0 ? [] : [lossesCheck(lost)]),
-    boundedCheck(judged),
+    boundedCheck(judged, done),
     ...(preset === 'coverage' ? [rulesCheck(judged)] : []),
     ...(needBackup.has(preset) && engine.chain.providers.length > 1 ? [backupCheck(judged)] : []),
+    ...(mode === 'simulate' ? [] : [answersCheck(judged)]),
   ];
   const holds = checks.filter(({ advisory, name }) => !advisory && name !== 'all_served').every(({ passed }) => passed);
   if (!holds) return { verdict: 'fail', checks };
@@ -50,41 +60,39 @@ function servedSentence(prompts: number, lost: number): string {
 const check = (name: string, passed: boolean, detail: string, advisory = false): Check => ({ name, passed, advisory, detail });
 
 /** Whether a failed prompt follows the rules: a rule or default ended it, or the plan left no provider. */
-function isMeant({ end, scene }: FinishedPrompt): boolean {
+function isMeant({ end, scene }: Ending): boolean {
   if (end === 'rule') return true;
   return end === 'exhausted' && scene.expects !== 'served';
 }
 
-function lossesCheck(lost: readonly FinishedPrompt[]): Check {
+type Ended = PromptOutcome & Ending;
+
+function lossesCheck(lost: readonly Ended[]): Check {
   const odd = lost.find((one) => !isMeant(one));
   if (odd === undefined) return check('losses_as_ruled', true, 'Every lost prompt ended as the rules say.');
   const why = odd.end === 'deadline' ? 'its deadline passed' : 'no provider was left to try';
-  return check('losses_as_ruled', false, `The prompt with index ${odd.result.index} (${odd.scene.name}) was lost because ${why}.`);
+  return check('losses_as_ruled', false, `The prompt with index ${odd.index} (${odd.scene.name}) was lost because ${why}.`);
 }
 
-function boundedCheck({ engine, done, slackMs }: Judged): Check {
-  const { attempts, latency_ms } = worstCase(engine);
-  const beyond = done.find(
-    ({ result }) => result.attempts.length > attempts || result.latency_ms > latency_ms + slackMs * result.attempts.length,
-  );
-  return beyond === undefined
-    ? check('bounded', true, `No prompt took more than ${plural(attempts, 'attempt')} and ${duration(latency_ms)}, the worst case.`)
-    : check(
-        'bounded',
-        false,
-        `The prompt with index ${beyond.result.index} took ${plural(beyond.result.attempts.length, 'attempt')} and ${duration(beyond.result.latency_ms)}; the worst case is ${plural(attempts, 'attempt')} and ${duration(latency_ms)}.`,
-      );
+function boundedCheck({ engine, slackMs }: Judged, done: readonly Ended[]): Check {
+  const worst = worstCase(engine);
+  const bound = `${plural(worst.attempts, 'attempt')} and ${duration(worst.latency_ms)}`;
+  const beyond = done.find(({ attempts, latency_ms }) => attempts > worst.attempts || latency_ms > worst.latency_ms + slackMs * attempts);
+  if (beyond === undefined) return check('bounded', true, `No prompt took more than ${bound}, the worst case.`);
+  const { index, attempts, latency_ms } = beyond;
+  const took = `${plural(attempts, 'attempt')} and ${duration(latency_ms)}`;
+  return check('bounded', false, `The prompt with index ${index} took ${took}; the worst case is ${bound}.`);
 }
 
-function rulesCheck({ engine, done }: Judged): Check {
+function rulesCheck({ engine, tally }: Judged): Check {
+  const ways = waysToFail(engine);
   const out = new Set(unreachable(engine));
   const alive = new Set(
     [...engine.chain.providers.keys()]
       .filter((provider) => !out.has(provider))
-      .flatMap((provider) => casesOf(engine, provider).map(({ rule }) => rule)),
+      .flatMap((provider) => casesOf(engine, provider, ways).map(({ rule }) => rule)),
   );
-  const hit = new Set(done.flatMap(({ result }) => result.attempts.map(({ rule }) => rule)));
-  const missed = [...engine.chain.fallback_rules.keys()].filter((rule) => alive.has(rule) && !hit.has(rule));
+  const missed = tally.figures().rules.flatMap(({ never_hit }, rule) => (never_hit && alive.has(rule) ? [rule] : []));
   const detail =
     missed.length === 0
       ? 'Every rule that can fire has fired.'
@@ -92,8 +100,24 @@ function rulesCheck({ engine, done }: Judged): Check {
   return check('rules_exercised', missed.length === 0, detail, true);
 }
 
-function backupCheck({ engine, done }: Judged): Check {
+function backupCheck({ engine, tally }: Judged): Check {
   const first = engine.chain.providers[0]!.name;
-  const served = done.some(({ result }) => result.served_by !== null && result.served_by !== first);
+  const served = tally.prompts.some(({ served_by }) => served_by !== null && served_by !== first);
   return check('backup_served', served, served ? 'A backup served at least one prompt.' : 'No backup served a prompt.', true);
+}
+
+/**
+ * Whether every provider that was really called has answered. If one has not, the verdict is at most `partial`; if that is
+ * the first one, or its key was refused every time, the chain does not do what it is for, and the verdict is `fail`.
+ */
+function answersCheck({ engine, tally }: Judged): Check {
+  const silent = engine.chain.providers.flatMap(({ name }, place) => {
+    const { calls, answers, failures } = tally.reached.get(name)!;
+    if (calls === 0 || answers > 0) return [];
+    const reasons = [...failures.keys()];
+    const isGrave = place === 0 || reasons.every((reason) => reason === 'auth_error');
+    return [{ isGrave, detail: `${name} was called ${times(calls)} and never answered, because of ${listed(reasons)}.` }];
+  });
+  if (silent.length === 0) return check('providers_answer', true, 'Every provider that was called has answered.');
+  return check('providers_answer', false, silent.map(({ detail }) => detail).join(' '), !silent.some(({ isGrave }) => isGrave));
 }

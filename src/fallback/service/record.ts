@@ -1,8 +1,8 @@
 import type { PromptResult, TestProgress, TestResult, TestStatus } from '../model/test.ts';
 import { assumptions } from '../providers/simulate.ts';
 import type { Engine } from '../rules/engine.ts';
-import { figuresOf } from '../rules/statistics.ts';
-import { type FinishedPrompt, judge } from '../rules/verdict.ts';
+import { Tally } from '../rules/statistics.ts';
+import { type Ending, type FinishedPrompt, judge } from '../rules/verdict.ts';
 
 /** The parameters of a test, which are fixed before it runs. */
 export type TestParameters = Pick<
@@ -12,18 +12,26 @@ export type TestParameters = Pick<
 
 type Outcome = Pick<TestResult, 'status' | 'error' | 'completed_at' | 'duration_ms' | 'verdict' | 'checks'>;
 
+/** How many attempts of a prompt a result shows; it counts the others. */
+const shownAttempts = 100;
+
+/** The most bytes of a result's prompts with their attempts. Further prompts only have the number of their attempts. */
+const maxPromptBytes = 16 * 1024 * 1024;
+
 /** A running test: its parameters, its finished prompts, and its outcome once it has ended. */
 export class TestRecord {
   readonly #parameters: TestParameters;
   readonly #outcome: Outcome = { status: 'running', error: null, completed_at: null, duration_ms: null, verdict: null, checks: [] };
-  readonly #prompts: FinishedPrompt[] = [];
-  /** The results of `#prompts` as JSON, each serialized once for the store and all answers. */
+  readonly #tally: Tally;
+  readonly #endings: Ending[] = [];
+  /** The results of the prompts as JSON, by index, each serialized once for the store and all answers. */
   readonly #texts: string[] = [];
-  readonly #counts = { success_count: 0, failure_count: 0, fallback_count: 0 };
+  #bytes = 0;
   #stored = 0;
 
   constructor(parameters: TestParameters) {
     this.#parameters = parameters;
+    this.#tally = new Tally(parameters.chain);
   }
 
   /** The parameters and the outcome so far. */
@@ -31,30 +39,32 @@ export class TestRecord {
     return { ...this.#parameters, ...this.#outcome };
   }
 
-  add(prompt: FinishedPrompt): void {
-    this.#prompts.push(prompt);
-    this.#texts.push(JSON.stringify(prompt.result));
-    const { success, served_by } = prompt.result;
-    this.#counts[success ? 'success_count' : 'failure_count'] += 1;
-    if (success && served_by !== this.#parameters.chain.providers[0]!.name) this.#counts.fallback_count += 1;
+  add({ result, end, scene }: FinishedPrompt): void {
+    this.#tally.add(result);
+    this.#endings.push({ end, scene });
+    let text = shownText(result, shownAttempts);
+    if (this.#bytes + Buffer.byteLength(text) > maxPromptBytes) text = shownText(result, 0);
+    this.#bytes += Buffer.byteLength(text);
+    this.#texts[result.index] = text;
   }
 
   /** The number of finished prompts that are not stored yet. */
   get unstored(): number {
-    return this.#prompts.length - this.#stored;
+    return this.#endings.length - this.#stored;
   }
 
   /** Returns the finished prompts that are not stored yet, and counts them as stored. */
   takeUnstored(): { position: number; text: string }[] {
-    const from = this.#stored;
-    this.#stored = this.#prompts.length;
-    return this.#prompts.slice(from).map(({ result }, index) => ({ position: result.index, text: this.#texts[from + index]! }));
+    const unstored = this.#tally.prompts.slice(this.#stored);
+    this.#stored = this.#endings.length;
+    return unstored.map(({ index }) => ({ position: index, text: this.#texts[index]! }));
   }
 
   /** Completes the test with the verdict on its prompts, all of which have finished. */
   complete(engine: Engine, slackMs: number): void {
-    const done = [...this.#prompts].sort((one, other) => one.result.index - other.result.index);
-    Object.assign(this.#outcome, { status: 'completed', ...judge({ engine, preset: this.#parameters.preset, done, slackMs }) });
+    const { mode, preset } = this.#parameters;
+    const judged = judge({ engine, mode, preset, tally: this.#tally, endings: this.#endings, slackMs });
+    Object.assign(this.#outcome, { status: 'completed', ...judged });
   }
 
   /** Ends the test before all prompts have finished. */
@@ -69,27 +79,35 @@ export class TestRecord {
 
   /** The result as JSON, without its prompts. */
   headText(): string {
-    const results = this.#prompts.map(({ result }) => result);
-    return JSON.stringify(resultOf(this.#parameters, this.#outcome, results));
+    return JSON.stringify(resultOf(this.#parameters, this.#outcome, this.#tally));
   }
 
   /** The result as JSON, with its prompts ordered by index. */
   text(): string {
-    const order = [...this.#prompts.keys()].sort((one, other) => this.#prompts[one]!.result.index - this.#prompts[other]!.result.index);
-    const prompts = order.map((place) => this.#texts[place]!);
-    return insertPrompts(this.headText(), prompts);
+    // An index whose prompt has not finished is a gap, which `filter` skips.
+    return insertPrompts(
+      this.headText(),
+      this.#texts.filter(() => true),
+    );
   }
 
   /** The progress of the test. */
   progress(): TestProgress {
     const { id, prompt_count } = this.#parameters;
     const { status, verdict } = this.#outcome;
-    return { id, status, progress: { done: this.#prompts.length, total: prompt_count }, ...this.#counts, verdict };
+    return { id, status, progress: { done: this.#endings.length, total: prompt_count }, ...this.#tally.progress, verdict };
   }
 }
 
+/** The JSON of a prompt with the details of its first attempts and the number of the others. */
+function shownText(result: PromptResult, most: number): string {
+  const { attempts } = result;
+  if (attempts.length <= most) return JSON.stringify(result);
+  return JSON.stringify({ ...result, attempts: attempts.slice(0, most), attempts_omitted: attempts.length - most });
+}
+
 /** The result without its prompts. Its fields have the order of the API description; `results` is the last. */
-function resultOf(parameters: TestParameters, outcome: Outcome, done: readonly PromptResult[]): TestResult {
+function resultOf(parameters: TestParameters, outcome: Outcome, tally: Tally): TestResult {
   return {
     id: parameters.id,
     chain_id: parameters.chain_id,
@@ -97,7 +115,7 @@ function resultOf(parameters: TestParameters, outcome: Outcome, done: readonly P
     chain_version: parameters.chain_version,
     status: outcome.status,
     error: outcome.error,
-    progress: { done: done.length, total: parameters.prompt_count },
+    progress: { done: tally.prompts.length, total: parameters.prompt_count },
     mode: parameters.mode,
     preset: parameters.preset,
     seed: parameters.seed,
@@ -106,7 +124,7 @@ function resultOf(parameters: TestParameters, outcome: Outcome, done: readonly P
     started_at: parameters.started_at,
     completed_at: outcome.completed_at,
     duration_ms: outcome.duration_ms,
-    ...figuresOf(parameters.chain, done),
+    ...tally.figures(),
     assumptions: parameters.mode === 'simulate' ? [...assumptions] : [],
     verdict: outcome.verdict,
     checks: outcome.checks,

@@ -25,8 +25,8 @@ export interface Run {
 /** The concurrent prompts of a test with real calls. */
 const promptsAtOnce = 4;
 
-/** How many simulated prompts run before yielding to the event loop. */
-const promptsPerTurn = 25;
+/** How many attempts are simulated before yielding to the event loop. */
+const attemptsPerTurn = 100;
 
 /**
  * Runs all prompts of a test.
@@ -35,13 +35,19 @@ const promptsPerTurn = 25;
 export async function runTest(run: Run): Promise<void> {
   const { count, signal, transport } = run;
   let next = 0;
+  let attempts = 0;
   async function work(): Promise<void> {
     while (next < count) {
       const index = next;
       next += 1;
-      const kept = run.onDone(await runPrompt(promptAt(run, index)));
+      const done = await runPrompt(promptAt(run, index));
+      attempts += done.result.attempts.length;
+      const kept = run.onDone(done);
       if (kept !== undefined) await kept;
-      if (transport.mode === 'simulate' && next % promptsPerTurn === 0) await nextTurn();
+      if (transport.mode === 'simulate' && attempts >= attemptsPerTurn) {
+        attempts = 0;
+        await nextTurn();
+      }
       signal.throwIfAborted();
     }
   }

@@ -1,12 +1,14 @@
 import type { Clock } from '../../kit/clock.ts';
-import { conflict, notFound, ServiceError } from '../../kit/errors.ts';
+import { conflict, invalid, notFound, ServiceError, tooManyPending } from '../../kit/errors.ts';
 import { isId, type NewId } from '../../kit/id.ts';
+import { MemoryBudget } from '../../kit/memory-budget.ts';
 import type { Chain } from '../model/chain.ts';
 import type { LastTest } from '../model/summary.ts';
-import { defaultPrompts, maxSeed, type TestProgress, type TestRequest, type TestResult } from '../model/test.ts';
+import { maxCalls, maxSeed, type TestPlan, type TestProgress, type TestRequest, type TestResult } from '../model/test.ts';
 import { definitionOf } from '../rules/chain.ts';
-import { createEngine } from '../rules/engine.ts';
-import { planOf, presetOf } from '../rules/plan.ts';
+import { createEngine, type Engine } from '../rules/engine.ts';
+import { planOf, presetOf, promptCountOf } from '../rules/plan.ts';
+import { worstCase } from '../rules/reach.ts';
 import type { StoredResult } from '../store/results.ts';
 import type { Store } from '../store/store.ts';
 import { cancelled, createLeases, type Retention } from './leases.ts';
@@ -17,6 +19,9 @@ import { createRunQueue, type Place, type Run, runTest } from './runs.ts';
 /** The most concurrent tests, and the most waiting tests. */
 const runsAtOnce = 4;
 const mostWaiting = 1000;
+
+/** The most bytes of the chains and prompts of tests that run or wait; one caller may hold a quarter. */
+const maxHeldBytes = 64 * 1024 * 1024;
 
 /** Finished prompts are stored together: after this many, or after this time in milliseconds. */
 const storeTogether = 100;
@@ -70,6 +75,7 @@ export type TestService = ReturnType<typeof createTestService>;
 /** Creates the operations on tests of chains. */
 export function createTestService({ store, clock, newId, random, live: parts, retention, onError }: TestServiceParts) {
   const queue = createRunQueue(runsAtOnce, mostWaiting);
+  const memory = new MemoryBudget(maxHeldBytes);
   const runningTests = new Map<string, RunningTest>();
   const leases = createLeases({ store, clock, retention, runningTests });
   let stopping = false;
@@ -80,6 +86,8 @@ export function createTestService({ store, clock, newId, random, live: parts, re
     const snapshot = definitionOf(chain);
     const engine = createEngine(snapshot);
     const plan = planOf(engine, request);
+    const prompt_count = promptCountOf(request);
+    const max_calls_per_prompt = requireFewCalls(engine, prompt_count);
     const transport = transportFor(mode, snapshot, request.stream ?? false, parts);
     const now = clock();
     const record = new TestRecord({
@@ -90,7 +98,7 @@ export function createTestService({ store, clock, newId, random, live: parts, re
       mode,
       preset: presetOf(request),
       seed: request.seed ?? Math.floor(random() * (maxSeed + 1)),
-      prompt_count: request.prompt_count ?? defaultPrompts,
+      prompt_count,
       deadline_ms: request.deadline_ms ?? null,
       started_at: now.toISOString(),
     });
@@ -103,7 +111,7 @@ export function createTestService({ store, clock, newId, random, live: parts, re
       seed: record.head.seed,
       deadlineMs: record.head.deadline_ms,
     };
-    return { record, run };
+    return { record, run, max_calls_per_prompt };
   }
 
   /** Runs a test in its turn, stores the result, and returns it as JSON. */
@@ -144,14 +152,31 @@ export function createTestService({ store, clock, newId, random, live: parts, re
     return wasStored ? text : ((await stored(id)) ?? text);
   }
 
+  async function chainToTest(id: string): Promise<{ chain: Chain; bytes: number }> {
+    const found = isId(id) ? await store.chains.find(id) : undefined;
+    if (found === undefined) throw notFound('chain');
+    return { chain: JSON.parse(found.text) as Chain, bytes: found.text.length };
+  }
+
   async function start(chainId: string, request: TestRequest, owner = ''): Promise<Started> {
     if (stopping) throw new ServiceError('SERVICE_UNAVAILABLE', 'The service is stopping and starts no more tests.');
-    const found = isId(chainId) ? await store.chains.find(chainId) : undefined;
-    if (found === undefined) throw notFound('chain');
-    const { record, run } = prepare(JSON.parse(found.text) as Chain, request);
+    const { chain, bytes } = await chainToTest(chainId);
+    const { record, run } = prepare(chain, request);
     const { id, chain_id } = record.head;
+    const held = bytes + run.prompts.reduce((sum, prompt) => sum + prompt.length, 0);
     const controller = new AbortController();
-    const place = queue.enter(owner, controller.signal);
+    const turn = queue.enter(owner, controller.signal);
+    if (!memory.acquire(owner, held)) {
+      turn.leave();
+      throw tooManyPending('large tests');
+    }
+    const place = {
+      turn: turn.turn,
+      leave() {
+        turn.leave();
+        memory.release(owner, held);
+      },
+    };
     await store.results.begin({ id, chainId: chain_id, text: record.text(), leaseUntil: leases.until() }).catch((error: unknown) => {
       place.leave();
       throw error;
@@ -209,6 +234,12 @@ export function createTestService({ store, clock, newId, random, live: parts, re
 
   return {
     start,
+    /** What a test would do at most. Refuses what `start` would refuse, and starts nothing. */
+    async plan(chainId: string, request: TestRequest): Promise<TestPlan> {
+      const { record, max_calls_per_prompt } = prepare((await chainToTest(chainId)).chain, request);
+      const { mode, preset, prompt_count } = record.head;
+      return { mode, preset, prompt_count, max_calls: prompt_count * max_calls_per_prompt, max_calls_per_prompt };
+    },
     find,
     /** Ends tests that were running when the process last ended; returns their number. */
     recover: leases.recover,
@@ -284,6 +315,16 @@ export function createTestService({ store, clock, newId, random, live: parts, re
       await Promise.allSettled(all.map(({ ended }) => ended));
     },
   };
+}
+
+/** The most calls for one prompt. @throws ServiceError 400 if all prompts could make too many */
+function requireFewCalls(engine: Engine, prompts: number): number {
+  const { attempts } = worstCase(engine);
+  if (attempts * prompts <= maxCalls) return attempts;
+  throw invalid(
+    'prompt_count',
+    `prompt_count ${prompts} allows up to ${attempts * prompts} calls, ${attempts} for each prompt, and a test may make at most ${maxCalls}; with this chain prompt_count can be at most ${Math.floor(maxCalls / attempts)}.`,
+  );
 }
 
 type PromptWriter = ReturnType<typeof createPromptWriter>;

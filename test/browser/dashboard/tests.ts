@@ -125,7 +125,7 @@ export function testTests(dashboard: () => Dashboard, provider: () => SlowProvid
     });
     const page = await dashboard().open(t, `/chains/${id}/tests`, 'with a clock');
     await page.getByLabel('Mode').selectOption('live');
-    await page.getByText('Real calls reach the providers and may cost money.').waitFor();
+    await page.getByText(/^This test makes at most \d+ calls\. Real calls reach the providers and may cost money\./).waitFor();
     await page.getByLabel('Prompts', { exact: true }).fill('6');
     const stream = page.waitForResponse((answer) => isStream(new URL(answer.url())));
     await button(page, 'Run').click();

@@ -67,6 +67,25 @@ for (const store of stores) {
       assert.deepEqual({ ...again, id, started_at, completed_at, duration_ms }, { id, started_at, completed_at, duration_ms, ...figures });
     });
 
+    test('200 with dry_run=true: the most calls that it can make; nothing is started', async () => {
+      const service = await shareFallback(store);
+      const chain = await createChain(service);
+      const answer = await service.call('POST', `/chains/${chain.id}/test?dry_run=true`, { body: { prompts: ['one', 'two', 'three'] } });
+      assert.equal(answer.status, 200);
+      assert.deepEqual(answer.body, { mode: 'simulate', preset: 'coverage', prompt_count: 3, max_calls: 24, max_calls_per_prompt: 8 });
+      assert.deepEqual((await service.call('GET', `/test-results/${chain.id}`)).body, []);
+      const refused = await service.call('POST', `/chains/${chain.id}/test?dry_run=true`, { body: { mode: 'live' } });
+      assert.deepEqual([refused.status, refused.body.field], [403, 'mode']);
+    });
+
+    test('with prompts has as many as there are, unless prompt_count is given', async () => {
+      const service = await shareFallback(store);
+      const chain = await createChain(service);
+      const countOf = async (body: object) => (await run(service, chain.id, body)).prompt_count;
+      const prompts = ['one', 'two', 'three'];
+      assert.deepEqual([await countOf({ prompts }), await countOf({ prompts, prompt_count: 4 })], [3, 4]);
+    });
+
     test('202 with Prefer: respond-async; the result can be read while it runs, and is complete at the end', async () => {
       const service = await shareFallback(store);
       const chain = await createChain(service);

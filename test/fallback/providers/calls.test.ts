@@ -244,6 +244,57 @@ describe('A provider that fails', () => {
   });
 });
 
+describe('The verdict of real calls', () => {
+  const rules = [{ condition: 'any', action: 'failover' }];
+  const denied = failing(401, 'invalid_api_key');
+  const overloaded = failing(500, 'overloaded');
+
+  test('is at most partial if a provider that was called never answered, and fail if that is the first or its key is refused', async (t) => {
+    const service = await startLive(t);
+    const cases: [Behaviour[], string, string | null][] = [
+      [[answering(), hanging, hanging], 'pass', null],
+      [[overloaded, answering(), hanging], 'fail', 'p0 was called 3 times and never answered, because of server_error.'],
+      [
+        [denied, denied, answering()],
+        'fail',
+        'p0 was called 3 times and never answered, because of auth_error. p1 was called 3 times and never answered, because of auth_error.',
+      ],
+    ];
+    for (const [behaviours, verdict, detail] of cases) {
+      const providers = await Promise.all(behaviours.map((does) => startProvider(t, does)));
+      const chain = providers.map(({ base }, place) => ({ name: `p${place}`, model_id: 'm', api_base: base }));
+      const result = await live(service, chain, rules, { prompt_count: 3 });
+      const found = result.checks.find(({ name }) => name === 'providers_answer')!;
+      assert.deepEqual([result.verdict, found.passed], [verdict, detail === null]);
+      if (detail !== null) assert.equal(found.detail, detail);
+      assert.equal(result.success_count, 3);
+    }
+  });
+
+  test('counts a backup only by the calls that a drill really made, and an answer after a refusal as an answer', async (t) => {
+    const service = await startLive(t);
+    const [first, second, third] = [await startProvider(t, answering()), await startProvider(t), await startProvider(t)];
+    const chain = [first, second, third].map(({ base }, place) => ({ name: `p${place}`, model_id: 'm', api_base: base }));
+    const faults = [{ provider: 'p0', condition: 'connection_error' }];
+    const drill = async (does: Behaviour[]) => {
+      second.does(...does);
+      const { verdict, checks } = await live(service, chain, rules, { mode: 'drill', faults, prompt_count: 2 });
+      return [verdict, checks.find(({ name }) => name === 'providers_answer')!];
+    };
+    const silent = { name: 'providers_answer', passed: false, advisory: true };
+    assert.deepEqual(await drill([overloaded]), [
+      'partial',
+      { ...silent, detail: 'p1 was called 2 times and never answered, because of server_error.' },
+    ]);
+    assert.deepEqual(await drill([denied]), [
+      'fail',
+      { ...silent, advisory: false, detail: 'p1 was called 2 times and never answered, because of auth_error.' },
+    ]);
+    assert.equal((await drill([denied, answering()]))[0], 'pass');
+    assert.equal(first.seen.length, 0);
+  });
+});
+
 describe('A call', () => {
   test('on a reused connection that breaks is not repeated: the provider may have answered already', async (t) => {
     const service = await startLive(t);

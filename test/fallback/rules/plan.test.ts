@@ -3,12 +3,12 @@ import { describe, test } from 'node:test';
 import fc from 'fast-check';
 
 import type { RuleRequest } from '../../../src/fallback/model/chain.ts';
-import type { PromptResult, TestRequest } from '../../../src/fallback/model/test.ts';
+import type { TestRequest } from '../../../src/fallback/model/test.ts';
 import { runPrompt } from '../../../src/fallback/providers/executor.ts';
 import { simulation } from '../../../src/fallback/providers/simulate.ts';
 import { createEngine } from '../../../src/fallback/rules/engine.ts';
 import { faultAt, planOf, sceneOf } from '../../../src/fallback/rules/plan.ts';
-import { figuresOf, percentile } from '../../../src/fallback/rules/statistics.ts';
+import { percentile, Tally } from '../../../src/fallback/rules/statistics.ts';
 import { judge } from '../../../src/fallback/rules/verdict.ts';
 import { ServiceError } from '../../../src/kit/errors.ts';
 import { chainArbitrary, chainOf, roughWords } from './chains.ts';
@@ -42,14 +42,9 @@ async function run(chain: ReturnType<typeof chainOf>, request: TestRequest) {
     ),
   );
   const preset = request.faults === undefined ? (request.preset ?? 'coverage') : null;
-  return {
-    ...judge({ engine, preset, done, slackMs: 0 }),
-    figures: figuresOf(
-      chain,
-      done.map(({ result }) => result),
-    ),
-    done,
-  };
+  const tally = new Tally(chain);
+  for (const { result } of done) tally.add(result);
+  return { ...judge({ engine, mode: 'simulate', preset, tally, endings: done, slackMs: 0 }), figures: tally.figures(), done };
 }
 
 describe('A plan', () => {
@@ -211,7 +206,7 @@ describe('Figures', () => {
   });
 
   test('without a prompt are null or zero', () => {
-    const figures = figuresOf(chainOf(1), [] as PromptResult[]);
+    const figures = new Tally(chainOf(1)).figures();
     assert.equal(figures.success_rate, null);
     assert.equal(figures.latency_ms, null);
     assert.deepEqual(figures.cost_usd, { total: null, wasted: null });

@@ -144,6 +144,16 @@ export function useStartTest(chainId: string) {
   });
 }
 
+/** What a test would do at most. */
+export const useTestPlan = ({ id, version }: Chain, body: TestRequest, enabled: boolean) =>
+  useQuery({
+    queryKey: ['chains', id, 'plan', version, body],
+    queryFn: ({ signal }) => api().runTest({ params: { id }, query: { dry_run: true }, body, signal }),
+    enabled,
+    retry: false,
+    placeholderData: keepPreviousData,
+  });
+
 /** Cancels a running test. Its result stays, with the finished prompts. */
 export function useCancelTest() {
   const client = useQueryClient();

@@ -14,13 +14,17 @@ export function RulePanel({ draft: { providers, rules }, onChange, faultOf }: Pa
   const remove = (key: string) => onChange((before) => ({ ...before, rules: before.rules.filter((rule) => rule.key !== key) }));
   return (
     <Panel
-      title="Rules, the first that fits decides"
+      title="Rules"
       actions={
         <Button icon={Plus} onClick={() => onChange((before) => ({ ...before, rules: [...before.rules, emptyRule()] }))}>
           Add a rule
         </Button>
       }
     >
+      <p className="muted">
+        A rule with status codes decides before one without, and a rule for its condition before one for any failure. Among equals, the
+        first one decides.
+      </p>
       <Sortable
         items={rules}
         nameOf={(_, index) => nameOf(index)}

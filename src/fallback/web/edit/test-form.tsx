@@ -6,9 +6,11 @@ import { Button } from '../../../kit/web/components/button.tsx';
 import { Callout } from '../../../kit/web/components/feedback.tsx';
 import { CheckField, SelectField, TextArea, TextField } from '../../../kit/web/components/field.tsx';
 import { bind, Fields, Form } from '../../../kit/web/components/form.tsx';
+import { counted } from '../../../kit/web/format.ts';
 import type { Chain } from '../../model/chain.ts';
+import type { TestRequest } from '../../model/test.ts';
 import { besideField, type Fault, faultsOf } from '../data/api.ts';
-import { useAccess, useStartTest } from '../data/queries.ts';
+import { useAccess, useDebounced, useStartTest, useTestPlan } from '../data/queries.ts';
 import { FaultFields } from './fault-fields.tsx';
 import { emptyFault, emptyTest, type TestDraft, testRequest } from './test-draft.ts';
 
@@ -43,22 +45,23 @@ export function TestForm({ chain }: { chain: Chain }) {
       preset: preset as TestDraft['preset'],
       ...(preset === '' && draft.faults.length === 0 ? { faults: [emptyFault(providers[0]!)] } : {}),
     });
+  const request = testRequest(draft);
   const refused = useAccess()?.live_allowed === false && draft.mode !== 'simulate';
   return (
-    <Form onSubmit={() => start.mutate(testRequest(draft), { onSuccess: ({ id }) => void navigate(`/results/${id}`) })}>
+    <Form onSubmit={() => start.mutate(request, { onSuccess: ({ id }) => void navigate(`/results/${id}`) })}>
       <Fields>
         <SelectField label="Mode" options={modes} {...bound('mode')} />
         {draft.mode === 'live' ? null : (
           <SelectField label="Faults" options={presets} value={draft.preset} onChange={({ target }) => choosePreset(target.value)} />
         )}
         <TextField label="Prompts" type="number" inputMode="numeric" min={1} max={1000} {...bound('prompt_count')} />
-        <TextField label="Seed" type="number" inputMode="numeric" placeholder="drawn" {...bound('seed')} />
+        <TextField label="Seed" type="number" inputMode="numeric" placeholder="random" {...bound('seed')} />
       </Fields>
       {ownFaults ? (
         <FaultFields faults={draft.faults} providers={providers} onChange={(next) => set({ faults: next })} faultOf={faultOf} />
       ) : null}
       <MoreOptions bound={bound} />
-      <ModeNotice mode={draft.mode} refused={refused} />
+      <ModeNotice chain={chain} request={request} refused={refused} />
       <NotStarted error={start.error} faults={faults} />
       <div>
         <Button type="submit" look="primary" icon={Play} busy={start.isPending} disabled={refused}>
@@ -90,10 +93,16 @@ function MoreOptions({ bound }: { bound: ReturnType<typeof bind<TestDraft>> }) {
 }
 
 /** A notice about real calls, or that this service makes none. */
-function ModeNotice({ mode, refused }: { mode: TestDraft['mode']; refused: boolean }) {
-  if (mode === 'simulate') return null;
-  if (!refused)
-    return <Callout tone="info">Real calls reach the providers and may cost money. Keys come from the service’s environment.</Callout>;
+function ModeNotice({ chain, request, refused }: { chain: Chain; request: TestRequest; refused: boolean }) {
+  const isReal = request.mode !== 'simulate';
+  const plan = useTestPlan(chain, useDebounced(request, 300), isReal && !refused).data;
+  if (!isReal) return null;
+  if (!refused) {
+    const calls = plan && `This test makes at most ${counted(plan.max_calls, 'call')}. `;
+    return (
+      <Callout tone="info">{calls}Real calls reach the providers and may cost money. Keys come from the service’s environment.</Callout>
+    );
+  }
   return (
     <Callout tone="warn" title="This service makes no real calls.">
       Start it with <code>--allow-live</code> to allow drills and live tests.

@@ -1,12 +1,13 @@
 import { Badge } from '../../../kit/web/components/feedback.tsx';
 import { Table } from '../../../kit/web/components/table.tsx';
-import { durationText, words } from '../../../kit/web/format.ts';
+import { counted, durationText, words } from '../../../kit/web/format.ts';
 import type { PromptResult } from '../../model/test.ts';
 import { Action } from './action-cell.tsx';
 import styles from './attempt-table.module.css';
 
 /** The attempts of a prompt, in order. */
 export function AttemptTable({ prompt }: { prompt: PromptResult }) {
+  const { attempts_omitted = 0 } = prompt;
   return (
     <div className={styles.frame}>
       <Table
@@ -43,6 +44,7 @@ export function AttemptTable({ prompt }: { prompt: PromptResult }) {
           { name: 'Waited', number: true, cell: ({ wait_ms }) => (wait_ms === 0 ? '–' : durationText(wait_ms)) },
         ]}
       />
+      {attempts_omitted === 0 ? null : <p className="muted">{counted(attempts_omitted, 'further attempt')} without details.</p>}
     </div>
   );
 }
