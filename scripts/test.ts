@@ -37,6 +37,8 @@ const needed: readonly (readonly [name: string, suites: string, isThere?: boolea
   ['fish', 'completions for fish'],
   ['python3', 'terminal suites'],
   ['webhook', 'the webhook receiver'],
+  ['nginx', 'the proxy suite'],
+  ['prometheus', 'the monitoring suite'],
   ['python3-websockets', 'the WebSocket client in Python', findPythonWith('websockets') !== undefined],
 ];
 const missing = needed.filter(([name, , isThere = findProgram(name) !== undefined]) => !isThere);

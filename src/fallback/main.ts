@@ -119,6 +119,7 @@ export async function createFallback(settings: Settings, dependencies: Dependenc
     allowLive: settings.allowLive,
     metrics,
     metricsToken: settings.metricsToken,
+    trustedProxies: settings.trustedProxies,
     ...(dashboardFolder === undefined ? {} : { dashboardFolder }),
   });
 

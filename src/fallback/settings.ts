@@ -1,5 +1,5 @@
-import { parseAllowList } from '../kit/outgoing/addresses.ts';
-import { oneOf, parsed, readSettings, SettingsError, type SettingsOf, text, whole, yesOrNo } from '../kit/settings.ts';
+import { addressRange, parseAllowList } from '../kit/outgoing/addresses.ts';
+import { listOf, oneOf, parsed, readSettings, SettingsError, type SettingsOf, text, whole, yesOrNo } from '../kit/settings.ts';
 import { databaseUrlProblem } from '../kit/sql/database.ts';
 import { keysOfTable, parseApiKeys } from './rules/api-keys.ts';
 import { type KeyGrant, parseGrants } from './rules/keys.ts';
@@ -98,6 +98,14 @@ export const settingsTable = {
     },
     0,
     3_153_600_000,
+  ),
+  trustedProxies: listOf(
+    {
+      variable: 'SERVICE_TRUSTED_PROXIES',
+      fallback: '',
+      help: "Addresses or CIDR ranges of proxies in front of the service, comma-separated. For their requests the client's address is read from `Forwarded` or `X-Forwarded-For`.",
+    },
+    addressRange,
   ),
   metricsToken: text(
     {

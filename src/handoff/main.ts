@@ -209,6 +209,7 @@ export async function createHandoff(settings: Settings, dependencies: Dependenci
     batchMax: settings.batchMax,
     corsOrigins: settings.corsOrigins,
     metricsToken: settings.metricsToken,
+    trustedProxies: settings.trustedProxies,
     listening,
     devMode: settings.devMode,
   });

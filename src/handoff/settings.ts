@@ -1,4 +1,4 @@
-import { parseAllowList } from '../kit/outgoing/addresses.ts';
+import { addressRange, parseAllowList } from '../kit/outgoing/addresses.ts';
 import { listOf, oneOf, originList, readSettings, type SettingsOf, text, whole, wholeOrUnlimited, yesOrNo } from '../kit/settings.ts';
 import { databaseUrlProblem } from '../kit/sql/database.ts';
 import type { Tier } from './model/common.ts';
@@ -162,6 +162,14 @@ export const settingsTable = {
     fallback: '',
     help: 'Origins whose pages may call the API, comma-separated; `*` for all.',
   }),
+  trustedProxies: listOf(
+    {
+      variable: 'SERVICE_TRUSTED_PROXIES',
+      fallback: '',
+      help: "Addresses or CIDR ranges of proxies in front of the service, comma-separated. For their requests the client's address is read from `Forwarded` or `X-Forwarded-For`.",
+    },
+    addressRange,
+  ),
   metricsToken: text(
     {
       variable: 'SERVICE_METRICS_TOKEN',

@@ -39,6 +39,7 @@ export interface ServerParts {
   metrics: Metrics;
   /** The bearer token of `/metrics`; undefined if it is public. */
   metricsToken: string | undefined;
+  trustedProxies: readonly string[];
   /** The folder of the built dashboard; by default beside these sources. */
   dashboardFolder?: string;
 }
@@ -63,10 +64,12 @@ export function createServer({
   allowLive,
   metrics,
   metricsToken,
+  trustedProxies,
   dashboardFolder = fileURLToPath(new URL('../web/dist', import.meta.url)),
 }: ServerParts): FastifyInstance {
   const app = createApp({
     logger,
+    trustedProxies,
     isUnavailable: store.isUnavailable,
     onAnswered: metrics.observe,
     onLimited: takeBack,

@@ -53,6 +53,7 @@ export interface ServerParts {
   corsOrigins: readonly string[];
   /** The bearer token that `/metrics` requires; undefined: none. */
   metricsToken: string | undefined;
+  trustedProxies: readonly string[];
   listening: Listening;
   /** Whether streams without a key see the tenant `default`. */
   devMode: boolean;
@@ -92,6 +93,7 @@ export function createServer({
   batchMax,
   corsOrigins,
   metricsToken,
+  trustedProxies,
   listening,
   devMode,
 }: ServerParts): FastifyInstance {
@@ -100,6 +102,7 @@ export function createServer({
 
   const app = createApp({
     logger,
+    trustedProxies,
     isUnavailable: store.isUnavailable,
     onAnswered: metrics.observe,
     onLimited: takeBack,

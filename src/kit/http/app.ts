@@ -5,6 +5,7 @@ import type { Logger } from 'pino';
 
 import { type ErrorCode, errorCodes, ServiceError, unavailable } from '../errors.ts';
 import type { Route } from '../route.ts';
+import { mergeForwarded } from './forwarded.ts';
 import { type LingerLimits, lingerBehindAnswers, noteRequest } from './linger.ts';
 import { isUpgradeToWebSocket, routeUpgrades } from './upgrade.ts';
 
@@ -51,6 +52,8 @@ export interface AppParts {
   isUnavailable(error: unknown): boolean;
   /** The log field of the caller. */
   callerField?: string;
+  /** Addresses and CIDR ranges of proxies whose word about the client's address is taken. */
+  trustedProxies?: readonly string[];
   /** How long a connection waits after its last response for the rest of a request body. */
   linger?: LingerLimits;
 }
@@ -59,7 +62,15 @@ export interface AppParts {
 const lastRequestsMs = 5_000;
 
 /** Creates an HTTP application with the service's error bodies, one log line per request, and timeouts for slow senders. */
-export function createApp({ logger, onAnswered, onLimited, isUnavailable, callerField = 'tenant_id', linger }: AppParts): FastifyInstance {
+export function createApp({
+  logger,
+  onAnswered,
+  onLimited,
+  isUnavailable,
+  callerField = 'tenant_id',
+  trustedProxies = [],
+  linger,
+}: AppParts): FastifyInstance {
   // biome-ignore lint/plugin: distinguishes the request ids of different starts; no decision depends on it.
   const instance = process.pid.toString(36) + Date.now().toString(36);
   let requests = 0;
@@ -80,6 +91,8 @@ export function createApp({ logger, onAnswered, onLimited, isUnavailable, caller
     // The size of all headers, so that a long path parameter is an unknown id like any other.
     routerOptions: { ignoreTrailingSlash: false, maxParamLength: 16_384 },
     onProtoPoisoning: 'error',
+    // `request.ip` is then the last address of X-Forwarded-For that is not a trusted proxy.
+    trustProxy: trustedProxies.length === 0 ? false : [...trustedProxies],
     rewriteUrl: routable as never,
     clientErrorHandler(error, socket) {
       const status = answerClientError(error, socket as Socket);
@@ -111,6 +124,7 @@ export function createApp({ logger, onAnswered, onLimited, isUnavailable, caller
   app.decorateRequest('notes', null as never);
   app.addHook('onRequest', (request, _reply, done) => {
     request.notes = new RequestNotes();
+    if (trustedProxies.length > 0) mergeForwarded(request.raw.headers);
     noteRequest(request.raw);
     // RFC 9112, 3.2. Node itself would answer a missing Host without a body, and ignore a second one.
     const hosts = countHosts(request.raw.rawHeaders);

@@ -72,6 +72,17 @@ export function parseAllowList(items: readonly string[]): AllowList {
   };
 }
 
+/**
+ * An IP address or CIDR range of a setting, unchanged.
+ * @throws Error whose message lists the allowed forms
+ */
+export function addressRange(item: string): string {
+  if (isIP(item.split('/')[0]!) === 0)
+    throw new Error(`a comma-separated list of IP addresses and CIDR ranges, not ${JSON.stringify(item)}`);
+  parseAllowList([item]);
+  return item;
+}
+
 /** A host without the trailing dot of a fully qualified name and without the brackets of an IPv6 literal. */
 export function bareHost(host: string): string {
   return host.replace(/^\[(.*)\]$/, '$1').replace(/\.$/, '');

@@ -1,0 +1,171 @@
+import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import { cpSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { createServer } from 'node:net';
+import { join } from 'node:path';
+import { describe, type TestContext, test } from 'node:test';
+import { fileURLToPath } from 'node:url';
+
+import { startDaemon, temporaryFolder, until } from './support/daemon.ts';
+import { openHandoffDatabase } from './support/databases.ts';
+import { startProcess, type TestProcess } from './support/process.ts';
+import { findProgram } from './support/programs.ts';
+import { adminKey, packetRequest } from './support/service.ts';
+import { openEvents, openSocket } from './support/streams.ts';
+
+const deploy = fileURLToPath(new URL('../deploy/', import.meta.url));
+const token = 'token-of-the-metrics';
+const keyed = { 'x-api-key': adminKey };
+
+/** Two instances of the handoff service on one PostgreSQL. */
+async function startInstances(t: TestContext): Promise<TestProcess[]> {
+  const { url: databaseUrl, drop } = await openHandoffDatabase();
+  const settings = { SERVICE_METRICS_TOKEN: token, SERVICE_TRUSTED_PROXIES: '127.0.0.1' };
+  const instances = await Promise.all([1, 2].map(() => startProcess({ databaseUrl, settings })));
+  t.after(async () => {
+    await Promise.all(instances.map((instance) => instance.stop()));
+    await drop();
+  });
+  return instances;
+}
+
+const hostOf = (address: string) => new URL(address).host;
+
+/** A port that was free a moment ago, for programs that can't pick one. */
+async function freePort(): Promise<number> {
+  const server = createServer().listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const { port } = server.address() as { port: number };
+  server.close();
+  await once(server, 'close');
+  return port;
+}
+
+/** Runs nginx with deploy/nginx/baton.conf in front of the instances; returns its address. */
+async function startNginx(t: TestContext, [first, second]: readonly TestProcess[]): Promise<string> {
+  const folder = temporaryFolder(t);
+  const [port, other] = [await freePort(), await freePort()];
+  const conf = readFileSync(join(deploy, 'nginx/baton.conf'), 'utf8')
+    .replace('handoff-1:8080', hostOf(first!.address))
+    .replace('handoff-2:8080', hostOf(second!.address))
+    .replace('server fallback:8000', 'server 127.0.0.1:1')
+    .replace('listen 8080', `listen 127.0.0.1:${port}`)
+    .replace('listen 8000', `listen 127.0.0.1:${other}`)
+    .replaceAll('/var/log/nginx', folder);
+  writeFileSync(join(folder, 'baton.conf'), conf);
+  const temporary = ['client_body', 'proxy', 'fastcgi', 'uwsgi', 'scgi'].map((kind) => `${kind}_temp_path ${folder}/${kind};`);
+  writeFileSync(
+    join(folder, 'nginx.conf'),
+    `daemon off; pid ${folder}/pid; error_log stderr; events {} http { ${temporary.join(' ')} include ${folder}/baton.conf; }`,
+  );
+  const nginx = startDaemon(t, 'nginx', ['-e', 'stderr', '-c', join(folder, 'nginx.conf')], folder);
+  const address = `http://127.0.0.1:${port}`;
+  await until(async () => ((await fetch(`${address}/health`)).status === 200 ? true : undefined), nginx.said);
+  return address;
+}
+
+/** The number of requests for packets that an instance has answered. */
+async function answered(instance: TestProcess): Promise<number> {
+  const { text } = await instance.call('GET', '//metrics', { headers: { authorization: `Bearer ${token}` } });
+  const counts = text.split('\n').filter((line) => line.startsWith('service_requests_total') && line.includes('/packets'));
+  return counts.reduce((sum, line) => sum + Number(line.split(' ').at(-1)), 0);
+}
+
+describe('nginx with deploy/nginx/baton.conf', { skip: findProgram('nginx') === undefined }, () => {
+  test('shares requests among the instances, lets streams through at once, and leaves out an instance that is gone', async (t) => {
+    const instances = await startInstances(t);
+    const address = await startNginx(t, instances);
+
+    const events = await openEvents(address, '', keyed);
+    t.after(() => events.close());
+    assert.equal(events.status, 200, events.text());
+    assert.equal((await events.events.next()).event, 'connected');
+    const socket = await openSocket(address, '', keyed);
+    t.after(() => socket.socket.terminate());
+    assert.equal((await socket.messages.next()).type, 'connected');
+
+    const ids: string[] = [];
+    for (let count = 0; count < 8; count += 1) {
+      const answer = await fetch(`${address}/api/v1/packets`, {
+        method: 'POST',
+        headers: { ...keyed, 'content-type': 'application/json' },
+        body: JSON.stringify(packetRequest()),
+      });
+      assert.equal(answer.status, 201);
+      ids.push(((await answer.json()) as { id: string }).id);
+    }
+    assert.ok(
+      (await Promise.all(instances.map(answered))).every((count) => count > 0),
+      'both instances answered',
+    );
+    const heard = await events.events.take(8);
+    assert.deepEqual(heard.map(({ data }) => data.packet_id).sort(), [...ids].sort());
+    assert.equal((await socket.messages.take(8)).length, 8);
+
+    assert.equal((await fetch(`${address}/metrics`)).status, 404);
+    await instances[0]!.kill();
+    for (const id of ids) assert.equal((await fetch(`${address}/api/v1/packets/${id}`, { headers: keyed })).status, 200);
+  });
+
+  test('names the client, so that wrong keys are counted per client and not per proxy', async (t) => {
+    const instances = await startInstances(t);
+    const address = await startNginx(t, instances);
+    // nginx appends the address of its own client, 127.0.0.1, which is a trusted proxy here: the one before it counts.
+    const statusFor = async (client: string) =>
+      (await fetch(`${address}/api/v1/packets`, { headers: { 'x-api-key': 'svc_wrong', 'x-forwarded-for': client } })).status;
+    const statuses: number[] = [];
+    // Each instance counts up to 30 in a minute.
+    for (let count = 0; count < 70; count += 1) statuses.push(await statusFor('198.51.100.7'));
+    assert.equal(statuses.at(-1), 429, 'one client has sent too many wrong keys');
+    assert.equal(await statusFor('198.51.100.8'), 401, 'another has not');
+  });
+});
+
+describe('Prometheus with deploy/prometheus', { skip: findProgram('prometheus') === undefined }, () => {
+  test('reads both instances, and an alert fires when one is gone', async (t) => {
+    const instances = await startInstances(t);
+    const folder = temporaryFolder(t);
+    cpSync(join(deploy, 'prometheus'), folder, { recursive: true });
+    mkdirSync(join(folder, 'data'));
+    writeFileSync(join(folder, 'metrics-token'), token);
+    const config = readFileSync(join(folder, 'prometheus.yml'), 'utf8')
+      .replace('handoff-1:8080', hostOf(instances[0]!.address))
+      .replace('handoff-2:8080', hostOf(instances[1]!.address))
+      .replaceAll(/(scrape|evaluation)_interval: 15s/g, '$1_interval: 200ms')
+      .replace(/ {2}- job_name: fallback[\s\S]*/, '');
+    writeFileSync(join(folder, 'prometheus.yml'), config);
+    const rules = readFileSync(join(folder, 'alerts.yml'), 'utf8');
+    writeFileSync(join(folder, 'alerts.yml'), rules.replaceAll(/for: \d+m/g, 'for: 0s'));
+    const port = await freePort();
+    const prometheus = startDaemon(
+      t,
+      'prometheus',
+      [`--config.file=${folder}/prometheus.yml`, `--storage.tsdb.path=${folder}/data`, `--web.listen-address=127.0.0.1:${port}`],
+      folder,
+    );
+    // biome-ignore lint/suspicious/noExplicitAny: what Prometheus answers.
+    const ask = async (path: string): Promise<any> => ((await (await fetch(`http://127.0.0.1:${port}/api/v1/${path}`)).json()) as any).data;
+
+    const up = await until(async () => {
+      const { result } = await ask(`query?query=${encodeURIComponent('up == 1')}`);
+      return result.length === 2 ? result : undefined;
+    }, prometheus.said);
+    assert.deepEqual(
+      up.map(({ metric }: { metric: { instance: string } }) => metric.instance).sort(),
+      instances.map(({ address }) => hostOf(address)).sort(),
+    );
+    const { result } = await ask(`query?query=${encodeURIComponent('service_packets{status="created"}')}`);
+    assert.equal(result.length, 2);
+
+    await instances[1]!.kill();
+    const alert = await until(async () => {
+      const { alerts } = await ask('alerts');
+      return alerts.find(
+        ({ labels, state }: { labels: { alertname: string }; state: string }) =>
+          labels.alertname === 'BatonInstanceDown' && state === 'firing',
+      );
+    }, prometheus.said);
+    assert.equal(alert.labels.instance, hostOf(instances[1]!.address));
+    assert.match(alert.annotations.summary, /does not answer/);
+  });
+});

@@ -1,0 +1,159 @@
+import { readFileSync, writeFileSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
+import type { Dashboard, Panel } from '@grafana/schema/dist/esm/raw/dashboard/x/Dashboard_types.gen';
+
+// Writes the Grafana dashboards in deploy/grafana/dashboards; with --check it only compares them. The types are Grafana's own.
+const folder = fileURLToPath(new URL('../../deploy/grafana/dashboards/', import.meta.url));
+
+interface Chart {
+  title: string;
+  /** What the figure says, and from when on it is a reason to look. */
+  description: string;
+  unit: string;
+  /** Queries by their legends, which may name labels. */
+  queries: Readonly<Record<string, string>>;
+}
+
+const datasource = { type: 'prometheus', uid: 'prometheus' };
+
+function panel({ title, description, unit, queries }: Chart, index: number): Panel {
+  return {
+    id: index + 1,
+    type: 'timeseries',
+    title,
+    description,
+    datasource,
+    gridPos: { x: (index % 2) * 12, y: Math.floor(index / 2) * 8, w: 12, h: 8 },
+    fieldConfig: { defaults: { unit, min: 0 }, overrides: [] },
+    targets: Object.entries(queries).map(([legendFormat, expr], at) => ({
+      refId: String.fromCharCode(65 + at),
+      datasource,
+      expr,
+      legendFormat,
+    })),
+  };
+}
+
+function dashboard(uid: string, title: string, charts: readonly Chart[]): Dashboard {
+  return {
+    uid,
+    title,
+    tags: ['baton'],
+    schemaVersion: 39,
+    editable: true,
+    refresh: '30s',
+    time: { from: 'now-6h', to: 'now' },
+    timezone: 'browser',
+    panels: charts.map(panel),
+  };
+}
+
+/** The charts of what both services measure. */
+const common = (job: string): Chart[] => [
+  {
+    title: 'Requests',
+    description: 'Answered requests a second, by class of status.',
+    unit: 'reqps',
+    queries: {
+      '2xx and 3xx': `sum(rate(service_requests_total{job="${job}",status=~"[23].."}[$__rate_interval]))`,
+      '4xx': `sum(rate(service_requests_total{job="${job}",status=~"4.."}[$__rate_interval]))`,
+      '5xx': `sum(rate(service_requests_total{job="${job}",status=~"5.."}[$__rate_interval]))`,
+    },
+  },
+  {
+    title: 'Latency',
+    description: 'Half and 99 % of requests are faster. Requests that wait for work or a test are slow by design and left out.',
+    unit: 's',
+    queries: Object.fromEntries(
+      [0.5, 0.99].map((quantile) => [
+        `${quantile * 100} %`,
+        `histogram_quantile(${quantile}, sum by (le) (rate(service_request_latency_seconds_bucket{job="${job}",endpoint!~".*(claim-next|/test|/mcp)"}[$__rate_interval])))`,
+      ]),
+    ),
+  },
+  {
+    title: 'Event loop delay',
+    description: '99th percentile since the last reading. Above 0.25 s, requests wait for one another.',
+    unit: 's',
+    queries: { '{{instance}}': `service_event_loop_lag_seconds{job="${job}"}` },
+  },
+  {
+    title: 'Writes waiting',
+    description: 'Writes that wait for their commit. A number that grows means that the database is slower than its callers.',
+    unit: 'short',
+    queries: { '{{instance}}': `service_write_queue_length{job="${job}"}` },
+  },
+  {
+    title: 'Database',
+    description: '1 while the database answers.',
+    unit: 'short',
+    queries: { '{{instance}}': `service_database_up{job="${job}"}` },
+  },
+];
+
+const dashboards = {
+  'handoff.json': dashboard('baton-handoff', 'Baton: handoff packet service', [
+    {
+      title: 'Packets by status',
+      description: 'Packets of all tenants that are not yet completed, failed or expired.',
+      unit: 'short',
+      queries: { '{{status}}': 'max by (status) (service_packets{job="handoff",status=~"created|claimed|in_progress|awaiting_human"})' },
+    },
+    {
+      title: 'Packets created',
+      description: 'A second, by tenant; tenants have pseudonyms unless /metrics needs a token.',
+      unit: 'short',
+      queries: { '{{tenant_id}}': 'topk(10, sum by (tenant_id) (rate(service_handoffs_total{job="handoff"}[$__rate_interval])))' },
+    },
+    {
+      title: 'Oldest question',
+      description: 'How long the oldest unanswered question has waited for a person.',
+      unit: 's',
+      queries: { age: 'max(service_oldest_question_age_seconds{job="handoff"})' },
+    },
+    {
+      title: 'Attempts of webhook deliveries',
+      description: 'A second, by outcome.',
+      unit: 'short',
+      queries: { '{{outcome}}': 'sum by (outcome) (rate(service_webhook_attempts_total{job="handoff"}[$__rate_interval]))' },
+    },
+    {
+      title: 'Webhook deliveries waiting',
+      description: 'Due or not.',
+      unit: 'short',
+      queries: { deliveries: 'max(service_webhook_queue_length{job="handoff"})' },
+    },
+    {
+      title: 'Open streams',
+      description: 'By protocol.',
+      unit: 'short',
+      queries: { '{{protocol}}': 'sum by (protocol) (service_open_connections{job="handoff"})' },
+    },
+    {
+      title: 'Packets to index',
+      description: 'A search indexes them first.',
+      unit: 'short',
+      queries: { packets: 'max(service_search_queue_length{job="handoff"})' },
+    },
+    ...common('handoff'),
+  ]),
+  'fallback.json': dashboard('baton-fallback', 'Baton: fallback chain service', [
+    {
+      title: 'Tests',
+      description: 'Tests of chains that run, and that wait for a place.',
+      unit: 'short',
+      queries: { running: 'fallback_tests_running{job="fallback"}', waiting: 'fallback_tests_waiting{job="fallback"}' },
+    },
+    { title: 'Chains', description: 'Stored chains.', unit: 'short', queries: { chains: 'max(fallback_chains{job="fallback"})' } },
+    ...common('fallback'),
+  ]),
+};
+
+for (const [file, board] of Object.entries(dashboards)) {
+  const text = `${JSON.stringify(board, null, 2)}\n`;
+  if (!process.argv.includes('--check')) writeFileSync(folder + file, text);
+  else if (readFileSync(folder + file, 'utf8') !== text) {
+    console.error(`deploy/grafana/dashboards/${file} is not what dashboards.ts writes; run npm --prefix tools/deploy-lint run dashboards.`);
+    process.exitCode = 1;
+  }
+}
