@@ -23,7 +23,8 @@ for (;;) {
   if (packet === undefined) continue;
   const request = { params: { id: packet.id }, headers: { 'x-lease-token': packet.lease?.token ?? '' } };
   const lost = new AbortController();
-  const heartbeat = setInterval(() => client.renewLease(request).catch((error) => lost.abort(error)), (lease_seconds * 1000) / 3);
+  const renew = () => void client.renewLease(request).catch((error) => lost.abort(error));
+  const heartbeat = setInterval(renew, (lease_seconds * 1000) / 3);
   const body = await work(packet, lost.signal).then(
     (context) => ({ status: 'completed', context }) as const,
     () => ({ status: 'failed' }) as const,

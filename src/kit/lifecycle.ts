@@ -22,7 +22,5 @@ export function stopOnSignals(stop: () => Promise<void>): void {
     for (const { reason } of failures) console.error(`The stop failed: ${reason instanceof Error ? reason.message : String(reason)}`);
     process.exit(failures.length === 0 ? 0 : 1);
   };
-  process.on('SIGTERM', stopAll);
-  process.on('SIGINT', stopAll);
-  process.on('disconnect', stopAll);
+  for (const event of ['SIGTERM', 'SIGINT', 'disconnect']) process.on(event, () => void stopAll());
 }

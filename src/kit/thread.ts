@@ -137,10 +137,7 @@ export function threadData<T>(): T {
 export function serveTasks(tasks: Tasks): void {
   if ((workerData as Start).patient && process.platform === 'linux') setPriority(constants.priority.PRIORITY_BELOW_NORMAL);
   const running = new Map<number, AbortController>();
-  parentPort!.on('message', async (message: Message) => {
-    const { id } = message;
-    if (message.task === undefined) return running.get(id)?.abort(abandoned());
-    const { task, argument } = message;
+  async function run({ id, task, argument }: Call): Promise<void> {
     const controller = new AbortController();
     running.set(id, controller);
     try {
@@ -152,5 +149,9 @@ export function serveTasks(tasks: Tasks): void {
     } finally {
       running.delete(id);
     }
+  }
+  parentPort!.on('message', (message: Message) => {
+    if (message.task === undefined) running.get(message.id)?.abort(abandoned());
+    else void run(message);
   });
 }

@@ -115,7 +115,7 @@ export function sqliteSession(connection: SqliteConnection, charactersPerTurn: n
       for (const [seq] of rows) connection.run(`update ${table} set ${due} = ? where seq = ?`, [until, seq]);
       return rows.map(([, ...values]) => values);
     },
-    insertNumbered(table, rows, { column, owner, counters, name }, last) {
+    async insertNumbered(table, rows, { column, owner, counters, name }, last) {
       if (rows.length === 0) return;
       const found = valuesStatement(`select value from ${counters} where ${owner} = ? and name = ?`);
       const numbered = rows.map((row) => {
@@ -126,9 +126,9 @@ export function sqliteSession(connection: SqliteConnection, charactersPerTurn: n
       });
       const raised = [...last].map(([of, value]) => ({ [owner]: of, name, value }));
       const raise = `${insertInto(counters, [owner, 'name', 'value'])} on conflict (${owner}, name) do update set value = excluded.value`;
-      each(raise, raised, [owner, 'name', 'value']);
+      await each(raise, raised, [owner, 'name', 'value']);
       const columns = Object.keys(numbered[0]!);
-      return each(insertInto(table, columns), numbered, columns);
+      await each(insertInto(table, columns), numbered, columns);
     },
     insertMissing(table, rows) {
       if (rows.length === 0) return;

@@ -81,9 +81,9 @@ function useSaving(request: ChainRequest) {
           toast({ text: `${name} is saved.`, tone: 'good' });
           void navigate(`/chains/${id}`);
         },
-        async onError(refusal) {
+        onError(refusal) {
           if (base === undefined || !isRefusal(refusal, 412)) return;
-          await api()
+          void api()
             .getChain({ params: { id: base.id } })
             .then(setTheirs, (fault: Error) => toast({ text: `${base.name} was not saved: ${fault.message}`, tone: 'bad' }));
         },
