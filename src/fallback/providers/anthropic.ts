@@ -48,7 +48,7 @@ export const anthropic: ChatProtocol = {
         }
         if (type === 'message_stop') whole = true;
       },
-      get answer(): Answer | undefined {
+      answer(): Answer | undefined {
         return whole ? { text, finishReason, usage: usageOf(input, output) } : undefined;
       },
     };

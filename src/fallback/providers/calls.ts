@@ -143,8 +143,9 @@ async function readStream(answer: OutgoingAnswer, protocol: ChatProtocol): Promi
   const decoder = new TextDecoder();
   for await (const chunk of answer.body) {
     parser.feed(decoder.decode(chunk, { stream: true }));
-    if (reader.answer !== undefined) break;
+    if (reader.answer() !== undefined) break;
   }
-  if (reader.answer === undefined) throw new OutgoingError('connection_reset');
-  return reader.answer;
+  const whole = reader.answer();
+  if (whole === undefined) throw new OutgoingError('connection_reset');
+  return whole;
 }

@@ -49,7 +49,7 @@ export const openai: ChatProtocol = {
         const { prompt_tokens, completion_tokens } = objectOf(chunk.usage);
         usage = usageOf(prompt_tokens, completion_tokens) ?? usage;
       },
-      get answer() {
+      answer() {
         return whole ? { text, finishReason, usage } : undefined;
       },
     };

@@ -20,7 +20,7 @@ export interface StreamReader {
   /** Takes an event; its name is empty if the stream has none. Throws if it is not an event of this protocol. */
   take(event: string, data: string): void;
   /** The answer, once the stream has marked it as complete. */
-  readonly answer: Answer | undefined;
+  answer(): Answer | undefined;
 }
 
 /** A chat API: creates requests and reads answers. */

@@ -77,14 +77,43 @@ export interface MountParts<Context, Traits> {
 
 /** What a handler gets besides the parts of the request. */
 export interface HandlerContext<Context> {
-  caller: Context;
-  headers: FastifyRequest['headers'];
+  readonly caller: Context;
+  readonly headers: FastifyRequest['headers'];
   /** The body's bytes as received, if the request has a body. */
-  rawBody: Buffer | undefined;
+  readonly rawBody: Buffer | undefined;
   /** Aborts when the connection closes before the answer; not when the client only ends its sending half. Created on first use. */
   readonly signal: AbortSignal;
   /** Also aborts when the client ends its sending half. For answers that must not be lost, such as a claimed packet. */
   readonly endSignal: AbortSignal;
+}
+
+/** The context of one request. V8 would make a map for each object literal with accessors, so this is a class. */
+class RequestContext<Context> implements HandlerContext<Context> {
+  readonly caller: Context;
+  readonly #request: FastifyRequest;
+  readonly #reply: FastifyReply;
+
+  constructor(caller: Context, request: FastifyRequest, reply: FastifyReply) {
+    this.caller = caller;
+    this.#request = request;
+    this.#reply = reply;
+  }
+
+  get headers(): FastifyRequest['headers'] {
+    return this.#request.headers;
+  }
+
+  get rawBody(): Buffer | undefined {
+    return this.#request.notes.rawBody;
+  }
+
+  get signal(): AbortSignal {
+    return signalOf(this.#request, this.#reply);
+  }
+
+  get endSignal(): AbortSignal {
+    return endSignalOf(this.#request, this.#reply);
+  }
 }
 
 type Handled<T> = T | JsonText | Answer<T> | StreamAnswer;
@@ -197,17 +226,7 @@ export function createMount<Context, Traits extends object = object>({
           : answerWith(found, { route, request, reply, successStatus, answers });
       const result = handler(
         { params: readParams(request.params as Record<string, string>), query: request.query, body: request.body } as never,
-        {
-          caller: context as Context,
-          headers: request.headers,
-          rawBody,
-          get signal() {
-            return signalOf(request, reply);
-          },
-          get endSignal() {
-            return endSignalOf(request, reply);
-          },
-        },
+        new RequestContext(context as Context, request, reply),
       );
       // Resolving with the reply makes Fastify wait for an answer that is sent in pieces.
       if (result instanceof Promise) {
