@@ -5,6 +5,7 @@ import pino, { type DestinationStream, type Logger } from 'pino';
 import packageJson from '../../package.json' with { type: 'json' };
 import { type Clock, systemClock } from '../kit/clock.ts';
 import { listen } from '../kit/http/app.ts';
+import { parseJson } from '../kit/http/json.ts';
 import { logOutput } from '../kit/http/logs.ts';
 import { createStreams } from '../kit/http/streams.ts';
 import { createIds, type RandomSource } from '../kit/id.ts';
@@ -69,7 +70,7 @@ export async function createFallback(settings: Settings, dependencies: Dependenc
   const store = await openStore({ databaseUrl: databaseUrlOf(settings), clock });
   const access = createAccess(settings.apiKeys.keys);
   const chains = createChainService({ store, clock, newId });
-  const exports = createExportService({ chains, sandbox: createSandbox(dependencies.sandbox), checkRequest: checkChainRequest });
+  const exports = createExportService({ chains, sandbox: createSandbox(dependencies.sandbox), parseJson, checkRequest: checkChainRequest });
   const outgoing = createProviderCalls(settings, dependencies);
   const tests = createTestService({
     store,

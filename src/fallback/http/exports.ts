@@ -1,11 +1,10 @@
-import { type Fault, invalid, ServiceError } from '../../kit/errors.ts';
+import type { Fault } from '../../kit/errors.ts';
 import { entityTagOf } from '../../kit/etag.ts';
-import { parseJson } from '../../kit/http/json.ts';
 import { answer, JsonText, type Mount } from '../../kit/http/mount.ts';
 import { bodyValidator } from '../../kit/http/validate.ts';
 import { routes } from '../model/api.ts';
 import { ChainRequest } from '../model/chain.ts';
-import { type Export, type ImportFormat, ImportRequest } from '../model/export.ts';
+import { type Export, ImportRequest } from '../model/export.ts';
 import { faultsOf } from '../rules/chain.ts';
 import type { Caller } from '../service/access.ts';
 import type { ExportService } from '../service/exports.ts';
@@ -25,26 +24,11 @@ export function mountExports(mount: Mount<Caller>, exports: ExportService): void
 
   mount(routes.exportTemplate, ({ body }, { caller }) => exports.render(body, caller.id), { bodyFaults: templateFaults });
 
-  mount(routes.importChain, async ({ query: { format }, body }, { caller }) => {
-    const { content, name } = fileOf(body);
-    const file = typeof content === 'string' ? await readFile(format, content, caller.id) : content;
-    const imported = await exports.import(format, file, name);
+  mount(routes.importChain, async ({ query, body }, { caller }) => {
+    const imported = await exports.import({ ...query, ...fileOf(body) }, caller.id);
     const { id, version } = imported.chain;
     return answer({ headers: { location: `/chains/${id}`, etag: entityTagOf(version) }, body: imported });
   });
-
-  /** Parses a file. YAML is read in the sandbox, where it can be interrupted, and then validated like JSON. */
-  async function readFile(format: ImportFormat, text: string, owner: string): Promise<unknown> {
-    if (text.trim() === '') throw invalid('content', 'content must not be empty.');
-    const isYaml = format === 'yaml' || format === 'litellm';
-    const json = isYaml ? await exports.readYaml(text, owner) : text;
-    try {
-      return parseJson(Buffer.from(json));
-    } catch (error) {
-      if (!(error instanceof ServiceError)) throw error;
-      throw invalid('content', error.message.replace(/^The body/, 'content'));
-    }
-  }
 }
 
 const wrapped = bodyValidator(ImportRequest);

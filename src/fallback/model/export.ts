@@ -148,7 +148,16 @@ export const importChain = defineRoute({
   access: 'write',
   summary: 'Import a chain from a file',
   description: 'The file as `content` or as the body itself. `findings` lists what was left out or interpreted differently.',
-  query: Type.Object({ format: defaulted(choice(importFormats, { default: 'json', description: 'The format of the file.' })) }),
+  query: Type.Object({
+    format: defaulted(choice(importFormats, { default: 'json', description: 'The format of the file.' })),
+    group: Type.Optional(
+      Type.String({
+        maxLength: 256,
+        description:
+          "For LiteLLM: the model group at which the chain starts. Default: the only group that has fallbacks and is nobody's fallback.",
+      }),
+    ),
+  }),
   // A body with `content` is validated as ImportRequest; any other body is the file.
   body: Type.Unknown(),
   describedBody: Type.Union([ImportRequest, Type.Object({}, { additionalProperties: true, description: 'The file itself.' })]),

@@ -1,11 +1,11 @@
 import type { Awaitable } from '../../kit/awaitable.ts';
-import { invalid } from '../../kit/errors.ts';
+import { invalid, ServiceError } from '../../kit/errors.ts';
 import type { Chain, ChainDefinition, ChainRequest } from '../model/chain.ts';
 import type { Warning } from '../model/common.ts';
 import type { Export, ExportFormat, Imported, ImportFormat, preferences, TemplateOutput, TemplateRequest } from '../model/export.ts';
 import { define, definitionOf } from '../rules/chain.ts';
 import { exportChain } from '../rules/exports/export.ts';
-import { importChain } from '../rules/imports/import.ts';
+import { type FileToImport, importChain } from '../rules/imports/import.ts';
 import { routingOf } from '../rules/routing.ts';
 import { namedTemplates, templateChain } from '../rules/templates.ts';
 import { maxTemplateBytes } from './liquid.ts';
@@ -20,12 +20,30 @@ export interface ExportServiceParts {
     create(request: ChainRequest): Awaitable<{ text: string }>;
   };
   sandbox: Sandbox;
+  /** Parses JSON as it is parsed in a request. @throws ServiceError 400 */
+  parseJson(text: Buffer): unknown;
   /** Validates an imported chain like a create request. @throws ServiceError 400 with all faults */
   checkRequest(value: unknown): ChainRequest;
 }
 
+/** A file to import: its content as text or already parsed. */
+export type ImportedFile = Omit<FileToImport, 'value'> & { readonly content: unknown };
+
 /** The operations for exports, templates and imports. */
-export function createExportService({ chains, sandbox, checkRequest }: ExportServiceParts) {
+export function createExportService({ chains, sandbox, parseJson, checkRequest }: ExportServiceParts) {
+  /** Parses a file. YAML is read in the sandbox, where it can be interrupted, and then validated like JSON. */
+  async function parse(format: ImportFormat, text: string, owner: string): Promise<unknown> {
+    if (text.trim() === '') throw invalid('content', 'content must not be empty.');
+    const isYaml = format === 'yaml' || format === 'litellm';
+    const json = isYaml ? await sandbox.readYaml(text, 'content', owner) : text;
+    try {
+      return parseJson(Buffer.from(json));
+    } catch (error) {
+      if (!(error instanceof ServiceError)) throw error;
+      throw invalid('content', error.message.replace(/^The body/, 'content'));
+    }
+  }
+
   return {
     /** Exports a chain. @throws ServiceError 404 for an unknown chain */
     async export(id: string, format: ExportFormat, prefer: (typeof preferences)[number]): Promise<Export> {
@@ -46,12 +64,13 @@ export function createExportService({ chains, sandbox, checkRequest }: ExportSer
       return { output, content_type, warnings: warningsFor(request, definition) };
     },
 
-    /** A YAML document as JSON text. @throws ServiceError 400 on `content`, with line and column, for an invalid one */
-    readYaml: (text: string, owner: string) => sandbox.readYaml(text, 'content', owner),
-
-    /** Creates a chain from a file; returns it with findings about what was left out or interpreted differently. */
-    async import(format: ImportFormat, file: unknown, name: string | undefined): Promise<Imported> {
-      const { request, findings } = importChain(format, file, name);
+    /**
+     * Creates a chain from a file; returns it with findings about what was left out or interpreted differently.
+     * @throws ServiceError 400 for an invalid file, with line and column or the field
+     */
+    async import({ content, ...file }: ImportedFile, owner: string): Promise<Imported> {
+      const value = typeof content === 'string' ? await parse(file.format, content, owner) : content;
+      const { request, findings } = importChain({ ...file, value });
       const { text } = await chains.create(checkRequest(request));
       return { chain: JSON.parse(text) as Chain, findings };
     },

@@ -111,6 +111,51 @@ for (const store of stores) {
       assert.ok(!service.logs.join('').includes('sk-ant'));
     });
 
+    test("201: LiteLLM: the chain starts at the group that has fallbacks and is nobody's fallback, wherever it stands in the file", async () => {
+      const service = await shareFallback(store);
+      const model_list = ['last', 'second', 'main'].map((model_name) => ({
+        model_name,
+        litellm_params: { model: `openai/${model_name}` },
+      }));
+      const circle = [{ second: ['main'] }, { main: ['last', 'second'] }];
+      for (const settings of [
+        { router_settings: { fallbacks: [{ second: ['last'] }, { main: ['second'] }] } },
+        { litellm_settings: { default_fallbacks: ['second', 'last'] } },
+        { litellm_settings: { fallbacks: [{ '*': ['second', 'last'] }] } },
+        { litellm_settings: { default_fallbacks: ['last'], fallbacks: [{ main: ['second'] }] } },
+      ]) {
+        const { status, body, text } = await send(service, 'litellm', { model_list, ...settings });
+        assert.equal(status, 201, text);
+        assert.equal(body.chain.name, 'main');
+        assert.deepEqual(
+          body.chain.providers.map(({ model_id }: { model_id: string }) => model_id),
+          ['main', 'second', 'last'],
+        );
+        assert.deepEqual(
+          body.findings.filter(({ code }: { code: string }) => code === 'left_out'),
+          [],
+        );
+      }
+      const round = await send(service, 'litellm', { model_list, router_settings: { fallbacks: circle } });
+      assert.equal(round.body.chain.name, 'second');
+    });
+
+    test('400: LiteLLM with several chains names where each starts, and group chooses one', async () => {
+      const service = await shareFallback(store);
+      const model_list = ['a', 'b', 'c'].map((model_name) => ({ model_name, litellm_params: { model: `openai/${model_name}` } }));
+      const body = { content: { model_list, router_settings: { fallbacks: [{ a: ['c'] }, { b: ['c'] }] } } };
+      const refused = await service.call('POST', '/import?format=litellm', { body });
+      assert.deepEqual(
+        [refused.status, refused.body.field, refused.body.detail],
+        [400, 'group', 'The file has several chains; name the first model of one of them as group: a and b.'],
+      );
+      const chosen = await service.call('POST', '/import?format=litellm&group=b', { body });
+      assert.deepEqual([chosen.status, chosen.body.chain.name], [201, 'b']);
+      const unknown = await service.call('POST', '/import?format=litellm&group=x', { body });
+      assert.deepEqual([unknown.status, unknown.body.detail], [400, 'group names no model_name of the file; it has a, b and c.']);
+      assert.equal((await service.call('POST', '/import?format=json&group=b', { body })).body.field, 'group');
+    });
+
     test('201: Portkey: targets in order, statuses as rules, and the given name', async () => {
       const service = await shareFallback(store);
       const { status, body, text } = await send(service, 'portkey', portkey, { name: 'mine' });

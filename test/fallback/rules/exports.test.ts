@@ -55,7 +55,11 @@ describe('Every export', () => {
           const made = exported(request, format);
           if (!made.lossless) return;
           lossless += 1;
-          const { request: back } = importChain(format, readBack(format, made.content), format === 'portkey' ? chain.name : undefined);
+          const { request: back } = importChain({
+            format,
+            value: readBack(format, made.content),
+            name: format === 'portkey' ? chain.name : undefined,
+          });
           assert.deepEqual(define(back as ChainRequest), chain);
         }),
         // Only a few of the random chains are lossless in the formats of others.

@@ -55,7 +55,7 @@ export function losslessFormats(chain: ChainDefinition, routing: Routing): Impor
 function readBack(format: ExportFormat, config: unknown, chain: ChainDefinition): string[] | null {
   if (!isImportable(format)) return null;
   try {
-    const { request } = importChain(format, config, format === 'portkey' ? chain.name : undefined);
+    const { request } = importChain({ format, value: config, name: format === 'portkey' ? chain.name : undefined });
     return differences(chain, define(request as ChainRequest));
   } catch (error) {
     // An export that can't be imported again is still useful.

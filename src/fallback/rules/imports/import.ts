@@ -1,3 +1,4 @@
+import { invalid } from '../../../kit/errors.ts';
 import type { ImportFormat } from '../../model/export.ts';
 import type { ExportWarning } from '../exports/target.ts';
 import { readLitellm } from './litellm.ts';
@@ -11,15 +12,25 @@ export interface ImportedRequest {
   findings: ExportWarning[];
 }
 
+/** A parsed file to import. */
+export interface FileToImport {
+  readonly format: ImportFormat;
+  readonly value: unknown;
+  /** The name of the chain; by default the name in the file, or `imported-<format>`. */
+  readonly name?: string | undefined;
+  /** The model group of a LiteLLM file at which the chain starts. */
+  readonly group?: string | undefined;
+}
+
 const readers = { litellm: readLitellm, portkey: readPortkey, json: readOwn, yaml: readOwn } as const;
 
 /**
  * Converts the parsed file of another program to a chain request. Pure.
- * @param name the name of the chain; by default the name in the file, or `imported-<format>`
  * @throws ServiceError 400 with the invalid field of the file
  */
-export function importChain(format: ImportFormat, value: unknown, name?: string): ImportedRequest {
+export function importChain({ format, value, name, group }: FileToImport): ImportedRequest {
+  if (group !== undefined && format !== 'litellm') throw invalid('group', 'group is only for the format litellm.');
   const findings = new Findings();
-  const request = readers[format](value, findings);
+  const request = readers[format](value, findings, group);
   return { request: { ...request, name: name ?? request.name ?? `imported-${format}` }, findings: findings.list };
 }

@@ -1,7 +1,8 @@
-import type { Condition } from '../../model/chain.ts';
-import { maxProviders } from '../../model/chain.ts';
+import { invalid } from '../../../kit/errors.ts';
+import { type Condition, maxProviders } from '../../model/chain.ts';
 import { kindNamed } from '../exports/wire.ts';
 import { modelName } from '../kinds.ts';
+import { listed, plural } from '../wording.ts';
 import { type Findings, listAt, numberAt, objectAt, type Shape, textAt, uniqueName } from './shape.ts';
 
 /** The entries of LiteLLM's retry policy, in the order of their rules in a chain. */
@@ -18,7 +19,15 @@ const policyNames: readonly [string, Condition][] = [
 /** LiteLLM's waits between retries, as fields of a rule. */
 const waits = { wait_ms: 500, max_wait_ms: 8_000 };
 
-const routerNames = ['num_retries', 'retry_policy', 'fallbacks', 'context_window_fallbacks', 'content_policy_fallbacks', 'max_fallbacks'];
+const routerNames = [
+  'num_retries',
+  'retry_policy',
+  'fallbacks',
+  'default_fallbacks',
+  'context_window_fallbacks',
+  'content_policy_fallbacks',
+  'max_fallbacks',
+];
 const parameterNames = ['model', 'api_base', 'api_key', 'timeout', 'max_tokens', 'input_cost_per_token', 'output_cost_per_token'];
 
 /** A model of the file with its group. */
@@ -28,15 +37,16 @@ interface Deployment {
   provider: Shape;
 }
 
-/** Reads a LiteLLM proxy configuration: the chain starts at the first group and follows `fallbacks`. */
-export function readLitellm(value: unknown, findings: Findings): Shape {
+/** Reads a LiteLLM proxy configuration: the chain starts at `group`, or at the one that only has fallbacks, and follows `fallbacks`. */
+export function readLitellm(value: unknown, findings: Findings, group?: string): Shape {
   const file = objectAt(value, 'content');
   findings.leftOut(file, ['model_list', 'router_settings', 'litellm_settings'], '');
   const taken = new Set<string>();
   const deployments = listAt(file.model_list, 'model_list', 1000).map((entry, place) => readDeployment(entry, place, taken, findings));
   const router = settingsOf(file, findings);
-  const first = deployments[0]!.group;
-  const order = orderFrom(first, readFallbacks(router.fallbacks, 'fallbacks'));
+  const fallbacks = readFallbacks(router.fallbacks, 'fallbacks', router.default_fallbacks);
+  const first = firstGroup([...new Set(deployments.map((deployment) => deployment.group))], fallbacks, group);
+  const order = orderFrom(first, fallbacks);
   for (const name of ['context_window_fallbacks', 'content_policy_fallbacks']) {
     if (router[name] !== undefined && String(orderFrom(first, readFallbacks(router[name], name))) !== String(order)) {
       findings.add(
@@ -130,9 +140,19 @@ export function readKey(value: unknown, reference: RegExp, field: string, findin
   return name;
 }
 
+/** LiteLLM's key for the fallbacks of groups that have none of their own; `default_fallbacks` is another spelling of it. */
+const anyGroup = '*';
+
 /** Reads `fallbacks`: a list of maps, each from a group to the groups that are tried after it. */
-function readFallbacks(value: unknown, field: string): Map<string, string[]> {
+function readFallbacks(value: unknown, field: string, ofOthers?: unknown): Map<string, string[]> {
   const map = new Map<string, string[]>();
+  if (ofOthers !== undefined && ofOthers !== null) {
+    const groups = listAt(ofOthers, 'default_fallbacks', 1000);
+    map.set(
+      anyGroup,
+      groups.map((backup, index) => textAt(backup, `default_fallbacks.${index}`)),
+    );
+  }
   if (value === undefined || value === null || (Array.isArray(value) && value.length === 0)) return map;
   listAt(value, field, 1000).forEach((entry, place) => {
     for (const [group, backups] of Object.entries(objectAt(entry, `${field}.${place}`))) {
@@ -146,11 +166,38 @@ function readFallbacks(value: unknown, field: string): Map<string, string[]> {
   return map;
 }
 
+/** The fallbacks of a group: its own, or those of all groups without their own. */
+const fallbacksOf = (group: string, fallbacks: ReadonlyMap<string, string[]>): readonly string[] =>
+  fallbacks.get(group) ?? fallbacks.get(anyGroup) ?? [];
+
+/**
+ * The group where the chain starts: the wanted one, or the only one that has fallbacks and is nobody's fallback. Without any
+ * fallbacks it is the first of the file.
+ * @throws ServiceError 400 with the candidates if there are several, or the wanted one is unknown
+ */
+function firstGroup(groups: readonly string[], fallbacks: ReadonlyMap<string, string[]>, wanted: string | undefined): string {
+  if (wanted !== undefined) {
+    if (groups.includes(wanted)) return wanted;
+    throw invalid('group', `group names no model_name of the file; it has ${shownGroups(groups)}.`);
+  }
+  const leading = groups.filter((group) => fallbacksOf(group, fallbacks).some((backup) => backup !== group));
+  const backups = new Set([...fallbacks.values()].flat());
+  const candidates = leading.filter((group) => !backups.has(group));
+  if (candidates.length > 1)
+    throw invalid('group', `The file has several chains; name the first model of one of them as group: ${shownGroups(candidates)}.`);
+  // In a circle of fallbacks, every group is somebody's fallback.
+  return candidates[0] ?? leading[0] ?? groups[0]!;
+}
+
+/** The first of the groups for a message. */
+const shownGroups = (groups: readonly string[]) =>
+  listed(groups.length > 20 ? [...groups.slice(0, 20), plural(groups.length - 20, 'other group')] : groups);
+
 /** The groups in order; the backups of a backup follow it. Each group occurs once, so that cycles end. */
 function orderFrom(first: string, fallbacks: ReadonlyMap<string, string[]>): string[] {
   const order = new Set([first]);
   // The iteration of a set includes entries that are added during it.
-  for (const group of order) for (const backup of fallbacks.get(group) ?? []) order.add(backup);
+  for (const group of order) for (const backup of fallbacksOf(group, fallbacks)) order.add(backup);
   return [...order];
 }
 
