@@ -235,7 +235,7 @@ export function createDeliverer(parts: DelivererParts): Deliverer {
     };
     try {
       // Idempotent: receivers recognise a repeat by the delivery id.
-      const request = { url: queue.url, headers, body, timeoutMs, maxBytes: maxAnswerBytes, idempotent: true };
+      const request = { url: queue.url, headers, body, timeoutMs, maxBytes: maxAnswerBytes, idempotent: true, owner: queue.tenant };
       const answer = await outgoing.send(request);
       const retryAfter = answer.headers['retry-after'];
       return { error: statusFailure(answer.status), statusCode: answer.status, ...(retryAfter === undefined ? {} : { retryAfter }) };

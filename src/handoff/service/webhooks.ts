@@ -23,8 +23,8 @@ interface WebhookServiceParts {
   store: Store;
   clock: Clock;
   newId: NewId;
-  /** Returns a sentence that says why deliveries can't be sent to a URL; undefined when they can. */
-  urlProblem(url: string): Promise<string | undefined>;
+  /** Returns a sentence that says why deliveries of a tenant can't be sent to a URL; undefined when they can. */
+  urlProblem(url: string, tenant: number): Promise<string | undefined>;
   /** How long deliveries are also signed with the previous secret, in seconds. */
   overlapSeconds: number;
 }
@@ -37,8 +37,8 @@ const maxRetried = 1000;
 
 /** The operations on webhooks and their deliveries. */
 export function createWebhookService({ store, clock, newId, urlProblem, overlapSeconds }: WebhookServiceParts) {
-  async function requireUrl(url: string): Promise<void> {
-    const problem = await urlProblem(url);
+  async function requireUrl(url: string, { tenant_number }: Caller): Promise<void> {
+    const problem = await urlProblem(url, tenant_number);
     if (problem !== undefined) throw invalid('url', problem);
   }
 
@@ -80,7 +80,7 @@ export function createWebhookService({ store, clock, newId, urlProblem, overlapS
       { url, events: types = [...webhookEvents], secret }: WebhookRequest,
       idempotency?: Idempotency,
     ): Promise<{ webhook: Webhook; replayed: boolean }> {
-      await requireUrl(url);
+      await requireUrl(url, caller);
       const now = clock();
       const at = now.toISOString();
       const times = { created_at: at, updated_at: at, removed_at: null };
@@ -108,7 +108,7 @@ export function createWebhookService({ store, clock, newId, urlProblem, overlapS
     list: (caller: Caller) => store.of(caller.tenant_number).webhooks.list(),
 
     async change(caller: Caller, id: string, patch: WebhookPatch): Promise<Webhook> {
-      if (patch.url !== undefined) await requireUrl(patch.url);
+      if (patch.url !== undefined) await requireUrl(patch.url, caller);
       return change(caller, id, 'updated', (webhook, now) => {
         const fields = Object.keys(patch);
         return fields.length === 0 ? undefined : { webhook: patched(webhook, patch, now, overlapSeconds), details: { fields } };

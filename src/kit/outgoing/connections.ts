@@ -1,3 +1,4 @@
+import { AsyncLocalStorage } from 'node:async_hooks';
 import type { LookupFunction, Socket } from 'node:net';
 import { buildConnector, Client } from 'undici';
 
@@ -8,6 +9,8 @@ import type { AddressGuard } from './guard.ts';
 export interface Connection {
   readonly origin: string;
   client: Client;
+  /** For whom the current exchange is; a connect looks the name up for this owner. */
+  owner: unknown;
   /** The socket during the connect, before the client has it. */
   socket: Socket | undefined;
 }
@@ -64,7 +67,7 @@ export function createConnections({ guard, ca, perOrigin, maxIdle = 1_000 }: Con
       keepAliveTimeout: keepAliveMs,
       keepAliveMaxTimeout: maxKeepAliveMs,
       connect(options, callback) {
-        opened.socket = connectors[options.protocol as 'https:' | 'http:'](options, callback);
+        opened.socket = connectors[options.protocol as 'https:' | 'http:'](options, callback, opened.owner);
       },
     });
     client.on('disconnect', () => {
@@ -92,7 +95,7 @@ export function createConnections({ guard, ca, perOrigin, maxIdle = 1_000 }: Con
 
   function add(pool: Origin, origin: string): Connection {
     pool.open += 1;
-    const connection = { origin, socket: undefined } as unknown as Connection;
+    const connection = { origin, owner: undefined, socket: undefined } as unknown as Connection;
     connection.client = open(connection);
     return connection;
   }
@@ -163,8 +166,10 @@ export function createConnections({ guard, ca, perOrigin, maxIdle = 1_000 }: Con
  * are therefore checked first.
  */
 function guarded(protocol: string, guard: AddressGuard, ca?: string) {
+  // undici passes a connect no more than the origin on to `lookup`.
+  const owners = new AsyncLocalStorage<unknown>();
   const lookup: LookupFunction = (hostname, { all }, callback) => {
-    guard.addressesOf({ protocol, hostname }).then(
+    guard.addressesOf({ protocol, hostname }, owners.getStore()).then(
       (found) => {
         if (all) callback(null, [...found]);
         else callback(null, found[0]!.address, found[0]!.family);
@@ -174,12 +179,12 @@ function guarded(protocol: string, guard: AddressGuard, ca?: string) {
   };
   // The deadline of the exchange also covers the connect.
   const connect = buildConnector({ ...(ca === undefined ? {} : { ca }), lookup, autoSelectFamily: true, timeout: 0 });
-  return (target: buildConnector.Options, callback: buildConnector.Callback): Socket | undefined => {
+  return (target: buildConnector.Options, callback: buildConnector.Callback, owner: unknown): Socket | undefined => {
     if (guard.refusesHost({ protocol, hostname: target.hostname })) {
       callback(new OutgoingError('address_refused'), null);
       return undefined;
     }
-    const connecting: unknown = connect(target, (...[error, socket]) => {
+    const connecting: unknown = owners.run(owner, connect, target, (...[error, socket]: Parameters<buildConnector.Callback>) => {
       if (error === null) callback(null, socket);
       else callback(connectFailure(error, protocol), null);
     });

@@ -1,28 +1,16 @@
-import { promises as dns } from 'node:dns';
 import { isIP } from 'node:net';
 
 import { type AllowList, bareHost, isPublic } from './addresses.ts';
 import { OutgoingError } from './failures.ts';
+import { createLookup, type LookupParts } from './lookups.ts';
+import type { ResolvedAddress } from './resolver.ts';
 
-/** An address that a name resolves to. */
-export interface ResolvedAddress {
-  readonly address: string;
-  readonly family: number;
-}
-
-/** Resolves a name to all its addresses; rejects if there are none. */
-export type Resolve = (hostname: string) => Promise<readonly ResolvedAddress[]>;
-
-export interface GuardParts {
+export interface GuardParts extends LookupParts {
   allow: AllowList;
   /** The name of the setting that `allow` comes from, for error sentences. */
   setting: string;
   /** Whether plain http may reach public addresses. Otherwise http only reaches what `allow` names. */
   plainHttp?: boolean;
-  /** By default the system's resolver, including the hosts file. */
-  resolve?: Resolve;
-  /** The timeout of a look-up, in milliseconds. */
-  lookupMs?: number;
 }
 
 /** The part of a URL that decides whether it may be reached. */
@@ -36,41 +24,25 @@ export interface AddressGuard {
   /** What is wrong with the form of a URL, as a sentence for the caller. Does not resolve the name. */
   formProblem(url: string): string | undefined;
   /**
-   * What is wrong with a URL, including its addresses. A name that does not resolve is accepted, since each connect
-   * checks the addresses again.
+   * What is wrong with a URL, including its addresses, which are looked up for `owner`. A name that does not resolve is
+   * accepted, since each connect checks the addresses again.
    */
-  problem(url: string): Promise<string | undefined>;
+  problem(url: string, owner?: unknown): Promise<string | undefined>;
   /** Whether a host is refused without a look-up, because it is an IP address or a local name. */
   refusesHost(target: Target): boolean;
   /**
-   * The addresses of a name, all of them checked. One refused address refuses the name.
+   * The addresses of a name, all of them checked, looked up for `owner`, whose concurrent look-ups are bounded. One refused
+   * address refuses the name.
    * @throws OutgoingError `dns_error` or `address_refused`
    */
-  addressesOf(target: Target): Promise<readonly ResolvedAddress[]>;
+  addressesOf(target: Target, owner?: unknown): Promise<readonly ResolvedAddress[]>;
 }
 
 const maxUrlLength = 2048;
-const defaultLookupMs = 5_000;
 
-/** Creates a guard over an allow list. A look-up that takes too long counts as failed; it can't be cancelled. */
-export function createGuard({
-  allow,
-  setting,
-  plainHttp = false,
-  resolve = (name) => dns.lookup(name, { all: true }),
-  lookupMs = defaultLookupMs,
-}: GuardParts): AddressGuard {
-  const pending = new Map<string, Promise<readonly ResolvedAddress[]>>();
-
-  /** Concurrent look-ups of the same name are shared, so that a slow one occupies only one thread of the resolver. */
-  function resolveShared(name: string): Promise<readonly ResolvedAddress[]> {
-    let resolving = pending.get(name);
-    if (resolving === undefined) {
-      resolving = resolve(name).finally(() => pending.delete(name));
-      pending.set(name, resolving);
-    }
-    return within(lookupMs, resolving);
-  }
+/** Creates a guard over an allow list. */
+export function createGuard({ allow, setting, plainHttp = false, ...lookupParts }: GuardParts): AddressGuard {
+  const lookup = createLookup(lookupParts);
 
   const mayReach = (protocol: string, address: string): boolean =>
     allow.hasAddress(address) || (isPublic(address) && (plainHttp || protocol === 'https:'));
@@ -82,13 +54,13 @@ export function createGuard({
     return host === 'localhost' || host.endsWith('.localhost');
   }
 
-  async function addressesOf(target: Target): Promise<readonly ResolvedAddress[]> {
+  async function addressesOf(target: Target, owner?: unknown): Promise<readonly ResolvedAddress[]> {
     const host = bareHost(target.hostname);
     if (refusesHost(target)) throw new OutgoingError('address_refused');
     if (isIP(host) !== 0) return [{ address: host, family: isIP(host) }];
     let found: readonly ResolvedAddress[];
     try {
-      found = await resolveShared(host);
+      found = await lookup(host, owner);
       if (found.length === 0) throw new Error('The name has no address.');
     } catch (error) {
       throw new OutgoingError('dns_error', error);
@@ -107,12 +79,12 @@ export function createGuard({
     refusesHost,
     addressesOf,
     formProblem,
-    async problem(text) {
+    async problem(text, owner) {
       const wrong = formProblem(text);
       if (wrong !== undefined) return wrong;
       const url = new URL(text);
       try {
-        await addressesOf(url);
+        await addressesOf(url, owner);
         return undefined;
       } catch (error) {
         if (!(error instanceof OutgoingError)) throw error;
@@ -132,12 +104,4 @@ function formProblem(text: string): string | undefined {
   if (url.hash !== '' || text.includes('#')) return 'The URL must not have a fragment.';
   if (url.port === '0') return 'The URL names port 0, which nothing listens on.';
   return undefined;
-}
-
-/** The promise's value, or a rejection after `ms` milliseconds. */
-function within<T>(ms: number, promise: Promise<T>): Promise<T> {
-  return new Promise((resolve, reject) => {
-    const timer = setTimeout(() => reject(new Error(`The look-up took longer than ${ms} ms.`)), ms);
-    promise.then(resolve, reject).finally(() => clearTimeout(timer));
-  });
 }

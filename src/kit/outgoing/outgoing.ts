@@ -20,6 +20,8 @@ export interface OutgoingRequest {
   readonly idempotent?: boolean;
   /** The size limit of the response body in bytes. */
   readonly maxBytes: number;
+  /** For whom the request is, such as a tenant's number; the concurrent look-ups of names of one owner are bounded. */
+  readonly owner?: unknown;
   /** Aborts the exchange, which then fails as `cancelled`. */
   readonly signal?: AbortSignal;
 }
@@ -79,7 +81,17 @@ export function createOutgoing({ guard, connectionsPerOrigin = 32, ca }: Outgoin
 
   /** Runs an exchange, from the wait for a connection to the last byte. */
   async function open(request: OutgoingRequest): Promise<OutgoingAnswer> {
-    const { url, method = 'POST', idempotent = method === 'GET', headers = {}, body, timeoutMs, maxBytes, signal: outside } = request;
+    const {
+      url,
+      method = 'POST',
+      idempotent = method === 'GET',
+      headers = {},
+      body,
+      timeoutMs,
+      maxBytes,
+      owner,
+      signal: outside,
+    } = request;
     if (closed || outside?.aborted) throw new OutgoingError('cancelled');
     const { origin, pathname, search } = new URL(url);
     const ending = new AbortController();
@@ -110,6 +122,7 @@ export function createOutgoing({ guard, connectionsPerOrigin = 32, ca }: Outgoin
         pool.release(connection);
         throw ending.signal.reason;
       }
+      connection.owner = owner;
       // A connection that was closed while idle is replaced before anything is sent. If one breaks later, the server may
       // already have carried out the request.
       const repeatable = idempotent && connection.client.stats.connected;

@@ -3,7 +3,8 @@ import { describe, test } from 'node:test';
 
 import { isPublic, parseAllowList } from '../../../src/kit/outgoing/addresses.ts';
 import { OutgoingError } from '../../../src/kit/outgoing/failures.ts';
-import { createGuard, type GuardParts, type Resolve } from '../../../src/kit/outgoing/guard.ts';
+import { createGuard, type GuardParts } from '../../../src/kit/outgoing/guard.ts';
+import type { Resolve } from '../../../src/kit/outgoing/resolver.ts';
 
 const never: Resolve = () => {
   throw new Error('Nothing should be looked up.');

@@ -9,8 +9,9 @@ import { gzipSync } from 'node:zlib';
 
 import { parseAllowList } from '../../../src/kit/outgoing/addresses.ts';
 import { OutgoingError, statusFailure } from '../../../src/kit/outgoing/failures.ts';
-import { createGuard, type Resolve } from '../../../src/kit/outgoing/guard.ts';
+import { createGuard } from '../../../src/kit/outgoing/guard.ts';
 import { createOutgoing, type Outgoing } from '../../../src/kit/outgoing/outgoing.ts';
+import type { Resolve } from '../../../src/kit/outgoing/resolver.ts';
 
 /** A timeout that no test reaches. */
 const unhurried = { timeoutMs: 60_000, maxBytes: 64 * 1024 };
