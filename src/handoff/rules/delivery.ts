@@ -55,7 +55,7 @@ export function afterAttempt(
   }
   const failed = { attempts, last_error: error, last_status_code, delivered_at: null };
   // The webhook was removed during the attempt: record the outcome, but do not retry.
-  if (status === 'cancelled') return { ...failed, status, next_retry_at: null, due_at: null };
+  if (status === 'cancelled') return { ...failed, ...cancelled() };
   const delay = retrySeconds[attempts - 1] ?? retrySeconds.at(-1)!;
   if (isGone({ statusCode }) || attempts >= retrySeconds.length) {
     return { ...failed, status: 'dead_letter', next_retry_at: after(now, retrySeconds.at(-1)!), due_at: null };
@@ -68,6 +68,11 @@ export function afterAttempt(
 export function restarted(now: Date): DeliveryState {
   const none = { last_error: null, last_status_code: null, next_retry_at: null, delivered_at: null };
   return { status: 'pending', attempts: 0, ...none, due_at: now.toISOString() };
+}
+
+/** How the cancellation of a delivery changes it: it stays as the last attempt left it, and nothing is due. */
+export function cancelled(): Pick<DeliveryState, 'status' | 'next_retry_at' | 'due_at'> {
+  return { status: 'cancelled', next_retry_at: null, due_at: null };
 }
 
 /** Whether the receiver answered that it is permanently gone. */

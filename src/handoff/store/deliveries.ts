@@ -2,6 +2,7 @@ import { type ExpressionBuilder, type Kysely, sql } from 'kysely';
 
 import type { Database, Values } from '../../kit/sql/dialect.ts';
 import type { Delivery, DeliveryStatus } from '../model/webhook.ts';
+import { cancelled } from '../rules/delivery.ts';
 import type { Tables } from './tables.ts';
 
 /** The pending deliveries of one webhook, with what is needed to send them. */
@@ -104,11 +105,14 @@ export function createDeliveryStore(database: Database<Tables>) {
 
     /** Cancels some pending deliveries of a deleted webhook; returns whether there may be more. */
     async cancel(webhook: number, now: Date): Promise<boolean> {
-      const cancelled = { status: 'cancelled', due_at: null, next_retry_at: null, updated_at: now.toISOString() } as const;
       const waiting = (db: Kysely<Tables>) =>
         db.selectFrom('deliveries').select('seq').where('webhook', '=', webhook).where('due_at', 'is not', null).limit(cancelSize);
       const { numUpdatedRows } = await database.transaction((tx) =>
-        tx.updateTable('deliveries').set(cancelled).where('seq', 'in', waiting(tx)).executeTakeFirst(),
+        tx
+          .updateTable('deliveries')
+          .set({ ...cancelled(), updated_at: now.toISOString() })
+          .where('seq', 'in', waiting(tx))
+          .executeTakeFirst(),
       );
       return Number(numUpdatedRows) >= cancelSize;
     },
