@@ -242,7 +242,8 @@ export function createDeliverer(parts: DelivererParts): Deliverer {
     } catch (error) {
       if (!(error instanceof OutgoingError)) throw error;
       if (error.failure === 'cancelled') return undefined;
-      return { error: error.failure === 'too_large' ? undefined : error.failure, statusCode: undefined };
+      // `send` reads no more of a body than its limit, so it never fails with `too_large`.
+      return { error: error.failure === 'too_large' ? 'connection_reset' : error.failure, statusCode: undefined };
     }
   }
 }

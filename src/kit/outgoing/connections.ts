@@ -11,8 +11,13 @@ export interface Connection {
   client: Client;
   /** For whom the current exchange is; a connect looks the name up for this owner. */
   owner: unknown;
-  /** The socket during the connect, before the client has it. */
+  /** The socket since the connect began, which is before the client has it. */
   socket: Socket | undefined;
+  /** The bytes that had arrived before the current exchange, and the most that it may receive, whatever they are. */
+  receivedBefore: number;
+  maxReceived: number;
+  /** Called when more arrive. */
+  onExcess(): void;
 }
 
 export interface ConnectionParts {
@@ -67,7 +72,13 @@ export function createConnections({ guard, ca, perOrigin, maxIdle = 1_000 }: Con
       keepAliveTimeout: keepAliveMs,
       keepAliveMaxTimeout: maxKeepAliveMs,
       connect(options, callback) {
+        opened.receivedBefore = 0;
         opened.socket = connectors[options.protocol as 'https:' | 'http:'](options, callback, opened.owner);
+        // Interim responses and chunk extensions are not part of any body, so only the socket counts everything.
+        opened.socket?.on('readable', () => {
+          const { socket, receivedBefore, maxReceived } = opened;
+          if (socket !== undefined && socket.bytesRead - receivedBefore > maxReceived) opened.onExcess();
+        });
       },
     });
     client.on('disconnect', () => {

@@ -6,7 +6,7 @@ export type OutgoingFailure =
   | 'connection_reset'
   | 'tls_error'
   | 'address_refused'
-  /** The body exceeds the caller's limit. */
+  /** The body exceeds the caller's limit, or is sent with too much around it. */
   | 'too_large'
   /** The caller's signal aborted, or `close` was called. */
   | 'cancelled';

@@ -18,7 +18,7 @@ export interface OutgoingRequest {
    * breaks before the response. By default only GET.
    */
   readonly idempotent?: boolean;
-  /** The size limit of the response body in bytes. */
+  /** The size limit of the response body in bytes. The whole exchange may receive twice that and 256 KiB, and ten interim responses. */
   readonly maxBytes: number;
   /** For whom the request is, such as a tenant's number; the concurrent look-ups of names of one owner are bounded. */
   readonly owner?: unknown;
@@ -65,6 +65,12 @@ export interface Outgoing {
   /** Aborts all exchanges as `cancelled` and closes all connections. */
   close(): void;
 }
+
+/** The most interim responses (1xx) to a request. */
+const maxInterim = 10;
+
+/** The most bytes of an exchange, in addition to twice the limit of its body: heads, and the framing of chunks. */
+const maxOverhead = 256 * 1024;
 
 /** Creates a client for outgoing requests. */
 export function createOutgoing({ guard, connectionsPerOrigin = 32, ca }: OutgoingParts): Outgoing {
@@ -113,7 +119,13 @@ export function createOutgoing({ guard, connectionsPerOrigin = 32, ca }: Outgoin
       else pool!.discard(connection, failure);
     }
 
-    const parts = { path: pathname + search, method, headers: { ...headers }, body: body ?? null };
+    let interim = 0;
+    let isAnswered = false;
+    const onInfo = () => {
+      interim += 1;
+      if (interim > maxInterim) throw new OutgoingError('connection_reset');
+    };
+    const parts = { path: pathname + search, method, headers: { ...headers }, body: body ?? null, onInfo };
     try {
       pool = connections ?? (await opened());
       ending.signal.throwIfAborted();
@@ -123,6 +135,9 @@ export function createOutgoing({ guard, connectionsPerOrigin = 32, ca }: Outgoin
         throw ending.signal.reason;
       }
       connection.owner = owner;
+      connection.receivedBefore = connection.socket?.bytesRead ?? 0;
+      connection.maxReceived = 2 * maxBytes + maxOverhead;
+      connection.onExcess = () => ending.abort(new OutgoingError(isAnswered ? 'too_large' : 'connection_reset'));
       // A connection that was closed while idle is replaced before anything is sent. If one breaks later, the server may
       // already have carried out the request.
       const repeatable = idempotent && connection.client.stats.connected;
@@ -131,6 +146,7 @@ export function createOutgoing({ guard, connectionsPerOrigin = 32, ca }: Outgoin
         pool!.renew(connection!);
         return connection!.client.request(parts);
       });
+      isAnswered = true;
       return answerOf(answer, maxBytes, finish);
     } catch (error) {
       const failure = ending.signal.aborted ? (ending.signal.reason as OutgoingError) : exchangeFailure(error);

@@ -283,6 +283,73 @@ describe('A failure has a class', () => {
   });
 });
 
+describe('An exchange is bounded by the bytes on its connection', () => {
+  /** Writes as fast as it is read until the socket is closed; resolves with the number of bytes. */
+  async function flood(socket: Socket, piece: Buffer): Promise<number> {
+    let written = 0;
+    while (!socket.destroyed) {
+      written += piece.length;
+      if (!socket.write(piece)) await Promise.race([new Promise((resolve) => socket.once('drain', resolve)), closed(socket)]);
+    }
+    return written;
+  }
+
+  /** What a flooded receiver had written when it was cut off, without what both kernels buffer for a connection. */
+  const buffered = 8 * 1024 * 1024;
+
+  const interim = Buffer.from('HTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\n'.repeat(1_000));
+  const extension = Buffer.from('1;x=' + 'a'.repeat(60_000));
+
+  for (const [name, head, piece, outcome] of [
+    ['endless interim responses', '', interim, 'connection_reset'],
+    ['an interim response that never ends', 'HTTP/1.1 103 Early Hints\r\n', Buffer.from('x: y\r\n'.repeat(10_000)), 'connection_reset'],
+    ['an endless chunk extension', 'HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n1;x=', extension, 'too_large'],
+    [
+      'endless chunks of one byte with extensions',
+      'HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n',
+      Buffer.from('1;x=yyyyyyyyyyyyyyyyyyyyyyyyy\r\na\r\n'.repeat(1_000)),
+      'too_large',
+    ],
+  ] as const) {
+    test(`${name} end it`, async (t) => {
+      const written = Promise.withResolvers<number>();
+      const { url } = await rawReceiver(t, (socket) =>
+        socket.once('data', () => {
+          socket.write(head);
+          flood(socket, piece).then(written.resolve, written.reject);
+        }),
+      );
+      const sender = startSender(t);
+      const exchange = sender.open({ ...unhurried, url }).then((answer) => answer.text());
+      await assert.rejects(exchange, failsWith(outcome));
+      assert.ok((await written.promise) < buffered, `${await written.promise} bytes`);
+      assert.equal(sender.connections(), 0);
+    });
+  }
+
+  test('ten interim responses are taken, eleven are not', async (t) => {
+    let count = 10;
+    const { url } = await rawReceiver(t, (socket) => {
+      socket.on('data', () => socket.write(`${'HTTP/1.1 102 Processing\r\n\r\n'.repeat(count)}HTTP/1.1 204 No Content\r\n\r\n`));
+    });
+    const sender = startSender(t);
+    assert.equal((await sender.send({ ...unhurried, url })).status, 204);
+    count = 11;
+    await assert.rejects(sender.send({ ...unhurried, url }), failsWith('connection_reset'));
+  });
+
+  test('a connection that is used again starts to count anew, over TLS too', async (t) => {
+    const { port, sockets } = await listen(
+      t,
+      createTlsServer({ key: pem('good'), cert: pem('good') }, (_request, response) => void response.end('a'.repeat(60_000))),
+    );
+    const sender = startSender(t, { resolve: async () => [{ address: '127.0.0.1', family: 4 }] });
+    for (let round = 0; round < 20; round += 1)
+      assert.equal((await (await sender.open({ ...unhurried, url: `https://receiver.test:${port}/` })).text()).length, 60_000);
+    assert.equal(sockets.length, 1);
+  });
+});
+
 describe('The address guard at connect', () => {
   const bait = (t: TestContext) => listen(t, createTcpServer());
 
