@@ -42,6 +42,8 @@ export interface Dependencies {
   logs?: DestinationStream;
   /** For webhooks: how names are resolved, which certificate authority is trusted, and the timeout of an attempt in milliseconds. */
   outgoing?: { resolve?: Resolve; ca?: string; attemptMs?: number };
+  /** How many characters a transaction reads and writes before the event loop runs other work. */
+  charactersPerTurn?: number;
 }
 
 /** A handoff service that is wired but not yet listening. */
@@ -97,7 +99,7 @@ export async function createHandoff(settings: Settings, dependencies: Dependenci
   const newId = createIds(random);
   const tiers = tierLimits(settings);
 
-  const store = await openStore({ databaseUrl: settings.databaseUrl, clock, newId });
+  const store = await openStore({ databaseUrl: settings.databaseUrl, clock, newId, charactersPerTurn: dependencies.charactersPerTurn });
   // Loaded only if it is used: the Redis library is a fifth of what a start loads.
   const redis =
     settings.redisUrl === undefined ? undefined : (await import('./live/redis.ts')).createRedisLink(settings.redisUrl, { logger, clock });

@@ -1,22 +1,29 @@
 import { DatabaseSync, StatementSync } from 'node:sqlite';
 import pg from 'pg';
 
-/** Faults of a database, injected below the service: in the drivers of SQLite and PostgreSQL. */
+/** A fault of a database, injected below the service: in the drivers of SQLite and PostgreSQL. */
 export interface Fault {
   /** How many statements were executed or made to fail since the fault was injected. */
-  readonly statements: () => number;
+  statements(): number;
   /** Lets all statements through from now on. */
   remove(): void;
 }
 
-/** An error as SQLite reports it. */
-const sqliteError = () => Object.assign(new Error('an injected fault'), { code: 'ERR_SQLITE_ERROR', errcode: 1 });
+/** How a statement fails: by an error of its own, or since the database has become unavailable (SQLite: disk full). */
+export type FaultKind = 'error' | 'unavailable';
 
-/** Statements of the test harness and of opening a connection are neither counted nor made to fail. */
+const errorNumbers: Record<FaultKind, number> = { error: 1, unavailable: 13 };
+
+/** Statements that PostgreSQL refuses, so that their transaction is aborted as by a real failure. */
+const refused: Record<FaultKind, string> = {
+  error: 'select 1/0',
+  unavailable: "do $$ begin raise exception 'an injected fault' using errcode = '53100'; end $$",
+};
+
+/** Settings of connections, and rollbacks, whose failure changes nothing. */
 const isExempt = (sql: string) => /^\s*(pragma|rollback)/i.test(sql);
 
 const originals = {
-  prepare: DatabaseSync.prototype.prepare,
   exec: DatabaseSync.prototype.exec,
   run: StatementSync.prototype.run,
   get: StatementSync.prototype.get,
@@ -24,42 +31,60 @@ const originals = {
   query: pg.Client.prototype.query,
 };
 
-/**
- * Makes the `nth` statement of this process fail, counted from 1; with `Number.POSITIVE_INFINITY` it only counts. On
- * PostgreSQL the server refuses it, so that its transaction is aborted as by a real failure. `matching`: which statements count.
- */
-export function injectFault(nth: number, matching: (sql: string) => boolean = () => true): Fault {
+let inMemory: DatabaseSync | undefined;
+DatabaseSync.prototype.exec = recordingExec;
+
+function recordingExec(this: DatabaseSync, sql: string): void {
+  if (this.location() === null) inMemory = this;
+  originals.exec.call(this, sql);
+}
+
+/** The connection to the database in memory that was used last. */
+export function databaseInMemory(): DatabaseSync {
+  if (inMemory === undefined) throw new Error('No database in memory was opened.');
+  return inMemory;
+}
+
+interface FaultOptions {
+  /** Which statements count; all by default. */
+  readonly matching?: (sql: string) => boolean;
+  readonly kind?: FaultKind;
+}
+
+/** Makes the `nth` statement of this process fail, counted from 1; with `Number.POSITIVE_INFINITY` it only counts. */
+export function injectFault(nth: number, { matching = () => true, kind = 'error' }: FaultOptions = {}): Fault {
   let count = 0;
   const isDue = (sql: string) => {
     if (isExempt(sql) || !matching(sql)) return false;
     count += 1;
     return count === nth;
   };
+  const requireLuck = (sql: string) => {
+    if (isDue(sql)) throw Object.assign(new Error('an injected fault'), { code: 'ERR_SQLITE_ERROR', errcode: errorNumbers[kind] });
+  };
   for (const name of ['run', 'get', 'all'] as const) {
     const original = originals[name] as (this: StatementSync, ...values: unknown[]) => unknown;
     StatementSync.prototype[name] = function (this: StatementSync, ...values: unknown[]) {
-      if (isDue(this.sourceSQL)) throw sqliteError();
+      requireLuck(this.sourceSQL);
       return original.apply(this, values);
     } as never;
   }
   DatabaseSync.prototype.exec = function (this: DatabaseSync, sql: string) {
-    if (isDue(sql)) throw sqliteError();
-    originals.exec.call(this, sql);
+    requireLuck(sql);
+    recordingExec.call(this, sql);
   };
   pg.Client.prototype.query = function (this: pg.Client, ...given: [pg.QueryConfig | string, ...unknown[]]) {
-    const [config, ...more] = given;
-    const text = typeof config === 'string' ? config : config.text;
-    return (originals.query as (...given: unknown[]) => unknown).call(this, ...(isDue(text) ? ['select 1/0', ...failing(more)] : given));
+    const text = typeof given[0] === 'string' ? given[0] : given[0].text;
+    // Of the arguments, only the callback fits the refused statement.
+    const sent = isDue(text) ? [refused[kind], ...given.filter((value) => typeof value === 'function')] : given;
+    return (originals.query as (...sent: unknown[]) => unknown).apply(this, sent);
   } as never;
   return {
     statements: () => count,
     remove() {
       Object.assign(StatementSync.prototype, { run: originals.run, get: originals.get, all: originals.all });
-      DatabaseSync.prototype.exec = originals.exec;
+      DatabaseSync.prototype.exec = recordingExec;
       pg.Client.prototype.query = originals.query;
     },
   };
 }
-
-/** The callback among the arguments of a query; its values do not fit the failing statement. */
-const failing = (given: unknown[]) => given.filter((value) => typeof value === 'function');

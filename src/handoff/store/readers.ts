@@ -4,7 +4,7 @@ import type { Clock } from '../../kit/clock.ts';
 import { FairQueue } from '../../kit/fair-queue.ts';
 import { createLanes, type Lane, type Lanes, type Timed, timed } from '../../kit/lanes.ts';
 import { isShared, openDatabase } from '../../kit/sql/database.ts';
-import type { Database, Execute } from '../../kit/sql/dialect.ts';
+import type { Database, DatabaseOptions, Execute } from '../../kit/sql/dialect.ts';
 import { kyselyOver } from '../../kit/sql/sqlite.ts';
 import { startThread, type Thread, type ThreadOptions } from '../../kit/thread.ts';
 import { createPageReads, type LargePage, type PacketPage } from './pages.ts';
@@ -74,12 +74,12 @@ interface Opened {
  * which runs one read at a time. On PostgreSQL the threads search and read large pages, each on connections of its own, and the
  * other long reads share a pool. A database in memory has one connection and no thread.
  */
-export function openWithReaders(databaseUrl: string, clock: Clock): Opened {
+export function openWithReaders(databaseUrl: string, clock: Clock, options: DatabaseOptions = {}): Opened {
   const now = () => clock().getTime();
   const lanesOf = (name: Database<Tables>['name'], lanes: { fast: Lane<Reader>; slow: Lane<Reader> }) =>
     createLanes<Reader>({ ...lanes, longMs: longMs[name], stayMs, clock });
   if (!isShared(databaseUrl)) {
-    const database = openDatabase<Tables>(databaseUrl);
+    const database = openDatabase<Tables>(databaseUrl, options);
     const lane = { queue: new FairQueue({ concurrency: 4, perOwner: 1 }), place: readerInPlace(database, now) };
     return { database, lanes: lanesOf('sqlite', { fast: lane, slow: lane }), stopReaders: async () => undefined };
   }
@@ -87,7 +87,7 @@ export function openWithReaders(databaseUrl: string, clock: Clock): Opened {
   const slow = startReader(databaseUrl, { patient: true });
   const stopReaders = async () => void (await Promise.all([fast.stop(), slow.stop()]));
   const [onFast, onSlow] = [readOn(fast), readOn(slow)];
-  const database = openDatabase<Tables>(databaseUrl, { executeElsewhere: onFast.execute });
+  const database = openDatabase<Tables>(databaseUrl, { ...options, executeElsewhere: onFast.execute });
   if (database.name === 'postgres') {
     const read: Reader['read'] = (work) => timed(now, () => work(database.longReads));
     const lanes = lanesOf('postgres', {

@@ -26,14 +26,15 @@ interface StoreParts {
   databaseUrl: string;
   clock: Clock;
   newId: NewId;
+  charactersPerTurn?: number | undefined;
 }
 
 /** The service's data, on SQLite or PostgreSQL. */
 export type Store = Awaited<ReturnType<typeof openStore>>;
 
 /** Opens the store and brings its schema up to date. */
-export async function openStore({ databaseUrl, clock, newId }: StoreParts) {
-  const { database, lanes, stopReaders } = openWithReaders(databaseUrl, clock);
+export async function openStore({ databaseUrl, clock, newId, charactersPerTurn }: StoreParts) {
+  const { database, lanes, stopReaders } = openWithReaders(databaseUrl, clock, { charactersPerTurn });
   // The schema must exist before the threads start, which they do at their first task.
   await migrate(database, migrations, clock).catch(async (error: unknown) => {
     await database.close();

@@ -1,0 +1,391 @@
+import assert from 'node:assert/strict';
+import { randomUUID } from 'node:crypto';
+import { after, describe, test } from 'node:test';
+
+import { type Contents, contentsOf, disagreements, type Inspector, inspect, orphans } from '../../support/consistency.ts';
+import { type FaultKind, injectFault } from '../../support/faults.ts';
+import { claimant, packetIn, question } from '../../support/life.ts';
+import { startReceiver } from '../../support/receiver.ts';
+import { createPacket, newTenant, packetRequest, startService, type TestAnswer, type TestService } from '../../support/service.ts';
+import { stores } from '../../support/stores.ts';
+import { register } from '../../support/webhooks.ts';
+
+/** A tenant of the service under test. */
+interface Bench {
+  readonly service: TestService;
+  readonly inspector: Inspector;
+  readonly tenant: { id: string; number: number; key: string };
+  call(method: string, path: string, body?: unknown, headers?: Record<string, string>): Promise<TestAnswer>;
+}
+
+type Act = () => Promise<Pick<TestAnswer, 'status' | 'text'>>;
+
+/** Prepares what the operation needs, and returns the operation, or several that are started together. */
+type Prepare = (bench: Bench) => Promise<Act | Act[]>;
+
+const freshKey = () => ({ 'idempotency-key': randomUUID() });
+const agent = { agent_id: 'resolver' };
+const onPacket =
+  (status: Parameters<typeof packetIn>[1], method: string, tail: string, body?: unknown, headers?: () => Record<string, string>): Prepare =>
+  async ({ service, tenant, call }) => {
+    const { id } = await packetIn(service, status, {}, tenant.key);
+    const given = headers?.();
+    return () => call(method, `/packets/${id}${tail}`, body, given);
+  };
+
+async function several({ service, tenant }: Bench, count: number, changes = {}): Promise<string[]> {
+  const ids = [];
+  for (let index = 0; index < count; index += 1) ids.push((await createPacket(service, changes, tenant.key)).id);
+  return ids;
+}
+
+/** A leased packet and the header with its token. */
+async function leased({ service, tenant, call }: Bench) {
+  const { id } = await createPacket(service, {}, tenant.key);
+  const { body } = await call('POST', `/packets/${id}/claim`, { ...agent, lease_seconds: 60 });
+  return { id, token: { 'x-lease-token': body.lease.token } };
+}
+
+const newHook = async ({ service, tenant }: Bench) => (await register(service, 'https://127.0.0.1:9/hook', {}, tenant.key)).id as string;
+
+/** A dead letter of a new webhook. */
+async function deadLetter(bench: Bench): Promise<{ hook: string; id: string }> {
+  const hook = await newHook(bench);
+  const { body } = await bench.call('POST', `/hooks/${hook}/ping`);
+  await bench.inspector.query(`update deliveries set status = 'dead_letter', due_at = null, attempts = 6 where id = '${body.id}'`);
+  return { hook, id: body.id };
+}
+
+const operations: Record<string, Prepare> = {
+  'create a packet': async ({ call }) => {
+    const body = packetRequest({ hitl: question });
+    return () => call('POST', '/packets', body);
+  },
+  'create a packet under an idempotency key': async ({ call }) => {
+    const headers = freshKey();
+    return () => call('POST', '/packets', packetRequest(), headers);
+  },
+  'chain a packet': onPacket('claimed', 'POST', '/chain', packetRequest()),
+  'create a batch': async ({ call }) => {
+    const headers = freshKey();
+    return () => call('POST', '/packets/batch', { packets: [packetRequest(), packetRequest(), packetRequest()] }, headers);
+  },
+  'get a packet': onPacket('created', 'GET', ''),
+  'list packets': async (bench) => () => bench.call('GET', '/packets?status=created&limit=3'),
+  'search packets': async (bench) => {
+    await several(bench, 1);
+    return () => bench.call('GET', '/packets/search?q=refund');
+  },
+  'read the history': onPacket('claimed', 'GET', '/history'),
+  'claim a packet': onPacket('created', 'POST', '/claim', claimant, freshKey),
+  'claim with a lease': onPacket('created', 'POST', '/claim', { ...agent, lease_seconds: 60 }),
+  'claim the next packet': async (bench) => {
+    await several(bench, 1);
+    const headers = freshKey();
+    return () => bench.call('POST', '/packets/claim-next', agent, headers);
+  },
+  'patch the content': onPacket('claimed', 'PATCH', '', {
+    metadata: { tags: ['one', 'two'], priority: 'low' },
+    context: { summary: 'Different words' },
+  }),
+  'ask a person': onPacket('claimed', 'PATCH', '', { status: 'awaiting_human' }),
+  'respond for a person': onPacket('awaiting_human', 'POST', '/respond', { response: 'Yes', responded_by: 'mia' }, freshKey),
+  'complete a packet': onPacket('claimed', 'PATCH', '', { status: 'completed' }),
+  'release a packet': onPacket('claimed', 'POST', '/release'),
+  'delete a packet': onPacket('claimed', 'DELETE', ''),
+  'delete a packet permanently': async (bench) => {
+    const { body } = await bench.call('POST', '/packets', packetRequest(), freshKey());
+    await bench.call('POST', `/packets/${body.id}/claim`, claimant);
+    return () => bench.call('DELETE', `/packets/${body.id}?hard=true`);
+  },
+  'renew a lease': async (bench) => {
+    const { id, token } = await leased(bench);
+    return () => bench.call('POST', `/packets/${id}/lease`, {}, token);
+  },
+  'end a lease': async (bench) => {
+    const { id, token } = await leased(bench);
+    return () => bench.call('DELETE', `/packets/${id}/lease`, undefined, token);
+  },
+  'claim a batch': async (bench) => {
+    const packet_ids = await several(bench, 3);
+    return () => bench.call('POST', '/packets/batch/claim', { packet_ids, ...agent });
+  },
+  'complete a batch': async (bench) => {
+    const packet_ids = await several(bench, 3);
+    await bench.call('POST', '/packets/batch/claim', { packet_ids, ...agent });
+    return () => bench.call('POST', '/packets/batch/complete', { packet_ids });
+  },
+  'register a webhook': async ({ call }) => {
+    const headers = freshKey();
+    return () => call('POST', '/hooks', { url: 'https://127.0.0.1:9/hook', secret: 'a-secret-for-tests-0123456789' }, headers);
+  },
+  'change a webhook': async (bench) => {
+    const id = await newHook(bench);
+    return () => bench.call('PATCH', `/hooks/${id}`, { active: false, secret: 'another-secret-0123456789' });
+  },
+  'remove a webhook': async (bench) => {
+    const id = await newHook(bench);
+    return () => bench.call('DELETE', `/hooks/${id}`);
+  },
+  'ping a webhook': async (bench) => {
+    const id = await newHook(bench);
+    return () => bench.call('POST', `/hooks/${id}/ping`);
+  },
+  'replay a dead letter': async (bench) => {
+    const { id } = await deadLetter(bench);
+    return () => bench.call('POST', `/hooks/dlq/${id}/replay`);
+  },
+  'retry all dead letters': async (bench) => {
+    const { hook } = await deadLetter(bench);
+    return () => bench.call('POST', '/hooks/dlq/retry-all', { webhook_id: hook, force: true });
+  },
+  'create a key': async ({ call }) => {
+    const headers = freshKey();
+    return () => call('POST', '/keys', { name: 'another' }, headers);
+  },
+  'rotate a key': async ({ call }) => {
+    const { body } = await call('POST', '/keys', { name: 'old' });
+    return () => call('POST', `/keys/${body.id}/rotate`, { overlap_seconds: 60 });
+  },
+  'revoke a key': async ({ call }) => {
+    const { body } = await call('POST', '/keys', { name: 'old' });
+    return () => call('DELETE', `/keys/${body.id}`);
+  },
+  'create a tenant':
+    async ({ service }) =>
+    () =>
+      service.call('POST', '/tenants', { body: { name: 'New' } }),
+  'change a tenant':
+    async ({ service, tenant }) =>
+    () =>
+      service.call('PATCH', `/tenants/${tenant.id}`, { body: { name: randomUUID() } }),
+  'delete a tenant': async ({ service }) => {
+    const { id } = await newTenant(service);
+    return () => service.call('DELETE', `/tenants/${id}`);
+  },
+  'several at once': async (bench) => {
+    const { call, tenant, service } = bench;
+    const [first, second] = await several(bench, 2);
+    const { id: third } = await packetIn(service, 'claimed', {}, tenant.key);
+    const { body: key } = await call('POST', '/keys', { name: 'old' });
+    const headers = freshKey();
+    return [
+      () => call('POST', '/packets', packetRequest(), headers),
+      () => call('POST', `/packets/${first}/claim`, claimant),
+      () => call('POST', '/packets', packetRequest({ hitl: question })),
+      () => call('PATCH', `/packets/${third}`, { status: 'completed' }),
+      () => call('DELETE', `/keys/${key.id}`),
+      () => call('DELETE', `/packets/${second}`),
+      () => call('POST', '/packets/claim-next', { ...agent, priorities: ['critical'] }),
+    ];
+  },
+  'read the audit log': async (bench) => () => bench.call('GET', '/audit?limit=3'),
+  'list agents': async (bench) => () => bench.call('GET', '/agents'),
+};
+
+/** In memory and on PostgreSQL; SQLite on disk runs the same statements as in memory, only slower. */
+const settings = stores.filter(({ name }) => name !== 'SQLite on disk');
+
+/** What the database has of a tenant, and the keys and tenants of all. */
+async function snapshot({ inspector, tenant }: Bench): Promise<Contents> {
+  return {
+    ...(await contentsOf(inspector, tenant.number)),
+    tenants: await inspector.query('select * from tenants order by number'),
+    api_keys: await inspector.query('select * from api_keys order by id'),
+  };
+}
+
+/** What an operation added: the number of rows by table, and to each counter. */
+function added(before: Contents, now: Contents): Record<string, number> {
+  const counts = (contents: Contents) => {
+    const { counters = [], search_queue = [], search_index = [], deliveries = [], ...tables } = contents;
+    const byStatus = [...Map.groupBy(deliveries, ({ status }) => `${status} deliveries`)];
+    const rows = Object.entries(tables).map(([table, of]): [string, number] => [table, of.length]);
+    // A packet may be indexed at any time.
+    return [
+      ...rows,
+      ...byStatus.map(([name, of]) => [name, of.length]),
+      ['findable', search_queue.length + search_index.length],
+      ...counters.map(({ name, value }) => [name, Number(value)]),
+    ];
+  };
+  const earlier = Object.fromEntries(counts(before));
+  const difference = counts(now).map(([name, count]): [string, number] => [
+    name as string,
+    (count as number) - (earlier[name as string] ?? 0),
+  ]);
+  return Object.fromEntries(difference.filter(([, count]) => count !== 0));
+}
+
+async function openBench(service: TestService, inspector: Inspector, hook = 'https://127.0.0.1:9/hook'): Promise<Bench> {
+  const { id } = await newTenant(service, { handoffs_per_day: 100_000, max_api_keys: 1000 });
+  const { body: made } = await service.call('POST', '/keys', { body: { name: 'admin', tenant_id: id, admin: true } });
+  const [row] = await inspector.query(`select number from tenants where id = '${id}'`);
+  const { key } = made;
+  await register(service, hook, {}, key);
+  return {
+    service,
+    inspector,
+    tenant: { id, key, number: Number(row!.number) },
+    call: (method, path, body, headers) =>
+      service.call(method, path, { key, ...(body === undefined ? {} : { body }), headers: headers ?? {} }),
+  };
+}
+
+interface Outcome {
+  readonly statuses: readonly number[];
+  readonly added: Record<string, number>;
+}
+
+const together = (acts: readonly Act[]) => Promise.all(acts.map((act) => act()));
+const withoutIndex = ({ search_queue: _, search_index: __, ...contents }: Contents): Contents => contents;
+
+/** What the operation does without a fault. */
+async function usualOutcome(bench: Bench, prepare: Prepare): Promise<Outcome> {
+  const acts = [await prepare(bench)].flat();
+  const before = await snapshot(bench);
+  const answers = await together(acts);
+  for (const { status, text } of answers) assert.ok(status < 300, text);
+  return { statuses: answers.map(({ status }) => status), added: added(before, await snapshot(bench)) };
+}
+
+/**
+ * Runs the operation with the `nth` statement failing. What answered with an error has changed nothing, and succeeds when
+ * it is repeated; everything together then is as usual. Returns how many statements it took.
+ */
+async function runWithFault(bench: Bench, prepare: Prepare, nth: number, kind: FaultKind, usual: Outcome): Promise<number> {
+  const acts = [await prepare(bench)].flat();
+  const before = await snapshot(bench);
+  const fault = injectFault(nth, { kind });
+  const answers = await together(acts).finally(fault.remove);
+  const about = `statement ${nth} of ${fault.statements()}, ${kind}: ${answers.map(({ status, text }) => `${status} ${text.slice(0, 100)}`).join('; ')}`;
+  const failed = acts.filter((_, index) => answers[index]!.status !== usual.statuses[index]);
+  for (const { status, text } of answers) {
+    assert.ok(status < 300 || status === 500 || status === 503, about);
+    assert.doesNotMatch(status < 300 ? '' : text, /inject|division|select|insert/i);
+  }
+  if (failed.length === acts.length) assert.deepEqual(withoutIndex(await snapshot(bench)), withoutIndex(before), about);
+  for (const { status, text } of await together(failed)) assert.ok(status < 300, `${status} ${text} again after ${about}`);
+  const now = await snapshot(bench);
+  assert.deepEqual(added(before, now), usual.added, about);
+  assert.deepEqual(disagreements(now), [], about);
+  return fault.statements();
+}
+
+/** Lets each statement fail in turn, every second one because the database is unavailable. */
+async function runWithFaults(newBench: () => Promise<Bench>, prepare: Prepare): Promise<void> {
+  let bench = await newBench();
+  // The first run of an operation prepares statements and fills caches.
+  await usualOutcome(bench, prepare);
+  const usual = await usualOutcome(bench, prepare);
+  for (let nth = 1, took = 1; took >= nth; nth += 1) {
+    // A new tenant has less to compare.
+    if (nth % 6 === 0) bench = await newBench();
+    took = await runWithFault(bench, prepare, nth, nth % 2 === 1 ? 'error' : 'unavailable', usual);
+  }
+  assert.deepEqual(await orphans(bench.inspector), []);
+}
+
+/** A round of a job, as an operation: its failure is an answer. */
+const round =
+  ({ service }: Bench, job: 'sweep' | 'prune' | 'index' | 'deliver', seconds: number): Act =>
+  async () => {
+    service.clock.turn(seconds);
+    try {
+      await service.handoff.runOnce[job]();
+      return { status: 200, text: '' };
+    } catch {
+      return { status: 500, text: '' };
+    }
+  };
+
+const day = 24 * 3600;
+
+/** Rounds of jobs. What a round does in several transactions may be done in part, and the next round does the rest. */
+const jobs: Record<string, Prepare> = {
+  'end leases and time out questions': async (bench) => {
+    const { service, tenant } = bench;
+    await leased(bench);
+    await packetIn(service, 'awaiting_human', { hitl: { ...question, timeout_seconds: 60, on_timeout: 'fail' } }, tenant.key);
+    return round(bench, 'sweep', 61);
+  },
+  'index packets': async (bench) => {
+    await several(bench, 2);
+    return round(bench, 'index', 1);
+  },
+  'deliver events': async (bench) => {
+    await several(bench, 2);
+    return round(bench, 'deliver', 60);
+  },
+  'remove what is old': async (bench) => {
+    await bench.call('POST', '/packets', packetRequest(), freshKey());
+    await round(bench, 'deliver', 60)();
+    return round(bench, 'prune', 31 * day);
+  },
+};
+
+/** Without the counters of days, since the clock moves. */
+const withoutDays = (counts: Record<string, number>) =>
+  Object.fromEntries(Object.entries(counts).filter(([name]) => !name.startsWith('created:')));
+
+/** Lets each statement of a job fail in turn. After a later round, everything is as usual. */
+async function runJobWithFaults(bench: Bench, prepare: Prepare): Promise<void> {
+  await usualOutcome(bench, prepare);
+  const usual = await usualOutcome(bench, prepare);
+  for (let nth = 1, took = 1; took >= nth; nth += 1) {
+    const [act] = [await prepare(bench)].flat();
+    const before = await snapshot(bench);
+    const fault = injectFault(nth, { kind: nth % 2 === 1 ? 'error' : 'unavailable' });
+    await act!().finally(fault.remove);
+    took = fault.statements();
+    assert.deepEqual(disagreements(await snapshot(bench)), [], `statement ${nth} of ${took}`);
+    assert.equal((await act!()).status, 200, `again after statement ${nth} of ${took}`);
+    const now = await snapshot(bench);
+    assert.deepEqual(withoutDays(added(before, now)), withoutDays(usual.added), `statement ${nth} of ${took}`);
+    assert.deepEqual(disagreements(now), []);
+  }
+  assert.deepEqual(await orphans(bench.inspector), []);
+}
+
+for (const store of settings) {
+  describe(`When a statement fails, all of an operation happens or nothing, on ${store.name}`, () => {
+    const stops: (() => unknown)[] = [];
+    const t = { after: (stop: unknown) => void stops.unshift(stop as () => unknown) };
+    after(async () => {
+      for (const stop of stops) await stop();
+    });
+    const open = async () => {
+      const service = await startService(t, {
+        store,
+        settings: { SERVICE_WEBHOOK_ALLOW: '127.0.0.1', SERVICE_OPEN_PACKETS_PER_AGENT: '100000' },
+        // The event loop runs after every row.
+        dependencies: { charactersPerTurn: 1 },
+      });
+      const inspector = await inspect(service.databaseUrl);
+      t.after(inspector.close);
+      return { service, inspector };
+    };
+
+    let shared: ReturnType<typeof open> | undefined;
+    const opened = () => {
+      shared ??= open();
+      return shared;
+    };
+
+    for (const [operation, prepare] of Object.entries(operations)) {
+      test(operation, async () => {
+        const { service, inspector } = await opened();
+        await runWithFaults(() => openBench(service, inspector), prepare);
+      });
+    }
+
+    for (const [job, prepare] of Object.entries(jobs)) {
+      test(job, async () => {
+        // A job works on all tenants, so it gets a service of its own.
+        const { service, inspector } = await open();
+        const receiver = await startReceiver(t);
+        await runJobWithFaults(await openBench(service, inspector, receiver.url), prepare);
+      });
+    }
+  });
+}

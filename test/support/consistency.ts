@@ -1,0 +1,162 @@
+import { DatabaseSync } from 'node:sqlite';
+import pg from 'pg';
+
+import { priorities, statuses } from '../../src/handoff/model/common.ts';
+import { summaryText } from '../../src/handoff/rules/text.ts';
+import { databaseInMemory } from './faults.ts';
+
+// biome-ignore lint/suspicious/noExplicitAny: rows of every table.
+export type Row = Record<string, any>;
+
+/** A connection to the database of a service, beside the service's own. */
+export interface Inspector {
+  query(sql: string): Promise<Row[]>;
+  close(): Promise<void>;
+}
+
+/** Opens a connection to look into the database at the URL; in memory it is the service's own. */
+export async function inspect(url: string): Promise<Inspector> {
+  if (url.startsWith('sqlite')) {
+    const isInMemory = url === 'sqlite::memory:';
+    const database = isInMemory ? databaseInMemory() : new DatabaseSync(url.slice('sqlite://'.length), { timeout: 5000 });
+    return {
+      query: async (sql) => database.prepare(sql).all() as Row[],
+      close: async () => (isInMemory ? undefined : database.close()),
+    };
+  }
+  const types = { getTypeParser: (oid: number, format: 'text') => (oid === 20 ? Number : pg.types.getTypeParser(oid, format)) };
+  const client = new pg.Client({ connectionString: url, types, pipeline: true } as pg.ClientConfig);
+  await client.connect();
+  return { query: async (sql) => (await client.query(sql)).rows, close: () => client.end() };
+}
+
+/** The rows of one tenant, by table, in a fixed order. When agents were last seen is left out, since it is written later. */
+export type Contents = Record<string, Row[]>;
+
+/** Reads all rows of the tenant with this number. */
+export async function contentsOf({ query }: Inspector, tenant: number): Promise<Contents> {
+  const own = (columns: string, table: string, order: string) =>
+    query(`select ${columns} from ${table} where tenant = ${tenant} order by ${order}`);
+  const ofPacket = (columns: string, table: string, column: string) =>
+    query(
+      `select ${columns} from ${table} join packets on packets.seq = ${table}.${column} where packets.tenant = ${tenant} order by packets.seq`,
+    );
+  const reads = {
+    tenants: query(`select * from tenants where number = ${tenant}`),
+    api_keys: query(`select api_keys.* from api_keys join tenants on tenants.id = tenant_id where number = ${tenant} order by api_keys.id`),
+    packets: own('*', 'packets', 'seq'),
+    contents: ofPacket('contents.*', 'contents', 'packet'),
+    packet_tags: own('*', 'packet_tags', 'packet_id, tag'),
+    events: own('*', 'events', 'position'),
+    webhooks: own('*', 'webhooks', 'seq'),
+    deliveries: own('*', 'deliveries', 'seq'),
+    messages: query(
+      `select * from messages where event_id in (select event_id from deliveries where tenant = ${tenant}) order by event_id`,
+    ),
+    counters: own('*', 'counters', 'name'),
+    idempotency: own('*', 'idempotency', 'key'),
+    idempotency_packets: own('*', 'idempotency_packets', 'key, packet_id'),
+    search_queue: own('*', 'search_queue', 'packet'),
+    search_index: ofPacket('search_index.rowid', 'search_index', 'rowid'),
+  };
+  return Object.fromEntries(await Promise.all(Object.entries(reads).map(async ([table, rows]) => [table, await rows])));
+}
+
+/** Everything in which the rows of a tenant disagree with one another, one sentence each. */
+export function disagreements(tenant: Contents): string[] {
+  return [...countersOf(tenant), ...packetsOf(tenant), ...trailOf(tenant), ...deliveriesOf(tenant), ...answersOf(tenant)];
+}
+
+/** Rows without the row that they belong to, of all tenants: these tables are only reached through another one. */
+export async function orphans({ query }: Inspector): Promise<string[]> {
+  const found = async (name: string, sql: string) => ((await query(sql)).length === 0 ? [] : [`${name} belong to nothing`]);
+  return [
+    ...(await found('contents', 'select packet from contents where packet not in (select seq from packets)')),
+    ...(await found('index entries', 'select rowid from search_index where rowid not in (select seq from packets)')),
+    ...(await found('bodies of deliveries', 'select event_id from messages where event_id not in (select event_id from deliveries)')),
+    ...(await found('keys', 'select id from api_keys where tenant_id not in (select id from tenants)')),
+  ];
+}
+
+const differ = (name: string, stored: unknown, expected: unknown): string[] =>
+  JSON.stringify(stored) === JSON.stringify(expected) ? [] : [`${name}: ${JSON.stringify(stored)}, but ${JSON.stringify(expected)}`];
+
+function countersOf({ counters = [], packets = [], events = [] }: Contents): string[] {
+  const value = (name: string) => Number(counters.find((counter) => counter.name === name)?.value ?? 0);
+  const count = (name: string, counted: number) => differ(`the counter ${name}`, value(name), counted);
+  const days = Map.groupBy(packets, ({ state, digest }) => JSON.parse(summaryText({ state, digest })).created_at.slice(0, 10));
+  return [
+    ...statuses.flatMap((status) => count(`packets:${status}`, packets.filter((packet) => packet.status === status).length)),
+    ...priorities.flatMap((priority) => count(`priority:${priority}`, packets.filter((packet) => packet.priority === priority).length)),
+    ...count('hitl:required', packets.filter((packet) => packet.hitl_required === 1).length),
+    ...count('events', events.length),
+    ...count('position', Math.max(0, ...events.map(({ position }) => position))),
+    // Packets that were deleted permanently count until their day is over; then its counter is removed.
+    ...[...days].flatMap(([day, created]) =>
+      counters.some(({ name }) => name === `created:${day}`) && value(`created:${day}`) < created.length
+        ? [`the day ${day} counts fewer packets than it has`]
+        : [],
+    ),
+  ];
+}
+
+function packetsOf({ packets = [], contents = [], packet_tags = [], search_queue = [], search_index = [] }: Contents): string[] {
+  const stored = new Set(contents.map(({ packet }) => packet));
+  const findable = new Set([...search_queue.map(({ packet }) => packet), ...search_index.map(({ rowid }) => rowid)]);
+  const tagsOf = Map.groupBy(packet_tags, ({ packet_id }) => packet_id);
+  return packets.flatMap((row) => {
+    const packet = JSON.parse(summaryText({ state: row.state, digest: row.digest }));
+    const name = `packet ${packet.id}`;
+    const columns = {
+      id: packet.id,
+      status: packet.status,
+      revision: packet.revision,
+      source_agent: packet.metadata.source_agent.id,
+      target_agent: packet.metadata.target_agent.id,
+      priority: packet.metadata.priority,
+      hitl_required: packet.hitl?.required === true ? 1 : 0,
+      parent: packet.parent_packet_id,
+      claimed_by: packet.claimed_by?.agent_id ?? null,
+      updated_at: packet.updated_at,
+    };
+    const tags = (tagsOf.get(row.id) ?? []).map(({ tag }) => tag);
+    return [
+      ...Object.entries(columns).flatMap(([column, value]) => differ(`${name}, ${column}`, row[column], value)),
+      ...differ(`${name}, tags`, tags, [...new Set<string>(packet.metadata.tags)].toSorted()),
+      ...(stored.has(row.seq) ? [] : [`${name} has no content`]),
+      ...(findable.has(row.seq) ? [] : [`${name} is neither indexed nor queued`]),
+    ];
+  });
+}
+
+function trailOf({ packets = [], events = [] }: Contents): string[] {
+  const positions = events.map(({ position }) => position);
+  const trails = Map.groupBy(events, ({ packet_id }) => packet_id);
+  return [
+    ...differ('positions', new Set(positions).size, positions.length),
+    ...packets.flatMap(({ id, status }) => {
+      const own = trails.get(id) ?? [];
+      return [
+        ...differ(`the first event of ${id}`, own[0]?.event_type, 'created'),
+        ...differ(`the last status in the trail of ${id}`, own.findLast(({ type }) => type !== null)?.status, status),
+      ];
+    }),
+  ];
+}
+
+function deliveriesOf({ deliveries = [], messages = [], webhooks = [], events = [] }: Contents): string[] {
+  const bodies = new Set(messages.map(({ event_id }) => event_id));
+  const known = new Set(events.map(({ id }) => id));
+  return deliveries.flatMap(({ id, event_id, webhook, packet_id }) => [
+    ...(bodies.has(event_id) ? [] : [`delivery ${id} has no body`]),
+    ...(webhooks.some(({ seq }) => seq === webhook) ? [] : [`delivery ${id} has no webhook`]),
+    ...(packet_id === null || known.has(event_id) ? [] : [`delivery ${id} has no event`]),
+  ]);
+}
+
+function answersOf({ idempotency = [], idempotency_packets = [], packets = [] }: Contents): string[] {
+  return idempotency_packets.flatMap(({ key, packet_id }) => [
+    ...(idempotency.some((answer) => answer.key === key) ? [] : [`the answer ${key} is missing`]),
+    ...(packets.some(({ id }) => id === packet_id) ? [] : [`the answer ${key} has a packet that does not exist`]),
+  ]);
+}
