@@ -374,6 +374,7 @@ describe('the answers of the service', () => {
     await answer('respondPacket', 200, { id, body: { response: 'Approve', responded_by: 'dana', notes: 'Fine' } });
     await answer('chainPacket', 201, { id, body });
     assert.ok((await answer('packetHistory', 200, { id })).body.events.length > 4);
+    assert.ok((await answer('packetBrief', 200, { id })).body.sections.length > 0);
     await answer('listPackets', 200);
     await answer('listPackets', 200, { query: '?view=full&limit=1' });
     assert.ok((await answer('searchPackets', 200, { query: '?q=charged' })).body.packets[0].snippet.length > 0);
@@ -446,6 +447,7 @@ describe('the answers of the service', () => {
     await answer('searchPackets', 400, { query: '?q=' });
     await answer('getPacket', 404, { id: unknown });
     await answer('packetHistory', 404, { id: unknown });
+    await answer('packetBrief', 404, { id: unknown });
     await answer('patchPacket', 412, { id, body: { status: 'failed' }, headers: { 'if-match': '"7"' } });
     await answer('claimPacket', 200, { id, body: { agent_id: 'a' } });
     const refused = await answer('claimPacket', 409, { id, body: { agent_id: 'b' } });

@@ -105,13 +105,19 @@ function bodyOf(
   return { requestBody: { ...note, required: !bodyOptional, content: { 'application/json': content, ...Object.fromEntries(texts) } } };
 }
 
-function response({ schema, description, contentType, ...shape }: ResponseShape, status: number, headers: Headers, shared: Shared): Json {
+function response(
+  { schema, description, contentType, otherTypes = {}, ...shape }: ResponseShape,
+  status: number,
+  headers: Headers,
+  shared: Shared,
+): Json {
   const example = shape.example ?? errorExample(status);
   const body = { schema: inline(schema, shared.names), ...(example === undefined ? {} : { example }) };
+  const texts = Object.entries(otherTypes).map(([type, text]) => [type, { schema: { type: 'string' }, example: text }]);
   return {
     description,
     ...(Object.keys(headers).length === 0 ? {} : { headers: headerReferences(headers, shared) }),
-    ...(schema === undefined ? {} : { content: { [contentType ?? 'application/json']: body } }),
+    ...(schema === undefined ? {} : { content: { [contentType ?? 'application/json']: body, ...Object.fromEntries(texts) } }),
   };
 }
 

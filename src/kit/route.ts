@@ -6,6 +6,8 @@ export interface ResponseShape {
   readonly description: string;
   /** The media type, if it is not JSON. */
   readonly contentType?: string;
+  /** Texts that the handler may answer instead: an example for each media type. */
+  readonly otherTypes?: Readonly<Record<string, string>>;
   /** An example of the body, for the API description. */
   readonly example?: unknown;
   /** Descriptions of its headers, by name. */

@@ -13,6 +13,7 @@ export const operations = {
   respondPacket: { method: 'POST', path: '/api/v1/packets/{id}/respond', body: true, idempotent: true },
   chainPacket: { method: 'POST', path: '/api/v1/packets/{id}/chain', body: true, idempotent: true },
   packetHistory: { method: 'GET', path: '/api/v1/packets/{id}/history' },
+  packetBrief: { method: 'GET', path: '/api/v1/packets/{id}/brief' },
   batchCreate: { method: 'POST', path: '/api/v1/packets/batch', body: true, idempotent: true },
   batchClaim: { method: 'POST', path: '/api/v1/packets/batch/claim', body: true },
   batchComplete: { method: 'POST', path: '/api/v1/packets/batch/complete', body: true },

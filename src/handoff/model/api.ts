@@ -5,6 +5,7 @@ import * as system from '../../kit/system.ts';
 import * as access from './access.ts';
 import * as audit from './audit.ts';
 import * as batches from './batch-routes.ts';
+import * as brief from './brief.ts';
 import * as packetSchemas from './packet.ts';
 import * as packets from './packet-routes.ts';
 import { streamRoutes } from './stream.ts';
@@ -31,6 +32,7 @@ export const routes = {
   respondPacket: packets.respondPacket,
   chainPacket: packets.chainPacket,
   packetHistory: packets.packetHistory,
+  packetBrief: brief.packetBrief,
   batchCreate: batches.batchCreate,
   batchClaim: batches.batchClaim,
   batchComplete: batches.batchComplete,
@@ -112,6 +114,7 @@ const schemas = {
   BatchClaimRequest: packetSchemas.BatchClaimRequest,
   BatchCompleteRequest: packetSchemas.BatchCompleteRequest,
   HistoryEvent: packetSchemas.HistoryEvent,
+  Brief: brief.Brief,
   Webhook: webhookSchemas.Webhook,
   WebhookRequest: webhookSchemas.WebhookRequest,
   WebhookPatch: webhookSchemas.WebhookPatch,

@@ -1,0 +1,15 @@
+import { answer, JsonText, type Mount } from '../../kit/http/mount.ts';
+import { routes } from '../model/api.ts';
+import type { HandoffRoute } from '../model/route.ts';
+import type { Caller } from '../service/authentication.ts';
+import type { BriefService } from '../service/brief.ts';
+
+/** Mounts the route of briefs. */
+export function mountBrief(mount: Mount<Caller, HandoffRoute>, briefOf: BriefService): void {
+  mount(routes.packetBrief, async ({ params, query }, { caller }) => {
+    const { max_chars: maxChars, depth, format } = query;
+    const { brief, text } = await briefOf(caller, params.id, { maxChars, depth, format });
+    if (format === 'json') return brief;
+    return answer<never>({ headers: { 'content-type': 'text/markdown; charset=utf-8' }, body: new JsonText(text) });
+  });
+}
