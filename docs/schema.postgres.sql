@@ -176,3 +176,16 @@ create index idempotency_packets_by_key on idempotency_packets (tenant, key);
 -- 0007-rotation
 
 alter table api_keys add column rotated_from text collate "C";
+
+-- 0008-bounds
+
+delete from counters where name >= 'open:' and name < 'open;';
+
+delete from counters where tenant = 0 and name = 'deliveries:forgotten';
+
+create index packets_open on packets (tenant, source_agent)
+  where status in ('created', 'claimed', 'in_progress', 'awaiting_human');
+
+create index counters_of_days on counters (name) where name >= 'created:' and name < 'created;';
+
+create index deliveries_ended on deliveries (updated_at) where status in ('delivered', 'cancelled');

@@ -101,3 +101,10 @@ CREATE TABLE idempotency_packets (tenant integer not null, packet_id text not nu
   primary key (tenant, packet_id, key)) without rowid;
 
 CREATE INDEX idempotency_packets_by_key on idempotency_packets (tenant, key);
+
+CREATE INDEX packets_open on packets (tenant, source_agent)
+  where status in ('created', 'claimed', 'in_progress', 'awaiting_human');
+
+CREATE INDEX counters_of_days on counters (name) where name >= 'created:' and name < 'created;';
+
+CREATE INDEX deliveries_ended on deliveries (updated_at) where status in ('delivered', 'cancelled');

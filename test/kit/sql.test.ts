@@ -641,3 +641,43 @@ for (const store of stores) {
     });
   });
 }
+
+test('A transaction on PostgreSQL runs again after a deadlock or a serialization failure, up to five times', async (t) => {
+  const { database } = await openThings(t, stores.find(({ name }) => name === 'PostgreSQL')!);
+  const fail = `create function fail() returns trigger language plpgsql as $$ begin
+    if nextval('failures') <= new.value then raise exception using errcode = new.kind; end if; return new; end $$`;
+  const statements = [
+    'create sequence failures',
+    fail,
+    'create trigger failing before insert on things for each row execute function fail()',
+  ];
+  for (const statement of statements) await database.transaction((tx) => sql.raw(statement).execute(tx));
+  const reset = () => database.transaction((tx) => sql.raw("select setval('failures', 1, false)").execute(tx));
+
+  const ways: Record<string, (given: ReturnType<typeof row>) => Promise<unknown>> = {
+    'single statements': (given) => database.transaction((tx) => tx.insertInto('things').values(given).execute()),
+    'a session': (given) => database.session(async (session) => session.insert('things', [given])),
+    // The statement after the one that fails only reports that the transaction is aborted.
+    'a session that reads after it has written': (given) =>
+      database.session(async (session) => {
+        await session.insert('things', [given]);
+        await session.find('things', ['id'], [{ kind: 'a', id: '1' }]);
+      }),
+  };
+  for (const [name, write] of Object.entries(ways)) {
+    for (const code of ['40P01', '40001']) {
+      await reset();
+      await write(row(name, 4, code));
+      await reset();
+      await assert.rejects(write(row(`${name} again`, 5, code)), { code }, name);
+    }
+    await reset();
+    await assert.rejects(write(row(`${name} otherwise`, 1, '23514')), { code: '23514' }, name);
+  }
+  assert.deepEqual(
+    (await all(database)).map(({ id }) => id).toSorted(),
+    Object.keys(ways)
+      .flatMap((name) => [name, name])
+      .toSorted(),
+  );
+});

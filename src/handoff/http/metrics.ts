@@ -28,12 +28,14 @@ interface MetricsParts {
 
 /** Makes the service's metrics: those of the specification, and gauges of packets, database, write queue, search index and streams. */
 export function createHandoffMetrics({ store, streams, clock, isPrivate }: MetricsParts): HandoffMetrics {
+  const unknown = Object.fromEntries(statuses.map((status) => [status, Number.NaN])) as Record<Status, number>;
+  const counts = () => store.countByStatus().catch(() => unknown);
   const metrics = createMetrics([
     {
       name: 'service_packets',
       help: 'Packets, by status.',
       label: 'status',
-      read: () => store.countByStatus().catch(() => Object.fromEntries(statuses.map((status) => [status, Number.NaN]))),
+      read: counts,
     },
     {
       name: 'service_oldest_question_age_seconds',
@@ -47,7 +49,7 @@ export function createHandoffMetrics({ store, streams, clock, isPrivate }: Metri
     {
       name: 'service_active_packets',
       help: 'Packets that are neither completed, failed nor expired.',
-      read: () => store.countInStatuses(open).catch(() => Number.NaN),
+      read: () => counts().then((byStatus) => open.reduce((sum, status) => sum + byStatus[status], 0)),
     },
     ...databaseGauges(store),
     {

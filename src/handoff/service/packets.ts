@@ -130,6 +130,7 @@ export function createPacketService({ store, clock, newId, random, limits, guard
     requireDepth(depth, guards.chainDepthMax);
     requireFewOpen(open, request.metadata.source_agent.id, guards.openPacketsPerAgent);
     countCreate();
+    if (guards.openPacketsPerAgent > 0) open.add(request.metadata.source_agent.id);
     const { packet, events } = newPacket({ ...request, parent_packet_id: parentId }, { id: newId(at.now), now: at.now, agentId });
     packets.insert(packet, depth);
     trail.append(packet, events, at);

@@ -118,8 +118,8 @@ export function createDeliveryStore(database: Database<Tables>) {
     },
 
     /**
-     * Deletes deliveries that were delivered or cancelled and are older than `before`, and their bodies. Examines up to
-     * `limit` deliveries, oldest first, each of them once; returns how many it examined.
+     * Deletes deliveries that were delivered or cancelled before `before`, earliest first and up to `limit`, and bodies that
+     * no delivery needs any more; returns how many deliveries it deleted.
      */
     forget: (before: Date, limit: number) => database.transaction((tx) => forgetEnded(tx, before, limit)),
 
@@ -199,41 +199,35 @@ function queuesOf(db: Kysely<Tables>) {
   return { compile: () => query.compile(db), execute: async () => (await query.execute(db)).rows };
 }
 
-/** The counter, of no tenant, with the last delivery that `forget` examined. */
-const lookedAt = { tenant: 0, name: 'deliveries:forgotten' };
-
 async function forgetEnded(tx: Kysely<Tables>, before: Date, limit: number): Promise<number> {
-  const counter = tx.selectFrom('counters').select('value').where('tenant', '=', lookedAt.tenant).where('name', '=', lookedAt.name);
-  const { value: last } = (await counter.executeTakeFirst()) ?? { value: 0 };
-  const oldest = await tx
+  const ended = (eb: ExpressionBuilder<Tables, 'deliveries'>) =>
+    // Literals, so that the partial index of ended deliveries matches.
+    eb('status', 'in', [sql.lit('delivered' as const), sql.lit('cancelled' as const)]);
+  const old = await tx
     .selectFrom('deliveries')
-    .select(['seq', 'tenant', 'packet_id', 'event_id', 'status', 'created_at'])
-    .where('seq', '>', last)
-    .orderBy('seq')
+    .select(['seq', 'tenant', 'packet_id', 'event_id'])
+    .where(ended)
+    .where('updated_at', '<', before.toISOString())
+    .orderBy('updated_at')
     .limit(limit)
     .execute();
-  const kept = oldest.findIndex(({ created_at }) => created_at >= before.toISOString());
-  const old = kept === -1 ? oldest : oldest.slice(0, kept);
   if (old.length === 0) return 0;
-  const ended = old.filter(({ status }) => status === 'delivered' || status === 'cancelled');
-  for (const { seq, tenant, packet_id, event_id } of ended) {
-    await tx.deleteFrom('deliveries').where('seq', '=', seq).execute();
-    // All webhooks share the body of an event.
-    const others = tx
-      .selectFrom('deliveries')
-      .select('seq')
-      .where('tenant', '=', tenant)
-      .where('packet_id', '=', packet_id)
-      .where('event_id', '=', event_id);
-    if (packet_id === null || (await others.limit(1).executeTakeFirst()) === undefined)
-      await tx.deleteFrom('messages').where('event_id', '=', event_id).execute();
-  }
-  const value = old.at(-1)!.seq;
-  await tx
-    .insertInto('counters')
-    .values({ ...lookedAt, value })
-    .onConflict((conflict) => conflict.columns(['tenant', 'name']).doUpdateSet({ value }))
-    .execute();
+  const seqs = old.map(({ seq }) => seq);
+  await tx.deleteFrom('deliveries').where('seq', 'in', seqs).where(ended).execute();
+  // All webhooks share the body of an event.
+  const events = [...new Map(old.map((delivery) => [delivery.event_id, delivery])).values()];
+  const given = sql.join(
+    events.map(
+      ({ tenant, packet_id, event_id }) => sql`(cast(${tenant} as bigint), cast(${packet_id} as text), cast(${event_id} as text))`,
+    ),
+  );
+  const { rows: unneeded } = await sql<{ event_id: string }>`
+    with given (tenant, packet_id, event_id) as (values ${given})
+    select event_id from given where not exists (select 1 from deliveries
+      where deliveries.tenant = given.tenant and deliveries.packet_id = given.packet_id and deliveries.event_id = given.event_id)
+  `.execute(tx);
+  const ids = unneeded.map(({ event_id }) => event_id);
+  if (ids.length > 0) await tx.deleteFrom('messages').where('event_id', 'in', ids).execute();
   return old.length;
 }
 

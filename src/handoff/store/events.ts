@@ -117,7 +117,14 @@ export function createEventReads(database: Database<Tables>) {
      * entries. Removes up to `limit` of each tenant; returns how many it removed.
      */
     async forgetPayloads(before: Date, limit: number): Promise<number> {
-      const tenants = await database.longReads.selectFrom('counters').select('tenant').where('name', '=', positionCounter).execute();
+      const tenants = await database.longReads
+        .selectFrom('tenants')
+        // Crossed, so that SQLite goes tenant by tenant through the key and does not scan all counters.
+        .crossJoin('counters')
+        .select('counters.tenant')
+        .whereRef('counters.tenant', '=', 'tenants.number')
+        .where('counters.name', '=', positionCounter)
+        .execute();
       let removed = 0;
       for (const { tenant: number } of tenants) {
         // Usually nothing is old enough, and then no lock is needed.

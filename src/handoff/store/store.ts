@@ -1,3 +1,5 @@
+import { sql } from 'kysely';
+
 import type { Clock } from '../../kit/clock.ts';
 import { invalid, tookTooLong } from '../../kit/errors.ts';
 import type { NewId } from '../../kit/id.ts';
@@ -130,7 +132,6 @@ export async function openStore({ databaseUrl, clock, newId, charactersPerTurn }
     /** Packets of all tenants for the background jobs. */
     sweep: { due: packets.due, unclaimed: packets.unclaimed },
     index: { step: indexing.step, queued: queue.queued, isQueued: queue.isQueued },
-    countInStatuses: packets.countInStatuses,
     countByStatus: packets.countByStatus,
     oldestQuestion: packets.oldestQuestion,
     /** Deletes idempotency answers older than `before`, and day counters before `day`; up to `limit` of each. */
@@ -146,7 +147,9 @@ export async function openStore({ databaseUrl, clock, newId, charactersPerTurn }
       const days = await database.reads
         .selectFrom('counters')
         .select(['tenant', 'name'])
-        .where('name', '>=', 'created:')
+        // Literals, so that the partial index of these counters matches.
+        .where('name', '>=', sql.lit('created:'))
+        .where('name', '<', sql.lit('created;'))
         .where('name', '<', `created:${day}`)
         .limit(limit)
         .execute();

@@ -1,6 +1,7 @@
 import { type Kysely, sql } from 'kysely';
 
 import type { Database } from '../../kit/sql/dialect.ts';
+import { priorities, statuses } from '../model/words.ts';
 import type { InTurn } from './in-turn.ts';
 import { matches, type PacketFilter } from './packets.ts';
 import type { Tables } from './tables.ts';
@@ -21,6 +22,13 @@ export function oneRange(filter: PacketFilter): { from: string; to: string } | u
   return kept?.length === 1 ? { from: kept[0]!.from, to: kept[0]!.to } : undefined;
 }
 
+/** The counters that the totals of lists are made of. */
+const totalNames = [
+  ...statuses.map((status) => `packets:${status}`),
+  ...priorities.map((priority) => `priority:${priority}`),
+  'hitl:required',
+];
+
 /** Counts a tenant's packets. */
 export function createTotals(database: Database<Tables>) {
   const all = database.query<{ tenant: number }, { name: string; value: number }>((db, { tenant }) =>
@@ -28,8 +36,7 @@ export function createTotals(database: Database<Tables>) {
       .selectFrom('counters')
       .select(['name', 'value'])
       .where('tenant', '=', tenant)
-      .where('name', '>=', 'hitl:')
-      .where('name', '<=', 'priority:~'),
+      .where('name', 'in', totalNames.map((name) => sql.lit(name)) as never),
   );
 
   /** The exact total: from the counters that every change updates where they suffice, otherwise by counting. */

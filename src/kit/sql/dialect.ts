@@ -35,17 +35,21 @@ export interface FreeSearch {
   readonly condition: string;
   /** Columns and their values. */
   readonly where: Row;
+  /** A column and the values that it may have, in the order in which rows are wanted. */
+  readonly ranked: { readonly column: string; readonly values: readonly string[] };
   /** Other tables that must each have a row with the column's value and with these values. */
   readonly among: readonly { readonly table: string; readonly column: string; readonly where: Row }[];
 }
 
-/** A search for free rows as SQL, and its parameters in order; `place` returns the placeholder of the n-th parameter, from 1. */
+/**
+ * The conditions of a search for free rows as SQL, except for its ranked column, and their parameters in order; `place`
+ * returns the placeholder of the n-th parameter, from 1. `column` is the column that `among` compares.
+ */
 export function freeSearchSql(
-  table: string,
   column: string,
   { condition, where, among }: FreeSearch,
   place: (number: number) => string,
-): { sql: string; values: (string | number)[] } {
+): { conditions: string; values: (string | number)[] } {
   const values: (string | number)[] = [];
   const equal = (row: Row) =>
     Object.entries(row).map(([name, value]) => {
@@ -55,7 +59,7 @@ export function freeSearchSql(
   const conditions = [condition, ...equal(where)];
   for (const other of among)
     conditions.push(`${column} in (select ${other.column} from ${other.table} where ${equal(other.where).join(' and ')})`);
-  return { sql: `select ${column} from ${table} where ${conditions.join(' and ')} order by ${column}`, values };
+  return { conditions: conditions.join(' and '), values };
 }
 
 /**
@@ -78,12 +82,15 @@ export interface Session {
   /** The rows of the table with these keys, as committed at the time of the call and without a lock. Null in a key matches null. */
   read(table: string, columns: readonly string[], keys: readonly Row[]): Awaitable<Values[]>;
   /**
-   * The values of `column` of the first matching rows, in the order of `column`, locked until the transaction ends. Rows
-   * locked by another transaction are skipped, so this never waits.
+   * The first matching rows, in the order of the ranked values and then of the first of `columns`, locked until the
+   * transaction ends. Rows locked by another transaction are skipped, so this never waits.
    */
-  findFree(table: string, column: string, search: FreeSearch, limit: number): Awaitable<string[]>;
-  /** The number of rows of the table with these values, without a lock. */
-  count(table: string, key: Row): Awaitable<number>;
+  findFree(table: string, columns: readonly string[], search: FreeSearch, limit: number): Awaitable<Values[]>;
+  /**
+   * The number of rows with each of these keys that meet a constant condition, in the order of the keys, without a lock.
+   * The condition is spelled exactly as in the partial index that serves the count.
+   */
+  count(table: string, keys: readonly Row[], condition: string): Awaitable<number[]>;
   /** Reserves `count` numbers that the table's generated column never had, in ascending order. */
   reserve(table: string, column: string, count: number): Awaitable<number[]>;
   insert(table: string, rows: readonly Row[]): Awaitable<void>;
@@ -182,12 +189,16 @@ export interface Database<Tables> {
    * requests that arrive together so cost one read. The result is shared and must not be modified.
    */
   inView<T>(name: string, read: () => T): T;
-  /** A transaction of single statements, for work that is not on the hot path. Only SQL may be awaited in it. */
+  /**
+   * A transaction of single statements, for work that is not on the hot path. Only SQL may be awaited in it. On PostgreSQL
+   * it runs again after a deadlock or a serialization failure, so `work` must have no other effects.
+   */
   transaction<T>(work: (tx: Kysely<Tables>) => Promise<T>): Promise<T>;
   /**
    * A transaction that a group of units of work shares; each process runs one at a time. With `asyncCommit` the commit does
    * not wait for the disk, and a power failure may undo the whole transaction: for work that is then simply repeated.
-   * With `pipelined`, PostgreSQL gets the first reads of the work together with `begin`, which saves a round trip.
+   * With `pipelined`, PostgreSQL gets the first reads of the work together with `begin`, which saves a round trip. It runs
+   * the work again after a deadlock or a serialization failure, so `work` must have no other effects.
    */
   session<T>(work: (session: Session) => Promise<T>, options?: SessionOptions): Promise<T>;
   /** Runs the work of another writer, the search thread. On SQLite no transaction of this thread is open meanwhile. */

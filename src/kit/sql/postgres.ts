@@ -72,7 +72,7 @@ export function openPostgres<Tables>(url: string, options: DatabaseOptions = {})
     // No view is needed: each statement sees everything committed before it, without a lock.
     beginView: () => undefined,
     inView: (_name, read) => read(),
-    transaction: (work) => kysely.transaction().execute(work),
+    transaction: (work) => retrying(() => kysely.transaction().execute(work)),
     session: writer.session,
     betweenTransactions: (work) => work(),
     async ping() {
@@ -80,8 +80,8 @@ export function openPostgres<Tables>(url: string, options: DatabaseOptions = {})
     },
     waiting: () => writer.waiting(),
     isDuplicate: (error) => sqlState(error) === '23505',
-    // A duplicate that our read did not see yet, a serialization failure, a deadlock.
-    isConflict: (error) => ['23505', '40001', '40P01'].includes(sqlState(error)),
+    // A duplicate that our read did not see yet, or a conflict that remained after the attempts of the transaction.
+    isConflict: (error) => ['23505', ...retried].includes(sqlState(error)),
     isTimeout: (error) => sqlState(error) === '57014',
     isUnavailable,
     async close() {
@@ -89,6 +89,23 @@ export function openPostgres<Tables>(url: string, options: DatabaseOptions = {})
       await Promise.all([kysely.destroy(), longReads.destroy()]);
     },
   };
+}
+
+/** A serialization failure, a deadlock: PostgreSQL has rolled the transaction back, and the same one may succeed now. */
+const retried = ['40001', '40P01'];
+
+/** The most attempts of a transaction. */
+const maxAttempts = 5;
+
+/** Runs a transaction, and again when it conflicted with another one. Every transaction runs in here. */
+async function retrying<T>(transaction: () => Promise<T>): Promise<T> {
+  for (let attempt = 1; ; attempt += 1) {
+    try {
+      return await transaction();
+    } catch (error) {
+      if (attempt === maxAttempts || !retried.includes(sqlState(error))) throw error;
+    }
+  }
 }
 
 function openPool(config: pg.PoolConfig, max: number): pg.Pool {
@@ -153,35 +170,47 @@ function createWriter(config: pg.ClientConfig): Writer {
     return fresh;
   }
 
+  async function transaction<T>(
+    work: (session: Session) => Promise<T>,
+    { asyncCommit = false, pipelined = false }: SessionOptions = {},
+  ): Promise<T> {
+    const connection = await connected();
+    const session = postgresSession(connection, names, asyncCommit);
+    try {
+      if (!pipelined) await session.begun;
+      const result = await work(session);
+      await session.begun;
+      await Promise.all([...session.sent, connection.query('commit')]);
+      return result;
+    } catch (error) {
+      session.end();
+      const reason = await reasonOf(error, session.sent);
+      await connection.query('rollback').catch(() => undefined);
+      if (isUnavailable(reason)) {
+        if (client === connection) client = undefined;
+        void connection.end().catch(() => undefined);
+      }
+      throw reason;
+    } finally {
+      session.end();
+    }
+  }
+
   return {
-    session: (work, { asyncCommit = false, pipelined = false } = {}) =>
-      queue.run(async () => {
-        const connection = await connected();
-        const session = postgresSession(connection, names, asyncCommit);
-        try {
-          if (!pipelined) await session.begun;
-          const result = await work(session);
-          await session.begun;
-          await Promise.all([...session.sent, connection.query('commit')]);
-          return result;
-        } catch (error) {
-          session.end();
-          await connection.query('rollback').catch(() => undefined);
-          if (isUnavailable(error)) {
-            if (client === connection) client = undefined;
-            void connection.end().catch(() => undefined);
-          }
-          throw error;
-        } finally {
-          session.end();
-        }
-      }),
+    session: (work, options) => queue.run(() => retrying(() => transaction(work, options))),
     waiting: () => queue.waiting,
     async close() {
       await queue.idle();
       await client?.end();
     },
   };
+}
+
+/** Why a transaction failed: a statement that was sent before the one that reports "the transaction is aborted". */
+async function reasonOf(error: unknown, sent: readonly Promise<unknown>[]): Promise<unknown> {
+  if (sqlState(error) !== '25P02') return error;
+  for (const outcome of await Promise.allSettled(sent)) if (outcome.status === 'rejected') return outcome.reason;
+  return error;
 }
 
 /** A session in which each call is one statement over all its rows, and how its transaction waits for it. */
@@ -250,18 +279,24 @@ function postgresSession(client: pg.Client, names: Map<string, string>, asyncCom
       const text = `select ${namesIn(table, columns)} from ${table} join ${given(table)} given on ${on.join(' and ')}`;
       return (await query(text, keys)).rows;
     },
-    async findFree(table, column, search, limit) {
-      const { sql: found, values } = freeSearchSql(table, column, search, (number) => `$${number}`);
-      const text = `${found} limit $${values.length + 1} for update skip locked`;
-      const { rows } = await run<[string]>(text, [...values, limit]);
-      return rows.map(([value]) => value);
+    async findFree(table, columns, search, limit) {
+      const [first] = columns as [string];
+      const { conditions, values } = freeSearchSql(first, search, (number) => `$${number}`);
+      const { column, values: wanted } = search.ranked;
+      const [ranked, most] = [`$${values.length + 1}`, `$${values.length + 2}`];
+      // The join reads the wanted values in their order and stops at the limit, so that only the rows returned are locked.
+      const text = `select ${columns.map((name) => `free.${name}`).join(', ')} from unnest(${ranked}::text[]) wanted (value)
+        cross join lateral (select ${columns.join(', ')} from ${table} where ${conditions} and ${column} = wanted.value
+          order by ${first} limit ${most} for update skip locked) free
+        limit ${most}`;
+      const parameters = [...values, wanted, limit];
+      return (await run<Values>(text, parameters)).rows;
     },
-    async count(table, key) {
-      const text = `select count(*)::integer from ${table} where ${Object.keys(key)
-        .map((name, index) => `${name} = $${index + 1}`)
-        .join(' and ')}`;
-      const { rows } = await run<[number]>(text, Object.values(key));
-      return rows[0]![0];
+    async count(table, keys, condition) {
+      if (keys.length === 0) return [];
+      const text = `select (select count(*) from ${table} where ${matches(table, Object.keys(keys[0]!))} and ${condition})
+        from ${given(table)} with ordinality given order by given.ordinality`;
+      return (await query(text, keys)).rows.map(([count]) => count as number);
     },
     async reserve(table, column, count) {
       if (count === 0) return [];

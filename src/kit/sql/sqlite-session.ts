@@ -83,15 +83,26 @@ export function sqliteSession(connection: SqliteConnection, charactersPerTurn: n
       const statement = valuesStatement(`select ${columns.join(', ')} from ${table} where ${where}`);
       return keys.flatMap((row) => statement.all(...given.map((column) => row[column]!)) as unknown as Values[]);
     },
-    findFree(table, column, search, limit) {
+    findFree(table, columns, search, limit) {
       // SQLite runs one write transaction at a time, so no row is locked by another.
-      const { sql: text, values } = freeSearchSql(table, column, search, () => '?');
-      const statement = valuesStatement(`${text} limit cast(? as integer)`);
-      return (statement.all(...values, limit) as unknown as [string][]).map(([value]) => value);
+      const [first] = columns as [string];
+      const { conditions, values } = freeSearchSql(first, search, () => '?');
+      const { column, values: wanted } = search.ranked;
+      const statement = valuesStatement(
+        `select ${columns.join(', ')} from ${table} where ${conditions} and ${column} = ? order by ${first} limit cast(? as integer)`,
+      );
+      const found: Values[] = [];
+      for (const value of wanted) {
+        if (found.length === limit) break;
+        found.push(...(statement.all(...values, value, limit - found.length) as unknown as Values[]));
+      }
+      return found;
     },
-    count(table, key) {
-      const statement = valuesStatement(`select count(*) from ${table} where ${equals(Object.keys(key))}`);
-      return (statement.get(...Object.values(key)) as unknown as [number])[0];
+    count(table, keys, condition) {
+      if (keys.length === 0) return [];
+      const key = Object.keys(keys[0]!);
+      const statement = valuesStatement(`select count(*) from ${table} where ${equals(key)} and ${condition}`);
+      return keys.map((row) => (statement.get(...key.map((column) => row[column]!)) as unknown as [number])[0]);
     },
     reserve(table, _column, count) {
       if (count === 0) return [];

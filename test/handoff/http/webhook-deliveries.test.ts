@@ -261,6 +261,28 @@ for (const store of stores) {
       assert.deepEqual(await statuses(), ['dead_letter']);
     });
 
+    test('a delivery that is replayed after 30 days is removed 30 days after it was delivered', async (t) => {
+      const receiver = await startReceiver(t, 410, 204);
+      const service = await shareHooked(t, store);
+      const { id } = await register(service, receiver.url);
+      const { id: packet } = await createPacket(service);
+      await service.handoff.runOnce.deliver();
+      service.clock.turn(31 * 86_400);
+      await service.handoff.runOnce.prune();
+      const [dead] = await deliveriesOf(service, id);
+      await service.call('PATCH', `/hooks/${id}`, { body: { active: true } });
+      assert.equal((await service.call('POST', `/hooks/dlq/${dead.id}/replay`)).status, 200);
+      await service.handoff.runOnce.deliver();
+      const statuses = async () => (await deliveriesOf(service, id)).map(({ status }) => status);
+      service.clock.turn(30 * 86_400 - 1);
+      await service.handoff.runOnce.prune();
+      assert.deepEqual(await statuses(), ['delivered']);
+      service.clock.turn(2);
+      await service.handoff.runOnce.prune();
+      assert.deepEqual(await statuses(), []);
+      assert.equal((await service.call('GET', `/packets/${packet}`)).status, 200);
+    });
+
     test('a ping is a delivery like any other, of type ping and without a packet', async (t) => {
       const receiver = await startReceiver(t);
       const service = await shareHooked(t, store);

@@ -1,8 +1,19 @@
 import assert from 'node:assert/strict';
-import { test } from 'node:test';
+import { describe, type TestContext, test } from 'node:test';
+import pg from 'pg';
+import type { Delivery } from '../../../src/handoff/model/webhook.ts';
+import { newPacket } from '../../../src/handoff/rules/packet.ts';
+import { createDeliveryStore } from '../../../src/handoff/store/deliveries.ts';
+import { migrations } from '../../../src/handoff/store/migrations/index.ts';
 import type { Tables } from '../../../src/handoff/store/tables.ts';
+import type { Unit } from '../../../src/handoff/store/units/transaction.ts';
 import { createUnits } from '../../../src/handoff/store/units.ts';
+import { systemClock } from '../../../src/kit/clock.ts';
+import { createIds } from '../../../src/kit/id.ts';
+import { openDatabase } from '../../../src/kit/sql/database.ts';
 import type { Database, Session } from '../../../src/kit/sql/dialect.ts';
+import { migrate } from '../../../src/kit/sql/migrate.ts';
+import { stores, type TestStore } from '../../support/stores.ts';
 
 /** An empty database that stores nothing and counts its transactions. */
 function emptyDatabase(): { database: Database<Tables>; transactions(): number } {
@@ -38,3 +49,137 @@ test('large units share a transaction, and the event loop runs between them', as
   assert.deepEqual([a === b, b === c, d === e, f === g], [true, true, true, true]);
   assert.ok(c! < d! && e! < f!, turns.join(' '));
 });
+
+/** Units of work on a database with the schema of the service. */
+async function openUnits(t: TestContext, store: TestStore) {
+  const { url, drop } = await store.open('handoff');
+  const database = openDatabase<Tables>(url);
+  t.after(async () => {
+    await database.close();
+    await drop();
+  });
+  await migrate(database, migrations, systemClock);
+  const newId = createIds();
+  const units = createUnits(database, () => newId(new Date()));
+  /** Creates a packet of a source agent; returns how many open packets the agent had before. */
+  const create = (tenant: number, agent: string) =>
+    units.commit(tenant, {
+      packets: [],
+      openOf: [agent],
+      work({ packets, open }) {
+        const before = open.count(agent);
+        open.add(agent);
+        const source_agent = { id: agent, name: agent, framework: 'f' };
+        const request = { metadata: { source_agent, target_agent: { id: 'b', name: 'B' } }, context: { summary: 'Work' } };
+        packets.insert(newPacket(request, { id: newId(new Date()), now: new Date(), agentId: undefined }).packet);
+        return before;
+      },
+    });
+  return { database, units, create };
+}
+
+const range = (count: number) => Array.from({ length: count }, (_, index) => index);
+
+for (const store of stores) {
+  describe(`Counts of open packets on ${store.name}`, () => {
+    test('are those of each source agent, also within a group and after a unit that is refused', async (t) => {
+      const { units, create } = await openUnits(t, store);
+      assert.deepEqual(await Promise.all([create(1, 'a'), create(1, 'a'), create(1, 'b'), create(2, 'a')]), [0, 1, 0, 0]);
+      const refused = units.commit(1, {
+        openOf: ['a'],
+        work({ open }) {
+          open.add('a');
+          throw new Error('refused');
+        },
+      });
+      const [, after] = await Promise.allSettled([refused, create(1, 'a')]);
+      assert.deepEqual(after, { status: 'fulfilled', value: 2 });
+    });
+
+    test('add no counters for the source agents that callers name', async (t) => {
+      const { database, create } = await openUnits(t, store);
+      const names = async () =>
+        (await database.reads.selectFrom('counters').select('name').orderBy('name').execute()).map(({ name }) => name);
+      await create(1, 'a');
+      const before = await names();
+      await Promise.all(range(50).map((index) => create(1, `agent ${index}`)));
+      assert.deepEqual(await names(), before);
+    });
+  });
+}
+
+test('on PostgreSQL the statements of a unit do not grow with the names that it gives, only with its searches for a packet', async (t) => {
+  const { units } = await openUnits(t, stores.find(({ name }) => name === 'PostgreSQL')!);
+  let statements = 0;
+  const { query } = pg.Client.prototype;
+  pg.Client.prototype.query = function (this: pg.Client, ...given: unknown[]) {
+    statements += 1;
+    return Reflect.apply(query, this, given);
+  } as typeof query;
+  t.after(() => {
+    pg.Client.prototype.query = query;
+  });
+  const statementsOf = async (...work: Omit<Unit<unknown>, 'work'>[]): Promise<number> => {
+    statements = 0;
+    await Promise.all(work.map((needs) => units.commit(1, { ...needs, work: () => undefined })));
+    return statements;
+  };
+  const names = (count: number) => range(count).map((index) => `name ${index}`);
+  for (const need of ['openOf', 'counters', 'packets', 'webhooks', 'deliveryIds'] as const)
+    assert.equal(await statementsOf({ [need]: names(100) }), await statementsOf({ [need]: names(1) }), need);
+  const next = (target_agent: string, priorities: readonly string[]) => ({ next: { target_agent, tags: [], priorities } });
+  const one = await statementsOf(next('a', ['high']));
+  assert.equal(await statementsOf(next('a', ['low', 'normal', 'high', 'critical'])), one);
+  assert.equal(await statementsOf(...names(10).map((agent) => next(agent, ['high']))), one + 9);
+});
+
+for (const store of stores) {
+  test(`the body of an event is kept until the last delivery that needs it is removed, on ${store.name}`, async (t) => {
+    const { database, units } = await openUnits(t, store);
+    const deliveries = createDeliveryStore(database);
+    const day = (number: number) => new Date(Date.UTC(2026, 0, number));
+    const hook = {
+      url: 'https://a.example',
+      events: ['packet.created'],
+      secret: 's',
+      old_secret: null,
+      old_secret_until: null,
+      active: true,
+    } as const;
+    const dates = { failing_since: null, created_at: '', updated_at: '', removed_at: null, disabled_reason: null };
+    await units.commit(1, {
+      work({ webhooks }) {
+        for (const id of ['one', 'two']) webhooks.insert({ seq: 0, id, ...hook, ...dates });
+      },
+    });
+    const announce = (id: string, packet_id: string | null) =>
+      units.commit(1, {
+        allWebhooks: true,
+        work: (tx) => {
+          const event = { id, type: 'ping', packet_id, timestamp: day(1).toISOString(), body: () => `body of ${id}` };
+          return tx.deliveries.send(event, packet_id === null ? tx.webhooks.all().slice(0, 1) : tx.webhooks.all());
+        },
+      });
+    const [first, second] = (await announce('event', 'packet')) as [Delivery, Delivery];
+    const [third] = (await announce('ping', null)) as [Delivery];
+    const end = ({ id }: Delivery, on: Date) =>
+      units.commit(1, {
+        deliveryIds: [id],
+        work(tx) {
+          const delivery = tx.deliveries.byId(id)!;
+          tx.deliveries.save(delivery, { ...delivery, status: 'delivered', due_at: null }, on);
+        },
+      });
+    const bodies = async () => [await deliveries.body('event'), await deliveries.body('ping')];
+    await end(first, day(2));
+    assert.equal(await deliveries.forget(day(2), 10), 0);
+    assert.equal(await deliveries.forget(day(3), 10), 1);
+    assert.deepEqual(await bodies(), ['body of event', 'body of ping']);
+    await end(second, day(4));
+    await end(third, day(5));
+    assert.equal(await deliveries.forget(day(6), 1), 1);
+    assert.deepEqual(await bodies(), [undefined, 'body of ping']);
+    assert.equal(await deliveries.forget(day(6), 10), 1);
+    assert.deepEqual(await bodies(), [undefined, undefined]);
+  });
+}

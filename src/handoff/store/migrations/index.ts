@@ -6,6 +6,7 @@ import { keys } from './0004-keys.ts';
 import { work } from './0005-work.ts';
 import { repeats } from './0006-repeats.ts';
 import { rotation } from './0007-rotation.ts';
+import { bounds } from './0008-bounds.ts';
 
 /** All migrations, in order. */
-export const migrations: readonly Migration[] = [packets, events, webhooks, keys, work, repeats, rotation];
+export const migrations: readonly Migration[] = [packets, events, webhooks, keys, work, repeats, rotation, bounds];

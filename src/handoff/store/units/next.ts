@@ -1,6 +1,7 @@
+import type { FreeSearch } from '../../../kit/sql/dialect.ts';
 import { priorities } from '../../model/common.ts';
 import { column } from './column.ts';
-import { findPackets, type PacketTransaction } from './packets.ts';
+import { findContents, foundColumns, type PacketTransaction } from './packets.ts';
 import type { Kind } from './transaction.ts';
 
 /** Which waiting packets to take from. */
@@ -42,6 +43,15 @@ export class NextTransaction {
   }
 }
 
+function freeSearch(tenant: number, { target_agent, tags, priorities: wanted }: NextFilter): FreeSearch {
+  return {
+    condition: "status = 'created'",
+    where: { tenant, ...(target_agent === null ? {} : { target_agent: column(target_agent) }) },
+    ranked: { column: 'priority', values: priorities.toReversed().filter((priority) => wanted.includes(priority)) },
+    among: tags.map((tag) => ({ table: 'packet_tags', column: 'packet_id', where: { tenant, tag: column(tag) } })),
+  };
+}
+
 /**
  * Finds packets for units that take any waiting one. It runs after the packets that units name are locked and skips locked
  * rows, so that two groups can't deadlock.
@@ -56,24 +66,20 @@ export const next: Kind = {
       if (known === undefined) wanted.set(key, { tenant, filter: unit.next, count: 1 });
       else known.count += 1;
     }
-    for (const { tenant, filter, count } of wanted.values()) {
-      const ids: string[] = [];
-      const { target_agent, tags } = filter;
-      for (const priority of priorities.toReversed()) {
-        if (ids.length === count || !filter.priorities.includes(priority)) continue;
-        const where = { tenant, ...(target_agent === null ? {} : { target_agent: column(target_agent) }), priority };
-        const among = tags.map((tag) => ({ table: 'packet_tags', column: 'packet_id', where: { tenant, tag: column(tag) } }));
-        ids.push(...(await session.findFree('packets', 'id', { condition: "status = 'created'", where, among }, count - ids.length)));
-      }
-      const own = group.of(tenant);
-      const unknown = ids.filter((id) => own.packets.get(id) === undefined);
-      await findPackets(
-        session,
-        group,
-        unknown.map((id): [number, string] => [tenant, id]),
-      );
-      own.next.candidates.set(keyOf(filter), { ids, isFull: ids.length === count });
-    }
+    if (wanted.size === 0) return;
+    // Sent together: one round trip for all filters, and one for the contents of what they find.
+    const searches = [...wanted.values()].map(async ({ tenant, filter, count }) => {
+      const rows = await session.findFree('packets', foundColumns, freeSearch(tenant, filter), count);
+      const ids = rows.map(([id]) => id as string);
+      group.of(tenant).next.candidates.set(keyOf(filter), { ids, isFull: ids.length === count });
+      return rows.map((row) => ({ tenant, row }));
+    });
+    const found = (await Promise.all(searches)).flat();
+    await findContents(
+      session,
+      group,
+      found.filter(({ tenant, row: [id] }) => group.of(tenant).packets.get(id as string) === undefined),
+    );
   },
   flush: () => undefined,
 };

@@ -1,45 +1,54 @@
 import { column } from './column.ts';
-import type { PacketTransaction } from './packets.ts';
+import type { Journal } from './journal.ts';
 import type { Kind } from './transaction.ts';
 
-/** The statuses of packets that are not finished. */
-export const openStatuses = ['created', 'claimed', 'in_progress', 'awaiting_human'] as const;
+/** The condition of packets that are not finished, as in the index that counts them. */
+const isOpen = "status in ('created', 'claimed', 'in_progress', 'awaiting_human')";
 
 /** Counts of the open packets of source agents. */
 export class OpenTransaction {
+  /** The open packets of the source agents that units named. */
   readonly found = new Map<string, number>();
-  readonly #packets: PacketTransaction;
+  readonly #journal: Journal;
 
-  constructor(packets: PacketTransaction) {
-    this.#packets = packets;
+  constructor(journal: Journal) {
+    this.#journal = journal;
   }
 
-  /** The number of a source agent's open packets, including those created by this group. The unit must name the agent. */
+  /** The number of a source agent's open packets, including those that `add` counted. The unit must name the agent. */
   count(sourceAgent: string): number {
-    const created = [...this.#packets.inserted.values()].filter(({ packet }) => packet.metadata.source_agent.id === sourceAgent);
-    return (this.found.get(sourceAgent) ?? 0) + created.length;
+    return this.found.get(sourceAgent) ?? 0;
+  }
+
+  /** Counts a packet that a unit creates. */
+  add(sourceAgent: string): void {
+    this.#journal.set(this.found, sourceAgent, this.count(sourceAgent) + 1);
   }
 }
 
-/** The counter row that is locked while an agent's open packets are counted and another is created. */
-const lockName = (sourceAgent: string) => `open:${column(sourceAgent)}`;
+/**
+ * The counter that is locked while a tenant's open packets are counted and another is created. It is one for all source
+ * agents: callers choose their names, so a row for each could be any number of rows.
+ */
+const lockName = 'open';
 
 /** Counts for the limit on open packets. */
 export const open: Kind = {
   async find(session, group) {
     const wanted = group.wanted((unit) => unit.openOf);
     if (wanted.length === 0) return;
-    const keys = wanted.map(([tenant, agent]) => ({ tenant, name: lockName(agent) }));
-    await session.insertMissing(
-      'counters',
-      keys.map((key) => ({ ...key, value: 0 })),
-    );
-    await session.find('counters', ['tenant'], keys);
-    for (const [tenant, agent] of wanted) {
-      let count = 0;
-      for (const status of openStatuses) count += await session.count('packets', { tenant, source_agent: column(agent), status });
-      group.of(tenant).open.found.set(agent, count);
-    }
+    const locks = [...new Set(wanted.map(([tenant]) => tenant))].map((tenant) => ({ tenant, name: lockName }));
+    const keys = wanted.map(([tenant, agent]) => ({ tenant, source_agent: column(agent) }));
+    // Sent together; the packets are counted after the counters are locked.
+    const [, , counts] = await Promise.all([
+      session.insertMissing(
+        'counters',
+        locks.map((key) => ({ ...key, value: 0 })),
+      ),
+      session.find('counters', ['tenant'], locks),
+      session.count('packets', keys, isOpen),
+    ]);
+    for (const [index, [tenant, agent]] of wanted.entries()) group.of(tenant).open.found.set(agent, counts[index]!);
   },
   flush: () => undefined,
 };

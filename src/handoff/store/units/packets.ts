@@ -180,17 +180,37 @@ export const packets: Kind = {
   },
 };
 
+/** The columns that a packet is read from, beside its content. */
+export const foundColumns = ['id', 'seq', 'state', 'digest', 'lease', 'depth'] as const;
+
+/** A packet's values of `foundColumns`, locked, and the number of its tenant. */
+interface FoundRow {
+  readonly tenant: number;
+  readonly row: Values;
+}
+
 /** Reads packets by their ids and locks them. */
-export async function findPackets(session: Session, group: Group, ids: readonly [tenant: number, id: string][]): Promise<void> {
+async function findPackets(session: Session, group: Group, ids: readonly [tenant: number, id: string][]): Promise<void> {
   if (ids.length === 0) return;
   const keys = ids.map(([tenant, id]) => ({ tenant, id }));
   // Sent together; the contents are read after the packets are locked.
   const [rows, contents] = await Promise.all([
-    session.find('packets', ['tenant', 'id', 'seq', 'state', 'digest', 'lease', 'depth'], keys),
+    session.find('packets', ['tenant', ...foundColumns], keys),
     session.belonging('contents', ['packet', 'content'], 'packet', 'packets', keys),
   ]);
+  const found = rows.map(([tenant, ...row]) => ({ tenant: tenant as number, row }));
+  keepFound(group, found, contents);
+}
+
+/** Reads the contents of packets that are locked already. */
+export async function findContents(session: Session, group: Group, found: readonly FoundRow[]): Promise<void> {
+  const keys = found.map(({ row: [, seq] }) => ({ packet: seq! }));
+  keepFound(group, found, await session.read('contents', ['packet', 'content'], keys));
+}
+
+function keepFound(group: Group, found: readonly FoundRow[], contents: readonly Values[]): void {
   const contentOf = new Map(contents as [number, string][]);
-  for (const row of rows) group.of(row[0] as number).packets.found.set(row[1] as string, storedOf(row, contentOf));
+  for (const { tenant, row } of found) group.of(tenant).packets.found.set(row[0] as string, storedOf(row, contentOf));
 }
 
 /** The packets that a group deletes permanently. */
@@ -199,7 +219,7 @@ export function removedPackets(group: Group): RemovedPacket[] {
 }
 
 /** A stored packet, parsed as its summary. */
-function storedOf([, , seq, state, digest, lease, depth]: Values, contents: ReadonlyMap<number, string>): StoredPacket {
+function storedOf([, seq, state, digest, lease, depth]: Values, contents: ReadonlyMap<number, string>): StoredPacket {
   const content = contents.get(seq as number);
   if (content === undefined) throw new Error('A packet has no content.');
   const parts = { state: state as string, digest: digest as string, content };

@@ -70,7 +70,7 @@ export class Transaction {
     this.counters = new CounterTransaction(tenant, journal);
     this.packets = new PacketTransaction(tenant, journal, this.counters);
     this.next = new NextTransaction(this.packets);
-    this.open = new OpenTransaction(this.packets);
+    this.open = new OpenTransaction(journal);
     this.answers = new AnswerTransaction(tenant, journal);
     this.webhooks = new WebhookTransaction(tenant, journal);
     this.deliveries = new DeliveryTransaction(tenant, journal, newId, this.webhooks);
