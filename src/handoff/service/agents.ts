@@ -22,19 +22,26 @@ export function createAgentService(store: Store, clock: Clock): AgentService {
   let writing: Promise<unknown> = Promise.resolve();
 
   async function write(): Promise<number> {
-    const seen = [...waiting.values()];
+    const seen = waiting;
     waiting = new Map();
-    const current = writing.then(() => store.sawAgents(seen));
+    const current = writing
+      .then(() => store.sawAgents([...seen.values()]))
+      .catch((error: unknown) => {
+        // Nothing that was seen is lost, and what was seen since is later.
+        waiting = new Map([...seen, ...waiting].slice(-maxWaiting));
+        throw error;
+      });
     writing = current.catch(() => undefined);
     await current;
-    return seen.length;
+    return seen.size;
   }
 
   return {
     saw(tenant, agentId) {
-      if (waiting.size >= maxWaiting) return;
       const agent_id = agentId.toWellFormed();
-      waiting.set(`${tenant} ${agent_id}`, { tenant, agent_id, last_seen_at: clock().toISOString() });
+      const name = `${tenant} ${agent_id}`;
+      if (waiting.size >= maxWaiting && !waiting.has(name)) return;
+      waiting.set(name, { tenant, agent_id, last_seen_at: clock().toISOString() });
     },
     write,
     async page(tenant, page, signal) {

@@ -20,10 +20,12 @@ export function createAgentStore(database: Database<Tables>) {
     /** Records when agents were last seen. Instances may report in any order; an earlier time never replaces a later one. */
     async saw(agents: readonly SeenAgent[]): Promise<void> {
       if (agents.length === 0) return;
+      // All instances lock rows in the same order.
+      const sorted = agents.toSorted((one, other) => one.tenant - other.tenant || (one.agent_id < other.agent_id ? -1 : 1));
       await database.transaction(async (tx) => {
         await tx
           .insertInto('agents')
-          .values([...agents])
+          .values(sorted)
           .onConflict((conflict) =>
             conflict
               .columns(['tenant', 'agent_id'])

@@ -1,0 +1,93 @@
+import assert from 'node:assert/strict';
+import { describe, type TestContext, test } from 'node:test';
+import { sql } from 'kysely';
+import pg from 'pg';
+
+import { createAgentService } from '../../../src/handoff/service/agents.ts';
+import { openStore } from '../../../src/handoff/store/store.ts';
+import { nextTurn } from '../../../src/kit/awaitable.ts';
+import { createIds } from '../../../src/kit/id.ts';
+import { isShared, openDatabase } from '../../../src/kit/sql/database.ts';
+import { TestClock } from '../../support/service.ts';
+import { stores, type TestStore } from '../../support/stores.ts';
+
+async function openAgents(t: TestContext, testStore: TestStore) {
+  const { url, drop } = await testStore.open('handoff');
+  const clock = new TestClock();
+  const store = await openStore({ databaseUrl: url, clock: clock.read, newId: createIds() });
+  t.after(async () => {
+    await store.close();
+    await drop();
+  });
+  const agents = createAgentService(store, clock.read);
+  const seen = async (tenant = 1) => {
+    const { agents: page } = await agents.page(tenant, { limit: 50, offset: 0 }, new AbortController().signal);
+    return page.map(({ agent_id, last_seen_at }) => [agent_id, last_seen_at.slice(11, 19)]);
+  };
+  return { url, clock, agents, seen };
+}
+
+const [inMemory, onDisk, onPostgres] = stores as [TestStore, TestStore, TestStore];
+
+/** Makes the database refuse to write agents, or accept them again. */
+async function refuseAgents(url: string, refuse: boolean): Promise<void> {
+  const other = openDatabase<{ agents: object }>(url);
+  const [make, drop] =
+    other.name === 'sqlite'
+      ? [`create trigger refuse before insert on agents begin select raise(abort, 'refused'); end`, 'drop trigger refuse']
+      : ['alter table agents add constraint refuse check (false) not valid', 'alter table agents drop constraint refuse'];
+  await other.transaction((tx) => sql.raw(refuse ? make : drop).execute(tx));
+  await other.close();
+}
+
+// No other connection can make a database in memory refuse anything.
+for (const testStore of [onDisk, onPostgres]) {
+  describe(`Agents that were seen, on ${testStore.name}`, () => {
+    test('are written later when a write fails, at the time when each was last seen', async (t) => {
+      const { url, clock, agents, seen } = await openAgents(t, testStore);
+      assert.ok(isShared(url));
+      agents.saw(1, 'first');
+      agents.saw(1, 'second');
+      await refuseAgents(url, true);
+      await assert.rejects(agents.write());
+      clock.turn(60);
+      agents.saw(1, 'second');
+      await assert.rejects(agents.write());
+      await refuseAgents(url, false);
+      assert.deepEqual(await seen(), [
+        ['second', '09:31:00'],
+        ['first', '09:30:00'],
+      ]);
+    });
+  });
+}
+
+test('agents are counted once while they wait to be written, and a full list still takes those that it has', async (t) => {
+  const { clock, agents, seen } = await openAgents(t, inMemory);
+  for (let index = 0; index < 10_000; index += 1) agents.saw(2, `agent ${index}`);
+  agents.saw(1, 'too late');
+  clock.turn(60);
+  agents.saw(2, 'agent 7');
+  assert.equal(await agents.write(), 10_000);
+  assert.deepEqual(await seen(1), []);
+  assert.deepEqual((await seen(2))[0], ['agent 7', '09:31:00']);
+});
+
+test('instances write agents in the same order on PostgreSQL, so that they do not deadlock', async (t) => {
+  const { url, agents } = await openAgents(t, onPostgres);
+  for (const id of ['c', 'a', 'b']) agents.saw(1, id);
+  await agents.write();
+  const [first, observer] = [new pg.Client(url), new pg.Client(url)];
+  await Promise.all([first.connect(), observer.connect()]);
+  await first.query('begin');
+  await first.query(`select from agents where agent_id = 'a' for update`);
+  for (const id of ['c', 'b', 'a']) agents.saw(1, id);
+  const writing = agents.write();
+  const blocked = `select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`;
+  while ((await observer.query(blocked)).rowCount === 0) await nextTurn();
+  // The writer waits for the first agent and has locked none of the others.
+  assert.equal((await first.query('select from agents for update skip locked')).rowCount, 3);
+  await first.query('commit');
+  assert.equal(await writing, 3);
+  await Promise.all([first.end(), observer.end()]);
+});
