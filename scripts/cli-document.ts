@@ -1,11 +1,19 @@
 import type { Command, Option } from 'commander';
 
+import { Writer } from '../src/handoff/cli/output/writer.ts';
 import { createProgram } from '../src/handoff/cli/program.ts';
 
 /** The page about the command line, generated from its commands. */
 export async function cliDocument(note: string): Promise<string> {
-  const { stdin, stdout, stderr } = process;
-  const program = await createProgram({ args: [], environment: {}, stdin, stdout, stderr, userName: () => undefined });
+  const writer = new Writer(process.stdout, {});
+  const program = createProgram({
+    args: [],
+    environment: {},
+    stdin: () => process.stdin,
+    out: writer,
+    err: writer,
+    userName: () => undefined,
+  });
   return `${note}
 # The command line: \`service-cli\`
 
@@ -30,7 +38,10 @@ ${sectionsOf(program, 'service-cli')}`;
 }
 
 function sectionsOf(command: Command, path: string): string {
-  return command.commands
+  return command
+    .createHelp()
+    .visibleCommands(command)
+    .filter((one) => one.name() !== 'help')
     .map((one) => {
       const name = `${path} ${one.name()}`;
       if (one.commands.length > 0) return `## ${name}\n\n${sentence(one.description())}\n\n${sectionsOf(one, name)}`;

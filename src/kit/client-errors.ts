@@ -31,7 +31,7 @@ export class ApiError extends ClientError {
     this.status_code = status;
     this.code = textOr(body.code, undefined);
     this.field = textOr(body.field, null);
-    this.errors = Array.isArray(body.errors) ? body.errors : [];
+    this.errors = Array.isArray(body.errors) ? body.errors.filter(isFault) : [];
     this.request_id = textOr(body.request_id, headers['x-request-id']);
     const seconds = Number(headers['retry-after']);
     this.retryAfterSeconds = headers['retry-after'] !== undefined && seconds >= 0 ? seconds : undefined;
@@ -69,6 +69,11 @@ export class TimeoutError extends ClientError {
 }
 
 const textOr = <T>(value: unknown, otherwise: T): string | T => (typeof value === 'string' ? value : otherwise);
+
+const isFault = (value: unknown): value is { field: string; detail: string } => {
+  const { field, detail } = (value ?? {}) as { field?: unknown; detail?: unknown };
+  return typeof field === 'string' && typeof detail === 'string';
+};
 
 function objectIn(text: string): Record<string, unknown> {
   try {

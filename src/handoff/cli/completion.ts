@@ -1,176 +1,174 @@
-import { Argument, type Command, type Option } from 'commander';
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { dirname } from 'node:path';
+import type { Command, Option } from 'commander';
 
-import { act } from './context.ts';
-import { type Completion, completions } from './options.ts';
-import type { Terminal } from './terminal.ts';
+import type { Context } from './context.ts';
+import { type Completion, completionOf, type Row } from './rows.ts';
+import { CliError } from './terminal.ts';
 
-/** A command and its completions. */
-interface Place {
-  /** The names of the command and its parents, without the program. */
-  readonly path: string;
-  readonly description: string;
-  readonly commands: readonly string[];
-  readonly options: readonly { readonly flags: readonly string[]; readonly description: string; readonly value: Completion | undefined }[];
-  /** The completion of its first argument. */
-  readonly argument: Completion;
-}
+type Shell = keyof typeof scripts;
+/** The line that says: complete files. */
+const files = ':files';
 
-const shells = { bash: bashScript, zsh: zshScript, fish: fishScript } as const;
-
-/** `completion <shell>`: prints a script that completes commands, options and values, generated from the command tree. */
-export function addCompletionCommand(program: Command, terminal: Terminal): void {
-  const command = program
-    .command('completion')
-    .description('print a completion script for a shell')
-    .addArgument(new Argument('<shell>', 'the shell').choices(Object.keys(shells)))
-    .addHelpText(
-      'after',
-      '\nTo use it: bash  source <(service-cli completion bash)\n           zsh   source <(service-cli completion zsh)\n           fish  service-cli completion fish | source',
-    );
-  act(command, terminal, async ({ terminal: { stdout } }, _, shell) => {
-    stdout.write(shells[shell as keyof typeof shells](placesOf(program)));
-  });
-}
-
-/** Every command of the tree, the program itself first. */
-function placesOf(command: Command, path: readonly string[] = [], inherited: readonly Option[] = []): Place[] {
-  const options = [...command.options, ...inherited];
-  const [argument] = command.registeredArguments;
+/**
+ * `completion <shell>` prints a script, or installs it; the script asks `complete` for the words that fit, so it never
+ * gets older than the program.
+ */
+export function completion(program: Command): readonly Row[] {
   return [
     {
-      path: path.join(' '),
-      description: command.description(),
-      commands: command.commands.map((one) => one.name()),
-      options: [...options.map(optionOf), { flags: ['--help'], description: 'show help', value: undefined }],
-      argument: argument?.argChoices ?? completions[argument?.name() ?? ''] ?? [],
+      name: 'completion',
+      text: 'print a completion script for a shell, or install it',
+      operands: [{ name: 'shell', text: 'the shell', choices: Object.keys(scripts) }],
+      flags: [{ flags: '--install', text: 'write the script into your home folder and have the shell read it when it starts' }],
+      help: '\nTo use it once: bash  source <(service-cli completion bash)\n                zsh   source <(service-cli completion zsh)\n                fish  service-cli completion fish | source',
+      async run(context, { install }, shell) {
+        if (install) installScript(context, shell as Shell);
+        else context.out.block(scripts[shell as Shell]);
+      },
     },
-    ...command.commands.flatMap((one) => placesOf(one, [...path, one.name()], options)),
+    {
+      name: 'complete',
+      text: 'print the words that can follow; completion scripts call it',
+      hidden: true,
+      operands: [{ name: 'word', text: 'the words of the command line, the last one unfinished', variadic: true }],
+      async run(context, _, ...words) {
+        const current = words.at(-1) ?? '';
+        const found = candidates(program, words);
+        const all = found === 'packet' ? await recentPackets(context) : found === 'file' ? [files] : found;
+        for (const word of all) if (word === files || word.startsWith(current)) context.out.line(word);
+      },
+    },
   ];
 }
 
-function optionOf(option: Option): Place['options'][number] {
-  const flags = [option.short, option.long].filter((flag) => flag !== undefined);
-  const value = option.required || option.optional ? (option.argChoices ?? completions[option.attributeName()] ?? []) : undefined;
-  return { flags, description: option.description, value };
-}
-
-/** The branches of a shell's `case` that step from a command to its subcommands, by the current place and the next word. */
-const steps = (places: readonly Place[]) =>
-  places.filter(({ path }) => path !== '').map(({ path }) => `      '${path.includes(' ') ? path : ` ${path}`}') place='${path}' ;;`);
-
-/** The branches that complete the values of options, by place and option. */
-function valueCases(places: readonly Place[], reply: (completion: Completion) => string): string[] {
-  const byReply = new Map<string, string[]>();
-  for (const { path, options } of places) {
-    for (const { flags, value } of options) {
-      if (value === undefined) continue;
-      const action = reply(value);
-      byReply.set(action, [...(byReply.get(action) ?? []), ...flags.map((flag) => `'${path} ${flag}'`)]);
+/** What can follow the words before the last one. */
+function candidates(program: Command, words: readonly string[]): Completion {
+  let command = program;
+  let place = 0;
+  let value: Option | undefined;
+  for (const word of words.slice(0, -1)) {
+    if (value !== undefined) value = undefined;
+    else if (word.startsWith('-'))
+      value = optionsOf(command).find((option) => option.required && [option.long, option.short].includes(word));
+    else {
+      const next = command.commands.find((one) => one.name() === word);
+      if (next === undefined) place += 1;
+      command = next ?? command;
     }
   }
-  return [...byReply].map(([action, patterns]) => `    ${patterns.join('|')}) ${action}; return ;;`);
+  if (value !== undefined) return completionOf(value);
+  if (words.at(-1)?.startsWith('-'))
+    return [...optionsOf(command).flatMap(({ long, short }) => [long, short].filter((flag) => flag !== undefined)), '--help'];
+  if (command.commands.length > 0)
+    return command
+      .createHelp()
+      .visibleCommands(command)
+      .map((one) => one.name());
+  const argument = command.registeredArguments[place];
+  return argument === undefined ? [] : completionOf(argument);
 }
 
-function placeCases(places: readonly Place[], reply: (completion: Completion) => string): string[] {
-  return places.map(({ path, commands, options, argument }) => {
-    const flags = options.flatMap((option) => option.flags);
-    const words = commands.length > 0 ? commands : argument;
-    return `    '${path}') if [[ "$cur" == -* ]]; then ${reply(flags)}; else ${reply(words)}; fi ;;`;
-  });
+const optionsOf = (command: Command): readonly Option[] => [
+  ...command.options,
+  ...(command.parent === null ? [] : optionsOf(command.parent)),
+];
+
+async function recentPackets(context: Context): Promise<readonly string[]> {
+  try {
+    const { packets } = await (await context.client()).listPackets({ query: { limit: 50 }, timeoutSeconds: 2 });
+    return packets.map(({ id }) => id);
+  } catch {
+    return []; // A shell that completes a word has no place for an error.
+  }
 }
 
-const recent = 'service-cli list --quiet --limit 50 2>/dev/null';
+/** Writes the script, and for bash and zsh a line that reads it into the file that the shell reads at its start. */
+function installScript({ environment, say }: Context, shell: Shell): void {
+  const { HOME: home } = environment;
+  if (!home) throw new CliError('HOME is not set, so there is no place for the script.');
+  const config = environment.XDG_CONFIG_HOME || `${home}/.config`;
+  const script =
+    shell === 'fish'
+      ? `${config}/fish/conf.d/service-cli.fish`
+      : `${environment.XDG_DATA_HOME || `${home}/.local/share`}/service/completion.${shell}`;
+  write(script, scripts[shell]);
+  if (shell !== 'fish') {
+    const startFile = shell === 'bash' ? `${home}/.bashrc` : `${environment.ZDOTDIR || home}/.zshrc`;
+    const line = `[ -f '${script.replaceAll("'", "'\\''")}' ] && . '${script.replaceAll("'", "'\\''")}' # completion of service-cli`;
+    const before = existsSync(startFile) ? readFileSync(startFile, 'utf8') : '';
+    if (!before.split('\n').includes(line)) write(startFile, `${before}${before === '' || before.endsWith('\n') ? '' : '\n'}${line}\n`);
+    say(`${startFile} reads ${script} from now on.`);
+  } else say(`fish reads ${script} from now on.`);
+  say('Start a new shell to use it.');
+}
+
+function write(file: string, text: string): void {
+  try {
+    mkdirSync(dirname(file), { recursive: true });
+    writeFileSync(file, text);
+  } catch (error) {
+    throw new CliError(`${file} can't be written (${(error as NodeJS.ErrnoException).code}).`);
+  }
+}
+
 const note = (shell: string) => `# Completion of service-cli for ${shell}, written by "service-cli completion ${shell}".`;
 
-function bashScript(places: readonly Place[]): string {
-  const reply = (completion: Completion) => {
-    if (completion === 'file') return 'mapfile -t COMPREPLY < <(compgen -f -- "$cur")';
-    const words = completion === 'packet' ? `$(${recent})` : completion.join(' ');
-    return words === '' ? 'COMPREPLY=()' : `mapfile -t COMPREPLY < <(compgen -W "${words}" -- "$cur")`;
-  };
-  return `${note('bash')}
+/** The script of each shell. For `npx service-cli`, bash and zsh complete it only if nothing else completes npx. */
+const scripts = {
+  bash: `${note('bash')}
 _service_cli() {
-  local cur="\${COMP_WORDS[COMP_CWORD]}" prev="\${COMP_WORDS[COMP_CWORD - 1]}" place='' i
+  local run=(service-cli) skip=1 cur="\${COMP_WORDS[COMP_CWORD]}"
   COMPREPLY=()
-  for ((i = 1; i < COMP_CWORD; i++)); do
-    case "$place \${COMP_WORDS[i]}" in
-${steps(places).join('\n')}
-    esac
-  done
-  case "$place $prev" in
-${valueCases(places, reply).join('\n')}
-  esac
-  case "$place" in
-${placeCases(places, reply).join('\n')}
-  esac
+  if [[ \${COMP_WORDS[0]##*/} == npx ]]; then
+    [[ \${COMP_WORDS[1]} == service-cli ]] && ((COMP_CWORD > 1)) || return 0
+    run=(npx --no-install service-cli) skip=2
+  fi
+  mapfile -t COMPREPLY < <("\${run[@]}" complete -- "\${COMP_WORDS[@]:skip:COMP_CWORD-skip+1}" 2>/dev/null)
+  if [[ \${COMPREPLY[0]} == '${files}' ]]; then
+    mapfile -t COMPREPLY < <(compgen -f -- "$cur")
+  fi
 }
 complete -o bashdefault -F _service_cli service-cli
-`;
-}
-
-function zshScript(places: readonly Place[]): string {
-  const reply = (completion: Completion) => {
-    if (completion === 'file') return '_files';
-    if (completion === 'packet') return `compadd -- \${(f)"$(${recent})"}`;
-    return completion.length === 0 ? ':' : `compadd -- ${completion.join(' ')}`;
-  };
-  return `#compdef service-cli
+complete -p npx &>/dev/null || complete -o bashdefault -o default -F _service_cli npx
+`,
+  zsh: `#compdef service-cli
 ${note('zsh')}
+(( $+functions[compdef] )) || { autoload -Uz compinit && compinit; }
 _service_cli() {
-  local cur="\${words[CURRENT]}" prev="\${words[CURRENT-1]}" place='' i
-  for ((i = 2; i < CURRENT; i++)); do
-    case "$place \${words[i]}" in
-${steps(places).join('\n')}
-    esac
-  done
-  case "$place $prev" in
-${valueCases(places, reply).join('\n')}
-  esac
-  case "$place" in
-${placeCases(places, reply).join('\n')}
-  esac
+  local -a run=(service-cli) found
+  local -i skip=2
+  if [[ \${words[1]:t} == npx ]]; then
+    if [[ \${words[2]} != service-cli ]] || (( CURRENT < 3 )); then _files; return; fi
+    run=(npx --no-install service-cli) skip=3
+  fi
+  found=(\${(f)"$("\${run[@]}" complete -- "\${(@)words[skip,CURRENT]}" 2>/dev/null)"})
+  if [[ \${found[1]} == '${files}' ]]; then _files; else compadd -- "\${found[@]}"; fi
 }
-if [[ "\${funcstack[1]}" == _service_cli ]]; then _service_cli "$@"; else compdef _service_cli service-cli; fi
-`;
-}
-
-function fishScript(places: readonly Place[]): string {
-  const quoted = (text: string) => `'${text.replace(/[\\']/g, '\\$&')}'`;
-  const values = (completion: Completion) => {
-    if (completion === 'file') return ' -r -F';
-    return ` -x -a ${quoted(completion === 'packet' ? '(__service_cli_packets)' : completion.join(' '))}`;
-  };
-  const lines = places.flatMap(({ path, commands, options, argument }) => {
-    const at = `complete -c service-cli -n ${quoted(`__service_cli_at ${quoted(path)}`)}`;
-    const flag = (text: string) => (text.startsWith('--') ? ` -l ${text.slice(2)}` : ` -s ${text.slice(1)}`);
-    const nouns = commands.map((name) => {
-      const { description = '' } = places.find((place) => place.path === [path, name].filter(Boolean).join(' ')) ?? {};
-      return `${at} -f -a ${quoted(name)} -d ${quoted(description)}`;
-    });
-    const arguments_ = commands.length === 0 && argument.length > 0 ? [`${at} -f${values(argument)}`] : [];
-    const flags = options.map(
-      ({ flags: names, description, value }) =>
-        `${at}${names.map(flag).join('')}${value === undefined ? '' : values(value)} -d ${quoted(description)}`,
-    );
-    return [...nouns, ...arguments_, ...flags];
-  });
-  return `${note('fish')}
-set -g __service_cli_commands ${places
-    .filter(({ path }) => path !== '')
-    .map(({ path }) => quoted(path))
-    .join(' ')}
-function __service_cli_packets
-    ${recent}
-end
-function __service_cli_at
-    set -l place
-    for word in (commandline -opc)[2..]
-        set -l next (string trim -- "$place $word")
-        contains -- $next $__service_cli_commands; and set place $next
+compdef _service_cli service-cli
+(( $+_comps[npx] )) || compdef _service_cli npx
+`,
+  fish: `${note('fish')}
+function __service_cli_complete
+    set -l words (commandline -opc) (commandline -ct)
+    set -l run service-cli
+    set -l first 2
+    if test (basename -- $words[1]) = npx
+        set run npx --no-install service-cli
+        set first 3
     end
-    test "$place" = "$argv[1]"
+    set -l found ($run complete -- $words[$first..] 2>/dev/null)
+    if test "$found[1]" = '${files}'
+        __fish_complete_path (commandline -ct)
+    else
+        printf '%s\\n' $found
+    end
 end
-complete -c service-cli -f
-${lines.join('\n')}
-`;
-}
+function __service_cli_by_npx
+    set -l words (commandline -opc)
+    test (count $words) -gt 1; and test "$words[2]" = service-cli
+end
+complete -c service-cli -f -a '(__service_cli_complete)'
+complete -c npx -f -n __service_cli_by_npx -a '(__service_cli_complete)'
+`,
+} as const;

@@ -17,7 +17,7 @@ const fileKeys = ['server_url', 'api_key'] as const;
 /** Reads the user's configuration. Flags take precedence over the environment, then the TOML file, then the defaults. */
 export async function readConfig(
   flags: { serverUrl?: string | undefined; apiKey?: string | undefined },
-  { environment }: Terminal,
+  environment: Terminal['environment'],
 ): Promise<CliConfig> {
   const file = `${environment.XDG_CONFIG_HOME || `${environment.HOME ?? ''}/.config`}/service/config.toml`;
   const inFile = existsSync(file) ? await readToml(file) : {};

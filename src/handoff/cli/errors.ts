@@ -1,22 +1,25 @@
-import type { ApiError, NetworkError } from '../../kit/client-errors.ts';
+import { ApiError, NetworkError, TimeoutError } from '../../kit/client-errors.ts';
 import type { Context } from './context.ts';
 import { CliError, type ExitCode } from './terminal.ts';
 
-/** The message for the user and the exit code of an error. Rethrows an error that is a bug. */
-export async function explain(error: unknown, config: Context['config']): Promise<{ message: string; exitCode: ExitCode }> {
-  if (error instanceof CliError) return { message: error.message, exitCode: error.exitCode };
-  const { ApiError, NetworkError, TimeoutError } = await import('../../kit/client-errors.ts');
-  if (error instanceof ApiError) return { message: await refusal(error, config), exitCode: 1 };
-  if (error instanceof NetworkError || error instanceof TimeoutError) {
-    return { message: await unreachable(error as NetworkError, config), exitCode: 3 };
+/** The message for the user and the exit code of any error. Only with --verbose it has a stack. */
+export async function explain(error: unknown, { config, verbose }: Context): Promise<{ message: string; exitCode: ExitCode }> {
+  const stack = verbose ? `\n${(((error as Error).cause ?? error) as Error).stack}` : '';
+  try {
+    if (error instanceof CliError) return { message: error.message + (error.cause === undefined ? '' : stack), exitCode: error.exitCode };
+    if (error instanceof ApiError) return { message: await refusal(error, config), exitCode: 1 };
+    if (error instanceof NetworkError || error instanceof TimeoutError) return { message: await unreachable(error, config), exitCode: 3 };
+  } catch (another) {
+    // The address that the message would name can't be read: that is the message.
+    if (another instanceof CliError) return { message: another.message, exitCode: another.exitCode };
   }
-  const { code, path } = error as NodeJS.ErrnoException;
+  const { code, path, message } = error as NodeJS.ErrnoException;
   if (path !== undefined && code !== undefined) return { message: `${path} can't be read (${code}).`, exitCode: 2 };
-  throw error;
+  return { message: `Unexpected error: ${message}${stack || '\nAdd --verbose for details.'}`, exitCode: 1 };
 }
 
 async function refusal({ message, field, errors, status_code, code, body }: ApiError, config: Context['config']): Promise<string> {
-  const lines = [field === null || message.includes(field) ? message : `${field}: ${message}`];
+  const lines = [named(field, message)];
   for (const fault of errors.slice(1)) lines.push(`${fault.field}: ${fault.detail}`);
   if (code === undefined) lines.push(`The server at ${(await config()).serverUrl} may not be a handoff service.`);
   if (status_code === 401) {
@@ -29,7 +32,12 @@ async function refusal({ message, field, errors, status_code, code, body }: ApiE
   return lines.join('\n');
 }
 
-async function unreachable(error: NetworkError, config: Context['config']): Promise<string> {
+/** The sentence with the name of its field, unless it contains that already. */
+export function named(field: string | null, detail: string): string {
+  return field === null || detail.includes(field) ? detail : `${field}: ${detail}`;
+}
+
+async function unreachable(error: Error, config: Context['config']): Promise<string> {
   const { serverUrl, file, sources } = await config();
   const from = sources.serverUrl === 'the default' ? 'the default address' : `from ${sources.serverUrl}`;
   return [

@@ -1,7 +1,7 @@
-import { createReadStream, readFileSync, statSync } from 'node:fs';
+import { createReadStream, statSync } from 'node:fs';
 
 import { ApiError } from '../../kit/client-errors.ts';
-import { jsonFault } from './json-fault.ts';
+import { named } from './errors.ts';
 import { CliError, type Terminal } from './terminal.ts';
 
 /** A value in a file or on standard input. */
@@ -20,29 +20,57 @@ export interface Document {
 /** The values of an input: one, or several from a list, YAML documents or JSON lines. */
 export type Input = { readonly one: Document } | { readonly many: AsyncIterable<Document> | Iterable<Document> };
 
+/** The most bytes of an input that is read as a whole, and of a line of JSON Lines. */
+const maxText = 256 * 1024 * 1024;
+const maxLine = 64 * 1024 * 1024;
+const mebibytes = (bytes: number) => `${bytes / 1024 / 1024} MiB`;
+
 /** Reads a file of JSON, YAML or JSON lines. @throws CliError with the line of a syntax error */
-export async function readInput(file: string, { stdin }: Terminal): Promise<Input> {
+export async function readInput(file: string, { stdin }: Pick<Terminal, 'stdin'>): Promise<Input> {
   const name = file === '-' ? 'standard input' : file;
-  if (/\.(jsonl|ndjson)$/i.test(file)) return { many: linesOf(createReadStream(file), name, statSync(file).size) };
-  const text = (file === '-' ? await textOf(stdin) : readFileSync(file, 'utf8')).replace(/^\uFEFF/, '');
+  const chunks = file === '-' ? stdin() : createReadStream(file);
+  if (/\.(jsonl|ndjson)$/i.test(file)) return { many: documentsIn(chunks, name, statSync(file).size) };
+  const text = (await textOf(chunks, name)).replace(/^\uFEFF/, '');
   if (text.trim() === '') throw new CliError(`${name} is empty.`);
   if (/^\s*[[{]/.test(text) && !/\.ya?ml$/i.test(file))
-    return isLines(text) ? { many: linesOf([text], name, undefined) } : documentsOf(name, text, [parseJson(text, name)]);
+    return isLines(text) ? { many: documentsIn([text], name, undefined) } : documentsOf(name, text, [parseJson(text, name)]);
   if (/\.json$/i.test(file)) return documentsOf(name, text, [parseJson(text, name)]);
   return documentsOf(name, text, await parseYaml(text, name));
 }
 
 /** The only value of an input. */
-export async function readDocument(file: string, terminal: Terminal): Promise<Document> {
+export async function readDocument(file: string, terminal: Pick<Terminal, 'stdin'>): Promise<Document> {
   const input = await readInput(file, terminal);
   if ('one' in input) return input.one;
   throw new CliError(`${file} must contain one value, not several.`);
 }
 
-async function textOf(stream: AsyncIterable<Buffer | string>): Promise<string> {
+/** The whole text. @throws CliError when it is too long */
+async function textOf(stream: AsyncIterable<Buffer | string>, name: string): Promise<string> {
   const chunks: Buffer[] = [];
-  for await (const chunk of stream) chunks.push(Buffer.from(chunk));
+  let size = 0;
+  for await (const chunk of stream) {
+    chunks.push(typeof chunk === 'string' ? Buffer.from(chunk) : chunk);
+    size += chunk.length;
+    if (size > maxText) throw new CliError(`${name} is larger than ${mebibytes(maxText)}; use JSON Lines in a .jsonl file.`);
+  }
   return Buffer.concat(chunks).toString('utf8');
+}
+
+/** The lines of a text. @throws CliError when one is too long */
+export async function* linesOf(chunks: AsyncIterable<Buffer | string> | Iterable<string>, name: string): AsyncGenerator<string> {
+  const decoder = new TextDecoder();
+  let rest = '';
+  for await (const chunk of chunks) {
+    const [first, ...more] = (typeof chunk === 'string' ? chunk : decoder.decode(chunk, { stream: true })).split('\n');
+    rest += first;
+    for (const next of more) {
+      yield rest;
+      rest = next;
+    }
+    if (rest.length > maxLine) throw new CliError(`${name} has a line of more than ${mebibytes(maxLine)}.`);
+  }
+  if (rest !== '') yield rest;
 }
 
 function documentsOf(name: string, text: string, values: readonly unknown[]): Input {
@@ -61,16 +89,14 @@ function documentOf(name: string, text: string, value: unknown, path: readonly n
 }
 
 /** The values of JSON lines; empty lines are skipped. */
-async function* linesOf(
-  chunks: AsyncIterable<Buffer> | Iterable<string>,
+async function* documentsIn(
+  chunks: AsyncIterable<Buffer | string> | Iterable<string>,
   name: string,
   size: number | undefined,
 ): AsyncGenerator<Document> {
-  const { createInterface } = await import('node:readline');
-  const { Readable } = await import('node:stream');
   let number = 0;
   let read = 0;
-  for await (const line of createInterface({ input: Readable.from(chunks), crlfDelay: Number.POSITIVE_INFINITY })) {
+  for await (const line of linesOf(chunks, name)) {
     number += 1;
     read += Buffer.byteLength(line) + 1;
     const text = line.replace(/^\uFEFF/, '').trim();
@@ -106,10 +132,39 @@ function parsed(text: string, name: string, line: number): Pick<Document, 'value
 function parseJson(text: string, name: string, line?: number): unknown {
   try {
     return JSON.parse(text);
-  } catch {
-    const { line: inside, column, expected } = jsonFault(text);
-    throw new CliError(`${name}:${line ?? inside}:${column}: invalid JSON, expected ${expected}.`);
+  } catch (error) {
+    const before = text.slice(0, faultIndex(text, error as SyntaxError)).split('\n');
+    const sentence = (error as SyntaxError).message.split(/ in JSON at |, (?:\.\.\.)?"/)[0]!;
+    throw new CliError(`${name}:${line ?? before.length}:${before.at(-1)!.length + 1}: invalid JSON: ${sentence}.`);
   }
+}
+
+/** Where the first fault of a JSON text is. If V8 does not say it, it is after the longest beginning whose only fault is its end. */
+function faultIndex(text: string, { message }: SyntaxError): number {
+  const stated = positionIn(message);
+  if (stated !== undefined) return stated;
+  let [least, most] = [0, text.length];
+  while (least < most) {
+    const middle = Math.ceil((least + most) / 2);
+    if (endsEarly(text.slice(0, middle))) least = middle;
+    else most = middle - 1;
+  }
+  return least;
+}
+
+function endsEarly(text: string): boolean {
+  try {
+    JSON.parse(text);
+    return true;
+  } catch (error) {
+    const { message } = error as SyntaxError;
+    return message === 'Unexpected end of JSON input' || (positionIn(message) ?? -1) >= text.length;
+  }
+}
+
+function positionIn(message: string): number | undefined {
+  const found = / at position (\d+)/.exec(message)?.[1];
+  return found === undefined ? undefined : Number(found);
 }
 
 async function parseYaml(text: string, name: string): Promise<unknown[]> {
@@ -144,9 +199,4 @@ async function locate(error: unknown, placeOf: Document['placeOf']): Promise<unk
   const faults = error.errors.length > 0 ? error.errors : [{ field: error.field, detail: error.message }];
   const lines = await Promise.all(faults.map(async ({ field, detail }) => `${await placeOf(field)}: ${named(field, detail)}`));
   return new CliError(lines.join('\n'), 1);
-}
-
-/** The error with the name of its field, unless it contains that already. */
-export function named(field: string | null, detail: string): string {
-  return field === null || detail.includes(field) ? detail : `${field}: ${detail}`;
 }

@@ -1,40 +1,34 @@
-import type { Command } from 'commander';
+import { spawn } from 'node:child_process';
 
-import type { Terminal } from './terminal.ts';
+import type { Context } from './context.ts';
+import type { Options } from './rows.ts';
 
-interface ServeOptions {
-  host?: string;
-  port?: string;
-  config?: string;
-  reload?: true;
+/** `serve`: runs the service in this process, or with --reload in a process that restarts when a source file changes. */
+export async function serve({ environment, err }: Context, { host, port, config, reload }: Options): Promise<void> {
+  const flags = Object.fromEntries(Object.entries({ host, port, config }).filter(([, value]) => value !== undefined));
+  if (reload) return runReloading(['serve', ...Object.entries(flags).flatMap(([name, value]) => [`--${name}`, String(value)])]);
+  const { unknownVariables } = await import('../../variables.ts');
+  const warning = unknownVariables(environment);
+  if (warning !== undefined) err.line(`warning: ${warning}`);
+  const { serveHandoff } = await import('../serve.ts');
+  await serveHandoff(flags, environment);
 }
 
-/** `serve` runs the service itself; `admin-key` creates a key in its database. */
-export function addServiceCommands(program: Command, { environment }: Terminal): void {
-  program
-    .command('serve')
-    .description('run the service')
-    .option('--host <host>', 'the address to listen on (default 0.0.0.0)')
-    .option('--port <port>', 'the port to listen on; 0 picks a free one (default 8080)')
-    .option('--config <file>', 'a TOML file of settings')
-    .option('--reload', 'restart whenever a source file changes; for development')
-    .action(async ({ reload, ...flags }: ServeOptions) => {
-      if (reload) {
-        const { runReloading } = await import('./reload.ts');
-        return runReloading(['serve', ...Object.entries(flags).flatMap(([name, value]) => [`--${name}`, value])]);
-      }
-      const { unknownVariables } = await import('../../variables.ts');
-      const warning = unknownVariables(environment);
-      if (warning !== undefined) console.error(`warning: ${warning}`);
-      const { serveHandoff } = await import('../serve.ts');
-      await serveHandoff(flags, environment);
+/** `admin-key`: creates an admin key directly in the database. */
+export async function adminKey({ environment }: Context, { config }: Options): Promise<void> {
+  const { printAdminKey } = await import('../serve.ts');
+  await printAdminKey(config === undefined ? {} : { config: String(config) }, environment);
+}
+
+/** Runs this program with other arguments in Node's watch mode, which restarts it when an imported file changes. */
+function runReloading(args: readonly string[]): Promise<void> {
+  const child = spawn(process.execPath, ['--watch', '--watch-preserve-output', process.argv[1]!, ...args], { stdio: 'inherit' });
+  for (const signal of ['SIGTERM', 'SIGINT'] as const) process.on(signal, () => void child.kill(signal));
+  return new Promise((resolve, reject) => {
+    child.once('error', reject);
+    child.once('exit', (code) => {
+      process.exitCode = code ?? 0;
+      resolve();
     });
-  program
-    .command('admin-key')
-    .description('create an admin key directly in the database, even while the service runs')
-    .option('--config <file>', 'a TOML file of settings')
-    .action(async (flags: { config?: string }) => {
-      const { printAdminKey } = await import('../serve.ts');
-      await printAdminKey(flags, environment);
-    });
+  });
 }

@@ -1,10 +1,15 @@
+import type { Writer } from './output/writer.ts';
+
 /** The parts of the process that the command line uses. */
 export interface Terminal {
   readonly args: readonly string[];
   readonly environment: Readonly<Record<string, string | undefined>>;
-  readonly stdin: NodeJS.ReadStream;
-  readonly stdout: NodeJS.WriteStream;
-  readonly stderr: NodeJS.WriteStream;
+  /** Standard input, opened when it is first read. */
+  stdin(): AsyncIterable<Buffer | string>;
+  /** Standard output: the answer, and nothing else. */
+  readonly out: Writer;
+  /** Standard error: messages, progress and questions. */
+  readonly err: Writer;
   /** The name of the user, if the system knows it. */
   userName(): string | undefined;
 }
@@ -16,8 +21,8 @@ export type ExitCode = 1 | 2 | 3;
 export class CliError extends Error {
   readonly exitCode: ExitCode;
 
-  constructor(message: string, exitCode: ExitCode = 2) {
-    super(message);
+  constructor(message: string, exitCode: ExitCode = 2, options?: ErrorOptions) {
+    super(message, options);
     this.exitCode = exitCode;
   }
 }

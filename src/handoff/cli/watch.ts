@@ -1,45 +1,26 @@
-import type { Command } from 'commander';
-
-import { act, type Context } from './context.ts';
-import { several } from './options.ts';
-import { eventLine } from './output/packets.ts';
+import type { Context } from './context.ts';
 import { cut } from './output/text.ts';
-import type { Terminal } from './terminal.ts';
-
-interface WatchOptions {
-  status?: string;
-  packet?: string[];
-  agent?: string[];
-  since?: string;
-}
+import { eventLine } from './output/views.ts';
+import { type Options, showAnswer, wordsOf } from './rows.ts';
 
 /** `packets watch`: prints events as they happen, until it is interrupted. */
-export function addWatchCommand(packets: Command, terminal: Terminal): void {
-  const command = packets
-    .command('watch')
-    .description('show events of packets as they happen; reconnects and resumes when the connection breaks')
-    .option('--status <status>', 'only events after which a packet has one of these statuses, comma-separated')
-    .option('--packet <packet_id>', 'only events of this packet (repeatable)', several)
-    .option('--agent <id>', 'only events of this agent (repeatable)', several)
-    .option('--since <event_id>', 'start after this event');
-  act<WatchOptions>(command, terminal, watch);
-}
-
-async function watch(context: Context, { status = '', packet = [], agent = [], since }: WatchOptions): Promise<void> {
+export async function watch(context: Context, options: Options): Promise<void> {
+  const {
+    status = '',
+    packet = [],
+    agent = [],
+    since,
+  } = options as { status?: string; packet?: string[]; agent?: string[]; since?: string };
   const subscribe = [
-    ...status
-      .split(',')
-      .filter(Boolean)
-      .map((one) => `status:${one.trim()}`),
+    ...wordsOf(status).map((one) => `status:${one}`),
     ...packet.map((id) => `packet:${id}`),
     ...agent.map((id) => `agent:${id}`),
   ];
-  const { stdout } = context.terminal;
   for await (const event of (await context.client()).events({ subscribe, lastEventId: since })) {
-    if (context.format === 'json') context.print(JSON.stringify(event));
-    else {
-      const line = eventLine(event);
-      context.print(stdout.isTTY ? cut(line, stdout.columns || 80) : line);
-    }
+    const answer = { status: 200, headers: {}, body: event, text: JSON.stringify(event) };
+    await showAnswer(context, answer, ({ format, out }, { text }) => {
+      if (format === 'json') out.event(text);
+      else out.line(cut(eventLine(event), out.columns ?? Number.POSITIVE_INFINITY));
+    });
   }
 }

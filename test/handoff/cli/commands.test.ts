@@ -91,19 +91,22 @@ describe('service-cli', () => {
     assert.equal((await bench.run(['list', '--limit', '2', '--quiet'])).stderr, '');
   });
 
-  test('--format json prints exactly the JSON of the server', async (t) => {
+  test('--format json prints exactly the JSON of the server, and a bare list as an object', async (t) => {
     const bench = await startCliBench(t);
     const { id } = await createPacket(bench.service);
     for (const [args, path] of [
       [['list', '--limit', '50'], '/packets'],
       [['get', id], `/packets/${id}`],
       [['history', id], `/packets/${id}/history`],
-      [['keys', 'list'], '/keys'],
       [['audit', '--limit', '50'], '/audit'],
-      [['tenants', 'list'], '/tenants'],
     ] as const) {
       const { stdout, stderr } = await bench.run([...args, '--format', 'json']);
       assert.deepEqual([stdout.trimEnd(), stderr], [(await bench.service.call('GET', path)).text, '']);
+    }
+    for (const noun of ['keys', 'tenants', 'hooks']) {
+      const { stdout } = await bench.run([noun, 'list', '--format', 'json']);
+      const { body } = await bench.service.call('GET', `/${noun}`);
+      assert.deepEqual(JSON.parse(stdout), { [noun]: body, total: body.length });
     }
   });
 
@@ -344,9 +347,9 @@ context:
       return bench.run(['create', '-f', join(bench.home, name)]);
     };
     refused(await create('a: [1\nb: 2', 'p.yaml'), 2, /p\.yaml:2:1: invalid YAML, /);
-    refused(await create('{"a": 1,\n "b": }', 'p.json'), 2, /p\.json:2:7: invalid JSON, expected a value/);
+    refused(await create('{"a": 1,\n "b": }', 'p.json'), 2, /p\.json:2:7: invalid JSON: Unexpected token '}'\./);
     const broken = `${JSON.stringify(packetRequest())}\n{"b": }\n${JSON.stringify(packetRequest())}\n`;
-    refused(await create(broken, 'p.jsonl'), 1, /p\.jsonl:2:\d+: invalid JSON.*\n2 created, 1 refused\./);
+    refused(await create(broken, 'p.jsonl'), 1, /p\.jsonl:2:7: invalid JSON.*\n2 created, 1 refused\./);
     refused(await create('', 'empty.yaml'), 2, /empty\.yaml is empty/);
     refused(await create(yaml.replace('From YAML', '""'), 'p.yaml'), 1, /p\.yaml:5: context\.summary /);
     refused(await create(yaml.replace(', framework: f', ''), 'p.yaml'), 1, /p\.yaml:2: metadata\.source_agent\.framework is required/);

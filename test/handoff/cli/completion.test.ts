@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { execFile, spawnSync } from 'node:child_process';
-import { chmodSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { chmodSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { delimiter, join } from 'node:path';
-import { describe, test } from 'node:test';
+import { describe, type TestContext, test } from 'node:test';
 import { promisify } from 'node:util';
 
 import { cliProgram, runCli, startCliBench } from '../../support/cli.ts';
@@ -11,66 +11,102 @@ import { findProgram } from '../../support/programs.ts';
 import { adminKey, createPacket } from '../../support/service.ts';
 
 const scriptFor = async (shell: string) => (await runCli(['completion', shell], {})).stdout;
+const shells = ['bash', 'zsh', 'fish'] as const;
 
-for (const [shell, flag] of [
-  ['bash', '-n'],
-  ['zsh', '-n'],
-  ['fish', '--no-execute'],
-] as const) {
-  test(`The completion for ${shell} is a script that ${shell} can read`, { skip: findProgram(shell) === undefined }, async (t) => {
-    const script = await scriptFor(shell);
-    for (const word of ['packets', 'awaiting', 'retry-all', 'awaiting_human', 'critical', 'status', 'tenant-id'])
-      assert.ok(script.includes(word), word);
-    const folder = mkdtempSync(join(tmpdir(), 'baton-completion-'));
-    t.after(() => rmSync(folder, { recursive: true, force: true }));
-    writeFileSync(join(folder, 'script'), script);
-    const { status, stderr } = spawnSync(shell, [flag, join(folder, 'script')], { encoding: 'utf8' });
-    assert.deepEqual([status, stderr], [0, '']);
+/** A service with a packet, and an environment in which `service-cli` and `npx` are programs. */
+async function startShellBench(t: TestContext) {
+  const bench = await startCliBench(t);
+  const { id } = await createPacket(bench.service);
+  const folder = join(bench.home, 'bin');
+  mkdirSync(folder);
+  const program = `'${process.execPath}' '${cliProgram}'`;
+  writeFileSync(join(folder, 'service-cli'), `#!/bin/sh\nexec ${program} "$@"\n`);
+  writeFileSync(join(folder, 'npx'), `#!/bin/sh\n[ "$1 $2" = '--no-install service-cli' ] && shift 2 && exec ${program} "$@"\n`);
+  for (const name of ['service-cli', 'npx']) chmodSync(join(folder, name), 0o755);
+  const env = {
+    PATH: `${folder}${delimiter}${process.env.PATH}`,
+    HOME: bench.home,
+    SERVICE_URL: bench.address,
+    SERVICE_API_KEY: adminKey,
+  };
+  const run = async (program: string, ...args: string[]) => (await promisify(execFile)(program, args, { env })).stdout;
+  return { ...bench, id: id as string, env, run };
+}
+
+const quoted = (words: readonly string[]) => words.map((word) => `'${word}'`).join(' ');
+
+/** How each shell is asked for the words that complete a command line. */
+const asked: Record<(typeof shells)[number], (words: readonly string[]) => string[]> = {
+  bash: (words) => [
+    '--norc',
+    '-c',
+    `source <(service-cli completion bash); COMP_WORDS=(${quoted(words)}); COMP_CWORD=${words.length - 1}; _service_cli; printf '%s\\n' "\${COMPREPLY[@]}"`,
+  ],
+  zsh: (words) => [
+    '-f',
+    '-c',
+    `compdef() { : }; compadd() { shift; print -rl -- "$@" }; source <(service-cli completion zsh); words=(${quoted(words)}); CURRENT=${words.length}; _service_cli`,
+  ],
+  fish: (words) => ['--no-config', '-c', `service-cli completion fish | source; complete -C '${words.join(' ')}'`],
+};
+
+for (const shell of shells) {
+  describe(`In ${shell}`, { skip: findProgram(shell) === undefined }, () => {
+    test('service-cli completes commands, options, statuses, priorities and the ids of recent packets, also by npx', async (t) => {
+      const { run, id } = await startShellBench(t);
+      const complete = async (...words: string[]) =>
+        (await run(shell, ...asked[shell](words)))
+          .split('\n')
+          .map((line) => line.split('\t')[0]!)
+          .filter(Boolean)
+          .sort();
+      for (const program of [['service-cli'], ['npx', 'service-cli']]) {
+        assert.deepEqual(await complete(...program, 'pac'), ['packets']);
+        assert.deepEqual(await complete(...program, 'packets', 'list', '--status', 'c'), ['claimed', 'completed', 'created']);
+        assert.deepEqual(await complete(...program, 'claim', id.slice(0, 8)), [id]);
+      }
+      assert.ok((await complete('service-cli', 'packets', '')).includes('awaiting'));
+      assert.ok(!(await complete('service-cli', '')).includes('complete'), 'the command for scripts is hidden');
+      assert.deepEqual(await complete('service-cli', 'list', '--priority', ''), ['critical', 'high', 'low', 'normal']);
+      assert.deepEqual(await complete('service-cli', 'list', '--source'), ['--source-agent']);
+      assert.deepEqual(await complete('service-cli', '--format', ''), ['json', 'table']);
+      assert.deepEqual(await complete('service-cli', '-q', 'packets', 'get', ''), [id]);
+      assert.deepEqual(await complete('service-cli', 'completion', ''), ['bash', 'fish', 'zsh']);
+      assert.deepEqual(await complete('service-cli', 'list', '--tags', ''), []);
+    });
+
+    test('completion --install makes the shell complete service-cli from its next start, and changes nothing the second time', async (t) => {
+      const { home, env } = await startShellBench(t);
+      const install = () => runCli(['completion', shell, '--install'], { environment: env });
+      const startFile = { bash: '.bashrc', zsh: '.zshrc', fish: '.config/fish/conf.d/service-cli.fish' }[shell];
+      if (shell !== 'fish') writeFileSync(join(home, startFile), 'export MINE=1');
+      const { exitCode, stderr } = await install();
+      assert.equal(exitCode, 0, stderr);
+      assert.ok(stderr.includes(home));
+      const written = readFileSync(join(home, startFile), 'utf8');
+      if (shell !== 'fish') assert.match(written, /^export MINE=1\n\[ -f /);
+      await install();
+      assert.equal(readFileSync(join(home, startFile), 'utf8'), written);
+      const question = { bash: 'complete -p service-cli', zsh: 'print $_comps[service-cli]', fish: 'complete -c service-cli' }[shell];
+      const { stdout } = spawnSync(shell, ['-i', '-c', question], { env, encoding: 'utf8' });
+      assert.match(stdout, /_service_cli/);
+    });
   });
 }
 
-describe('In a real shell', () => {
-  test('bash completes commands, options, statuses, priorities, files, and the ids of recent packets', async (t) => {
-    const bench = await startCliBench(t);
-    const { id } = await createPacket(bench.service);
-    const folder = mkdtempSync(join(tmpdir(), 'baton-path-'));
-    t.after(() => rmSync(folder, { recursive: true, force: true }));
-    writeFileSync(join(folder, 'service-cli'), `#!/bin/sh\nexec '${process.execPath}' '${cliProgram}' "$@"\n`);
-    chmodSync(join(folder, 'service-cli'), 0o755);
-    const env = {
-      PATH: `${folder}${delimiter}${process.env.PATH}`,
-      HOME: bench.home,
-      SERVICE_URL: bench.address,
-      SERVICE_API_KEY: adminKey,
-    };
-    const complete = async (...words: string[]) => {
-      const line = `source <(service-cli completion bash); COMP_WORDS=(${['service-cli', ...words].map((word) => `'${word}'`).join(' ')}); COMP_CWORD=${words.length}; _service_cli; printf '%s\\n' "\${COMPREPLY[@]}"`;
-      return (await promisify(execFile)('bash', ['--norc', '-c', line], { env })).stdout.trim().split('\n');
-    };
-    assert.deepEqual(await complete('pac'), ['packets']);
-    assert.ok((await complete('packets', '')).includes('awaiting'));
-    assert.deepEqual(await complete('packets', 'list', '--status', 'c'), ['created', 'claimed', 'completed']);
-    assert.deepEqual(await complete('list', '--priority', ''), ['low', 'normal', 'high', 'critical']);
-    assert.deepEqual(await complete('list', '--source'), ['--source-agent']);
-    assert.deepEqual(await complete('--format', ''), ['table', 'json']);
-    assert.deepEqual(await complete('-q', 'packets', 'get', ''), [id]);
-    assert.deepEqual(await complete('claim', id.slice(0, 8)), [id]);
-    assert.deepEqual(await complete('completion', ''), ['bash', 'zsh', 'fish']);
-    assert.deepEqual(await complete('list', '--tags', ''), ['']);
-  });
-
-  test('fish completes the same', { skip: findProgram('fish') === undefined }, async (t) => {
-    const bench = await startCliBench(t);
-    const file = join(bench.home, 'completion.fish');
-    writeFileSync(file, await scriptFor('fish'));
-    const complete = (line: string) =>
-      spawnSync('fish', ['--no-config', '-c', `source ${file}; complete -C '${line}'`], {
-        encoding: 'utf8',
-        env: { HOME: bench.home, PATH: process.env.PATH },
-      })
-        .stdout.split('\n')
-        .map((candidate) => candidate.split('\t')[0]);
-    assert.deepEqual(complete('service-cli pack').filter(Boolean), ['packets']);
-    assert.deepEqual(complete('service-cli packets list --status cl').filter(Boolean), ['claimed']);
-  });
+test('Each completion is a script that its shell can read, and asks the program for the words', async (t) => {
+  const folder = mkdtempSync(join(tmpdir(), 'baton-completion-'));
+  t.after(() => rmSync(folder, { recursive: true, force: true }));
+  for (const [shell, flag] of [
+    ['bash', '-n'],
+    ['zsh', '-n'],
+    ['fish', '--no-execute'],
+  ] as const) {
+    const script = await scriptFor(shell);
+    assert.match(script, / complete -- /);
+    writeFileSync(join(folder, 'script'), script);
+    if (findProgram(shell) === undefined) continue;
+    const { status, stderr } = spawnSync(shell, [flag, join(folder, 'script')], { encoding: 'utf8' });
+    assert.deepEqual([status, stderr], [0, '']);
+  }
 });

@@ -11,14 +11,14 @@ export interface Progress {
 const barWidth = 24;
 
 /** Makes a progress bar on standard error, unless --quiet is set. */
-export function createProgress({ quiet, terminal: { stderr } }: Context): Progress {
-  if (quiet || !stderr.isTTY) return { show: () => undefined, clear: () => undefined };
+export function createProgress({ quiet, err }: Context): Progress {
+  if (quiet || err.columns === undefined) return { show: () => undefined, clear: () => undefined };
   return {
     show(done, text) {
       const filled = Math.round((done ?? 0) * barWidth);
       const bar = done === undefined ? '' : `[${'#'.repeat(filled)}${'.'.repeat(barWidth - filled)}] ${Math.floor(done * 100)}% `;
-      stderr.write(`\r${bar}${text}\x1b[K`);
+      err.status(bar + text);
     },
-    clear: () => void stderr.write('\r\x1b[K'),
+    clear: () => err.status(),
   };
 }

@@ -1,42 +1,53 @@
 import type { Answer } from '../../../kit/client.ts';
 import type { Context } from '../context.ts';
 import { type Column, tableLines } from './table.ts';
+import type { Line } from './writer.ts';
 
-/** Writes the server's JSON, unchanged, or indented on a terminal. */
-export function showJson({ print, terminal }: Context, { text, body }: Pick<Answer<unknown>, 'text' | 'body'>): void {
-  if (text !== '') print(terminal.stdout.isTTY ? JSON.stringify(body, null, 2) : text.trimEnd());
+/** Writes the answer to a command. */
+export type Show<Body> = (context: Context, answer: Answer<Body>, options: { readonly offset?: number }) => void;
+
+export interface ListView<Body, Row> {
+  readonly columns: readonly Column<Row>[];
+  /** The plural of the items. As JSON, a bare list becomes an object with its items under this name. */
+  readonly noun: string;
+  rows(body: Body): readonly Row[];
+  readonly none: string;
 }
 
-/** Writes a list as JSON, as a table, or with --quiet as ids only. */
-export function showList<Body, Row extends { id: string }>(
-  context: Context,
-  answer: Answer<Body>,
-  rows: readonly Row[],
-  { columns, none }: { columns: readonly Column<Row>[]; none: string },
-): void {
-  if (context.format === 'json') showJson(context, answer);
-  else if (context.quiet) for (const { id } of rows) context.print(id);
-  else if (rows.length === 0) context.say(none);
-  else for (const line of tableLines(columns, rows, context.terminal)) context.print(line);
+/** Shows a list as a table, or with --quiet as ids only; then says how to get the next page, if there is one. */
+export function list<Body, Row extends { id: string }>({ columns, noun, rows, none }: ListView<Body, Row>): Show<Body> {
+  return (context, answer, { offset = 0 }) => {
+    const { body, headers, text } = answer;
+    const items = rows(body);
+    const total = Number((body as { total?: number }).total ?? headers['x-total-count'] ?? items.length);
+    const name = noun.replace(/.* /, '');
+    if (context.format === 'json') context.out.json(Array.isArray(body) ? `{"${name}":${text.trim()},"total":${total}}` : text);
+    else if (context.quiet) for (const { id } of items) context.out.line(id);
+    else if (items.length === 0) context.say(none);
+    else for (const line of tableLines(columns, items, context.out.columns)) context.out.line(line);
+    const next = offset + items.length;
+    if (context.format === 'json' || items.length === 0 || next >= total) return;
+    context.say(`${offset + 1} to ${next} of ${total} ${noun}; add --offset ${next} for the next page.`);
+  };
 }
 
-/** Says how to get the next page, if there is one. */
-export function sayNextPage(
-  context: Context,
-  shown: number,
-  { total, offset, noun }: { total: number; offset: number; noun: string },
-): void {
-  const next = offset + shown;
-  if (context.format === 'json' || shown === 0 || next >= total) return;
-  context.say(`${offset + 1} to ${next} of ${total} ${noun}; add --offset ${next} for the next page.`);
+/** Shows one resource as lines, or with --quiet as its id only. */
+export function one<Body extends { id: string }>(lines: (body: Body) => readonly string[]): Show<Body> {
+  return shown((body, { quiet }) => (quiet ? [body.id] : lines(body)));
 }
 
-/** Writes a resource as JSON, as lines, or with --quiet as its id only. */
-export function showOne<Body extends { id: string }>(
-  context: Context,
-  answer: Answer<Body>,
-  lines: (body: Body) => readonly string[],
-): void {
-  if (context.format === 'json') showJson(context, answer);
-  else for (const line of context.quiet ? [answer.body.id] : lines(answer.body)) context.print(line);
+/** Shows an answer as JSON, or as the lines made of it. */
+export function shown<Body>(lines: (body: Body, context: Context) => readonly Line[]): Show<Body> {
+  return (context, { text, body }) => {
+    if (context.format !== 'json') for (const line of lines(body, context)) context.out.line(line);
+    else if (text !== '') context.out.json(text);
+  };
+}
+
+/** Says that it is done; as JSON it shows the answer, if there is one. */
+export function done(sentence: string): Show<unknown> {
+  return (context, { text }) => {
+    if (context.format === 'json' && text !== '') context.out.json(text);
+    else context.say(sentence);
+  };
 }

@@ -1,5 +1,5 @@
-import type { Terminal } from '../terminal.ts';
-import { type Colour, coloured, cut, printable, textWidth } from './text.ts';
+import { type Colour, cut, oneLine, textWidth } from './text.ts';
+import type { Line } from './writer.ts';
 
 /** A column of a table. On a narrow terminal the last columns are left out. */
 export interface Column<Row> {
@@ -12,26 +12,17 @@ export interface Column<Row> {
 
 const gap = 2;
 
-/** Whether the output may have colours: only on a terminal, and not when NO_COLOR is set (no-color.org). */
-export function mayColour({ environment, stdout }: Terminal): boolean {
-  return stdout.isTTY === true && !environment.NO_COLOR && environment.TERM !== 'dumb';
-}
-
 /** A table as lines, cut to the width of the terminal if there is one. */
-export function tableLines<Row>(columns: readonly Column<Row>[], rows: readonly Row[], terminal: Terminal): string[] {
+export function tableLines<Row>(columns: readonly Column<Row>[], rows: readonly Row[], room: number | undefined): Line[] {
   const cells = rows.map((row) => columns.map((column) => textOf(column.value(row))));
   const natural = columns.map((column, index) => Math.max(column.title.length, ...cells.map((line) => textWidth(line[index]!))));
-  const widths = terminal.stdout.isTTY ? fit(columns, natural, terminal.stdout.columns || 80) : natural;
-  const colours = mayColour(terminal);
-  const line = (values: readonly string[], paint: (index: number) => Colour | undefined) =>
-    widths
-      .map((width, index) => {
-        const text = cut(values[index]!, width);
-        const padding = index === widths.length - 1 ? '' : ' '.repeat(width - textWidth(text));
-        return (colours ? coloured(text, paint(index)) : text) + padding;
-      })
-      .join(' '.repeat(gap))
-      .trimEnd();
+  const widths = room === undefined ? natural : fit(columns, natural, room);
+  const line = (values: readonly string[], paint: (index: number) => Colour | undefined): Line =>
+    widths.flatMap((width, index) => {
+      const text = cut(values[index]!, width);
+      const padding = index === widths.length - 1 ? '' : ' '.repeat(width - textWidth(text) + gap);
+      return [{ text, colour: paint(index) }, padding];
+    });
   return [
     line(
       columns.map(({ title }) => title),
@@ -61,7 +52,7 @@ function fit<Row>(columns: readonly Column<Row>[], natural: readonly number[], r
 /** A value on one line; a dash for an empty one. */
 export function textOf(value: string | number | boolean | null | undefined): string {
   if (value === null || value === undefined || value === '') return '-';
-  return printable(String(value));
+  return oneLine(String(value));
 }
 
 /** Names and values, one pair per line; pairs without a value are left out. */

@@ -5,9 +5,9 @@ const none = /\p{Mn}|\p{Me}/u;
 
 const widthOf = (character: string) => (none.test(character) ? 0 : wide.test(character) ? 2 : 1);
 
-/** The text without control and format characters: packets are untrusted and must not be able to move the cursor or hide text. */
-export function printable(text: string): string {
-  return text.replace(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\s]+/gu, ' ').trim();
+/** The text on one line: each run of white space and unprintable characters becomes a space. */
+export function oneLine(text: string): string {
+  return text.replace(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Cs}\s]+/gu, ' ').trim();
 }
 
 /** The number of columns that a text takes on a terminal. */

@@ -1,0 +1,402 @@
+import { deliveryStatuses, statuses, tiers, webhookEvents } from '../model/words.ts';
+import { chainPacket, createPacket, updatePacket } from './create.ts';
+import {
+  actor,
+  agent,
+  claimant,
+  claimLease,
+  file,
+  hookFilter,
+  lease,
+  nextFilters,
+  packetFields,
+  packetFilter,
+  paged,
+  perDay,
+  priority,
+  statusFilter,
+  tag,
+  tagsFilter,
+  tenantFields,
+  token,
+} from './flags.ts';
+import { done, list, one, shown } from './output/show.ts';
+import { tableLines } from './output/table.ts';
+import * as view from './output/views.ts';
+import { respond } from './respond.ts';
+import { type Fields, type Flag, type Row, row, several, whole } from './rows.ts';
+import { adminKey, serve } from './serve.ts';
+import { CliError } from './terminal.ts';
+import { watch } from './watch.ts';
+
+const packetId = [{ name: 'packet_id', text: 'its id' }];
+const created: readonly Flag[] = [
+  { flags: '--created-after <time>', text: 'only packets created at or after this time (ISO 8601)' },
+  { flags: '--created-before <time>', text: 'only packets created at or before this time (ISO 8601)' },
+];
+
+const packets: readonly Row[] = [
+  row('listPackets', {
+    name: 'packets list',
+    short: true,
+    text: 'list packets, newest first',
+    flags: [
+      statusFilter,
+      { flags: '--source-agent <id>', text: 'only packets from this agent' },
+      { flags: '--target-agent <id>', text: 'only packets for this agent' },
+      { flags: '--claimed-by <id>', text: 'only packets that this agent holds, or held last' },
+      tagsFilter,
+      priority,
+      ...created,
+      ...paged,
+    ],
+    show: list({ columns: view.packetColumns, noun: 'packets', rows: (body) => body.packets, none: 'No packets.' }),
+  }),
+  {
+    name: 'packets create',
+    short: true,
+    text: 'create a packet from flags, or packets from a file',
+    operands: [],
+    flags: packetFields,
+    run: createPacket,
+  },
+  row('claimPacket', {
+    name: 'packets claim',
+    short: true,
+    text: 'claim a packet for an agent',
+    flags: [...agent, claimLease],
+    prepare: claimant,
+    show: view.claimed,
+  }),
+  row('getPacket', { name: 'packets get', short: true, text: 'show a packet', show: one(view.packetLines) }),
+  row('searchPackets', {
+    name: 'packets search',
+    short: true,
+    text: 'search packets by words, best match first',
+    operand: { name: 'text', text: 'words, and "phrases in quotes"', field: 'q' },
+    flags: [statusFilter, priority, ...paged],
+    show: list({ columns: view.hitColumns, noun: 'packets', rows: (body) => body.packets, none: 'No packets match.' }),
+  }),
+  {
+    name: 'packets chain',
+    text: 'continue a packet with a new one',
+    operands: [{ name: 'packet_id', text: 'the id of the parent' }],
+    flags: packetFields,
+    run: chainPacket,
+  },
+  row('claimNext', {
+    name: 'packets next',
+    text: 'claim the next packet: the highest priority first, then the oldest',
+    flags: [...agent, ...nextFilters, claimLease],
+    prepare: claimant,
+    show: (context, answer, options) => {
+      if (answer.body === undefined) throw new CliError(noneFor(options as Fields), 1);
+      view.claimed(context, { ...answer, body: answer.body }, options);
+    },
+  }),
+  {
+    name: 'packets update',
+    text: 'change a packet by flags or a file',
+    operands: packetId,
+    flags: [
+      file('a JSON or YAML file with the changes to merge into it; - reads standard input'),
+      { flags: '--status <status>', text: 'the status to move to', choices: statuses },
+      { flags: '--summary <text>', text: 'the new summary' },
+      priority,
+      { ...tag, text: 'the new tags (repeatable)' },
+      { flags: '--if-match <etag>', text: 'change it only if this is still its ETag' },
+      token,
+    ],
+    run: updatePacket,
+  },
+  row('patchPacket', {
+    name: 'packets complete',
+    text: 'complete a packet',
+    flags: [token],
+    body: { status: 'completed' },
+    show: one(view.packetLines),
+  }),
+  row('patchPacket', {
+    name: 'packets fail',
+    text: 'mark a packet as failed',
+    flags: [token],
+    body: { status: 'failed' },
+    show: one(view.packetLines),
+  }),
+  row('releasePacket', {
+    name: 'packets release',
+    text: 'return a packet to created, so that others can claim it',
+    flags: [actor, token],
+    show: one(view.packetLines),
+  }),
+  row('renewLease', {
+    name: 'packets renew',
+    text: 'renew the lease of a packet from now',
+    flags: [{ ...token, required: true }, lease('the duration from now (default: the previous duration)')],
+    show: shown((body, { quiet }) => (quiet ? [] : view.leaseLines(body))),
+  }),
+  row('listAwaiting', {
+    name: 'packets awaiting',
+    text: 'list the packets that await a person',
+    flags: paged,
+    show: list({ columns: view.awaitingColumns, noun: 'questions', rows: (body) => body.packets, none: 'No packet awaits a person.' }),
+  }),
+  {
+    name: 'packets watch',
+    text: 'show events of packets as they happen; reconnects and resumes when the connection breaks',
+    operands: [],
+    flags: [
+      { ...statusFilter, text: 'only events after which a packet has one of these statuses, comma-separated' },
+      { ...packetFilter('only events of this packet (repeatable)'), parse: several },
+      { flags: '--agent <id>', text: 'only events of this agent (repeatable)', parse: several },
+      { flags: '--since <event_id>', text: 'start after this event' },
+    ],
+    run: watch,
+  },
+];
+
+function noneFor({ agentId, agent = agentId, targetAgent = agent, tags, priority, wait = 0 }: Fields): string {
+  const whose = targetAgent === '*' ? '' : ` for ${targetAgent}`;
+  const which = tags === undefined && priority === undefined ? '' : ' with these tags and priorities';
+  return wait === 0 ? `No packet is available${whose}${which}.` : `No packet${whose}${which} became available in time.`;
+}
+
+const trail: readonly Row[] = [
+  row('packetHistory', {
+    name: 'history',
+    text: "show a packet's history, oldest first",
+    show: shown((body, { out }) => tableLines(view.historyColumns, body.events, out.columns)),
+  }),
+  row('listAudit', {
+    name: 'audit',
+    text: "show the tenant's audit log, newest first",
+    flags: [
+      { flags: '--actor <actor>', text: 'only entries of this actor, for example agent:resolver' },
+      { flags: '--action <action>', text: 'only entries of this action, for example claimed' },
+      packetFilter('only entries of this packet'),
+      { flags: '--created-after <time>', text: 'only at or after this time (ISO 8601)' },
+      { flags: '--created-before <time>', text: 'only at or before this time (ISO 8601)' },
+      ...paged,
+    ],
+    show: list({ columns: view.auditColumns, noun: 'entries', rows: (body) => body.entries, none: 'No entries.' }),
+  }),
+  {
+    name: 'respond',
+    text: "answer a packet's question; without --response it shows the question and prompts for the answer",
+    operands: packetId,
+    flags: [
+      { flags: '--response <text>', text: 'the answer' },
+      { flags: '--responded-by <name>', text: 'the person who answers (default: the name of the user)' },
+      { flags: '--notes <text>', text: 'additional remarks' },
+    ],
+    run: respond,
+  },
+  row('listAgents', {
+    name: 'agents',
+    text: 'list the agents, most recently seen first, with the packets they hold and that wait for them',
+    flags: paged,
+    show: list({
+      columns: view.agentColumns,
+      noun: 'agents',
+      rows: ({ agents }) => agents.map((one) => ({ ...one, id: one.agent_id })),
+      none: 'No agents.',
+    }),
+  }),
+];
+
+const events = (text: string): Flag => ({
+  flags: '--event <event>',
+  text: `an event type to subscribe to (${text}): ${webhookEvents.join(', ')}`,
+  field: 'events',
+  completion: webhookEvents,
+  parse: several,
+});
+
+const deliveries = (noun: string, none: string) =>
+  list({ columns: view.deliveryColumns, noun, rows: (body: Parameters<typeof view.deliveryLines>[0][]) => body, none });
+
+const hooks: readonly Row[] = [
+  row('listWebhooks', {
+    name: 'hooks list',
+    text: 'list the webhooks',
+    show: list({ columns: view.hookColumns, noun: 'hooks', rows: (body) => body, none: 'No webhooks.' }),
+  }),
+  row('createWebhook', {
+    name: 'hooks create',
+    text: 'register a webhook',
+    flags: [
+      { flags: '--url <url>', text: 'where deliveries go: an https URL with a public address', required: true },
+      events('repeatable; default: all'),
+      {
+        flags: '--secret <text>',
+        text: 'signs every delivery, at least 16 characters; SERVICE_WEBHOOK_SECRET keeps it out of the process list',
+      },
+    ],
+    prepare: ({ secret, ...fields }, { environment: { SERVICE_WEBHOOK_SECRET } }) => {
+      const used = secret ?? SERVICE_WEBHOOK_SECRET;
+      if (used === undefined) throw new CliError('A webhook needs a secret: --secret, or SERVICE_WEBHOOK_SECRET.');
+      return { ...fields, secret: used };
+    },
+    show: one(view.hookLines),
+  }),
+  row('patchWebhook', {
+    name: 'hooks update',
+    text: 'change a webhook',
+    flags: [
+      { flags: '--url <url>', text: 'where to send deliveries from now on' },
+      events('repeatable; replaces the whole list'),
+      { flags: '--secret [text]', text: 'the new secret (without a value: SERVICE_WEBHOOK_SECRET); the old one remains valid for a day' },
+      { flags: '--active', text: 'activate it' },
+      { flags: '--no-active', text: 'deactivate it' },
+    ],
+    prepare: (fields, { environment: { SERVICE_WEBHOOK_SECRET } }) => {
+      if (Object.keys(fields).length === 0) throw new CliError('Nothing to change: use --url, --event, --secret, --active or --no-active.');
+      if (fields.secret !== true) return fields;
+      if (SERVICE_WEBHOOK_SECRET === undefined) throw new CliError('--secret without a value needs SERVICE_WEBHOOK_SECRET.');
+      return { ...fields, secret: SERVICE_WEBHOOK_SECRET };
+    },
+    show: one(view.hookLines),
+  }),
+  row('pingWebhook', { name: 'hooks ping', text: 'send a test delivery', show: one(view.deliveryLines) }),
+  row('deleteWebhook', { name: 'hooks delete', text: 'remove a webhook', show: done('The webhook is removed.') }),
+  row('listDeliveries', {
+    name: 'hooks deliveries',
+    text: "list a webhook's deliveries, newest first",
+    flags: [{ flags: '--status <status>', text: 'only deliveries of this status', choices: deliveryStatuses }, ...paged],
+    show: deliveries('deliveries', 'No deliveries.'),
+  }),
+  row('listDeadLetters', {
+    name: 'hooks dlq',
+    text: 'list the dead letters: deliveries that used up their attempts',
+    flags: [hookFilter, ...paged],
+    show: deliveries('dead letters', 'No dead letters.'),
+  }),
+  row('replayDeadLetter', { name: 'hooks replay', text: 'send a dead letter again', show: done('The delivery is queued again.') }),
+  row('retryAll', {
+    name: 'hooks retry-all',
+    text: 'retry the failed deliveries and dead letters that are due',
+    flags: [
+      hookFilter,
+      { flags: '--since <time>', text: 'only events at or after this time (ISO 8601)' },
+      { flags: '--until <time>', text: 'only events at or before this time (ISO 8601)' },
+      { flags: '--force', text: 'include deliveries that are not yet due' },
+    ],
+    show: shown(({ retried, skipped, remaining }) => [`${retried} retried, ${skipped} skipped (webhook inactive), ${remaining} remaining`]),
+  }),
+];
+
+const keys: readonly Row[] = [
+  row('createKey', {
+    name: 'keys create',
+    text: 'create an API key; it is shown only once',
+    flags: [
+      { flags: '--name <name>', text: 'what the key is for', required: true },
+      { flags: '--tenant-id <id>', text: 'the tenant to create it for (default: your own); needs an admin key' },
+      { flags: '--tier <tier>', text: "at most the tenant's tier, which is the default", choices: tiers },
+      { flags: '--admin', text: 'create an admin key; needs an admin key' },
+    ],
+    show: view.newKey,
+  }),
+  row('listKeys', {
+    name: 'keys list',
+    text: 'list the API keys',
+    show: list({ columns: view.keyColumns, noun: 'keys', rows: (body) => body, none: 'No keys.' }),
+  }),
+  row('rotateKey', {
+    name: 'keys rotate',
+    text: 'create a key that replaces this one; it is shown only once',
+    flags: [
+      {
+        flags: '--overlap <seconds>',
+        text: 'how long the old key remains valid (default: 3600)',
+        field: 'overlap_seconds',
+        parse: whole(0, 604_800),
+      },
+    ],
+    show: view.newKey,
+  }),
+  row('deleteKey', { name: 'keys delete', text: 'revoke an API key immediately', show: done('The key is revoked.') }),
+];
+
+const tenantName: Flag = { flags: '--name <name>', text: 'the name of the tenant' };
+const tenantOptions: readonly Flag[] = [
+  { flags: '--tier <tier>', text: 'its tier', choices: tiers },
+  { flags: '--handoffs-per-day <n>', text: "the most packets per UTC day; tier for the tier's default", parse: perDay },
+  { flags: '--max-api-keys <n>', text: 'the most API keys it may have', parse: whole(0, 100_000) },
+];
+
+const tenants: readonly Row[] = [
+  row('listTenants', {
+    name: 'tenants list',
+    text: 'list the tenants',
+    show: list({ columns: view.tenantColumns, noun: 'tenants', rows: (body) => body, none: 'No tenants.' }),
+  }),
+  row('createTenant', {
+    name: 'tenants create',
+    text: 'create a tenant',
+    flags: [...tenantOptions, { ...tenantName, required: true }],
+    prepare: tenantFields,
+    show: one(view.tenantLines),
+  }),
+  row('getTenant', { name: 'tenants get', text: 'show a tenant', show: one(view.tenantLines) }),
+  row('patchTenant', {
+    name: 'tenants update',
+    text: 'change a tenant',
+    flags: [...tenantOptions, tenantName],
+    prepare: tenantFields,
+    show: one(view.tenantLines),
+  }),
+  row('deleteTenant', {
+    name: 'tenants delete',
+    text: 'delete a tenant: its data stays, its keys are refused immediately',
+    show: done('The tenant is deleted.'),
+  }),
+  row('listTenantKeys', {
+    name: 'tenants keys',
+    text: "list a tenant's API keys",
+    show: list({ columns: view.keyColumns, noun: 'keys', rows: (body) => body, none: 'No keys.' }),
+  }),
+];
+
+const local: readonly Row[] = [
+  {
+    name: 'serve',
+    text: 'run the service',
+    operands: [],
+    flags: [
+      { flags: '--host <host>', text: 'the address to listen on (default 0.0.0.0)' },
+      { flags: '--port <port>', text: 'the port to listen on; 0 picks a free one (default 8080)' },
+      configFile(),
+      { flags: '--reload', text: 'restart whenever a source file changes; for development' },
+    ],
+    run: serve,
+  },
+  {
+    name: 'admin-key',
+    text: 'create an admin key directly in the database, even while the service runs',
+    operands: [],
+    flags: [configFile()],
+    run: adminKey,
+  },
+  {
+    name: 'open',
+    text: "print the address of the service's interactive documentation",
+    operands: [],
+    run: async ({ config, out }) => out.line(`${(await config()).serverUrl.replace(/\/api\/v1$/, '')}/docs`),
+  },
+];
+
+function configFile(): Flag {
+  return { flags: '--config <file>', text: 'a TOML file of settings', completion: 'file' };
+}
+
+/** Every command, in the order of help. */
+export const commands: readonly Row[] = [...packets, ...trail, ...hooks, ...keys, ...tenants, ...local];
+
+/** The groups of commands: the first words of their names. */
+export const groups: Readonly<Record<string, string>> = {
+  packets: 'create, find and work on packets',
+  hooks: 'register webhooks, and retry failed deliveries',
+  keys: 'create, list, rotate and revoke API keys',
+  tenants: 'manage tenants; needs an admin key',
+};

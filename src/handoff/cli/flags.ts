@@ -1,0 +1,86 @@
+import { InvalidArgumentError } from 'commander';
+
+import { priorities, statuses } from '../model/words.ts';
+import { type Fields, type Flag, several, whole, wordsOf } from './rows.ts';
+import { CliError } from './terminal.ts';
+
+/** The options of a paged list. */
+export const paged: readonly Flag[] = [
+  { flags: '--limit <n>', text: 'the most items to show, 1 to 200', parse: whole(1, 200), value: 20 },
+  { flags: '--offset <n>', text: 'how many items to skip', parse: whole(0, 1_000_000_000), value: 0 },
+];
+
+export const priority: Flag = { flags: '--priority <priority>', text: 'the priority', choices: priorities };
+export const statusFilter: Flag = {
+  flags: '--status <status>',
+  text: 'only packets in these statuses, comma-separated',
+  completion: statuses,
+};
+export const tagsFilter: Flag = { flags: '--tags <tags>', text: 'only packets with all of these tags, comma-separated' };
+export const tag: Flag = { flags: '--tag <tag>', text: 'a tag (repeatable)', parse: several };
+export const file = (text: string): Flag => ({ flags: '-f, --file <file>', text, completion: 'file' });
+export const packetFilter = (text: string): Flag => ({ flags: '--packet <packet_id>', text, field: 'packet_id', completion: 'packet' });
+export const lease = (text: string): Flag => ({ flags: '--lease <seconds>', text, field: 'lease_seconds', parse: whole(1, 86_400) });
+export const claimLease = lease('how long the claim lasts; without it the claim does not expire');
+export const token: Flag = {
+  flags: '--token <token>',
+  text: "the token of the packet's lease; required for a leased packet",
+  header: 'x-lease-token',
+};
+export const actor: Flag = {
+  flags: '--agent <agent>',
+  text: 'the id of the agent that holds it; not needed with an admin key',
+  header: 'x-agent-id',
+};
+export const hookFilter: Flag = { flags: '--hook <hook_id>', text: 'only deliveries to this webhook', field: 'webhook_id' };
+
+/** The filter for next: several tags and priorities as lists. */
+export const nextFilters: readonly Flag[] = [
+  { flags: '--target-agent <id>', text: 'only packets for this agent (default: the agent itself); * for any' },
+  { ...tagsFilter, parse: wordsOf },
+  {
+    flags: '--priority <priorities>',
+    text: `only packets of these priorities, comma-separated: ${priorities.join(', ')}`,
+    field: 'priorities',
+    completion: priorities,
+    parse: wordsOf,
+  },
+  { flags: '--wait <seconds>', text: 'how long to wait for a packet, up to 60 (default: 0)', field: 'wait_seconds', parse: whole(0, 60) },
+];
+
+/** The options that name the claiming agent; `claimant` makes the fields of them. */
+export const agent: readonly Flag[] = [
+  { flags: '--agent <agent>', text: "the agent's id and name, if they are the same" },
+  { flags: '--agent-id <id>', text: "the agent's id; this or --agent is required" },
+  { flags: '--agent-name <name>', text: "the agent's name (default: the id)" },
+  { flags: '--framework <framework>', text: 'what the agent runs on' },
+];
+
+/** The fields of a claim. @throws CliError when no option names the agent */
+export function claimant({ agent, agent_id = agent, agent_name, ...rest }: Fields): Fields {
+  if (agent_id === undefined) throw new CliError('Name the agent that claims with --agent or --agent-id.');
+  return { agent_id, agent_name: agent_name ?? agent ?? agent_id, ...rest };
+}
+
+/** The fields that a packet is created from; `create.ts` makes the request of them. */
+export const packetFields: readonly Flag[] = [
+  file('JSON, YAML or JSON Lines; - reads standard input'),
+  { flags: '--source-id <id>', text: 'the id of the agent that hands over' },
+  { flags: '--source-name <name>', text: 'its name (default: the id)' },
+  { flags: '--target-id <id>', text: 'the id of the agent that should continue the work' },
+  { flags: '--target-name <name>', text: 'its name (default: the id)' },
+  { flags: '--summary <text>', text: 'a summary of the work so far' },
+  priority,
+  tag,
+];
+
+/** Parses a daily cap. */
+export function perDay(text: string): string {
+  if (text !== 'tier' && !/^\d{1,10}$/.test(text)) throw new InvalidArgumentError('It must be a whole number, or tier.');
+  return text;
+}
+
+/** The fields of a tenant; the cap `tier` is null. */
+export function tenantFields({ handoffs_per_day: cap, ...fields }: Fields): Fields {
+  return cap === undefined ? fields : { ...fields, handoffs_per_day: cap === 'tier' ? null : Number(cap) };
+}

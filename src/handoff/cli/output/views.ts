@@ -1,0 +1,203 @@
+import type { StreamEvent, StreamReset } from '../../client/client.ts';
+import type { ApiKey, NewApiKey, Tenant } from '../../model/access.ts';
+import type { AuditEntry } from '../../model/audit.ts';
+import type { HistoryEvent, Lease, Packet, PacketSummary } from '../../model/packet.ts';
+import type { Delivery, Webhook } from '../../model/webhook.ts';
+import type { Agent } from '../../model/work-routes.ts';
+import type { Show } from './show.ts';
+import { shown } from './show.ts';
+import { type Column, pairLines } from './table.ts';
+import { type Colour, oneLine } from './text.ts';
+
+const colours: Record<string, Colour> = {
+  created: 'blue',
+  claimed: 'cyan',
+  in_progress: 'cyan',
+  awaiting_human: 'yellow',
+  completed: 'green',
+  failed: 'red',
+  expired: 'grey',
+};
+
+type Listed = Packet | PacketSummary;
+const minute = (moment: string) => `${moment.slice(0, 10)} ${moment.slice(11, 16)}`;
+const details = (value: object) => (Object.keys(value).length === 0 ? null : JSON.stringify(value));
+const id = { title: 'ID', value: (row: { id: string }) => row.id };
+const created = { title: 'CREATED', value: (row: { created_at: string }) => row.created_at };
+
+/** The columns of a list of packets, most important first. */
+export const packetColumns: readonly Column<Listed>[] = [
+  id,
+  { title: 'STATUS', value: ({ status }) => status, colour: ({ status }) => colours[status] },
+  { title: 'PRIORITY', value: ({ metadata }) => metadata.priority },
+  { title: 'SUMMARY', value: ({ context }) => context.summary, least: 12 },
+  { title: 'FROM', value: ({ metadata }) => metadata.source_agent.id, least: 8 },
+  { title: 'TO', value: ({ metadata }) => metadata.target_agent.id, least: 8 },
+  { title: 'CREATED', value: ({ created_at }) => minute(created_at) },
+];
+
+/** The columns of search results, with the snippet instead of the summary. */
+export const hitColumns: readonly Column<Listed & { snippet: string }>[] = [
+  ...packetColumns.slice(0, 3),
+  { title: 'FOUND', value: ({ snippet }) => snippet, least: 12 },
+  ...packetColumns.slice(4),
+];
+
+/** The columns of a list of open questions. */
+export const awaitingColumns: readonly Column<Listed>[] = [
+  id,
+  { title: 'UNTIL', value: ({ hitl }) => (hitl?.expires_at ? minute(hitl.expires_at) : null) },
+  { title: 'QUESTION', value: ({ hitl }) => hitl?.question, least: 12 },
+  { title: 'HELD BY', value: ({ claimed_by }) => claimed_by?.agent_id, least: 8 },
+];
+
+export const agentColumns: readonly Column<Agent & { id: string }>[] = [
+  { title: 'ID', value: ({ agent_id }) => agent_id },
+  { title: 'LAST SEEN', value: ({ last_seen_at }) => last_seen_at },
+  { title: 'HOLDING', value: ({ holding }) => holding },
+  { title: 'WAITING', value: ({ waiting }) => waiting },
+];
+
+export const historyColumns: readonly Column<HistoryEvent>[] = [
+  { title: 'TIME', value: ({ timestamp }) => timestamp },
+  { title: 'EVENT', value: ({ event_type }) => event_type },
+  { title: 'ACTOR', value: ({ actor }) => actor, least: 12 },
+  { title: 'DETAILS', value: (event) => details(event.details), least: 8 },
+];
+
+export const auditColumns: readonly Column<AuditEntry>[] = [
+  { title: 'TIME', value: ({ timestamp }) => timestamp },
+  { title: 'ACTION', value: ({ action }) => action },
+  { title: 'RESOURCE', value: ({ resource }) => resource },
+  { title: 'PACKET', value: ({ packet_id }) => packet_id },
+  { title: 'ACTOR', value: ({ actor }) => actor, least: 12 },
+  { title: 'DETAILS', value: (entry) => details(entry.details), least: 8 },
+];
+
+export const hookColumns: readonly Column<Webhook>[] = [
+  id,
+  { title: 'ACTIVE', value: ({ active, disabled_reason }) => (active ? 'yes' : (disabled_reason ?? 'no')) },
+  { title: 'URL', value: ({ url }) => url, least: 16 },
+  { title: 'EVENTS', value: ({ events }) => events.join(','), least: 8 },
+  created,
+];
+
+export const deliveryColumns: readonly Column<Delivery>[] = [
+  id,
+  { title: 'STATUS', value: ({ status }) => status },
+  { title: 'EVENT', value: ({ event_type }) => event_type },
+  { title: 'TRIES', value: ({ attempts }) => attempts },
+  { title: 'ERROR', value: ({ last_error, last_status_code }) => last_status_code ?? last_error },
+  { title: 'NEXT TRY', value: ({ next_retry_at }) => next_retry_at },
+  { title: 'PACKET', value: ({ packet_id }) => packet_id },
+];
+
+export const keyColumns: readonly Column<ApiKey>[] = [
+  id,
+  { title: 'NAME', value: ({ name }) => name, least: 8 },
+  { title: 'TIER', value: ({ tier }) => tier },
+  { title: 'PREFIX', value: ({ prefix }) => prefix },
+  { title: 'ADMIN', value: ({ admin }) => (admin ? 'yes' : 'no') },
+  created,
+];
+
+export const tenantColumns: readonly Column<Tenant>[] = [
+  id,
+  { title: 'NAME', value: ({ name }) => name, least: 8 },
+  { title: 'TIER', value: ({ tier }) => tier },
+  { title: 'PER DAY', value: ({ handoffs_per_day }) => handoffs_per_day ?? 'by tier' },
+  { title: 'KEYS', value: ({ max_api_keys }) => max_api_keys },
+  created,
+];
+
+/** A packet as lines of names and values. */
+export function packetLines(packet: Packet): string[] {
+  const { metadata, context, hitl, claimed_by, actions, lease } = packet;
+  return pairLines([
+    ['ID', packet.id],
+    ['Status', packet.status],
+    ['Priority', metadata.priority],
+    ['From', `${metadata.source_agent.name} (${metadata.source_agent.id})`],
+    ['To', `${metadata.target_agent.name} (${metadata.target_agent.id})`],
+    ['Tags', metadata.tags.join(', ')],
+    ['Parent', packet.parent_packet_id],
+    ['Claimed by', claimed_by && `${claimed_by.agent_name} (${claimed_by.agent_id}) at ${packet.claimed_at}`],
+    ['Lease', lease && (lease.expires_at === null ? suspended : `until ${lease.expires_at}`)],
+    ['Token', lease?.token],
+    ['Created', packet.created_at],
+    ['Updated', packet.updated_at],
+    ['Revision', packet.revision],
+    ['Summary', context.summary],
+    ...packet.decisions.map(({ decision }) => ['Decision', decision] as const),
+    ...actions.pending.map(({ description, assignee }) => ['Pending', `${description} (${assignee})`] as const),
+    ...actions.completed.map(({ description, result }) => ['Completed', `${description}: ${result}`] as const),
+    ...actions.failed.map(({ description, error }) => ['Failed', `${description}: ${error}`] as const),
+    ...packet.dependencies.map(({ description }) => ['Depends on', description] as const),
+    ['Question', hitl?.question],
+    ['Answer', hitl?.response && `${hitl.response} (${hitl.responded_by})`],
+  ]);
+}
+
+const suspended = 'suspended while the packet awaits a person';
+
+/** Shows a claimed packet. With --quiet: its id, a space, and its lease token, which is not shown again. */
+export const claimed: Show<Packet> = shown((packet, { quiet }) => {
+  if (!quiet) return packetLines(packet);
+  return [packet.lease?.token === undefined ? packet.id : `${packet.id} ${packet.lease.token}`];
+});
+
+/** Shows a new key. With --quiet only the key. */
+export const newKey: Show<NewApiKey> = (context, answer, options) => {
+  const { id, key, name, tier } = answer.body;
+  const pairs = [
+    ['Key', key],
+    ['ID', id],
+    ['Name', name],
+    ['Tier', tier],
+  ] as const;
+  shown(() => (context.quiet ? [key] : pairLines(pairs)))(context, answer, options);
+  if (context.format !== 'json') context.say('Store the key now: it is not shown again.');
+};
+
+export const leaseLines = ({ lease: { generation, expires_at } }: { lease: Lease }) =>
+  pairLines([
+    ['Generation', generation],
+    ['Until', expires_at ?? suspended],
+  ]);
+
+export const hookLines = (hook: Webhook) =>
+  pairLines([
+    ['ID', hook.id],
+    ['URL', hook.url],
+    ['Active', hook.active ? 'yes' : `no ${hook.disabled_reason ?? ''}`],
+    ['Events', hook.events.join(', ')],
+    ['Created', hook.created_at],
+  ]);
+
+export const deliveryLines = (delivery: Delivery) =>
+  pairLines([
+    ['ID', delivery.id],
+    ['Webhook', delivery.webhook_id],
+    ['Event', delivery.event_type],
+    ['Status', delivery.status],
+    ['Created', delivery.created_at],
+  ]);
+
+export const tenantLines = (tenant: Tenant) =>
+  pairLines([
+    ['ID', tenant.id],
+    ['Name', tenant.name],
+    ['Tier', tenant.tier],
+    ['Packets per day', tenant.handoffs_per_day ?? 'by tier'],
+    ['API keys', `at most ${tenant.max_api_keys}`],
+    ['Created', tenant.created_at],
+    ['Updated', tenant.updated_at],
+  ]);
+
+/** An event of the stream as one line. */
+export function eventLine(event: StreamEvent | StreamReset): string {
+  if (!('packet_id' in event)) return `reset  ${oneLine(event.reason)}`;
+  const { timestamp, type, packet_id, data } = event;
+  const fields = [timestamp, type.padEnd(22), packet_id, data?.status ?? '-', oneLine(data?.context.summary ?? '')];
+  return fields.join('  ').trimEnd();
+}

@@ -1,0 +1,184 @@
+import { Argument, type Command, InvalidArgumentError, Option } from 'commander';
+
+import type { Answer } from '../../kit/client.ts';
+import type { HandoffClient } from '../client/client.ts';
+import { operations } from '../client/operations.ts';
+import { type Context, createContext, type GlobalOptions } from './context.ts';
+import type { Show } from './output/show.ts';
+import { CliError, type Terminal } from './terminal.ts';
+
+/** How a value is completed: from fixed words, the ids of recent packets, or files. */
+export type Completion = readonly string[] | 'packet' | 'file';
+
+/** An option of a command, and the part of the request that it sets. */
+export interface Flag {
+  /** As in help: `-f, --file <file>`. */
+  readonly flags: string;
+  readonly text: string;
+  /** The field of the query or body; by default the option's name with underscores. */
+  readonly field?: string;
+  /** The header that it sets, instead of a field. */
+  readonly header?: string;
+  readonly choices?: readonly string[];
+  readonly completion?: Completion;
+  readonly value?: unknown;
+  readonly required?: true;
+  parse?(text: string, before: never): unknown;
+}
+
+/** The values of a command's options, by their names in camel case. */
+export type Options = Readonly<Record<string, unknown>> & GlobalOptions;
+/** The fields of a query or body. */
+export type Fields = Readonly<Record<string, unknown>>;
+
+interface Spec {
+  /** The words of the command: `packets list`. */
+  readonly name: string;
+  /** It is also a command without its first word. */
+  readonly short?: true;
+  readonly text: string;
+  readonly flags?: readonly Flag[];
+  /** The text after the options of its help. */
+  readonly help?: string;
+}
+
+/** A command of the table. */
+export interface Row extends Spec {
+  /** Its operands, each with its explanation: the parameters of its operation's path, unless it names others. */
+  readonly operands: readonly Operand[];
+  run(context: Context, options: Options, ...operands: string[]): Promise<void>;
+  readonly hidden?: true;
+}
+
+export interface Operand {
+  readonly name: string;
+  readonly text: string;
+  readonly choices?: readonly string[];
+  readonly variadic?: true;
+}
+
+type OperationName = keyof typeof operations;
+type BodyOf<Name extends OperationName> = Awaited<ReturnType<HandoffClient[Name]>>;
+
+/** A command that sends one request: its operands and flags make the request, and `show` writes the answer. */
+export function row<Name extends OperationName>(
+  operation: Name,
+  {
+    body: fixed,
+    prepare = (fields) => fields,
+    show,
+    operand,
+    ...spec
+  }: Spec & {
+    /** Fields that are always sent. */
+    readonly body?: Fields;
+    /** An operand that is a field instead of a parameter of the path. */
+    readonly operand?: Operand & { readonly field: string };
+    prepare?(fields: Fields, context: Context): Fields;
+    readonly show: Show<BodyOf<Name>>;
+  },
+): Row {
+  const { path, body }: { path: string; body?: true } = operations[operation];
+  const parameters = [...path.matchAll(/(\w+?)s?\/\{(\w+)\}/g)].map(([, noun, name]) => ({
+    noun: name === 'id' ? `${noun}_id` : name!,
+    name: name!,
+  }));
+  return {
+    ...spec,
+    operands: [...parameters.map(({ noun }) => ({ name: noun, text: 'its id' })), ...(operand === undefined ? [] : [operand])],
+    async run(context, options, ...operands) {
+      const { fields, headers } = partsOf(spec.flags ?? [], options);
+      const params = Object.fromEntries(parameters.map(({ name }, index) => [name, operands[index]]));
+      const given = { ...fixed, ...fields, ...(operand === undefined ? {} : { [operand.field]: operands.at(-1) }) };
+      const prepared = prepare(given, context);
+      const request = { params, headers, [body ? 'body' : 'query']: prepared };
+      const { withResponse } = (await context.client())[operation] as unknown as {
+        withResponse(request: object): Promise<Answer<BodyOf<Name>>>;
+      };
+      await showAnswer(context, await withResponse(request), show, options);
+    },
+  };
+}
+
+/** Shows an answer. @throws CliError when it is not the answer of a handoff service */
+export function showAnswer<Body>(context: Context, answer: Answer<Body>, show: Show<Body>, options: object = {}): Promise<void> {
+  return reading(context, () => show(context, answer, options));
+}
+
+/** Runs code that uses an answer. @throws CliError when it fails, since the answer is not that of a handoff service then */
+export async function reading<Result>(context: Context, use: () => Result): Promise<Result> {
+  try {
+    return use();
+  } catch (error) {
+    if (error instanceof CliError) throw error;
+    const { serverUrl } = await context.config();
+    throw new CliError(`The answer of ${serverUrl} is malformed: it is not that of a handoff service of this version.`, 1, {
+      cause: error,
+    });
+  }
+}
+
+function partsOf(flags: readonly Flag[], options: Options): { fields: Record<string, unknown>; headers: Record<string, string> } {
+  const fields: Record<string, unknown> = {};
+  const headers: Record<string, string> = {};
+  for (const flag of flags) {
+    const name = optionOf(flag).attributeName();
+    const value = options[name];
+    if (value === undefined) continue;
+    if (flag.header === undefined) fields[flag.field ?? name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`)] = value;
+    else headers[flag.header] = String(value);
+  }
+  return { fields, headers };
+}
+
+/** The completions of options, by the option. */
+const completions = new WeakMap<Option | Argument, Completion>();
+/** The completion of a value. */
+export const completionOf = (part: Option | Argument): Completion => completions.get(part) ?? part.argChoices ?? [];
+
+function optionOf({ flags, text, choices, value, required, parse, completion }: Flag): Option {
+  const option = new Option(flags, text);
+  if (choices !== undefined) option.choices(choices);
+  if (parse !== undefined) option.argParser(parse as (text: string) => unknown);
+  if (value !== undefined) option.default(value);
+  if (required) option.makeOptionMandatory();
+  if (completion !== undefined) completions.set(option, completion);
+  return option;
+}
+
+/** Adds a command of the table to its parent. */
+export function addRow(parent: Command, name: string, { text, flags = [], operands, help, hidden, run }: Row, terminal: Terminal): void {
+  const command = parent.command(name, { hidden: hidden ?? false }).description(text);
+  for (const { name: operand, text: meaning, choices, variadic } of operands) {
+    const argument = new Argument(variadic ? `[${operand}...]` : `<${operand}>`, meaning);
+    if (choices !== undefined) argument.choices(choices);
+    if (operand === 'packet_id') completions.set(argument, 'packet');
+    command.addArgument(argument);
+  }
+  for (const flag of flags) command.addOption(optionOf(flag));
+  if (help !== undefined) command.addHelpText('after', help);
+  command.action(async (...parts: unknown[]) => {
+    const options = (parts.at(-1) as Command).optsWithGlobals<Options>();
+    await run(createContext(options, terminal), options, ...(parts.slice(0, -2).flat() as string[]));
+  });
+}
+
+/** Makes a parser for a whole number from `least` to `most`. */
+export const whole =
+  (least: number, most: number) =>
+  (text: string): number => {
+    const value = Number(text);
+    if (!/^\d+$/.test(text) || value < least || value > most)
+      throw new InvalidArgumentError(`It must be a whole number from ${least} to ${most}.`);
+    return value;
+  };
+
+/** The parser of an option that can be repeated. */
+export const several = (text: string, before: readonly string[] = []): string[] => [...before, text];
+
+/** Splits a comma-separated list. */
+export const wordsOf = (text: string): string[] =>
+  text
+    .split(',')
+    .map((word) => word.trim())
+    .filter(Boolean);
