@@ -215,6 +215,7 @@ export async function createHandoff(settings: Settings, dependencies: Dependenci
     trustedProxies: settings.trustedProxies,
     listening,
     devMode: settings.devMode,
+    host: settings.host,
   });
 
   let stopped: Promise<void> | undefined;

@@ -84,7 +84,7 @@ export const settingsTable = {
   devMode: yesOrNo({
     variable: 'SERVICE_DEV_MODE',
     fallback: 'false',
-    help: 'Whether streams without a key see the tenant default. For development only.',
+    help: 'Whether streams without a key see the tenant default. Requests without a key must then name localhost or SERVICE_HOST as Host, and come from no foreign page. For development only.',
   }),
   rateLimitPerMinute: whole({
     variable: 'SERVICE_RATE_LIMIT_PER_MINUTE',

@@ -8,6 +8,7 @@ import { allowOrigins } from '../../kit/http/cors.ts';
 import { mountExplorers, mountRoot } from '../../kit/http/explorers.ts';
 import { type LimitState, takeBack } from '../../kit/http/limits.ts';
 import { createMount, lowerCase } from '../../kit/http/mount.ts';
+import { refuseForeignPages } from '../../kit/http/origin.ts';
 import { mountSystem } from '../../kit/http/system.ts';
 import type { WaitingList } from '../live/waiting.ts';
 import { apiPrefix, describeHandoff, prefixesOf, serviceTitle } from '../model/api.ts';
@@ -59,6 +60,8 @@ export interface ServerParts {
   listening: Listening;
   /** Whether streams without a key see the tenant `default`. */
   devMode: boolean;
+  /** The host that the service listens on. */
+  host: string;
 }
 
 const rootLinks = {
@@ -98,6 +101,7 @@ export function createServer({
   trustedProxies,
   listening,
   devMode,
+  host,
 }: ServerParts): FastifyInstance {
   const limits = new Limits(rateLimitPerMinute, tiers, counters);
   const itemLimit = (caller: Caller) => tiers[caller.tenant_tier].packetBytes;
@@ -110,6 +114,7 @@ export function createServer({
     onLimited: takeBack,
   });
   allowOrigins(app, corsOrigins);
+  if (devMode) refuseForeignPages(app, { hosts: [host], origins: corsOrigins, hasKey });
 
   /** Authenticates and counts a request, and sets the rate limit headers of its answer. */
   function admit(route: Admission, request: FastifyRequest, reply: FastifyReply): Caller | Promise<Caller> {
@@ -183,6 +188,11 @@ export function createServer({
   mountExplorers(app, ['', apiPrefix], serviceTitle, () => describeHandoff(version));
   mountRoot(app, { name: serviceTitle, version, links: rootLinks });
   return app;
+}
+
+/** Whether a request has a key. Admission refuses a wrong one. */
+function hasKey({ headers, query }: FastifyRequest): boolean {
+  return keyOf(headers, (query as Record<string, string | undefined>).api_key) !== undefined;
 }
 
 function noKey({ keyInQuery }: Admission): string {

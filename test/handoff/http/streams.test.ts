@@ -71,6 +71,10 @@ describe('A stream', () => {
     assert.equal((await openEvents(address, '?api_key=wrong')).status, 401);
     assert.equal((await service.call('GET', '/packets', { key: null })).status, 401);
     await assert.rejects(openSocket(address, '', { origin: 'https://evil.example' }), { status: 403 });
+    // A foreign name may have been pointed at this machine.
+    assert.equal((await openEvents(address, '', { host: 'evil.example' })).status, 403);
+    await assert.rejects(openSocket(address, '', { host: 'evil.example' }), { status: 403 });
+    assert.equal((await openEvents(address, `?api_key=${adminKey}`, { host: 'evil.example' })).status, 200);
   });
 
   test("counts towards its tenant's cap, SSE and WebSocket together, until it is closed", async (t) => {

@@ -1,0 +1,75 @@
+import { isIP } from 'node:net';
+import type { FastifyInstance, FastifyRequest } from 'fastify';
+
+import { ServiceError } from '../errors.ts';
+
+/** What a service that answers requests without a key knows about its own pages. */
+export interface OwnPages {
+  /** The configured hosts, which are taken as `Host` besides loopback names. A wildcard address stands for every IP address. */
+  readonly hosts: readonly string[];
+  /** Foreign origins whose pages may write; `*` allows all. */
+  readonly origins?: readonly string[];
+  /** Whether the request carries a key. A web page of somebody else has none, so such a request is not checked. */
+  hasKey(request: FastifyRequest): boolean;
+}
+
+/** The header that a request without a key must carry if its body has a type that a form can send. Its value is free. */
+const customHeader = 'x-requested-with';
+
+const readMethods = new Set(['GET', 'HEAD', 'OPTIONS']);
+const wildcards = new Set(['0.0.0.0', '::']);
+
+/** The types that a form, or a script without a preflight, can send: the CORS-safelisted ones of the Fetch standard. */
+const formTypes = new Set(['text/plain', 'application/x-www-form-urlencoded', 'multipart/form-data']);
+
+/**
+ * Refuses requests without a key that a web page of somebody else may have caused, with 403:
+ * - a `Host` that is not the service's own: a foreign name may have been pointed at this machine (DNS rebinding),
+ * - a write with a foreign `Origin`, or with `Sec-Fetch-Site: cross-site`,
+ * - a write with a body type that a form can send, without the header `X-Requested-With`.
+ */
+export function refuseForeignPages(app: FastifyInstance, { hosts, origins = [], hasKey }: OwnPages): void {
+  const own = new Set(hosts.map(bare));
+  // A browser sends an address as Host only for a page that came from this address, so it can't be rebound.
+  const anyAddress = hosts.some((host) => wildcards.has(bare(host)));
+  const isOwn = (host: string) => isLoopback(host) || own.has(host) || (anyAddress && isIP(host) !== 0);
+  const isAllowed = (origin: string) => origins.includes('*') || origins.includes(origin);
+
+  app.addHook('onRequest', (request, _reply, done) => {
+    if (hasKey(request)) return done();
+    const { host, origin, 'sec-fetch-site': site, 'content-type': type, [customHeader]: custom } = request.headers;
+    // Without Host it is HTTP/1.0, which browsers don't send.
+    if (host !== undefined && !isOwn(nameOf(host)))
+      return done(
+        refusal(`Without a key this service only answers as localhost or its configured host, and the Host header names another.`),
+      );
+    if (readMethods.has(request.method)) return done();
+    const isForeign = origin === undefined ? site === 'cross-site' : !isAllowed(origin) && (site === 'cross-site' || !isSame(origin, host));
+    if (isForeign) return done(refusal('Without a key, pages of other origins may not write to this service.'));
+    if (type !== undefined && custom === undefined && formTypes.has(essence(type)))
+      return done(
+        refusal(`A body of type ${essence(type)} needs a key or the header X-Requested-With, because any page's form can send it.`),
+      );
+    done();
+  });
+}
+
+const refusal = (detail: string) => new ServiceError('FORBIDDEN', detail);
+
+const essence = (type: string): string => type.split(';', 1)[0]!.trim().toLowerCase();
+
+/** Whether the origin is that of the host. Its scheme is not compared, because a proxy may have ended TLS. */
+const isSame = (origin: string, host = ''): boolean => origin.toLowerCase().replace(/^https?:\/\//, '') === host.toLowerCase();
+
+/** Whether a host is a loopback name (RFC 6761, 6.3) or address. */
+const isLoopback = (host: string): boolean => /^(.+\.)?localhost$/.test(host) || host === '::1' || /^127(\.\d+){3}$/.test(host);
+
+/** The name or address in a Host header; empty if it has none. */
+const nameOf = (host: string): string => bare(/^(\[[^\]]*\]|[^:[\]]*)(:\d*)?$/.exec(host.trim())?.[1] ?? '');
+
+/** A host in lower case, without the brackets of IPv6 and the dot that ends a full name. */
+const bare = (host: string): string =>
+  host
+    .toLowerCase()
+    .replace(/^\[(.*)\]$/, '$1')
+    .replace(/\.$/, '');
