@@ -22,10 +22,11 @@ let onReceipt: (receiver: number, body: Buffer) => void = () => undefined;
 /** The longest wait for the next post, in milliseconds. */
 const silenceMs = 30_000;
 
-async function listen(isOpen: boolean): Promise<{ receiver: number; url: string }> {
+async function listen(isOpen: boolean, keepAlive = true): Promise<{ receiver: number; url: string }> {
   const receiver: Receiver = { received: 0, held: [], isOpen };
   const index = receivers.push(receiver) - 1;
   const server = createServer((request, response) => {
+    if (!keepAlive) response.shouldKeepAlive = false;
     const chunks: Buffer[] = [];
     request.on('data', (chunk: Buffer) => chunks.push(chunk));
     request.on('end', () => {
@@ -113,7 +114,12 @@ async function pace({ url, headers, body, rate, seconds, receiver }: Pace): Prom
 }
 
 const tasks = {
-  listen,
+  listen: (isOpen: boolean) => listen(isOpen),
+  /** Starts a receiver that closes each connection, under a name that \`bench/hostile-receivers.ts\` resolves. */
+  async listenByName(_: null) {
+    const { receiver, url } = await listen(true, false);
+    return { receiver, url: url.replace('127.0.0.1', 'receiver.good') };
+  },
   receive: ({ receiver, count }: { receiver: number; count: number }) => receive(receiver, count),
   /** Answers held posts and all later ones, or holds posts from now on. */
   open({ receiver, isOpen }: { receiver: number; isOpen: boolean }): void {

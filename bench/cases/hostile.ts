@@ -7,6 +7,7 @@ import type { LoadRequest } from '../load.ts';
 import { requireGood } from '../rounds.ts';
 import { headers, jsonHeaders, type MeasuredService, type Run, withPostgres } from '../run.ts';
 import type { LoadResult } from '../times.ts';
+import { hostileReceivers } from './hostile-receivers.ts';
 
 /** Requests per second of the other tenant, an easy load for both databases. */
 const othersPerSecond: Record<string, number> = { gets: 200, lists: 20, searches: 50, creates: 100 };
@@ -23,6 +24,7 @@ export async function hostile(run: Run): Promise<void> {
   copyFileSync(await run.seeded(packets), path);
   await besideHostile(run, `sqlite://${path}`, 'SQLite');
   await withPostgres(run, run.options.quick ? 5_000 : 20_000, (url) => besideHostile(run, url, 'PostgreSQL'));
+  await hostileReceivers(run);
 }
 
 async function besideHostile(run: Run, databaseUrl: string, database: string): Promise<void> {
