@@ -116,14 +116,14 @@ async function read(answer: OutgoingAnswer, protocol: ChatProtocol): Promise<Cal
     const isStream = /^text\/event-stream\b/i.test(answer.headers['content-type'] ?? '');
     found = isStream ? await readStream(answer, protocol) : protocol.answerOf(JSON.parse(await answer.text()));
   } catch (error) {
-    if (!(error instanceof OutgoingError)) return unusable(status, 'the answer is not of the form its API has');
+    if (!(error instanceof OutgoingError)) return unusable(status, 'the answer is malformed');
     if (error.failure === 'timeout') return unanswered('timeout');
     return unusable(status, error.failure === 'too_large' ? 'too_large' : 'the answer was cut');
   }
-  if (found === undefined) return unusable(status, 'there is no answer in it');
+  if (found === undefined) return unusable(status, 'the answer has no content');
   const { text, finishReason, usage } = found;
   const condition = conditionOfAnswer(text, finishReason);
-  const error = condition === null ? null : condition === 'content_filter' ? 'the answer was held back' : 'the answer is empty';
+  const error = condition === null ? null : condition === 'content_filter' ? 'blocked by a content filter' : 'the answer is empty';
   return { condition, status_code: status, retry_after_ms: null, injected: false, error, charged: true, usage };
 }
 

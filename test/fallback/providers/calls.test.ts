@@ -96,16 +96,16 @@ const cases: Case[] = [
     does: status(200, '{"choices":['),
     condition: 'invalid_response',
     code: 200,
-    error: 'the answer is not of the form its API has',
+    error: 'the answer is malformed',
   },
-  { name: 'JSON without an answer', does: status(200, {}), condition: 'invalid_response', code: 200, error: 'there is no answer in it' },
+  { name: 'JSON without an answer', does: status(200, {}), condition: 'invalid_response', code: 200, error: 'the answer has no content' },
   { name: 'an empty answer', does: answering(' '), condition: 'invalid_response', code: 200, error: 'the answer is empty' },
   {
     name: 'a finish reason that holds back',
     does: answering('', 'content_filter'),
     condition: 'content_filter',
     code: 200,
-    error: 'the answer was held back',
+    error: 'blocked by a content filter',
   },
   {
     name: 'a content filter',
@@ -143,7 +143,7 @@ const cases: Case[] = [
     does: streaming(['{"error":{"message":"x"}}', '[DONE]']),
     condition: 'invalid_response',
     code: 200,
-    error: 'the answer is not of the form its API has',
+    error: 'the answer is malformed',
     stream: true,
   },
   {
@@ -151,7 +151,7 @@ const cases: Case[] = [
     does: streaming([chunk('', 'content_filter'), '[DONE]']),
     condition: 'content_filter',
     code: 200,
-    error: 'the answer was held back',
+    error: 'blocked by a content filter',
     stream: true,
   },
 ];
