@@ -7,8 +7,8 @@ import { type FakeProvider, startProvider } from './providers.ts';
 
 /**
  * `npm run demo:fallback`: creates a chain of three fake providers on loopback and shows its routing table, a simulation, a
- * drill with the first provider down, and exports. It starts its own service in memory, or uses the one at SERVICE_URL (with
- * SERVICE_API_KEY), which must run with `--allow-live` and `SERVICE_LIVE_ALLOW=127.0.0.1`.
+ * drill with the first provider down, and exports. It starts its own service in memory, or uses the fallback service at SERVICE_URL
+ * (with SERVICE_API_KEY), which must run with `--allow-live` and `SERVICE_LIVE_ALLOW=127.0.0.1`.
  */
 
 const names = ['gpt', 'claude', 'mistral'] as const;
@@ -91,7 +91,23 @@ async function play(client: FallbackClient, id: string, providers: Providers): P
   }
 }
 
-async function main({ SERVICE_URL: given, SERVICE_API_KEY: apiKey }: NodeJS.ProcessEnv): Promise<void> {
+/** The address in SERVICE_URL, unless another service answers there: `service-cli` takes the handoff service's from the same variable. */
+async function givenAddress({ SERVICE_URL: address }: NodeJS.ProcessEnv): Promise<string | undefined> {
+  if (!address) return undefined;
+  const asked = { headers: { accept: 'application/json' }, signal: AbortSignal.timeout(5000) };
+  // If nothing answers, the client says so.
+  const name = await fetch(new URL('/', address), asked).then(
+    async (answer) => ((await answer.json().catch(() => ({}))) as { name?: string }).name ?? 'another server',
+    () => undefined,
+  );
+  if (name === undefined || name.includes('fallback')) return address;
+  console.log(`SERVICE_URL is the address of ${name}; the demo starts its own fallback service.`);
+  return undefined;
+}
+
+async function main(environment: NodeJS.ProcessEnv): Promise<void> {
+  const given = await givenAddress(environment);
+  const apiKey = given && environment.SERVICE_API_KEY;
   await using gpt = await startProvider();
   await using claude = await startProvider();
   await using mistral = await startProvider();

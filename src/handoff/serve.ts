@@ -22,11 +22,14 @@ export async function serveHandoff({ config, ...flags }: ServeFlags, environment
   });
 }
 
-/** Creates an admin key directly in the database and prints it. On an error it prints a line for each problem and sets exit code 1. */
-export async function printAdminKey({ config }: Pick<ServeFlags, 'config'>, environment: NodeJS.ProcessEnv): Promise<void> {
+/** Creates an admin key directly in the database and prints it, with `quiet` the key alone. On an error it prints a line for each problem and sets exit code 1. */
+export async function printAdminKey(
+  { config, quiet = false }: Pick<ServeFlags, 'config'> & { quiet?: boolean },
+  environment: NodeJS.ProcessEnv,
+): Promise<void> {
   try {
     const key = await makeAdminKey(readHandoffSettings({ environment, file: config ?? environment.SERVICE_CONFIG }));
-    console.log(`handoff admin key (shown only now): ${key}`);
+    console.log(quiet ? key : `handoff admin key (shown only now): ${key}`);
   } catch (error) {
     for (const line of (error as Error).message.split('\n')) console.error(`handoff: ${line}`);
     process.exitCode = 1;

@@ -4,9 +4,9 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
-
 import { startFallback } from '../support/fallback.ts';
 import { freePort } from '../support/postgres.ts';
+import { startService } from '../support/service.ts';
 
 const root = fileURLToPath(new URL('../..', import.meta.url));
 
@@ -54,6 +54,13 @@ describe('npm run demo:fallback', () => {
     assertTold(await runDemo({ SERVICE_URL: url, SERVICE_API_KEY: 'a-key' }));
     const chains = await service.call('GET', '/chains', { headers: { 'x-api-key': 'a-key' } });
     assert.deepEqual(chains.body, []);
+  });
+
+  test('starts its own service when the handoff service answers at SERVICE_URL, where service-cli looks for it', async (t) => {
+    const handoff = await startService(t);
+    const { output, exitCode, errors } = await runDemo({ SERVICE_URL: `${await handoff.handoff.start()}/api/v1`, SERVICE_API_KEY: 'k' });
+    assert.equal(exitCode, 0, errors);
+    assert.match(output, /^SERVICE_URL is the address of Baton handoff packet service; the demo starts its own/m);
   });
 
   test("explains in a sentence why it can't continue", async (t) => {

@@ -68,7 +68,13 @@ const packets: readonly Row[] = [
     prepare: claimant,
     show: view.claimed,
   }),
-  row('getPacket', { name: 'packets get', short: true, text: 'show a packet', show: one(view.packetLines) }),
+  row('getPacket', {
+    name: 'packets get',
+    short: true,
+    text: 'show a packet: its question, decisions, actions and last messages',
+    flags: [{ flags: '--full', text: 'show everything in it, uncut', field: null }],
+    show: view.wholePacket,
+  }),
   row('searchPackets', {
     name: 'packets search',
     short: true,
@@ -122,6 +128,30 @@ const packets: readonly Row[] = [
     flags: [token],
     body: { status: 'failed' },
     show: one(view.packetLines),
+  }),
+  row('patchPacket', {
+    name: 'packets ask',
+    text: 'ask a person a question; the packet awaits the answer',
+    flags: [
+      { flags: '--question <text>', text: 'the question', required: true },
+      { flags: '--reason <text>', text: 'why a person must answer it', required: true },
+      { flags: '--option <text>', text: 'a possible answer (repeatable)', field: 'options', parse: several },
+      {
+        flags: '--timeout <seconds>',
+        text: 'how long to wait for the answer (default: without end)',
+        field: 'timeout_seconds',
+        parse: whole(1, 1_000_000_000),
+      },
+      token,
+    ],
+    prepare: (fields) => ({ status: 'awaiting_human', hitl: { required: true, ...fields } }),
+    show: one(view.packetLines),
+  }),
+  row('deletePacket', {
+    name: 'packets delete',
+    text: 'expire a packet, or remove it with --hard',
+    flags: [{ flags: '--hard', text: 'remove the packet and its history permanently' }, actor, token],
+    show: done('The packet is deleted.'),
   }),
   row('releasePacket', {
     name: 'packets release',

@@ -1,4 +1,6 @@
 import { ApiError, NetworkError, TimeoutError } from '../../kit/client-errors.ts';
+import { createConnection } from '../../kit/connection.ts';
+import { nodeTransport } from '../../kit/node-transport.ts';
 import type { Context } from './context.ts';
 import { CliError, type ExitCode } from './terminal.ts';
 
@@ -21,7 +23,11 @@ export async function explain(error: unknown, { config, verbose }: Context): Pro
 async function refusal({ message, field, errors, status_code, code, body }: ApiError, config: Context['config']): Promise<string> {
   const lines = [named(field, message)];
   for (const fault of errors.slice(1)) lines.push(`${fault.field}: ${fault.detail}`);
-  if (code === undefined) lines.push(`The server at ${(await config()).serverUrl} may not be a handoff service.`);
+  // A path that every handoff service has, or an error that none sends: something else answers.
+  if (code === undefined || (status_code === 404 && message.startsWith('There is nothing at this path'))) {
+    const { serverUrl } = await config();
+    lines.push(`The server at ${serverUrl} ${await serviceAt(serverUrl)}; set another address with --server-url or SERVICE_URL.`);
+  }
   if (status_code === 401) {
     const { apiKey, file, sources } = await config();
     const used = apiKey === undefined ? 'No API key was given' : `The API key came from ${sources.apiKey}`;
@@ -30,6 +36,24 @@ async function refusal({ message, field, errors, status_code, code, body }: ApiE
   const claimant = body.claimed_by as { agent_id?: string; claimed_at?: string } | null | undefined;
   if (claimant?.agent_id !== undefined) lines.push(`Held by ${claimant.agent_id} since ${claimant.claimed_at}.`);
   return lines.join('\n');
+}
+
+/** What a server says that it is at `GET /`. */
+async function serviceAt(serverUrl: string): Promise<string> {
+  try {
+    const signal = AbortSignal.timeout(3000);
+    const { text } = await createConnection({ baseUrl: new URL(serverUrl).origin, transport: nodeTransport, retries: 0 }).send({
+      method: 'GET',
+      path: '/',
+      repeatable: true,
+      signal,
+    });
+    const { name } = JSON.parse(text) as { name?: unknown };
+    if (typeof name === 'string') return `is "${name}", not this part of a handoff service`;
+  } catch {
+    // It says nothing that this program understands.
+  }
+  return 'may not be a handoff service';
 }
 
 /** The sentence with the name of its field, unless it contains that already. */

@@ -15,8 +15,8 @@ export interface Flag {
   /** As in help: `-f, --file <file>`. */
   readonly flags: string;
   readonly text: string;
-  /** The field of the query or body; by default the option's name with underscores. */
-  readonly field?: string;
+  /** The field of the query or body; by default the option's name with underscores. Null: it only changes what is shown. */
+  readonly field?: string | null;
   /** The header that it sets, instead of a field. */
   readonly header?: string;
   readonly choices?: readonly string[];
@@ -124,7 +124,7 @@ function partsOf(flags: readonly Flag[], options: Options): { fields: Record<str
   for (const flag of flags) {
     const name = optionOf(flag).attributeName();
     const value = options[name];
-    if (value === undefined) continue;
+    if (value === undefined || flag.field === null) continue;
     if (flag.header === undefined) fields[flag.field ?? name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`)] = value;
     else headers[flag.header] = String(value);
   }

@@ -15,9 +15,9 @@ export async function serve({ environment, err }: Context, { host, port, config,
 }
 
 /** `admin-key`: creates an admin key directly in the database. */
-export async function adminKey({ environment }: Context, { config }: Options): Promise<void> {
+export async function adminKey({ environment, quiet }: Context, { config }: Options): Promise<void> {
   const { printAdminKey } = await import('../serve.ts');
-  await printAdminKey(config === undefined ? {} : { config: String(config) }, environment);
+  await printAdminKey({ quiet, ...(config === undefined ? {} : { config: String(config) }) }, environment);
 }
 
 /** Runs this program with other arguments in Node's watch mode, which restarts it when an imported file changes. */

@@ -1,12 +1,14 @@
 import assert from 'node:assert/strict';
-import { mkdirSync, writeFileSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:net';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, test } from 'node:test';
 
 import packageJson from '../../../package.json' with { type: 'json' };
 import { output, refused, runCli, startCliBench } from '../../support/cli.ts';
 import { startPeer } from '../../support/client-dependencies.ts';
+import { startFallback } from '../../support/fallback.ts';
 import { adminKey, createPacket, newTenant, packetRequest } from '../../support/service.ts';
 
 const uuid = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
@@ -220,7 +222,86 @@ test('packets watch prints one line per event, and resumes a broken stream', asy
   );
 });
 
+describe('service-cli packets', () => {
+  test('get shows the question with its options, decisions, actions and the last messages; --full shows everything', async (t) => {
+    const bench = await startCliBench(t);
+    const conversation_state = [1, 2, 3, 4].map((turn) => ({ role: 'user', content: `Turn ${turn} ${'x'.repeat(600)}END${turn}` }));
+    const { id } = await createPacket(bench.service, {
+      context: {
+        summary: 'Refund',
+        conversation_state,
+        artifacts: [{ key: 'invoice', value: { total: 50 } }],
+        custom: { shop: 'north' },
+      },
+      decisions: [{ id: 'd', decision: 'Refund half', rationale: 'Policy 7', alternatives: ['Refuse'] }],
+      actions: { pending: [{ id: 'a', description: 'Pay', assignee: 'billing' }], completed: [], failed: [] },
+      hitl: { required: true, reason: 'Over 50', question: 'Refund?', options: ['Approve', 'Refuse'] },
+    });
+    const brief = await output(bench, 'get', id);
+    for (const line of [
+      /^Question +Refund\?$/m,
+      /^Why +Over 50$/m,
+      /^Option 2 +Refuse$/m,
+      /^Decision +Refund half$/m,
+      /^Pending +Pay \(billing\)$/m,
+      /^Artifact +invoice$/m,
+      /^Messages +the last 3 of 4; --full shows all$/m,
+      /^Message +user: Turn 4 x+…$/m,
+    ])
+      assert.match(brief, line);
+    assert.doesNotMatch(brief, /Turn 1 |Policy 7|north/);
+    const full = await output(bench, 'packets', 'get', id, '--full');
+    for (const line of [
+      /^Message +user: Turn 1 x+END1$/m,
+      /^Rationale +Policy 7$/m,
+      /^Alternatives +\["Refuse"\]$/m,
+      /^Artifact +invoice: \{"total":50\}$/m,
+      /^Custom +\{"shop":"north"\}$/m,
+    ])
+      assert.match(full, line);
+    assert.equal((await output(bench, 'get', id, '-q')).trim(), id);
+  });
+
+  test('ask lets the packet await a person, and delete expires or removes a packet', async (t) => {
+    const bench = await startCliBench(t);
+    const { id } = await createPacket(bench.service);
+    const asked = ['packets', 'ask', id, '--question', 'Refund?', '--reason', 'Over 50', '--option', 'Yes', '--option', 'No'];
+    assert.match(await output(bench, ...asked, '--timeout', '60'), /^Status +awaiting_human$[\s\S]*^Option 2 +No$/m);
+    const { body } = await bench.service.call('GET', `/packets/${id}`);
+    assert.deepEqual([body.hitl.options, body.hitl.timeout_seconds, body.hitl.required], [['Yes', 'No'], 60, true]);
+    refused(await bench.run(['packets', 'ask', id, '--question', 'Why?']), 2, /--reason/);
+    await output(bench, 'packets', 'delete', id);
+    assert.equal((await bench.service.call('GET', `/packets/${id}`)).body.status, 'expired');
+    await output(bench, 'packets', 'delete', id, '--hard');
+    assert.equal((await bench.service.call('GET', `/packets/${id}`)).status, 404);
+  });
+
+  test('admin-key -q prints the key alone', async (t) => {
+    const home = mkdtempSync(join(tmpdir(), 'baton-admin-key-'));
+    t.after(() => rmSync(home, { recursive: true, force: true }));
+    const environment = { HOME: home, SERVICE_DATABASE_URL: `sqlite://${join(home, 'handoff.db')}` };
+    const { exitCode, stdout, stderr } = await runCli(['admin-key', '-q'], { environment });
+    assert.equal(exitCode, 0, stderr);
+    assert.match(stdout, /^svc_\S+\n$/);
+    assert.match((await runCli(['admin-key'], { environment })).stdout, /^handoff admin key \(shown only now\): svc_\S+\n$/);
+  });
+
+  test('list --claimed-by shows the packets that an agent holds', async (t) => {
+    const bench = await startCliBench(t);
+    const { id } = await createPacket(bench.service);
+    await createPacket(bench.service);
+    await output(bench, 'claim', id, '--agent', 'back');
+    assert.equal((await output(bench, 'list', '--claimed-by', 'back', '-q')).trim(), id);
+  });
+});
+
 describe('service-cli ends with', () => {
+  test('1 when another service answers at the address, and says which', async (t) => {
+    const service = await startFallback(t);
+    const environment = { HOME: '/nonexistent', SERVICE_URL: await service.fallback.start(), SERVICE_API_KEY: 'k' };
+    refused(await runCli(['list'], { environment }), 1, /is "Baton fallback[^"]*", not this part of a handoff service/);
+  });
+
   test("1 when the server refuses, with the server's sentence", async (t) => {
     const bench = await startCliBench(t);
     const { id } = await createPacket(bench.service);

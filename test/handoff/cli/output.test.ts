@@ -13,6 +13,7 @@ import { runCli } from '../../../src/handoff/cli/program.ts';
 import { operations } from '../../../src/handoff/client/operations.ts';
 import { routes } from '../../../src/handoff/model/api.ts';
 import { packetExample } from '../../../src/handoff/model/examples.ts';
+import { Hitl } from '../../../src/handoff/model/packet.ts';
 
 /** C0, DEL, C1, bidirectional controls, zero-width and tag characters, other line ends, a lone surrogate. */
 const hostile = `\u001b]0;owned\u0007\u001b[2J\u0000\u007f\u009b31m\u0085\u202e\u2066\u200f\u061c\ufeff\u2028\u2029\u{e0041}\r\u0008\ud800`;
@@ -187,12 +188,13 @@ describe('An input that never ends', () => {
 });
 
 test('Every option of a command that sends a request sets a field or a header that its route takes', () => {
-  const known = new Set(
-    Object.values(routes).flatMap(({ query, body, headers }: { query?: object; body?: object; headers?: object }) => [
+  const known = new Set([
+    ...Object.keys(Hitl.properties),
+    ...Object.values(routes).flatMap(({ query, body, headers }: { query?: object; body?: object; headers?: object }) => [
       ...[query, body].flatMap((schema) => Object.keys((schema as { properties?: object } | undefined)?.properties ?? {})),
       ...Object.keys(headers ?? {}).map((name) => name.toLowerCase()),
     ]),
-  );
+  ]);
   assert.ok(known.has('status') && Object.keys(operations).length > 30);
   for (const { name, flags = [] } of commands)
     for (const { field, header } of flags)

@@ -4,7 +4,7 @@ import { type Column, tableLines } from './table.ts';
 import type { Line } from './writer.ts';
 
 /** Writes the answer to a command. */
-export type Show<Body> = (context: Context, answer: Answer<Body>, options: { readonly offset?: number }) => void;
+export type Show<Body> = (context: Context, answer: Answer<Body>, options: { readonly offset?: number; readonly full?: boolean }) => void;
 
 export interface ListView<Body, Row> {
   readonly columns: readonly Column<Row>[];

@@ -7,7 +7,7 @@ import type { Agent } from '../../model/work-routes.ts';
 import type { Show } from './show.ts';
 import { shown } from './show.ts';
 import { type Column, pairLines } from './table.ts';
-import { type Colour, oneLine } from './text.ts';
+import { type Colour, cut, oneLine } from './text.ts';
 
 const colours: Record<string, Colour> = {
   created: 'blue',
@@ -110,10 +110,39 @@ export const tenantColumns: readonly Column<Tenant>[] = [
   created,
 ];
 
+type Pair = readonly [string, string | number | null | undefined];
+
 /** A packet as lines of names and values. */
-export function packetLines(packet: Packet): string[] {
-  const { metadata, context, hitl, claimed_by, actions, lease } = packet;
-  return pairLines([
+export const packetLines = (packet: Packet): string[] => pairLines([...headPairs(packet), ...workPairs(packet)]);
+
+/** How many messages `packets get` shows without --full, and how much of each value. */
+const shownMessages = 3;
+const shownText = 500;
+
+/** `packets get`: a packet with its question, decisions, actions and last messages; with --full everything in it, uncut. */
+export const wholePacket: Show<Packet | undefined> = (context, answer, { full = false }) => {
+  const { body } = answer;
+  if (body === undefined) return;
+  const { conversation_state: messages = [], artifacts = [], custom } = body.context;
+  const brief = (value: unknown) => {
+    const text = oneLine(typeof value === 'string' ? value : JSON.stringify(value));
+    return full ? text : cut(text, shownText);
+  };
+  const shownTurns = full ? messages : messages.slice(-shownMessages);
+  const pairs: readonly Pair[] = [
+    ...headPairs(body),
+    ...workPairs(body, full),
+    ...artifacts.map(({ key, value }) => ['Artifact', full ? `${key}: ${brief(value)}` : key] as const),
+    ['Custom', full && custom !== undefined ? brief(custom) : null],
+    ['Messages', shownTurns.length < messages.length ? `the last ${shownTurns.length} of ${messages.length}; --full shows all` : null],
+    ...shownTurns.map(({ role, content }) => ['Message', `${role}: ${brief(content)}`] as const),
+  ];
+  shown(() => (context.quiet ? [body.id] : pairLines(pairs)))(context, answer, {});
+};
+
+function headPairs(packet: Packet): Pair[] {
+  const { metadata, context, claimed_by, lease } = packet;
+  return [
     ['ID', packet.id],
     ['Status', packet.status],
     ['Priority', metadata.priority],
@@ -128,14 +157,28 @@ export function packetLines(packet: Packet): string[] {
     ['Updated', packet.updated_at],
     ['Revision', packet.revision],
     ['Summary', context.summary],
-    ...packet.decisions.map(({ decision }) => ['Decision', decision] as const),
+  ];
+}
+
+function workPairs({ hitl, decisions, actions, dependencies }: Packet, full = false): Pair[] {
+  const options = (hitl?.options ?? []).map((option) => (typeof option === 'string' ? option : JSON.stringify(option)));
+  return [
+    ['Question', hitl?.question],
+    ['Why', hitl?.reason],
+    ...options.map((option, index) => [`Option ${index + 1}`, option] as const),
+    ['Answer by', hitl?.response == null ? hitl?.expires_at : null],
+    ['Answer', hitl?.response && `${hitl.response} (${hitl.responded_by})`],
+    ['Notes', hitl?.notes],
+    ...decisions.flatMap(({ decision, rationale, alternatives }): Pair[] => [
+      ['Decision', decision],
+      ['Rationale', full ? rationale : null],
+      ['Alternatives', full && alternatives !== undefined ? JSON.stringify(alternatives) : null],
+    ]),
     ...actions.pending.map(({ description, assignee }) => ['Pending', `${description} (${assignee})`] as const),
     ...actions.completed.map(({ description, result }) => ['Completed', `${description}: ${result}`] as const),
     ...actions.failed.map(({ description, error }) => ['Failed', `${description}: ${error}`] as const),
-    ...packet.dependencies.map(({ description }) => ['Depends on', description] as const),
-    ['Question', hitl?.question],
-    ['Answer', hitl?.response && `${hitl.response} (${hitl.responded_by})`],
-  ]);
+    ...dependencies.map(({ description }) => ['Depends on', description] as const),
+  ];
 }
 
 const suspended = 'suspended while the packet awaits a person';
