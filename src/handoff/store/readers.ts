@@ -45,21 +45,20 @@ function startReader(databaseUrl: string, options?: ThreadOptions) {
   };
 }
 
-/** Reads on the thread of a SQLite reader. It runs one at a time, so the time of its queries is that of the read in progress. */
-function readOn({ query }: ReturnType<typeof startReader>) {
-  let tookMs = 0;
-  const execute: Execute = async (sql, parameters) => {
-    const result = await query(sql, parameters);
-    tookMs += result.tookMs;
-    return result.value;
-  };
-  const db = kyselyOver<Tables>(execute);
-  const read: Reader['read'] = (work) =>
-    timed(
+/** Reads on the thread of a SQLite reader. Each read has its own measure, so it is charged with its own queries only. */
+function readOn({ query }: ReturnType<typeof startReader>): Reader['read'] {
+  return (work) => {
+    let tookMs = 0;
+    const execute: Execute = async (sql, parameters) => {
+      const result = await query(sql, parameters);
+      tookMs += result.tookMs;
+      return result.value;
+    };
+    return timed(
       () => tookMs,
-      () => work(db),
+      () => work(kyselyOver<Tables>(execute)),
     );
-  return { execute, read };
+  };
 }
 
 /** A database and the lanes for its long reads, which tenants share fairly. */
@@ -71,7 +70,7 @@ interface Opened {
 
 /**
  * Opens the database with a fast and a slow lane for long reads. On SQLite each lane has a thread with one connection,
- * which runs one read at a time. On PostgreSQL the threads search and read large pages, each on connections of its own, and the
+ * which runs one read at a time, and the reads of no tenant have a third one. On PostgreSQL the threads search and read large pages, each on connections of its own, and the
  * other long reads share a pool. A database in memory has one connection and no thread.
  */
 export function openWithReaders(databaseUrl: string, clock: Clock, options: DatabaseOptions = {}): Opened {
@@ -85,9 +84,11 @@ export function openWithReaders(databaseUrl: string, clock: Clock, options: Data
   }
   const fast = startReader(databaseUrl);
   const slow = startReader(databaseUrl, { patient: true });
-  const stopReaders = async () => void (await Promise.all([fast.stop(), slow.stop()]));
-  const [onFast, onSlow] = [readOn(fast), readOn(slow)];
-  const database = openDatabase<Tables>(databaseUrl, { ...options, executeElsewhere: onFast.execute });
+  // The long reads of the background jobs and of the metrics are no tenant's, and keep none of them waiting.
+  const background = startReader(databaseUrl, { patient: true });
+  const stopReaders = async () => void (await Promise.all([fast.stop(), slow.stop(), background.stop()]));
+  const executeElsewhere: Execute = async (sql, parameters) => (await background.query(sql, parameters)).value;
+  const database = openDatabase<Tables>(databaseUrl, { ...options, executeElsewhere });
   if (database.name === 'postgres') {
     const read: Reader['read'] = (work) => timed(now, () => work(database.longReads));
     const lanes = lanesOf('postgres', {
@@ -97,8 +98,8 @@ export function openWithReaders(databaseUrl: string, clock: Clock, options: Data
     return { database, lanes, stopReaders };
   }
   const lanes = lanesOf('sqlite', {
-    fast: { queue: new FairQueue({ concurrency: 1, perOwner: 1 }), place: { ...fast, read: onFast.read } },
-    slow: { queue: new FairQueue({ concurrency: 1, perOwner: 1 }), place: { ...slow, read: onSlow.read } },
+    fast: { queue: new FairQueue({ concurrency: 1, perOwner: 1 }), place: { ...fast, read: readOn(fast) } },
+    slow: { queue: new FairQueue({ concurrency: 1, perOwner: 1 }), place: { ...slow, read: readOn(slow) } },
   });
   return { database, lanes, stopReaders };
 }

@@ -17,8 +17,8 @@ import {
 /** Connections of one instance for reads and for transactions of single statements. One further connection writes groups. */
 const poolSize = 10;
 
-/** Separate connections for long reads, so that short reads never wait behind them. */
-const longPoolSize = 4;
+/** Separate connections for long reads, so that short reads never wait behind them. Most are never opened. */
+const longPoolSize = 8;
 
 /** Longer than any statement of ours takes; a hanging database must not block its callers forever. */
 const statementTimeoutMs = 30_000;

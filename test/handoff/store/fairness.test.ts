@@ -1,10 +1,13 @@
 import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
+import { type Kysely, sql } from 'kysely';
 import pg from 'pg';
 
 import { newPacket } from '../../../src/handoff/rules/packet.ts';
 import { phrasesOf } from '../../../src/handoff/rules/words.ts';
+import { openWithReaders } from '../../../src/handoff/store/readers.ts';
 import { openStore, type Store } from '../../../src/handoff/store/store.ts';
+import type { Tables } from '../../../src/handoff/store/tables.ts';
 import { nextTurn } from '../../../src/kit/awaitable.ts';
 import type { ServiceError } from '../../../src/kit/errors.ts';
 import { createIds } from '../../../src/kit/id.ts';
@@ -111,4 +114,36 @@ test('long reads of one tenant use at most two of the four connections for them 
     assert.deepEqual(cancelled.toSorted(), [hostile, hostile, victim, victim], name);
   }
   await Promise.all([lock.end(), observer.end()]);
+});
+
+// Only there are reads measured by the time of a thread.
+test('a read on SQLite is charged with its own queries, not with those of jobs, metrics and other reads', async (t) => {
+  const { url, drop } = await storeNamed('SQLite on disk').open();
+  const { database, lanes, stopReaders } = openWithReaders(url, () => new Date());
+  t.after(async () => {
+    await stopReaders();
+    await database.close();
+    await drop();
+  });
+  const countLong = (db: Kysely<Tables>) =>
+    sql`with recursive numbers (n) as (select 1 union all select n + 1 from numbers where n < 1000000) select count(*) from numbers`.execute(
+      db,
+    );
+  let tookMs = 0;
+  const read = (tenant: number, work: (db: Kysely<Tables>) => Promise<unknown>) =>
+    lanes.run(tenant, async (reader) => {
+      const timed = await reader.read(work);
+      tookMs = timed.tookMs;
+      return timed;
+    });
+  await read(hostile, countLong);
+  const longMs = tookMs;
+  // Another tenant, in the fast lane.
+  await read(victim, async (db) => {
+    const short = sql`select 1`;
+    await short.execute(db);
+    await countLong(database.longReads);
+    await short.execute(db);
+  });
+  assert.ok(tookMs < longMs / 2, `${tookMs} of ${longMs} ms`);
 });
