@@ -91,7 +91,8 @@ export const SearchList = Type.Object({
 
 const tooLargePage = {
   schema: Failure,
-  description: 'The page would be larger than 16 MiB; `detail` names a `limit` that fits. A page requested by `cursor` ends early instead.',
+  description:
+    'The page would be larger than 16 MiB; `detail` names a `limit` that fits. A page without an `offset` ends early instead, with `next_cursor`.',
 };
 /** The holder of a packet, as a 409 names it. */
 export const Holder = Type.Object({

@@ -205,7 +205,7 @@ export function createPageReads(database: Database<Tables>) {
         limit = limit > few ? few : 1;
       } else if (tooLarge && texts.length > 0) {
         // A caller that pages by offset would skip the packets that did not fit.
-        if (page.after === undefined) return { fitting: page.limit - left };
+        if (page.offset > 0) return { fitting: page.limit - left };
         return answer(true);
       } else {
         if (found.text !== null) {
@@ -225,7 +225,7 @@ export function createPageReads(database: Database<Tables>) {
   }
 
   /**
-   * A page. When its packets together are too large, a page after a cursor ends early with `more` set.
+   * A page. When its packets together are too large, it ends early with `more` set, unless it begins at an offset.
    * @throws ServiceError 413 when the packets of a page at an offset are too large
    */
   function page(tenant: number, page: PacketPage, { inTurn, readLarge }: LongReads): Awaitable<PacketTexts> {

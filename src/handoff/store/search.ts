@@ -236,7 +236,7 @@ export function createSearcher(database: Database<Tables>, bounds = searchBounds
         count += 1;
         if (row !== undefined) fitting.push({ seq, whole: Number(row.whole) });
       }
-      if (count < listed.seqs.length && search.from === undefined) return { fitting: count };
+      if (count < listed.seqs.length && search.from === undefined && search.offset > 0) return { fitting: count };
       await nextTurn();
       const { order, total, total_is } = listed;
       return { rows: await shown(search.tenant, fitting, search.phrases, signal), order, total, total_is, next: listed.endAfter(count) };

@@ -229,22 +229,21 @@ for (const store of stores) {
         assert.equal(await found(service, q), summary, q);
     });
 
-    test('a page of more than 16 MiB gets 413 with the limit that fits; by cursor it ends early, and nothing is skipped', async (t) => {
+    test('a page of more than 16 MiB ends early, and nothing is skipped; at an offset it gets 413 with the limit that fits', async (t) => {
       const service = await startService(t, { store, settings: { SERVICE_PACKET_BYTES_BUSINESS: '16777216' } });
       for (let index = 0; index < 4; index += 1) await create(service, request(`word ${'x'.repeat(5_600_000)}`));
-      const refused = await ask(service, 'word', '&limit=5');
+      const refused = await ask(service, 'word', '&limit=5&offset=1');
       assert.equal(refused.status, 413, refused.text.slice(0, 200));
       assert.deepEqual([refused.body.code, refused.body.field], ['PAYLOAD_TOO_LARGE', 'limit']);
       assert.match(refused.body.detail, /limit=2, .*next_cursor/);
-      const first = await search(service, 'word', '&limit=1');
+      const first = await search(service, 'word', '&limit=5');
       const second = await search(service, 'word', `&limit=5&cursor=${first.next_cursor}`);
-      const third = await search(service, 'word', `&limit=5&cursor=${second.next_cursor}`);
       assert.deepEqual(
-        [first, second, third].map(({ packets }) => packets.length),
-        [1, 2, 1],
+        [first, second].map(({ packets }) => packets.length),
+        [2, 2],
       );
-      assert.equal(third.next_cursor, null);
-      assert.equal(new Set([first, second, third].flatMap(({ packets }) => idsOf(packets))).size, 4);
+      assert.equal(second.next_cursor, null);
+      assert.equal(new Set([first, second].flatMap(({ packets }) => idsOf(packets))).size, 4);
     });
 
     test('all words must occur, in any order and any part', async () => {
