@@ -131,7 +131,7 @@ describe('The README', () => {
     t.after(() => child.kill());
     const lines: string[] = [];
     for await (const line of createInterface({ input: child.stdout })) if (lines.push(line) === 3) break;
-    const shown = blocksOf('Two commands').find(({ kind }) => kind === 'text')!;
+    const shown = blocksOf('The first start').find(({ kind }) => kind === 'text')!;
     assert.match(lines.join('\n').replace(/:\d+$/m, ':8080').replace(/:\d+$/, ':8000'), patternOf(shown.text));
   });
 
