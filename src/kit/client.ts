@@ -13,7 +13,7 @@ export interface Operation {
   readonly body?: true;
   /** The operation accepts `Idempotency-Key`. */
   readonly idempotent?: true;
-  /** The service may wait up to `wait_seconds`, a field of the body, before it answers. */
+  /** The service may wait up to `wait_seconds`, a field of the body or query, before it answers. */
   readonly waits?: true;
   /** The response is text other than JSON. */
   readonly text?: true;
@@ -23,7 +23,7 @@ export interface Operation {
 export function operationsOf(routes: Readonly<Record<string, Route>>, pathOf: (route: Route) => string): Record<string, Operation> {
   return Object.fromEntries(
     Object.entries(routes).map(([name, route]) => {
-      const fields = (route.body as Partial<TObject> | undefined)?.properties ?? {};
+      const fields = { ...(route.body as Partial<TObject> | undefined)?.properties, ...route.query?.properties };
       const success = Object.entries(route.responses).find(([status]) => status < '300')?.[1];
       return [
         name,
@@ -161,7 +161,9 @@ async function call(operation: Operation, connection: Connection, request: AnyRe
     headers: { ...request.headers, ...(key === undefined ? {} : { 'idempotency-key': key }) },
     ...(operation.body ? { body: request.body ?? {} } : {}),
     repeatable: method === 'GET' || key !== undefined,
-    ...(operation.waits ? { waitSeconds: Number((request.body as { wait_seconds?: number }).wait_seconds ?? 0) } : {}),
+    ...(operation.waits
+      ? { waitSeconds: Number((operation.body ? (request.body as AnyRequest['query']) : request.query)?.wait_seconds ?? 0) }
+      : {}),
     signal: request.signal,
     timeoutSeconds: request.timeoutSeconds,
   });

@@ -39,6 +39,16 @@ describe('The next packet, of two instances on one PostgreSQL,', () => {
     assert.equal((await answering).body.id, id);
   });
 
+  test('as a packet to wait for, is answered when the other instance changes it, without a broker', async (t) => {
+    const [one, other] = await startInstances(t);
+    const { id } = await createPacket(one);
+    const answering = other.call('GET', `/packets/${id}?wait_seconds=60&until=claimed`);
+    while (other.handoff.waiting() < 1) await new Promise(setImmediate);
+    await one.call('POST', `/packets/${id}/claim`, { body: { agent_id: 'resolver' } });
+    await other.handoff.runOnce.look();
+    assert.equal((await answering).body.status, 'claimed');
+  });
+
   test('goes to exactly one of a hundred waiting requests on both, with a broker', { skip: skipWithoutRedis }, async (t) => {
     const redis = await createRedis();
     await redis.start();

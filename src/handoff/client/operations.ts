@@ -6,7 +6,7 @@ export const operations = {
   listPackets: { method: 'GET', path: '/api/v1/packets' },
   listAwaiting: { method: 'GET', path: '/api/v1/packets/awaiting' },
   searchPackets: { method: 'GET', path: '/api/v1/packets/search' },
-  getPacket: { method: 'GET', path: '/api/v1/packets/{id}' },
+  getPacket: { method: 'GET', path: '/api/v1/packets/{id}', waits: true },
   patchPacket: { method: 'PATCH', path: '/api/v1/packets/{id}', body: true },
   deletePacket: { method: 'DELETE', path: '/api/v1/packets/{id}' },
   claimPacket: { method: 'POST', path: '/api/v1/packets/{id}/claim', body: true, idempotent: true },

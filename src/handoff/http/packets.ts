@@ -4,19 +4,23 @@ import type { IncomingHttpHeaders } from 'node:http';
 import type { Awaitable } from '../../kit/awaitable.ts';
 import { invalid, notFound, ServiceError } from '../../kit/errors.ts';
 import { isKnown } from '../../kit/etag.ts';
-import { type Answer, answer, JsonText, type Mount } from '../../kit/http/mount.ts';
+import { type Answer, answer, type HandlerContext, JsonText, type Mount } from '../../kit/http/mount.ts';
 import { bodyValidator } from '../../kit/http/validate.ts';
 import { isId } from '../../kit/id.ts';
+import type { LiveEvent } from '../live/event.ts';
 import { routes } from '../model/api.ts';
 import { type ClaimRequest, CreateRequest, type Packet } from '../model/packet.ts';
+import type { WaitQuery } from '../model/packet-routes.ts';
 import { entityTag } from '../rules/packet.ts';
 import type { Caller } from '../service/authentication.ts';
 import type { Changed, ChangeOptions } from '../service/change.ts';
+import { statusesOf } from '../service/filters.ts';
 import type { ListService, PageText } from '../service/lists.ts';
 import type { BatchItem, CreateAnswer, CreateOptions, PacketService, RequestedClaim } from '../service/packets.ts';
 import type { PacketText } from '../store/packets.ts';
 import type { Store } from '../store/store.ts';
 import type { Idempotency } from '../store/units/answers.ts';
+import type { Wait } from './waiting.ts';
 
 export interface PacketRoutesParts {
   mount: Mount<Caller>;
@@ -24,12 +28,13 @@ export interface PacketRoutesParts {
   packets: PacketService;
   lists: ListService;
   batchMax: number;
+  wait: Wait;
   /** The largest item of a batch that the caller may send, in bytes. */
   itemLimit(caller: Caller): number;
 }
 
 /** Mounts the routes of packets. */
-export function mountPackets({ mount, store, packets, lists, batchMax, itemLimit }: PacketRoutesParts): void {
+export function mountPackets({ mount, store, packets, lists, batchMax, itemLimit, wait }: PacketRoutesParts): void {
   const validateItem = bodyValidator(CreateRequest, { nullIsAbsent: true, name: 'The packet' });
 
   function itemOf(value: unknown, limit: number): BatchItem {
@@ -65,8 +70,33 @@ export function mountPackets({ mount, store, packets, lists, batchMax, itemLimit
   mount(routes.listPackets, ({ query }, { caller, signal }) => jsonOf(lists.packets(caller, query, signal)));
   mount(routes.listAwaiting, ({ query }, { caller, signal }) => jsonOf(lists.awaiting(caller, query, signal)));
   mount(routes.searchPackets, ({ query }, { caller, signal }) => jsonOf(lists.search(caller, query, signal)));
-  mount(routes.getPacket, ({ params }, { caller, headers }) => {
+  /** Waits until the packet is as wanted; answers with it, or with the packet as it is when the time is over. */
+  async function whenWanted(id: string, query: WaitQuery, context: HandlerContext<Caller>): Promise<Answer<never>> {
+    const { caller, headers, endSignal: signal } = context;
+    const isWanted = conditionOf(query);
+    const find = async () => {
+      const found = await store.of(caller.tenant_number).packets.find(id);
+      if (found === undefined) throw notFound('packet');
+      return found;
+    };
+    const claim = async () => {
+      const found = await find();
+      return isWanted(found) ? found : null;
+    };
+    const wants = ({ channels }: LiveEvent) => channels.includes(`packet:${id}`);
+    const { wait_seconds: seconds = 0 } = query;
+    const now = await claim();
+    if (now !== null || seconds === 0) return packetAnswer(now ?? (await find()), headers['if-none-match']);
+    // A kind of its own: an event wakes every request that waits for the packet.
+    const { packet, isRevoked } = await wait({ caller, headers, signal, seconds, kind: Symbol(), wants, claim });
+    if (isRevoked) throw new ServiceError('UNAUTHORIZED', 'The API key became invalid during the wait.');
+    return packetAnswer(packet ?? (await find()), headers['if-none-match']);
+  }
+
+  mount(routes.getPacket, ({ params, query }, context) => {
     if (!isId(params.id)) throw notFound('packet');
+    if (query.wait_seconds !== undefined) return whenWanted(params.id, query, context);
+    const { caller, headers } = context;
     // The most frequent read: if the store answers synchronously, so does the handler.
     const finding: Awaitable<PacketText | undefined> = store.of(caller.tenant_number).packets.find(params.id);
     const noneMatch = headers['if-none-match'];
@@ -117,6 +147,14 @@ export function mountPackets({ mount, store, packets, lists, batchMax, itemLimit
     const { changed: completed, errors } = await packets.completeEach(caller, packet_ids, agent_id, lease_tokens);
     return outcome('completed', completed, errors);
   });
+}
+
+/** Whether a packet is as a request waits for it. @throws ServiceError 400 when the request names no condition, or an unknown status */
+function conditionOf({ until, until_revision: revision = Number.POSITIVE_INFINITY }: WaitQuery): (found: PacketText) => boolean {
+  if (until === undefined && revision === Number.POSITIVE_INFINITY)
+    throw invalid('wait_seconds', 'wait_seconds needs until, such as until=claimed,completed, or until_revision.');
+  const wanted = statusesOf(until, 'until') ?? [];
+  return (found) => found.revision >= revision || wanted.includes((JSON.parse(found.packet) as Packet).status);
 }
 
 /** The answers of pages shared by several requests, so that a long page is encoded once. */

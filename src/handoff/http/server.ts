@@ -33,6 +33,7 @@ import { headerText, maxHeaderLength, mountPackets } from './packets.ts';
 import { mountSse } from './sse.ts';
 import { keyOf, type Listening } from './streams.ts';
 import { mountTrail } from './trail.ts';
+import { createWait } from './waiting.ts';
 import { mountWebhooks } from './webhooks.ts';
 import { mountWebSocket } from './websocket.ts';
 import { mountWork } from './work.ts';
@@ -175,9 +176,10 @@ export function createServer({
     readParams: lowerCase,
   });
 
-  mountPackets({ mount, store, packets, lists: createListService(store), batchMax, itemLimit });
+  const wait = createWait(waiting, listening);
+  mountPackets({ mount, store, packets, lists: createListService(store), batchMax, itemLimit, wait });
   mountAccess(mount, access, store);
-  mountWork({ mount, packets, agents, waiting, listening });
+  mountWork({ mount, packets, agents, wait });
   mountTrail(mount, createTrailService(store));
   mountBrief(mount, createBriefService(store));
   mountWebhooks(mount, webhooks);

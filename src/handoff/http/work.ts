@@ -1,6 +1,6 @@
 import type { Awaitable } from '../../kit/awaitable.ts';
 import { type Answer, answer, JsonText, type Mount } from '../../kit/http/mount.ts';
-import type { WaitingList } from '../live/waiting.ts';
+import type { LiveEvent } from '../live/event.ts';
 import { routes } from '../model/api.ts';
 import { priorities } from '../model/common.ts';
 import type { ClaimNextRequest } from '../model/packet.ts';
@@ -11,37 +11,28 @@ import type { Changed } from '../service/change.ts';
 import type { PacketService } from '../service/packets.ts';
 import type { NextFilter } from '../store/units/next.ts';
 import { claimOf, idempotencyOf } from './packets.ts';
-import { keyOf, type Listening } from './streams.ts';
+import type { Wait } from './waiting.ts';
 
 export interface WorkRoutesParts {
   mount: Mount<Caller>;
   packets: PacketService;
   agents: AgentService;
-  waiting: WaitingList;
-  listening: Pick<Listening, 'connect' | 'watch'>;
+  wait: Wait;
 }
 
 /** Mounts the routes for claiming the next packet and listing agents. */
-export function mountWork({ mount, packets, agents, waiting, listening }: WorkRoutesParts): void {
+export function mountWork({ mount, packets, agents, wait }: WorkRoutesParts): void {
   mount(routes.claimNext, async ({ body }, { caller, headers, rawBody, endSignal: signal }) => {
     const filter = filterOf(body);
     const idempotency = idempotencyOf(headers, 'POST /packets/claim-next', rawBody);
     const claim = () => packets.claimNext(caller, filter, claimOf(body), { idempotency, isOpen: () => !signal.aborted });
-    const waitMs = (body.wait_seconds ?? 0) * 1000;
-    if (waitMs === 0) return found(await retried(claim));
-
-    const release = listening.connect(caller);
-    const request = { tenant: caller, target: filter.target_agent, kind: JSON.stringify(filter), isOpen: () => !signal.aborted, claim };
-    const leave = () => waiting.drop(request);
-    signal.addEventListener('abort', leave, { once: true });
-    const unwatch = listening.watch(keyOf(headers, undefined), { end: leave });
-    try {
-      return found(await waiting.wait(request, waitMs));
-    } finally {
-      signal.removeEventListener('abort', leave);
-      unwatch();
-      release();
-    }
+    const { wait_seconds: seconds = 0 } = body;
+    if (seconds === 0) return found(await retried(claim));
+    const agent = filter.target_agent;
+    const wants = ({ channels }: LiveEvent) =>
+      channels.includes('status:created') && (agent === null || channels.includes(`agent:${agent}`));
+    const { packet } = await wait({ caller, headers, signal, seconds, kind: JSON.stringify(filter), wants, claim });
+    return found(packet);
   });
 
   mount(routes.listAgents, async ({ query: { limit, offset } }, { caller, signal }) => {

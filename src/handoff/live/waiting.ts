@@ -4,13 +4,13 @@ import type { Hub, Listener, TenantRef } from './hub.ts';
 /** The request of a client that waits for a packet. */
 export interface WaitingRequest<Packet> {
   readonly tenant: TenantRef;
-  /** The target agent of the packets it wants; null: any. */
-  readonly target: string | null;
-  /** Identifies the filter: requests with the same kind want the same packets. */
-  readonly kind: string;
+  /** Whether an event may be about a packet that it wants. */
+  wants(event: LiveEvent): boolean;
+  /** Identifies the filter: of requests with the same kind an event wakes only the first, since only one can claim the packet. */
+  readonly kind: string | symbol;
   /** Whether its client is still connected. */
   isOpen(): boolean;
-  /** Claims a packet: null when none is available, undefined when a retry may help. */
+  /** Claims a packet, or reads the one it waits for: null when there is none as wanted, undefined when a retry may help. */
   claim(): Promise<Packet | null | undefined>;
 }
 
@@ -35,7 +35,7 @@ interface Line {
 }
 
 /**
- * The requests that wait for work. Events of the tenant wake them, including events from other instances. They are served
+ * The requests that wait for work, or for a change of a packet. Events of the tenant wake them, including events from other instances. They are served
  * in order of arrival, and a packet that becomes available wakes only one request of each kind.
  */
 export class WaitingList {
@@ -95,7 +95,7 @@ export class WaitingList {
       isOpen: () => waiters.size > 0,
       receive: (event) => {
         const line = this.#lines.get(tenant.tenant_number);
-        if (line !== undefined && event.channels.includes('status:created')) this.#wake(line, event);
+        if (line !== undefined) this.#wake(line, event);
         return 0;
       },
     };
@@ -110,10 +110,10 @@ export class WaitingList {
 
   /** Wakes the first request of each kind that may want the packet: a request of one kind may not match where another does. */
   #wake(line: Line, event: LiveEvent): void {
-    const woken = new Set<string>();
+    const woken = new Set<string | symbol>();
     for (const waiter of line.waiters) {
-      const { target, kind } = waiter.request;
-      if (woken.has(kind) || waiter.isOver || (target !== null && !event.channels.includes(`agent:${target}`))) continue;
+      const { kind } = waiter.request;
+      if (woken.has(kind) || waiter.isOver || !waiter.request.wants(event)) continue;
       // A claim in progress may have started before this event, so it is repeated; meanwhile the next request is woken.
       if (waiter.isClaiming) {
         waiter.isStale = true;
@@ -125,7 +125,7 @@ export class WaitingList {
   }
 
   /** Wakes the longest waiting request of a kind without a claim in progress. */
-  #wakeFirst(line: Line, kind: string): void {
+  #wakeFirst(line: Line, kind: string | symbol): void {
     for (const waiter of line.waiters) {
       if (waiter.request.kind !== kind || waiter.isClaiming || waiter.isOver) continue;
       this.#claim(line, waiter);

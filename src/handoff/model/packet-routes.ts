@@ -72,6 +72,26 @@ export const SearchQuery = Type.Object(
 );
 export type SearchQuery = Static<typeof SearchQuery>;
 
+/** What a read of a packet may wait for. */
+export const WaitQuery = Type.Object(
+  {
+    wait_seconds: Type.Optional(
+      Type.Integer({ minimum: 0, maximum: 60, description: 'How long to wait until the packet is as `until` or `until_revision` says.' }),
+    ),
+    until: Type.Optional(
+      Type.String({
+        description: 'Comma-separated statuses; the wait ends when the packet has one of them.',
+        example: 'claimed,completed',
+      }),
+    ),
+    until_revision: Type.Optional(
+      Type.Integer({ minimum: 1, description: 'The wait ends when the packet has this revision or a later one.' }),
+    ),
+  },
+  { additionalProperties: false },
+);
+export type WaitQuery = Static<typeof WaitQuery>;
+
 const page = { total: Type.Integer(), limit: Type.Integer(), offset: Type.Integer(), next_cursor: orNull(Type.String()) };
 export const PacketList = Type.Object({ packets: Type.Array(Type.Union([PacketSummary, Packet])), ...page });
 const pageExample = { packets: [summaryExample], total: 1, limit: 50, offset: 0, next_cursor: null };
@@ -188,13 +208,15 @@ export const getPacket = defineRoute({
   tag,
   access: 'key',
   summary: 'Get a packet',
-  description: 'The whole packet. With `If-None-Match`, an unchanged packet is answered with 304 and no body.',
+  description:
+    'The whole packet. With `If-None-Match`, an unchanged packet is answered with 304 and no body. With `wait_seconds` the answer comes when the packet is as `until` or `until_revision` says, at once if it is; when the time is over, or the service stops, with the packet as it is then. A waiting request counts towards the connection cap.',
   params: IdParams,
+  query: WaitQuery,
   headers: { 'If-None-Match': 'The `ETag` that the caller last saw; 304 when the packet has not changed since. Optional.' },
   responses: {
     200: packet('The packet.', packetExample),
     304: { description: 'The packet has not changed since.', headers: ETag },
-    ...failing(401, 404, 429),
+    ...failing(400, 401, 404, 429),
   },
 });
 

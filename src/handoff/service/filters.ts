@@ -13,12 +13,12 @@ function listOf(text: string | undefined): string[] | undefined {
 }
 
 /** Parses `status=created,claimed`. @throws ServiceError 400 when a status is unknown or none is given */
-export function statusesOf(text: string | undefined): string[] | undefined {
+export function statusesOf(text: string | undefined, field = 'status'): string[] | undefined {
   const list = listOf(text);
   if (list === undefined) return undefined;
   const unknown = list.find((status) => !(statuses as readonly string[]).includes(status));
   if (unknown !== undefined || list.length === 0)
-    throw invalid('status', `status must be one or more of ${statuses.join(', ')}, comma-separated.`);
+    throw invalid(field, `${field} must be one or more of ${statuses.join(', ')}, comma-separated.`);
   return [...new Set(list)].sort();
 }
 

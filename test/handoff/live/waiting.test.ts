@@ -18,7 +18,7 @@ function newRequest(): { request: WaitingRequest<string>; claims: PromiseWithRes
     claims.push(outcome);
     return outcome.promise;
   };
-  return { request: { tenant, target: 'resolver', kind: 'any', isOpen: () => true, claim }, claims };
+  return { request: { tenant, wants: () => true, kind: 'any', isOpen: () => true, claim }, claims };
 }
 
 const until = async (condition: () => boolean) => {
