@@ -91,7 +91,12 @@ export async function createFallback(settings: Settings, dependencies: Dependenc
   });
   await tests.recover();
   const metrics = createFallbackMetrics(store, tests);
-  const streams = createStreams({ clock, logger, onEnded: (method, route, status) => metrics.observe(method, route, status) });
+  const streams = createStreams({
+    clock,
+    logger,
+    onEnded: (method, route, status) => metrics.observe(method, route, status),
+    isUnavailable: store.isUnavailable,
+  });
   const heartbeat = createLoop({
     name: 'streams',
     runOnce: async () => {

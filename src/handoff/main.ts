@@ -25,6 +25,7 @@ import { manyAttempts } from './jobs/receivers.ts';
 import { createSweeper } from './jobs/sweeper.ts';
 import { Hub } from './live/hub.ts';
 import { createRelay } from './live/relay.ts';
+import { ReplayMemory } from './live/replay-memory.ts';
 import { WaitingList } from './live/waiting.ts';
 import { createAccessService } from './service/access.ts';
 import { createAgentService } from './service/agents.ts';
@@ -105,13 +106,27 @@ export async function createHandoff(settings: Settings, dependencies: Dependenci
     settings.redisUrl === undefined ? undefined : (await import('./live/redis.ts')).createRedisLink(settings.redisUrl, { logger, clock });
   const local = createLocalCounters();
   const counters = redis === undefined ? local : createSharedCounters(redis, local, () => newId(clock()));
+  const replays = new ReplayMemory(clock);
   const hub = new Hub({
-    after: async (tenant, position, limit) => store.of(tenant).events.after(position, limit),
-    bounds: (tenant) => store.of(tenant).events.bounds(),
-    positions: async (tenants) => store.positions(tenants),
+    trail: {
+      sizesAfter: async (tenant, position, limit) => store.of(tenant).events.sizesAfter(position, limit),
+      between: async (tenant, position, upTo) => store.of(tenant).events.between(position, upTo),
+      bounds: (tenant) => store.of(tenant).events.bounds(),
+      positions: async (tenants) => store.positions(tenants),
+    },
+    memory: replays,
+    onFailure(error, tenant_id) {
+      metrics.failedAfterCommit();
+      logger.error({ tenant_id, err: describeCause(error) }, 'events could not be sent');
+    },
   });
-  const streams = createStreams({ clock, logger, onEnded: (method, route, status) => metrics.observe(method, route, status) });
-  const metrics = createHandoffMetrics({ store, streams, clock, isPrivate: settings.metricsToken !== undefined });
+  const streams = createStreams({
+    clock,
+    logger,
+    onEnded: (method, route, status) => metrics.observe(method, route, status),
+    isUnavailable: store.isUnavailable,
+  });
+  const metrics = createHandoffMetrics({ store, streams, replays, clock, isPrivate: settings.metricsToken !== undefined });
   const access = createAccessService({ store, clock, newId, random });
   const agents = createAgentService(store, clock);
   const packets = createPacketService({
@@ -137,20 +152,21 @@ export async function createHandoff(settings: Settings, dependencies: Dependenci
   const warnings = unusedKey ? [unusedAdminKey] : [];
   const listening = createListening({ hub, streams, access, clock, newId, maxConnections: maxConnections(settings) });
   const waiting = new WaitingList(hub);
+  const onError = (name: string) => (error: unknown) => logger.error({ job: name, err: describeCause(error) }, 'job failed');
   const relay =
     redis &&
     createRelay({
       redis,
       onHint: (tenant, position) => hub.hint(tenant, position),
-      onReady: () => void hub.look().catch(() => undefined),
+      onReady: () => void hub.look().catch(onError('look')),
       onIgnored: metrics.relayIgnored,
     });
-  store.onCommit((committed) => {
-    for (const appended of committed) {
-      hub.receive(appended);
-      relay?.tell(appended.tenant, appended.last);
-    }
+  store.onFailure((error, request_ids) => {
+    metrics.failedAfterCommit();
+    logger.error({ request_ids, err: describeCause(error) }, 'failed after a commit');
   });
+  store.onCommit((appended) => hub.receive(appended));
+  if (relay !== undefined) store.onCommit(({ tenant, last }) => relay.tell(tenant, last));
 
   const runOnce = {
     sweep: createSweeper({ store, packets, clock, unclaimedTtlSeconds: settings.unclaimedTtlSeconds }),
@@ -173,7 +189,6 @@ export async function createHandoff(settings: Settings, dependencies: Dependenci
       return beatEveryMs;
     },
   };
-  const onError = (name: string) => (error: unknown) => logger.error({ job: name, err: describeCause(error) }, 'job failed');
   const deliverer = createDeliverer({
     store,
     deliveries: createDeliveryService({

@@ -131,6 +131,13 @@ export function unavailable(cause?: unknown): ServiceError {
   return error;
 }
 
+/** The error that a caller is told: a ServiceError itself, 503 while the database is unavailable, otherwise 500. */
+export function toServiceError(error: unknown, isUnavailable: (error: unknown) => boolean): ServiceError {
+  if (error instanceof ServiceError) return error;
+  if (isUnavailable(error)) return unavailable(error);
+  return new ServiceError('SERVER_ERROR', 'The service failed; the log has the cause under the request_id.');
+}
+
 /** A memory or queue limit is reached: 503 `SERVICE_UNAVAILABLE`, to be retried after a second. `what` is in the plural. */
 export function tooManyPending(what: string): ServiceError {
   return new ServiceError('SERVICE_UNAVAILABLE', `The service is handling as many ${what} as it can. Try again in a moment.`, {

@@ -290,9 +290,30 @@ test('a PostgreSQL that refuses temporarily counts as unavailable, whatever its 
   t.after(drop);
   const database = openDatabase(url);
   t.after(() => database.close());
-  for (const code of ['08006', '28P01', '3D000', '53300', '55P03', '57P01', '57P05', '58030', '25006', '57014'])
+  for (const code of ['08006', '28P01', '3D000', '53300', '55000', '55006', '55P03', '57P01', '57P05', '58030', '25006', '57014'])
     assert.ok(database.isUnavailable(Object.assign(new Error('refused'), { code })), code);
+  assert.ok(database.isUnavailable(Object.assign(new Error('refused'), { code: '42501', severity: 'FATAL' })));
   for (const code of ['23505', '22P02', '42601']) assert.ok(!database.isUnavailable(Object.assign(new Error('wrong'), { code })), code);
+});
+
+test('a PostgreSQL that accepts no connections to the database answers every operation with 503, and recovers', async (t) => {
+  const service = await startService(t, { store: stores.find(({ name }) => name === 'PostgreSQL')! });
+  const url = new URL(service.databaseUrl);
+  const name = url.pathname.slice(1);
+  url.pathname = '/postgres';
+  const client = new pg.Client(url.href);
+  await client.connect();
+  const accept = (isOpen: boolean) => client.query(`alter database "${name}" allow_connections ${isOpen}`);
+  try {
+    await accept(false);
+    await client.query('select pg_terminate_backend(pid, 5000) from pg_stat_activity where datname = $1', [name]);
+    for (const [method, path, body] of calls)
+      assertUnavailable(await service.call(method, path.replace('ID', unknownId), body === undefined ? {} : { body }));
+  } finally {
+    await accept(true);
+    await client.end();
+  }
+  assert.equal((await service.call('POST', '/packets', { body: packetRequest() })).status, 201);
 });
 
 /** Asserts that exactly these packets are stored, as they were answered, and that all counts agree. */

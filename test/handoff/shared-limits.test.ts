@@ -159,6 +159,61 @@ describe('limits that instances share through Redis', { skip: skipWithoutRedis }
   });
 });
 
+test('a Redis that answers with another type does not fail requests: the instance counts by itself', async (t) => {
+  const text = (value: string) => `$${value.length}\r\n${value}\r\n`;
+  const counts = (count: string) => `*3\r\n*3\r\n${count}:0\r\n:60000\r\n`;
+  const answers = {
+    'a string': text('nonsense'),
+    'a status': '+OK\r\n',
+    'an integer': ':7\r\n',
+    nothing: '$-1\r\n',
+    'an empty array': '*0\r\n',
+    'a list of strings': `*2\r\n${text('a')}${text('b')}`,
+    'counts as text': `${counts(text('1'))}${counts(text('1')).slice(4)}:0\r\n`,
+    'a negative count': `${counts(':-1\r\n')}${counts(':1\r\n').slice(4)}:0\r\n`,
+    'nothing for one key': `*2\r\n*-1\r\n:0\r\n`,
+  };
+  let answer = '';
+  const url = await startOddRedis(t, () => answer);
+  const instance = await startService(t, { settings: { SERVICE_REDIS_URL: url, SERVICE_RATE_LIMIT_PER_MINUTE: '5' } });
+  await instance.handoff.start();
+  for (const [name, each] of Object.entries(answers)) {
+    answer = each;
+    instance.clock.turn(61);
+    const found = [];
+    for (let index = 0; index < 6; index += 1) found.push(await list(instance));
+    assert.deepEqual(
+      found.map(({ status }) => status),
+      [200, 200, 200, 200, 200, 429],
+      name,
+    );
+    assert.equal(found[0]!.headers['x-ratelimit-remaining'], '4', name);
+  }
+  assert.equal(instance.logs.filter((line) => line.includes('redis is unavailable')).length, 1);
+});
+
+/** A server that answers scripts with the RESP value that `answer` returns and all other commands with OK; returns its address. */
+async function startOddRedis(t: TestContext, answer: () => string): Promise<string> {
+  const sockets = new Set<Socket>();
+  const server = createServer((socket) => {
+    sockets.add(socket);
+    socket.on('error', () => undefined);
+    socket.on('data', (chunk) => {
+      // Each command is an array of bulk strings, and begins a line with an asterisk.
+      for (const command of String(chunk)
+        .split(/^\*\d+\r\n/m)
+        .slice(1))
+        socket.write(/^\$\d+\r\neval\r\n/i.test(command) ? answer() : '+OK\r\n');
+    });
+  });
+  await new Promise<void>((resolve) => void server.listen(0, '127.0.0.1', resolve));
+  t.after(() => {
+    for (const socket of sockets) socket.destroy();
+    server.close();
+  });
+  return `redis://127.0.0.1:${(server.address() as { port: number }).port}`;
+}
+
 /** A proxy to Redis whose connections can go silent, as when a machine in between fails; new connections work. */
 async function startWay(t: TestContext, target: string): Promise<{ url: string; silence(): void }> {
   const { hostname, port } = new URL(target);

@@ -96,22 +96,33 @@ export function createSharedCounters(redis: RedisLink, local: Counters, newName:
       const keys = windows.map(({ key }) => key);
       const name = newName();
       const args = [String(now), name, ...windows.flatMap(({ lengthMs, limit }) => [String(lengthMs), String(limit)])];
-      const answer = (await redis.evaluate(takeScript, keys, args)) as [...[number, number, number][], number] | undefined;
+      const answer = await redis.evaluate(takeScript, keys, args, (value) => readTaken(value, windows.length));
       if (answer === undefined) return local.take(counted);
 
-      const states = new Map(
-        windows.map(({ name: which, limit }, index) => [which, stateOf(answer[index] as [number, number, number], limit)]),
-      );
+      const states = new Map(windows.map(({ name: which, limit }, index) => [which, stateOf(answer.counts[index]!, limit)]));
       return {
         minute: states.get('minute'),
         hour: states.get('hour'),
-        refused: answer[windows.length] === 1,
-        giveBack: () => void redis.evaluate(giveBackScript, keys, [name]),
+        refused: answer.refused,
+        giveBack: () => void redis.evaluate(giveBackScript, keys, [name], () => undefined),
       };
     },
   };
 }
 
-function stateOf([count, wait, reset]: [number, number, number], limit: number): WindowState {
+/** A key's count, the milliseconds until another request is allowed, and those until its oldest request leaves the window. */
+type KeyCount = readonly [count: number, waitMs: number, resetMs: number];
+
+/** The answer of `takeScript` for this many keys. @throws for anything else, as another program behind the address may send it */
+function readTaken(answer: unknown, keys: number): { counts: readonly KeyCount[]; refused: boolean } {
+  const counts = Array.isArray(answer) ? answer.slice(0, keys) : [];
+  if (counts.length !== keys || !counts.every(isKeyCount)) throw new Error('Redis answered a script with a value of another type.');
+  return { counts, refused: (answer as unknown[])[keys] === 1 };
+}
+
+const isKeyCount = (value: unknown): value is KeyCount => Array.isArray(value) && value.length === 3 && value.every(isCount);
+const isCount = (value: unknown): value is number => Number.isSafeInteger(value) && (value as number) >= 0;
+
+function stateOf([count, wait, reset]: KeyCount, limit: number): WindowState {
   return { allowed: wait === 0, remaining: Math.max(0, limit - count), retryAfterMs: wait, resetMs: reset };
 }

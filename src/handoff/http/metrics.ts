@@ -16,18 +16,22 @@ export interface HandoffMetrics extends Metrics {
   attempted(outcome: string, seconds: number): void;
   /** Counts an invalid message from the broker. */
   relayIgnored(): void;
+  /** Counts a failure of what runs after a commit. */
+  failedAfterCommit(): void;
 }
 
 interface MetricsParts {
   store: Store;
   streams: Pick<Streams, 'count'>;
+  /** The memory that replays hold. */
+  replays: { readonly bytes: number; readonly waiting: number };
   clock: Clock;
   /** Whether reading the metrics needs a token; then tenants are labelled with their ids. */
   isPrivate: boolean;
 }
 
 /** Makes the service's metrics: those of the specification, and gauges of packets, database, write queue, search index and streams. */
-export function createHandoffMetrics({ store, streams, clock, isPrivate }: MetricsParts): HandoffMetrics {
+export function createHandoffMetrics({ store, streams, replays, clock, isPrivate }: MetricsParts): HandoffMetrics {
   const unknown = Object.fromEntries(statuses.map((status) => [status, Number.NaN])) as Record<Status, number>;
   const counts = () => store.countByStatus().catch(() => unknown);
   const metrics = createMetrics([
@@ -52,6 +56,12 @@ export function createHandoffMetrics({ store, streams, clock, isPrivate }: Metri
       read: () => counts().then((byStatus) => open.reduce((sum, status) => sum + byStatus[status], 0)),
     },
     ...databaseGauges(store),
+    {
+      name: 'service_replay_bytes',
+      help: 'Bytes of past events read for streams whose clients have not taken them yet.',
+      read: () => replays.bytes,
+    },
+    { name: 'service_replays_waiting', help: 'Streams that wait for memory to read past events.', read: () => replays.waiting },
     {
       name: 'service_search_queue_length',
       help: 'Packets waiting to be indexed for search.',
@@ -96,8 +106,14 @@ export function createHandoffMetrics({ store, streams, clock, isPrivate }: Metri
     help: 'Invalid messages from the broker.',
     registers: [metrics.registry],
   });
+  const afterCommit = new Counter({
+    name: 'service_after_commit_failures_total',
+    help: 'Failures of what runs after a commit: the writes are stored, and events are sent later.',
+    registers: [metrics.registry],
+  });
   return {
     ...metrics,
+    failedAfterCommit: () => afterCommit.inc(),
     relayIgnored: () => ignored.inc(),
     handedOver: (tenantId, count) => handoffs.inc({ tenant_id: nameOf(tenantId) }, count),
     attempted(outcome, seconds) {

@@ -41,8 +41,8 @@ function answer(
       open.send(eventText({ event: 'connected', id, retry: retryMs, data: JSON.stringify(connected) }));
       if (start.reset !== undefined) open.send(eventText({ event: 'reset', id, data: JSON.stringify({ reason: start.reset }) }));
       const unwatch = watch(key, open);
-      // The missed events can't be read, so the client must reconnect.
-      hub.join(caller, listener).catch(() => open.end('gone'));
+      // Without the missed events the stream can't go on; the client reconnects and resumes.
+      hub.join(caller, listener).catch((error: unknown) => open.fail(error));
       return {
         heartbeat: (now) =>
           eventText({ event: 'ping', id: idAt(listener.position), data: JSON.stringify({ timestamp: now.toISOString() }) }),

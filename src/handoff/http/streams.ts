@@ -116,6 +116,8 @@ export function listenerOf(
       open.send(message, done);
       return message.length;
     },
+    endSlow: () => open.end('slow'),
+    fail: (error) => open.fail(error),
   };
 }
 

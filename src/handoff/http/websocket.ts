@@ -1,6 +1,6 @@
 import type { IncomingHttpHeaders } from 'node:http';
 
-import { invalid, ServiceError, unavailable } from '../../kit/errors.ts';
+import { invalid, ServiceError } from '../../kit/errors.ts';
 import { parseJson } from '../../kit/http/json.ts';
 import type { Mount } from '../../kit/http/mount.ts';
 import type { OpenStream } from '../../kit/http/streams.ts';
@@ -126,9 +126,8 @@ class Connection {
       check(request, text.length);
       await this.#carryOut(request);
     } catch (error) {
-      const refusal = error instanceof ServiceError ? error : unavailable(error);
       const echo = typeof id === 'string' || typeof id === 'number' ? { id } : {};
-      this.#send({ ...this.#errorOf(refusal), ...echo });
+      this.#send({ ...this.#errorOf(this.#parts.open.refusalOf(error)), ...echo });
     }
   }
 
@@ -162,8 +161,8 @@ class Connection {
       write: (event) => event.frame,
     });
     this.#listener = listener;
-    // The missed events can't be read, so the client must reconnect.
-    listening.hub.join(caller, listener).catch(() => open.end('gone'));
+    // Without the missed events the stream can't go on; the client reconnects and resumes.
+    listening.hub.join(caller, listener).catch((error: unknown) => open.fail(error));
   }
 
   /** Remembers the range of positions that the current subscription has covered. */

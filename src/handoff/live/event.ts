@@ -28,6 +28,11 @@ export class LiveEvent {
     this.#payload = event.payload;
   }
 
+  /** The characters of its payload. */
+  get length(): number {
+    return this.#payload.length;
+  }
+
   /** The event in the format of server-sent events. */
   get sse(): Buffer {
     this.#sse ??= Buffer.from(`id: ${this.id}\nevent: ${this.type}\ndata: ${this.#payload}\n\n`);

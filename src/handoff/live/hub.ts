@@ -1,15 +1,24 @@
 import { nextTurn } from '../../kit/awaitable.ts';
 import { positionOf } from '../rules/channels.ts';
 import { type LiveEvent, liveEvent, type TrailEvent } from './event.ts';
+import type { ReplayMemory } from './replay-memory.ts';
 
 /** Read access to the trails of tenants. */
 export interface Trail {
-  /** The events after a position of a tenant's trail, in order. */
-  after(tenant: number, position: number, limit: number): Promise<readonly TrailEvent[]>;
+  /** The positions after a position of a tenant's trail, in order, with the bytes of their payloads. */
+  sizesAfter(tenant: number, position: number, limit: number): Promise<readonly EventSize[]>;
+  /** The events of a tenant's trail after a position, up to and including another, in order. */
+  between(tenant: number, after: number, upTo: number): Promise<readonly TrailEvent[]>;
   /** A tenant's last position, and the highest position whose event is past its retention. */
   bounds(tenant: number): Promise<{ last: number; removed: number }>;
   /** The last positions of tenants; tenants without events are left out. */
   positions(tenants: readonly number[]): Promise<readonly { tenant: number; position: number }[]>;
+}
+
+/** The position of an event, and the bytes of its payload. */
+export interface EventSize {
+  readonly position: number;
+  readonly bytes: number;
 }
 
 /** The events that one commit appended to a tenant's trail: every position from `first` to `last`. */
@@ -33,6 +42,10 @@ export interface Listener {
   isOpen(): boolean;
   /** Sends an event if the listener wants it; `done` is called once it is written out. Returns the bytes sent. */
   receive(event: LiveEvent, done?: () => void): number;
+  /** Ends it, because its client reads its replay too slowly while others wait for the memory. */
+  endSlow(): void;
+  /** Called when it failed to receive an event, and is no longer a listener. */
+  fail(error: unknown): void;
 }
 
 /** The position at which a stream starts. */
@@ -57,21 +70,35 @@ interface TenantState {
   /** Whether a hint announced more events. */
   hinted: boolean;
   readonly queue: LiveEvent[];
+  /** The characters of the payloads in `queue`. */
+  queued: number;
   isSending: boolean;
-  reading: Promise<void> | undefined;
+  isReading: boolean;
 }
 
-/** The most events that are read at once; fewer when they are large. */
+/** A part of the trail: the last position, the bytes of its payloads, and whether the trail ends there. */
+interface Page {
+  readonly upTo: number;
+  readonly bytes: number;
+  readonly isLast: boolean;
+}
+
+/** The most events that are read at once. */
 const maxPage = 200;
-const firstPage = 16;
-/** The size that a page of events aims for, in bytes. */
-const pageBytes = 512 * 1024;
-/** The most events in the queue; when it is full, later events are read from the trail instead. */
+/** The most bytes of payloads that are read at once; a single event may be larger. */
+const pageBytes = 256 * 1024;
+/** The most events, and characters of their payloads, in the queue; beyond it, later events are read from the trail instead. */
 const maxQueue = 1000;
+const maxQueued = 8 * 1024 * 1024;
 /** How many messages are sent before the event loop gets a turn. */
 const messagesPerTurn = 500;
-/** How many bytes a replay sends before it waits for its client to read them. */
-const maxUnsentBytes = 256 * 1024;
+
+export interface HubParts {
+  readonly trail: Trail;
+  readonly memory: ReplayMemory;
+  /** Called when the events of a tenant could not be read or sent. The next `look` tries again. */
+  onFailure(error: unknown, tenantId: string): void;
+}
 
 /**
  * Sends events to listeners in the order of commits, each exactly once. Announcements of new events are only hints: events
@@ -79,13 +106,13 @@ const maxUnsentBytes = 256 * 1024;
  * it sent.
  */
 export class Hub {
+  readonly #parts: HubParts;
   readonly #trail: Trail;
   readonly #states = new Map<number, TenantState>();
-  /** The error of a failed read of the trail, reported by the next `look`. */
-  #failure: unknown;
 
-  constructor(trail: Trail) {
-    this.#trail = trail;
+  constructor(parts: HubParts) {
+    this.#parts = parts;
+    this.#trail = parts.trail;
   }
 
   /** The number of listeners. */
@@ -109,17 +136,15 @@ export class Hub {
     const state = this.#stateOf(tenant);
     state.joining += 1;
     try {
-      let limit = firstPage;
       while (listener.isOpen()) {
         const { begun } = state;
-        const rows = await this.#trail.after(tenant.tenant_number, listener.position, limit);
-        const bytes = await this.#replay(tenant, listener, rows);
-        if (rows.length < limit) {
-          // The read includes every event that was sent before it started.
-          listener.position = Math.max(listener.position, begun);
-          if (this.#follow(state, listener)) return;
-        }
-        limit = nextPage(rows.length, bytes);
+        const page = await this.#pageAfter(tenant.tenant_number, listener.position);
+        if (page.bytes > 0) await this.#replay(tenant, listener, page);
+        else listener.position = page.upTo;
+        if (!page.isLast) continue;
+        // The read includes every event that was sent before it started.
+        listener.position = Math.max(listener.position, begun);
+        if (this.#follow(state, listener)) return;
       }
     } finally {
       state.joining -= 1;
@@ -128,7 +153,8 @@ export class Hub {
   }
 
   /** Removes a listener. */
-  leave({ tenant_number }: TenantRef, listener: Listener): void {
+  leave({ tenant_id, tenant_number }: TenantRef, listener: Listener): void {
+    this.#parts.memory.leave(tenant_id, listener);
     const state = this.#states.get(tenant_number);
     if (state === undefined) return;
     state.listeners.delete(listener);
@@ -141,8 +167,8 @@ export class Hub {
     if (state === undefined) return;
     state.known = Math.max(state.known, last);
     if (state.last === undefined || last <= state.last) return;
-    if (first > state.last + 1 || state.queue.length > maxQueue) return void this.#read(state);
-    this.#enqueue(state, events, last);
+    if (first > state.last + 1 || isFull(state)) this.#read(state);
+    else this.#enqueue(state, events, last);
   }
 
   /** Receives a hint, which may be wrong, about the last position of a tenant's trail. */
@@ -150,26 +176,23 @@ export class Hub {
     const state = this.#states.get(tenant);
     if (state?.last === undefined || position <= state.last) return;
     state.hinted = true;
-    void this.#read(state);
+    this.#read(state);
   }
 
   /**
    * Compares positions with the database, and starts to send events that no hint announced. It does not wait for the
    * sending, so a busy tenant delays no other.
-   * @throws the error of a failed read of a trail since the last call
    */
   async look(): Promise<void> {
-    const failure = this.#failure;
-    this.#failure = undefined;
+    this.#parts.memory.reclaim();
     const tenants = [...this.#states.keys()];
     if (tenants.length === 0) return;
     for (const { tenant, position } of await this.#trail.positions(tenants)) {
       const state = this.#states.get(tenant);
       if (state === undefined) continue;
       state.known = Math.max(state.known, position);
-      void this.#read(state);
+      this.#read(state);
     }
-    if (failure !== undefined) throw failure;
   }
 
   /** Subscribes the listener to new events; false when more were sent since it read the trail, so that it must read again. */
@@ -179,93 +202,121 @@ export class Hub {
       state.begun = listener.position;
     } else if (listener.position < state.begun) return false;
     if (listener.isOpen()) state.listeners.add(listener);
-    void this.#read(state);
+    this.#read(state);
     return true;
   }
 
-  /** Sends events of the trail to a listener, no faster than its client reads them; returns their size in characters. */
-  async #replay({ tenant_id }: TenantRef, listener: Listener, rows: readonly TrailEvent[]): Promise<number> {
-    let [bytes, unsent] = [0, 0];
-    for (const row of rows) {
-      if (!listener.isOpen()) return bytes;
-      const event = liveEvent(tenant_id, row);
-      listener.position = row.position;
-      if (event === undefined) continue;
-      bytes += row.payload!.length;
-      unsent += row.payload!.length;
-      if (unsent < maxUnsentBytes) listener.receive(event);
-      else {
-        await new Promise<void>((resolve) => {
-          if (listener.receive(event, resolve) === 0) resolve();
-        });
-        unsent = 0;
-      }
+  /** The next page after a position: where it ends, the bytes of its payloads, and whether the trail ends there. */
+  async #pageAfter(tenant: number, position: number): Promise<Page> {
+    const sizes = await this.#trail.sizesAfter(tenant, position, maxPage);
+    let count = 0;
+    let bytes = 0;
+    for (const { bytes: own } of sizes) {
+      if (count > 0 && bytes + own > pageBytes) break;
+      count += 1;
+      bytes += own;
     }
-    return bytes;
+    return { upTo: sizes[count - 1]?.position ?? position, bytes, isLast: count === sizes.length && count < maxPage };
   }
 
-  /** Reads the trail after the last event, until no more events are known. */
-  #read(state: TenantState): Promise<void> {
-    if (state.last === undefined || !hasMore(state)) return Promise.resolve();
-    state.reading ??= this.#readOn(state).finally(() => {
-      state.reading = undefined;
-    });
-    return state.reading;
+  /** Sends a page to a listener; resolves when its client has taken it, so that a replay holds one page at most. */
+  async #replay({ tenant_id, tenant_number }: TenantRef, listener: Listener, { upTo, bytes }: Page): Promise<void> {
+    const release = await this.#parts.memory.acquire(tenant_id, listener, bytes);
+    try {
+      if (!listener.isOpen()) return;
+      const events = await this.#trail.between(tenant_number, listener.position, upTo);
+      await new Promise<void>((resolve) => {
+        let pending = 1;
+        const done = () => {
+          pending -= 1;
+          if (pending === 0) resolve();
+        };
+        for (const row of events) {
+          if (!listener.isOpen()) break;
+          listener.position = row.position;
+          const event = liveEvent(tenant_id, row);
+          if (event === undefined) continue;
+          pending += 1;
+          if (listener.receive(event, done) === 0) done();
+        }
+        done();
+      });
+      if (listener.isOpen()) listener.position = upTo;
+    } finally {
+      release();
+    }
+  }
+
+  /** Starts to read the trail after the last event, until no more events are known. */
+  #read(state: TenantState): void {
+    if (state.last === undefined || state.isReading || !hasMore(state)) return;
+    state.isReading = true;
+    this.#readOn(state).catch((error: unknown) => this.#parts.onFailure(error, state.tenant.tenant_id));
   }
 
   async #readOn(state: TenantState): Promise<void> {
-    let limit = firstPage;
-    while (hasMore(state) && this.#states.get(state.tenant.tenant_number) === state) {
-      while (state.queue.length > maxQueue) await nextTurn();
-      const { known } = state;
-      state.hinted = false;
-      let rows: readonly TrailEvent[];
-      try {
-        rows = await this.#trail.after(state.tenant.tenant_number, state.last!, limit);
-      } catch (error) {
-        // The next look retries and reports the error.
-        this.#failure = error;
-        return;
+    const { tenant_number } = state.tenant;
+    try {
+      while (hasMore(state) && this.#states.get(tenant_number) === state) {
+        while (isFull(state)) await nextTurn();
+        const { known } = state;
+        state.hinted = false;
+        const { upTo, isLast } = await this.#pageAfter(tenant_number, state.last!);
+        const rows = upTo === state.last ? [] : await this.#trail.between(tenant_number, state.last!, upTo);
+        if (!isLast) state.hinted = true;
+        // The last positions may be missing: the events of removed packets are deleted.
+        this.#enqueue(state, rows, isLast ? Math.max(known, upTo) : upTo);
       }
-      const bytes = rows.reduce((sum, { payload }) => sum + (payload?.length ?? 0), 0);
-      // The last positions may be missing: the events of removed packets are deleted.
-      const reached = rows.at(-1)?.position ?? 0;
-      const isWhole = rows.length < limit;
-      if (!isWhole) state.hinted = true;
-      const last = isWhole ? Math.max(known, reached) : reached;
-      this.#enqueue(state, rows, last);
-      limit = nextPage(rows.length, bytes);
+    } finally {
+      state.isReading = false;
     }
   }
 
   #enqueue(state: TenantState, events: readonly TrailEvent[], last: number): void {
-    for (const event of events) {
-      // A commit may have delivered these events while the trail was read.
-      if (event.position <= state.last!) continue;
-      const live = liveEvent(state.tenant.tenant_id, event);
-      if (live !== undefined) state.queue.push(live);
+    // A commit may have delivered these events while the trail was read.
+    const fresh = events.filter(({ position }) => position > state.last!).map((event) => liveEvent(state.tenant.tenant_id, event));
+    for (const event of fresh) {
+      if (event === undefined) continue;
+      state.queue.push(event);
+      state.queued += event.length;
     }
     state.last = Math.max(state.last!, last);
-    if (!state.isSending) void this.#sendQueue(state);
+    if (state.isSending) return;
+    state.isSending = true;
+    this.#sendQueue(state).catch((error: unknown) => this.#parts.onFailure(error, state.tenant.tenant_id));
   }
 
   /** Sends the queue. It starts in a turn of its own, so that the request that caused an event is answered first. */
   async #sendQueue(state: TenantState): Promise<void> {
-    state.isSending = true;
     let messages = 0;
     await nextTurn();
-    for (let event = state.queue.shift(); event !== undefined; event = state.queue.shift()) {
-      state.begun = event.position;
-      for (const listener of state.listeners) {
-        if (listener.position >= event.position) continue;
-        listener.position = event.position;
-        listener.receive(event);
-        messages += 1;
-        if (messages % messagesPerTurn === 0) await nextTurn();
+    try {
+      for (let event = state.queue.shift(); event !== undefined; event = state.queue.shift()) {
+        state.queued -= event.length;
+        state.begun = event.position;
+        for (const listener of state.listeners) {
+          if (listener.position >= event.position) continue;
+          listener.position = event.position;
+          this.#send(state, listener, event);
+          messages += 1;
+          if (messages % messagesPerTurn === 0) await nextTurn();
+        }
       }
+      state.begun = state.last!;
+    } finally {
+      state.isSending = false;
     }
-    state.begun = state.last!;
-    state.isSending = false;
+  }
+
+  /** Sends an event to a listener. One that fails is removed, and delays no other. */
+  #send(state: TenantState, listener: Listener, event: LiveEvent): void {
+    try {
+      listener.receive(event);
+    } catch (error) {
+      state.listeners.delete(listener);
+      this.#parts.onFailure(error, state.tenant.tenant_id);
+      listener.fail(error);
+    }
   }
 
   #stateOf(tenant: TenantRef): TenantState {
@@ -280,8 +331,9 @@ export class Hub {
         known: 0,
         hinted: false,
         queue: [],
+        queued: 0,
         isSending: false,
-        reading: undefined,
+        isReading: false,
       };
       this.#states.set(tenant.tenant_number, state);
     }
@@ -296,7 +348,4 @@ export class Hub {
 
 const hasMore = ({ last, known, hinted }: TenantState): boolean => hinted || last! < known;
 
-/** The number of events to read next, from the average size of the last page. */
-function nextPage(count: number, bytes: number): number {
-  return count === 0 || bytes === 0 ? maxPage : Math.max(1, Math.min(maxPage, Math.floor((pageBytes * count) / bytes)));
-}
+const isFull = ({ queue, queued }: TenantState): boolean => queue.length > maxQueue || queued > maxQueued;

@@ -17,8 +17,11 @@ const maxReconnectMs = 2000;
 
 /** A connection to a Redis that may be unavailable at times. No method rejects: without Redis it does nothing. */
 export interface RedisLink {
-  /** Runs a Lua script; resolves with undefined when Redis is unavailable. */
-  evaluate(script: string, keys: readonly string[], args: readonly string[]): Promise<unknown>;
+  /**
+   * Runs a Lua script; resolves with its answer as `read` returns it, and with undefined when Redis is unavailable.
+   * @param read throws for an answer of another type; Redis then counts as unavailable
+   */
+  evaluate<T>(script: string, keys: readonly string[], args: readonly string[], read: (answer: unknown) => T): Promise<T | undefined>;
   /** Publishes a message; resolves when Redis has it, or is unavailable. */
   publish(channel: string, message: string): Promise<void>;
   /**
@@ -120,7 +123,8 @@ export function createRedisLink(url: string, { logger, clock }: { logger: Logger
   let listening: Connection | undefined;
 
   return {
-    evaluate: (script, keys, args) => asking.ask(() => asking.client.eval(script, { keys: [...keys], arguments: [...args] })),
+    evaluate: (script, keys, args, read) =>
+      asking.ask(async () => read(await asking.client.eval(script, { keys: [...keys], arguments: [...args] }))),
     async publish(channel, message) {
       await asking.ask(() => asking.client.publish(channel, message));
     },

@@ -47,12 +47,15 @@ export function createRelay({ redis, onHint, onReady, onIgnored }: RelayParts): 
   /** Sends one message at a time and merges later hints into the next, so that no backlog builds up behind a slow Redis. */
   async function sendAll(): Promise<void> {
     isSending = true;
-    while (pending.size > 0) {
-      const hints = [...pending].slice(0, maxHints);
-      for (const [tenant] of hints) pending.delete(tenant);
-      await redis.publish(channel, JSON.stringify(hints));
+    try {
+      while (pending.size > 0) {
+        const hints = [...pending].slice(0, maxHints);
+        for (const [tenant] of hints) pending.delete(tenant);
+        await redis.publish(channel, JSON.stringify(hints));
+      }
+    } finally {
+      isSending = false;
     }
-    isSending = false;
   }
 
   return {
@@ -64,8 +67,8 @@ export function createRelay({ redis, onHint, onReady, onIgnored }: RelayParts): 
 }
 
 /** Parses a message into hints; undefined for an invalid message. */
-export function parseHints(message: string): readonly (readonly [number, number])[] | undefined {
-  if (message.length > maxMessageLength) return undefined;
+export function parseHints(message: unknown): readonly (readonly [number, number])[] | undefined {
+  if (typeof message !== 'string' || message.length > maxMessageLength) return undefined;
   let hints: unknown;
   try {
     hints = JSON.parse(message);

@@ -98,6 +98,11 @@ export class WaitingList {
         if (line !== undefined) this.#wake(line, event);
         return 0;
       },
+      // It holds no memory: nothing is sent to it.
+      endSlow: () => undefined,
+      fail(error) {
+        for (const waiter of waiters) waiter.fail(error);
+      },
     };
     const joined = this.#hub.startOf(tenant, undefined).then(({ position }) => {
       listener.position = position;

@@ -67,14 +67,25 @@ export function createEventReads(database: Database<Tables>) {
     db.selectFrom('counters').select('value').where('tenant', '=', tenant).where('name', '=', 'events'),
   );
 
-  const afterPosition = database.query<{ tenant: number; position: number; limit: number }, TrailRow>((db, { tenant, position, limit }) =>
+  const sizesAfter = database.query<{ tenant: number; position: number; limit: number }, { position: number; bytes: number }>(
+    (db, { tenant, position, limit }) =>
+      db
+        .selectFrom('events')
+        // Neither database reads the payload for its length.
+        .select(['position', sql<number>`coalesce(octet_length(payload), 0)`.as('bytes')])
+        .where('tenant', '=', tenant)
+        .where('position', '>', position)
+        .orderBy('position')
+        .limit(bound(limit)),
+  );
+  const between = database.query<{ tenant: number; after: number; upTo: number }, TrailRow>((db, { tenant, after, upTo }) =>
     db
       .selectFrom('events')
       .select(['id', 'position', 'type', 'packet_id', 'status', 'source_agent', 'target_agent', 'claimant', 'payload', 'timestamp'])
       .where('tenant', '=', tenant)
-      .where('position', '>', position)
-      .orderBy('position')
-      .limit(bound(limit)),
+      .where('position', '>', after)
+      .where('position', '<=', upTo)
+      .orderBy('position'),
   );
   const named = database.name === 'sqlite' ? 'select value from json_each' : 'select value::bigint from json_array_elements_text';
   const positionsOf = database.query<{ tenants: string }, { tenant: number; position: number }>((db, { tenants }) =>
@@ -106,8 +117,10 @@ export function createEventReads(database: Database<Tables>) {
   }
 
   return {
-    /** The events of a tenant's trail after a position, in order, with or without a stream event. */
-    after: (tenant: number, position: number, limit: number) => afterPosition.all({ tenant, position, limit }),
+    /** The positions after a position of a tenant's trail, in order, with the bytes of their payloads. */
+    sizesAfter: (tenant: number, position: number, limit: number) => sizesAfter.all({ tenant, position, limit }),
+    /** The events of a tenant's trail after a position, up to and including another, in order, with or without a stream event. */
+    between: (tenant: number, after: number, upTo: number) => between.all({ tenant, after, upTo }),
     /** The last position of each of these tenants; tenants without events are left out. */
     positions: (tenants: readonly number[]) => positionsOf.all({ tenants: JSON.stringify(tenants) }),
     /** A tenant's last position, and the highest position whose stream event was removed by retention; 0 where there is none. */

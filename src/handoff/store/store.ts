@@ -83,7 +83,8 @@ export async function openStore({ databaseUrl, clock, newId, charactersPerTurn }
         },
         events: {
           history: (packetId: string) => events.history(tenant, packetId),
-          after: (position: number, limit: number) => events.after(tenant, position, limit),
+          sizesAfter: (position: number, limit: number) => events.sizesAfter(tenant, position, limit),
+          between: (after: number, upTo: number) => events.between(tenant, after, upTo),
           bounds: () => events.bounds(tenant),
           audit: (filter: Parameters<typeof events.audit>[1], page: { limit: number; offset: number }) =>
             events.audit(tenant, filter, page, inTurn),
@@ -127,8 +128,10 @@ export async function openStore({ databaseUrl, clock, newId, charactersPerTurn }
     forgetPayloads: events.forgetPayloads,
     /** The last positions of tenants, by their numbers. */
     positions: events.positions,
-    /** Calls the listener after every commit of this process, once per group, with the events appended to trails. */
+    /** Calls the listener after every commit of this process, once per tenant, with the events appended to its trail. */
     onCommit: units.onCommit,
+    /** Calls the listener when something that runs after a commit failed. */
+    onFailure: units.onFailure,
     /** Packets of all tenants for the background jobs. */
     sweep: { due: packets.due, unclaimed: packets.unclaimed },
     index: { step: indexing.step, queued: queue.queued, isQueued: queue.isQueued },

@@ -1,5 +1,6 @@
 import { nextTurn } from '../../kit/awaitable.ts';
 import type { NewId } from '../../kit/id.ts';
+import { currentRequestId } from '../../kit/request-id.ts';
 import type { Database, Session } from '../../kit/sql/dialect.ts';
 import { createGroups, type GroupResult, type Outcome } from '../../kit/sql/groups.ts';
 import type { Tables } from './tables.ts';
@@ -20,13 +21,17 @@ import { webhooks } from './units/webhooks.ts';
  */
 const kinds: readonly Kind[] = [access, webhooks, packets, next, deliveries, answers, counters, open, events];
 
-/** Called after the commit of a group with the events that it appended to trails. It must neither throw nor block. */
-export type CommitListener = (committed: readonly CommittedEvents[]) => void;
+/** Called after the commit of a group, for each tenant whose trail it appended to. A failure is reported, and fails no unit. */
+export type CommitListener = (appended: CommittedEvents) => void;
+
+/** Called when something that runs after a commit failed, with the ids of the requests whose writes were committed. */
+export type FailureListener = (error: unknown, requestIds: readonly string[]) => void;
 
 /** Runs units of work in groups. */
 export function createUnits(database: Database<Tables>, newId: NewId) {
   const listeners: CommitListener[] = [];
   const wakes: (() => void)[] = [];
+  const failureListeners: FailureListener[] = [];
 
   async function runGroup(session: Session, units: readonly TenantUnit[]): Promise<GroupResult> {
     const group = new Group(units, newId);
@@ -36,23 +41,37 @@ export function createUnits(database: Database<Tables>, newId: NewId) {
     const removed = removedPackets(group);
     if (removed.length > 0) for (const kind of kinds) await kind.erase?.(session, group, removed);
     for (const kind of kinds) await kind.flush(session, group);
-    return { outcomes, committed: () => tell(group) };
+    return { outcomes, committed: () => afterCommit(group) };
   }
 
-  function tell(group: Group): void {
-    if (isDue(group)) for (const wake of wakes) wake();
+  function afterCommit(group: Group): void {
+    /** The writes are stored, so that a failure from here on must not become the answer of a request. */
+    const attempt = (work: () => void): void => {
+      try {
+        work();
+      } catch (error) {
+        const requestIds = group.units.flatMap(({ requestId }) => requestId ?? []);
+        for (const report of failureListeners) report(error, requestIds);
+      }
+    };
+    attempt(() => {
+      if (isDue(group)) for (const wake of wakes) attempt(wake);
+    });
     if (listeners.length === 0) return;
-    const committed = committedEvents(group);
-    for (const listener of listeners) listener(committed);
+    attempt(() => {
+      for (const appended of committedEvents(group)) for (const listener of listeners) attempt(() => listener(appended));
+    });
   }
 
   const groups = createGroups<Tables, TenantUnit>(database, runGroup);
   return {
     async commit<T>(tenant: number, unit: Unit<T>): Promise<T> {
-      return (await groups.submit({ tenant, unit: unit as Unit<unknown> })) as T;
+      return (await groups.submit({ tenant, unit: unit as Unit<unknown>, requestId: currentRequestId() })) as T;
     },
     /** Calls the listener after every commit from now on. */
     onCommit: (listener: CommitListener) => void listeners.push(listener),
+    /** Calls the listener for every failure of what runs after a commit. */
+    onFailure: (listener: FailureListener) => void failureListeners.push(listener),
     /** Calls `wake` after every commit that leaves deliveries to be sent. */
     onDeliveries: (wake: () => void) => void wakes.push(wake),
     waiting: groups.waiting,

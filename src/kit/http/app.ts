@@ -3,7 +3,7 @@ import type { AddressInfo, Socket } from 'node:net';
 import fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify';
 import type { Logger } from 'pino';
 
-import { type ErrorCode, errorCodes, ServiceError, unavailable } from '../errors.ts';
+import { type ErrorCode, errorCodes, ServiceError, toServiceError } from '../errors.ts';
 import type { Route } from '../route.ts';
 import { mergeForwarded } from './forwarded.ts';
 import { type LingerLimits, lingerBehindAnswers, noteRequest } from './linger.ts';
@@ -154,12 +154,7 @@ export function createApp({
   });
 
   function translate(error: unknown): ServiceError {
-    if (error instanceof ServiceError) return error;
-    const ours = frameworkError(error);
-    if (ours !== undefined) return ours;
-    return isUnavailable(error)
-      ? unavailable(error)
-      : new ServiceError('SERVER_ERROR', 'The service failed; the log has the cause under the request_id.');
+    return toServiceError(frameworkError(error) ?? error, isUnavailable);
   }
 
   function sendError(reply: FastifyReply, request: FastifyRequest, error: ServiceError): FastifyReply {

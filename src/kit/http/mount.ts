@@ -5,6 +5,7 @@ import type { TSchema } from 'typebox';
 import type { Awaitable } from '../awaitable.ts';
 import { type Fault, invalid, ServiceError } from '../errors.ts';
 import { MemoryBudget } from '../memory-budget.ts';
+import { withRequestId } from '../request-id.ts';
 import type { RequestOf, ResponseShape, ResultOf, Route } from '../route.ts';
 import { type Answers, createAnswers, largeFrom } from './answers.ts';
 import { bodyKind, discardBody, readBody, textOf } from './body.ts';
@@ -224,10 +225,8 @@ export function createMount<Context, Traits extends object = object>({
         found instanceof StreamAnswer
           ? takeOver(found, request, reply)
           : answerWith(found, { route, request, reply, successStatus, answers });
-      const result = handler(
-        { params: readParams(request.params as Record<string, string>), query: request.query, body: request.body } as never,
-        new RequestContext(context as Context, request, reply),
-      );
+      const input = { params: readParams(request.params as Record<string, string>), query: request.query, body: request.body } as never;
+      const result = withRequestId(request.id, () => handler(input, new RequestContext(context as Context, request, reply)));
       // Resolving with the reply makes Fastify wait for an answer that is sent in pieces.
       if (result instanceof Promise) {
         return result.then((found) => {

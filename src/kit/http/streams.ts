@@ -3,7 +3,8 @@ import type { Logger } from 'pino';
 
 import { pauseFor } from '../awaitable.ts';
 import type { Clock } from '../clock.ts';
-import { ServiceError } from '../errors.ts';
+import { ServiceError, toServiceError } from '../errors.ts';
+import { describeCause } from './app.ts';
 
 /** Why a stream ended. */
 export type StreamEnd =
@@ -19,6 +20,8 @@ export type StreamEnd =
   | 'no_pong'
   /** The client sent an invalid message. */
   | 'refused'
+  /** The service failed to read or send its events; the log has the cause. */
+  | 'failed'
   /** There are no more events, because their subject has ended. */
   | 'done';
 
@@ -55,11 +58,14 @@ export interface StreamFeed {
 export class OpenStream {
   readonly #stream: Stream;
   readonly #finished: (why: StreamEnd) => void;
+  /** Logs an error under the request's id and returns what the client is told. */
+  readonly refusalOf: (error: unknown) => ServiceError;
   #end: StreamEnd | undefined;
 
-  constructor(stream: Stream, finished: (why: StreamEnd) => void) {
+  constructor(stream: Stream, finished: (why: StreamEnd) => void, refusalOf: (error: unknown) => ServiceError) {
     this.#stream = stream;
     this.#finished = finished;
+    this.refusalOf = refusalOf;
   }
 
   get isOpen(): boolean {
@@ -71,6 +77,13 @@ export class OpenStream {
     if (this.isOpen && this.#stream.waitingBytes() > maxWaitingBytes) this.end('slow');
     if (this.isOpen) this.#stream.write(message, done);
     else done?.();
+  }
+
+  /** Ends the stream because of an error, which is logged under the request's id. */
+  fail(error: unknown): void {
+    if (!this.isOpen) return;
+    this.refusalOf(error);
+    this.end('failed');
   }
 
   /** Ends the stream. Further calls do nothing. */
@@ -114,10 +127,11 @@ export interface StreamsParts {
   logger: Logger;
   /** Called for every stream that ended, for metrics. */
   onEnded(method: string, route: string, status: number): void;
+  isUnavailable(error: unknown): boolean;
 }
 
 /** Creates a registry of open streams. */
-export function createStreams({ clock, logger, onEnded }: StreamsParts): Streams {
+export function createStreams({ clock, logger, onEnded, isUnavailable }: StreamsParts): Streams {
   const entries = new Set<Entry>();
   const counts = { sse: 0, websocket: 0 };
   let closing = false;
@@ -141,7 +155,12 @@ export function createStreams({ clock, logger, onEnded }: StreamsParts): Streams
         onEnded(method, route, status);
         entry.feed.onEnd(why);
       };
-      const open = new OpenStream(stream, finish);
+      const refusalOf = (error: unknown) => {
+        const refusal = toServiceError(error, isUnavailable);
+        if (refusal.status >= 500) logger.error({ request_id: id, route, err: describeCause(refusal.cause ?? error) }, 'stream failed');
+        return refusal;
+      };
+      const open = new OpenStream(stream, finish, refusalOf);
       entry = { open, stream, feed: feed(open), nextBeatAt: openedAt + heartbeatMs, sentBytes: -1 };
       entries.add(entry);
       counts[stream.protocol] += 1;

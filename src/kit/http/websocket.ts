@@ -15,6 +15,7 @@ const closeMs = 2_000;
 const closeCodes: Readonly<Record<Exclude<StreamEnd, 'gone' | 'refused'>, readonly [number, string]>> = {
   done: [1000, 'The subject of this stream has ended.'],
   shutdown: [1001, 'The service is stopping; connect again.'],
+  failed: [1011, 'The service failed; connect again and resume.'],
   revoked: [4001, 'The API key is no longer valid.'],
   slow: [4200, 'The client reads too slowly; connect again and resume.'],
   no_pong: [4201, 'No pong was received.'],

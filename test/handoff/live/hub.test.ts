@@ -1,9 +1,11 @@
 import assert from 'node:assert/strict';
-import { test } from 'node:test';
+import { describe, test } from 'node:test';
 
 import type { TrailEvent } from '../../../src/handoff/live/event.ts';
-import { Hub, type Listener } from '../../../src/handoff/live/hub.ts';
+import { Hub, type Listener, type Trail } from '../../../src/handoff/live/hub.ts';
 import { parseHints } from '../../../src/handoff/live/relay.ts';
+import { ReplayMemory } from '../../../src/handoff/live/replay-memory.ts';
+import { TestClock } from '../../support/service.ts';
 import { AsyncQueue } from '../../support/streams.ts';
 
 const eventAt = (position: number): TrailEvent => ({
@@ -17,30 +19,209 @@ const eventAt = (position: number): TrailEvent => ({
   claimant: null,
 });
 
+/** A hub over a trail, its clock and its failures. */
+function newHub(trail: Partial<Trail>, memory?: number) {
+  const clock = new TestClock();
+  const failures: unknown[] = [];
+  const replays = new ReplayMemory(clock.read, memory);
+  const hub = new Hub({
+    trail: {
+      sizesAfter: async () => [],
+      between: async () => [],
+      bounds: async () => ({ last: 0, removed: 0 }),
+      positions: async () => [],
+      ...trail,
+    },
+    memory: replays,
+    onFailure: (error) => void failures.push(error),
+  });
+  return { hub, clock, failures, replays };
+}
+
+type TestListener = Listener & { readonly ends: unknown[] };
+
+function newListener(receive: Listener['receive']): TestListener {
+  const ends: unknown[] = [];
+  return {
+    position: 0,
+    ends,
+    isOpen: () => ends.length === 0,
+    receive,
+    endSlow: () => void ends.push('slow'),
+    fail: (error) => void ends.push(error),
+  };
+}
+
+const tenantOf = (number: number) => ({ tenant_id: `0000000${number}-f1a2-7c05-9a2b-3c4d5e6f7a8b`, tenant_number: number });
+
+const turns = async (count = 20) => {
+  for (let turn = 0; turn < count; turn += 1) await new Promise(setImmediate);
+};
+
+/** A trail of 20 events of a mebibyte each. */
+const megabyte = 1024 * 1024;
+const largeTrail = {
+  sizesAfter: async (_tenant: number, position: number, limit: number) =>
+    Array.from({ length: Math.min(limit, 20 - position) }, (_, index) => ({ position: position + index + 1, bytes: megabyte })),
+  between: async (_tenant: number, after: number, upTo: number) =>
+    Array.from({ length: upTo - after }, (_, index) => ({ ...eventAt(after + index + 1), payload: `{"x":"${'x'.repeat(megabyte - 8)}"}` })),
+};
+
+describe('Replays', () => {
+  test('of clients that read nothing hold no more memory than the budget; the others wait, and get all of it', async () => {
+    const { hub, replays } = newHub(largeTrail, 16 * megabyte);
+    const unread: (() => void)[] = [];
+    let held = 0;
+    let isReading = false;
+    const receive: Listener['receive'] = (event, done) => {
+      const { length } = event.sse;
+      held += length;
+      const take = () => {
+        held -= length;
+        done!();
+      };
+      if (isReading) setImmediate(take);
+      else unread.push(take);
+      return length;
+    };
+    const listeners = [1, 2, 3, 4, 5].flatMap((number) =>
+      Array.from({ length: 200 }, () => ({ tenant: tenantOf(number), listener: newListener(receive) })),
+    );
+    const joined = Promise.all(listeners.slice(0, 300).map(({ tenant, listener }) => hub.join(tenant, listener)));
+    void joined;
+    await turns();
+    // Two tenants hold a quarter each, whatever the number of their streams.
+    assert.equal(replays.bytes, 8 * megabyte);
+    assert.ok(held < 8.1 * megabyte, String(held));
+    assert.equal(replays.waiting, 300 - 8);
+    const rest = listeners.slice(300).map(({ tenant, listener }) => hub.join(tenant, listener));
+    await turns();
+    assert.equal(replays.bytes, 16 * megabyte);
+    assert.ok(held < 16.1 * megabyte, String(held));
+    isReading = true;
+    for (const take of unread.splice(0)) take();
+    // A tenth of them is enough to see that everybody gets everything.
+    for (const { tenant, listener } of listeners)
+      if (listener !== listeners[0]!.listener && listener !== listeners[999]!.listener) {
+        listener.ends.push('gone');
+        hub.leave(tenant, listener);
+      }
+    await Promise.all([joined, ...rest]);
+    assert.deepEqual([listeners[0]!.listener.position, listeners[999]!.listener.position], [20, 20]);
+    assert.deepEqual([replays.bytes, replays.waiting, held], [0, 0, 0]);
+  });
+
+  test('that hold memory for 30 seconds end as slow while others wait for it, and only then', async () => {
+    const { hub, clock, replays } = newHub(largeTrail, 8 * megabyte);
+    const receive: Listener['receive'] = (event) => event.sse.length;
+    const holders = [newListener(receive), newListener(receive)];
+    for (const holder of holders) void hub.join(tenantOf(1), holder);
+    await turns();
+    clock.turn(60);
+    await hub.look();
+    assert.deepEqual(
+      holders.map(({ ends }) => ends),
+      [[], []],
+    );
+    const next = newListener(receive);
+    void hub.join(tenantOf(1), next);
+    await turns();
+    assert.equal(replays.waiting, 1);
+    clock.turn(29);
+    await hub.look();
+    assert.deepEqual(holders[0]!.ends, []);
+    clock.turn(1);
+    await hub.look();
+    assert.deepEqual(
+      holders.map(({ ends }) => ends),
+      [['slow'], ['slow']],
+    );
+    assert.deepEqual(next.ends, []);
+  });
+
+  test('of streams that have ended stop waiting, and streams without past events need no memory', async () => {
+    const { hub, replays } = newHub(largeTrail, 4 * megabyte);
+    const holder = newListener((event) => event.sse.length);
+    void hub.join(tenantOf(1), holder);
+    const waiting = newListener(() => assert.fail('no event was expected'));
+    const joining = hub.join(tenantOf(1), waiting);
+    await turns();
+    assert.equal(replays.waiting, 1);
+    const atEnd = newListener(() => 1);
+    atEnd.position = 20;
+    await hub.join(tenantOf(1), atEnd);
+    waiting.ends.push('gone');
+    hub.leave(tenantOf(1), waiting);
+    await joining;
+    assert.equal(replays.waiting, 0);
+  });
+});
+
+test('A listener that fails is told so and removed; the others get the event, and the failure is reported', async () => {
+  const { hub, failures } = newHub({});
+  const heard: number[] = [];
+  const broken = newListener(() => {
+    throw new Error('broken');
+  });
+  const whole = newListener(({ position }) => heard.push(position));
+  await hub.join(tenantOf(1), broken);
+  await hub.join(tenantOf(1), whole);
+  hub.receive({ tenant: 1, first: 1, last: 1, events: [eventAt(1)] });
+  await turns();
+  hub.receive({ tenant: 1, first: 2, last: 2, events: [eventAt(2)] });
+  await turns();
+  assert.deepEqual(heard, [1, 2]);
+  assert.equal(failures.length, 1);
+  assert.equal(broken.ends.length, 1);
+  assert.equal(hub.size, 1);
+});
+
+test('After a failed read of the trail the hub reports it, and reads again at the next round', async () => {
+  let last = 0;
+  let isFailing = true;
+  const heard: number[] = [];
+  const { hub, failures } = newHub({
+    sizesAfter: async (_tenant, position) => (position < last ? [{ position: last, bytes: 2 }] : []),
+    between: async (_tenant, _after, upTo) => {
+      if (isFailing) throw new Error('failing');
+      return [eventAt(upTo)];
+    },
+    positions: async () => [{ tenant: 1, position: last }],
+  });
+  await hub.join(
+    tenantOf(1),
+    newListener(({ position }) => heard.push(position)),
+  );
+  last = 1;
+  hub.hint(1, 1);
+  await turns();
+  assert.equal(failures.length, 1);
+  isFailing = false;
+  await hub.look();
+  await turns();
+  assert.deepEqual(heard, [1]);
+});
+
 test("a hanging read of one tenant's trail does not delay other tenants", async () => {
   const positions = new Map([
     [1, 0],
     [2, 0],
   ]);
   let isStuck = false;
-  const hub = new Hub({
-    after: (tenant, position) => {
+  const { hub } = newHub({
+    sizesAfter: (tenant, position) => {
       if (isStuck && tenant === 1) return new Promise(() => undefined);
-      return Promise.resolve(position < positions.get(tenant)! ? [eventAt(positions.get(tenant)!)] : []);
+      return Promise.resolve(position < positions.get(tenant)! ? [{ position: positions.get(tenant)!, bytes: 2 }] : []);
     },
-    bounds: async () => ({ last: 0, removed: 0 }),
+    between: async (_tenant, _after, upTo) => [eventAt(upTo)],
     positions: async (tenants) => tenants.map((tenant) => ({ tenant, position: positions.get(tenant)! })),
   });
   const heard = new AsyncQueue<number>();
   for (const tenant of [1, 2]) {
-    const listener: Listener = {
-      position: 0,
-      isOpen: () => true,
-      receive({ position }) {
-        heard.put(tenant * 100 + position);
-        return 1;
-      },
-    };
+    const listener = newListener(({ position }) => {
+      heard.put(tenant * 100 + position);
+      return 1;
+    });
     await hub.join({ tenant_id: `t${tenant}`, tenant_number: tenant }, listener);
   }
   isStuck = true;

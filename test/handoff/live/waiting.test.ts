@@ -2,13 +2,25 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 
 import { Hub } from '../../../src/handoff/live/hub.ts';
+import { ReplayMemory } from '../../../src/handoff/live/replay-memory.ts';
 import { WaitingList, type WaitingRequest } from '../../../src/handoff/live/waiting.ts';
 
 const tenant = { tenant_id: '019cb8d3-f1a2-7c05-9a2b-3c4d5e6f7a8b', tenant_number: 1 };
 
 /** A waiting list over an empty trail. */
 const newList = () =>
-  new WaitingList(new Hub({ after: async () => [], bounds: async () => ({ last: 0, removed: 0 }), positions: async () => [] }));
+  new WaitingList(
+    new Hub({
+      trail: {
+        sizesAfter: async () => [],
+        between: async () => [],
+        bounds: async () => ({ last: 0, removed: 0 }),
+        positions: async () => [],
+      },
+      memory: new ReplayMemory(() => new Date(0)),
+      onFailure: (error) => assert.ifError(error),
+    }),
+  );
 
 /** A request whose claims the test answers. */
 function newRequest(): { request: WaitingRequest<string>; claims: PromiseWithResolvers<string | null>[] } {

@@ -26,7 +26,7 @@ async function openInstances(t: TestContext, testStore: TestStore, count = 1) {
     const store = await openStore({ databaseUrl: url, clock: clock.read, newId });
     t.after(() => store.close());
     const reported: CommittedEvents[] = [];
-    store.onCommit((committed) => reported.push(...committed));
+    store.onCommit((appended) => void reported.push(appended));
     const packets = createPacketService({
       store,
       clock: clock.read,
@@ -65,7 +65,7 @@ for (const testStore of stores) {
       const claimed = await packets.claim(one, parent.id, { claimant });
       await packets.chain(one, parent.id, request('More'));
 
-      const trail = await store.of(1).events.after(0, 100);
+      const trail = await store.of(1).events.between(0, 100);
       assert.deepEqual(
         trail.map(({ position, type }) => [position, type]),
         [
@@ -78,7 +78,7 @@ for (const testStore of stores) {
         ],
       );
       assert.deepEqual(
-        (await store.of(1).events.after(3, 1)).map(({ position }) => position),
+        (await store.of(1).events.between(3, 4)).map(({ position }) => position),
         [4],
       );
       assert.deepEqual(
@@ -128,7 +128,7 @@ for (const testStore of stores) {
       const made = await Promise.all(range(8).map((index) => packets.create(caller(1 + (index % 2)), request(summary))));
       assert.ok(fault.statements() > 8, 'the units run again');
       for (const tenant of [1, 2]) {
-        const trail = await store.of(tenant).events.after(0, 100);
+        const trail = await store.of(tenant).events.between(0, 100);
         assert.deepEqual(
           trail.map(({ position, type }) => [position, type]),
           [1, 2, 3, 4].map((position) => [position, 'packet.created']),
@@ -151,7 +151,7 @@ for (const testStore of stores) {
       await create();
       assert.equal(await store.forgetPayloads(clock.read(), 500), 2);
       assert.equal(await store.forgetPayloads(clock.read(), 500), 0);
-      const trail = await store.of(1).events.after(0, 9);
+      const trail = await store.of(1).events.between(0, 9);
       assert.deepEqual(
         trail.map(({ position, payload }) => [position, payload === null]),
         [
@@ -174,7 +174,7 @@ for (const testStore of stores) {
       const answers = await Promise.allSettled(range(3).map(() => packets.claim(caller(1), id, { claimant })));
       assert.deepEqual(answers.map(({ status }) => status).toSorted(), ['fulfilled', 'rejected', 'rejected']);
       assert.deepEqual(
-        (await store.of(1).events.after(0, 9)).map(({ position }) => position),
+        (await store.of(1).events.between(0, 9)).map(({ position }) => position),
         [1, 2],
       );
       assert.deepEqual(
@@ -192,7 +192,7 @@ for (const testStore of stores) {
       const { id } = JSON.parse((await packets.create(caller(1), request())).text);
       await packets.create(caller(1), request('Another'));
       await Promise.all([packets.claim(caller(1), id, { claimant }), packets.remove(caller(1), id)]);
-      const trail = await store.of(1).events.after(0, 9);
+      const trail = await store.of(1).events.between(0, 9);
       assert.deepEqual(
         trail.map(({ type }) => type),
         ['packet.created', 'packet.deleted'],
@@ -208,7 +208,7 @@ test('instances on one PostgreSQL append to one trail without gaps or repeated p
   const postgres = stores.find(({ name }) => name === 'PostgreSQL')!;
   const { instances, caller } = await openInstances(t, postgres, 3);
   await Promise.all(range(60).map((index) => instances[index % 3]!.packets.create(caller(1), request(`Work ${index}`))));
-  const trail = await instances[0]!.store.of(1).events.after(0, 100);
+  const trail = await instances[0]!.store.of(1).events.between(0, 100);
   assert.deepEqual(
     trail.map(({ position }) => position),
     range(60).map((index) => index + 1),

@@ -9,6 +9,7 @@ import { TestClock } from '../../support/service.ts';
 test('a feed may end its stream before it is registered: the end is counted, logged and reported once', () => {
   const ends: unknown[] = [];
   const streams = createStreams({
+    isUnavailable: () => false,
     clock: new TestClock().read,
     logger: { info: ({ end }: { end: string }) => ends.push(['log', end]) } as unknown as Logger,
     onEnded: (...ended) => ends.push(['metrics', ...ended]),

@@ -48,6 +48,8 @@ export interface Unit<T> {
 export interface TenantUnit {
   readonly tenant: number;
   readonly unit: Unit<unknown>;
+  /** The request that submitted it; undefined for a background job. */
+  readonly requestId?: string | undefined;
 }
 
 /** What a unit of work reads and changes of its tenant, with one member for each kind of data. */

@@ -1,0 +1,128 @@
+import type { Clock } from '../../kit/clock.ts';
+import { MemoryBudget } from '../../kit/memory-budget.ts';
+
+/** What all replays together may hold, in bytes; those of one tenant may hold a quarter of it. */
+export const maxReplayBytes = 64 * 1024 * 1024;
+
+/** How long a replay may hold memory while others wait for it, in milliseconds. */
+const patienceMs = 30_000;
+
+/** A replay that holds memory or waits for it. */
+export interface Replay {
+  isOpen(): boolean;
+  /** Ends it, because its client reads too slowly while others wait. */
+  endSlow(): void;
+}
+
+interface Held {
+  readonly replay: Replay;
+  readonly owner: string;
+  readonly bytes: number;
+  /** When it was granted, or when it began to wait; milliseconds since 1970. */
+  readonly since: number;
+}
+
+interface Waiting extends Held {
+  resolve(release: () => void): void;
+}
+
+/**
+ * The memory for pages of the trail that replays have read and their clients have not yet taken. A replay beyond it waits.
+ * What is released goes to the waiting owner that holds the least, and to its longest waiting replay.
+ */
+export class ReplayMemory {
+  readonly #clock: Clock;
+  readonly #budget: MemoryBudget;
+  readonly #share: number;
+  readonly #held = new Set<Held>();
+  readonly #ofOwner = new Map<string, number>();
+  readonly #waiting = new Map<string, Set<Waiting>>();
+
+  constructor(clock: Clock, bytes = maxReplayBytes) {
+    this.#clock = clock;
+    this.#budget = new MemoryBudget(bytes);
+    this.#share = bytes / 4;
+  }
+
+  /** The bytes held. */
+  get bytes(): number {
+    return [...this.#ofOwner.values()].reduce((sum, bytes) => sum + bytes, 0);
+  }
+
+  /** The number of replays that wait. */
+  get waiting(): number {
+    return [...this.#waiting.values()].reduce((sum, { size }) => sum + size, 0);
+  }
+
+  /** Reserves bytes; resolves with the function that releases them. A page larger than an owner's share takes all of the share. */
+  acquire(owner: string, replay: Replay, bytes: number): Promise<() => void> | (() => void) {
+    const wanted = { replay, owner, bytes: Math.min(bytes, this.#share), since: this.#now() };
+    const queue = this.#waiting.get(owner);
+    const release = queue === undefined ? this.#grant(wanted) : undefined;
+    if (release !== undefined) return release;
+    return new Promise((resolve) => {
+      const waiting = { ...wanted, resolve };
+      if (queue === undefined) this.#waiting.set(owner, new Set([waiting]));
+      else queue.add(waiting);
+    });
+  }
+
+  /** Lets a replay that has ended go on without memory, so that it stops waiting. */
+  leave(owner: string, replay: Replay): void {
+    for (const waiting of this.#waiting.get(owner) ?? []) {
+      if (waiting.replay !== replay) continue;
+      this.#remove(waiting);
+      waiting.resolve(() => undefined);
+    }
+  }
+
+  /** Ends the replays that have held memory for too long while others wait for it. */
+  reclaim(): void {
+    const now = this.#now();
+    for (const [owner, queue] of [...this.#waiting]) {
+      const [first] = queue;
+      if (first === undefined || now - first.since < patienceMs) continue;
+      // An owner at its share waits for its own replays, another one for any.
+      const isAtShare = (this.#ofOwner.get(owner) ?? 0) + first.bytes > this.#share;
+      for (const held of [...this.#held]) if (now - held.since >= patienceMs && (!isAtShare || held.owner === owner)) held.replay.endSlow();
+    }
+  }
+
+  #now(): number {
+    return this.#clock().getTime();
+  }
+
+  #grant(wanted: Held): (() => void) | undefined {
+    const { owner, bytes } = wanted;
+    if (!this.#budget.acquire(owner, bytes)) return undefined;
+    this.#held.add(wanted);
+    this.#ofOwner.set(owner, (this.#ofOwner.get(owner) ?? 0) + bytes);
+    return () => {
+      if (!this.#held.delete(wanted)) return;
+      this.#budget.release(owner, bytes);
+      const left = this.#ofOwner.get(owner)! - bytes;
+      if (left > 0) this.#ofOwner.set(owner, left);
+      else this.#ofOwner.delete(owner);
+      this.#grantWaiting();
+    };
+  }
+
+  #grantWaiting(): void {
+    const owners = [...this.#waiting.keys()].sort((a, b) => (this.#ofOwner.get(a) ?? 0) - (this.#ofOwner.get(b) ?? 0));
+    for (const owner of owners) {
+      for (const waiting of this.#waiting.get(owner) ?? []) {
+        const granted: Held = { ...waiting, since: this.#now() };
+        const release = this.#grant(granted);
+        if (release === undefined) break;
+        this.#remove(waiting);
+        waiting.resolve(release);
+      }
+    }
+  }
+
+  #remove(waiting: Waiting): void {
+    const queue = this.#waiting.get(waiting.owner);
+    queue?.delete(waiting);
+    if (queue?.size === 0) this.#waiting.delete(waiting.owner);
+  }
+}
