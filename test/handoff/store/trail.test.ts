@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, type TestContext, test } from 'node:test';
 
 import type { CreateRequest } from '../../../src/handoff/model/packet.ts';
-import { defaultTenantId } from '../../../src/handoff/service/access.ts';
+import { createAccessService, defaultTenantId } from '../../../src/handoff/service/access.ts';
 import { createPacketService } from '../../../src/handoff/service/packets.ts';
 import { openStore } from '../../../src/handoff/store/store.ts';
 import type { CommittedEvents } from '../../../src/handoff/store/units/events.ts';
@@ -39,6 +39,9 @@ async function openInstances(t: TestContext, testStore: TestStore, count = 1) {
     });
     instances.push({ store, packets, reported });
   }
+  // The first tenant, whose number is 1.
+  const random = (bytes: Buffer) => void bytes.fill(7);
+  await createAccessService({ store: instances[0]!.store, clock: clock.read, newId, random }).begin('a-key-of-sixteen-characters');
   const caller = (tenant_number: number) => ({
     key_id: 'key-1',
     key_tier: 'business' as const,
