@@ -1,7 +1,7 @@
-/**
- * Schemas of the fields that the exports use, based on the documentation of Bifrost (docs.getbifrost.ai, config.json) and
- * the API references of Envoy AI Gateway, Envoy Gateway and the Kubernetes Gateway API. They refuse unknown fields.
- */
+import { readFileSync } from 'node:fs';
+
+// Schemas of exports: those that the targets publish, and one of the fields of Bifrost's `config.json` that exports use, based
+// on its documentation (docs.getbifrost.ai).
 
 type Schema = Record<string, unknown>;
 
@@ -64,102 +64,22 @@ export const bifrostSchema: Schema = closed({
   }),
 });
 
-/** A Kubernetes name: a label of RFC 1123. */
-const label: Schema = { type: 'string', pattern: '^[a-z0-9]([-a-z0-9]*[a-z0-9])?$', maxLength: 63 };
-const duration: Schema = { type: 'string', pattern: '^([0-9]{1,8}(h|m|s|ms)){1,4}$' };
-const metadata = closed({ name: label, namespace: label }, ['namespace']);
-const manifest = (apiVersion: string, kind: string, spec: Schema): Schema =>
-  closed({ apiVersion: { const: apiVersion }, kind: { const: kind }, metadata, spec });
-const target = (group: string, kind: string) => ({
-  ...list(closed({ group: { const: group }, kind: { const: kind }, name: label })),
-  maxItems: 16,
-});
-const secretRef = closed({ name: label, namespace: label });
-const port: Schema = { type: 'integer', minimum: 1, maximum: 65_535 };
+/**
+ * The published schemas of the objects of an Envoy AI Gateway export, by group, version and kind. As `kubectl` does, they
+ * refuse unknown fields.
+ */
+export const envoySchemas = strict(
+  JSON.parse(readFileSync(new URL('published/envoy-ai-gateway.json', import.meta.url), 'utf8')),
+) as Readonly<Record<string, Schema>>;
 
-/** The manifests of an Envoy AI Gateway export, by kind. */
-export const envoySchemas: Readonly<Record<string, Schema>> = {
-  GatewayClass: manifest(
-    'gateway.networking.k8s.io/v1',
-    'GatewayClass',
-    closed({ controllerName: { const: 'gateway.envoyproxy.io/gatewayclass-controller' } }),
-  ),
-  Gateway: manifest(
-    'gateway.networking.k8s.io/v1',
-    'Gateway',
-    closed({ gatewayClassName: label, listeners: list(closed({ name: label, protocol: { const: 'HTTP' }, port })) }),
-  ),
-  AIGatewayRoute: manifest(
-    'aigateway.envoyproxy.io/v1beta1',
-    'AIGatewayRoute',
-    closed({
-      parentRefs: list(closed({ name: label, kind: { const: 'Gateway' }, group: { const: 'gateway.networking.k8s.io' } })),
-      rules: list(
-        closed({
-          matches: list(closed({ headers: list(closed({ type: { const: 'Exact' }, name: { const: 'x-ai-eg-model' }, value: text })) })),
-          backendRefs: { ...list(closed({ name: label, modelNameOverride: text, priority: count(0) })), maxItems: 128 },
-        }),
-      ),
-    }),
-  ),
-  BackendTrafficPolicy: manifest(
-    'gateway.envoyproxy.io/v1alpha1',
-    'BackendTrafficPolicy',
-    closed({
-      targetRefs: target('gateway.networking.k8s.io', 'HTTPRoute'),
-      retry: closed({
-        numAttemptsPerPriority: count(1),
-        numRetries: count(0),
-        perRetry: closed({ timeout: duration, backOff: closed({ baseInterval: duration, maxInterval: duration }) }),
-        retryOn: closed(
-          {
-            httpStatusCodes: { ...list({ type: 'integer', minimum: 100, maximum: 599 }), uniqueItems: true },
-            triggers: list({
-              enum: ['5xx', 'gateway-error', 'reset', 'connect-failure', 'retriable-4xx', 'refused-stream', 'retriable-status-codes'],
-            }),
-          },
-          ['httpStatusCodes'],
-        ),
-      }),
-    }),
-  ),
-  AIServiceBackend: manifest(
-    'aigateway.envoyproxy.io/v1beta1',
-    'AIServiceBackend',
-    closed({
-      schema: closed({ name: { enum: ['OpenAI', 'Anthropic'] }, prefix: { type: 'string', pattern: '^/' } }, ['prefix']),
-      backendRef: closed({ name: label, kind: { const: 'Backend' }, group: { const: 'gateway.envoyproxy.io' } }),
-    }),
-  ),
-  BackendSecurityPolicy: manifest('aigateway.envoyproxy.io/v1beta1', 'BackendSecurityPolicy', {
-    oneOf: [
-      closed({
-        targetRefs: target('aigateway.envoyproxy.io', 'AIServiceBackend'),
-        type: { const: 'APIKey' },
-        apiKey: closed({ secretRef }),
-      }),
-      closed({
-        targetRefs: target('aigateway.envoyproxy.io', 'AIServiceBackend'),
-        type: { const: 'AnthropicAPIKey' },
-        anthropicAPIKey: closed({ secretRef }),
-      }),
-    ],
-  }),
-  Backend: manifest(
-    'gateway.envoyproxy.io/v1alpha1',
-    'Backend',
-    closed({
-      endpoints: list({
-        oneOf: [closed({ fqdn: closed({ hostname: text, port }) }), closed({ ip: closed({ address: text, port }) })],
-      }),
-    }),
-  ),
-  BackendTLSPolicy: manifest(
-    'gateway.networking.k8s.io/v1alpha3',
-    'BackendTLSPolicy',
-    closed({
-      targetRefs: target('gateway.envoyproxy.io', 'Backend'),
-      validation: closed({ wellKnownCACertificates: { const: 'System' }, hostname: text }),
-    }),
-  ),
-};
+/** A schema in which each object refuses fields that it does not name, unless it says otherwise. */
+function strict(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(strict);
+  if (typeof value !== 'object' || value === null) return value;
+  const members = Object.entries(value).map(([name, member]) => [name, strict(member)]);
+  const schema = Object.fromEntries(members) as Schema;
+  const { properties, additionalProperties } = schema;
+  // Objects of Kubernetes itself, such as `metadata`, have no properties here.
+  if (schema.type !== 'object' || properties === undefined || additionalProperties !== undefined) return schema;
+  return { ...schema, additionalProperties: false };
+}

@@ -110,19 +110,21 @@ describe('Bifrost (checked against a schema of its documented fields, not run)',
   });
 });
 
-describe('Envoy AI Gateway (checked against schemas of its documented fields, not run)', () => {
-  const validators = Object.fromEntries(Object.entries(envoySchemas).map(([kind, schema]) => [kind, ajv.compile(schema)]));
+describe('Envoy AI Gateway (checked against its published schemas, not run)', () => {
+  // Kubernetes' formats, such as `int32`, repeat what the limits say.
+  const kubernetes = new Ajv2019({ allErrors: true, strict: false, validateFormats: false });
+  const validators = Object.fromEntries(Object.entries(envoySchemas).map(([kind, schema]) => [kind, kubernetes.compile(schema)]));
 
   function faultsOf(text: string): string[] {
     return parseAllDocuments(text).flatMap((document) => {
-      const manifest = document.toJS() as { kind: string };
-      const validate = validators[manifest.kind];
-      if (validate === undefined) return [`unknown kind ${manifest.kind}`];
+      const manifest = document.toJS() as { apiVersion: string; kind: string };
+      const validate = validators[`${manifest.apiVersion}/${manifest.kind}`];
+      if (validate === undefined) return [`unknown kind ${manifest.apiVersion}/${manifest.kind}`];
       return validate(manifest) ? [] : [`${manifest.kind}: ${ajv.errorsText(validate.errors)}`];
     });
   }
 
-  test('every export has the documented form, and its references exist', () => {
+  test('every export is accepted by a cluster, and its references exist', () => {
     everyChain((request, prefer) => {
       const { content } = exported(define(request), 'envoy-ai-gateway', prefer);
       assert.deepEqual(faultsOf(content), []);
@@ -143,6 +145,31 @@ describe('Envoy AI Gateway (checked against schemas of its documented fields, no
   test('the schemas find a misspelt field', () => {
     const { content } = exported(define(threeProviders), 'envoy-ai-gateway');
     assert.match(faultsOf(content.replace('numAttemptsPerPriority', 'numAttemptPerPriority')).join(), /BackendTrafficPolicy/);
+    assert.match(faultsOf(content.replace('networking.k8s.io/v1\n', 'networking.k8s.io/v1alpha9\n')).join(), /unknown kind/);
+    assert.match(faultsOf(content.replace(/timeout: \w+/, 'timeout: 120000ms')).join(), /timeout must match pattern/);
+  });
+
+  test('a host that no certificate or no cluster can name gets a placeholder that reaches nothing, and a warning', () => {
+    for (const api_base of [
+      'https://[::1]/v1',
+      'https://10.0.0.1/v1',
+      'http://my_host:8080/v1',
+      `https://${'a.'.repeat(130)}example.com/v1`,
+    ]) {
+      const chain = define({ name: 'a', providers: [{ name: 'a', model_id: 'openai/m', api_base }] });
+      const { content, warnings } = exported(chain, 'envoy-ai-gateway');
+      assert.deepEqual(faultsOf(content), [], api_base);
+      assert.match(content, /a-0\.invalid/);
+      assert.ok(warnings.some(({ code, detail }) => code === 'api_base' && detail.includes('a-0.invalid')));
+    }
+  });
+
+  test('every timeout is a duration of GEP-2257, in the largest units', () => {
+    const timeoutOf = (timeout_ms: number) => {
+      const { content } = exported(define({ name: 'a', providers: [{ name: 'a', model_id: 'openai/m', timeout_ms }] }), 'envoy-ai-gateway');
+      return /timeout: (\w+)/.exec(content)![1];
+    };
+    assert.deepEqual([1, 30_000, 90_000, 120_000, 599_999, 600_000].map(timeoutOf), ['1ms', '30s', '1m30s', '2m', '9m59s999ms', '10m']);
   });
 });
 

@@ -92,13 +92,23 @@ function policyManifest(name: string, source: Source, notes: Notes): Manifest {
     retry: {
       numAttemptsPerPriority: attempts,
       numRetries: attempts * providers.length - 1,
-      perRetry: { timeout: `${timeout}ms`, backOff: { baseInterval: '500ms', maxInterval: '5s' } },
+      perRetry: { timeout: gatewayDuration(timeout), backOff: { baseInterval: '500ms', maxInterval: '5s' } },
       retryOn: {
         ...(statuses.length > 0 ? { httpStatusCodes: statuses } : {}),
         triggers: ['retriable-status-codes', ...connectionTriggers(source, notes)],
       },
     },
   });
+}
+
+/** A duration of the Gateway API (GEP-2257): up to five digits before each unit, the largest unit first. */
+function gatewayDuration(ms: number): string {
+  const parts = [
+    [Math.floor(ms / 60_000), 'm'],
+    [Math.floor(ms / 1000) % 60, 's'],
+    [ms % 1000, 'ms'],
+  ] as const;
+  return parts.map(([count, unit]) => (count === 0 ? '' : `${count}${unit}`)).join('');
 }
 
 /** The statuses on which Envoy retries, at the same or another provider. */
@@ -146,11 +156,21 @@ function backendManifests(provider: Provider, name: string, secret: { name: stri
   if (knownKind(provider.provider) === undefined) noteKind(provider, index, notes);
   if (provider.max_tokens !== null)
     notes.loss('max_tokens', at(index, 'max_tokens'), `${provider.name}: Envoy takes max_tokens only from each request.`);
-  if (secure && 'ip' in endpoint(hostname, 443)) {
+  const isAddress = 'ip' in endpoint(hostname, 443);
+  // A reserved name (RFC 2606) reaches nothing until somebody replaces it.
+  const placeholder = `${name}.invalid`;
+  const host = isAddress || gatewayName.test(hostname) ? hostname : placeholder;
+  if (secure && isAddress) {
     notes.loss(
       'api_base',
       at(index, 'api_base'),
-      `${provider.name}: Envoy checks a certificate by a host name, and this address has none.`,
+      `${provider.name}: Envoy checks a certificate by a host name, and this address has none; replace ${placeholder} by the name in its certificate.`,
+    );
+  } else if (host !== hostname) {
+    notes.loss(
+      'api_base',
+      at(index, 'api_base'),
+      `${provider.name}: Kubernetes does not accept ${hostname} as a host name; replace ${placeholder} by another name of it.`,
     );
   }
   const anthropic = speaksAnthropic(provider);
@@ -163,21 +183,31 @@ function backendManifests(provider: Provider, name: string, secret: { name: stri
       ...(anthropic ? { type: 'AnthropicAPIKey', anthropicAPIKey: { secretRef } } : { type: 'APIKey', apiKey: { secretRef } }),
     }),
     namespaced(`${envoyGroup}/v1alpha1`, 'Backend', name, {
-      endpoints: [endpoint(hostname, port === '' ? (secure ? 443 : 80) : Number(port))],
+      endpoints: [endpoint(host, port === '' ? (secure ? 443 : 80) : Number(port))],
     }),
     ...(secure
       ? [
-          namespaced(`${gatewayGroup}/v1alpha3`, 'BackendTLSPolicy', `${name}-tls`, {
+          namespaced(`${gatewayGroup}/v1`, 'BackendTLSPolicy', `${name}-tls`, {
             targetRefs: [{ group: envoyGroup, kind: 'Backend', name }],
-            validation: { wellKnownCACertificates: 'System', hostname },
+            validation: { wellKnownCACertificates: 'System', hostname: isAddress ? placeholder : host },
           }),
         ]
       : []),
   ];
 }
 
+/** A host name that the Gateway API accepts: labels of RFC 1123, of at most 253 characters. */
+const gatewayName = /^(?=.{1,253}$)[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$/;
+
 /** The endpoint of a backend, by name or by address. */
 function endpoint(hostname: string, port: number): Record<string, unknown> {
   const address = hostname.replace(/^\[|\]$/g, '');
-  return /^[\d.]+$|:/.test(address) ? { ip: { address, port } } : { fqdn: { hostname, port } };
+  return /^[\d.]+$|:/.test(address) ? { ip: { address: unabridged(address), port } } : { fqdn: { hostname, port } };
+}
+
+/** An IPv6 address with all of its groups, since Envoy Gateway does not accept every short form. */
+function unabridged(address: string): string {
+  const [head, tail] = address.split('::').map((part) => (part === '' ? [] : part.split(':')));
+  if (head === undefined || tail === undefined) return address;
+  return [...head, ...Array(8 - head.length - tail.length).fill('0'), ...tail].join(':');
 }
