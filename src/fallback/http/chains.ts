@@ -1,6 +1,6 @@
 import { notFound } from '../../kit/errors.ts';
 import { entityTagOf, isKnown } from '../../kit/etag.ts';
-import { type Answer, answer, JsonText, type Mount } from '../../kit/http/mount.ts';
+import { type Answer, answer, JsonPieces, JsonText, type Mount } from '../../kit/http/mount.ts';
 import { routes } from '../model/api.ts';
 import { define, faultsOf } from '../rules/chain.ts';
 import { routingOf } from '../rules/routing.ts';
@@ -27,8 +27,11 @@ export function mountChains(mount: Mount<Caller>, chains: ChainService): void {
     { bodyFaults: faultsOf },
   );
   mount(routes.listChains, async ({ query }) => {
-    const { texts, total } = await chains.list(query);
-    return answer<never>({ headers: { 'x-total-count': String(total) }, body: new JsonText(`[${texts.join(',')}]`) });
+    const headers = { 'x-total-count': String(await chains.count()) };
+    const pages = chains.pages(query);
+    const [first, second] = [await pages.next(), await pages.next()];
+    if (second.done) return answer<never>({ headers, body: new JsonText(`[${(first.value ?? []).join(',')}]`) });
+    return answer<never>({ headers, body: new JsonPieces(arrayOf([first.value!, second.value], pages)) });
   });
   mount(routes.getChain, ({ params }, { headers }) => {
     // The most frequent read: with a synchronous store the answer needs no promise either.
@@ -44,6 +47,19 @@ export function mountChains(mount: Mount<Caller>, chains: ChainService): void {
     return answer({});
   });
   mount(routes.getRouting, async ({ params, query }) => routingOf(await chains.get(params.id), query));
+}
+
+/** A JSON array, in pieces: the pages that are already read, then the others, each read when the one before is sent. */
+async function* arrayOf(read: readonly string[][], others: AsyncIterable<string[]>): AsyncGenerator<string, void> {
+  let separator = '[';
+  const piece = (texts: readonly string[]) => {
+    const text = `${separator}${texts.join(',')}`;
+    separator = ',';
+    return text;
+  };
+  for (const texts of read) yield piece(texts);
+  for await (const texts of others) yield piece(texts);
+  yield ']';
 }
 
 function chainAnswer(found: StoredChain | undefined, noneMatch: string | undefined): Answer<never> {

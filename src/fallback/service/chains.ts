@@ -51,7 +51,24 @@ export function createChainService({ store: { chains }, clock, newId }: ChainSer
       return { id, version: 1, text };
     },
 
-    list: (page: { limit?: number | undefined; offset: number }) => chains.list(page),
+    count: () => chains.count(),
+
+    /** The JSON of chains, oldest first, in pages of at most a MiB unless one chain has more. Without a limit all chains. */
+    async *pages({
+      limit = Number.MAX_SAFE_INTEGER,
+      offset,
+    }: {
+      limit?: number | undefined;
+      offset: number;
+    }): AsyncGenerator<string[], void> {
+      let [after, left, skipped] = ['', limit, offset];
+      while (left > 0) {
+        const { texts, count, last } = await chains.page({ after, limit: left, offset: skipped });
+        if (last === undefined) return;
+        if (texts.length > 0) yield texts;
+        [after, left, skipped] = [last, left - count, 0];
+      }
+    },
 
     /** The stored chain, or undefined. */
     find: (id: string): Awaitable<StoredChain | undefined> => (isId(id) ? chains.find(id) : undefined),

@@ -10,6 +10,24 @@ export interface StoredChain {
   readonly text: string;
 }
 
+/** The most chains and the most bytes of a page, unless its first chain alone has more. */
+const maxPageChains = 500;
+const maxPageBytes = 1024 * 1024;
+
+/** Where a page starts: after an id, or at the start with an empty one. */
+interface PageStart {
+  readonly after: string;
+  readonly limit: number;
+  readonly offset: number;
+}
+
+/** A page of chains: their JSON, how many the page covers, and the id of the last one; undefined if there are none. */
+interface ChainPage {
+  readonly texts: string[];
+  readonly count: number;
+  readonly last: string | undefined;
+}
+
 /** The stored chains. */
 export function createChainStore(database: Database<Tables>) {
   const byId = database.query<{ id: string }, StoredChain>((db, { id }) =>
@@ -21,16 +39,25 @@ export function createChainStore(database: Database<Tables>) {
       return byId.first({ id });
     },
 
-    /** The texts of a page, oldest first, and the total number of chains. Without a limit all chains. */
-    async list({ limit, offset }: { limit?: number | undefined; offset: number }): Promise<{ texts: string[]; total: number }> {
-      const rows = await database.reads
+    /** A page of chains, oldest first: as many as fit into a MiB, but at least one. */
+    async page({ after, limit, offset }: PageStart): Promise<ChainPage> {
+      const sizes = await database.reads
         .selectFrom('chains')
-        .select('text')
+        .select(['id', sql<number>`octet_length(text)`.as('bytes')])
+        .where('id', '>', after)
         .orderBy('id')
-        .limit(limit ?? Number.MAX_SAFE_INTEGER)
+        .limit(Math.min(limit, maxPageChains))
         .offset(offset)
         .execute();
-      return { texts: rows.map(({ text }) => text), total: await countAll(database) };
+      let bytes = 0;
+      const beyond = sizes.findIndex((row) => {
+        bytes += Number(row.bytes);
+        return bytes > maxPageBytes;
+      });
+      const ids = sizes.slice(0, beyond === -1 ? undefined : Math.max(beyond, 1)).map(({ id }) => id);
+      if (ids.length === 0) return { texts: [], count: 0, last: undefined };
+      const rows = await database.reads.selectFrom('chains').select('text').where('id', 'in', ids).orderBy('id').execute();
+      return { texts: rows.map(({ text }) => text), count: ids.length, last: ids.at(-1) };
     },
 
     count: () => countAll(database),

@@ -21,7 +21,15 @@ export interface Answers {
    * @throws ServiceError 503 if the memory limit is reached
    */
   send(reply: FastifyReply, owner: string, body: string | Buffer): FastifyReply;
+  /**
+   * Sends a body whose pieces are read as fast as the connection accepts them. It counts as much as it can hold at once.
+   * @throws ServiceError 503 if the memory limit is reached
+   */
+  sendPieces(reply: FastifyReply, owner: string, pieces: AsyncIterable<string>): FastifyReply;
 }
+
+/** What an answer in pieces of a MiB holds at once: a piece that is read, one that is sent, and one in the connection's buffer. */
+const heldByPieces = 3 * 1024 * 1024;
 
 /** @param bytes the limit for all large responses in progress; one owner may hold a quarter of it */
 export function createAnswers(bytes: number): Answers {
@@ -52,24 +60,49 @@ export function createAnswers(bytes: number): Answers {
       if (body.length <= largeFrom) return reply.send(body);
       const bytes = typeof body === 'string' ? Buffer.from(body) : body;
       hold(owner, bytes);
-      const { raw } = reply;
-      let isOver = false;
-      let standstill: NodeJS.Timeout | undefined;
-      const progress = () => {
-        clearTimeout(standstill);
-        if (!isOver) standstill = setTimeout(() => raw.destroy(), standstillMs);
-      };
-      const over = () => {
-        if (isOver) return;
-        isOver = true;
-        clearTimeout(standstill);
-        letGo(bytes);
-      };
-      raw.once('finish', over);
-      raw.once('close', over);
+      const progress = watch(reply, () => letGo(bytes));
       return reply.header('content-length', bytes.length).send(new Pieces(bytes, progress));
     },
+
+    sendPieces(reply, owner, pieces) {
+      if (!budget.acquire(owner, heldByPieces)) throw tooManyPending('large unread answers');
+      const progress = watch(reply, () => budget.release(owner, heldByPieces));
+      return reply.send(Readable.from(inBytes(pieces, progress), { highWaterMark: 1 }));
+    },
   };
+}
+
+/**
+ * Closes the connection after a minute without progress.
+ * @param onOver called once, when the response is sent or its connection is closed
+ * @returns the function to call for each piece of progress
+ */
+function watch({ raw }: FastifyReply, onOver: () => void): () => void {
+  let isOver = false;
+  let standstill: NodeJS.Timeout | undefined;
+  const over = () => {
+    if (isOver) return;
+    isOver = true;
+    clearTimeout(standstill);
+    onOver();
+  };
+  raw.once('finish', over);
+  raw.once('close', over);
+  return () => {
+    clearTimeout(standstill);
+    if (!isOver) standstill = setTimeout(() => raw.destroy(), standstillMs);
+  };
+}
+
+/** Texts as bytes in small pieces, each of which counts as progress when the connection requests it. */
+async function* inBytes(texts: AsyncIterable<string>, onProgress: () => void): AsyncGenerator<Buffer, void> {
+  for await (const text of texts) {
+    const bytes = Buffer.from(text);
+    for (let at = 0; at < bytes.length; at += pieceBytes) {
+      onProgress();
+      yield bytes.subarray(at, at + pieceBytes);
+    }
+  }
 }
 
 /** A body in pieces. `onProgress` is called when the next piece is requested, so when the previous one was accepted. */

@@ -31,18 +31,28 @@ export class JsonText {
   }
 }
 
+/** JSON that is read in pieces while it is sent, because all of it may not fit into memory. */
+export class JsonPieces {
+  readonly pieces: AsyncIterable<string>;
+
+  /** @param pieces each of them of about a MiB at most */
+  constructor(pieces: AsyncIterable<string>) {
+    this.pieces = pieces;
+  }
+}
+
 /** An answer with a status, headers and a body. A 204 has no `body`. */
 export interface Answer<T> {
   readonly status?: number;
   readonly headers?: Readonly<Record<string, string>>;
-  readonly body?: T | JsonText;
+  readonly body?: T | JsonText | JsonPieces;
 }
 
 /** Marks a handler's value as an Answer, so that a body with a field called `status` is not mistaken for one. */
 class Answered<T> implements Answer<T> {
   readonly status?: number;
   readonly headers?: Readonly<Record<string, string>>;
-  readonly body?: T | JsonText;
+  readonly body?: T | JsonText | JsonPieces;
   constructor(parts: Answer<T>) {
     Object.assign(this, parts);
   }
@@ -321,7 +331,9 @@ function answerWith(result: unknown, { route, request, reply, successStatus, ans
   }
   const shape = route.responses[status];
   if (!reply.hasHeader('content-type')) reply.type(shape?.contentType ?? 'application/json; charset=utf-8');
-  answers.send(reply, ownerOf(request), writtenAs(body, shape));
+  if (!(body instanceof JsonPieces)) answers.send(reply, ownerOf(request), writtenAs(body, shape));
+  else if (request.method === 'HEAD') reply.send('');
+  else answers.sendPieces(reply, ownerOf(request), body.pieces);
 }
 
 function writtenAs(body: unknown, shape: ResponseShape | undefined): string | Buffer {

@@ -56,6 +56,22 @@ for (const store of stores) {
       assert.equal((await service.call('GET', '/chains')).headers['x-total-count'], '0');
     });
 
+    test('a list that does not fit into one piece is still one array, whole or a part, and never 503', async () => {
+      const service = await shareFallback(store);
+      const metadata = { text: 'x'.repeat(400_000) };
+      const ids: string[] = [];
+      for (let index = 0; index < 7; index += 1) ids.push((await createChain(service, { name: `chain ${index}`, metadata })).id);
+      const listed = async (query: string) => {
+        const { status, body, headers } = await service.call('GET', `/chains${query}`);
+        assert.deepEqual([status, headers['x-total-count']], [200, '7']);
+        return body.map(({ id }: { id: string }) => id);
+      };
+      assert.deepEqual(await listed(''), ids);
+      assert.deepEqual(await listed('?offset=1&limit=5'), ids.slice(1, 6));
+      assert.deepEqual(await listed('?offset=6'), ids.slice(6));
+      assert.deepEqual(await listed('?offset=7'), []);
+    });
+
     test('the list is an array, oldest first: all chains or a page; X-Total-Count has the total', async () => {
       const service = await shareFallback(store);
       assert.deepEqual((await service.call('GET', '/chains')).body, []);
@@ -173,3 +189,11 @@ for (const store of stores) {
     });
   });
 }
+
+test('a list of more than 64 MiB is answered with every chain', async () => {
+  const service = await shareFallback();
+  const metadata = { text: 'x'.repeat(1_000_000) };
+  for (let index = 0; index < 68; index += 1) await createChain(service, { metadata });
+  const { status, body, headers } = await service.call('GET', '/chains');
+  assert.deepEqual([status, headers['x-total-count'], new Set(body.map(({ id }: { id: string }) => id)).size], [200, '68', 68]);
+});

@@ -6,13 +6,13 @@ import pino from 'pino';
 import Type from 'typebox';
 
 import { createApp, listen } from '../../../src/kit/http/app.ts';
-import { createMount, JsonText } from '../../../src/kit/http/mount.ts';
+import { answer, createMount, JsonPieces, JsonText } from '../../../src/kit/http/mount.ts';
 import { defineRoute } from '../../../src/kit/route.ts';
 
 /** More than the buffers of a connection hold, which grow with what the client reads. */
 const length = 16_000_000;
 
-/** An application that answers `/texts/{length}` with a text of this length, and `/same` with one shared text. */
+/** An application that answers `/texts/{length}` with a text of this length, `/same` with one shared text, and `/pieces` with 60 pieces of a MB. */
 async function startTexts(t: TestContext, maxAnswerBytes: number) {
   const app = createApp({
     logger: pino({ level: 'silent' }),
@@ -50,6 +50,19 @@ async function startTexts(t: TestContext, maxAnswerBytes: number) {
   const { params: _, ...plain } = getText;
   const same = new JsonText(JSON.stringify('é'.repeat(length / 2)));
   mount({ ...plain, id: 'getSame', path: '/same' }, () => same);
+  const pieces = { read: 0, open: 0 };
+  async function* readPieces() {
+    pieces.open += 1;
+    try {
+      for (let count = 0; count < 60; count += 1) {
+        pieces.read += 1;
+        yield count === 0 ? `["${'x'.repeat(1_000_000)}` : count === 59 ? '"]' : 'x'.repeat(1_000_000);
+      }
+    } finally {
+      pieces.open -= 1;
+    }
+  }
+  mount({ ...plain, id: 'getPieces', path: '/pieces' }, () => answer<never>({ body: new JsonPieces(readPieces()) }));
   const address = await listen(app, '127.0.0.1', 0);
 
   /** A client that stops reading once the answer has started, and the server's side of its connection. */
@@ -64,11 +77,11 @@ async function startTexts(t: TestContext, maxAnswerBytes: number) {
     while (socket.bytesWritten === 0) await new Promise(setImmediate);
     return { client, socket };
   }
-  const ask = async (path: string, tenant: string) => {
-    const answer = await fetch(address + path, { headers: { tenant } });
-    return { status: answer.status, text: await answer.text(), headers: answer.headers };
+  const ask = async (path: string, tenant: string, method = 'GET') => {
+    const found = await fetch(address + path, { method, headers: { tenant } });
+    return { status: found.status, text: await found.text(), headers: found.headers };
   };
-  return { standing, ask };
+  return { standing, ask, pieces };
 }
 
 const closing = (socket: Socket) =>
@@ -122,4 +135,22 @@ test('the connection of a large answer is closed after a minute without progress
   assert.equal(slow.socket.destroyed, false);
   t.mock.timers.tick(60_000);
   await closing(slow.socket);
+});
+
+test('an answer in pieces holds a few of them, however large it is, reads on as its client reads, and ends with its connection', async (t) => {
+  const { standing, ask, pieces } = await startTexts(t, 12 * 1024 * 1024);
+  const { status, text } = await ask('/pieces', 'one');
+  assert.deepEqual([status, text.length], [200, 59 * 1_000_000 + 4]);
+  assert.deepEqual(pieces, { read: 60, open: 0 });
+  const { client, socket } = await standing('/pieces', 'one');
+  for (let turn = 0; turn < 1000; turn += 1) await new Promise(setImmediate);
+  const read = pieces.read - 60;
+  assert.ok(read < 30, `${read} pieces are read before the client reads one`);
+  assert.equal((await ask('/pieces', 'one')).status, 503);
+  const closed = closing(socket);
+  client.destroy();
+  await closed;
+  while (pieces.open > 0) await new Promise(setImmediate);
+  const before = pieces.read;
+  assert.deepEqual([(await ask('/pieces', 'one', 'HEAD')).status, pieces.read], [200, before]);
 });
