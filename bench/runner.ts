@@ -66,6 +66,7 @@ async function simulatedTest(): Promise<number> {
     seed,
     deadlineMs: null,
     signal: new AbortController().signal,
+    callSignal: new AbortController().signal,
     onDone({ result }) {
       attempts += result.attempts.length;
     },
@@ -101,7 +102,17 @@ async function drilledCalls(base: string, count: number): Promise<LoadResult> {
   const drilled = createEngine(define({ name: 'drill', providers: [{ name: 'a', model_id: 'model-0', api_base: base }] }));
   const [scene] = planOf(drilled, { mode: 'drill', preset: 'healthy' });
   const { signal } = new AbortController();
-  const run = { engine: drilled, transport, scene: scene!, index: 0, prompt: 'Say hello.', seed, deadlineMs: null, signal };
+  const run = {
+    engine: drilled,
+    transport,
+    scene: scene!,
+    index: 0,
+    prompt: 'Say hello.',
+    seed,
+    deadlineMs: null,
+    signal,
+    callSignal: signal,
+  };
   const times = await timesOf(count, 1, async () => {
     const { result } = await runPrompt(run);
     if (!result.success) throw new Error(`The prompt failed: ${result.error}.`);

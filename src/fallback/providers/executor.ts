@@ -4,10 +4,10 @@ import { type Engine, type Next, next, startAt } from '../rules/engine.ts';
 import { faultAt, type Scene } from '../rules/plan.ts';
 import { seeded } from '../rules/random.ts';
 import type { FinishedPrompt } from '../rules/verdict.ts';
-import type { CallResult, Transport } from './transport.ts';
+import type { CallResult, RunSignals, Transport } from './transport.ts';
 
 /** A prompt to run through a chain. */
-export interface PromptRun {
+export interface PromptRun extends RunSignals {
   readonly engine: Engine;
   readonly transport: Transport;
   readonly scene: Scene;
@@ -17,19 +17,18 @@ export interface PromptRun {
   readonly seed: number;
   /** The longest duration of the prompt, end to end; null for no limit. */
   readonly deadlineMs: number | null;
-  /** Aborts the run; the current prompt is then discarded. */
-  readonly signal: AbortSignal;
 }
 
 /**
  * Runs a prompt through a chain with any transport: calls the current provider, and lets the engine decide after each
  * failure.
- * @throws the signal's reason if the run is cancelled
+ * @throws the signal's reason if the run ends first; the prompt is then discarded
  */
-export async function runPrompt({ engine, transport, scene, index, prompt, seed, deadlineMs, signal }: PromptRun): Promise<FinishedPrompt> {
+export async function runPrompt(run: PromptRun): Promise<FinishedPrompt> {
+  const { engine, transport, scene, index, prompt, seed, deadlineMs, signal, callSignal } = run;
   const { providers } = engine.chain;
   const random = seeded(seed, index);
-  const clock = transport.begin(signal);
+  const clock = transport.begin(run);
   const position = startAt();
   const circumstances = { random, elapsed_ms: 0, deadline_ms: deadlineMs };
   const attempts: Attempt[] = [];
@@ -43,7 +42,7 @@ export async function runPrompt({ engine, transport, scene, index, prompt, seed,
     let called = clock.call({ provider, prompt, timeoutMs, fault, random });
     if (called instanceof Promise) {
       called = await called;
-      signal.throwIfAborted();
+      callSignal.throwIfAborted();
     }
     const elapsed = clock.elapsed();
     if (called.condition === null) {
@@ -60,11 +59,9 @@ export async function runPrompt({ engine, transport, scene, index, prompt, seed,
     nth = step.action === 'retry' ? nth + 1 : 0;
     if (step.wait_ms > 0) {
       const waiting = clock.wait(step.wait_ms);
-      if (waiting instanceof Promise) {
-        await waiting;
-        signal.throwIfAborted();
-      }
+      if (waiting instanceof Promise) await waiting;
     }
+    signal.throwIfAborted();
   }
 }
 

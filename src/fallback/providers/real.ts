@@ -3,7 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { Provider } from '../model/chain.ts';
 import type { SceneFault } from '../rules/plan.ts';
 import { type CallParts, callProvider } from './calls.ts';
-import type { Call, CallResult, PromptClock, Transport } from './transport.ts';
+import type { Call, CallResult, PromptClock, RunSignals, Transport } from './transport.ts';
 
 /** The dependencies of the real transport. */
 export interface RealParts extends CallParts {
@@ -21,17 +21,17 @@ export interface RealParts extends CallParts {
  * the fault and is marked as injected. All other figures of a drill are measured.
  */
 export function createRealTransport(parts: RealParts): Transport {
-  return { mode: parts.mode, begin: (signal) => new RealClock(parts, signal) };
+  return { mode: parts.mode, begin: (signals) => new RealClock(parts, signals) };
 }
 
 class RealClock implements PromptClock {
   readonly #parts: RealParts;
-  readonly #signal: AbortSignal;
+  readonly #signals: RunSignals;
   readonly #begin: number;
 
-  constructor(parts: RealParts, signal: AbortSignal) {
+  constructor(parts: RealParts, signals: RunSignals) {
     this.#parts = parts;
-    this.#signal = signal;
+    this.#signals = signals;
     this.#begin = parts.now();
   }
 
@@ -45,18 +45,19 @@ class RealClock implements PromptClock {
 
   /** Returns early if the run is cancelled, which the executor then checks. */
   async wait(ms: number): Promise<void> {
-    await sleep(ms, undefined, { signal: this.#signal }).catch(() => undefined);
+    await sleep(ms, undefined, { signal: this.#signals.signal }).catch(() => undefined);
   }
 
   #ask(provider: Provider, prompt: string, timeoutMs: number): Promise<CallResult> {
     const { stream, keyOf } = this.#parts;
-    return callProvider(this.#parts, { provider, prompt, key: keyOf(provider), stream, timeoutMs, signal: this.#signal });
+    return callProvider(this.#parts, { provider, prompt, key: keyOf(provider), stream, timeoutMs, signal: this.#signals.callSignal });
   }
 
   async #inject(fault: SceneFault, provider: Provider, prompt: string, timeoutMs: number): Promise<CallResult> {
     const { condition, status_code, retry_after_ms, latency_ms } = fault;
     if (latency_ms !== null) {
       await this.wait(Math.min(latency_ms, timeoutMs));
+      this.#signals.signal.throwIfAborted();
       if (latency_ms > timeoutMs) return { ...injected, condition: 'timeout', status_code: null, retry_after_ms: null };
       if (condition === null) return { ...(await this.#ask(provider, prompt, Math.max(timeoutMs - latency_ms, 1))), injected: true };
     }

@@ -42,9 +42,16 @@ export interface PromptClock {
   wait(ms: number): Awaitable<void>;
 }
 
+/** What ends a run early. A stop of the service lets the calls in progress finish; a cancellation aborts both. */
+export interface RunSignals {
+  /** Aborts waits; no further call is made. */
+  readonly signal: AbortSignal;
+  /** Aborts the calls in progress. */
+  readonly callSignal: AbortSignal;
+}
+
 /** Makes calls: simulated in virtual time, or real. */
 export interface Transport {
   readonly mode: Mode;
-  /** Starts a prompt; `signal` aborts its calls and waits. */
-  begin(signal: AbortSignal): PromptClock;
+  begin(signals: RunSignals): PromptClock;
 }

@@ -1,14 +1,14 @@
 import { nextTurn } from '../../kit/awaitable.ts';
 import { ServiceError } from '../../kit/errors.ts';
 import { type PromptRun, runPrompt } from '../providers/executor.ts';
-import type { Transport } from '../providers/transport.ts';
+import type { RunSignals, Transport } from '../providers/transport.ts';
 import type { Engine } from '../rules/engine.ts';
 import { type Plan, sceneOf } from '../rules/plan.ts';
 import type { FinishedPrompt } from '../rules/verdict.ts';
 import { plural } from '../rules/wording.ts';
 
 /** A test to run. */
-export interface Run {
+export interface Run extends RunSignals {
   readonly engine: Engine;
   readonly plan: Plan;
   readonly transport: Transport;
@@ -17,7 +17,6 @@ export interface Run {
   readonly prompts: readonly string[];
   readonly seed: number;
   readonly deadlineMs: number | null;
-  readonly signal: AbortSignal;
   /** Called for each finished prompt, and awaited, so that storing keeps up. */
   onDone(done: FinishedPrompt): void | Promise<void>;
 }
@@ -36,8 +35,10 @@ export async function runTest(run: Run): Promise<void> {
   const { count, signal, transport } = run;
   let next = 0;
   let attempts = 0;
+  let hasFailed = false;
   async function work(): Promise<void> {
-    while (next < count) {
+    while (next < count && !hasFailed) {
+      signal.throwIfAborted();
       const index = next;
       next += 1;
       const done = await runPrompt(promptAt(run, index));
@@ -48,16 +49,22 @@ export async function runTest(run: Run): Promise<void> {
         attempts = 0;
         await nextTurn();
       }
-      signal.throwIfAborted();
     }
   }
-  const workers = transport.mode === 'simulate' ? 1 : Math.min(promptsAtOnce, count);
-  await Promise.all(Array.from({ length: workers }, work));
+  const workers = Array.from({ length: transport.mode === 'simulate' ? 1 : Math.min(promptsAtOnce, count) }, () =>
+    work().catch((error: unknown) => {
+      hasFailed = true;
+      throw error;
+    }),
+  );
+  // The calls in progress of the other workers are finished first.
+  await Promise.allSettled(workers);
+  await Promise.all(workers);
 }
 
-function promptAt({ engine, plan, transport, prompts, seed, deadlineMs, signal }: Run, index: number): PromptRun {
+function promptAt({ engine, plan, transport, prompts, seed, deadlineMs, signal, callSignal }: Run, index: number): PromptRun {
   const prompt = prompts[index % prompts.length]!;
-  return { engine, transport, scene: sceneOf(plan, index), index, prompt, seed, deadlineMs, signal };
+  return { engine, transport, scene: sceneOf(plan, index), index, prompt, seed, deadlineMs, signal, callSignal };
 }
 
 /** A place in the queue of runs. */

@@ -23,6 +23,9 @@ const mostWaiting = 1000;
 /** The most bytes of the chains and prompts of tests that run or wait; one caller may hold a quarter. */
 const maxHeldBytes = 64 * 1024 * 1024;
 
+/** How long calls in progress may take when the service stops, in milliseconds. */
+const lastCallsMs = 5_000;
+
 /** Finished prompts are stored together: after this many, or after this time in milliseconds. */
 const storeTogether = 100;
 const storeWithinMs = 500;
@@ -65,6 +68,8 @@ interface ResultsPage {
 interface RunningTest extends Started {
   readonly record: TestRecord;
   readonly cancel: (why: string) => void;
+  /** Makes no further call, and lets the calls in progress finish. */
+  readonly drain: (why: string) => void;
   /** Stores the finished prompts that are not stored yet. */
   readonly store: () => Promise<void>;
   readonly listeners: Set<(progress: TestProgress) => void>;
@@ -164,7 +169,7 @@ export function createTestService({ store, clock, newId, random, live: parts, re
     const { record, run } = prepare(chain, request);
     const { id, chain_id } = record.head;
     const held = bytes + run.prompts.reduce((sum, prompt) => sum + prompt.length, 0);
-    const controller = new AbortController();
+    const [controller, calls] = [new AbortController(), new AbortController()];
     const turn = queue.enter(owner, controller.signal);
     if (!memory.acquire(owner, held)) {
       turn.leave();
@@ -183,16 +188,20 @@ export function createTestService({ store, clock, newId, random, live: parts, re
     });
     const listeners: RunningTest['listeners'] = new Set();
     const writer = createPromptWriter(store, record, parts.now);
-    const ended = execute({ record, listeners }, writer, place, { ...run, signal: controller.signal }).finally(() => {
+    const ended = execute({ record, listeners }, writer, place, { ...run, signal: controller.signal, callSignal: calls.signal }).finally(() => {
       runningTests.delete(id);
       for (const listener of listeners) listener(record.progress());
     });
     // A caller that does not wait for the result never sees this error, so it is logged.
     ended.catch(onError);
-    const cancel = (why: string) => controller.abort(why);
-    const live: RunningTest = { id, record, listeners, ended, cancel, store: writer.store, text: () => record.text() };
+    const drain = (why: string) => controller.abort(why);
+    const cancel = (why: string) => {
+      drain(why);
+      calls.abort(why);
+    };
+    const live: RunningTest = { id, record, listeners, ended, cancel, drain, store: writer.store, text: () => record.text() };
     runningTests.set(id, live);
-    if (stopping) live.cancel(cancelled.byStop);
+    if (stopping) live.drain(cancelled.byStop);
     return live;
   }
 
@@ -306,13 +315,17 @@ export function createTestService({ store, clock, newId, random, live: parts, re
     /** The numbers of running and waiting tests. */
     counts: () => ({ running: queue.running(), waiting: queue.waiting() }),
 
-    /** Cancels all tests, stores their finished prompts, and refuses new tests. */
+    /** Ends all tests, whose calls in progress get five seconds, stores their finished prompts, and refuses new tests. */
     async stop(): Promise<void> {
       stopping = true;
       leases.stop();
       const all = [...runningTests.values()];
-      for (const live of all) live.cancel(cancelled.byStop);
+      for (const live of all) live.drain(cancelled.byStop);
+      const timeout = setTimeout(() => {
+        for (const live of all) live.cancel(cancelled.byStop);
+      }, lastCallsMs);
       await Promise.allSettled(all.map(({ ended }) => ended));
+      clearTimeout(timeout);
     },
   };
 }

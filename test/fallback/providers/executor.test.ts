@@ -31,6 +31,7 @@ async function simulate(chain: ReturnType<typeof chainOf>, request: TestRequest,
       seed,
       deadlineMs: request.deadline_ms ?? null,
       signal,
+      callSignal: signal,
     });
   return (await Promise.all(Array.from({ length: request.prompt_count ?? 5 }, (_, index) => run(index)))).map(({ result }) => result);
 }
@@ -86,6 +87,7 @@ describe('No prompt exceeds the worst case', () => {
             seed,
             deadlineMs: null,
             signal,
+            callSignal: signal,
           });
           const bound = worstCase(engine);
           assert.ok(result.attempts.length <= bound.attempts, `${result.attempts.length} attempts, at most ${bound.attempts}`);
@@ -105,7 +107,17 @@ describe('No prompt exceeds the worst case', () => {
     const rate = { condition: 'rate_limit' as const, status_code: 429, retry_after_ms: 60_000 };
     const late = { condition: 'timeout' as const, status_code: null, retry_after_ms: null };
     const transport = adversary([rate, rate, late, late]);
-    const { result } = await runPrompt({ engine, transport, scene: nothing, index: 0, prompt: 'p', seed: 1, deadlineMs: null, signal });
+    const { result } = await runPrompt({
+      engine,
+      transport,
+      scene: nothing,
+      index: 0,
+      prompt: 'p',
+      seed: 1,
+      deadlineMs: null,
+      signal,
+      callSignal: signal,
+    });
     assert.deepEqual({ attempts: result.attempts.length }, { attempts: worstCase(engine).attempts });
   });
 });
@@ -128,7 +140,17 @@ describe("Routing's answer is what the executor does", () => {
           { ...fault, provider: place, condition, status_code },
         ];
         const scene: Scene = { name: 'asked', faults, expects: 'either' };
-        const { result } = await runPrompt({ engine, transport: simulation, scene, index: 0, prompt: 'p', seed, deadlineMs: null, signal });
+        const { result } = await runPrompt({
+          engine,
+          transport: simulation,
+          scene,
+          index: 0,
+          prompt: 'p',
+          seed,
+          deadlineMs: null,
+          signal,
+          callSignal: signal,
+        });
         const { path, question } = askedPath(engine, place, condition, status_code);
         const steps = result.attempts.slice(result.attempts.findIndex(({ provider }) => provider === question.provider));
         assert.deepEqual(

@@ -38,6 +38,7 @@ async function run(chain: ReturnType<typeof chainOf>, request: TestRequest) {
         seed: 3,
         deadlineMs: request.deadline_ms ?? null,
         signal,
+        callSignal: signal,
       }),
     ),
   );

@@ -138,6 +138,7 @@ describe('A test', () => {
       seed: 1,
       deadlineMs: null,
       signal: new AbortController().signal,
+      callSignal: new AbortController().signal,
       onDone: ({ result }) => void callsOfTurns.set(turn, (callsOfTurns.get(turn) ?? 0) + result.attempts.length),
     });
     isDone = true;
@@ -154,8 +155,9 @@ describe('A test', () => {
     for (let index = 0; index < 16; index += 1) held.push(await tests.start(id, request, 'a'));
     await assert.rejects(tests.start(id, request, 'a'), { code: 'SERVICE_UNAVAILABLE', message: /as many large tests as it can/ });
     assert.deepEqual(tests.counts(), { running: 3, waiting: 13 });
-    await tests.start(id, request, 'b');
-    await tests.cancel(held[15]!.id);
-    await tests.start(id, request, 'a');
+    const other = await tests.start(id, request, 'b');
+    await tests.cancel(held.pop()!.id);
+    const later = await tests.start(id, request, 'a');
+    for (const started of [...held, other, later]) await tests.cancel(started.id);
   });
 });

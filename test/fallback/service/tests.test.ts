@@ -12,7 +12,7 @@ import { createIds } from '../../../src/kit/id.ts';
 import { parseAllowList } from '../../../src/kit/outgoing/addresses.ts';
 import { createGuard } from '../../../src/kit/outgoing/guard.ts';
 import { createOutgoing } from '../../../src/kit/outgoing/outgoing.ts';
-import { answering, hanging, startProvider } from '../../support/providers.ts';
+import { answering, type Behaviour, failing, hanging, startProvider } from '../../support/providers.ts';
 import { TestClock } from '../../support/service.ts';
 import { stores, type TestStore } from '../../support/stores.ts';
 import { requestOf } from '../rules/chains.ts';
@@ -187,6 +187,65 @@ for (const kind of stores) {
     });
   });
 }
+
+describe('A stop of the service', () => {
+  /** A live test of one prompt whose provider has its call. */
+  async function startCall(t: TestContext, does: Behaviour, rules: Parameters<typeof requestOf>[1] = []) {
+    const store = await openedStore(t, stores[0]!);
+    const tests = createTestService(partsOf(store));
+    const provider = await startProvider(t, does);
+    const chain = await createChainService({ store, clock, newId }).create(requestOf(1, rules, { api_base: provider.base }));
+    const { ended } = await tests.start(chain.id, { mode: 'live', prompt_count: 1 });
+    while (provider.seen.length === 0) await nextTurn();
+    return { tests, provider, ended: ended.then((text) => JSON.parse(text) as TestResult) };
+  }
+
+  test('lets a call in progress finish, and its test completes', async (t) => {
+    const called = Promise.withResolvers<() => void>();
+    const { tests, ended } = await startCall(t, (response, request) => called.resolve(() => answering()(response, request)));
+    const answer = await called.promise;
+    const stopped = tests.stop();
+    await nextTurn();
+    answer();
+    await stopped;
+    const { status, verdict, success_count } = await ended;
+    assert.deepEqual([status, verdict, success_count], ['completed', 'pass', 1]);
+  });
+
+  test('makes no further call after one that fails, and discards its prompt', async (t) => {
+    const called = Promise.withResolvers<() => void>();
+    const rules = [{ condition: 'any' as const, action: 'retry' as const, wait_ms: 0 }];
+    const { tests, provider, ended } = await startCall(
+      t,
+      (response, request) => called.resolve(() => failing(500, 'overloaded')(response, request)),
+      rules,
+    );
+    const answer = await called.promise;
+    const stopped = tests.stop();
+    answer();
+    await stopped;
+    const { status, error, results } = await ended;
+    assert.deepEqual(
+      [status, error, results, provider.seen.length],
+      ['cancelled', 'The service stopped while the test was running.', [], 1],
+    );
+  });
+
+  test('cuts a call that is not answered within five seconds', async (t) => {
+    const { tests, ended } = await startCall(t, hanging);
+    t.mock.timers.enable({ apis: ['setTimeout'] });
+    let isOver = false;
+    const stopped = tests.stop().then(() => {
+      isOver = true;
+    });
+    t.mock.timers.tick(4_999);
+    await nextTurn();
+    assert.equal(isOver, false);
+    t.mock.timers.tick(1);
+    await stopped;
+    assert.equal((await ended).status, 'cancelled');
+  });
+});
 
 describe('A result without its prompts', () => {
   const results = [{ index: 0, attempts: [] }];
