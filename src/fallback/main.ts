@@ -122,6 +122,7 @@ export async function createFallback(settings: Settings, dependencies: Dependenc
     tests,
     streams,
     access,
+    host: settings.host,
     rateLimit: settings.rateLimit,
     allowLive: settings.allowLive,
     metrics,

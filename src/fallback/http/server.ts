@@ -8,6 +8,7 @@ import { mountExplorers, mountRoot } from '../../kit/http/explorers.ts';
 import { takeBack } from '../../kit/http/limits.ts';
 import type { Metrics } from '../../kit/http/metrics.ts';
 import { createMount, lowerCase } from '../../kit/http/mount.ts';
+import { refuseForeignPages } from '../../kit/http/origin.ts';
 import { mountStatic } from '../../kit/http/static.ts';
 import type { Streams } from '../../kit/http/streams.ts';
 import { mountSystem } from '../../kit/http/system.ts';
@@ -34,6 +35,8 @@ export interface ServerParts {
   tests: TestService;
   streams: Streams;
   access: Access;
+  /** The host that the service listens on. */
+  host: string;
   rateLimit: RateLimit | undefined;
   allowLive: boolean;
   metrics: Metrics;
@@ -60,6 +63,7 @@ export function createServer({
   tests,
   streams,
   access,
+  host,
   rateLimit,
   allowLive,
   metrics,
@@ -75,6 +79,8 @@ export function createServer({
     onLimited: takeBack,
     callerField: 'label',
   });
+  // Without configured keys any key is accepted, so a key in a request proves nothing.
+  if (access.isOpen) refuseForeignPages(app, { hosts: [host], hasKey: () => false });
   const { admit, admitStray } = createAdmission({ access, rateLimit, clock });
   const mount = createMount<Caller, FallbackRoute>({
     app,

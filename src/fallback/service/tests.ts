@@ -188,10 +188,12 @@ export function createTestService({ store, clock, newId, random, live: parts, re
     });
     const listeners: RunningTest['listeners'] = new Set();
     const writer = createPromptWriter(store, record, parts.now);
-    const ended = execute({ record, listeners }, writer, place, { ...run, signal: controller.signal, callSignal: calls.signal }).finally(() => {
-      runningTests.delete(id);
-      for (const listener of listeners) listener(record.progress());
-    });
+    const ended = execute({ record, listeners }, writer, place, { ...run, signal: controller.signal, callSignal: calls.signal }).finally(
+      () => {
+        runningTests.delete(id);
+        for (const listener of listeners) listener(record.progress());
+      },
+    );
     // A caller that does not wait for the result never sees this error, so it is logged.
     ended.catch(onError);
     const drain = (why: string) => controller.abort(why);

@@ -15,14 +15,14 @@ const maxPageChains = 500;
 const maxPageBytes = 1024 * 1024;
 
 /** Where a page starts: after an id, or at the start with an empty one. */
-interface PageStart {
+export interface PageStart {
   readonly after: string;
   readonly limit: number;
   readonly offset: number;
 }
 
 /** A page of chains: their JSON, how many the page covers, and the id of the last one; undefined if there are none. */
-interface ChainPage {
+export interface ChainPage {
   readonly texts: string[];
   readonly count: number;
   readonly last: string | undefined;

@@ -48,7 +48,10 @@ for (const store of stores) {
         await send(service, 'yaml', yaml),
         await service.call('POST', '/import', { body: threeProviders }),
         await service.call('POST', '/import?format=yaml', { raw: yaml, headers: { 'content-type': 'application/yaml' } }),
-        await service.call('POST', '/import?format=yaml', { raw: yaml, headers: { 'content-type': 'text/plain; charset=utf-8' } }),
+        await service.call('POST', '/import?format=yaml', {
+          raw: yaml,
+          headers: { 'content-type': 'text/plain; charset=utf-8', 'x-requested-with': 'test' },
+        }),
       ];
       for (const { status, body, headers, text } of answers) {
         assert.equal(status, 201, text);
@@ -275,7 +278,7 @@ describe('400 with the position, and nothing is stored', () => {
   test('a file that is not UTF-8, has custom types, or is too large', async () => {
     const service = await shareFallback();
     const raw = (type: string, payload: string | Buffer) =>
-      service.call('POST', '/import?format=yaml', { raw: payload, headers: { 'content-type': type } });
+      service.call('POST', '/import?format=yaml', { raw: payload, headers: { 'content-type': type, 'x-requested-with': 'test' } });
     assert.equal((await raw('application/yaml', Buffer.from([0xff, 0xfe, 0x00]))).status, 400);
     assert.equal((await raw('application/xml', '<a/>')).status, 415);
     assert.equal((await raw('text/plain', 'x'.repeat(2_000_000))).status, 413);
