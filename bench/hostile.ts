@@ -1,4 +1,4 @@
-import { connect } from 'node:net';
+import { connect, type Socket } from 'node:net';
 
 /** A request of the hostile tenant, and what it does with the answer. */
 export interface HostileRequest {
@@ -78,6 +78,43 @@ export const hostileRequests: readonly HostileRequest[] = [
     },
   },
 ];
+
+const pipelinedRequest = `GET ${path('/packets')} HTTP/1.1\r\nHost: x\r\n\r\n`;
+const pipelinedBytes = 0.9 * 1024 * 1024;
+const pieceMs = 100;
+
+/** Sends pipelined requests without a key on ten connections, 0.9 MiB a second each, reconnecting whenever one is closed. */
+export function pipeline({ url }: Pick<Target, 'url'>): { stop(): Promise<number> } {
+  const { hostname, port } = new URL(url);
+  const piece = pipelinedRequest.repeat(Math.floor((pipelinedBytes * pieceMs) / 1000 / pipelinedRequest.length));
+  const open = new Set<Socket>();
+  let isStopped = false;
+  let sent = 0;
+  const start = () => {
+    const socket = connect(Number(port), hostname);
+    open.add(socket);
+    socket.on('error', () => undefined);
+    socket.resume();
+    const timer = setInterval(() => {
+      if (socket.writableLength > piece.length * 20) return;
+      socket.write(piece);
+      sent += 1;
+    }, pieceMs);
+    socket.on('close', () => {
+      clearInterval(timer);
+      open.delete(socket);
+      if (!isStopped) setTimeout(start, pieceMs);
+    });
+  };
+  for (let connection = 0; connection < 10; connection += 1) start();
+  return {
+    async stop() {
+      isStopped = true;
+      for (const socket of open) socket.destroy();
+      return sent;
+    },
+  };
+}
 
 /** Sends the hostile requests in turn, at a steady rate, until it is stopped. */
 export function attack(target: Target, perSecond: number): { stop(): Promise<number> } {

@@ -2,7 +2,7 @@ import { copyFileSync } from 'node:fs';
 import { join } from 'node:path';
 
 import { packetOfBytes, searched } from '../bodies.ts';
-import { attack, hostileSummaries } from '../hostile.ts';
+import { attack, hostileSummaries, pipeline } from '../hostile.ts';
 import type { LoadRequest } from '../load.ts';
 import { requireGood } from '../rounds.ts';
 import { headers, jsonHeaders, type MeasuredService, type Run, withPostgres } from '../run.ts';
@@ -30,7 +30,12 @@ export async function hostile(run: Run): Promise<void> {
 async function besideHostile(run: Run, databaseUrl: string, database: string): Promise<void> {
   const service = await run.startService(databaseUrl, 'anywhere');
   const key = await makeHostile(service);
-  const seconds = Math.max(4, run.seconds);
+  const pipelining = {
+    name: `${database}: p99 of gets beside pipelining without a key`,
+    requests: await gets(service),
+    rate: othersPerSecond.gets!,
+  };
+  await beside(run, service, pipelining, () => pipeline(service).stop);
   const others: Record<string, LoadRequest[]> = {
     gets: await gets(service),
     lists: [{ method: 'GET', path: '/api/v1/packets?tags=batch-7&source_agent=agent-7', headers }],
@@ -39,28 +44,18 @@ async function besideHostile(run: Run, databaseUrl: string, database: string): P
   };
   let peak = 0;
   for (const [name, requests] of Object.entries(others)) {
-    const steady = () => run.load({ url: service.url, connections: 20, requests, seconds, rate: othersPerSecond[name]! });
-    await steady();
-    const alone: LoadResult[] = [];
-    const together: LoadResult[] = [];
-    for (let round = 0; round < run.rounds; round += 1) {
-      alone.push(requireGood(await steady()));
-      const attacking = attack({ url: service.url, key }, hostilePerSecond);
-      together.push(requireGood(await steady()));
-      peak = Math.max(peak, (await service.program.call('memory', null)).rss);
-      await attacking.stop();
-    }
-    const quiet = leastP99(alone);
-    const { perSecond, p50, p99 } = leastP99(together);
-    run.report({
-      name: `${database}: p99 of ${name} beside a hostile tenant`,
-      perSecond,
-      p50,
-      p99,
-      against: `alone: p99 ${quiet.p99.toFixed(2)} ms`,
-      value: p99 / quiet.p99,
-      target: { better: 'less', required: 2, stretch: 1.3 },
-    });
+    await beside(
+      run,
+      service,
+      { name: `${database}: p99 of ${name} beside a hostile tenant`, requests, rate: othersPerSecond[name]! },
+      () => {
+        const attacking = attack({ url: service.url, key }, hostilePerSecond);
+        return async () => {
+          peak = Math.max(peak, (await service.program.call('memory', null)).rss);
+          await attacking.stop();
+        };
+      },
+    );
   }
   run.report({
     name: `${database}: memory beside a hostile tenant, in MB`,
@@ -68,6 +63,37 @@ async function besideHostile(run: Run, databaseUrl: string, database: string): P
     target: { better: 'less', required: 1000 },
   });
   await service.stop();
+}
+
+interface Others {
+  /** The name of the figure. */
+  name: string;
+  requests: LoadRequest[];
+  /** Requests per second. */
+  rate: number;
+}
+
+/** Reports the p99 of others' requests beside an attack, which `start` starts and returns how to stop, against their p99 alone. */
+async function beside(
+  run: Run,
+  { url }: MeasuredService,
+  { name, requests, rate }: Others,
+  start: () => () => Promise<unknown>,
+): Promise<void> {
+  const steady = () => run.load({ url, connections: 20, requests, seconds: Math.max(4, run.seconds), rate });
+  await steady();
+  const alone: LoadResult[] = [];
+  const together: LoadResult[] = [];
+  for (let round = 0; round < run.rounds; round += 1) {
+    alone.push(requireGood(await steady()));
+    const stop = start();
+    together.push(requireGood(await steady()));
+    await stop();
+  }
+  const quiet = leastP99(alone);
+  const { perSecond, p50, p99 } = leastP99(together);
+  const against = `alone: p99 ${quiet.p99.toFixed(2)} ms`;
+  run.report({ name, perSecond, p50, p99, against, value: p99 / quiet.p99, target: { better: 'less', required: 2, stretch: 1.3 } });
 }
 
 /** The round with the lowest p99, because other load on the machine can only raise it. */

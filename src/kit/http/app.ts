@@ -1,4 +1,4 @@
-import type { IncomingMessage } from 'node:http';
+import { createServer, type IncomingMessage } from 'node:http';
 import type { AddressInfo, Socket } from 'node:net';
 import fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify';
 import type { Logger } from 'pino';
@@ -7,6 +7,7 @@ import { type ErrorCode, errorCodes, ServiceError, toServiceError } from '../err
 import type { Route } from '../route.ts';
 import { mergeForwarded } from './forwarded.ts';
 import { type LingerLimits, lingerBehindAnswers, noteRequest } from './linger.ts';
+import { boundPipelining, maxUnanswered } from './pipelining.ts';
 import { isUpgradeToWebSocket, routeUpgrades } from './upgrade.ts';
 
 /** What the service keeps about a request for its log line, its metrics and its handler. */
@@ -78,14 +79,18 @@ export function createApp({
     logger: false,
     genReqId: () => `${instance}-${(requests++).toString(36)}`,
     // These end slow requests. They do not apply to responses and streams.
-    http: {
-      headersTimeout: 15_000,
-      connectionsCheckingInterval: 5_000,
-      requireHostHeader: false,
-      shouldUpgradeCallback: isUpgradeToWebSocket,
-    },
-    requestTimeout: 60_000,
-    keepAliveTimeout: 72_000,
+    serverFactory: (handler) =>
+      createServer(
+        {
+          headersTimeout: 15_000,
+          requestTimeout: 60_000,
+          keepAliveTimeout: 72_000,
+          connectionsCheckingInterval: 5_000,
+          requireHostHeader: false,
+          shouldUpgradeCallback: isUpgradeToWebSocket,
+        },
+        boundPipelining(handler, () => logger.info({ unanswered: maxUnanswered }, 'connection closed: too many unanswered requests')),
+      ),
     forceCloseConnections: 'idle',
     return503OnClosing: false,
     // The size of all headers, so that a long path parameter is an unknown id like any other.
@@ -122,13 +127,14 @@ export function createApp({
   app.server.on('checkExpectation', (request, response) => void app.server.emit('request', request, response));
 
   app.decorateRequest('notes', null as never);
-  app.addHook('onRequest', (request, _reply, done) => {
+  app.addHook('onRequest', (request, reply, done) => {
     request.notes = new RequestNotes();
     if (trustedProxies.length > 0) mergeForwarded(request.raw.headers);
     noteRequest(request.raw);
     // RFC 9112, 3.2. Node itself would answer a missing Host without a body, and ignore a second one.
     const hosts = countHosts(request.raw.rawHeaders);
-    if (hosts > 1 || (hosts === 0 && request.raw.httpVersion === '1.1')) done(notOneHost());
+    if (request.raw.httpVersionMajor !== 1) done(notHttp1(reply));
+    else if (hosts > 1 || (hosts === 0 && request.raw.httpVersion === '1.1')) done(notOneHost());
     else done();
   });
   app.addHook('onResponse', (request, reply, done) => {
@@ -190,6 +196,12 @@ function routeOf(request: FastifyRequest): string {
 
 const notOneHost = () => new ServiceError('VALIDATION_ERROR', 'An HTTP/1.1 request needs one Host header.');
 
+/** Node also takes requests of HTTP/0.9, which has no versions, and lines that name HTTP/2.0. */
+function notHttp1(reply: FastifyReply): ServiceError {
+  reply.header('connection', 'close');
+  return new ServiceError('VALIDATION_ERROR', 'This service takes HTTP/1.1 and HTTP/1.0.');
+}
+
 /** Counts the Host headers in a list of alternating names and values. */
 function countHosts(rawHeaders: readonly string[]): number {
   let count = 0;
@@ -246,12 +258,17 @@ function frameworkError(error: unknown): ServiceError | undefined {
   return new ServiceError(code, sentences[code] ?? 'The request was refused.');
 }
 
+/** How long a connection stays open after an answer to an invalid request, in milliseconds, so that the client can read it. */
+const refusedMs = 2_000;
+
 /**
  * Answers what Node refuses before there is a request: an invalid request line, or headers that are too large or too slow.
  * @returns the status; undefined if the client has disconnected
  */
 function answerClientError({ code }: NodeJS.ErrnoException, socket: Socket): number | undefined {
   if (socket.destroyed || !socket.writable) return undefined;
+  // The client may keep its half open, and Node has no time-outs for what follows an error.
+  setTimeout(() => socket.destroy(), refusedMs).unref();
   const late = code === 'ERR_HTTP_REQUEST_TIMEOUT';
   const large = code === 'HPE_HEADER_OVERFLOW';
   const [status, detail] = late
