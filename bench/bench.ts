@@ -3,6 +3,7 @@ import { basename } from 'node:path';
 import { parseArgs } from 'node:util';
 
 import { claim } from './cases/claim.ts';
+import { cost } from './cases/cost.ts';
 import { create, createLarge } from './cases/create.ts';
 import { drill, getChain, simulate } from './cases/fallback.ts';
 import { hostile } from './cases/hostile.ts';
@@ -23,6 +24,7 @@ const cases: Record<string, (run: Run) => Promise<void>> = {
   get,
   list,
   claim,
+  cost,
   work,
   search,
   searches,

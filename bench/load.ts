@@ -3,7 +3,7 @@ import autocannon, { type Client, type Request } from 'autocannon';
 import { Pool } from 'undici';
 
 import { serveTasks } from './programs.ts';
-import { type LoadResult, Times } from './times.ts';
+import { type LoadResult, Times, timesOf } from './times.ts';
 
 /** A request that is sent repeatedly. */
 export interface LoadRequest {
@@ -110,7 +110,30 @@ function run(load: Load): Promise<LoadResult> {
   });
 }
 
-const tasks = { run };
+/** A short load: a number of requests, in a loop. */
+export type Burst = Pick<Load, 'url' | 'connections' | 'requests'> & { count: number };
+
+const pools = new Map<string, Pool>();
+
+/**
+ * Sends a number of requests, each when a connection is free. Connections stay open for the next burst, and a burst takes
+ * no longer than its requests; autocannon takes at least a second.
+ */
+async function burst({ url, connections, requests, count }: Burst): Promise<LoadResult> {
+  const pool = pools.get(url) ?? new Pool(url, { connections, pipelining: 1 });
+  pools.set(url, pool);
+  let sent = 0;
+  let failed = 0;
+  const times = await timesOf(count, connections, async () => {
+    const { method, path, headers, body } = requests[sent++ % requests.length]!;
+    const answer = await pool.request({ method, path, headers: headers ?? null, body: body ?? null });
+    await answer.body.dump({ limit: Number.MAX_SAFE_INTEGER });
+    if (answer.statusCode > 299) failed += 1;
+  });
+  return { ...times, failed };
+}
+
+const tasks = { run, burst };
 
 /** The tasks of the load generator. */
 export type LoadTasks = typeof tasks;

@@ -5,7 +5,7 @@ import pg from 'pg';
 
 import { freePort, startPostgres } from '../test/support/postgres.ts';
 import type { CeilingTasks } from './ceiling.ts';
-import type { Load, LoadRequest, LoadTasks } from './load.ts';
+import type { Burst, Load, LoadRequest, LoadTasks } from './load.ts';
 import type { Place } from './machine.ts';
 import { type Program, startProgram } from './programs.ts';
 import type { Figure } from './report.ts';
@@ -54,6 +54,7 @@ export interface Run {
   readonly ceiling: Program<CeilingTasks>;
   readonly ceilingUrl: string;
   load(load: Load): Promise<LoadResult>;
+  burst(burst: Burst): Promise<LoadResult>;
   /** Sends requests in a loop for the length of a round. */
   again(url: string, requests: readonly LoadRequest[], connections?: number): Promise<LoadResult>;
   startService(databaseUrl: string, place?: Place, settings?: Record<string, string>): Promise<MeasuredService>;
@@ -135,6 +136,7 @@ export async function startRun(options: Options, out: Pick<Run, 'report' | 'say'
     ceiling,
     ceilingUrl,
     load,
+    burst: (what) => loader.call('burst', what),
     again: (url, requests, open = connections) => load({ url, connections: open, requests, seconds }),
     startService: (databaseUrl, place = 'server', settings = {}) =>
       startService(databaseUrl, { place, profile: options.profile, settings }),
