@@ -4,6 +4,7 @@ import pino, { type DestinationStream, type Logger } from 'pino';
 
 import packageJson from '../../package.json' with { type: 'json' };
 import { type Clock, systemClock } from '../kit/clock.ts';
+import { describeCause } from '../kit/errors.ts';
 import { listen } from '../kit/http/app.ts';
 import { parseJson } from '../kit/http/json.ts';
 import { logOutput } from '../kit/http/logs.ts';
@@ -87,7 +88,7 @@ export async function createFallback(settings: Settings, dependencies: Dependenc
       now: () => performance.now(),
     },
     retention: { perChain: settings.resultsPerChain, seconds: settings.resultRetentionSeconds },
-    onError: (error) => logger.error({ err: error }, 'a test failed to run'),
+    onError: (error) => logger.error({ err: describeCause(error) }, 'a test failed to run'),
   });
   await tests.recover();
   const metrics = createFallbackMetrics(store, tests);
@@ -103,13 +104,13 @@ export async function createFallback(settings: Settings, dependencies: Dependenc
       streams.beat();
       return heartbeatCheckMs;
     },
-    onError: (error) => logger.error({ err: error }, 'a heartbeat failed'),
+    onError: (error) => logger.error({ err: describeCause(error) }, 'a heartbeat failed'),
   });
 
   const leases = createLoop({
     name: 'leases',
     runOnce: tests.runOnce,
-    onError: (error) => logger.error({ err: error }, 'the leases of tests could not be renewed'),
+    onError: (error) => logger.error({ err: describeCause(error) }, 'the leases of tests could not be renewed'),
   });
 
   const app = createServer({

@@ -1,4 +1,6 @@
 import { runService } from '../kit/serve.ts';
+import { isShared, startError } from '../kit/sql/database.ts';
+import { fileWarnings } from '../kit/sql/file-access.ts';
 import { holdFile } from '../kit/sql/file-lock.ts';
 import { createFallback } from './main.ts';
 import { databaseUrlOf, readFallbackSettings } from './settings.ts';
@@ -23,9 +25,15 @@ export async function serveFallback({ config, ...flags }: ServeFlags, environmen
     'fallback',
     async () => {
       const settings = readFallbackSettings({ flags, environment, file: config });
+      const databaseUrl = databaseUrlOf(settings);
       // Held until this process ends: a second process on the same file would not see this one's state.
-      await holdFile(databaseUrlOf(settings));
-      return createFallback(settings, { environment });
+      await holdFile(databaseUrl);
+      const service = await createFallback(settings, { environment }).catch((error: unknown) => {
+        throw startError(databaseUrl, error);
+      });
+      const isForgotten = !isShared(databaseUrl) && flags.storage === undefined;
+      const forgotten = isForgotten ? ['Chains and results are kept in memory and end with this process. Set --storage to keep them.'] : [];
+      return { ...service, warnings: [...service.warnings, ...forgotten, ...fileWarnings(databaseUrl)] };
     },
     portFlag,
   );

@@ -4,7 +4,8 @@ import pino, { type DestinationStream, type Logger } from 'pino';
 
 import packageJson from '../../package.json' with { type: 'json' };
 import { type Clock, systemClock } from '../kit/clock.ts';
-import { describeCause, listen } from '../kit/http/app.ts';
+import { describeCause } from '../kit/errors.ts';
+import { listen } from '../kit/http/app.ts';
 import { logOutput } from '../kit/http/logs.ts';
 import { createStreams } from '../kit/http/streams.ts';
 import { createIds, type RandomSource } from '../kit/id.ts';

@@ -1,4 +1,6 @@
 import { runService } from '../kit/serve.ts';
+import { startError } from '../kit/sql/database.ts';
+import { fileWarnings } from '../kit/sql/file-access.ts';
 import { holdFile } from '../kit/sql/file-lock.ts';
 import { createHandoff, makeAdminKey } from './main.ts';
 import { readHandoffSettings } from './settings.ts';
@@ -16,8 +18,11 @@ export async function serveHandoff({ config, ...flags }: ServeFlags, environment
     const settings = readHandoffSettings({ flags, environment, file: config ?? environment.SERVICE_CONFIG });
     // Held until this process ends: a second process on the same file would not see this one's caches and wake-ups.
     await holdFile(settings.databaseUrl);
-    const service = await createHandoff(settings);
-    const { adminKey, logger, start, stop, warnings } = service;
+    const service = await createHandoff(settings).catch((error: unknown) => {
+      throw startError(settings.databaseUrl, error);
+    });
+    const { adminKey, logger, start, stop } = service;
+    const warnings = [...service.warnings, ...fileWarnings(settings.databaseUrl)];
     return { logger, start, stop, warnings, notices: adminKey === undefined ? [] : [`admin key (shown only now): ${adminKey}`] };
   });
 }
@@ -28,7 +33,10 @@ export async function printAdminKey(
   environment: NodeJS.ProcessEnv,
 ): Promise<void> {
   try {
-    const key = await makeAdminKey(readHandoffSettings({ environment, file: config ?? environment.SERVICE_CONFIG }));
+    const settings = readHandoffSettings({ environment, file: config ?? environment.SERVICE_CONFIG });
+    const key = await makeAdminKey(settings).catch((error: unknown) => {
+      throw startError(settings.databaseUrl, error);
+    });
     console.log(quiet ? key : `handoff admin key (shown only now): ${key}`);
   } catch (error) {
     for (const line of (error as Error).message.split('\n')) console.error(`handoff: ${line}`);

@@ -156,3 +156,15 @@ export function tookTooLong(): ServiceError {
     headers: { 'Retry-After': '1' },
   });
 }
+
+/** The log fields of an unexpected error: type, message and stack, without values that a database may quote. */
+export function describeCause(cause: unknown): { type: string; message: string; code?: unknown; stack?: string } {
+  if (!(cause instanceof Error)) return { type: typeof cause, message: 'Something that is not an Error was thrown.' };
+  const code = (cause as { code?: unknown }).code;
+  return {
+    type: cause.name,
+    message: cause.message,
+    ...(code === undefined ? {} : { code }),
+    ...(cause.stack === undefined ? {} : { stack: cause.stack }),
+  };
+}

@@ -1,26 +1,61 @@
 /** How long a stop may take before the process ends anyway, in milliseconds. */
 const stopWithinMs = 9_000;
 
-/** The stop functions of the services in this process. */
-const stops: (() => Promise<void>)[] = [];
+/** How long requests in progress may take after an unexpected error, in milliseconds. */
+const failWithinMs = 2_000;
+
+/** A service whose process ends with it. */
+export interface Stoppable {
+  /** Closes the listener, finishes requests in progress, then closes everything. */
+  stop(): Promise<void>;
+  /** Logs an error that no code expected. */
+  onFatal(error: unknown): void;
+}
+
+/** How a process ends. */
+export interface Ending {
+  /** Stops the service and exits 0; after nine seconds, or if the stop fails, exits 1. Further calls do nothing. */
+  terminate(): void;
+  /** Logs the error as fatal, closes the listener, gives requests in progress up to two seconds, and exits 1. */
+  fail(error: unknown): void;
+}
+
+/** The end of a process. `exit` ends it at once. */
+export function createEnding({ stop, onFatal }: Stoppable, exit: (code: number) => void): Ending {
+  let stopped: Promise<unknown> | undefined;
+  let failed = false;
+  /** Resolves with the error of the stop, if it failed. */
+  const stopOnce = () =>
+    (stopped ??= stop().then(
+      () => undefined,
+      (error: unknown) => error ?? new Error('The stop failed.'),
+    ));
+  return {
+    terminate() {
+      if (stopped !== undefined) return;
+      setTimeout(() => exit(1), stopWithinMs).unref();
+      void stopOnce().then((error) => {
+        if (error !== undefined) console.error(`The stop failed: ${error instanceof Error ? error.message : String(error)}`);
+        exit(error === undefined && !failed ? 0 : 1);
+      });
+    },
+    fail(error) {
+      onFatal(error);
+      if (failed) return;
+      failed = true;
+      setTimeout(() => exit(1), failWithinMs);
+      void stopOnce().then(() => exit(1));
+    },
+  };
+}
 
 /**
- * Stops the service at SIGTERM or SIGINT, or when its supervising parent process is gone. The process finishes requests
- * in progress and exits 0; after nine seconds it exits 1 in any case. A process may run several services; it ends when
- * all of them have stopped.
+ * Ends the process at SIGTERM or SIGINT, when its supervising parent process is gone, and at an exception or a rejected
+ * promise that no code handled: the state of the process is then unknown, so a supervisor should restart it.
  */
-export function stopOnSignals(stop: () => Promise<void>): void {
-  stops.push(stop);
-  if (stops.length > 1) return;
-  let stopping = false;
-  const stopAll = async () => {
-    if (stopping) return;
-    stopping = true;
-    setTimeout(() => process.exit(1), stopWithinMs).unref();
-    const outcomes = await Promise.allSettled(stops.map((one) => one()));
-    const failures = outcomes.filter((outcome) => outcome.status === 'rejected');
-    for (const { reason } of failures) console.error(`The stop failed: ${reason instanceof Error ? reason.message : String(reason)}`);
-    process.exit(failures.length === 0 ? 0 : 1);
-  };
-  for (const event of ['SIGTERM', 'SIGINT', 'disconnect']) process.on(event, () => void stopAll());
+export function endWithProcess(service: Stoppable): void {
+  const { terminate, fail } = createEnding(service, (code) => process.exit(code));
+  for (const event of ['SIGTERM', 'SIGINT', 'disconnect']) process.on(event, terminate);
+  // Node passes unhandled rejections to this event too.
+  process.on('uncaughtException', fail);
 }

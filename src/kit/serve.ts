@@ -1,4 +1,5 @@
-import { stopOnSignals } from './lifecycle.ts';
+import { describeCause } from './errors.ts';
+import { endWithProcess } from './lifecycle.ts';
 import { SettingsError } from './settings.ts';
 
 /** A service that is wired but does not listen yet. */
@@ -11,8 +12,8 @@ export interface Service {
   readonly notices?: readonly string[];
   /** Warnings for the operator, one line each. */
   readonly warnings?: readonly string[];
-  /** The service's log, which gets a line at the start. */
-  readonly logger?: { info(fields: object, message: string): void };
+  /** The service's log, which gets a line at the start, and one for an error that ends the process. */
+  readonly logger: { info(fields: object, message: string): void; fatal(fields: object, message: string): void };
 }
 
 /**
@@ -34,11 +35,12 @@ export async function runService(name: string, create: () => Promise<Service>, p
     for (const notice of service?.notices ?? []) console.error(`${name} ${notice}`);
     process.exit(1);
   }
+  const { stop, logger } = service;
   // Before the address is printed: the parent process may send a signal as soon as it has read the address.
-  stopOnSignals(service.stop);
+  endWithProcess({ stop, onFatal: (error) => logger.fatal({ err: describeCause(error) }, 'unexpected error, the process ends') });
   console.log(`${name} listening on ${address}`);
   for (const notice of service.notices ?? []) console.log(`${name} ${notice}`);
-  service.logger?.info({ address, pid: process.pid, node: process.version }, 'started');
+  logger.info({ address, pid: process.pid, node: process.version }, 'started');
 }
 
 function startProblem(error: unknown, portFlag: string): string {

@@ -192,6 +192,41 @@ describe('service-cli serve', { concurrency: 3 }, () => {
     assert.equal(running.stdout().filter((line) => line.includes('"route":"/api/v1/tenants"')).length, 2000);
   });
 
+  for (const [kind, command] of [
+    ['socket', ['exec "$0" "$@"']],
+    ['pipe', ['mkfifo log; sleep 60 < log & exec "$0" "$@" > log']],
+  ] as const)
+    test(`ends at SIGTERM even if nobody reads its log from a ${kind}`, { timeout: 60_000 }, async (t) => {
+      const [folder, port] = [newFolder(t), String(await freePort())];
+      const child = spawn('/bin/sh', ['-c', ...command, process.execPath, program, 'serve', '--host', '127.0.0.1', '--port', port], {
+        cwd: folder,
+        // In a group of its own, so that the reader is killed too.
+        detached: true,
+        env: {
+          PATH: process.env.PATH,
+          NODE_COMPILE_CACHE: process.env.NODE_COMPILE_CACHE,
+          SERVICE_ADMIN_KEY: adminKey,
+          SERVICE_RATE_LIMIT_PER_MINUTE: '0',
+        },
+        stdio: ['ignore', 'pipe', 'inherit'],
+      });
+      const ended = new Promise<number | null>((resolve) => child.once('exit', resolve));
+      t.after(() => {
+        try {
+          process.kill(-child.pid!, 'SIGKILL');
+        } catch {
+          // The group is empty.
+        }
+      });
+      child.stdout!.pause();
+      const address = `http://127.0.0.1:${port}`;
+      while ((await call(address, 'GET', '/health', adminKey).catch(() => undefined)) === undefined) assert.equal(child.exitCode, null);
+      for (let round = 0; round < 40; round += 1)
+        await Promise.all(Array.from({ length: 50 }, () => call(address, 'GET', '/tenants', adminKey)));
+      child.kill('SIGTERM');
+      assert.equal(await ended, 0);
+    });
+
   test("keeps answering if its log can't be written, and still ends at SIGTERM", async (t) => {
     const port = String(await freePort());
     const log = join(newFolder(t), 'log');
@@ -314,6 +349,56 @@ describe('service-cli serve', { concurrency: 3 }, () => {
     const waiting = async () => /^service_search_queue_length (\d+)$/m.exec((await call(address, 'GET', '/metrics', adminKey)).text)![1];
     while ((await waiting()) !== '0') await new Promise(setImmediate);
     assert.equal(await stop(running), 0);
+  });
+
+  test('an exception or rejection that no code handles is logged as fatal, requests in progress are answered, and it exits 1', {
+    timeout: 60_000,
+  }, async (t) => {
+    for (const fault of [`throw new Error('unforeseen')`, `Promise.reject(new Error('unforeseen'))`]) {
+      const preload = `data:text/javascript,process.on('SIGUSR2', () => { ${fault}; })`;
+      const { running, address } = await serve(t, newFolder(t), { SERVICE_ADMIN_KEY: adminKey, NODE_OPTIONS: `--import="${preload}"` });
+      const body = JSON.stringify(packetRequest());
+      const answered = new Promise<number>((resolve, reject) => {
+        const sent = request(
+          `${address}/api/v1/packets`,
+          {
+            method: 'POST',
+            headers: {
+              'x-api-key': adminKey,
+              'content-type': 'application/json',
+              'content-length': Buffer.byteLength(body),
+              expect: '100-continue',
+            },
+          },
+          (answer) => resolve(answer.resume().statusCode!),
+        );
+        sent.on('error', reject);
+        // The service has the request and waits for its body.
+        sent.once('continue', () => {
+          running.child.kill('SIGUSR2');
+          running.lines(3).then(() => sent.end(body), reject);
+        });
+        sent.flushHeaders();
+      });
+      assert.equal(await answered, 201);
+      assert.equal((await running.ended).code, 1);
+      const line = running.stdout().find((text) => text.includes('"level":60'))!;
+      const { msg, err } = JSON.parse(line);
+      assert.equal(msg, 'unexpected error, the process ends');
+      assert.equal(err.message, 'unforeseen');
+    }
+  });
+
+  test('a PostgreSQL that refuses connections is named with its address, without its password', async (t) => {
+    const url = `postgres://user:secret@127.0.0.1:${await freePort()}/packets`;
+    const address = new URL(url).host;
+    for (const args of [['serve', '--port', '0'], ['admin-key']]) {
+      const running = run(t, newFolder(t), args, { SERVICE_DATABASE_URL: url });
+      assert.equal((await running.ended).code, 1);
+      const [line = '', ...others] = running.stderr();
+      assert.match(line, new RegExp(`PostgreSQL at ${address}/packets can't be used: connect ECONNREFUSED ${address}$`));
+      assert.deepEqual(others, []);
+    }
   });
 
   test('invalid settings: one line for each on standard error, nothing on standard output, and exit 1', async (t) => {

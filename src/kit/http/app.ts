@@ -3,7 +3,7 @@ import type { AddressInfo, Socket } from 'node:net';
 import fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify';
 import type { Logger } from 'pino';
 
-import { type ErrorCode, errorCodes, ServiceError, toServiceError } from '../errors.ts';
+import { describeCause, type ErrorCode, errorCodes, ServiceError, toServiceError } from '../errors.ts';
 import type { Route } from '../route.ts';
 import { mergeForwarded } from './forwarded.ts';
 import { type LingerLimits, lingerBehindAnswers, noteRequest } from './linger.ts';
@@ -228,18 +228,6 @@ function routable(raw: IncomingMessage): string {
   } catch {
     return path.replaceAll('%', '%25') + url.slice(path.length);
   }
-}
-
-/** The log fields of an unexpected error: type, message and stack, without values that a database may quote. */
-export function describeCause(cause: unknown): { type: string; message: string; code?: unknown; stack?: string } {
-  if (!(cause instanceof Error)) return { type: typeof cause, message: 'Something that is not an Error was thrown.' };
-  const code = (cause as { code?: unknown }).code;
-  return {
-    type: cause.name,
-    message: cause.message,
-    ...(code === undefined ? {} : { code }),
-    ...(cause.stack === undefined ? {} : { stack: cause.stack }),
-  };
 }
 
 const byStatus = new Map<number, ErrorCode>(Object.entries(errorCodes).map(([code, { status }]) => [status, code as ErrorCode]));

@@ -1,3 +1,5 @@
+import { constants, fstatSync, openSync } from 'node:fs';
+import { Socket } from 'node:net';
 import { isatty } from 'node:tty';
 import pino, { type DestinationStream } from 'pino';
 
@@ -21,6 +23,8 @@ export interface LogOutput extends DestinationStream {
  * lines themselves, and a slow reader must not block the event loop. Buffered lines are written when the process exits.
  */
 export function standardOutput(): LogOutput {
+  const pipe = withoutBlocking();
+  if (pipe !== undefined) return pipeOutput(pipe);
   // Its own buffering would recount all buffered lines at every line, so `minLength: 1` makes it write at once.
   const output = pino.destination({ dest: 1, sync: false, minLength: 1, maxLength: maxWaiting });
   // After a failed write (full disk, closed terminal) the lines wait, within their limit, for one that succeeds. Until
@@ -49,6 +53,55 @@ export function standardOutput(): LogOutput {
       pass();
       // A pipe can't be synced to disk; that error is ignored.
       output.flush(() => done?.());
+    },
+  };
+}
+
+/** How long a stop waits for the reader of a pipe, in milliseconds. */
+const readWithinMs = 5_000;
+
+/**
+ * Standard output as a descriptor whose writes never block, if it is a pipe or a socket. A blocked write would hold a thread,
+ * which Node waits for at its exit. A pipe is opened again, so that it stays as it is for other processes that write to it.
+ */
+function withoutBlocking(): number | undefined {
+  try {
+    const status = fstatSync(1);
+    if (status.isSocket()) return 1;
+    return status.isFIFO() ? openSync('/proc/self/fd/1', constants.O_WRONLY | constants.O_NONBLOCK) : undefined;
+  } catch {
+    // The system has no `/proc`, or standard output is closed.
+    return undefined;
+  }
+}
+
+/** Log lines to a pipe or socket. Lines that its reader has not read when the process exits are dropped. */
+function pipeOutput(fd: number): LogOutput {
+  const socket = new Socket({ fd, readable: false, writable: true });
+  socket.unref();
+  // The reader is gone.
+  socket.on('error', () => undefined);
+  let lines = '';
+  const pass = () => {
+    if (lines !== '' && socket.writable && socket.writableLength < maxWaiting) socket.write(lines);
+    lines = '';
+  };
+  setInterval(pass, waitMs).unref();
+  // A write that the pipe has room for is complete when `write` returns.
+  process.on('exit', pass);
+  return {
+    write(line) {
+      lines += line;
+      if (lines.length >= writeAt) pass();
+    },
+    flush(done) {
+      pass();
+      if (done === undefined) return;
+      const late = setTimeout(done, readWithinMs);
+      socket.write('', () => {
+        clearTimeout(late);
+        done();
+      });
     },
   };
 }

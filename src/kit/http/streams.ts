@@ -3,8 +3,7 @@ import type { Logger } from 'pino';
 
 import { pauseFor } from '../awaitable.ts';
 import type { Clock } from '../clock.ts';
-import { ServiceError, toServiceError } from '../errors.ts';
-import { describeCause } from './app.ts';
+import { describeCause, ServiceError, toServiceError } from '../errors.ts';
 
 /** Why a stream ended. */
 export type StreamEnd =

@@ -27,6 +27,16 @@ export function openDatabase<Tables>(url: string, options: DatabaseOptions = {})
   return url.startsWith('postgres') ? openPostgres<Tables>(url, options) : openSqlite<Tables>(url, options);
 }
 
+/** The error of a start that failed at the database, with the database's address if it is a server. */
+export function startError(url: string, error: unknown): unknown {
+  const { code, message, errors } = error as { code?: unknown; message?: string; errors?: readonly Error[] };
+  if (!url.startsWith('postgres') || typeof code !== 'string') return error;
+  const { host, pathname } = new URL(url);
+  // Node reports a name with several addresses as one error without a message.
+  const reason = message || errors?.map((one) => one.message).join('; ') || code;
+  return new Error(`PostgreSQL at ${host}${pathname} can't be used: ${reason}`, { cause: error });
+}
+
 /** Whether another connection, and so another thread, can open the same data. */
 export function isShared(url: string): boolean {
   return url !== 'sqlite::memory:';

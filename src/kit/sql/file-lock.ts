@@ -1,9 +1,10 @@
-import { mkdirSync, realpathSync } from 'node:fs';
+import { realpathSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 
 import { pauseFor } from '../awaitable.ts';
 import { isShared } from './database.ts';
+import { createPrivately } from './file-access.ts';
 import { sqlitePath } from './sqlite-connection.ts';
 
 /** How long to wait for the process that holds the file, and the pause between attempts, in milliseconds. */
@@ -22,9 +23,11 @@ const held: DatabaseSync[] = [];
 export async function holdFile(databaseUrl: string, { waitMs = patienceMs } = {}): Promise<void> {
   if (!isShared(databaseUrl) || !databaseUrl.startsWith('sqlite')) return;
   const path = sqlitePath(databaseUrl);
-  mkdirSync(dirname(path), { recursive: true });
+  createPrivately(path);
   // A symbolic link to the folder must lead to the same lock.
-  const lock = new DatabaseSync(`${join(realpathSync(dirname(path)), basename(path))}.lock`, { timeout: 0 });
+  const lockPath = `${join(realpathSync(dirname(path)), basename(path))}.lock`;
+  createPrivately(lockPath);
+  const lock = new DatabaseSync(lockPath, { timeout: 0 });
   try {
     for (let left = waitMs; ; left -= pauseMs) {
       if (tryHold(lock)) {

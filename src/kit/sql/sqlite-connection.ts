@@ -19,6 +19,8 @@ export class SqliteConnection {
     // the WAL short, and with it the longest pause of a commit.
     if (!readOnly) this.exec('pragma journal_mode = wal');
     this.exec('pragma synchronous = full');
+    // Deleted rows are overwritten: they may have held a secret.
+    this.exec('pragma secure_delete = on');
     this.exec('pragma wal_autocheckpoint = 500');
     this.exec('pragma journal_size_limit = 67108864');
     this.exec('pragma foreign_keys = on');

@@ -1,5 +1,3 @@
-import { mkdirSync } from 'node:fs';
-import { dirname } from 'node:path';
 import type { StatementSync } from 'node:sqlite';
 import {
   type CompiledQuery,
@@ -25,6 +23,7 @@ import {
   type Session,
   type Values,
 } from './dialect.ts';
+import { createPrivately } from './file-access.ts';
 import { errorNumber, executeOn, rollBack, SqliteConnection, sqlitePath } from './sqlite-connection.ts';
 import { sqliteSession } from './sqlite-session.ts';
 
@@ -182,7 +181,7 @@ export function openSqlite<Tables>(url: string, options: DatabaseOptions = {}): 
 function openConnections(path: string, inMemory: boolean): { writer: SqliteConnection; reader: SqliteConnection } {
   let writer: SqliteConnection | undefined;
   try {
-    if (!inMemory) mkdirSync(dirname(path), { recursive: true });
+    if (!inMemory) createPrivately(path);
     writer = new SqliteConnection(path);
     return { writer, reader: inMemory ? writer : new SqliteConnection(path, { readOnly: true }) };
   } catch (error) {

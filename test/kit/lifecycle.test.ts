@@ -1,0 +1,85 @@
+import assert from 'node:assert/strict';
+import { describe, type TestContext, test } from 'node:test';
+
+import { createEnding } from '../../src/kit/lifecycle.ts';
+
+/** An ending with mocked timers: the exit codes and logged errors so far, and how the stop ends. */
+function ending(t: TestContext) {
+  t.mock.timers.enable({ apis: ['setTimeout'] });
+  const { promise, resolve: finish, reject: refuse } = Promise.withResolvers<void>();
+  const exits: number[] = [];
+  const logged: unknown[] = [];
+  let stops = 0;
+  const { terminate, fail } = createEnding(
+    {
+      stop() {
+        stops += 1;
+        return promise;
+      },
+      onFatal: (error) => void logged.push(error),
+    },
+    (code) => void exits.push(code),
+  );
+  const settle = () => new Promise((resolve) => setImmediate(resolve));
+  return { terminate, fail, finish, refuse, settle, exits, logged, stops: () => stops };
+}
+
+describe('The end of a process', () => {
+  test('a signal exits 0 once requests in progress have ended', async (t) => {
+    const { terminate, finish, settle, exits } = ending(t);
+    terminate();
+    t.mock.timers.tick(8_999);
+    assert.deepEqual(exits, []);
+    finish();
+    await settle();
+    assert.deepEqual(exits, [0]);
+  });
+
+  test('a signal exits 1 after nine seconds in any case', (t) => {
+    const { terminate, exits } = ending(t);
+    terminate();
+    t.mock.timers.tick(9_000);
+    assert.deepEqual(exits, [1]);
+  });
+
+  test('a stop that fails is reported and exits 1', async (t) => {
+    const said = t.mock.method(console, 'error', () => undefined);
+    const { terminate, refuse, settle, exits } = ending(t);
+    terminate();
+    refuse(new Error('the disk is gone'));
+    await settle();
+    assert.deepEqual(exits, [1]);
+    assert.deepEqual(said.mock.calls[0]!.arguments, ['The stop failed: the disk is gone']);
+  });
+
+  test('an unexpected error is logged, and exits 1 once requests in progress have ended', async (t) => {
+    const { fail, finish, settle, exits, logged } = ending(t);
+    const error = new Error('unexpected');
+    fail(error);
+    assert.deepEqual(logged, [error]);
+    t.mock.timers.tick(1_999);
+    assert.deepEqual(exits, []);
+    finish();
+    await settle();
+    assert.deepEqual(exits, [1]);
+  });
+
+  test('an unexpected error exits 1 after two seconds in any case', (t) => {
+    const { fail, exits } = ending(t);
+    fail(new Error('unexpected'));
+    t.mock.timers.tick(2_000);
+    assert.deepEqual(exits, [1]);
+  });
+
+  test('further errors are logged and change nothing; an error during a stop makes it exit 1', async (t) => {
+    const { terminate, fail, finish, settle, exits, logged, stops } = ending(t);
+    terminate();
+    fail('first');
+    fail('second');
+    finish();
+    await settle();
+    assert.deepEqual(logged, ['first', 'second']);
+    assert.equal(stops(), 1);
+    assert.ok(exits.length > 0 && exits.every((code) => code === 1));
+  });
+});
