@@ -1,5 +1,7 @@
 import { Command, InvalidArgumentError } from 'commander';
 
+import { exitForUsage, refuseSurplusWords } from './usage.ts';
+
 /** The flags of `npm start --`. */
 export interface StartFlags {
   host?: string;
@@ -12,7 +14,7 @@ export interface StartFlags {
 
 /**
  * Reads the flags of `npm start --`. `--help` prints the help and exits with 0. An unknown or invalid flag, or one that npm
- * took because it came before `--`, exits with 1 and a sentence; for an unknown flag it names the nearest known one.
+ * took because it came before `--`, exits with 2 and a sentence; for an unknown flag it names the nearest known one.
  * @param environment contains the flags that npm took
  */
 export function readStartFlags(args: readonly string[], environment: Readonly<Record<string, string | undefined>>): StartFlags {
@@ -28,7 +30,9 @@ export function readStartFlags(args: readonly string[], environment: Readonly<Re
     .option('--fallback-storage <url>', 'the database of the chains; sqlite://./data/fallback.db by default')
     .option('--allow-open', 'let the fallback chain service listen beyond this machine although no API key is configured')
     .option('--allow-live', 'let tests of chains call the real providers')
-    .allowExcessArguments(false);
+    .exitOverride(exitForUsage)
+    .action(() => undefined);
+  refuseSurplusWords(program);
   for (const { long = '', flags } of program.options) {
     // npm treats `npm start --port 8400` as one of its own settings.
     if ((environment[`npm_config_${long.slice('--'.length).replaceAll('-', '_')}`] ?? '') !== '')

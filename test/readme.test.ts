@@ -137,9 +137,12 @@ describe('The README', () => {
 
   test('every npm command in it exists', () => {
     const { scripts } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'));
-    const named = [...readme.matchAll(/npm (?:run )?(start|test|(?<=run )\w+)/g)].map(([, name = '']) => name);
-    assert.deepEqual([...new Set(named)].sort(), ['demo', 'start', 'test']);
-    for (const name of named) assert.equal(typeof scripts[name], 'string', name);
+    const named = [...readme.matchAll(/npm (?:run ([\w:-]+)|(start|test)\b)/g)].map(([, script, short]) => script ?? short!);
+    assert.ok(named.includes('start') && named.includes('demo'));
+    assert.deepEqual(
+      named.filter((name) => !(name in scripts)),
+      [],
+    );
   });
 
   for (const document of ['README.md', 'CONTRIBUTING.md', 'docs/decisions/README.md', 'docs/decisions/0013-dependencies.md']) {

@@ -9,6 +9,8 @@ export interface TestProcess {
   readonly address: string;
   /** The lines of its output so far. */
   readonly lines: string[];
+  /** The lines of its standard error so far. */
+  readonly errors: string[];
   /** Calls a path below `/api/v1` over HTTP, or from the root if it begins with `//`. Rejects without an answer. */
   call(method: string, path: string, options?: Pick<CallOptions, 'body' | 'key' | 'headers'>): Promise<TestAnswer>;
   /** Kills it, as `kill -9` does. */
@@ -47,7 +49,8 @@ export async function startProcess({ databaseUrl, settings = {}, fileLimitKib }:
 }
 
 export interface FallbackProcessOptions {
-  storage: string;
+  /** The value of `--storage`; without it the flag is left out. */
+  storage?: string;
   /** Flags of `serve` besides the storage and a free port. */
   flags?: readonly string[];
   settings?: Record<string, string>;
@@ -62,7 +65,11 @@ export async function startFallbackProcess({
   fileLimitKib,
 }: FallbackProcessOptions): Promise<TestProcess> {
   const env = { ...withoutSettings(), SERVICE_LOG_LEVEL: 'error', ...settings };
-  const program = await run([programs.fallback, 'serve', '--port', '0', '--storage', storage, ...flags], env, fileLimitKib);
+  const program = await run(
+    [programs.fallback, 'serve', '--port', '0', ...(storage === undefined ? [] : ['--storage', storage]), ...flags],
+    env,
+    fileLimitKib,
+  );
   return { ...program, call: (method, path, options) => program.call(method, `/${path}`, { key: null, ...options }) };
 }
 
@@ -103,10 +110,12 @@ async function run(
         spawn('/bin/sh', ['-c', `ulimit -f ${fileLimitKib * 2}; exec "$0" "$@"`, process.execPath, ...args], { env });
   const ended = new Promise<number | null>((resolve) => child.once('close', resolve));
   const lines: string[] = [];
-  const address = await firstLine(child, lines, ended);
+  const errors: string[] = [];
+  const address = await firstLine(child, lines, errors, ended);
   return {
     address,
     lines,
+    errors,
     call: (method, path, options) => call(address, method, path, options),
     async kill() {
       child.kill('SIGKILL');
@@ -120,8 +129,7 @@ async function run(
 }
 
 /** Resolves with the address that the program prints. */
-async function firstLine(child: ChildProcess, lines: string[], ended: Promise<number | null>): Promise<string> {
-  const errors: string[] = [];
+async function firstLine(child: ChildProcess, lines: string[], errors: string[], ended: Promise<number | null>): Promise<string> {
   createInterface(child.stderr!).on('line', (line) => errors.push(line));
   const listening = new Promise<string>((resolve) => {
     createInterface(child.stdout!).on('line', (line) => {

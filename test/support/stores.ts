@@ -23,3 +23,6 @@ export const stores: readonly TestStore[] = [
   },
   { name: 'PostgreSQL', open: (schema) => (schema === 'handoff' ? openHandoffDatabase() : openEmptyDatabase()) },
 ];
+
+/** The stores whose data a second connection can open, for tests that look into tables. */
+export const storesOfSeveral: readonly TestStore[] = stores.filter(({ name }) => name !== 'SQLite in memory');

@@ -1,6 +1,7 @@
 import { Command } from 'commander';
 
 import packageJson from '../../../package.json' with { type: 'json' };
+import { exitForUsage, refuseSurplusWords } from '../../usage.ts';
 
 interface ServeOptions {
   host?: string;
@@ -14,8 +15,11 @@ interface ServeOptions {
 
 /** The command line of the fallback service. */
 export function createProgram(): Command {
-  const program = new Command('fallback-service').description('The fallback chain service.').version(packageJson.version);
-  program
+  const program = new Command('fallback-service')
+    .description('The fallback chain service.')
+    .version(packageJson.version)
+    .exitOverride(exitForUsage);
+  refuseSurplusWords(program)
     .command('serve')
     .description('run the service')
     .option('--host <host>', 'the address to listen on (default 127.0.0.1)')

@@ -1,6 +1,7 @@
 import { Command, CommanderError, Option } from 'commander';
 
 import packageJson from '../../../package.json' with { type: 'json' };
+import { refuseSurplusWords } from '../../usage.ts';
 import { commands, groups } from './commands.ts';
 import { completion } from './completion.ts';
 import { createContext, type GlobalOptions } from './context.ts';
@@ -25,6 +26,7 @@ export function createProgram(terminal: Terminal): Command {
       writeOut: (text) => terminal.out.block(text),
       writeErr: (text) => terminal.err.block(text.replace(/^error: /, 'service-cli: ')),
     });
+  refuseSurplusWords(program);
   const parents: Record<string, Command> = {};
   for (const row of [...commands, ...completion(program)]) {
     const [first, second] = row.name.split(' ') as [string, string?];

@@ -21,7 +21,7 @@ const missing = (value: object, wanted: readonly string[]) => wanted.filter((nam
 
 for (const store of stores) {
   describe(`What the specification leaves open, on ${store.name}`, () => {
-    test('the trail of packets has exactly twelve types of events', async () => {
+    test('the trail of packets has exactly fourteen types of events', async () => {
       const service = await shareService(store);
       const step = async (method: string, path: string, body?: object) => {
         const answer = await service.call(method, path, body === undefined ? {} : { body });
@@ -36,6 +36,12 @@ for (const store of stores) {
       await step('DELETE', `/packets/${id}`);
       await packetIn(service, 'awaiting_human', { hitl: { ...question, timeout_seconds: 1, on_timeout: 'fail' } });
       service.clock.turn(1);
+      await service.handoff.runOnce.sweep();
+      const { id: leased } = await createPacket(service);
+      await step('POST', `/packets/${leased}/claim`, claimant);
+      await step('POST', `/packets/${leased}/release`, { agent_id: claimant.agent_id });
+      await step('POST', `/packets/${leased}/claim`, { ...claimant, lease_seconds: 5 });
+      service.clock.turn(6);
       await service.handoff.runOnce.sweep();
       const { id: removed } = await createPacket(service);
       await step('DELETE', `/packets/${removed}?hard=true`);
@@ -53,6 +59,8 @@ for (const store of stores) {
           'expired',
           'updated',
           'chained',
+          'released',
+          'lease_expired',
           'deleted',
         ].sort(),
       );
