@@ -32,14 +32,15 @@ const get = (path: string | number, headers = '') => `GET /${path} HTTP/1.1\r\nH
 const gets = (count: number) => Array.from({ length: count }, (_, index) => get(index)).join('');
 const closed = (socket: Socket) => new Promise<void>((resolve) => (socket.destroyed ? resolve() : socket.once('close', () => resolve())));
 
-test(`a connection may have ${maxUnanswered} unanswered requests, which are answered in their order`, async (t) => {
+test('a connection may have 256 unanswered requests, which are answered in their order', async (t) => {
+  assert.equal(maxUnanswered, 256);
   const { address } = await startApp(t, (app) => app.get('/:index', (request) => bodyOf(request)));
   const { text } = await sendRaw(address, gets(maxUnanswered - 1) + get('last', 'Connection: close\r\n'));
   const answered = [...text.matchAll(/\[(\w+)\]/g)].map(([, index]) => index);
   assert.deepEqual(answered, [...Array.from({ length: maxUnanswered - 1 }, (_, index) => String(index)), 'last']);
 });
 
-test(`a connection with more than ${maxUnanswered} unanswered requests is closed, and others are answered`, async (t) => {
+test('a connection with more than 256 unanswered requests is closed, and others are answered', async (t) => {
   const { address, sockets } = await startApp(t, (app) => {
     app.get('/0', () => new Promise(() => undefined));
     app.get('/:index', (request) => bodyOf(request));
