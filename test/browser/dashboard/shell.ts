@@ -24,7 +24,7 @@ export function shellTests(dashboard: () => Dashboard): void {
       list: { path: '/chains', title: 'Chains', ready: name },
       new: { path: '/chains/new', title: 'New chain', ready: 'Without rules' },
       overview: { path: `/chains/${id}`, title: name, ready: 'Last test' },
-      edit: { path: `/chains/${id}/edit`, title: `Edit ${name}`, ready: 'Rules, the first' },
+      edit: { path: `/chains/${id}/edit`, title: `Edit ${name}`, ready: 'Among equals, the first one decides.' },
       whatIf: { path: `/chains/${id}/what-if?provider=gpt-4o&condition=rate_limit`, title: name, ready: 'mistral-large answers' },
       tests: { path: `/chains/${id}/tests`, title: name, ready: 'blackout' },
       export: { path: `/chains/${id}/export`, title: name, ready: 'model_list' },
