@@ -39,7 +39,8 @@ async function insert(store: Store, packets: number): Promise<string[]> {
       return { now, ...newPacket(request, { id: newId(now), now, agentId: undefined }) };
     });
     await commit({
-      work({ packets: rows, events: trail }) {
+      announces: true,
+      work({ packets: rows, trail }) {
         for (const { packet, events, now } of made) {
           rows.insert(packet);
           trail.append(packet, events, { now, keyId: null });

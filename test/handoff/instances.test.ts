@@ -9,9 +9,9 @@ import { createAccessService, defaultTenantId } from '../../src/handoff/service/
 import type { Caller } from '../../src/handoff/service/authentication.ts';
 import { createPacketService } from '../../src/handoff/service/packets.ts';
 import { readHandoffSettings, tierLimits } from '../../src/handoff/settings.ts';
+import type { PacketBuffer } from '../../src/handoff/store/packets.ts';
 import { openStore } from '../../src/handoff/store/store.ts';
 import type { Tables } from '../../src/handoff/store/tables.ts';
-import type { PacketTransaction } from '../../src/handoff/store/units/packets.ts';
 import { createIds } from '../../src/kit/id.ts';
 import { openDatabase } from '../../src/kit/sql/database.ts';
 import { openEmptyDatabase, openHandoffDatabase } from '../support/databases.ts';
@@ -353,10 +353,7 @@ for (const store of stores) {
       const { tenant } = await openPackets(t, store);
       const now = new TestClock().read();
       const { packet } = newPacket(packetRequest() as CreateRequest, { id: createIds()(now), now, agentId: undefined });
-      for (const change of [
-        (own: PacketTransaction) => own.save(packet, { searchable: true }),
-        (own: PacketTransaction) => own.remove(packet.id),
-      ]) {
+      for (const change of [(own: PacketBuffer) => own.save(packet, { searchable: true }), (own: PacketBuffer) => own.remove(packet.id)]) {
         const changing = tenant.commit({
           work({ packets: own }) {
             own.insert(packet);
@@ -373,7 +370,7 @@ for (const store of stores) {
       const id = await newPacket();
       const more = range(10_001).map((number) => ({ event_type: 'updated', type: null, actor: `agent:${number}`, details: {} }));
       const at = { now: new TestClock().read(), keyId: null };
-      await tenant.commit({ packets: [id], work: ({ packets: own, events }) => events.append(own.get(id)!, more, at) });
+      await tenant.commit({ packets: [id], announces: true, work: ({ packets: own, trail }) => trail.append(own.get(id)!, more, at) });
       const actors = (await tenant.events.history(id)).map(({ actor }) => actor);
       assert.deepEqual(
         actors,

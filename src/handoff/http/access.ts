@@ -28,7 +28,7 @@ export function mountAccess(mount: Mount<Caller>, access: AccessService, store: 
   });
 
   mount(routes.createTenant, ({ body }, { caller }) => access.createTenant(caller, body));
-  mount(routes.listTenants, () => store.access.tenants());
+  mount(routes.listTenants, () => store.tenants.list());
   mount(routes.getTenant, ({ params }) => access.tenant(params.id));
   mount(routes.patchTenant, ({ params, body }, { caller }) => access.changeTenant(caller, params.id, body));
   mount(routes.deleteTenant, async ({ params }, { caller }) => {

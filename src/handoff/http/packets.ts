@@ -17,9 +17,9 @@ import type { Changed, ChangeOptions } from '../service/change.ts';
 import { statusesOf } from '../service/filters.ts';
 import type { ListService, PageText } from '../service/lists.ts';
 import type { BatchItem, CreateAnswer, CreateOptions, PacketService, RequestedClaim } from '../service/packets.ts';
+import type { Idempotency } from '../store/idempotency.ts';
 import type { PacketText } from '../store/packets.ts';
 import type { Store } from '../store/store.ts';
-import type { Idempotency } from '../store/units/answers.ts';
 import type { Wait } from './waiting.ts';
 
 export interface PacketRoutesParts {

@@ -9,7 +9,7 @@ import type { AgentService } from '../service/agents.ts';
 import type { Caller } from '../service/authentication.ts';
 import type { Changed } from '../service/change.ts';
 import type { PacketService } from '../service/packets.ts';
-import type { NextFilter } from '../store/units/next.ts';
+import type { ClaimFilter } from '../store/claim-queue.ts';
 import { claimOf, idempotencyOf } from './packets.ts';
 import type { Wait } from './waiting.ts';
 
@@ -56,7 +56,7 @@ function found(packet: Changed | null): Awaitable<Answer<never>> {
 }
 
 /** The filter of a request for the next packet. */
-function filterOf({ agent_id, target_agent = agent_id, tags = [], priorities: wanted = [...priorities] }: ClaimNextRequest): NextFilter {
+function filterOf({ agent_id, target_agent = agent_id, tags = [], priorities: wanted = [...priorities] }: ClaimNextRequest): ClaimFilter {
   return {
     target_agent: target_agent === '*' ? null : target_agent,
     tags: [...new Set(tags)].sort(),

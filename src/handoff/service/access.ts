@@ -4,10 +4,10 @@ import { isId, type NewId, type RandomSource } from '../../kit/id.ts';
 import type { ApiKey, KeyRequest, NewApiKey, Tenant, TenantPatch, TenantRequest } from '../model/access.ts';
 import { hashOf, keyBytes, keyFrom, prefixOf } from '../rules/keys.ts';
 import { defaultMaxKeys, isAbove } from '../rules/tiers.ts';
+import type { Idempotency } from '../store/idempotency.ts';
+import type { KeyToStore, StoredKey } from '../store/keys.ts';
 import type { Store } from '../store/store.ts';
-import type { KeyToStore, StoredKey } from '../store/units/access.ts';
-import type { Idempotency } from '../store/units/answers.ts';
-import type { AuditNote } from '../store/units/events.ts';
+import type { AuditNote } from '../store/trail.ts';
 import { type Caller, createAuthenticator } from './authentication.ts';
 
 /** The admin key that a start created, and whether it ignored the one in the settings. */
@@ -30,7 +30,7 @@ interface AccessParts {
 
 /** Authentication, and the management of keys and tenants. */
 export function createAccessService({ store, clock, newId, random }: AccessParts) {
-  const { access } = store;
+  const { keys: keyStore, tenants: tenantStore } = store;
   function newKey(): string {
     const bytes = Buffer.alloc(keyBytes);
     random(bytes);
@@ -38,11 +38,11 @@ export function createAccessService({ store, clock, newId, random }: AccessParts
   }
 
   return {
-    authenticate: createAuthenticator(access, clock),
+    authenticate: createAuthenticator(keyStore, clock),
 
     /** The caller of a request without a key in development mode: the tenant `default`, with a key id that matches no key. */
     async defaultCaller(): Promise<Caller> {
-      const { number, tier, handoffs_per_day } = await access.tenantWithNumber(defaultTenantId);
+      const { number, tier, handoffs_per_day } = await tenantStore.withNumber(defaultTenantId);
       return {
         key_id: defaultTenantId,
         key_tier: tier,
@@ -72,7 +72,7 @@ export function createAccessService({ store, clock, newId, random }: AccessParts
         deleted_at: null,
       };
       const beginWith = (key: string) =>
-        access.begin(
+        keyStore.begin(
           tenant,
           {
             id: newId(now),
@@ -93,11 +93,11 @@ export function createAccessService({ store, clock, newId, random }: AccessParts
       try {
         if (await beginWith(adminKey)) return {};
       } catch (error) {
-        if (!access.isDuplicate(error)) throw error;
+        if (!keyStore.isDuplicate(error)) throw error;
         // The key in the settings was revoked and stays revoked; a new one replaces it.
         if (await beginWith(made)) return { made };
       }
-      const found = await access.keyByHash(hashOf(adminKey));
+      const found = await keyStore.byHash(hashOf(adminKey));
       return { unusedKey: found?.admin !== 1 || hasEnded(found, now) };
     },
 
@@ -108,15 +108,15 @@ export function createAccessService({ store, clock, newId, random }: AccessParts
     async makeAdminKey(): Promise<string> {
       const key = newKey();
       const at = { now: clock(), keyId: null };
-      const { number } = await access.numbered(defaultTenantId);
+      const { number } = await tenantStore.numbered(defaultTenantId);
       await store.of(number).commit({
-        access: { tenantId: defaultTenantId },
-        work({ access: keys, events }) {
-          const { tenant } = keys.tenant(defaultTenantId)!;
+        tenantId: defaultTenantId,
+        work({ tenants, keys, trail }) {
+          const { tenant } = tenants.get(defaultTenantId)!;
           const stored = keyOf({ name: 'admin key made at the database', admin: true }, tenant, { id: newId(at.now), key, now: at.now });
           const { id, name, tier, admin } = stored;
-          keys.addKey(stored);
-          events.note(
+          keys.add(stored);
+          trail.note(
             { event_type: 'created', resource: 'api_key', actor: 'system:admin-key', details: { key_id: id, name, tier, admin } },
             at,
           );
@@ -134,18 +134,18 @@ export function createAccessService({ store, clock, newId, random }: AccessParts
       const at = { now: clock(), keyId: caller.key_id };
       const key = newKey();
       return store.of(caller.tenant_number).commit({
-        access: { tenantId },
+        tenantId,
         idempotencyKey: idempotency?.key,
-        work({ access: keys, answers }) {
+        work({ tenants, keys, idempotency: answers, trailOf }) {
           if (answers.repeated(idempotency) !== undefined) throw new Error('An answer with an API key was stored.');
-          const found = keys.tenant(tenantId);
+          const found = tenants.get(tenantId);
           if (found === undefined) throw notFound('tenant');
           const stored = keyOf(request, found.tenant, { id: newId(at.now), key, now: at.now });
           // A rotated key and its replacement count as one.
-          requireFewerKeys(keys.keysOf(tenantId).filter(({ expires_at }) => expires_at === null).length, found.tenant);
+          requireFewerKeys(keys.ofTenant(tenantId).filter(({ expires_at }) => expires_at === null).length, found.tenant);
           const { id, name, tier, admin } = stored;
-          keys.addKey(stored);
-          keys.trailOf(found.number).note(noteOf(caller, 'api_key', 'created', { key_id: id, name, tier, admin }), at);
+          keys.add(stored);
+          trailOf(found.number).note(noteOf(caller, 'api_key', 'created', { key_id: id, name, tier, admin }), at);
           // The answer contains the key, so its body is not stored.
           if (idempotency !== undefined) answers.remember(idempotency, { status: 201, body: null, etag: null }, at.now);
           return shownOnce(stored, key);
@@ -159,12 +159,13 @@ export function createAccessService({ store, clock, newId, random }: AccessParts
       const at = { now: clock(), keyId: caller.key_id };
       const key = newKey();
       return store.of(caller.tenant_number).commit({
-        access: { tenantId: caller.tenant_id, keyId: id },
+        tenantId: caller.tenant_id,
+        keyId: id,
         idempotencyKey: idempotency?.key,
-        work({ access: keys, answers, events }) {
+        work({ tenants, keys, idempotency: answers, trail }) {
           if (answers.repeated(idempotency) !== undefined) throw new Error('An answer with an API key was stored.');
-          const tenant = keys.tenant(caller.tenant_id)?.tenant;
-          const old = keys.key(id);
+          const tenant = tenants.get(caller.tenant_id)?.tenant;
+          const old = keys.get(id);
           if (tenant === undefined || old === undefined || old.tenant_id !== caller.tenant_id || hasEnded(old, at.now))
             throw notFound('API key');
           if (old.admin && !caller.admin) throw new ServiceError('FORBIDDEN', 'Only an admin key may rotate an admin key.');
@@ -174,9 +175,9 @@ export function createAccessService({ store, clock, newId, random }: AccessParts
           const fresh = keyOf({ name, admin }, tenant, { id: newId(at.now), key, now: at.now });
           const stored: KeyToStore = { ...fresh, tier: old.tier, rotated_from: old.rotated_from ?? id };
           const expires_at = new Date(at.now.getTime() + overlapSeconds * 1000).toISOString();
-          keys.addKey(stored);
-          keys.endKey(id, expires_at);
-          events.note(noteOf(caller, 'api_key', 'rotated', { key_id: id, name, new_key_id: stored.id, expires_at }), at);
+          keys.add(stored);
+          keys.end(id, expires_at);
+          trail.note(noteOf(caller, 'api_key', 'rotated', { key_id: id, name, new_key_id: stored.id, expires_at }), at);
           if (idempotency !== undefined) answers.remember(idempotency, { status: 201, body: null, etag: null }, at.now);
           return shownOnce(stored, key);
         },
@@ -185,16 +186,16 @@ export function createAccessService({ store, clock, newId, random }: AccessParts
 
     async revokeKey(caller: Caller, id: string): Promise<void> {
       if (!isId(id)) throw notFound('API key');
-      const found = await access.tenantOfKey(id);
+      const found = await keyStore.tenantOf(id);
       if (found === undefined || (!caller.admin && found.tenant_id !== caller.tenant_id)) throw notFound('API key');
       const at = { now: clock(), keyId: caller.key_id };
       await store.of(found.number).commit({
-        access: { keyId: id },
-        work({ access: keys, events }) {
-          const key = keys.key(id);
+        keyId: id,
+        work({ keys, trail }) {
+          const key = keys.get(id);
           if (key === undefined || hasEnded(key, at.now)) throw notFound('API key');
-          keys.revokeKey(id, at.now);
-          events.note(noteOf(caller, 'api_key', 'deleted', { key_id: id, name: key.name }), at);
+          keys.revoke(id, at.now);
+          trail.note(noteOf(caller, 'api_key', 'deleted', { key_id: id, name: key.name }), at);
         },
       });
     },
@@ -206,10 +207,10 @@ export function createAccessService({ store, clock, newId, random }: AccessParts
       const times = { created_at, updated_at: created_at, deleted_at: null };
       const tenant: Tenant = { id: newId(now), name, tier, handoffs_per_day, max_api_keys: maxKeys, ...times };
       return store.of(caller.tenant_number).commit({
-        access: { newTenant: true },
-        work({ access: tenants }) {
-          const number = tenants.addTenant(tenant, max_api_keys !== undefined);
-          tenants.trailOf(number).note(noteOf(caller, 'tenant', 'created', { name, tier }), { now, keyId: caller.key_id });
+        newTenant: true,
+        work({ tenants, trailOf }) {
+          const number = tenants.add(tenant, max_api_keys !== undefined);
+          trailOf(number).note(noteOf(caller, 'tenant', 'created', { name, tier }), { now, keyId: caller.key_id });
           return tenant;
         },
       });
@@ -219,15 +220,15 @@ export function createAccessService({ store, clock, newId, random }: AccessParts
       if (!isId(id)) throw notFound('tenant');
       const at = { now: clock(), keyId: caller.key_id };
       return store.of(caller.tenant_number).commit({
-        access: { tenantId: id },
-        work({ access: tenants }) {
-          const found = tenants.tenant(id);
+        tenantId: id,
+        work({ tenants, trailOf }) {
+          const found = tenants.get(id);
           if (found === undefined) throw notFound('tenant');
           const maxKeysSet = found.maxKeysSet || patch.max_api_keys !== undefined;
           const changed = { ...found.tenant, ...patch, updated_at: at.now.toISOString() };
           const tenant = maxKeysSet ? changed : { ...changed, max_api_keys: defaultMaxKeys[changed.tier] };
-          tenants.saveTenant(tenant, maxKeysSet);
-          tenants.trailOf(found.number).note(noteOf(caller, 'tenant', 'updated', { fields: Object.keys(patch) }), at);
+          tenants.save(id, { ...found, tenant, maxKeysSet });
+          trailOf(found.number).note(noteOf(caller, 'tenant', 'updated', { fields: Object.keys(patch) }), at);
           return tenant;
         },
       });
@@ -239,30 +240,30 @@ export function createAccessService({ store, clock, newId, random }: AccessParts
       const at = { now: clock(), keyId: caller.key_id };
       const deleted_at = at.now.toISOString();
       await store.of(caller.tenant_number).commit({
-        access: { tenantId: id },
-        work({ access: tenants, events }) {
-          const found = tenants.tenant(id);
+        tenantId: id,
+        work({ tenants, trail }) {
+          const found = tenants.get(id);
           if (found === undefined) throw notFound('tenant');
-          tenants.saveTenant({ ...found.tenant, updated_at: deleted_at, deleted_at });
+          tenants.remove(id, { ...found, tenant: { ...found.tenant, updated_at: deleted_at, deleted_at } });
           // Noted in the caller's audit log: no key can read the deleted tenant's log.
-          events.note(noteOf(caller, 'tenant', 'deleted', { tenant_id: id, name: found.tenant.name }), at);
+          trail.note(noteOf(caller, 'tenant', 'deleted', { tenant_id: id, name: found.tenant.name }), at);
         },
       });
     },
 
     async tenant(id: string): Promise<Tenant> {
       if (!isId(id)) throw notFound('tenant');
-      return access.tenant(id);
+      return tenantStore.find(id);
     },
 
     async keysOfTenant(id: string): Promise<ApiKey[]> {
       if (!isId(id)) throw notFound('tenant');
-      await access.tenant(id);
-      return access.keysOf(id, clock());
+      await tenantStore.find(id);
+      return keyStore.of(id, clock());
     },
 
     /** The keys of the caller's tenant. */
-    keysOf: (caller: Caller): Promise<ApiKey[]> => access.keysOf(caller.tenant_id, clock()),
+    keysOf: (caller: Caller): Promise<ApiKey[]> => keyStore.of(caller.tenant_id, clock()),
   };
 }
 

@@ -3,7 +3,7 @@ import type { Awaitable } from '../../kit/awaitable.ts';
 import type { Clock } from '../../kit/clock.ts';
 import type { Tier } from '../model/common.ts';
 import { hashOf, looksLikeKey } from '../rules/keys.ts';
-import type { KeyAccess } from '../store/access.ts';
+import type { KeyAccess } from '../store/keys.ts';
 import type { Store } from '../store/store.ts';
 
 /** The caller of a request: its API key and the limits of its tenant. */
@@ -30,10 +30,10 @@ const maxKnownKeys = 10_000;
  * Returns the function that finds the caller behind an API key, undefined for a key that is unknown, revoked or expired.
  * Callers are cached until any key or tenant changes, so a revocation on any instance takes effect with the next call.
  */
-export function createAuthenticator(access: Store['access'], clock: Clock): (key: string) => Awaitable<Caller | undefined> {
+export function createAuthenticator(keys: Store['keys'], clock: Clock): (key: string) => Awaitable<Caller | undefined> {
   const known = new Map<string, Caller>();
   let knownVersion = -1;
-  const currentVersion = shared(() => access.version());
+  const currentVersion = shared(() => keys.version());
 
   function callerOfKey(hash: string, version: number): Awaitable<Caller | undefined> {
     if (version !== knownVersion) {
@@ -45,7 +45,7 @@ export function createAuthenticator(access: Store['access'], clock: Clock): (key
   }
 
   async function lookUp(hash: string, version: number): Promise<Caller | undefined> {
-    const row = await access.keyByHash(hash);
+    const row = await keys.byHash(hash);
     if (row === undefined || !timingSafeEqual(Buffer.from(row.hash), Buffer.from(hash))) return undefined;
     const caller = callerOf(row);
     // The row is at least as new as `version`. If a later version has cleared the cache since, that change may have

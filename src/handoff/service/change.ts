@@ -2,10 +2,10 @@ import { notFound, ServiceError } from '../../kit/errors.ts';
 import { requireMatch } from '../../kit/etag.ts';
 import { type Command, decide, entityTag, needsWhole } from '../rules/packet.ts';
 import { withToken } from '../rules/text.ts';
+import type { Idempotency } from '../store/idempotency.ts';
 import type { PacketText } from '../store/packets.ts';
-import type { Idempotency } from '../store/units/answers.ts';
-import type { Circumstances } from '../store/units/events.ts';
-import type { Transaction } from '../store/units/transaction.ts';
+import type { Circumstances } from '../store/trail.ts';
+import type { Transaction } from '../store/units.ts';
 
 /** The parameters of a change beyond its body. */
 export interface ChangeOptions {
@@ -30,7 +30,7 @@ const ownBytes = 4096;
  * was changed.
  */
 export function idempotently<Nothing extends null | undefined | never>(
-  { answers }: Transaction,
+  { idempotency: answers }: Transaction,
   idempotency: Idempotency | undefined,
   { now }: Circumstances,
   carryOut: () => { id: string; changed: PacketText } | Nothing,
@@ -46,7 +46,7 @@ export function idempotently<Nothing extends null | undefined | never>(
 
 /** The only way to change a stored packet: read locked, decide, save or remove, append its events. Returns the packet after the change. */
 export function changeIn(
-  { packets, events: trail }: Transaction,
+  { packets, trail }: Transaction,
   id: string,
   command: Command,
   at: Circumstances,

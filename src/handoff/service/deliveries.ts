@@ -2,7 +2,7 @@ import type { Clock } from '../../kit/clock.ts';
 import type { DisabledReason } from '../model/webhook.ts';
 import { type AttemptOutcome, afterAttempt, hasFailedTooLong, isGone } from '../rules/delivery.ts';
 import type { Store } from '../store/store.ts';
-import type { Transaction } from '../store/units/transaction.ts';
+import type { Transaction } from '../store/units.ts';
 
 interface DeliveryServiceParts {
   store: Store;
@@ -25,23 +25,23 @@ interface Destination {
 /** Records the outcomes of delivery attempts. */
 export function createDeliveryService({ store, clock, retrySeconds, disableAfterSeconds, chance }: DeliveryServiceParts) {
   /** Updates `failing_since`, and disables the webhook when it has failed too long or its receiver is gone. */
-  function updateWebhook({ webhooks, events }: Transaction, id: string, outcome: AttemptOutcome, now: Date): void {
+  function updateWebhook({ webhooks, trail }: Transaction, id: string, outcome: AttemptOutcome, now: Date): void {
     const webhook = webhooks.get(id);
     if (webhook === undefined || !webhook.active) return;
     if (outcome.error === undefined) {
-      if (webhook.failing_since !== null) webhooks.save({ ...webhook, failing_since: null });
+      if (webhook.failing_since !== null) webhooks.save(id, { ...webhook, failing_since: null });
       return;
     }
     const failing_since = webhook.failing_since ?? now.toISOString();
     const tooLong = hasFailedTooLong(failing_since, disableAfterSeconds, now);
     const reason: DisabledReason | null = isGone(outcome) ? 'gone' : tooLong ? 'failing' : null;
     if (reason === null) {
-      if (webhook.failing_since === null) webhooks.save({ ...webhook, failing_since });
+      if (webhook.failing_since === null) webhooks.save(id, { ...webhook, failing_since });
       return;
     }
-    webhooks.save({ ...webhook, failing_since, active: false, disabled_reason: reason, updated_at: now.toISOString() });
+    webhooks.save(id, { ...webhook, failing_since, active: false, disabled_reason: reason, updated_at: now.toISOString() });
     const details = { webhook_id: id, reason };
-    events.note({ event_type: 'disabled', resource: 'webhook', actor: 'system:deliverer', details }, { now, keyId: null });
+    trail.note({ event_type: 'disabled', resource: 'webhook', actor: 'system:deliverer', details }, { now, keyId: null });
   }
 
   return {
@@ -66,7 +66,7 @@ export function createDeliveryService({ store, clock, retrySeconds, disableAfter
           // If the lease expired and another instance holds the delivery, a failure of this attempt no longer counts.
           const isLeaseHolder = delivery.due_at === until.toISOString() || delivery.status === 'cancelled';
           if (outcome.error !== undefined && !isLeaseHolder) return;
-          deliveries.save(delivery, afterAttempt(delivery, outcome, { now, retrySeconds, random }), now);
+          deliveries.update(delivery, afterAttempt(delivery, outcome, { now, retrySeconds, random }), now);
           if (locksWebhook) updateWebhook(transaction, webhook_id, outcome, now);
         },
       });

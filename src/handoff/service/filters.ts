@@ -1,7 +1,7 @@
 import { invalid } from '../../kit/errors.ts';
 import { statuses } from '../model/common.ts';
 import type { PacketQuery } from '../model/packet-routes.ts';
-import type { PacketFilter } from '../store/packets.ts';
+import type { PacketFilter } from '../store/packet-filter.ts';
 
 /** The parts of a comma-separated parameter, without empty ones; undefined when it was not given. */
 function listOf(text: string | undefined): string[] | undefined {

@@ -5,7 +5,7 @@ import { isId } from '../../kit/id.ts';
 import { maxOffset } from '../../kit/schemas.ts';
 import type { PacketQuery, SearchQuery } from '../model/packet-routes.ts';
 import { phrasesOf } from '../rules/words.ts';
-import type { PacketFilter } from '../store/packets.ts';
+import type { PacketFilter } from '../store/packet-filter.ts';
 import type { PacketTexts } from '../store/pages.ts';
 import type { EncodedPage, SearchPlace } from '../store/search.ts';
 import type { Store } from '../store/store.ts';

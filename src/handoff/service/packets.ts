@@ -6,12 +6,12 @@ import type { ChainRequest, Claimant, CreateRequest, Packet, PatchRequest, Respo
 import type { LeaseTerms } from '../rules/lease.ts';
 import { type Command, chained, entityTag, needsWhole, newPacket } from '../rules/packet.ts';
 import { dailyCap, dayOf, secondsToMidnight, type TierLimits } from '../rules/tiers.ts';
+import type { ClaimFilter } from '../store/claim-queue.ts';
+import type { Idempotency } from '../store/idempotency.ts';
+import type { OpenPacketCounts } from '../store/open-packets.ts';
 import type { Store } from '../store/store.ts';
-import type { Idempotency } from '../store/units/answers.ts';
-import type { Circumstances } from '../store/units/events.ts';
-import type { NextFilter } from '../store/units/next.ts';
-import type { OpenTransaction } from '../store/units/open.ts';
-import type { Transaction } from '../store/units/transaction.ts';
+import type { Circumstances } from '../store/trail.ts';
+import type { Transaction } from '../store/units.ts';
 import type { Caller } from './authentication.ts';
 import { type Changed, type ChangeOptions, changeIn, idempotently } from './change.ts';
 
@@ -90,12 +90,13 @@ export function createPacketService({ store, clock, newId, random, limits, guard
     const made = await store.of(caller.tenant_number).commit<CreateAnswer>({
       packets: requests.flatMap(({ parent_packet_id }) => parent_packet_id?.toLowerCase() ?? []),
       creates: count,
-      ...(guards.openPacketsPerAgent === 0 ? {} : { openOf: requests.map(({ metadata }) => metadata.source_agent.id) }),
+      announces: true,
+      ...(guards.openPacketsPerAgent === 0 ? {} : { openPacketsOf: requests.map(({ metadata }) => metadata.source_agent.id) }),
       size,
       idempotencyKey: idempotency?.key,
       ...(capped ? { counters: [today] } : {}),
       work(transaction) {
-        const { answers, counters } = transaction;
+        const { idempotency: answers, counters } = transaction;
         created = 0;
         const again = answers.repeated(idempotency);
         if (again !== undefined) return { text: again.body, status: again.status, etag: again.etag, replayed: true };
@@ -116,7 +117,7 @@ export function createPacketService({ store, clock, newId, random, limits, guard
 
   /** Creates one packet. `refuseParent` makes the error for a parent that the tenant doesn't have. */
   function createIn(
-    { packets, open, events: trail }: Transaction,
+    { packets, openPacketCounts, trail }: Transaction,
     countCreate: () => void,
     request: CreateRequest,
     agentId: string | undefined,
@@ -128,9 +129,9 @@ export function createPacketService({ store, clock, newId, random, limits, guard
     if (parentId !== undefined && parent === undefined) throw refuseParent();
     const depth = parent === undefined ? 1 : packets.depth(parent.id) + 1;
     requireDepth(depth, guards.chainDepthMax);
-    requireFewOpen(open, request.metadata.source_agent.id, guards.openPacketsPerAgent);
+    requireFewOpen(openPacketCounts, request.metadata.source_agent.id, guards.openPacketsPerAgent);
     countCreate();
-    if (guards.openPacketsPerAgent > 0) open.add(request.metadata.source_agent.id);
+    if (guards.openPacketsPerAgent > 0) openPacketCounts.add(request.metadata.source_agent.id);
     const { packet, events } = newPacket({ ...request, parent_packet_id: parentId }, { id: newId(at.now), now: at.now, agentId });
     packets.insert(packet, depth);
     trail.append(packet, events, at);
@@ -172,6 +173,7 @@ export function createPacketService({ store, clock, newId, random, limits, guard
     if (command.kind === 'claim') onSeen(caller.tenant_number, command.claimant.agent_id);
     return store.of(caller.tenant_number).commit({
       packets: [id],
+      announces: true,
       whole,
       idempotencyKey: idempotency?.key,
       work: (transaction) =>
@@ -192,6 +194,7 @@ export function createPacketService({ store, clock, newId, random, limits, guard
     const known = ids.map((id) => id.toLowerCase()).filter(isId);
     return store.of(caller.tenant_number).commit({
       packets: known,
+      announces: true,
       work(transaction) {
         const changed: string[] = [];
         const errors: ItemFault[] = [];
@@ -277,7 +280,7 @@ export function createPacketService({ store, clock, newId, random, limits, guard
      */
     claimNext(
       caller: Caller,
-      filter: NextFilter,
+      filter: ClaimFilter,
       { claimant, leaseSeconds }: RequestedClaim,
       { idempotency, isOpen = () => true }: { idempotency?: Idempotency | undefined; isOpen?: () => boolean } = {},
     ): Promise<Changed | null | undefined> {
@@ -285,14 +288,14 @@ export function createPacketService({ store, clock, newId, random, limits, guard
       const terms = termsOf(leaseSeconds);
       onSeen(caller.tenant_number, claimant.agent_id);
       return store.of(caller.tenant_number).commit<Changed | null | undefined>({
-        packets: [],
-        next: filter,
+        announces: true,
+        claims: filter,
         idempotencyKey: idempotency?.key,
         work: (transaction) =>
           idempotently<null | undefined>(transaction, idempotency, at, () => {
             // The client has disconnected, so the packet must stay available.
             if (!isOpen()) return null;
-            const id = transaction.next.take(filter);
+            const id = transaction.claimQueue.take(filter);
             if (id === null || id === undefined) return id;
             return { id, changed: changeIn(transaction, id, { kind: 'claim', claimant, terms }, at) };
           }),
@@ -315,6 +318,7 @@ export function createPacketService({ store, clock, newId, random, limits, guard
       const at = { now: clock(), keyId: null };
       await store.of(tenant).commit({
         packets: [id],
+        announces: true,
         work: (transaction) => transaction.packets.get(id) && changeIn(transaction, id, command, at),
       });
     },
@@ -349,7 +353,7 @@ function requireDepth(depth: number, max: number): void {
 }
 
 /** @throws ServiceError 409 LOOP_GUARD when the source agent has too many open packets */
-function requireFewOpen(open: OpenTransaction, sourceAgent: string, max: number): void {
+function requireFewOpen(open: OpenPacketCounts, sourceAgent: string, max: number): void {
   if (max === 0) return;
   const count = open.count(sourceAgent);
   if (count < max) return;

@@ -2,8 +2,8 @@ import { notFound } from '../../kit/errors.ts';
 import { isId } from '../../kit/id.ts';
 import type { AuditEntry } from '../model/audit.ts';
 import type { HistoryEvent } from '../model/packet.ts';
-import type { AuditFilter } from '../store/events.ts';
 import type { Store } from '../store/store.ts';
+import type { AuditFilter } from '../store/trail.ts';
 import type { Caller } from './authentication.ts';
 
 /** Reads packet histories and the audit log. */

@@ -12,11 +12,10 @@ import {
   webhookEvents,
 } from '../model/webhook.ts';
 import { restarted } from '../rules/delivery.ts';
-import type { DeliveryPage } from '../store/deliveries.ts';
+import type { DeliveryPage, StoredDelivery } from '../store/deliveries.ts';
+import type { Idempotency } from '../store/idempotency.ts';
 import type { Store } from '../store/store.ts';
-import type { Idempotency } from '../store/units/answers.ts';
-import type { StoredDelivery } from '../store/units/deliveries.ts';
-import { type StoredWebhook, shownWebhook } from '../store/units/webhooks.ts';
+import { type StoredWebhook, shownWebhook } from '../store/webhooks.ts';
 import type { Caller } from './authentication.ts';
 
 interface WebhookServiceParts {
@@ -53,14 +52,16 @@ export function createWebhookService({ store, clock, newId, urlProblem, overlapS
     const now = clock();
     return store.of(caller.tenant_number).commit({
       webhooks: [id],
-      work({ webhooks, events }) {
+      work({ webhooks, trail }) {
         const before = webhooks.get(id);
         if (before === undefined) throw notFound('webhook');
         const decided = decide(before, now);
         if (decided === undefined) return shownWebhook(before);
-        webhooks.save({ ...decided.webhook, updated_at: now.toISOString() });
+        const changed = { ...decided.webhook, updated_at: now.toISOString() };
+        if (changed.removed_at === null) webhooks.save(id, changed);
+        else webhooks.remove(id, changed);
         const details = { webhook_id: id, ...decided.details };
-        events.note({ event_type: action, resource: 'webhook', actor: `key:${caller.key_id}`, details }, { now, keyId: caller.key_id });
+        trail.note({ event_type: action, resource: 'webhook', actor: `key:${caller.key_id}`, details }, { now, keyId: caller.key_id });
         return shownWebhook(decided.webhook);
       },
     });
@@ -90,7 +91,7 @@ export function createWebhookService({ store, clock, newId, urlProblem, overlapS
       return store.of(caller.tenant_number).commit({
         allWebhooks: true,
         idempotencyKey: idempotency?.key,
-        work({ webhooks, answers, events }) {
+        work({ webhooks, idempotency: answers, trail }) {
           const again = answers.repeated(idempotency);
           if (again !== undefined) return { webhook: JSON.parse(again.body) as Webhook, replayed: true };
           if (webhooks.count() >= maxWebhooks) throw conflict(`The tenant has ${maxWebhooks} webhooks, the maximum; remove one first.`);
@@ -98,7 +99,7 @@ export function createWebhookService({ store, clock, newId, urlProblem, overlapS
           const webhook = shownWebhook(fresh);
           const details = { webhook_id: fresh.id, events: wanted };
           const note = { event_type: 'created', resource: 'webhook' as const, actor: `key:${caller.key_id}`, details };
-          events.note(note, { now, keyId: caller.key_id });
+          trail.note(note, { now, keyId: caller.key_id });
           if (idempotency !== undefined) answers.remember(idempotency, { status: 201, body: JSON.stringify(webhook), etag: null }, now);
           return { webhook, replayed: false };
         },
@@ -165,7 +166,7 @@ export function createWebhookService({ store, clock, newId, urlProblem, overlapS
           const webhook = webhooks.all().find(({ seq }) => seq === delivery.webhook);
           if (webhook === undefined) throw conflict('The webhook was removed.');
           requireActive(webhook);
-          return shownDelivery(deliveries.save(delivery, restarted(now), now), webhook.id);
+          return shownDelivery(deliveries.update(delivery, restarted(now), now), webhook.id);
         },
       });
     },
@@ -182,7 +183,7 @@ export function createWebhookService({ store, clock, newId, urlProblem, overlapS
         work({ deliveries }) {
           // Skip deliveries that were delivered, leased or removed since they were read.
           const failed = seqs.flatMap((seq) => deliveries.get(seq) ?? []).filter(isRetriable);
-          for (const delivery of failed) deliveries.save(delivery, restarted(now), now);
+          for (const delivery of failed) deliveries.update(delivery, restarted(now), now);
           return failed.length;
         },
       });

@@ -1,9 +1,146 @@
 import { type ExpressionBuilder, type Kysely, sql } from 'kysely';
 
+import type { NewId } from '../../kit/id.ts';
 import type { Database, Values } from '../../kit/sql/dialect.ts';
 import type { Delivery, DeliveryStatus } from '../model/webhook.ts';
-import { cancelled } from '../rules/delivery.ts';
+import { cancelled, type DeliveryState } from '../rules/delivery.ts';
+import type { Group, Kind } from './engine/group.ts';
+import { Table, TableBuffer } from './engine/table-buffer.ts';
 import type { Tables } from './tables.ts';
+import { type StoredWebhook, type WebhookBuffer, webhooks } from './webhooks.ts';
+
+/** The deliveries that a unit needs. */
+export interface DeliveryNeeds {
+  /** Deliveries to lock, by `seq` or by id. */
+  readonly deliveries?: readonly number[];
+  readonly deliveryIds?: readonly string[];
+}
+
+/** A stored delivery. */
+export type StoredDelivery = Omit<Delivery, 'webhook_id'> &
+  DeliveryState & {
+    readonly seq: number;
+    /** The `seq` of its webhook. */
+    readonly webhook: number;
+    /** The event that it delivers; the body is stored under this id. */
+    readonly event_id: string;
+  };
+
+/** An event to be sent to webhooks. */
+export interface Announcement {
+  readonly id: string;
+  readonly type: string;
+  readonly packet_id: string | null;
+  readonly timestamp: string;
+  /** The exact body to send. */
+  body(): string;
+}
+
+const table = new Table<StoredDelivery>({
+  name: 'deliveries',
+  columns: [
+    'seq',
+    'id',
+    'webhook',
+    'packet_id',
+    'event_id',
+    'event_type',
+    'status',
+    'attempts',
+    'last_error',
+    'last_status_code',
+    'next_retry_at',
+    'delivered_at',
+    'created_at',
+    'updated_at',
+    'due_at',
+  ],
+  key: 'seq',
+  // What an attempt changes.
+  updated: ['status', 'attempts', 'last_error', 'last_status_code', 'next_retry_at', 'delivered_at', 'updated_at', 'due_at'],
+  decode: (row) => row as unknown as StoredDelivery,
+  encode: (delivery) => ({ ...delivery }),
+  fresh: ({ seq: _, ...row }, tenant) => ({ tenant, ...row }),
+});
+
+/** A tenant's deliveries, by `seq`, and the bodies of new ones. */
+export class DeliveryBuffer extends TableBuffer<number, StoredDelivery> {
+  messages: { readonly event_id: string; readonly packet_id: string | null; readonly body: string }[] = [];
+  readonly #newId: NewId;
+  readonly #webhooks: WebhookBuffer;
+
+  constructor({ journal, newId }: Group<unknown>, webhooks: WebhookBuffer) {
+    super(journal);
+    this.#newId = newId;
+    this.#webhooks = webhooks;
+  }
+
+  /** Like `get`, by the delivery's id. */
+  byId(id: string): StoredDelivery | undefined {
+    return this.all().find((delivery) => delivery.id === id);
+  }
+
+  /** Adds a delivery for every active webhook that subscribes to the event's type. */
+  announce(event: Announcement): void {
+    const subscribed = this.#webhooks.subscribedTo(event.type);
+    if (subscribed.length > 0) this.send(event, subscribed);
+  }
+
+  /** Adds a delivery for each of the webhooks; returns the deliveries as callers see them. */
+  send(event: Announcement, webhooks: readonly StoredWebhook[]): Delivery[] {
+    const { id: event_id, type: event_type, packet_id, timestamp } = event;
+    this.journal.push(this.messages, { event_id, packet_id, body: event.body() });
+    return webhooks.map(({ id: webhook_id, seq: webhook }) => {
+      const id = this.#newId(new Date(timestamp));
+      const state = { status: 'pending', attempts: 0, last_error: null, last_status_code: null, next_retry_at: null } as const;
+      const rest = { packet_id, event_type, ...state, delivered_at: null, created_at: timestamp, updated_at: timestamp };
+      this.insert({ seq: 0, id, webhook, event_id, due_at: timestamp, ...rest });
+      return { id, webhook_id, ...rest };
+    });
+  }
+
+  /** Saves the new state of a delivery; returns the updated delivery. */
+  update(delivery: StoredDelivery, state: DeliveryState, now: Date): StoredDelivery {
+    const saved = { ...delivery, ...state, updated_at: now.toISOString() };
+    this.save(delivery.seq, saved);
+    return saved;
+  }
+}
+
+/** Deliveries to webhooks, and their bodies. */
+export const deliveries: Kind<DeliveryNeeds, DeliveryBuffer> = {
+  stage: (tenant, group) => new DeliveryBuffer(group, group.of(webhooks, tenant)),
+
+  async find(session, group) {
+    const bySeq = group.wanted((unit) => unit.deliveries).map(([tenant, seq]) => ({ tenant, seq }));
+    const byId = group.wanted((unit) => unit.deliveryIds).map(([tenant, id]) => ({ tenant, id }));
+    const found = await Promise.all([bySeq, byId].map((keys) => table.find(session, keys, ['tenant'])));
+    for (const { stored, more } of found.flat()) group.of(deliveries, more[0] as number).found.set(stored.seq, stored);
+  },
+
+  async erase(session, group, erased) {
+    const keys = erased.map(({ tenant, packet_id }) => ({ tenant, packet_id }));
+    const kept = await session.find('deliveries', ['event_id'], keys);
+    await session.remove(
+      'messages',
+      [...new Set(kept.map(([event_id]) => event_id as string))].map((event_id) => ({ event_id })),
+    );
+    await session.remove('deliveries', keys);
+    for (const { tenant, packet_id } of erased) {
+      const own = group.of(deliveries, tenant);
+      own.inserted = own.inserted.filter((delivery) => delivery.packet_id !== packet_id);
+      own.messages = own.messages.filter((message) => message.packet_id !== packet_id);
+    }
+  },
+
+  async flush(session, group) {
+    await session.insert(
+      'messages',
+      group.each(deliveries, ({ messages }) => messages.map(({ event_id, body }) => ({ event_id, body }))),
+    );
+    await table.flush(session, group, deliveries);
+  },
+};
 
 /** The pending deliveries of one webhook, with what is needed to send them. */
 export interface DeliveryQueue {

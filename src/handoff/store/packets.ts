@@ -1,26 +1,209 @@
-import { type Expression, type ExpressionBuilder, type SqlBool, sql } from 'kysely';
+import { sql } from 'kysely';
 
 import { lowestIdAt } from '../../kit/id.ts';
-import type { Database } from '../../kit/sql/dialect.ts';
-import type { Status } from '../model/common.ts';
-import { statuses } from '../model/words.ts';
+import { readJson } from '../../kit/json.ts';
+import type { Database, Session, Values } from '../../kit/sql/dialect.ts';
+import { priorities, type Status, statuses } from '../model/common.ts';
+import type { Packet } from '../model/packet.ts';
+import type { StoredLease } from '../rules/lease.ts';
+import type { AnyPacket } from '../rules/packet.ts';
+import { packetText, partsOf, stateOf, summaryText } from '../rules/text.ts';
+import { type CounterBuffer, counters } from './counters.ts';
+import { everyTenant, type Group, type Kind } from './engine/group.ts';
+import type { Journal } from './engine/journal.ts';
+import { type Change, flushRows, flushTags, foundColumns, type StoredPacket, storedOf, tagRows } from './packet-rows.ts';
 import type { Tables } from './tables.ts';
 
-/** A filter for a tenant's packets. */
-export interface PacketFilter {
-  readonly statuses?: readonly string[];
-  readonly source_agent?: string;
-  readonly target_agent?: string;
-  readonly tags?: readonly string[];
-  readonly priority?: string;
-  readonly hitl_required?: boolean;
-  readonly created_after?: Date;
-  readonly created_before?: Date;
-  /** The agent that holds it or held it last. */
-  readonly claimed_by?: string;
-  readonly parent_packet_id?: string;
-  readonly updated_after?: Date;
-  readonly updated_before?: Date;
+/** The packets that a unit needs. */
+export interface PacketNeeds {
+  /** Packets to lock. */
+  readonly packets?: readonly string[];
+  /** About how many packets it creates. */
+  readonly creates?: number;
+}
+
+const statusCounters = Object.fromEntries(statuses.map((status) => [status, `packets:${status}`])) as Record<Status, string>;
+const priorityCounters = Object.fromEntries(priorities.map((priority) => [priority, `priority:${priority}`])) as Record<
+  (typeof priorities)[number],
+  string
+>;
+
+/** A tenant's packets: the current state of those that units named, and the changes to write. */
+export class PacketBuffer {
+  readonly found = new Map<string, StoredPacket>();
+  readonly inserted = new Map<string, StoredPacket>();
+  readonly changed = new Map<string, Change>();
+  readonly removed: StoredPacket[] = [];
+  /** Reserved `seq` numbers for new packets of all tenants, staged for every tenant. */
+  readonly numbers: number[] = [];
+  readonly #journal: Journal;
+  readonly #counters: CounterBuffer;
+
+  constructor(journal: Journal, counters: CounterBuffer) {
+    this.#journal = journal;
+    this.#counters = counters;
+  }
+
+  /** A packet that the unit names; undefined when it is unknown or another tenant's. A summary, unless a whole packet was saved. */
+  get(id: string): AnyPacket | undefined {
+    return this.found.get(id)?.packet;
+  }
+
+  /** Like `get`, with the content. */
+  whole(id: string): Packet | undefined {
+    const stored = this.found.get(id);
+    if (stored === undefined) return undefined;
+    return 'counts' in stored.packet ? (readJson(packetText(stored.parts)) as Packet) : stored.packet;
+  }
+
+  /** The current JSON text of an existing packet. */
+  text(id: string): string {
+    return packetText(this.#stored(id).parts);
+  }
+
+  /** The current JSON text of an existing packet's summary, as lists show it. */
+  summary(id: string): string {
+    return summaryText(this.#stored(id).parts);
+  }
+
+  /** A packet's lease state; null when it was never leased. */
+  lease(id: string): StoredLease | null {
+    return this.#stored(id).lease;
+  }
+
+  /** A packet's depth in its chain: 1 for the root. */
+  depth(id: string): number {
+    return this.#stored(id).depth;
+  }
+
+  insert(packet: Packet, depth = 1): void {
+    this.#journal.set(this.inserted, packet.id, { packet, parts: partsOf(packet), seq: 0, lease: null, depth });
+    this.#count(packet, 1);
+  }
+
+  /** Saves a packet that was found; a summary keeps the stored content. `lease`: the new lease state; undefined: unchanged. */
+  save(packet: AnyPacket, { searchable, lease }: { searchable: boolean; lease?: StoredLease | null | undefined }): void {
+    const { id } = packet;
+    const stored = requireNumbered(this.#stored(id));
+    const earlier = this.changed.get(id);
+    const parts = 'counts' in packet ? { ...stored.parts, state: stateOf(packet) } : partsOf(packet);
+    const after = { ...stored, packet, parts, lease: lease === undefined ? stored.lease : lease };
+    const change = { before: earlier?.before ?? stored, after, searchable: searchable || (earlier?.searchable ?? false) };
+    this.#journal.set(this.changed, id, change);
+    this.#journal.set(this.found, id, after);
+    this.#count(stored.packet, -1);
+    this.#count(packet, 1);
+  }
+
+  /** Deletes a packet that was found, permanently. */
+  remove(id: string): void {
+    const stored = requireNumbered(this.#stored(id));
+    // The stored version: earlier changes by this group are neither written nor announced.
+    this.#journal.push(this.removed, this.changed.get(id)?.before ?? stored);
+    this.#journal.delete(this.changed, id);
+    this.#journal.delete(this.found, id);
+    this.#count(stored.packet, -1);
+  }
+
+  #stored(id: string): StoredPacket {
+    return (this.found.get(id) ?? this.inserted.get(id))!;
+  }
+
+  /** Adds or subtracts the packet in the counters for list totals. */
+  #count({ status, metadata, hitl }: AnyPacket, by: 1 | -1): void {
+    this.#counters.add(statusCounters[status], by);
+    this.#counters.add(priorityCounters[metadata.priority], by);
+    if (hitl?.required === true) this.#counters.add('hitl:required', by);
+  }
+}
+
+/** Requires a packet that was found: one inserted by the same unit has no `seq` yet, which its rows are updated by. */
+function requireNumbered(stored: StoredPacket): StoredPacket {
+  if (stored.seq === 0) throw new Error('A unit changes a packet that it inserts.');
+  return stored;
+}
+
+/** Packets, their content and tags, and the queue of the search index. */
+export const packets: Kind<PacketNeeds, PacketBuffer> = {
+  stage: (tenant, group) => new PacketBuffer(group.journal, group.of(counters, tenant)),
+
+  async find(session, group) {
+    const creates = group.units.reduce((sum, { unit }) => sum + (unit.creates ?? 0), 0);
+    const named = group.wanted((unit) => unit.packets);
+    const [numbers] = await Promise.all([session.reserve('packets', 'seq', creates), findPackets(session, group, named)]);
+    group.of(packets, everyTenant).numbers.push(...numbers);
+  },
+
+  async erase(session, group) {
+    const removed = group.each(packets, (own, tenant) => own.removed.map((stored) => ({ tenant, stored })));
+    // The queue first, in the indexer's lock order: after a wait for the indexer, the statements below see what it wrote.
+    await session.remove(
+      'search_queue',
+      removed.map(({ tenant, stored }) => ({ tenant, packet: stored.seq })),
+    );
+    await session.remove(
+      'search_index',
+      removed.map(({ stored }) => ({ rowid: stored.seq })),
+    );
+    await session.remove(
+      'packet_tags',
+      removed.flatMap(({ tenant, stored }) => tagRows(tenant, stored)),
+    );
+    await session.remove(
+      'contents',
+      removed.map(({ stored }) => ({ packet: stored.seq })),
+    );
+    await session.remove(
+      'packets',
+      removed.map(({ tenant, stored }) => ({ tenant, id: stored.packet.id })),
+    );
+  },
+
+  async flush(session, group) {
+    const fresh = group.each(packets, ({ inserted }, tenant) => [...inserted.values()].map((stored) => ({ tenant, stored })));
+    const { numbers } = group.of(packets, everyTenant);
+    if (fresh.length > numbers.length) numbers.push(...(await session.reserve('packets', 'seq', fresh.length - numbers.length)));
+    const inserted = fresh.map(({ tenant, stored }, index) => ({ tenant, after: { ...stored, seq: numbers[index]! } }));
+    const changed = group.each(packets, (own, tenant) => [...own.changed.values()].map((change) => ({ tenant, ...change })));
+    await flushRows(session, inserted, changed);
+    await flushTags(session, inserted, changed);
+    const queued = [...inserted, ...changed.filter(({ searchable }) => searchable)];
+    await session.put(
+      'search_queue',
+      ['tenant', 'packet'],
+      queued.map(({ tenant, after: { packet, seq } }) => ({ tenant, packet: seq, revision: packet.revision })),
+    );
+  },
+};
+
+/** A packet's values of `foundColumns`, locked, and the number of its tenant. */
+interface FoundRow {
+  readonly tenant: number;
+  readonly row: Values;
+}
+
+/** Reads packets by their ids and locks them. */
+async function findPackets(session: Session, group: Group<unknown>, ids: readonly [tenant: number, id: string][]): Promise<void> {
+  if (ids.length === 0) return;
+  const keys = ids.map(([tenant, id]) => ({ tenant, id }));
+  // Sent together; the contents are read after the packets are locked.
+  const [rows, contents] = await Promise.all([
+    session.find('packets', ['tenant', ...foundColumns], keys),
+    session.belonging('contents', ['packet', 'content'], 'packet', 'packets', keys),
+  ]);
+  const found = rows.map(([tenant, ...row]) => ({ tenant: tenant as number, row }));
+  keepFound(group, found, contents);
+}
+
+/** Reads the contents of packets that are locked already. */
+export async function findContents(session: Session, group: Group<unknown>, found: readonly FoundRow[]): Promise<void> {
+  const keys = found.map(({ row: [, seq] }) => ({ packet: seq! }));
+  keepFound(group, found, await session.read('contents', ['packet', 'content'], keys));
+}
+
+function keepFound(group: Group<unknown>, found: readonly FoundRow[], contents: readonly Values[]): void {
+  const contentOf = new Map(contents as [number, string][]);
+  for (const { tenant, row } of found) group.of(packets, tenant).found.set(row[0] as string, storedOf(row, contentOf));
 }
 
 /** A packet's JSON text and its revision. */
@@ -101,44 +284,5 @@ export function createPacketReads(database: Database<Tables>) {
         .executeTakeFirst();
       return row?.asked ?? undefined;
     },
-  };
-}
-
-/**
- * The condition of a filter, beginning with the tenant.
- * @param tagsPerPacket whether tags are checked packet by packet, for queries that start from another table
- */
-export function matches(tenant: number, filter: PacketFilter, { tagsPerPacket = false } = {}) {
-  return (eb: ExpressionBuilder<Tables, 'packets'>): Expression<SqlBool> => {
-    const { statuses, source_agent, target_agent, tags = [], priority, hitl_required, created_after, created_before } = filter;
-    const { claimed_by, parent_packet_id, updated_after, updated_before } = filter;
-    const conditions = [eb('packets.tenant', '=', tenant)];
-    if (statuses !== undefined) conditions.push(eb('packets.status', 'in', [...statuses]));
-    if (source_agent !== undefined) conditions.push(eb('packets.source_agent', '=', source_agent));
-    if (target_agent !== undefined) conditions.push(eb('packets.target_agent', '=', target_agent));
-    if (priority !== undefined) conditions.push(eb('packets.priority', '=', priority));
-    if (hitl_required !== undefined) conditions.push(eb('packets.hitl_required', '=', sql.lit(hitl_required ? 1 : 0)));
-    if (created_after !== undefined) conditions.push(eb('packets.id', '>=', lowestIdAt(created_after)));
-    // `created_before` is inclusive: everything below the next millisecond.
-    if (created_before !== undefined) conditions.push(eb('packets.id', '<', lowestIdAt(new Date(created_before.getTime() + 1))));
-    if (claimed_by !== undefined) conditions.push(eb('packets.claimed_by', '=', claimed_by));
-    if (parent_packet_id !== undefined) conditions.push(eb('packets.parent', '=', parent_packet_id));
-    if (updated_after !== undefined) conditions.push(eb('packets.updated_at', '>=', updated_after.toISOString()));
-    if (updated_before !== undefined) {
-      conditions.push(eb('packets.updated_at', '<=', updated_before.toISOString()));
-      // A packet last updated by then was also created by then, and an index covers the creation time.
-      conditions.push(eb('packets.id', '<', lowestIdAt(new Date(updated_before.getTime() + 1))));
-    }
-    for (const tag of tags) {
-      const tagged = eb
-        .selectFrom('packet_tags')
-        .select('packet_id')
-        .where('packet_tags.tenant', '=', tenant)
-        .where('packet_tags.tag', '=', tag);
-      conditions.push(
-        tagsPerPacket ? eb.exists(tagged.whereRef('packet_tags.packet_id', '=', 'packets.id')) : eb('packets.id', 'in', tagged),
-      );
-    }
-    return eb.and(conditions);
   };
 }

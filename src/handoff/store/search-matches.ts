@@ -1,7 +1,7 @@
 import { type SelectQueryBuilder, sql } from 'kysely';
 
 import type { Database } from '../../kit/sql/dialect.ts';
-import type { PacketFilter } from './packets.ts';
+import type { PacketFilter } from './packet-filter.ts';
 import type { Tables } from './tables.ts';
 
 /** The words and the filter of a tenant's search. */

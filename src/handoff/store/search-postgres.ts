@@ -2,7 +2,7 @@ import { type SqlBool, sql } from 'kysely';
 
 import type { Database } from '../../kit/sql/dialect.ts';
 import { beginningOf } from '../rules/words.ts';
-import { matches, type PacketFilter } from './packets.ts';
+import { matches, type PacketFilter } from './packet-filter.ts';
 import { prefixOf } from './search-index.ts';
 import {
   countUpTo,

@@ -3,7 +3,7 @@ import { sql } from 'kysely';
 import { nextTurn } from '../../kit/awaitable.ts';
 import type { Database } from '../../kit/sql/dialect.ts';
 import { beginningOf } from '../rules/words.ts';
-import { matches, type PacketFilter } from './packets.ts';
+import { matches, type PacketFilter } from './packet-filter.ts';
 import { prefixOf } from './search-index.ts';
 import {
   countUpTo,

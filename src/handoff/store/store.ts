@@ -7,12 +7,11 @@ import type { Timed } from '../../kit/lanes.ts';
 import { isShared } from '../../kit/sql/database.ts';
 import { migrate } from '../../kit/sql/migrate.ts';
 import type { DeliveryStatus } from '../model/webhook.ts';
-import { createAccessStore } from './access.ts';
 import { createAgentStore } from './agents.ts';
 import { createDeliveryStore, type DeliveryPage, type RetryFilter } from './deliveries.ts';
-import { createEventReads } from './events.ts';
 import type { InTurn } from './in-turn.ts';
 import { createIndexing } from './indexing.ts';
+import { createKeyStore } from './keys.ts';
 import { migrations } from './migrations/index.ts';
 import { createPacketReads } from './packets.ts';
 import { pageTooLarge } from './page-size.ts';
@@ -20,8 +19,9 @@ import { createPageReads, type PacketPage } from './pages.ts';
 import { openWithReaders, type Reader, startSearchThread } from './readers.ts';
 import type { EncodedPage, Search } from './search.ts';
 import { createQueueReads } from './search-index.ts';
-import type { Unit } from './units/transaction.ts';
-import { createUnits } from './units.ts';
+import { createTenantReads } from './tenants.ts';
+import { createTrailReads } from './trail.ts';
+import { createUnits, type Unit } from './units.ts';
 import { createWebhookReads } from './webhooks.ts';
 
 interface StoreParts {
@@ -46,7 +46,7 @@ export async function openStore({ databaseUrl, clock, newId, charactersPerTurn }
 
   const packets = createPacketReads(database);
   const pages = createPageReads(database);
-  const events = createEventReads(database);
+  const events = createTrailReads(database);
   const webhooks = createWebhookReads(database);
   const { ofWebhook, deadLetters, failed, ...deliveries } = createDeliveryStore(database);
   const agents = createAgentStore(database);
@@ -120,7 +120,8 @@ export async function openStore({ databaseUrl, clock, newId, charactersPerTurn }
         commit: <T>(unit: Unit<T>): Promise<T> => units.commit(tenant, unit),
       };
     },
-    access: createAccessStore(database),
+    keys: createKeyStore(database),
+    tenants: createTenantReads(database),
     /** Records when agents of any tenant were last seen. */
     sawAgents: agents.saw,
     /** The webhook deliveries of all tenants. */

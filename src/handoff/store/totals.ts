@@ -3,7 +3,7 @@ import { type Kysely, sql } from 'kysely';
 import type { Database } from '../../kit/sql/dialect.ts';
 import { priorities, statuses } from '../model/words.ts';
 import type { InTurn } from './in-turn.ts';
-import { matches, type PacketFilter } from './packets.ts';
+import { matches, type PacketFilter } from './packet-filter.ts';
 import type { Tables } from './tables.ts';
 
 /** The sum of a tenant's counters whose names are in a range, both ends included. */

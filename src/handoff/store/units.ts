@@ -3,23 +3,90 @@ import type { NewId } from '../../kit/id.ts';
 import { currentRequestId } from '../../kit/request-id.ts';
 import type { Database, Session } from '../../kit/sql/dialect.ts';
 import { createGroups, type GroupResult, type Outcome } from '../../kit/sql/groups.ts';
+import { type ClaimNeeds, type ClaimQueue, claimQueue } from './claim-queue.ts';
+import { type CounterBuffer, type CounterNeeds, counters } from './counters.ts';
+import { type DeliveryBuffer, type DeliveryNeeds, deliveries } from './deliveries.ts';
+import { everyTenant, Group, type Kind, type TenantUnit } from './engine/group.ts';
+import { type IdempotencyBuffer, type IdempotencyNeeds, idempotency } from './idempotency.ts';
+import { type KeyBuffer, type KeyNeeds, keys } from './keys.ts';
+import { type OpenPacketCounts, type OpenPacketNeeds, openPacketCounts } from './open-packets.ts';
+import { type PacketBuffer, type PacketNeeds, packets } from './packets.ts';
 import type { Tables } from './tables.ts';
-import { access } from './units/access.ts';
-import { answers } from './units/answers.ts';
-import { counters } from './units/counters.ts';
-import { deliveries } from './units/deliveries.ts';
-import { type CommittedEvents, committedEvents, events } from './units/events.ts';
-import { next } from './units/next.ts';
-import { open } from './units/open.ts';
-import { packets, removedPackets } from './units/packets.ts';
-import { Group, type Kind, type TenantUnit, type Unit } from './units/transaction.ts';
-import { webhooks } from './units/webhooks.ts';
+import { type TenantBuffer, type TenantNeeds, tenants } from './tenants.ts';
+import { type CommittedEvents, committedEvents, type TrailBuffer, trail } from './trail.ts';
+import { type WebhookBuffer, type WebhookNeeds, webhooks } from './webhooks.ts';
 
 /**
- * Everything that units of work read and write, in lock order. Events come last, because a tenant's position counter stays
- * locked from there to the commit.
+ * Everything that units of work read and write, in lock order. The trail comes last, because a tenant's position counter
+ * stays locked from there to the commit.
  */
-const kinds: readonly Kind[] = [access, webhooks, packets, next, deliveries, answers, counters, open, events];
+const kinds: readonly Kind<Unit<unknown>, unknown>[] = [
+  tenants,
+  keys,
+  webhooks,
+  packets,
+  claimQueue,
+  deliveries,
+  idempotency,
+  counters,
+  openPacketCounts,
+  trail,
+];
+
+type Needs = TenantNeeds &
+  KeyNeeds &
+  WebhookNeeds &
+  PacketNeeds &
+  ClaimNeeds &
+  DeliveryNeeds &
+  IdempotencyNeeds &
+  CounterNeeds &
+  OpenPacketNeeds;
+
+/**
+ * A unit of work: the rows it needs locked, and the work on them. Concurrent units share a database transaction; `work` is
+ * synchronous, uses only the transaction it is given, and may run more than once.
+ */
+export interface Unit<T> extends Needs {
+  /** Whether it parses the packets with their content. */
+  readonly whole?: boolean;
+  /** About how many characters of input it has, where they may be many. */
+  readonly size?: number;
+  work(transaction: Transaction): T;
+}
+
+type AnyUnit = TenantUnit<Unit<unknown>>;
+type UnitGroup = Group<Unit<unknown>>;
+
+/** What a unit of work reads and changes of its tenant, and the keys and tenants that it names. */
+export class Transaction {
+  readonly tenants: TenantBuffer;
+  readonly keys: KeyBuffer;
+  readonly packets: PacketBuffer;
+  readonly webhooks: WebhookBuffer;
+  readonly deliveries: DeliveryBuffer;
+  readonly claimQueue: ClaimQueue;
+  readonly openPacketCounts: OpenPacketCounts;
+  readonly idempotency: IdempotencyBuffer;
+  readonly counters: CounterBuffer;
+  readonly trail: TrailBuffer;
+  /** The trail of another tenant: what an admin does to a tenant is recorded in that tenant's trail. */
+  readonly trailOf: (tenant: number) => TrailBuffer;
+
+  constructor(tenant: number, group: Group<unknown>) {
+    this.tenants = group.of(tenants, everyTenant);
+    this.keys = group.of(keys, everyTenant);
+    this.packets = group.of(packets, tenant);
+    this.webhooks = group.of(webhooks, tenant);
+    this.deliveries = group.of(deliveries, tenant);
+    this.claimQueue = group.of(claimQueue, tenant);
+    this.openPacketCounts = group.of(openPacketCounts, tenant);
+    this.idempotency = group.of(idempotency, tenant);
+    this.counters = group.of(counters, tenant);
+    this.trail = group.of(trail, tenant);
+    this.trailOf = (number) => group.of(trail, number);
+  }
+}
 
 /** Called after the commit of a group, for each tenant whose trail it appended to. A failure is reported, and fails no unit. */
 export type CommitListener = (appended: CommittedEvents) => void;
@@ -33,18 +100,18 @@ export function createUnits(database: Database<Tables>, newId: NewId) {
   const wakes: (() => void)[] = [];
   const failureListeners: FailureListener[] = [];
 
-  async function runGroup(session: Session, units: readonly TenantUnit[]): Promise<GroupResult> {
-    const group = new Group(units, newId);
+  async function runGroup(session: Session, units: readonly AnyUnit[]): Promise<GroupResult> {
+    const group = new Group<Unit<unknown>>(units, newId);
     // Concurrent: on PostgreSQL the first query of each kind is sent in this order, in one round trip.
     await Promise.all([session.begun, ...kinds.map((kind) => kind.find?.(session, group))]);
     const outcomes = await runUnits(group, database.charactersPerTurn);
-    const removed = removedPackets(group);
-    if (removed.length > 0) for (const kind of kinds) await kind.erase?.(session, group, removed);
-    for (const kind of kinds) await kind.flush(session, group);
+    const erased = group.each(packets, ({ removed }, tenant) => removed.map(({ packet }) => ({ tenant, packet_id: packet.id })));
+    if (erased.length > 0) for (const kind of kinds) await kind.erase?.(session, group, erased);
+    for (const kind of kinds) await kind.flush?.(session, group);
     return { outcomes, committed: () => afterCommit(group) };
   }
 
-  function afterCommit(group: Group): void {
+  function afterCommit(group: UnitGroup): void {
     /** The writes are stored, so that a failure from here on must not become the answer of a request. */
     const attempt = (work: () => void): void => {
       try {
@@ -63,7 +130,7 @@ export function createUnits(database: Database<Tables>, newId: NewId) {
     });
   }
 
-  const groups = createGroups<Tables, TenantUnit>(database, runGroup);
+  const groups = createGroups<Tables, AnyUnit>(database, runGroup);
   return {
     async commit<T>(tenant: number, unit: Unit<T>): Promise<T> {
       return (await groups.submit({ tenant, unit: unit as Unit<unknown>, requestId: currentRequestId() })) as T;
@@ -79,16 +146,17 @@ export function createUnits(database: Database<Tables>, newId: NewId) {
 }
 
 /** Whether the group leaves deliveries to send, or changed webhooks whose deliveries may now be sent or cancelled. */
-function isDue(group: Group): boolean {
-  const found = group.each(({ deliveries: { fresh, changed }, webhooks: own }) => [
-    fresh.length > 0 || own.changed.size > 0 || [...changed.values()].some(({ status }) => status === 'pending'),
+function isDue(group: UnitGroup): boolean {
+  const isSent = group.each(deliveries, ({ inserted, changed }) => [
+    inserted.length > 0 || [...changed.values()].some(({ status }) => status === 'pending'),
   ]);
-  return found.includes(true);
+  return [...isSent, ...group.each(webhooks, ({ changed }) => [changed.size > 0])].includes(true);
 }
 
 /** Runs the units in order; each sees the changes of the units before it. */
-async function runUnits(group: Group, charactersPerTurn: number): Promise<Outcome<unknown>[]> {
+async function runUnits(group: UnitGroup, charactersPerTurn: number): Promise<Outcome<unknown>[]> {
   const outcomes: Outcome<unknown>[] = [];
+  const transactions = new Map<number, Transaction>();
   let length = 0;
   for (const unit of group.units) {
     if (length > charactersPerTurn) {
@@ -96,26 +164,28 @@ async function runUnits(group: Group, charactersPerTurn: number): Promise<Outcom
       length = 0;
     }
     length += lengthOf(unit, group);
-    outcomes.push(runUnit(unit, group));
+    const transaction = transactions.get(unit.tenant) ?? new Transaction(unit.tenant, group);
+    transactions.set(unit.tenant, transaction);
+    outcomes.push(runUnit(unit.unit, transaction, group));
   }
   return outcomes;
 }
 
 /** About how many characters a unit reads and writes: its own input, and the content of the packets that it parses. */
-function lengthOf({ tenant, unit: { size = 0, whole, packets: ids = [] } }: TenantUnit, group: Group): number {
+function lengthOf({ tenant, unit: { size = 0, whole, packets: ids = [] } }: AnyUnit, group: UnitGroup): number {
   if (!whole) return size;
-  const { found } = group.of(tenant).packets;
+  const { found } = group.of(packets, tenant);
   return ids.reduce((sum, id) => sum + (found.get(id)?.parts.content.length ?? 0), size);
 }
 
 /** Runs one unit. The changes of a unit that throws are undone before the next one runs. */
-function runUnit({ tenant, unit }: TenantUnit, group: Group): Outcome<unknown> {
+function runUnit(unit: Unit<unknown>, transaction: Transaction, group: UnitGroup): Outcome<unknown> {
   try {
-    const result = unit.work(group.of(tenant));
+    const result = unit.work(transaction);
     group.journal.keep();
     return { result };
   } catch (error) {
-    group.journal.takeBack();
+    group.journal.rollback();
     return { error };
   }
 }

@@ -38,10 +38,10 @@ async function openAccess(t: Pick<TestContext, 'after'>, testStore: TestStore) {
   const access = createAccessService({
     store: {
       ...store,
-      access: {
-        ...store.access,
-        keyByHash: (hash) => answerOf('keyByHash', store.access.keyByHash(hash)),
-        version: () => answerOf('version', store.access.version()),
+      keys: {
+        ...store.keys,
+        byHash: (hash) => answerOf('keyByHash', store.keys.byHash(hash)),
+        version: () => answerOf('version', store.keys.version()),
       },
     },
     clock,
@@ -49,7 +49,7 @@ async function openAccess(t: Pick<TestContext, 'after'>, testStore: TestStore) {
     random: (bytes) => void randomFillSync(bytes),
   });
   const key = (await access.begin(undefined)).made!;
-  const [first] = await store.access.keysOf(defaultTenantId, clock());
+  const [first] = await store.keys.of(defaultTenantId, clock());
   const caller: Caller = {
     key_id: first!.id,
     key_tier: 'business',

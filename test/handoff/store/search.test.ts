@@ -4,7 +4,7 @@ import { describe, type TestContext, test } from 'node:test';
 import type { CreateRequest } from '../../../src/handoff/model/packet.ts';
 import { newPacket } from '../../../src/handoff/rules/packet.ts';
 import { phrasesOf } from '../../../src/handoff/rules/words.ts';
-import type { PacketFilter } from '../../../src/handoff/store/packets.ts';
+import type { PacketFilter } from '../../../src/handoff/store/packet-filter.ts';
 import { createSearcher, type SearchPage, type SearchPlace, type SearchResult } from '../../../src/handoff/store/search.ts';
 import { createIndexer } from '../../../src/handoff/store/search-index.ts';
 import { openStore } from '../../../src/handoff/store/store.ts';

@@ -5,7 +5,7 @@ import type { CreateRequest } from '../../../src/handoff/model/packet.ts';
 import { createAccessService, defaultTenantId } from '../../../src/handoff/service/access.ts';
 import { createPacketService } from '../../../src/handoff/service/packets.ts';
 import { openStore } from '../../../src/handoff/store/store.ts';
-import type { CommittedEvents } from '../../../src/handoff/store/units/events.ts';
+import type { CommittedEvents } from '../../../src/handoff/store/trail.ts';
 import { createIds } from '../../../src/kit/id.ts';
 import { injectFault } from '../../support/faults.ts';
 import { packetRequest, TestClock } from '../../support/service.ts';

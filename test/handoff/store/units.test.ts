@@ -6,7 +6,7 @@ import { newPacket } from '../../../src/handoff/rules/packet.ts';
 import { createDeliveryStore } from '../../../src/handoff/store/deliveries.ts';
 import { migrations } from '../../../src/handoff/store/migrations/index.ts';
 import type { Tables } from '../../../src/handoff/store/tables.ts';
-import type { Unit } from '../../../src/handoff/store/units/transaction.ts';
+import type { Unit } from '../../../src/handoff/store/units.ts';
 import { createUnits } from '../../../src/handoff/store/units.ts';
 import { systemClock } from '../../../src/kit/clock.ts';
 import { createIds } from '../../../src/kit/id.ts';
@@ -65,8 +65,8 @@ async function openUnits(t: TestContext, store: TestStore) {
   const create = (tenant: number, agent: string) =>
     units.commit(tenant, {
       packets: [],
-      openOf: [agent],
-      work({ packets, open }) {
+      openPacketsOf: [agent],
+      work({ packets, openPacketCounts: open }) {
         const before = open.count(agent);
         open.add(agent);
         const source_agent = { id: agent, name: agent, framework: 'f' };
@@ -86,8 +86,8 @@ for (const store of stores) {
       const { units, create } = await openUnits(t, store);
       assert.deepEqual(await Promise.all([create(1, 'a'), create(1, 'a'), create(1, 'b'), create(2, 'a')]), [0, 1, 0, 0]);
       const refused = units.commit(1, {
-        openOf: ['a'],
-        work({ open }) {
+        openPacketsOf: ['a'],
+        work({ openPacketCounts: open }) {
           open.add('a');
           throw new Error('refused');
         },
@@ -125,9 +125,9 @@ test('on PostgreSQL the statements of a unit do not grow with the names that it 
     return statements;
   };
   const names = (count: number) => range(count).map((index) => `name ${index}`);
-  for (const need of ['openOf', 'counters', 'packets', 'webhooks', 'deliveryIds'] as const)
+  for (const need of ['openPacketsOf', 'counters', 'packets', 'webhooks', 'deliveryIds'] as const)
     assert.equal(await statementsOf({ [need]: names(100) }), await statementsOf({ [need]: names(1) }), need);
-  const next = (target_agent: string, priorities: readonly string[]) => ({ next: { target_agent, tags: [], priorities } });
+  const next = (target_agent: string, priorities: readonly string[]) => ({ claims: { target_agent, tags: [], priorities } });
   const one = await statementsOf(next('a', ['high']));
   assert.equal(await statementsOf(next('a', ['low', 'normal', 'high', 'critical'])), one);
   assert.equal(await statementsOf(...names(10).map((agent) => next(agent, ['high']))), one + 9);
@@ -167,7 +167,7 @@ for (const store of stores) {
         deliveryIds: [id],
         work(tx) {
           const delivery = tx.deliveries.byId(id)!;
-          tx.deliveries.save(delivery, { ...delivery, status: 'delivered', due_at: null }, on);
+          tx.deliveries.update(delivery, { ...delivery, status: 'delivered', due_at: null }, on);
         },
       });
     const bodies = async () => [await deliveries.body('event'), await deliveries.body('ping')];

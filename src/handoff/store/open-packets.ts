@@ -1,12 +1,18 @@
-import { column } from './column.ts';
-import type { Journal } from './journal.ts';
-import type { Kind } from './transaction.ts';
+import type { Kind } from './engine/group.ts';
+import type { Journal } from './engine/journal.ts';
+import { storable } from './engine/storable.ts';
+
+/** The counts of open packets that a unit needs. */
+export interface OpenPacketNeeds {
+  /** Source agents whose open packets it needs counted; their tenant's count is locked. */
+  readonly openPacketsOf?: readonly string[];
+}
 
 /** The condition of packets that are not finished, as in the index that counts them. */
 const isOpen = "status in ('created', 'claimed', 'in_progress', 'awaiting_human')";
 
 /** Counts of the open packets of source agents. */
-export class OpenTransaction {
+export class OpenPacketCounts {
   /** The open packets of the source agents that units named. */
   readonly found = new Map<string, number>();
   readonly #journal: Journal;
@@ -33,12 +39,14 @@ export class OpenTransaction {
 const lockName = 'open';
 
 /** Counts for the limit on open packets. */
-export const open: Kind = {
+export const openPacketCounts: Kind<OpenPacketNeeds, OpenPacketCounts> = {
+  stage: (_tenant, { journal }) => new OpenPacketCounts(journal),
+
   async find(session, group) {
-    const wanted = group.wanted((unit) => unit.openOf);
+    const wanted = group.wanted((unit) => unit.openPacketsOf);
     if (wanted.length === 0) return;
     const locks = [...new Set(wanted.map(([tenant]) => tenant))].map((tenant) => ({ tenant, name: lockName }));
-    const keys = wanted.map(([tenant, agent]) => ({ tenant, source_agent: column(agent) }));
+    const keys = wanted.map(([tenant, agent]) => ({ tenant, source_agent: storable(agent) }));
     // Sent together; the packets are counted after the counters are locked.
     const [, , counts] = await Promise.all([
       session.insertMissing(
@@ -48,7 +56,6 @@ export const open: Kind = {
       session.find('counters', ['tenant'], locks),
       session.count('packets', keys, isOpen),
     ]);
-    for (const [index, [tenant, agent]] of wanted.entries()) group.of(tenant).open.found.set(agent, counts[index]!);
+    for (const [index, [tenant, agent]] of wanted.entries()) group.of(openPacketCounts, tenant).found.set(agent, counts[index]!);
   },
-  flush: () => undefined,
 };

@@ -1,7 +1,12 @@
-import { conflict } from '../../../kit/errors.ts';
-import type { Row } from '../../../kit/sql/dialect.ts';
-import type { Journal } from './journal.ts';
-import type { Kind } from './transaction.ts';
+import { conflict } from '../../kit/errors.ts';
+import type { Row } from '../../kit/sql/dialect.ts';
+import type { Kind } from './engine/group.ts';
+import type { Journal } from './engine/journal.ts';
+
+/** The stored answer that a unit needs. */
+export interface IdempotencyNeeds {
+  readonly idempotencyKey?: string | undefined;
+}
 
 /** A request's idempotency key and its fingerprint, which differs between different requests. */
 export interface Idempotency {
@@ -10,7 +15,7 @@ export interface Idempotency {
 }
 
 /** The stored answer to a request with an idempotency key. */
-export interface Remembered {
+export interface IdempotencyRecord {
   /** Method, path and body of that request. */
   readonly fingerprint: string;
   readonly status: number;
@@ -20,10 +25,10 @@ export interface Remembered {
 }
 
 /** A tenant's answers by idempotency key: those that units named, and new ones. */
-export class AnswerTransaction {
+export class IdempotencyBuffer {
   readonly tenant: number;
-  readonly found = new Map<string, Remembered>();
-  readonly fresh = new Map<string, Remembered & Row>();
+  readonly found = new Map<string, IdempotencyRecord>();
+  readonly fresh = new Map<string, IdempotencyRecord & Row>();
   /** Which packets the new answers contain. */
   readonly packets: Row[] = [];
   readonly #journal: Journal;
@@ -37,21 +42,20 @@ export class AnswerTransaction {
    * The answer to repeat for an idempotency key; undefined when the request has no key, or a new one.
    * @throws ServiceError 409 when the key belongs to a different request, or its answer may not be repeated
    */
-  repeated(idempotency: Idempotency | undefined): (Remembered & { body: string }) | undefined {
+  repeated(idempotency: Idempotency | undefined): (IdempotencyRecord & { body: string }) | undefined {
     if (idempotency === undefined) return undefined;
-    const remembered = this.fresh.get(idempotency.key) ?? this.found.get(idempotency.key);
-    if (remembered === undefined) return undefined;
-    if (remembered.fingerprint !== idempotency.fingerprint)
-      throw conflict('This Idempotency-Key was used for another request; use a new key.');
-    const { body } = remembered;
+    const record = this.fresh.get(idempotency.key) ?? this.found.get(idempotency.key);
+    if (record === undefined) return undefined;
+    if (record.fingerprint !== idempotency.fingerprint) throw conflict('This Idempotency-Key was used for another request; use a new key.');
+    const { body } = record;
     if (body === null) throw conflict('This request was already processed, and its answer is no longer available.');
-    return { ...remembered, body };
+    return { ...record, body };
   }
 
   /** Stores the answer to a request. It is erased when one of its packets is deleted permanently. */
   remember(
     { key, fingerprint }: Idempotency,
-    { status, body, etag }: Omit<Remembered, 'fingerprint'>,
+    { status, body, etag }: Omit<IdempotencyRecord, 'fingerprint'>,
     now: Date,
     packetIds: readonly string[] = [],
   ): void {
@@ -62,7 +66,9 @@ export class AnswerTransaction {
 }
 
 /** Answers that are repeated when a request comes again with the same idempotency key. */
-export const answers: Kind = {
+export const idempotency: Kind<IdempotencyNeeds, IdempotencyBuffer> = {
+  stage: (tenant, { journal }) => new IdempotencyBuffer(tenant, journal),
+
   async find(session, group) {
     const wanted = group.wanted(({ idempotencyKey }) => (idempotencyKey === undefined ? undefined : [idempotencyKey]));
     if (wanted.length === 0) return;
@@ -72,11 +78,11 @@ export const answers: Kind = {
       wanted.map(([tenant, key]) => ({ tenant, key })),
     );
     for (const [tenant, key, fingerprint, status, body, etag] of rows as [number, string, string, number, string | null, string | null][])
-      group.of(tenant).answers.found.set(key, { fingerprint, status, body, etag });
+      group.of(idempotency, tenant).found.set(key, { fingerprint, status, body, etag });
   },
 
-  async erase(session, _group, removed) {
-    const keys = removed.map(({ tenant, stored }) => ({ tenant, packet_id: stored.packet.id }));
+  async erase(session, _group, erased) {
+    const keys = erased.map(({ tenant, packet_id }) => ({ tenant, packet_id }));
     const kept = await session.find('idempotency_packets', ['tenant', 'key'], keys);
     await session.update(
       'idempotency',
@@ -89,11 +95,11 @@ export const answers: Kind = {
   async flush(session, group) {
     await session.insert(
       'idempotency',
-      group.each(({ answers: { fresh } }) => [...fresh.values()]),
+      group.each(idempotency, ({ fresh }) => [...fresh.values()]),
     );
     await session.insert(
       'idempotency_packets',
-      group.each(({ answers: { packets } }) => packets),
+      group.each(idempotency, ({ packets }) => packets),
     );
   },
 };

@@ -1,11 +1,37 @@
 import type { ExpressionBuilder, Kysely } from 'kysely';
+
 import type { Awaitable } from '../../kit/awaitable.ts';
-import { notFound } from '../../kit/errors.ts';
-import type { Database } from '../../kit/sql/dialect.ts';
+import type { Database, Row } from '../../kit/sql/dialect.ts';
 import type { ApiKey, Tenant } from '../model/access.ts';
 import type { Tier } from '../model/common.ts';
+import { everyTenant, type Kind } from './engine/group.ts';
+import { Table, TableBuffer } from './engine/table-buffer.ts';
 import type { Tables } from './tables.ts';
-import type { KeyToStore } from './units/access.ts';
+import type { TenantNeeds } from './tenants.ts';
+
+/** The keys that a unit needs, besides those of the tenant that it names. */
+export interface KeyNeeds extends TenantNeeds {
+  /** The id of a key to lock. */
+  readonly keyId?: string;
+}
+
+/** A key to be stored. Times are ISO 8601 texts. */
+export interface KeyToStore {
+  id: string;
+  tenant_id: string;
+  name: string;
+  tier: Tier;
+  admin: boolean;
+  prefix: string;
+  hash: string;
+  created_at: string;
+  expires_at: string | null;
+  /** The first of the keys whose place it took; null: it took none's. */
+  rotated_from: string | null;
+}
+
+/** A stored key that is not revoked. */
+export type StoredKey = Readonly<Omit<KeyToStore, 'prefix' | 'hash' | 'created_at'>>;
 
 /** A valid API key with its tenant's limits. */
 export interface KeyAccess {
@@ -23,8 +49,67 @@ export interface KeyAccess {
   rotated_from: string | null;
 }
 
-const tenantColumns = ['id', 'name', 'tier', 'handoffs_per_day', 'max_api_keys', 'created_at', 'updated_at', 'deleted_at'] as const;
-const keyColumns = ['id', 'name', 'tier', 'prefix', 'admin', 'created_at', 'expires_at'] as const;
+const shownColumns = ['id', 'name', 'tier', 'prefix', 'admin', 'created_at', 'expires_at'] as const;
+
+const table = new Table<StoredKey & { readonly revoked_at: string | null }>({
+  name: 'api_keys',
+  columns: ['id', 'tenant_id', 'name', 'tier', 'admin', 'expires_at', 'rotated_from', 'revoked_at'],
+  key: 'id',
+  updated: ['expires_at', 'revoked_at'],
+  decode: (row) => ({ ...row, admin: row.admin === 1 }) as never,
+  encode: (key) => ({ ...key, admin: key.admin ? 1 : 0 }) as Row,
+});
+
+/** Keys that are not revoked, by id. A unit may change the keys of any tenant, since an admin works on all. */
+export class KeyBuffer extends TableBuffer<string, StoredKey & { readonly revoked_at: string | null }> {
+  /** The keys of the tenant that the unit names. */
+  ofTenant(id: string): StoredKey[] {
+    return this.all().filter(({ tenant_id }) => tenant_id === id);
+  }
+
+  add(key: KeyToStore): void {
+    const stored = { ...key, revoked_at: null };
+    this.insert(stored);
+    this.journal.set(this.found, key.id, stored);
+  }
+
+  /** Sets the expiry of a key. */
+  end(id: string, expires_at: string): void {
+    this.save(id, { ...this.found.get(id)!, expires_at });
+  }
+
+  revoke(id: string, now: Date): void {
+    this.remove(id, { ...this.found.get(id)!, revoked_at: now.toISOString() });
+  }
+}
+
+/** Keys. A change makes every instance drop its cached keys. */
+export const keys: Kind<KeyNeeds, KeyBuffer> = {
+  stage: (_tenant, { journal }) => new KeyBuffer(journal),
+
+  async find(session, group) {
+    const ids = new Set(group.units.flatMap(({ unit }) => unit.keyId ?? []));
+    const tenantIds = new Set(group.units.flatMap(({ unit }) => unit.tenantId ?? []));
+    if (ids.size + tenantIds.size === 0) return;
+    const [named, theirs] = await Promise.all([
+      table.find(
+        session,
+        [...ids].map((id) => ({ id })),
+      ),
+      table.read(
+        session,
+        [...tenantIds].map((tenant_id) => ({ tenant_id, revoked_at: null })),
+      ),
+    ]);
+    const { found } = group.of(keys, everyTenant);
+    for (const { stored } of [...named, ...theirs]) if (stored.revoked_at === null) found.set(stored.id, stored);
+  },
+
+  async flush(session, group) {
+    await table.flush(session, group, keys);
+    if (group.of(keys, everyTenant).changed.size > 0) await session.add('versions', ['name'], 'value', [{ name: 'access', value: 1 }]);
+  },
+};
 
 type Tx = Kysely<Tables>;
 
@@ -34,8 +119,8 @@ const shown = (row: Omit<ApiKey, 'admin'> & { admin: number }): ApiKey => ({ ...
 const stillValid = (now: Date) => (eb: ExpressionBuilder<Tables, 'api_keys'>) =>
   eb.or([eb('expires_at', 'is', null), eb('expires_at', '>', now.toISOString())]);
 
-/** Reads tenants and their keys, and creates the first tenant and admin key. */
-export function createAccessStore(database: Database<Tables>) {
+/** Reads keys, and creates the first tenant and admin key. */
+export function createKeyStore(database: Database<Tables>) {
   // SQLite runs one write transaction at a time; PostgreSQL needs a lock on the tenant's row.
   const locking = database.name === 'postgres';
 
@@ -44,7 +129,7 @@ export function createAccessStore(database: Database<Tables>) {
     await (locking ? query.forUpdate() : query).execute();
   }
 
-  const byHash = database.query<{ hash: string }, KeyAccess>((db, { hash }) =>
+  const validByHash = database.query<{ hash: string }, KeyAccess>((db, { hash }) =>
     db
       .selectFrom('api_keys')
       .innerJoin('tenants', 'tenants.id', 'api_keys.tenant_id')
@@ -78,13 +163,10 @@ export function createAccessStore(database: Database<Tables>) {
         return row instanceof Promise ? row.then((found) => found?.value ?? 0) : (row?.value ?? 0);
       });
     },
-    keyByHash: (hash: string) => byHash.first({ hash }),
-
-    /** The number of an existing tenant. */
-    numbered: (id: string) => database.reads.selectFrom('tenants').select('number').where('id', '=', id).executeTakeFirstOrThrow(),
+    byHash: (hash: string) => validByHash.first({ hash }),
 
     /** The tenant of a key; undefined when the key is unknown. */
-    tenantOfKey: (id: string) =>
+    tenantOf: (id: string) =>
       database.reads
         .selectFrom('api_keys')
         .innerJoin('tenants', 'tenants.id', 'api_keys.tenant_id')
@@ -92,41 +174,17 @@ export function createAccessStore(database: Database<Tables>) {
         .where('api_keys.id', '=', id)
         .executeTakeFirst(),
 
-    /** The number and limits of an existing tenant. */
-    tenantWithNumber: (id: string) =>
-      database.reads
-        .selectFrom('tenants')
-        .select(['number', 'tier', 'handoffs_per_day'])
-        .where('id', '=', id)
-        .executeTakeFirstOrThrow() as Promise<{ number: number; tier: Tier; handoffs_per_day: number | null }>,
-
     /** The keys of a tenant that are neither revoked nor expired at `now`. */
-    async keysOf(tenantId: string, now: Date): Promise<ApiKey[]> {
+    async of(tenantId: string, now: Date): Promise<ApiKey[]> {
       const rows = await database.reads
         .selectFrom('api_keys')
-        .select(keyColumns)
+        .select(shownColumns)
         .where('tenant_id', '=', tenantId)
         .where('revoked_at', 'is', null)
         .where(stillValid(now))
         .orderBy('id')
         .execute();
       return rows.map(shown);
-    },
-
-    tenants: () =>
-      database.reads.selectFrom('tenants').select(tenantColumns).where('deleted_at', 'is', null).orderBy('number').execute() as Promise<
-        Tenant[]
-      >,
-
-    async tenant(id: string): Promise<Tenant> {
-      const tenant = await database.reads
-        .selectFrom('tenants')
-        .select(tenantColumns)
-        .where('id', '=', id)
-        .where('deleted_at', 'is', null)
-        .executeTakeFirst();
-      if (tenant === undefined) throw notFound('tenant');
-      return tenant;
     },
 
     /**

@@ -1,15 +1,19 @@
-import type { Journal } from './journal.ts';
-import type { Kind } from './transaction.ts';
+import type { Kind } from './engine/group.ts';
+import type { Journal } from './engine/journal.ts';
+
+/** The counters that a unit needs. */
+export interface CounterNeeds {
+  /** Counters to read and lock. */
+  readonly counters?: readonly string[];
+}
 
 /** A tenant's counters: the values that units named, and the amounts that units add. */
-export class CounterTransaction {
-  readonly tenant: number;
+export class CounterBuffer {
   readonly found = new Map<string, number>();
   readonly added = new Map<string, number>();
   readonly #journal: Journal;
 
-  constructor(tenant: number, journal: Journal) {
-    this.tenant = tenant;
+  constructor(journal: Journal) {
     this.#journal = journal;
   }
 
@@ -24,7 +28,9 @@ export class CounterTransaction {
 }
 
 /** Counts for list totals and quotas, updated in the transaction that changes what they count. */
-export const counters: Kind = {
+export const counters: Kind<CounterNeeds, CounterBuffer> = {
+  stage: (_tenant, { journal }) => new CounterBuffer(journal),
+
   async find(session, group) {
     const wanted = group.wanted((unit) => unit.counters);
     if (wanted.length === 0) return;
@@ -35,11 +41,11 @@ export const counters: Kind = {
       keys.map((key) => ({ ...key, value: 0 })),
     );
     const rows = (await session.find('counters', ['tenant', 'name', 'value'], keys)) as [number, string, number][];
-    for (const [tenant, name, value] of rows) group.of(tenant).counters.found.set(name, value);
+    for (const [tenant, name, value] of rows) group.of(counters, tenant).found.set(name, value);
   },
 
   flush(session, group) {
-    const changed = group.each(({ tenant, counters: { added } }) => [...added].map(([name, value]) => ({ tenant, name, value })));
+    const changed = group.each(counters, ({ added }, tenant) => [...added].map(([name, value]) => ({ tenant, name, value })));
     return session.add(
       'counters',
       ['tenant', 'name'],

@@ -27,7 +27,7 @@ export class Journal {
   }
 
   /** Undoes the changes: the unit threw. */
-  takeBack(): void {
+  rollback(): void {
     while (this.#undo.length > 0) this.#undo.pop()!();
   }
 }

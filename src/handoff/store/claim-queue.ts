@@ -1,11 +1,17 @@
-import type { FreeSearch } from '../../../kit/sql/dialect.ts';
-import { priorities } from '../../model/common.ts';
-import { column } from './column.ts';
-import { findContents, foundColumns, type PacketTransaction } from './packets.ts';
-import type { Kind } from './transaction.ts';
+import type { FreeSearch } from '../../kit/sql/dialect.ts';
+import { priorities } from '../model/common.ts';
+import type { Kind } from './engine/group.ts';
+import { storable } from './engine/storable.ts';
+import { foundColumns } from './packet-rows.ts';
+import { findContents, type PacketBuffer, packets } from './packets.ts';
+
+/** The waiting packet that a unit takes. */
+export interface ClaimNeeds {
+  readonly claims?: ClaimFilter;
+}
 
 /** Which waiting packets to take from. */
-export interface NextFilter {
+export interface ClaimFilter {
   /** The agent that the packets are for; null: any agent. */
   readonly target_agent: string | null;
   /** All of these tags. */
@@ -21,14 +27,14 @@ interface Candidates {
   readonly isFull: boolean;
 }
 
-const keyOf = (filter: NextFilter): string => JSON.stringify(filter);
+const keyOf = (filter: ClaimFilter): string => JSON.stringify(filter);
 
 /** A tenant's packets that units may take without naming them. */
-export class NextTransaction {
+export class ClaimQueue {
   readonly candidates = new Map<string, Candidates>();
-  readonly #packets: PacketTransaction;
+  readonly #packets: PacketBuffer;
 
-  constructor(packets: PacketTransaction) {
+  constructor(packets: PacketBuffer) {
     this.#packets = packets;
   }
 
@@ -36,19 +42,19 @@ export class NextTransaction {
    * The id of the next packet to take. Null when there is none; undefined when the units before this one took all packets
    * that were found and there may be more, so that a retry may help.
    */
-  take(filter: NextFilter): string | null | undefined {
+  take(filter: ClaimFilter): string | null | undefined {
     const { ids, isFull } = this.candidates.get(keyOf(filter))!;
     const free = ids.find((id) => this.#packets.get(id)?.status === 'created');
     return free ?? (isFull ? undefined : null);
   }
 }
 
-function freeSearch(tenant: number, { target_agent, tags, priorities: wanted }: NextFilter): FreeSearch {
+function freeSearch(tenant: number, { target_agent, tags, priorities: wanted }: ClaimFilter): FreeSearch {
   return {
     condition: "status = 'created'",
-    where: { tenant, ...(target_agent === null ? {} : { target_agent: column(target_agent) }) },
+    where: { tenant, ...(target_agent === null ? {} : { target_agent: storable(target_agent) }) },
     ranked: { column: 'priority', values: priorities.toReversed().filter((priority) => wanted.includes(priority)) },
-    among: tags.map((tag) => ({ table: 'packet_tags', column: 'packet_id', where: { tenant, tag: column(tag) } })),
+    among: tags.map((tag) => ({ table: 'packet_tags', column: 'packet_id', where: { tenant, tag: storable(tag) } })),
   };
 }
 
@@ -56,14 +62,16 @@ function freeSearch(tenant: number, { target_agent, tags, priorities: wanted }: 
  * Finds packets for units that take any waiting one. It runs after the packets that units name are locked and skips locked
  * rows, so that two groups can't deadlock.
  */
-export const next: Kind = {
+export const claimQueue: Kind<ClaimNeeds, ClaimQueue> = {
+  stage: (tenant, group) => new ClaimQueue(group.of(packets, tenant)),
+
   async find(session, group) {
-    const wanted = new Map<string, { tenant: number; filter: NextFilter; count: number }>();
+    const wanted = new Map<string, { tenant: number; filter: ClaimFilter; count: number }>();
     for (const { tenant, unit } of group.units) {
-      if (unit.next === undefined) continue;
-      const key = `${tenant} ${keyOf(unit.next)}`;
+      if (unit.claims === undefined) continue;
+      const key = `${tenant} ${keyOf(unit.claims)}`;
       const known = wanted.get(key);
-      if (known === undefined) wanted.set(key, { tenant, filter: unit.next, count: 1 });
+      if (known === undefined) wanted.set(key, { tenant, filter: unit.claims, count: 1 });
       else known.count += 1;
     }
     if (wanted.size === 0) return;
@@ -71,15 +79,14 @@ export const next: Kind = {
     const searches = [...wanted.values()].map(async ({ tenant, filter, count }) => {
       const rows = await session.findFree('packets', foundColumns, freeSearch(tenant, filter), count);
       const ids = rows.map(([id]) => id as string);
-      group.of(tenant).next.candidates.set(keyOf(filter), { ids, isFull: ids.length === count });
+      group.of(claimQueue, tenant).candidates.set(keyOf(filter), { ids, isFull: ids.length === count });
       return rows.map((row) => ({ tenant, row }));
     });
     const found = (await Promise.all(searches)).flat();
     await findContents(
       session,
       group,
-      found.filter(({ tenant, row: [id] }) => group.of(tenant).packets.get(id as string) === undefined),
+      found.filter(({ tenant, row: [id] }) => group.of(packets, tenant).get(id as string) === undefined),
     );
   },
-  flush: () => undefined,
 };

@@ -1,0 +1,86 @@
+import type { Awaitable } from '../../../kit/awaitable.ts';
+import type { NewId } from '../../../kit/id.ts';
+import type { Session } from '../../../kit/sql/dialect.ts';
+import { Journal } from './journal.ts';
+
+/** A unit of work and the number of its tenant. */
+export interface TenantUnit<Unit> {
+  readonly tenant: number;
+  readonly unit: Unit;
+  /** The request that submitted it; undefined for a background job. */
+  readonly requestId?: string | undefined;
+}
+
+/** A packet that a group deletes permanently. */
+export interface ErasedPacket {
+  readonly tenant: number;
+  readonly packet_id: string;
+}
+
+/**
+ * How a group reads, writes and erases one kind of data. `Needs` is the part of a unit that names rows of this kind, and
+ * `Staged` holds what the units of one tenant read and change of it.
+ */
+export interface Kind<Needs, Staged> {
+  stage(tenant: number, group: Group<Needs>): Staged;
+  /** Reads and locks what the units name. */
+  find?(session: Session, group: Group<Needs>): Awaitable<void>;
+  /** Erases the data of permanently deleted packets. It runs before all other writes. */
+  erase?(session: Session, group: Group<Needs>, erased: readonly ErasedPacket[]): Awaitable<void>;
+  /** Writes the changes of the units. */
+  flush?(session: Session, group: Group<Needs>): Awaitable<void>;
+}
+
+/** The number under which a group stages data that belongs to no single tenant. */
+export const everyTenant = 0;
+
+/** The units that share one database transaction, and what they stage. */
+export class Group<Unit> {
+  readonly units: readonly TenantUnit<Unit>[];
+  readonly journal = new Journal();
+  readonly newId: NewId;
+  /** After the commit, the last position of each tenant whose trail the group appended to. */
+  readonly lastPositions = new Map<number, number>();
+  readonly #staged = new Map<unknown, Map<number, unknown>>();
+
+  constructor(units: readonly TenantUnit<Unit>[], newId: NewId) {
+    this.units = units;
+    this.newId = newId;
+  }
+
+  /** What the units of a tenant stage of a kind. */
+  of<Staged>(kind: Kind<never, Staged>, tenant: number): Staged {
+    const own = this.#ofKind(kind);
+    const known = own.get(tenant);
+    if (known !== undefined) return known;
+    const staged = kind.stage(tenant, this as unknown as Group<never>);
+    own.set(tenant, staged);
+    return staged;
+  }
+
+  /** Items of a kind of all tenants of the group. */
+  each<Staged, T>(kind: Kind<never, Staged>, itemsOf: (staged: Staged, tenant: number) => readonly T[]): T[] {
+    return [...this.#ofKind(kind)].flatMap(([tenant, staged]) => itemsOf(staged, tenant));
+  }
+
+  #ofKind<Staged>(kind: Kind<never, Staged>): Map<number, Staged> {
+    const known = this.#staged.get(kind);
+    if (known !== undefined) return known as Map<number, Staged>;
+    const fresh = new Map<number, Staged>();
+    this.#staged.set(kind, fresh);
+    return fresh;
+  }
+
+  /** The distinct names that units of each tenant give, as pairs. */
+  wanted<Name extends string | number>(namesOf: (unit: Unit) => readonly Name[] | undefined): [tenant: number, name: Name][] {
+    const names = new Map<number, Set<Name>>();
+    for (const { tenant, unit } of this.units) {
+      for (const name of namesOf(unit) ?? []) {
+        const own = names.get(tenant);
+        if (own === undefined) names.set(tenant, new Set([name]));
+        else own.add(name);
+      }
+    }
+    return [...names].flatMap(([tenant, own]) => [...own].map((name): [number, Name] => [tenant, name]));
+  }
+}

@@ -1,0 +1,112 @@
+import type { Row, Session, Values } from '../../../kit/sql/dialect.ts';
+import type { Group, Kind } from './group.ts';
+import type { Journal } from './journal.ts';
+
+/** How the rows of a table are read and written. */
+interface TableOptions<Stored> {
+  readonly name: string;
+  /** The columns that are read. */
+  readonly columns: readonly string[];
+  /** The column by which rows are updated. */
+  readonly key: string;
+  /** The columns that an update writes; by default all that are read. */
+  readonly updated?: readonly string[];
+  /** An item from its row. */
+  decode(row: Row): Stored;
+  /** The row of a new or changed item. */
+  encode(stored: Stored): Row;
+  /** The row to insert; the encoded one by default. */
+  fresh?(encoded: Row, tenant: number): Row;
+}
+
+/** An item, and the values of the other columns that were asked for. */
+interface Found<Stored> {
+  readonly stored: Stored;
+  readonly more: Values;
+}
+
+/** What a flush needs of a buffer. */
+type Flushed<Stored> = Pick<TableBuffer<unknown, Stored>, 'inserted'> & { readonly changed: ReadonlyMap<unknown, Stored> };
+
+/** A table whose rows groups read into buffers and write from them. */
+export class Table<Stored> {
+  readonly #options: TableOptions<Stored>;
+
+  constructor(options: TableOptions<Stored>) {
+    this.#options = options;
+  }
+
+  /** Reads and locks the rows with these keys. */
+  async find(session: Session, keys: readonly Row[], more: readonly string[] = []): Promise<Found<Stored>[]> {
+    const { name, columns } = this.#options;
+    return (await session.find(name, [...columns, ...more], keys)).map((values) => this.#item(values));
+  }
+
+  /** Reads the rows with these keys without a lock. */
+  async read(session: Session, keys: readonly Row[], more: readonly string[] = []): Promise<Found<Stored>[]> {
+    const { name, columns } = this.#options;
+    return (await session.read(name, [...columns, ...more], keys)).map((values) => this.#item(values));
+  }
+
+  #item(values: Values): Found<Stored> {
+    const { columns, decode } = this.#options;
+    const row = Object.fromEntries(columns.map((column, index) => [column, values[index]!]));
+    return { stored: decode(row), more: values.slice(columns.length) };
+  }
+
+  /** Writes what the buffers of all tenants contain. */
+  async flush<Needs>(session: Session, group: Group<Needs>, kind: Kind<Needs, Flushed<Stored>>): Promise<void> {
+    const { name, columns, key, updated = columns, encode, fresh = (encoded) => encoded } = this.#options;
+    const written = [key, ...updated.filter((column) => column !== key)];
+    const changes = (stored: Stored) => {
+      const row = encode(stored);
+      return Object.fromEntries(written.map((column) => [column, row[column]!]));
+    };
+    await session.insert(
+      name,
+      group.each(kind, ({ inserted }, tenant) => inserted.map((stored) => fresh(encode(stored), tenant))),
+    );
+    await session.update(
+      name,
+      [key],
+      group.each(kind, ({ changed }) => [...changed.values()].map(changes)),
+    );
+  }
+}
+
+/** What the units of one tenant read and change of a table. */
+export class TableBuffer<Key, Stored> {
+  /** The current state of the rows that units named. */
+  readonly found = new Map<Key, Stored>();
+  inserted: Stored[] = [];
+  readonly changed = new Map<Key, Stored>();
+  protected readonly journal: Journal;
+
+  constructor(journal: Journal) {
+    this.journal = journal;
+  }
+
+  /** An item that the unit names; undefined when it is unknown or removed. */
+  get(key: Key): Stored | undefined {
+    return this.found.get(key);
+  }
+
+  all(): Stored[] {
+    return [...this.found.values()];
+  }
+
+  insert(stored: Stored): void {
+    this.journal.push(this.inserted, stored);
+  }
+
+  save(key: Key, stored: Stored): void {
+    this.journal.set(this.changed, key, stored);
+    this.journal.set(this.found, key, stored);
+  }
+
+  /** Saves an item that later units do not find. */
+  remove(key: Key, stored: Stored): void {
+    this.journal.set(this.changed, key, stored);
+    this.journal.delete(this.found, key);
+  }
+}

@@ -1,0 +1,60 @@
+import { type Expression, type ExpressionBuilder, type SqlBool, sql } from 'kysely';
+
+import { lowestIdAt } from '../../kit/id.ts';
+import type { Tables } from './tables.ts';
+
+/** A filter for a tenant's packets. */
+export interface PacketFilter {
+  readonly statuses?: readonly string[];
+  readonly source_agent?: string;
+  readonly target_agent?: string;
+  readonly tags?: readonly string[];
+  readonly priority?: string;
+  readonly hitl_required?: boolean;
+  readonly created_after?: Date;
+  readonly created_before?: Date;
+  /** The agent that holds it or held it last. */
+  readonly claimed_by?: string;
+  readonly parent_packet_id?: string;
+  readonly updated_after?: Date;
+  readonly updated_before?: Date;
+}
+
+/**
+ * The condition of a filter, beginning with the tenant.
+ * @param tagsPerPacket whether tags are checked packet by packet, for queries that start from another table
+ */
+export function matches(tenant: number, filter: PacketFilter, { tagsPerPacket = false } = {}) {
+  return (eb: ExpressionBuilder<Tables, 'packets'>): Expression<SqlBool> => {
+    const { statuses, source_agent, target_agent, tags = [], priority, hitl_required, created_after, created_before } = filter;
+    const { claimed_by, parent_packet_id, updated_after, updated_before } = filter;
+    const conditions = [eb('packets.tenant', '=', tenant)];
+    if (statuses !== undefined) conditions.push(eb('packets.status', 'in', [...statuses]));
+    if (source_agent !== undefined) conditions.push(eb('packets.source_agent', '=', source_agent));
+    if (target_agent !== undefined) conditions.push(eb('packets.target_agent', '=', target_agent));
+    if (priority !== undefined) conditions.push(eb('packets.priority', '=', priority));
+    if (hitl_required !== undefined) conditions.push(eb('packets.hitl_required', '=', sql.lit(hitl_required ? 1 : 0)));
+    if (created_after !== undefined) conditions.push(eb('packets.id', '>=', lowestIdAt(created_after)));
+    // `created_before` is inclusive: everything below the next millisecond.
+    if (created_before !== undefined) conditions.push(eb('packets.id', '<', lowestIdAt(new Date(created_before.getTime() + 1))));
+    if (claimed_by !== undefined) conditions.push(eb('packets.claimed_by', '=', claimed_by));
+    if (parent_packet_id !== undefined) conditions.push(eb('packets.parent', '=', parent_packet_id));
+    if (updated_after !== undefined) conditions.push(eb('packets.updated_at', '>=', updated_after.toISOString()));
+    if (updated_before !== undefined) {
+      conditions.push(eb('packets.updated_at', '<=', updated_before.toISOString()));
+      // A packet last updated by then was also created by then, and an index covers the creation time.
+      conditions.push(eb('packets.id', '<', lowestIdAt(new Date(updated_before.getTime() + 1))));
+    }
+    for (const tag of tags) {
+      const tagged = eb
+        .selectFrom('packet_tags')
+        .select('packet_id')
+        .where('packet_tags.tenant', '=', tenant)
+        .where('packet_tags.tag', '=', tag);
+      conditions.push(
+        tagsPerPacket ? eb.exists(tagged.whereRef('packet_tags.packet_id', '=', 'packets.id')) : eb('packets.id', 'in', tagged),
+      );
+    }
+    return eb.and(conditions);
+  };
+}

@@ -1,0 +1,162 @@
+import { readJson } from '../../kit/json.ts';
+import type { Row, Session, Values } from '../../kit/sql/dialect.ts';
+import type { PacketSummary } from '../model/packet.ts';
+import type { StoredLease } from '../rules/lease.ts';
+import { type AnyPacket, dueAt } from '../rules/packet.ts';
+import { type PacketParts, summaryText } from '../rules/text.ts';
+import { storable } from './engine/storable.ts';
+
+/** A packet in a group: its summary or the whole packet, and the texts that are stored. */
+export interface StoredPacket {
+  readonly packet: AnyPacket;
+  readonly parts: PacketParts;
+  /** Its `seq`; 0 before it is inserted. */
+  readonly seq: number;
+  /** Its lease state. */
+  readonly lease: StoredLease | null;
+  /** Its depth in its chain: 1 for the root. */
+  readonly depth: number;
+}
+
+/** A stored packet before and after a group; `searchable`: it must be indexed again. */
+export interface Change {
+  readonly before: StoredPacket;
+  readonly after: StoredPacket;
+  readonly searchable: boolean;
+}
+
+/** The columns that a packet is read from, beside its content. */
+export const foundColumns = ['id', 'seq', 'state', 'digest', 'lease', 'depth'] as const;
+
+/** A stored packet, parsed as its summary. */
+export function storedOf([, seq, state, digest, lease, depth]: Values, contents: ReadonlyMap<number, string>): StoredPacket {
+  const content = contents.get(seq as number);
+  if (content === undefined) throw new Error('A packet has no content.');
+  const parts = { state: state as string, digest: digest as string, content };
+  return {
+    packet: readJson(summaryText(parts)) as PacketSummary,
+    parts,
+    seq: seq as number,
+    lease: lease === null ? null : (JSON.parse(lease as string) as StoredLease),
+    depth: depth as number,
+  };
+}
+
+export interface Inserted {
+  readonly tenant: number;
+  readonly after: StoredPacket;
+}
+export type Changed = Inserted & Change;
+
+export async function flushRows(session: Session, inserted: readonly Inserted[], changed: readonly Changed[]): Promise<void> {
+  const sorted = changed.filter((change) => !sameFilters(change));
+  const alike = changed.filter(sameFilters);
+  const [held, moved] = [alike.filter((change) => !sameHolder(change)), alike.filter(sameHolder)];
+  const rewritten = changed.filter(({ before, after }) => before.parts.content !== after.parts.content);
+  await session.insert(
+    'packets',
+    inserted.map(({ tenant, after }) => ({ seq: after.seq, ...packetRow(tenant, after) })),
+  );
+  // SQLite rewrites the index entries of every column in an update, changed or not.
+  await session.update(
+    'packets',
+    ['tenant', 'id'],
+    sorted.map(({ tenant, after }) => packetRow(tenant, after)),
+  );
+  await session.update(
+    'packets',
+    ['tenant', 'id'],
+    held.map(({ tenant, after }) => ({ ...movedRow(tenant, after), claimed_by: holderOf(after) })),
+  );
+  await session.update(
+    'packets',
+    ['tenant', 'id'],
+    moved.map(({ tenant, after }) => movedRow(tenant, after)),
+  );
+  await session.insert(
+    'contents',
+    inserted.map(({ after }) => contentRow(after)),
+  );
+  await session.update(
+    'contents',
+    ['packet'],
+    rewritten.map(({ after }) => contentRow(after)),
+  );
+}
+
+export async function flushTags(session: Session, inserted: readonly Inserted[], changed: readonly Changed[]): Promise<void> {
+  const retagged = changed.filter((change) => !sameTags(change));
+  await session.remove(
+    'packet_tags',
+    retagged.flatMap(({ tenant, before }) => tagRows(tenant, before)),
+  );
+  await session.insert(
+    'packet_tags',
+    [...inserted, ...retagged].flatMap(({ tenant, after }) => tagRows(tenant, after)),
+  );
+}
+
+function packetRow(tenant: number, stored: StoredPacket): Row {
+  const { packet, parts, lease, depth } = stored;
+  const { id, status, revision, parent_packet_id, metadata, hitl, updated_at } = packet;
+  return {
+    tenant,
+    id,
+    status,
+    revision,
+    source_agent: storable(metadata.source_agent.id),
+    target_agent: storable(metadata.target_agent.id),
+    priority: metadata.priority,
+    hitl_required: hitl?.required === true ? 1 : 0,
+    due_at: dueAt(packet),
+    state: parts.state,
+    digest: parts.digest,
+    parent: parent_packet_id,
+    depth,
+    claimed_by: holderOf(stored),
+    updated_at,
+    lease: lease === null ? null : JSON.stringify(lease),
+  };
+}
+
+/** The columns that every change of a packet updates. */
+function movedRow(tenant: number, { packet, parts, lease }: StoredPacket): Row {
+  const { id, status, revision, updated_at } = packet;
+  return {
+    tenant,
+    id,
+    status,
+    revision,
+    due_at: dueAt(packet),
+    state: parts.state,
+    digest: parts.digest,
+    updated_at,
+    lease: lease === null ? null : JSON.stringify(lease),
+  };
+}
+
+function contentRow({ parts, seq }: StoredPacket): Row {
+  return { packet: seq, content: parts.content };
+}
+
+/** Whether the filter columns, except for the status, are unchanged. */
+function sameFilters({ before: { packet: before }, after: { packet: after } }: Change): boolean {
+  return (
+    before.metadata.target_agent.id === after.metadata.target_agent.id &&
+    before.metadata.priority === after.metadata.priority &&
+    (before.hitl?.required === true) === (after.hitl?.required === true)
+  );
+}
+
+/** The id of the agent that holds the packet. */
+function holderOf({ packet: { claimed_by } }: StoredPacket): string | null {
+  return claimed_by === null ? null : storable(claimed_by.agent_id);
+}
+
+const sameHolder = ({ before, after }: Change) => holderOf(before) === holderOf(after);
+
+export function tagRows(tenant: number, { packet: { id, metadata } }: StoredPacket): Row[] {
+  return [...new Set(metadata.tags.map(storable))].map((tag) => ({ tenant, tag, packet_id: id }));
+}
+
+const sameTags = ({ before, after }: Change) => before.packet.metadata.tags.join('\u0000') === after.packet.metadata.tags.join('\u0000');

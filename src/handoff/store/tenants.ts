@@ -1,0 +1,100 @@
+import { notFound } from '../../kit/errors.ts';
+import type { Database } from '../../kit/sql/dialect.ts';
+import type { Tenant } from '../model/access.ts';
+import type { Tier } from '../model/common.ts';
+import { everyTenant, type Kind } from './engine/group.ts';
+import { Table, TableBuffer } from './engine/table-buffer.ts';
+import type { Tables } from './tables.ts';
+
+/** The tenant that a unit needs. */
+export interface TenantNeeds {
+  /** The id of a tenant to lock; its keys are read under the lock. */
+  readonly tenantId?: string;
+  /** Whether the unit creates a tenant, which needs a number. */
+  readonly newTenant?: boolean;
+}
+
+/** A tenant that is not deleted, with its number. */
+export interface StoredTenant {
+  readonly number: number;
+  readonly tenant: Tenant;
+  /** Whether `max_api_keys` was set explicitly; until then it follows the tier. */
+  readonly maxKeysSet: boolean;
+}
+
+const columns = ['id', 'name', 'tier', 'handoffs_per_day', 'max_api_keys', 'created_at', 'updated_at', 'deleted_at'] as const;
+
+const table = new Table<StoredTenant>({
+  name: 'tenants',
+  columns: ['number', 'max_api_keys_set', ...columns],
+  key: 'number',
+  decode: ({ number, max_api_keys_set, ...tenant }) => ({
+    number: number as number,
+    tenant: tenant as unknown as Tenant,
+    maxKeysSet: max_api_keys_set === 1,
+  }),
+  encode: ({ number, tenant, maxKeysSet }) => ({ number, ...tenant, max_api_keys_set: maxKeysSet ? 1 : 0 }),
+});
+
+/** Tenants by id. A unit may change any tenant, since an admin works on all. */
+export class TenantBuffer extends TableBuffer<string, StoredTenant> {
+  readonly numbers: number[] = [];
+
+  /** Adds a tenant; returns its number. */
+  add(tenant: Tenant, maxKeysSet: boolean): number {
+    const number = this.numbers[this.inserted.length]!;
+    this.insert({ number, tenant, maxKeysSet });
+    return number;
+  }
+}
+
+/** Tenants. A change makes every instance drop its cached keys. */
+export const tenants: Kind<TenantNeeds, TenantBuffer> = {
+  stage: (_tenant, { journal }) => new TenantBuffer(journal),
+
+  async find(session, group) {
+    const ids = new Set(group.units.flatMap(({ unit }) => unit.tenantId ?? []));
+    const count = group.units.filter(({ unit }) => unit.newTenant).length;
+    if (ids.size + count === 0) return;
+    const keys = [...ids].map((id) => ({ id }));
+    const [found, numbers] = await Promise.all([table.find(session, keys), session.reserve('tenants', 'number', count)]);
+    const own = group.of(tenants, everyTenant);
+    for (const { stored } of found) if (stored.tenant.deleted_at === null) own.found.set(stored.tenant.id, stored);
+    own.numbers.push(...numbers);
+  },
+
+  async flush(session, group) {
+    await table.flush(session, group, tenants);
+    if (group.of(tenants, everyTenant).changed.size > 0) await session.add('versions', ['name'], 'value', [{ name: 'access', value: 1 }]);
+  },
+};
+
+/** Reads tenants. */
+export function createTenantReads({ reads }: Database<Tables>) {
+  return {
+    /** The number of an existing tenant. */
+    numbered: (id: string) => reads.selectFrom('tenants').select('number').where('id', '=', id).executeTakeFirstOrThrow(),
+
+    /** The number and limits of an existing tenant. */
+    withNumber: (id: string) =>
+      reads.selectFrom('tenants').select(['number', 'tier', 'handoffs_per_day']).where('id', '=', id).executeTakeFirstOrThrow() as Promise<{
+        number: number;
+        tier: Tier;
+        handoffs_per_day: number | null;
+      }>,
+
+    list: () =>
+      reads.selectFrom('tenants').select(columns).where('deleted_at', 'is', null).orderBy('number').execute() as Promise<Tenant[]>,
+
+    async find(id: string): Promise<Tenant> {
+      const tenant = await reads
+        .selectFrom('tenants')
+        .select(columns)
+        .where('id', '=', id)
+        .where('deleted_at', 'is', null)
+        .executeTakeFirst();
+      if (tenant === undefined) throw notFound('tenant');
+      return tenant;
+    },
+  };
+}
