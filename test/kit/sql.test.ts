@@ -2,11 +2,10 @@ import assert from 'node:assert/strict';
 import { statSync } from 'node:fs';
 import { describe, type TestContext, test } from 'node:test';
 import { sql } from 'kysely';
-
+import { createGroups, type Outcome } from '../../src/handoff/store/engine/groups.ts';
 import { systemClock } from '../../src/kit/clock.ts';
 import { databaseUrlProblem, openDatabase } from '../../src/kit/sql/database.ts';
 import { compileOnce, type Database, type Row, SerialQueue, type Session } from '../../src/kit/sql/dialect.ts';
-import { createGroups, type Outcome } from '../../src/kit/sql/groups.ts';
 import { type Migration, migrate } from '../../src/kit/sql/migrate.ts';
 import { createTestDatabase } from '../support/databases.ts';
 import { stores, type TestStore } from '../support/stores.ts';

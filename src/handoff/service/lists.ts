@@ -7,7 +7,7 @@ import type { PacketQuery, SearchQuery } from '../model/packet-routes.ts';
 import { phrasesOf } from '../rules/words.ts';
 import type { PacketFilter } from '../store/packet-filter.ts';
 import type { PacketTexts } from '../store/pages.ts';
-import type { EncodedPage, SearchPlace } from '../store/search.ts';
+import type { EncodedPage, SearchPlace } from '../store/search/search.ts';
 import type { Store } from '../store/store.ts';
 import type { Caller } from './authentication.ts';
 import { filterOf, requireOneWay } from './filters.ts';

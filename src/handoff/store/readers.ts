@@ -8,8 +8,8 @@ import type { Database, DatabaseOptions, Execute } from '../../kit/sql/dialect.t
 import { kyselyOver } from '../../kit/sql/sqlite.ts';
 import { startThread, type Thread, type ThreadOptions } from '../../kit/thread.ts';
 import { createPageReads, type LargePage, type PacketPage } from './pages.ts';
-import { createSearcher, type EncodedResult, encoded, type Search } from './search.ts';
-import type { SearchTasks } from './search-thread.ts';
+import { createSearcher, type EncodedResult, encoded, type Search } from './search/search.ts';
+import type { SearchTasks } from './search/thread.ts';
 import type { Tables } from './tables.ts';
 
 /** A connection for long reads. */
@@ -30,7 +30,7 @@ const stayMs = 30_000;
 
 /** A thread that indexes and searches the database. It starts at its first task. */
 export function startSearchThread(databaseUrl: string, options?: ThreadOptions): Thread<SearchTasks> {
-  const entry = new URL(import.meta.url.endsWith('.ts') ? './search-thread.ts' : './search-thread.js', import.meta.url);
+  const entry = new URL(import.meta.url.endsWith('.ts') ? './search/thread.ts' : './search/thread.js', import.meta.url);
   return startThread<SearchTasks>(entry, { databaseUrl }, options);
 }
 

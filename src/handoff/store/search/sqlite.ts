@@ -1,10 +1,11 @@
 import { sql } from 'kysely';
 
-import { nextTurn } from '../../kit/awaitable.ts';
-import type { Database } from '../../kit/sql/dialect.ts';
-import { beginningOf } from '../rules/words.ts';
-import { matches, type PacketFilter } from './packet-filter.ts';
-import { prefixOf } from './search-index.ts';
+import { nextTurn } from '../../../kit/awaitable.ts';
+import type { Database } from '../../../kit/sql/dialect.ts';
+import { beginningOf } from '../../rules/words.ts';
+import { matches, type PacketFilter } from '../packet-filter.ts';
+import type { Tables } from '../tables.ts';
+import { prefixOf } from './indexer.ts';
 import {
   countUpTo,
   type FilteredQuery,
@@ -16,8 +17,7 @@ import {
   type RankedPage,
   type SearchBounds,
   TooWide,
-} from './search-matches.ts';
-import type { Tables } from './tables.ts';
+} from './matches.ts';
 
 /** A prefix is expanded to its words, up to this many. For a prefix query SQLite collects every position before the first match. */
 const maxWords = 1000;

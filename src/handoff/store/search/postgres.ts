@@ -1,9 +1,11 @@
 import { type SqlBool, sql } from 'kysely';
 
-import type { Database } from '../../kit/sql/dialect.ts';
-import { beginningOf } from '../rules/words.ts';
-import { matches, type PacketFilter } from './packet-filter.ts';
-import { prefixOf } from './search-index.ts';
+import type { Database } from '../../../kit/sql/dialect.ts';
+import { beginningOf } from '../../rules/words.ts';
+import { matches, type PacketFilter } from '../packet-filter.ts';
+import type { Tables } from '../tables.ts';
+import { sumOf } from '../totals.ts';
+import { prefixOf } from './indexer.ts';
 import {
   countUpTo,
   type FilteredQuery,
@@ -15,9 +17,7 @@ import {
   type Newest,
   type RankedPage,
   type SearchBounds,
-} from './search-matches.ts';
-import type { Tables } from './tables.ts';
-import { sumOf } from './totals.ts';
+} from './matches.ts';
 
 /** How many packets a scan reads first; a few are enough for common words. */
 const firstStep = 200;

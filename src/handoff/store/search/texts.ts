@@ -1,7 +1,7 @@
-import { nextTurn } from '../../kit/awaitable.ts';
-import { readJson } from '../../kit/json.ts';
-import { hasPhrases, type Searched, searchableText } from '../rules/words.ts';
-import type { FilteredQuery, FoundMatch, Matches, MatchReads, Newest, SearchBounds } from './search-matches.ts';
+import { nextTurn } from '../../../kit/awaitable.ts';
+import { readJson } from '../../../kit/json.ts';
+import { hasPhrases, type Searched, searchableText } from '../../rules/words.ts';
+import type { FilteredQuery, FoundMatch, Matches, MatchReads, Newest, SearchBounds } from './matches.ts';
 
 /** How many words of a phrase are counted. If a later one is rarer, few packets have all words. */
 const countedWords = 4;

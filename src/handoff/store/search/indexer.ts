@@ -1,10 +1,10 @@
 import { sql } from 'kysely';
 
-import { readJson } from '../../kit/json.ts';
-import { bound, type Database, type Session } from '../../kit/sql/dialect.ts';
-import { type Searched, searchableText, searchableWords } from '../rules/words.ts';
-import { wholeText } from './packets.ts';
-import type { Tables } from './tables.ts';
+import { readJson } from '../../../kit/json.ts';
+import { bound, type Database, type Session } from '../../../kit/sql/dialect.ts';
+import { type Searched, searchableText, searchableWords } from '../../rules/words.ts';
+import { wholeText } from '../packets.ts';
+import type { Tables } from '../tables.ts';
 
 /**
  * The prefix of a tenant's words in the index. Each tenant has its own words there, so that a search reads nothing of other
@@ -33,22 +33,22 @@ function indexText(database: Database<Tables>['name'], tenant: number, packet: S
 }
 
 /** A position in the queue, which is ordered by tenant, then by packet. */
-export interface Place {
+export interface QueuePosition {
   readonly tenant: number;
   readonly packet: number;
 }
 
 /** Which queued packets a step takes. */
-export interface Stretch {
+export interface Range {
   /** Only packets after this position; default: from the beginning. */
-  readonly after?: Place | undefined;
+  readonly after?: QueuePosition | undefined;
   /** Only packets up to this position; default: to the end. */
-  readonly upTo?: Place;
+  readonly upTo?: QueuePosition;
   readonly limit: number;
 }
 
-const beginning: Place = { tenant: 0, packet: 0 };
-const ending: Place = { tenant: Number.MAX_SAFE_INTEGER, packet: Number.MAX_SAFE_INTEGER };
+const beginning: QueuePosition = { tenant: 0, packet: 0 };
+const ending: QueuePosition = { tenant: Number.MAX_SAFE_INTEGER, packet: Number.MAX_SAFE_INTEGER };
 
 /** How many queued packets one query reads, and how many the first one reads, before their size is known. */
 const readSize = 100;
@@ -73,7 +73,7 @@ export interface Written {
   /** Packets that the database refused to index; they have left the queue and searches don't find them. */
   readonly refused: readonly string[];
   /** The last packet that was processed. */
-  readonly reached: Place | undefined;
+  readonly reached: QueuePosition | undefined;
 }
 
 /**
@@ -87,7 +87,7 @@ export function createIndexer(database: Database<Tables>) {
 
   return {
     /** Takes queued packets in order; returns how many, and whether the range may have more for another step. */
-    async prepare({ after = beginning, upTo = ending, limit }: Stretch): Promise<{ taken: number; more: boolean }> {
+    async prepare({ after = beginning, upTo = ending, limit }: Range): Promise<{ taken: number; more: boolean }> {
       prepared = [];
       let place = after;
       let length = 0;
@@ -148,7 +148,7 @@ function createQueueRead(database: Database<Tables>) {
       .orderBy('search_queue.packet')
       .limit(bound(params.limit)),
   );
-  return (after: Place, upTo: Place, limit: number) =>
+  return (after: QueuePosition, upTo: QueuePosition, limit: number) =>
     query.all({
       after_tenant: after.tenant,
       after_packet: after.packet,

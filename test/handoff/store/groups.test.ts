@@ -2,11 +2,10 @@ import assert from 'node:assert/strict';
 import { describe, type TestContext, test } from 'node:test';
 import { sql } from 'kysely';
 import pg from 'pg';
-
+import { createGroups, type GroupResult } from '../../../src/handoff/store/engine/groups.ts';
 import { ServiceError } from '../../../src/kit/errors.ts';
 import { openDatabase } from '../../../src/kit/sql/database.ts';
 import type { Database, DatabaseOptions, Session } from '../../../src/kit/sql/dialect.ts';
-import { createGroups, type GroupResult } from '../../../src/kit/sql/groups.ts';
 import { injectFault } from '../../support/faults.ts';
 import { stores, type TestStore } from '../../support/stores.ts';
 

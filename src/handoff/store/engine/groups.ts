@@ -1,5 +1,5 @@
-import { unavailable } from '../errors.ts';
-import type { Database, Session } from './dialect.ts';
+import { unavailable } from '../../../kit/errors.ts';
+import type { Database, Session } from '../../../kit/sql/dialect.ts';
 
 /** The outcome of one unit of a group: its result, or the error it was refused with. */
 export type Outcome<T> = { result: T } | { error: unknown };

@@ -1,9 +1,9 @@
-import type { Database } from '../../kit/sql/dialect.ts';
-import { SerialQueue } from '../../kit/sql/dialect.ts';
-import type { Thread } from '../../kit/thread.ts';
-import { createIndexer, type Place, type Stretch } from './search-index.ts';
-import type { SearchTasks } from './search-thread.ts';
-import type { Tables } from './tables.ts';
+import type { Database } from '../../../kit/sql/dialect.ts';
+import { SerialQueue } from '../../../kit/sql/dialect.ts';
+import type { Thread } from '../../../kit/thread.ts';
+import type { Tables } from '../tables.ts';
+import { createIndexer, type QueuePosition, type Range } from './indexer.ts';
+import type { SearchTasks } from './thread.ts';
 
 /**
  * How many queued packets one step takes. A larger step costs less per packet, but blocks all other writes on SQLite
@@ -20,13 +20,13 @@ export interface IndexStep {
   /** Packets that the database refused to index; they have left the queue and searches don't find them. */
   readonly refused: readonly string[];
   /** The last packet in the queue that was processed. */
-  readonly reached: Place | undefined;
+  readonly reached: QueuePosition | undefined;
 }
 
 /** Updates the search index asynchronously, on the search thread where there is one. */
 export function createIndexing(database: Database<Tables>, thread: Thread<SearchTasks> | undefined) {
   const here = createIndexer(database);
-  const lastQueued = database.query<{ tenant: number }, Place>((db, { tenant }) =>
+  const lastQueued = database.query<{ tenant: number }, QueuePosition>((db, { tenant }) =>
     db.selectFrom('search_queue').select(['tenant', 'packet']).where('tenant', '=', tenant).orderBy('packet', 'desc').limit(1),
   );
   const firstQueued = database.query<Record<string, never>, { packet: number }>((db) =>
@@ -35,7 +35,7 @@ export function createIndexing(database: Database<Tables>, thread: Thread<Search
   const queue = new SerialQueue();
 
   /** One step, over the whole queue or a range of it; steps run one at a time. */
-  function step(stretch: Omit<Stretch, 'limit'> = {}): Promise<IndexStep> {
+  function step(stretch: Omit<Range, 'limit'> = {}): Promise<IndexStep> {
     const which = { ...stretch, limit: stepSize };
     return queue.run(async () => {
       // Checked here, so that a service with nothing to index starts no thread.
@@ -53,7 +53,7 @@ export function createIndexing(database: Database<Tables>, thread: Thread<Search
     if (upTo === undefined) return;
     // Moves forward through the queue, so that it ends even when packets are queued or changed meanwhile: each packet is
     // indexed in the version it had at the call, or in a later one.
-    let after: Place = { tenant, packet: 0 };
+    let after: QueuePosition = { tenant, packet: 0 };
     for (;;) {
       const { taken, reached }: IndexStep = await step({ after, upTo });
       if (taken === 0 || reached?.packet === upTo.packet) return;

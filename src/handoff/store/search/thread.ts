@@ -1,13 +1,13 @@
 import { CompiledQuery, type QueryResult, sql } from 'kysely';
 
-import { timed } from '../../kit/lanes.ts';
-import { openDatabase } from '../../kit/sql/database.ts';
-import type { Row } from '../../kit/sql/dialect.ts';
-import { serveTasks, threadData } from '../../kit/thread.ts';
-import { createPageReads, type PacketPage } from './pages.ts';
+import { timed } from '../../../kit/lanes.ts';
+import { openDatabase } from '../../../kit/sql/database.ts';
+import type { Row } from '../../../kit/sql/dialect.ts';
+import { serveTasks, threadData } from '../../../kit/thread.ts';
+import { createPageReads, type PacketPage } from '../pages.ts';
+import type { Tables } from '../tables.ts';
+import { createIndexer, type Range } from './indexer.ts';
 import { createSearcher, encoded, type Search } from './search.ts';
-import { createIndexer, type Stretch } from './search-index.ts';
-import type { Tables } from './tables.ts';
 
 /**
  * The entry module of the store's worker threads. One updates the search index. Two others search and read large pages; on
@@ -32,7 +32,7 @@ function cpuMs(): number {
 const clock = database.name === 'sqlite' ? cpuMs : () => performance.now();
 
 const tasks = {
-  prepare: (stretch: Stretch) => indexer.prepare(stretch),
+  prepare: (stretch: Range) => indexer.prepare(stretch),
   write: (_: Record<string, never>) => indexer.write(),
   search: (search: Search, signal: AbortSignal) => timed(clock, async () => encoded(await searcher.search(search, signal))),
   largePage: ({ tenant, page }: { tenant: number; page: PacketPage }) =>

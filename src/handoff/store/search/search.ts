@@ -1,17 +1,17 @@
 import { type SqlBool, sql } from 'kysely';
 
-import { nextTurn } from '../../kit/awaitable.ts';
-import { readJson } from '../../kit/json.ts';
-import type { Database } from '../../kit/sql/dialect.ts';
-import type { PacketSummary } from '../model/packet.ts';
-import { type Searched, searchableTexts, snippetIn, snippetOf } from '../rules/words.ts';
-import { shortText, wholeText } from './packets.ts';
-import { maxPageBytes } from './page-size.ts';
-import { type FullTextQuery, type Matches, type SearchFor, searchBounds, TooWide } from './search-matches.ts';
-import { createPostgresMatches } from './search-postgres.ts';
-import { createSqliteMatches } from './search-sqlite.ts';
-import { createTextSearch } from './search-texts.ts';
-import type { Tables } from './tables.ts';
+import { nextTurn } from '../../../kit/awaitable.ts';
+import { readJson } from '../../../kit/json.ts';
+import type { Database } from '../../../kit/sql/dialect.ts';
+import type { PacketSummary } from '../../model/packet.ts';
+import { type Searched, searchableTexts, snippetIn, snippetOf } from '../../rules/words.ts';
+import { shortText, wholeText } from '../packets.ts';
+import { maxPageBytes } from '../page-size.ts';
+import type { Tables } from '../tables.ts';
+import { type FullTextQuery, type Matches, type SearchFor, searchBounds, TooWide } from './matches.ts';
+import { createPostgresMatches } from './postgres.ts';
+import { createSqliteMatches } from './sqlite.ts';
+import { createTextSearch } from './texts.ts';
 
 /** Where a page of matches begins, and in which order. */
 export type SearchPlace =

@@ -1,8 +1,8 @@
 import { type SelectQueryBuilder, sql } from 'kysely';
 
-import type { Database } from '../../kit/sql/dialect.ts';
-import type { PacketFilter } from './packet-filter.ts';
-import type { Tables } from './tables.ts';
+import type { Database } from '../../../kit/sql/dialect.ts';
+import type { PacketFilter } from '../packet-filter.ts';
+import type { Tables } from '../tables.ts';
 
 /** The words and the filter of a tenant's search. */
 export interface SearchFor {
