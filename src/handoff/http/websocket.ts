@@ -15,7 +15,7 @@ import { maxChannels, parseChannels } from '../rules/channels.ts';
 import type { Caller } from '../service/authentication.ts';
 import { greeting, isOn, keyOf, type Listening, lastEventIdOf, listenerOf } from './streams.ts';
 
-/** The most messages that a client may send in any ten seconds, protocol pings included. */
+/** The most messages that a client may send in any ten seconds, protocol pings and pongs included. */
 const maxMessages = 120;
 const windowMs = 10_000;
 
@@ -94,7 +94,7 @@ class Connection {
     this.#listenFrom(start);
   }
 
-  /** Handles a message, or a protocol ping, which has no text. */
+  /** Handles a message, or a protocol ping or pong, which has no text. */
   receive(text: string | undefined): void {
     const now = this.#parts.listening.clock().getTime();
     const isTooMany = !this.#messages.peek(now, maxMessages).allowed;

@@ -11,6 +11,9 @@ const maxMessageBytes = 64 * 1024;
 /** How long a client has to answer a close frame, in milliseconds. */
 const closeMs = 2_000;
 
+/** How long a refused client is given to read why, in milliseconds. */
+const refusedMs = 200;
+
 /** Close codes and reasons. Codes from 4000 on are our own, the others are defined in RFC 6455, 7.4.1. */
 const closeCodes: Readonly<Record<Exclude<StreamEnd, 'gone' | 'refused'>, readonly [number, string]>> = {
   done: [1000, 'The subject of this stream has ended.'],
@@ -23,7 +26,7 @@ const closeCodes: Readonly<Record<Exclude<StreamEnd, 'gone' | 'refused'>, readon
 
 /** A feed that also receives messages of the client. */
 export interface SocketFeed extends StreamFeed {
-  /** Called for every text message, and without a text for every protocol ping. */
+  /** Called for every text message, and without a text for every protocol ping and pong. */
   onMessage(text: string | undefined): void;
 }
 
@@ -83,13 +86,18 @@ function follow(connection: WebSocket, request: FastifyRequest, streams: Streams
   const open = streams.open(streamOf(connection), request, (opened) => {
     fed = feed(opened, request, (code, reason) => {
       connection.close(code, reason);
+      // What a client sends after its refusal is not read, since it may be a flood.
+      connection.pause();
+      setTimeout(() => connection.terminate(), refusedMs).unref();
       opened.end('refused');
     });
     return fed;
   });
-  connection.on('ping', () => {
+  const countFrame = () => {
     if (open.isOpen) fed!.onMessage(undefined);
-  });
+  };
+  connection.on('ping', countFrame);
+  connection.on('pong', countFrame);
   connection.on('message', (data: RawData, isBinary: boolean) => {
     if (!open.isOpen) return;
     if (!isBinary) return fed!.onMessage(String(data));

@@ -175,6 +175,22 @@ describe('A WebSocket message', () => {
     assert.deepEqual([messages.all.at(-1).type, messages.all.at(-1).code], ['error', 'RATE_LIMITED']);
   });
 
+  test('is counted like a protocol pong: a flood of them closes the connection with 4100', async (t) => {
+    const { address, own } = await started(memory);
+    const { socket, messages, closed } = await open(t, address, own);
+    for (let sent = 0; sent < 500; sent += 1) socket.pong();
+    assert.equal((await closed).code, 4100);
+    assert.equal(messages.all.at(-1).code, 'RATE_LIMITED');
+  });
+
+  test('is counted like a protocol ping: a flood of them ends the connection', async (t) => {
+    const { address, own } = await started(memory);
+    const { socket, closed } = await open(t, address, own);
+    for (let sent = 0; sent < 500; sent += 1) socket.ping();
+    // The library ends it without a close frame when sixty pongs wait to be sent.
+    assert.ok([1006, 4100].includes((await closed).code));
+  });
+
   test('is not compressed, even if the client offers it', async (t) => {
     const { address, own } = await started(memory);
     const { socket } = await open(t, address, own);
