@@ -12,10 +12,10 @@ import { createIds, type RandomSource } from '../kit/id.ts';
 import { createLoop } from '../kit/loop.ts';
 import { parseAllowList } from '../kit/outgoing/addresses.ts';
 import { createGuard } from '../kit/outgoing/guard.ts';
-import { createOutgoing } from '../kit/outgoing/outgoing.ts';
+import { createOutgoing, type Outgoing } from '../kit/outgoing/outgoing.ts';
 import type { Resolve } from '../kit/outgoing/resolver.ts';
 import { createLocalCounters, createSharedCounters } from './http/counters.ts';
-import { createHandoffMetrics } from './http/metrics.ts';
+import { createHandoffMetrics, type HandoffMetrics } from './http/metrics.ts';
 import { createServer } from './http/server.ts';
 import { createListening } from './http/streams.ts';
 import { createAgentWriter } from './jobs/agents.ts';
@@ -29,12 +29,12 @@ import { createRelay } from './live/relay.ts';
 import { ReplayMemory } from './live/replay-memory.ts';
 import { WaitingList } from './live/waiting.ts';
 import { createAccessService } from './service/access.ts';
-import { createAgentService } from './service/agents.ts';
+import { type AgentService, createAgentService } from './service/agents.ts';
 import { createDeliveryService } from './service/deliveries.ts';
-import { createPacketService } from './service/packets.ts';
+import { createPacketService, type PacketService } from './service/packets.ts';
 import { createWebhookService } from './service/webhooks.ts';
 import { maxConnections, type Settings, tierLimits } from './settings.ts';
-import { openStore } from './store/store.ts';
+import { openStore, type Store } from './store/store.ts';
 
 /** The outside world of a service. Tests replace it; programs use the defaults. */
 export interface Dependencies {
@@ -169,47 +169,19 @@ export async function createHandoff(settings: Settings, dependencies: Dependenci
   store.onCommit((appended) => hub.receive(appended));
   if (relay !== undefined) store.onCommit(({ tenant, last }) => relay.tell(tenant, last));
 
-  const runOnce = {
-    sweep: createSweeper({ store, packets, clock, unclaimedTtlSeconds: settings.unclaimedTtlSeconds }),
-    index: createIndexingJob(store, clock),
-    prune: createPruner({ store, clock, streamRetentionSeconds: settings.streamRetentionSeconds }),
-    agents: createAgentWriter(agents),
-    async look() {
-      const begun = clock().getTime();
-      await hub.look();
-      // Measured from the start of this round, so that a slow round does not add to the delay of events. The bounds
-      // guard against a clock that was set back.
-      return Math.min(lookEveryMs, Math.max(lookEveryMs / 4, begun + lookEveryMs - clock().getTime()));
-    },
-    async recheck() {
-      await Promise.all([listening.recheck(), redis?.check()]);
-      return lookEveryMs;
-    },
-    async beat() {
-      streams.beat();
-      return beatEveryMs;
-    },
-  };
-  const deliverer = createDeliverer({
+  const jobs = createJobs({
+    settings,
+    dependencies: { ...dependencies, clock, random },
     store,
-    deliveries: createDeliveryService({
-      store,
-      clock,
-      retrySeconds: settings.webhookRetrySeconds,
-      disableAfterSeconds: settings.webhookDisableAfterSeconds,
-      chance: chanceFrom(random),
-    }),
+    packets,
+    agents,
     outgoing,
-    clock,
-    userAgent: `${packageJson.name}/${packageJson.version}`,
-    attemptMs: dependencies.outgoing?.attemptMs ?? attemptMs,
-    onAttempt: metrics.attempted,
-    onError: onError('deliver'),
-    wake: () => delivering.wake(),
+    metrics,
+    hub,
+    onError,
+    beat: () => streams.beat(),
+    recheck: async () => void (await Promise.all([listening.recheck(), redis?.check()])),
   });
-  const delivering = createLoop({ name: 'deliver', runOnce: deliverer.round, onError: onError('deliver') });
-  store.deliveries.onWaiting(() => delivering.wake());
-  const loops = [...Object.entries(runOnce).map(([name, job]) => createLoop({ name, runOnce: job, onError: onError(name) })), delivering];
 
   const app = createServer({
     version: packageJson.version,
@@ -239,8 +211,7 @@ export async function createHandoff(settings: Settings, dependencies: Dependenci
     logger.info('stopping');
     await waiting.stop();
     await app.close();
-    await Promise.all(loops.map((loop) => loop.stop()));
-    await deliverer.stop(finishMs);
+    await jobs.stop();
     await agents.write().catch(onError('agents'));
     metrics.stop();
     await redis?.stop();
@@ -258,10 +229,79 @@ export async function createHandoff(settings: Settings, dependencies: Dependenci
     async start() {
       await redis?.start();
       const address = await listen(app, settings.host, settings.port);
-      for (const loop of loops) loop.start();
+      jobs.start();
       return address;
     },
     stop: () => (stopped ??= stop()),
+    runOnce: jobs.runOnce,
+  };
+}
+
+/** How long a stop waits for running delivery attempts, in milliseconds. */
+const finishMs = 4_000;
+
+interface JobParts {
+  settings: Settings;
+  dependencies: Dependencies & { clock: Clock; random: RandomSource };
+  store: Store;
+  packets: PacketService;
+  agents: AgentService;
+  outgoing: Outgoing;
+  metrics: HandoffMetrics;
+  hub: Hub;
+  onError(name: string): (error: unknown) => void;
+  /** Sends due heartbeats to streams. */
+  beat(): void;
+  /** Checks the keys of streams and the connection to Redis. */
+  recheck(): Promise<void>;
+}
+
+/** Wires the background jobs. They run from `start` to `stop`, which waits for delivery attempts in progress. */
+function createJobs({ settings, dependencies, store, packets, agents, outgoing, metrics, hub, onError, beat, recheck }: JobParts) {
+  const { clock, random } = dependencies;
+  const runOnce = {
+    sweep: createSweeper({ store, packets, clock, unclaimedTtlSeconds: settings.unclaimedTtlSeconds }),
+    index: createIndexingJob(store, clock),
+    prune: createPruner({ store, clock, streamRetentionSeconds: settings.streamRetentionSeconds }),
+    agents: createAgentWriter(agents),
+    async look() {
+      const begun = clock().getTime();
+      await hub.look();
+      // Measured from the start of this round, so that a slow round does not add to the delay of events. The bounds
+      // guard against a clock that was set back.
+      return Math.min(lookEveryMs, Math.max(lookEveryMs / 4, begun + lookEveryMs - clock().getTime()));
+    },
+    async recheck() {
+      await recheck();
+      return lookEveryMs;
+    },
+    async beat() {
+      beat();
+      return beatEveryMs;
+    },
+  };
+  const deliverer = createDeliverer({
+    store,
+    deliveries: createDeliveryService({
+      store,
+      clock,
+      retrySeconds: settings.webhookRetrySeconds,
+      disableAfterSeconds: settings.webhookDisableAfterSeconds,
+      chance: chanceFrom(random),
+    }),
+    outgoing,
+    clock,
+    userAgent: `${packageJson.name}/${packageJson.version}`,
+    attemptMs: dependencies.outgoing?.attemptMs ?? attemptMs,
+    onAttempt: metrics.attempted,
+    onError: onError('deliver'),
+    wake: () => delivering.wake(),
+  });
+  const delivering = createLoop({ name: 'deliver', runOnce: deliverer.round, onError: onError('deliver') });
+  store.deliveries.onWaiting(() => delivering.wake());
+  const loops = [...Object.entries(runOnce).map(([name, job]) => createLoop({ name, runOnce: job, onError: onError(name) })), delivering];
+
+  return {
     runOnce: {
       ...runOnce,
       async deliver() {
@@ -270,11 +310,15 @@ export async function createHandoff(settings: Settings, dependencies: Dependenci
         return next;
       },
     },
+    start() {
+      for (const loop of loops) loop.start();
+    },
+    async stop() {
+      await Promise.all(loops.map((loop) => loop.stop()));
+      await deliverer.stop(finishMs);
+    },
   };
 }
-
-/** How long a stop waits for running delivery attempts, in milliseconds. */
-const finishMs = 4_000;
 
 /** Makes a function that returns a random number from 0 to 1. */
 function chanceFrom(random: RandomSource): () => number {
