@@ -489,9 +489,9 @@ test('a stop finishes running attempts; deliveries not yet attempted are due at 
   assert.equal(new Set(receiver.posts.map(({ headers }) => headers['x-service-delivery'])).size, 50);
 });
 
-test("the README's verifier accepts a valid signature, and refuses a changed byte, another case, a truncation and another digest", async () => {
-  const readme = readFileSync(new URL('../../../README.md', import.meta.url), 'utf8');
-  const [, code] = /^```js\n(import \{ createHmac.*?)^```$/ms.exec(readme)!;
+test("the guide's verifier accepts a valid signature, and refuses a changed byte, another case, a truncation and another digest", async () => {
+  const guide = readFileSync(new URL('../../../docs/events.md', import.meta.url), 'utf8');
+  const [, code] = /^```js\n(import \{ createHmac.*?)^```$/ms.exec(guide)!;
   const { isGenuine } = await import(`data:text/javascript,${encodeURIComponent(code!)}`);
   const body = '{"type":"ping"}';
   const { 'x-service-signature': header } = signatureHeaders({ eventId: 'id', body, secrets: [secret], now: new Date(0) });
