@@ -24,7 +24,7 @@ export async function sendRaw(address: string, text: string, { end = false, floo
   const { hostname, port } = new URL(address);
   return await new Promise((resolve) => {
     const chunks: Buffer[] = [];
-    const socket = connect({ host: hostname, port: Number(port), allowHalfOpen: true });
+    const socket = connect({ host: hostname.replace(/[[\]]/g, ''), port: Number(port), allowHalfOpen: true });
     const more = () => {
       while (!socket.destroyed && socket.write(flood!));
     };
@@ -52,8 +52,8 @@ function isWhole(text: string): boolean {
   return body !== undefined && Buffer.byteLength(body) >= Number(/^content-length: (\d+)$/im.exec(head)?.[1] ?? 0);
 }
 
-/** Interim responses before the final one (RFC 9110, 15.2). */
-const interim = /^(HTTP\/1\.1 1(?!01)\d\d.*?\r\n\r\n)+/s;
+/** The answer to `Expect: 100-continue`. The services send no other interim response, which some clients take for the answer. */
+const interim = /^HTTP\/1\.1 100 .*?\r\n\r\n/s;
 
 function read(text: string): RawAnswer {
   const [head = '', body = ''] = text.replace(interim, '').split('\r\n\r\n');

@@ -9,7 +9,7 @@ import { withRequestId } from '../request-id.ts';
 import type { RequestOf, ResponseShape, ResultOf, Route } from '../route.ts';
 import { type Answers, createAnswers, largeFrom } from './answers.ts';
 import { bodyKind, discardBody, readBody, textOf } from './body.ts';
-import { endSignalOf, signalOf } from './gone.ts';
+import { endSignalOf, signalOf } from './disconnect.ts';
 import { parseJson } from './json.ts';
 import { createPaths } from './paths.ts';
 import { StreamAnswer } from './streams.ts';
@@ -119,7 +119,7 @@ class RequestContext<Context> implements HandlerContext<Context> {
   }
 
   get signal(): AbortSignal {
-    return signalOf(this.#request, this.#reply);
+    return signalOf(this.#reply);
   }
 
   get endSignal(): AbortSignal {

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { METHODS } from 'node:http';
+import { connect } from 'node:net';
 import { describe, test } from 'node:test';
 
 import { adminKey, createPacket, startService } from '../../support/service.ts';
@@ -29,6 +30,29 @@ for (const store of stores) {
       const body = JSON.stringify({ agent_id: 'resolver' });
       const claim = head(`POST /api/v1/packets/${id}/claim`, key, 'Content-Type: application/json', `Content-Length: ${body.length}`);
       assert.equal((await sendRaw(address, claim + body, { end: true })).status, 200);
+    });
+
+    test('no packet is claimed for a client that has disconnected, or has ended its sending half, while it waits', async (t) => {
+      const service = await startService(t, { store });
+      const address = await service.handoff.start();
+      const { hostname, port } = new URL(address);
+      const body = JSON.stringify({ agent_id: 'resolver', wait_seconds: 60 });
+      const request =
+        head('POST /api/v1/packets/claim-next', key, 'Content-Type: application/json', `Content-Length: ${body.length}`) + body;
+      const waiting = async (count: number) => {
+        while (service.handoff.waiting() !== count) await new Promise(setImmediate);
+      };
+      for (const leave of ['end', 'destroy', 'resetAndDestroy'] as const) {
+        const client = connect(Number(port), hostname);
+        t.after(() => client.destroy());
+        client.write(request);
+        await waiting(1);
+        client[leave]();
+        await waiting(0);
+      }
+      assert.equal((await sendRaw(address, request, { end: true })).status, 204);
+      const { id } = await createPacket(service);
+      assert.equal((await service.call('GET', `/packets/${id}`)).body.status, 'created');
     });
 
     test('400: no Host header, or two', async (t) => {
