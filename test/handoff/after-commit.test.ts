@@ -2,7 +2,13 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 
 import { Hub } from '../../src/handoff/live/hub.ts';
-import { createPacket, packetRequest, startService } from '../support/service.ts';
+import type { CreateRequest } from '../../src/handoff/model/packet.ts';
+import { createAccessService, defaultTenantId } from '../../src/handoff/service/access.ts';
+import { createPacketService } from '../../src/handoff/service/packets.ts';
+import { openStore } from '../../src/handoff/store/store.ts';
+import { createIds } from '../../src/kit/id.ts';
+import { withRequestId } from '../../src/kit/request-id.ts';
+import { createPacket, packetRequest, startService, TestClock } from '../support/service.ts';
 import { stores } from '../support/stores.ts';
 import { openEvents } from '../support/streams.ts';
 
@@ -31,5 +37,68 @@ for (const store of stores) {
     assert.equal((await stream.events.next()).data.packet_id, created.body.id);
     const { id } = await createPacket(service);
     assert.equal((await stream.events.next()).data.packet_id, id);
+  });
+
+  test(`An operation on packets whose listeners fail is answered, or changes nothing; the failure is reported (${store.name})`, async (t) => {
+    const { url, drop } = await store.open();
+    t.after(drop);
+    const parts = { clock: new TestClock().read, newId: createIds(), random: (bytes: Buffer) => void bytes.fill(7) };
+    const opened = await openStore({ databaseUrl: url, ...parts });
+    t.after(() => opened.close());
+    await createAccessService({ store: opened, ...parts }).begin('a-key-of-sixteen-characters');
+    const tier = { hourlyQuota: 0, handoffsPerDay: Number.POSITIVE_INFINITY, packetBytes: 1_000_000 };
+    const failing = () => {
+      throw new Error('a listener is broken');
+    };
+    const packets = createPacketService({
+      store: opened,
+      ...parts,
+      limits: { free: tier, pro: tier, business: tier },
+      guards: { chainDepthMax: 0, openPacketsPerAgent: 0 },
+      onSeen: failing,
+      onCreated: failing,
+    });
+    const caller = {
+      key_id: 'key-1',
+      key_tier: 'business' as const,
+      admin: true,
+      tenant_id: defaultTenantId,
+      tenant_number: 1,
+      tenant_tier: 'business' as const,
+      handoffs_per_day: null,
+    };
+    const reported: (readonly string[])[] = [];
+    opened.onFailure((error, requestIds) => {
+      assert.match(String(error), /a listener is broken/);
+      reported.push(requestIds);
+    });
+    const request = packetRequest() as CreateRequest;
+    const stored = async () => {
+      const { total, text } = await opened.of(1).packets.page({ filter: {}, limit: 10, offset: 0, full: true, ascending: true });
+      return { total, text };
+    };
+    const { text } = await packets.create(caller, request);
+    const { id } = JSON.parse(text);
+    const claimant = { agent_id: 'worker', agent_name: 'Worker', framework: null };
+    const filter = { target_agent: null, tags: [], priorities: ['normal' as const] };
+    const operations = {
+      create: () => packets.create(caller, request),
+      chain: () => packets.chain(caller, id, request),
+      batch: () => packets.createBatch(caller, [{ request }, { request }]),
+      claim: () => packets.claim(caller, id, { claimant }),
+      claimEach: () => packets.claimEach(caller, [id], { claimant }),
+      claimNext: () => packets.claimNext(caller, filter, { claimant }),
+    };
+    for (const [name, operation] of Object.entries(operations)) {
+      const before = await stored();
+      reported.length = 0;
+      const failure = await withRequestId(name, async () => operation()).then(
+        () => undefined,
+        (error: unknown) => error ?? 'refused',
+      );
+      const after = await stored();
+      if (failure !== undefined) assert.deepEqual(after, before, `${name} was refused, but changed something`);
+      else assert.deepEqual(reported, [[name]], `${name} was answered, and the failure was not reported`);
+    }
   });
 }

@@ -22,7 +22,7 @@ export interface PacketServiceParts {
   random: RandomSource;
   limits: Record<Tier, TierLimits>;
   guards: Guards;
-  /** Called with each agent that a request of the tenant names. */
+  /** Called with each agent that a request of the tenant names: before a claim, after the commit of a create. */
   onSeen(tenant: number, agentId: string): void;
   /** Called after a commit with the number of packets that a tenant created. */
   onCreated(tenantId: string, count: number): void;
@@ -87,7 +87,7 @@ export function createPacketService({ store, clock, newId, random, limits, guard
     const cap = capOf(caller);
     const capped = Number.isFinite(cap);
     let created = 0;
-    const made = await store.of(caller.tenant_number).commit<CreateAnswer>({
+    return store.of(caller.tenant_number).commit<CreateAnswer>({
       packets: requests.flatMap(({ parent_packet_id }) => parent_packet_id?.toLowerCase() ?? []),
       creates: count,
       announces: true,
@@ -109,10 +109,11 @@ export function createPacketService({ store, clock, newId, random, limits, guard
         if (idempotency !== undefined) answers.remember(idempotency, { status, body, etag }, now, packetIds);
         return { text: body, status, etag, replayed: false };
       },
+      committed() {
+        onCreated(caller.tenant_id, created);
+        if (created > 0) for (const { metadata } of requests) onSeen(caller.tenant_number, metadata.source_agent.id);
+      },
     });
-    onCreated(caller.tenant_id, created);
-    if (created > 0) for (const { metadata } of requests) onSeen(caller.tenant_number, metadata.source_agent.id);
-    return made;
   }
 
   /** Creates one packet. `refuseParent` makes the error for a parent that the tenant doesn't have. */

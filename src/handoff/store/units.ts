@@ -53,6 +53,8 @@ export interface Unit<T> extends Needs {
   /** About how many characters of input it has, where they may be many. */
   readonly size?: number;
   work(transaction: Transaction): T;
+  /** Called after the commit, unless `work` refused. A failure is reported, and does not become the answer. */
+  committed?(): void;
 }
 
 type AnyUnit = TenantUnit<Unit<unknown>>;
@@ -108,10 +110,10 @@ export function createUnits(database: Database<Tables>, newId: NewId) {
     const erased = group.each(packets, ({ removed }, tenant) => removed.map(({ packet }) => ({ tenant, packet_id: packet.id })));
     if (erased.length > 0) for (const kind of kinds) await kind.erase?.(session, group, erased);
     for (const kind of kinds) await kind.flush?.(session, group);
-    return { outcomes, committed: () => afterCommit(group) };
+    return { outcomes, committed: () => afterCommit(group, outcomes) };
   }
 
-  function afterCommit(group: UnitGroup): void {
+  function afterCommit(group: UnitGroup, outcomes: readonly Outcome<unknown>[]): void {
     /** The writes are stored, so that a failure from here on must not become the answer of a request. */
     const attempt = (work: () => void): void => {
       try {
@@ -121,6 +123,9 @@ export function createUnits(database: Database<Tables>, newId: NewId) {
         for (const report of failureListeners) report(error, requestIds);
       }
     };
+    for (const [index, { unit }] of group.units.entries()) {
+      if (unit.committed !== undefined && 'result' in outcomes[index]!) attempt(() => unit.committed!());
+    }
     attempt(() => {
       if (isDue(group)) for (const wake of wakes) attempt(wake);
     });
