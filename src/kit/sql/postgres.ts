@@ -134,11 +134,10 @@ function sqlState(error: unknown): string {
 function isUnavailable(error: unknown): boolean {
   const code = sqlState(error);
   // Class 08 connection, 28 login, 53 resources, 55 not in a state to answer (such as a database that accepts no connections),
-  // 57P server shutting down, 58 system error, 25006 read-only standby, 25P03 and 57014 timeouts, 3D000 no such database;
-  // then every error of the system, a socket or TLS, since any of them may hide whether a commit happened; and errors of pg
-  // itself, which have no code. Whatever its code, a fatal error ends the connection (PostgreSQL, error message fields: S).
-  if (/^(08|28|53|55|57P|58)/.test(code) || ['25006', '25P03', '3D000', '57014'].includes(code)) return true;
-  if (error instanceof Error && 'severity' in error && (error.severity === 'FATAL' || error.severity === 'PANIC')) return true;
+  // 57P server shutting down, 58 system error, 25006 read-only standby, 25P03, 25P04 and 57014 timeouts, 3D000 no such
+  // database, 42501 no privilege to connect or to use a table; then every error of the system, a socket or TLS, since any of
+  // them may hide whether a commit happened; and errors of pg itself, which have no code. The severity is localized.
+  if (/^(08|28|53|55|57P|58)/.test(code) || ['25006', '25P03', '25P04', '3D000', '42501', '57014'].includes(code)) return true;
   if (/^(E(?!RR_)[A-Z][A-Z_]{2,}|ERR_(SOCKET|SSL|STREAM|TLS)_\w+)$/.test(code)) return true;
   return (
     error instanceof Error &&
