@@ -8,6 +8,7 @@ import type { Database, DatabaseOptions, Execute } from '../../kit/sql/dialect.t
 import { kyselyOver } from '../../kit/sql/sqlite.ts';
 import { startThread, type Thread, type ThreadOptions } from '../../kit/thread.ts';
 import { createPageReads, type LargePage, type PacketPage } from './pages.ts';
+import { longMs } from './search/pauses.ts';
 import { createSearcher, type EncodedResult, encoded, type Search } from './search/search.ts';
 import type { SearchTasks } from './search/thread.ts';
 import type { Tables } from './tables.ts';
@@ -21,9 +22,6 @@ export interface Reader {
   /** Reads and encodes the packets of a large page. */
   largePage(tenant: number, page: PacketPage): Promise<Timed<LargePage>>;
 }
-
-/** A read that takes longer than this sends its tenant to the slow lane, in milliseconds: CPU time on SQLite, elapsed time on PostgreSQL. */
-const longMs = { sqlite: 50, postgres: 200 };
 
 /** How long the tenant then stays in the slow lane, in milliseconds. */
 const stayMs = 30_000;
@@ -70,7 +68,8 @@ interface Opened {
 
 /**
  * Opens the database with a fast and a slow lane for long reads. On SQLite each lane has a thread with one connection,
- * which runs one read at a time, and the reads of no tenant have a third one. On PostgreSQL the threads search and read large pages, each on connections of its own, and the
+ * which runs one statement at a time, and the reads of no tenant have a third one. A search that takes long in the fast lane
+ * stops there and is repeated in the slow one. On PostgreSQL the threads search and read large pages, each on connections of its own, and the
  * other long reads share a pool. A database in memory has one connection and no thread.
  */
 export function openWithReaders(databaseUrl: string, clock: Clock, options: DatabaseOptions = {}): Opened {
@@ -97,9 +96,11 @@ export function openWithReaders(databaseUrl: string, clock: Clock, options: Data
     });
     return { database, lanes, stopReaders };
   }
+  const searchLong: Reader['search'] = (search, signal) => slow.search({ ...search, wide: true }, signal);
   const lanes = lanesOf('sqlite', {
     fast: { queue: new FairQueue({ concurrency: 1, perOwner: 1 }), place: { ...fast, read: readOn(fast) } },
-    slow: { queue: new FairQueue({ concurrency: 1, perOwner: 1 }), place: { ...slow, read: readOn(slow) } },
+    // Between two statements of one tenant's read, those of others run.
+    slow: { queue: new FairQueue({ concurrency: 4, perOwner: 1 }), place: { ...slow, search: searchLong, read: readOn(slow) } },
   });
   return { database, lanes, stopReaders };
 }

@@ -46,6 +46,10 @@ const longReads: Record<string, (store: Store, tenant: number) => unknown> = {
   agents: (store, tenant) => store.of(tenant).agents.page(page),
 };
 
+async function inSequence(times: number, work: () => Promise<unknown>): Promise<void> {
+  for (let index = 0; index < times; index += 1) await work();
+}
+
 /** The tenants, how many reads one of them begins, and how many the other begins after them. */
 const hostile = 7;
 const victim = 8;
@@ -114,6 +118,23 @@ test('long reads of one tenant use at most two of the four connections for them 
     assert.deepEqual(cancelled.toSorted(), [hostile, hostile, victim, victim], name);
   }
   await Promise.all([lock.end(), observer.end()]);
+});
+
+test('in the slow lane on SQLite a read of one query ends between the queries of another tenant', async (t) => {
+  const { url, drop } = await storeNamed('SQLite on disk').open();
+  const { database, lanes, stopReaders } = openWithReaders(url, () => new Date());
+  t.after(async () => {
+    await stopReaders();
+    await database.close();
+    await drop();
+  });
+  const ended: number[] = [];
+  const read = (tenant: number, queries: number) =>
+    lanes
+      .run(tenant, (reader) => reader.read(async (db) => void (await inSequence(queries, () => sql`select 1`.execute(db)))), { long: true })
+      .then(() => ended.push(tenant));
+  await Promise.all([read(hostile, 50), read(hostile, 50), read(victim, 1)]);
+  assert.deepEqual(ended, [victim, hostile, hostile]);
 });
 
 // Only there are reads measured by the time of a thread.

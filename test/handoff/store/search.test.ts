@@ -6,6 +6,7 @@ import { newPacket } from '../../../src/handoff/rules/packet.ts';
 import { phrasesOf } from '../../../src/handoff/rules/words.ts';
 import type { PacketFilter } from '../../../src/handoff/store/packet-filter.ts';
 import { createIndexer } from '../../../src/handoff/store/search/indexer.ts';
+import { createPauses } from '../../../src/handoff/store/search/pauses.ts';
 import { createSearcher, type SearchPage, type SearchPlace, type SearchResult } from '../../../src/handoff/store/search/search.ts';
 import { openStore } from '../../../src/handoff/store/store.ts';
 import type { Tables } from '../../../src/handoff/store/tables.ts';
@@ -52,6 +53,18 @@ async function searching(t: TestContext, testStore: TestStore, summaries: readon
   assert.deepEqual(await indexer.prepare({ limit: 500 }), { taken: summaries.length, more: false });
   await indexer.write();
   const searcher = createSearcher(database, { ...bounds, ...other });
+  /** A search in the fast lane, for which a millisecond passes whenever the time is read; it may use so many. */
+  const askFor = (mostMs: number, q: string): Promise<SearchResult> => {
+    let ms = 0;
+    const { pause } = createPauses(() => ms++, mostMs);
+    return createSearcher(database, { ...bounds, ...other }, pause).search({
+      tenant,
+      phrases: phrasesOf(q),
+      filter: {},
+      limit: 5,
+      offset: 0,
+    });
+  };
   const ask = ({ q, filter = {}, limit = 5, offset = 0, from }: Asked): Promise<SearchResult> =>
     searcher.search({ tenant, phrases: phrasesOf(q), filter, limit, offset, from });
   const page = async (asked: Asked): Promise<SearchPage> => {
@@ -70,7 +83,7 @@ async function searching(t: TestContext, testStore: TestStore, summaries: readon
     }
     return { found, pages };
   }
-  return { ask, page, all, store };
+  return { ask, askFor, page, all, store };
 }
 
 const summariesOf = (rows: SearchPage['rows']): string[] => rows.map(({ summary }) => JSON.parse(summary).context.summary);
@@ -147,6 +160,15 @@ for (const testStore of stores.filter(({ name }) => name !== 'SQLite in memory')
       assert.deepEqual((await all({ q: '"red green"', filter: { priority: 'critical' } })).found.length, 4);
     });
 
+    test('a long phrase is scanned in texts from fewer matches of its words than a short one', async (t) => {
+      const summaries = Array.from({ length: 8 }, (_, index) => `one two three four ${index}`);
+      const { page } = await searching(t, testStore, summaries, { scannedTexts: 20 });
+      assert.equal((await page({ q: '"one two"' })).order, 'rank');
+      // PostgreSQL reads a word's positions only for the packets that have all of them.
+      const long = await page({ q: '"one two three four"' });
+      assert.deepEqual([long.order, long.rows.length], [testStore.name === 'PostgreSQL' ? 'rank' : 'newest', 5]);
+    });
+
     test('matches that PostgreSQL expects to be too many are not counted: it scans the newest packets, and next continues', async (t) => {
       const summaries = Array.from({ length: 40 }, (_, index) => (index % 10 === 5 ? `the green red ${index}` : `red green ${index}`));
       const { page, all } = await searching(t, testStore, summaries, { expected: { words: 0, phrases: 0 } });
@@ -179,6 +201,22 @@ for (const testStore of stores.filter(({ name }) => name !== 'SQLite in memory')
       const more = await searching(t, testStore, numbered(25));
       assert.deepEqual(await more.ask({ q: 'word', limit: 5, from: { order: 'rank', shown: 5 } }), { outgrown: true });
       assert.ok('rows' in (await ask({ q: 'word' })));
+    });
+
+    test('a search that has used its time in the fast lane ends at its next step, and before a costly ranking', async (t) => {
+      const { askFor } = await searching(
+        t,
+        testStore,
+        Array.from({ length: 8 }, (_, index) => `one ${index}`),
+      );
+      const results = await Promise.all(Array.from({ length: 30 }, (_, mostMs) => askFor(mostMs, 'one')));
+      const ends = results.map((result) => 'wide' in result);
+      assert.equal(ends[0], true);
+      assert.equal(ends.at(-1), false);
+      // More time never makes a search end earlier.
+      assert.deepEqual(ends, ends.toSorted().toReversed());
+      // The list takes one millisecond until it is counted: on SQLite its ranking is expected to need three.
+      assert.equal(ends[3], testStore.name !== 'PostgreSQL');
     });
 
     test('a prefix of more than a thousand words is found too', async (t) => {

@@ -90,7 +90,7 @@ export interface MatchReads {
   newest(search: FilteredQuery, after: string, most: number): Promise<Newest>;
 }
 
-/** A prefix matches so many words that SQLite would block its thread for long. */
+/** The search would block others of the fast lane for long: it is repeated with `wide`. */
 export class TooWide extends Error {}
 
 /** Rows of the search index. */

@@ -1,6 +1,5 @@
 import { type SqlBool, sql } from 'kysely';
 
-import { nextTurn } from '../../../kit/awaitable.ts';
 import { readJson } from '../../../kit/json.ts';
 import type { Database } from '../../../kit/sql/dialect.ts';
 import type { PacketSummary } from '../../model/packet.ts';
@@ -9,6 +8,7 @@ import { shortText, wholeText } from '../packets.ts';
 import { maxPageBytes } from '../page-size.ts';
 import type { Tables } from '../tables.ts';
 import { type FullTextQuery, type Matches, type SearchFor, searchBounds, TooWide } from './matches.ts';
+import { createPauses, type Pause } from './pauses.ts';
 import { createPostgresMatches } from './postgres.ts';
 import { createSqliteMatches } from './sqlite.ts';
 import { createTextSearch } from './texts.ts';
@@ -25,7 +25,7 @@ export interface Search extends SearchFor {
   readonly offset: number;
   /** Where the previous page ended; used instead of `offset`. */
   readonly from?: SearchPlace | undefined;
-  /** Whether a prefix may match very many words. */
+  /** Whether the search may take long: it runs in the slow lane. */
   readonly wide?: boolean;
 }
 
@@ -88,9 +88,13 @@ interface Listed {
   endAfter(count: number): SearchPlace | undefined;
 }
 
-/** Searches the index. A search may take long, so it runs on a worker thread where there is one, and yields between its steps. */
-export function createSearcher(database: Database<Tables>, bounds = searchBounds(database.name)) {
-  const matches = (database.name === 'sqlite' ? createSqliteMatches : createPostgresMatches)(database, bounds);
+/** Searches the index. A search may take long, so it runs on a worker thread where there is one, and pauses between its steps. */
+export function createSearcher(
+  database: Database<Tables>,
+  bounds = searchBounds(database.name),
+  pause: Pause = createPauses(() => 0, 0).pause,
+) {
+  const matches = (database.name === 'sqlite' ? createSqliteMatches : createPostgresMatches)(database, bounds, pause);
 
   /** The condition that a packet is one of these. The plus sign keeps SQLite from scanning all packets of the tenant. */
   const among = (tenant: number, seqs: readonly number[]) =>
@@ -118,7 +122,7 @@ export function createSearcher(database: Database<Tables>, bounds = searchBounds
       : packets.select(['packets.seq', shortText.as('text')]).execute();
   };
 
-  const texts = createTextSearch({ matches, bounds, sizesOf, textsOf: (tenant, seqs) => textsOf(tenant, seqs, { whole: true }) });
+  const texts = createTextSearch({ matches, bounds, pause, sizesOf, textsOf: (tenant, seqs) => textsOf(tenant, seqs, { whole: true }) });
 
   /** The matches in rank order; undefined when they can't be ranked. */
   async function ranked(search: PlannedSearch, counted: number): Promise<Listed | undefined> {
@@ -179,11 +183,26 @@ export function createSearcher(database: Database<Tables>, bounds = searchBounds
     const mostRanked = isFiltered ? bounds.scannedPackets : bounds.ranked;
     // With a filter this count only decides whether the matches are ranked.
     const counted = await matches.count(search, {}, isFiltered && from?.order !== 'rank' ? mostRanked : bounds.counted);
-    await nextTurn();
+    await pause();
     // A client that pages through ranked matches may continue, even if there are a few more matches by now.
     if (from?.order === 'rank' && counted > bounds.counted) return { outgrown: true };
     const isRanked = from === undefined ? counted <= mostRanked : from.order === 'rank';
     return (isRanked ? await ranked(search, counted) : undefined) ?? (await newest(search, counted));
+  }
+
+  /** The snippet from the first text of the packet that contains a phrase. */
+  async function snippetWithin(packet: Searched, phrases: Matches['phrases'], signal?: Stop): Promise<string | undefined> {
+    let seen = 0;
+    for (const text of searchableTexts(packet)) {
+      const snippet = snippetIn(text, phrases);
+      if (snippet !== undefined) return snippet;
+      seen += text.length;
+      if (seen < snippetBytesAtOnce) continue;
+      seen = 0;
+      await pause();
+      signal?.throwIfAborted();
+    }
+    return undefined;
   }
 
   /** The packets with their snippets. A packet's content is read only if its summary has no match. */
@@ -204,42 +223,48 @@ export function createSearcher(database: Database<Tables>, bounds = searchBounds
         const [packet] = await textsOf(tenant, [seq], { whole: true });
         left -= whole;
         read += whole;
-        snippet = packet === undefined ? undefined : snippetOf(searchableTexts(readJson(packet.text) as Searched), phrases);
+        snippet = packet === undefined ? undefined : await snippetWithin(readJson(packet.text) as Searched, phrases, signal);
       }
       rows.push({ summary, snippet: snippet ?? snippetOf([context.summary], []) });
       // Scanning large packets takes a while; other requests run in between.
       if (read < snippetBytesAtOnce) continue;
       read = 0;
-      await nextTurn();
+      await pause();
       signal?.throwIfAborted();
     }
     return rows;
   }
 
+  async function pageOf(search: Search, signal?: Stop): Promise<SearchResult> {
+    const listed = await list(search);
+    if ('outgrown' in listed) return listed;
+    signal?.throwIfAborted();
+    const found = new Map((await sizesOf(search.tenant, listed.seqs)).map((row) => [Number(row.seq), row]));
+    const fitting: { seq: number; whole: number }[] = [];
+    let bytes = 0;
+    let count = 0;
+    for (const seq of listed.seqs) {
+      const row = found.get(seq);
+      bytes += Number(row?.bytes ?? 0);
+      if (bytes > maxPageBytes && fitting.length > 0) break;
+      count += 1;
+      if (row !== undefined) fitting.push({ seq, whole: Number(row.whole) });
+    }
+    if (count < listed.seqs.length && search.from === undefined && search.offset > 0) return { fitting: count };
+    await pause();
+    const { order, total, total_is } = listed;
+    return { rows: await shown(search.tenant, fitting, search.phrases, signal), order, total, total_is, next: listed.endAfter(count) };
+  }
+
   return {
     /** `signal`: aborted when the caller's connection closes. */
     async search(search: Search, signal?: Stop): Promise<SearchResult> {
-      const listed = await list(search).catch((error: unknown) => {
-        if (error instanceof TooWide) return { wide: true as const };
+      try {
+        return await pageOf(search, signal);
+      } catch (error) {
+        if (error instanceof TooWide) return { wide: true };
         throw error;
-      });
-      if ('outgrown' in listed || 'wide' in listed) return listed;
-      signal?.throwIfAborted();
-      const found = new Map((await sizesOf(search.tenant, listed.seqs)).map((row) => [Number(row.seq), row]));
-      const fitting: { seq: number; whole: number }[] = [];
-      let bytes = 0;
-      let count = 0;
-      for (const seq of listed.seqs) {
-        const row = found.get(seq);
-        bytes += Number(row?.bytes ?? 0);
-        if (bytes > maxPageBytes && fitting.length > 0) break;
-        count += 1;
-        if (row !== undefined) fitting.push({ seq, whole: Number(row.whole) });
       }
-      if (count < listed.seqs.length && search.from === undefined && search.offset > 0) return { fitting: count };
-      await nextTurn();
-      const { order, total, total_is } = listed;
-      return { rows: await shown(search.tenant, fitting, search.phrases, signal), order, total, total_is, next: listed.endAfter(count) };
     },
   };
 }

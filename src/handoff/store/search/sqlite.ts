@@ -1,6 +1,5 @@
 import { sql } from 'kysely';
 
-import { nextTurn } from '../../../kit/awaitable.ts';
 import type { Database } from '../../../kit/sql/dialect.ts';
 import { beginningOf } from '../../rules/words.ts';
 import { matches, type PacketFilter } from '../packet-filter.ts';
@@ -18,9 +17,13 @@ import {
   type SearchBounds,
   TooWide,
 } from './matches.ts';
+import type { Pause } from './pauses.ts';
 
 /** A prefix is expanded to its words, up to this many. For a prefix query SQLite collects every position before the first match. */
 const maxWords = 1000;
+
+/** Ranking takes up to twice as long as the counting before it, which makes three times in all. */
+const rankingShare = 3;
 
 /** Returns a function that writes a phrase as a full-text query, with every word quoted. */
 function createPhraseWriter({ reads }: Database<Tables>) {
@@ -59,7 +62,7 @@ const allOf = (queries: readonly string[]) => queries.join(' AND ');
 const condition = (query: string) => sql<boolean>`search_index match ${query}`;
 
 /** Searches SQLite's FTS5 index. */
-export function createSqliteMatches(database: Database<Tables>, bounds: SearchBounds): MatchReads {
+export function createSqliteMatches(database: Database<Tables>, bounds: SearchBounds, pause: Pause): MatchReads {
   const { longReads: db } = database;
   const phraseQuery = createPhraseWriter(database);
 
@@ -79,7 +82,7 @@ export function createSqliteMatches(database: Database<Tables>, bounds: SearchBo
     const kept: string[] = [];
     for (const phrase of queries) {
       if ((await countUpTo(database, share, matching(phrase, tenant, {}))) <= share) kept.push(phrase);
-      await nextTurn();
+      await pause();
     }
     return kept;
   }
@@ -88,6 +91,7 @@ export function createSqliteMatches(database: Database<Tables>, bounds: SearchBo
     const { tenant, filter, queries } = search;
     const ranking = await rankingPhrases(search);
     if (ranking.length === 0) return undefined;
+    await pause(rankingShare);
     let found = matching(allOf(ranking), tenant, filter);
     if (ranking.length < queries.length) {
       const all = db
@@ -123,7 +127,7 @@ export function createSqliteMatches(database: Database<Tables>, bounds: SearchBo
       .selectFrom(scanned.as('scanned'))
       .select([sql<number | null>`min(seq)`.as('last'), sql<number>`count(*)`.as('count')])
       .executeTakeFirstOrThrow();
-    await nextTurn();
+    await pause();
     const found = await db
       .selectFrom(scanned.as('scanned'))
       // A cross join makes SQLite go from the matches to their packets, not the other way round.

@@ -1,10 +1,7 @@
-import { nextTurn } from '../../../kit/awaitable.ts';
 import { readJson } from '../../../kit/json.ts';
 import { hasPhrases, type Searched, searchableText } from '../../rules/words.ts';
 import type { FilteredQuery, FoundMatch, Matches, MatchReads, Newest, SearchBounds } from './matches.ts';
-
-/** How many words of a phrase are counted. If a later one is rarer, few packets have all words. */
-const countedWords = 4;
+import type { Pause } from './pauses.ts';
 
 /** The most bytes of packets that are scanned for one page, and that one query reads. */
 const maxBytes = 8 * 1024 * 1024;
@@ -19,6 +16,7 @@ export interface SplitSearch {
 interface TextParts {
   matches: MatchReads;
   bounds: SearchBounds;
+  pause: Pause;
   /** The size of each packet in bytes. */
   sizesOf(tenant: number, seqs: readonly number[]): Promise<{ seq: number; whole: number }[]>;
   /** The JSON texts of whole packets. */
@@ -27,15 +25,15 @@ interface TextParts {
 
 /**
  * Searches for phrases of common words. SQLite compares the positions of all words of a phrase, packet by packet and
- * without interruption: nearly a second for a million packets. Where every word of a phrase is common, many packets have all
- * of them, so the newest of these are scanned for the phrase.
+ * without interruption: a phrase costs as much as its rarest word has matches, times its length. Where that is too much, the
+ * newest packets that have all of its words are scanned for the phrase.
  */
-export function createTextSearch({ matches, bounds, sizesOf, textsOf }: TextParts) {
+export function createTextSearch({ matches, bounds, pause, sizesOf, textsOf }: TextParts) {
   async function isExpensive(tenant: number, phrase: readonly string[]): Promise<boolean> {
     if (phrase.length === 1) return false;
-    for (const word of phrase.slice(0, countedWords)) {
-      if ((await matches.countWord(tenant, word)) <= bounds.ranked) return false;
-      await nextTurn();
+    for (const word of phrase) {
+      if ((await matches.countWord(tenant, word)) * phrase.length <= 2 * bounds.ranked) return false;
+      await pause();
     }
     return true;
   }
@@ -89,7 +87,7 @@ export function createTextSearch({ matches, bounds, sizesOf, textsOf }: TextPart
         last = part.at(-1)!.place;
         if (found.length >= most) break;
         // Lets other requests run.
-        await nextTurn();
+        await pause();
       }
       const isWhole = last === candidates.at(-1)?.place && candidates.length < bounds.scannedTexts;
       return { found, end: isWhole ? end : last };

@@ -7,6 +7,7 @@ import { serveTasks, threadData } from '../../../kit/thread.ts';
 import { createPageReads, type PacketPage } from '../pages.ts';
 import type { Tables } from '../tables.ts';
 import { createIndexer, type Range } from './indexer.ts';
+import { createPauses, longMs } from './pauses.ts';
 import { createSearcher, encoded, type Search } from './search.ts';
 
 /**
@@ -19,7 +20,6 @@ const database = openDatabase<Tables>(databaseUrl, { longTimeoutMs: 1_000, byInd
 // These reads scan pages that are rarely needed again, so a large cache would not help.
 if (database.name === 'sqlite') await sql`pragma cache_size = -4096`.execute(database.reads);
 const indexer = createIndexer(database);
-const searcher = createSearcher(database);
 const pages = createPageReads(database);
 
 /** The thread's CPU time, which does not depend on the load of the machine. */
@@ -28,15 +28,27 @@ function cpuMs(): number {
   return (user + system) / 1000;
 }
 
-// On SQLite a thread runs one read at a time, and the read is the thread's own work.
+// On SQLite the read is the thread's own work; it is measured without the reads that run in its pauses.
 const clock = database.name === 'sqlite' ? cpuMs : () => performance.now();
 
 const tasks = {
   prepare: (stretch: Range) => indexer.prepare(stretch),
   write: (_: Record<string, never>) => indexer.write(),
-  search: (search: Search, signal: AbortSignal) => timed(clock, async () => encoded(await searcher.search(search, signal))),
-  largePage: ({ tenant, page }: { tenant: number; page: PacketPage }) =>
-    timed(clock, () => pages.largePage(tenant, page, (read) => read(database.reads))),
+  async search(search: Search, signal: AbortSignal) {
+    const mostMs = search.wide === true || database.name === 'postgres' ? Number.POSITIVE_INFINITY : longMs.sqlite;
+    const { pause, usedMs } = createPauses(clock, mostMs);
+    const value = encoded(await createSearcher(database, undefined, pause).search(search, signal));
+    return { value, tookMs: usedMs() };
+  },
+  async largePage({ tenant, page }: { tenant: number; page: PacketPage }) {
+    let tookMs = 0;
+    const value = await pages.largePage(tenant, page, async (read) => {
+      const part = await timed(clock, () => read(database.reads));
+      tookMs += part.tookMs;
+      return part.value;
+    });
+    return { value, tookMs };
+  },
   read: ({ sql, parameters }: { sql: string; parameters: readonly unknown[] }) =>
     timed(clock, () => database.reads.executeQuery(CompiledQuery.raw(sql, [...parameters])) as Promise<QueryResult<Row>>),
 };
