@@ -1,9 +1,9 @@
 import { GitCompare, Square } from 'lucide-react';
-import { lazy, Suspense, useEffect, useMemo, useState } from 'react';
+import { useEffect, useMemo, useState } from 'react';
 import { Link, useParams } from 'react-router';
 
 import { Button, LinkButton } from '../../../kit/web/components/button.tsx';
-import { Badge, Callout, Skeleton } from '../../../kit/web/components/feedback.tsx';
+import { Badge, Callout } from '../../../kit/web/components/feedback.tsx';
 import { Columns, PageHeader, Panel, Stats } from '../../../kit/web/components/layout.tsx';
 import { useToast } from '../../../kit/web/components/toasts.tsx';
 import { count, counted, dollars, duration, durationText, moment, percent } from '../../../kit/web/format.ts';
@@ -13,13 +13,12 @@ import { useCancelTest, useMayWrite } from '../data/queries.ts';
 import { Load } from '../parts/load.tsx';
 import { planName } from '../parts/plan-name.ts';
 import { PromptList } from '../parts/prompt-list.tsx';
+import { ResultCharts } from '../parts/result-charts.tsx';
 import { RuleHits } from '../parts/rule-hits.tsx';
 import { ScenarioGrid } from '../parts/scenario-grid.tsx';
 import { useTitle } from '../parts/title.ts';
 import { Verdict, verdictMeanings } from '../parts/verdict.tsx';
 import styles from './result.module.css';
-
-const Charts = lazy(async () => ({ default: (await import('../parts/result-charts.tsx')).ResultCharts }));
 
 /** The page of a test: its progress while it runs, then its result. */
 export function ResultPage() {
@@ -171,9 +170,7 @@ function Details({ result }: { result: TestResult }) {
         <Checks result={result} />
         <RuleHits result={result} />
       </Columns>
-      <Suspense fallback={<Skeleton lines={1} height="17rem" />}>
-        <Charts result={result} />
-      </Suspense>
+      <ResultCharts result={result} />
       <Panel title="Scenarios" flush>
         <ScenarioGrid result={result} chosen={scenario} onChoose={setScenario} />
       </Panel>

@@ -1,5 +1,3 @@
-import { Bar, BarChart, Cell, LabelList, ResponsiveContainer, XAxis, YAxis } from 'recharts';
-
 import styles from './bars.module.css';
 
 export interface BarItem {
@@ -8,7 +6,7 @@ export interface BarItem {
   /** The value with its unit, as shown. */
   text: string;
   /** A colour token such as `--series-1`. */
-  color?: string;
+  color: string;
 }
 
 interface BarsProps {
@@ -19,44 +17,18 @@ interface BarsProps {
 
 /** Horizontal bars with their values beside them. */
 export function Bars({ label, items }: BarsProps) {
-  const longest = Math.max(...items.map(({ name }) => name.length));
+  const most = Math.max(...items.map(({ value }) => value));
   return (
-    <figure className={styles.figure} aria-label={label}>
-      <div aria-hidden="true" style={{ height: `${items.length * 30 + 8}px` }}>
-        <ResponsiveContainer width="100%" height="100%">
-          <BarChart
-            data={[...items]}
-            layout="vertical"
-            margin={{ top: 0, right: 96, bottom: 0, left: 0 }}
-            barSize={16}
-            accessibilityLayer={false}
-          >
-            <XAxis type="number" hide domain={[0, 'dataMax']} />
-            <YAxis
-              type="category"
-              dataKey="name"
-              width={Math.min(140, Math.max(44, longest * 7 + 12))}
-              axisLine={false}
-              tickLine={false}
-              interval={0}
-              tick={{ fill: 'var(--text-muted)', fontSize: 12 }}
-            />
-            <Bar dataKey="value" radius={3} isAnimationActive={false} minPointSize={2}>
-              {items.map(({ name, value, color = '--series-1' }) => (
-                <Cell key={name} fill={value === 0 ? 'transparent' : `var(${color})`} />
-              ))}
-              <LabelList dataKey="text" position="right" fill="var(--text)" fontSize={12} />
-            </Bar>
-          </BarChart>
-        </ResponsiveContainer>
-      </div>
-      <ul className="visually-hidden">
-        {items.map(({ name, text }) => (
-          <li key={name}>
-            {name}: {text}
-          </li>
-        ))}
-      </ul>
-    </figure>
+    <ul className={styles.bars} aria-label={label}>
+      {items.map(({ name, value, text, color }) => (
+        <li key={name}>
+          <span className={styles.name}>{name}</span>
+          <span className={styles.track} aria-hidden="true">
+            {value === 0 ? null : <span style={{ width: `${(value / most) * 100}%`, background: `var(${color})` }} />}
+          </span>
+          <span className="tabular">{text}</span>
+        </li>
+      ))}
+    </ul>
   );
 }
