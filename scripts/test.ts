@@ -62,7 +62,8 @@ await prepareServer(postgres.url, async (databaseUrl) => {
 // `node --test` would sort the files by name.
 const results = run({
   files,
-  concurrency: 4,
+  // With four, programs that start share two cores with so many others that their limits in real time are at risk.
+  concurrency: 3,
   timeout: 300_000,
   env: { ...process.env, BATON_TEST_POSTGRES: postgres.url, NODE_COMPILE_CACHE: compileCache },
 });

@@ -256,6 +256,9 @@ interface JobParts {
   recheck(): Promise<void>;
 }
 
+/** When the first round of pruning begins after a start, in milliseconds. */
+const firstPruneMs = 60_000;
+
 /** Wires the background jobs. They run from `start` to `stop`, which waits for delivery attempts in progress. */
 function createJobs({ settings, dependencies, store, packets, agents, outgoing, metrics, hub, onError, beat, recheck }: JobParts) {
   const { clock, random } = dependencies;
@@ -299,7 +302,10 @@ function createJobs({ settings, dependencies, store, packets, agents, outgoing, 
   });
   const delivering = createLoop({ name: 'deliver', runOnce: deliverer.round, onError: onError('deliver') });
   store.deliveries.onWaiting(() => delivering.wake());
-  const loops = [...Object.entries(runOnce).map(([name, job]) => createLoop({ name, runOnce: job, onError: onError(name) })), delivering];
+  // Pruning can wait, and its long reads start a thread, which a start would have to share the processor with.
+  const loopOf = (name: string, job: () => Promise<number>) =>
+    createLoop({ name, runOnce: job, onError: onError(name), firstAfterMs: name === 'prune' ? firstPruneMs : 0 });
+  const loops = [...Object.entries(runOnce).map(([name, job]) => loopOf(name, job)), delivering];
 
   return {
     runOnce: {

@@ -7,6 +7,8 @@ export interface LoopParts {
   /** Called after a failed round; must not throw. The loop continues after `retryMs`. */
   onError(error: unknown): void;
   retryMs?: number;
+  /** How long the first round waits after `start`, in milliseconds; 0 if left out. */
+  firstAfterMs?: number;
 }
 
 /** A background loop. `stop` waits for the current round. */
@@ -18,12 +20,15 @@ export interface Loop {
 }
 
 /** A loop over `runOnce`, one round at a time. Tests call the same `runOnce` and never start the loop. */
-export function createLoop({ runOnce, onError, retryMs = 1000 }: LoopParts): Loop {
+export function createLoop({ runOnce, onError, retryMs = 1000, firstAfterMs = 0 }: LoopParts): Loop {
   let running: Promise<void> | undefined;
   let stopped = false;
   let pause = new AbortController();
 
+  const rest = (ms: number) => sleep(ms, undefined, { signal: pause.signal, ref: false }).catch(() => undefined);
+
   async function rounds(): Promise<void> {
+    if (firstAfterMs > 0) await rest(firstAfterMs);
     while (!stopped) {
       pause = new AbortController();
       let waitMs = retryMs;
@@ -33,7 +38,7 @@ export function createLoop({ runOnce, onError, retryMs = 1000 }: LoopParts): Loo
         onError(error);
       }
       if (stopped) return;
-      await sleep(waitMs, undefined, { signal: pause.signal, ref: false }).catch(() => undefined);
+      await rest(waitMs);
     }
   }
 

@@ -35,6 +35,24 @@ describe('A loop', () => {
     await loop.stop();
   });
 
+  test('waits before its first round if it is to, unless it is woken', async () => {
+    let rounds = 0;
+    const first = gate();
+    const runOnce = async () => {
+      rounds += 1;
+      first.open();
+      return never;
+    };
+    const loop = createLoop({ name: 'test', runOnce, onError: noError, firstAfterMs: never });
+    loop.start();
+    await new Promise(setImmediate);
+    assert.equal(rounds, 0);
+    loop.wake();
+    await first.passed;
+    await loop.stop();
+    assert.equal(rounds, 1);
+  });
+
   test('started twice, runs one round at a time', async () => {
     let running = 0;
     let rounds = 0;
