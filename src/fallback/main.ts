@@ -18,7 +18,7 @@ import type { Resolve } from '../kit/outgoing/resolver.ts';
 import { checkChainRequest } from './http/exports.ts';
 import { createFallbackMetrics } from './http/metrics.ts';
 import { createServer } from './http/server.ts';
-import { defaultGrants } from './rules/keys.ts';
+import { defaultGrants } from './rules/key-grants.ts';
 import { createAccess } from './service/access.ts';
 import { createChainService } from './service/chains.ts';
 import { createExportService } from './service/exports.ts';

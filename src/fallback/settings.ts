@@ -2,7 +2,7 @@ import { addressRange, parseAllowList } from '../kit/outgoing/addresses.ts';
 import { listOf, oneOf, parsed, readSettings, SettingsError, type SettingsOf, text, whole, yesOrNo } from '../kit/settings.ts';
 import { databaseUrlProblem } from '../kit/sql/database.ts';
 import { keysOfTable, parseApiKeys } from './rules/api-keys.ts';
-import { type KeyGrant, parseGrants } from './rules/keys.ts';
+import { type KeyGrant, parseGrants } from './rules/key-grants.ts';
 import { parseRateLimit } from './rules/rate-limit.ts';
 
 function allowListItems(list: string): readonly string[] {

@@ -10,7 +10,7 @@ import {
   type RuleRequest,
   retryDefaults,
 } from '../model/chain.ts';
-import { looksLikeKey } from './keys.ts';
+import { looksLikeKey } from './key-grants.ts';
 import { kindOfModel } from './kinds.ts';
 
 /** The definition of a create request, with defaults. @throws ServiceError 400 with all faults beyond the schema */

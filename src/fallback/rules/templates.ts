@@ -1,7 +1,7 @@
 import type { ChainDefinition } from '../model/chain.ts';
 import type { TemplateName } from '../model/export.ts';
 import type { Routing } from '../model/routing.ts';
-import { baseOf, speaksAnthropic } from './exports/wire.ts';
+import { baseOf, speaksAnthropic } from './exports/kind-names.ts';
 import { modelName } from './kinds.ts';
 
 /** A built-in Liquid template, with the same variables as any template. */

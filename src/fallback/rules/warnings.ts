@@ -2,7 +2,7 @@ import { type ChainDefinition, type Condition, conditions, type Rule } from '../
 import type { Warning } from '../model/common.ts';
 import { isStatusOf } from './conditions.ts';
 import { createEngine, type Engine } from './engine.ts';
-import { isOwnVariable } from './keys.ts';
+import { isOwnVariable } from './key-grants.ts';
 import { apiBase, kinds, knownKind } from './kinds.ts';
 import { type Case, casesOf, unreachable, waysToFail, worstCase } from './reach.ts';
 import { duration, listed, plural } from './wording.ts';

@@ -4,7 +4,7 @@ import type { Mode } from '../model/test.ts';
 import { createRealTransport, type RealParts } from '../providers/real.ts';
 import { simulation } from '../providers/simulate.ts';
 import type { Transport } from '../providers/transport.ts';
-import { type KeyGrant, keyRefusal } from '../rules/keys.ts';
+import { type KeyGrant, keyRefusal } from '../rules/key-grants.ts';
 import { callAddress } from '../rules/kinds.ts';
 
 /** The settings and dependencies of real calls. */

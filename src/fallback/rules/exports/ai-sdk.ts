@@ -1,24 +1,25 @@
 import type { Provider } from '../../model/chain.ts';
 import { knownKind, modelName } from '../kinds.ts';
+import type { WarningList } from '../warning-list.ts';
 import { decisionsCode, guardCode, literal, rulesCode } from './code.ts';
-import { type Exporter, type Notes, noteUnsupportedFields, type Source, slug, slugs } from './target.ts';
-import { baseOf, keyEnv, noteKind, speaksAnthropic } from './wire.ts';
+import { baseOf, keyEnv, speaksAnthropic, warnOfKind } from './kind-names.ts';
+import { type Exporter, type Source, slug, slugs, warnOfUnsupportedFields } from './target.ts';
 
 /**
  * A module for the AI SDK with `ai-fallback`: `chainModel()` returns a language model that follows the chain. Each model
  * is wrapped in the chain's rules; `ai-fallback` moves from one model to the next.
  */
-export const aiSdk: Exporter = (source, notes) => {
+export const aiSdk: Exporter = (source, warnings) => {
   const { chain } = source;
   const names = slugs(chain.providers);
-  const entries = chain.providers.map((provider, index) => providerCode(source, provider, index, names[index]!, notes));
+  const entries = chain.providers.map((provider, index) => providerCode(source, provider, index, names[index]!, warnings));
   const anthropic = chain.providers.some(speaksAnthropic);
   const openai = chain.providers.some((provider) => !speaksAnthropic(provider));
-  noteUnsupportedFields(source, notes);
+  warnOfUnsupportedFields(source, warnings);
   const capped = chain.providers.findIndex(({ max_tokens }) => max_tokens !== null);
   if (capped !== -1)
-    notes.remark('max_tokens', null, 'max_tokens is the default of each call; a call can override it with maxOutputTokens.');
-  notes.remark('no_retries_of_its_own', null, 'Call the model with maxRetries: 0; otherwise the AI SDK retries the whole chain.');
+    warnings.add('max_tokens', null, 'max_tokens is the default of each call; a call can override it with maxOutputTokens.');
+  warnings.add('no_retries_of_its_own', null, 'Call the model with maxRetries: 0; otherwise the AI SDK retries the whole chain.');
   const content = `${anthropic ? "import { createAnthropic } from '@ai-sdk/anthropic';\n" : ''}${openai ? "import { createOpenAICompatible } from '@ai-sdk/openai-compatible';\n" : ''}import { wrapLanguageModel } from 'ai';
 import { createFallback } from 'ai-fallback';
 
@@ -75,10 +76,10 @@ ${guardCode}`;
   return { filename: `${slug(chain.name)}.ai-sdk.mjs`, content_type: 'text/javascript', config: content, content };
 };
 
-function providerCode(source: Source, provider: Provider, index: number, slugged: string, notes: Notes): string {
-  const apiKey = `process.env[${literal(keyEnv(provider, index, slugged, notes))}]`;
+function providerCode(source: Source, provider: Provider, index: number, slugged: string, warnings: WarningList): string {
+  const apiKey = `process.env[${literal(keyEnv(provider, index, slugged, warnings))}]`;
   const anthropic = speaksAnthropic(provider);
-  if (!anthropic && knownKind(provider.provider) === undefined) noteKind(provider, index, notes);
+  if (!anthropic && knownKind(provider.provider) === undefined) warnOfKind(provider, index, warnings);
   const parts = [`apiKey: ${apiKey}`, `baseURL: ${literal(baseOf(provider))}`];
   const made = anthropic
     ? `createAnthropic({ ${parts.join(', ')} })`

@@ -1,28 +1,29 @@
 import type { Provider } from '../../model/chain.ts';
 import { kinds, modelName } from '../kinds.ts';
+import type { WarningList } from '../warning-list.ts';
 import { duration } from '../wording.ts';
 import { oneBudget } from './budget.ts';
-import { at, type Exporter, jsonText, type Notes, noteEnds, noteUnsupportedFields, type Source, slug, slugs } from './target.ts';
-import { addressed, keyEnv, nameOfKind, speaksAnthropic } from './wire.ts';
+import { addressed, keyEnv, nameOfKind, speaksAnthropic } from './kind-names.ts';
+import { at, type Exporter, jsonText, type Source, slug, slugs, warnOfEnds, warnOfUnsupportedFields } from './target.ts';
 
 /**
  * A Bifrost gateway configuration (`config.json`): the providers with their keys and network settings, and a routing
  * rule for the chain's name as the model.
  * https://docs.getbifrost.ai/features/fallbacks
  */
-export const bifrost: Exporter = (source, notes) => {
+export const bifrost: Exporter = (source, warnings) => {
   const { chain } = source;
-  const max_retries = oneBudget(source, 'Bifrost', notes);
+  const max_retries = oneBudget(source, 'Bifrost', warnings);
   const names = slugs(chain.providers);
   const providers: Record<string, unknown> = {};
   const routes = chain.providers.map((provider, index) => {
-    const entry = providerEntry(provider, index, names[index]!, max_retries, notes);
+    const entry = providerEntry(provider, index, names[index]!, max_retries, warnings);
     const name = entryName(providers, provider, names[index]!, entry);
     providers[name] = name === provider.provider ? entry : { ...entry, custom_provider_config: customConfig(provider) };
     return { provider: name, model: modelName(provider) };
   });
-  noteFailing(source, notes);
-  noteUnsupportedFields(source, notes);
+  warnOfFailing(source, warnings);
+  warnOfUnsupportedFields(source, warnings);
   const [first, ...backups] = routes;
   const rule = {
     id: slug(chain.name),
@@ -38,20 +39,20 @@ export const bifrost: Exporter = (source, notes) => {
   return { filename: `${slug(chain.name)}.bifrost.json`, content_type: 'application/json', config, content: jsonText(config) };
 };
 
-function providerEntry(provider: Provider, index: number, name: string, max_retries: number, notes: Notes) {
+function providerEntry(provider: Provider, index: number, name: string, max_retries: number, warnings: WarningList) {
   const seconds = Math.ceil(provider.timeout_ms / 1000);
   if (seconds * 1000 !== provider.timeout_ms) {
-    notes.loss(
+    warnings.loss(
       'timeout',
       at(index, 'timeout_ms'),
       `${provider.name}: Bifrost counts timeouts in whole seconds; the export has ${duration(seconds * 1000)}.`,
     );
   }
   if (provider.max_tokens !== null)
-    notes.loss('max_tokens', at(index, 'max_tokens'), `${provider.name}: Bifrost takes max_tokens only from each request.`);
-  const base = baseUrl(addressed('bifrost', provider, index, notes).base, provider, index, notes);
+    warnings.loss('max_tokens', at(index, 'max_tokens'), `${provider.name}: Bifrost takes max_tokens only from each request.`);
+  const base = baseUrl(addressed('bifrost', provider, index, warnings).base, provider, index, warnings);
   return {
-    keys: [{ name: `${name}-key`, value: `env.${keyEnv(provider, index, name, notes)}`, models: ['*'], weight: 1 }],
+    keys: [{ name: `${name}-key`, value: `env.${keyEnv(provider, index, name, warnings)}`, models: ['*'], weight: 1 }],
     network_config: {
       ...base,
       default_request_timeout_in_seconds: seconds,
@@ -62,11 +63,15 @@ function providerEntry(provider: Provider, index: number, name: string, max_retr
 }
 
 /** The base URL without its version path, which Bifrost adds. */
-function baseUrl(base: string | null, provider: Provider, index: number, notes: Notes): Record<string, unknown> {
+function baseUrl(base: string | null, provider: Provider, index: number, warnings: WarningList): Record<string, unknown> {
   if (base === null) return {};
   const base_url = base.replace(/\/v1\/?$/, '');
   if (base_url === base) {
-    notes.loss('api_base', at(index, 'api_base'), `${provider.name}: Bifrost adds /v1 to base_url, and this address does not end in /v1.`);
+    warnings.loss(
+      'api_base',
+      at(index, 'api_base'),
+      `${provider.name}: Bifrost adds /v1 to base_url, and this address does not end in /v1.`,
+    );
   }
   const { hostname } = new URL(base);
   return isPrivate(hostname) ? { base_url, allow_private_network: true } : { base_url };
@@ -98,9 +103,9 @@ function customConfig(provider: Provider): Record<string, unknown> {
   };
 }
 
-function noteFailing(source: Source, notes: Notes): void {
+function warnOfFailing(source: Source, warnings: WarningList): void {
   const ends = source.routing.providers
     .slice(0, -1)
     .flatMap(({ decisions }) => decisions.filter(({ next_provider }) => next_provider === null).map(({ condition }) => condition));
-  noteEnds([...new Set(ends)], 'Bifrost falls back on any failure', notes);
+  warnOfEnds([...new Set(ends)], 'Bifrost falls back on any failure', warnings);
 }

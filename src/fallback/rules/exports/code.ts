@@ -1,6 +1,6 @@
 import { conditions } from '../../model/chain.ts';
 import { contextCodes, filterCodes, quotaCodes, tooLong } from '../conditions.ts';
-import { type Source, verdictOf } from './target.ts';
+import { reactionTo, type Source } from './target.ts';
 
 /** A value as a JavaScript literal. U+2028 and U+2029 are escaped, since they end a line in comments. */
 export const literal = (value: unknown) => JSON.stringify(value).replaceAll('\u2028', '\\u2028').replaceAll('\u2029', '\\u2029');
@@ -26,7 +26,7 @@ export function decisionsCode(source: Source, index: number): string {
     const decision = source.routing.providers[index]!.decisions.find((known) => known.condition === condition)!;
     const named = (rule: number | null, status?: number) => {
       if (rule !== null) return `rules[${rule}]`;
-      return isLast || verdictOf(source, index, condition, status).failsOver ? 'failover' : 'fail';
+      return isLast || reactionTo(source, index, condition, status).failsOver ? 'failover' : 'fail';
     };
     const usual = named(decision.rule);
     if (usual !== 'failover') entries.push(`${condition}: ${usual}`);

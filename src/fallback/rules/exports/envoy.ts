@@ -1,10 +1,11 @@
 import type { Provider } from '../../model/chain.ts';
 import { conditionOf } from '../conditions.ts';
 import { knownKind, modelName } from '../kinds.ts';
+import type { WarningList } from '../warning-list.ts';
 import { duration, listed } from '../wording.ts';
 import { oneBudget } from './budget.ts';
-import { at, type Exporter, type Notes, noteUnsupportedFields, type Source, slug, slugs, verdictOf, yamlText } from './target.ts';
-import { baseOf, keyEnv, knownStatuses, noteKind, speaksAnthropic } from './wire.ts';
+import { baseOf, keyEnv, knownStatuses, speaksAnthropic, warnOfKind } from './kind-names.ts';
+import { at, type Exporter, reactionTo, type Source, slug, slugs, warnOfUnsupportedFields, yamlText } from './target.ts';
 
 /** A Kubernetes object. */
 interface Manifest {
@@ -23,10 +24,10 @@ const aiGroup = 'aigateway.envoyproxy.io';
  * route, and for each provider its backend, TLS and key. The keys are Secrets of the cluster.
  * https://aigateway.envoyproxy.io/docs/capabilities/traffic/provider-fallback
  */
-export const envoyAiGateway: Exporter = (source, notes) => {
+export const envoyAiGateway: Exporter = (source, warnings) => {
   const { chain } = source;
   const name = slug(chain.name);
-  const secrets = slugs(chain.providers).map((provider, index) => secretOf(chain.providers[index]!, index, provider, notes));
+  const secrets = slugs(chain.providers).map((provider, index) => secretOf(chain.providers[index]!, index, provider, warnings));
   const manifests: Manifest[] = [
     {
       apiVersion: `${gatewayGroup}/v1`,
@@ -39,12 +40,12 @@ export const envoyAiGateway: Exporter = (source, notes) => {
       listeners: [{ name: 'http', protocol: 'HTTP', port: 80 }],
     }),
     routeManifest(chain.name, name, chain.providers),
-    policyManifest(name, source, notes),
-    ...chain.providers.flatMap((provider, index) => backendManifests(provider, `${name}-${index}`, secrets[index]!, index, notes)),
+    policyManifest(name, source, warnings),
+    ...chain.providers.flatMap((provider, index) => backendManifests(provider, `${name}-${index}`, secrets[index]!, index, warnings)),
   ];
-  noteUnsupportedFields(source, notes);
+  warnOfUnsupportedFields(source, warnings);
   const needed = [...new Map(secrets.map((secret) => [secret.name, secret])).values()];
-  notes.remark(
+  warnings.add(
     'secrets',
     null,
     `The cluster needs a Secret with the field apiKey for each key: ${listed(needed.map((secret) => `${secret.name} (${secret.env})`))}.`,
@@ -57,8 +58,8 @@ function namespaced(apiVersion: string, kind: string, name: string, spec: Record
   return { apiVersion, kind, metadata: { name, namespace: 'default' }, spec };
 }
 
-function secretOf(provider: Provider, index: number, slugged: string, notes: Notes): { name: string; env: string } {
-  const env = keyEnv(provider, index, slugged, notes);
+function secretOf(provider: Provider, index: number, slugged: string, warnings: WarningList): { name: string; env: string } {
+  const env = keyEnv(provider, index, slugged, warnings);
   return { name: slug(env, 'key'), env };
 }
 
@@ -79,14 +80,14 @@ function routeManifest(model: string, name: string, providers: readonly Provider
 }
 
 /** The retry policy of the route: `numRetries` is the total for all providers. */
-function policyManifest(name: string, source: Source, notes: Notes): Manifest {
+function policyManifest(name: string, source: Source, warnings: WarningList): Manifest {
   const { providers } = source.chain;
-  const attempts = 1 + oneBudget(source, 'Envoy', notes);
+  const attempts = 1 + oneBudget(source, 'Envoy', warnings);
   const timeout = Math.max(...providers.map(({ timeout_ms }) => timeout_ms));
   if (providers.some(({ timeout_ms }) => timeout_ms !== timeout)) {
-    notes.loss('timeout', 'providers', `Envoy has one timeout for all providers; the export has the longest, ${duration(timeout)}.`);
+    warnings.loss('timeout', 'providers', `Envoy has one timeout for all providers; the export has the longest, ${duration(timeout)}.`);
   }
-  const statuses = triedAgain(source, attempts > 1, notes);
+  const statuses = triedAgain(source, attempts > 1, warnings);
   return namespaced(`${envoyGroup}/v1alpha1`, 'BackendTrafficPolicy', name, {
     targetRefs: [{ group: gatewayGroup, kind: 'HTTPRoute', name }],
     retry: {
@@ -95,7 +96,7 @@ function policyManifest(name: string, source: Source, notes: Notes): Manifest {
       perRetry: { timeout: gatewayDuration(timeout), backOff: { baseInterval: '500ms', maxInterval: '5s' } },
       retryOn: {
         ...(statuses.length > 0 ? { httpStatusCodes: statuses } : {}),
-        triggers: ['retriable-status-codes', ...connectionTriggers(source, notes)],
+        triggers: ['retriable-status-codes', ...connectionTriggers(source, warnings)],
       },
     },
   });
@@ -112,16 +113,16 @@ function gatewayDuration(ms: number): string {
 }
 
 /** The statuses on which Envoy retries, at the same or another provider. */
-function triedAgain(source: Source, retries: boolean, notes: Notes): number[] {
+function triedAgain(source: Source, retries: boolean, warnings: WarningList): number[] {
   const indexes = source.chain.providers.length === 1 ? [0] : source.chain.providers.slice(0, -1).map((_, index) => index);
   const triedBy = (index: number) =>
     knownStatuses.filter((status) => {
-      const verdict = verdictOf(source, index, conditionOf(status), status);
-      return verdict.failsOver || (retries && verdict.retries > 0);
+      const reaction = reactionTo(source, index, conditionOf(status), status);
+      return reaction.failsOver || (retries && reaction.retries > 0);
     });
   const statuses = triedBy(indexes[0]!);
   if (indexes.some((index) => String(triedBy(index)) !== String(statuses))) {
-    notes.loss(
+    warnings.loss(
       'one_policy',
       'fallback_rules',
       'Envoy has one retry policy for all providers; the first provider decides which statuses are tried again.',
@@ -130,17 +131,17 @@ function triedAgain(source: Source, retries: boolean, notes: Notes): number[] {
   for (const { condition, next_provider } of source.routing.providers[0]!.decisions) {
     const byStatus = knownStatuses.some((status) => conditionOf(status) === condition);
     if (!byStatus && condition !== 'connection_error' && next_provider !== null) {
-      notes.loss('no_status', null, `Envoy decides by status, and ${condition} has none of its own, so Envoy does not fail over on it.`);
+      warnings.loss('no_status', null, `Envoy decides by status, and ${condition} has none of its own, so Envoy does not fail over on it.`);
     }
   }
   return statuses;
 }
 
-function connectionTriggers(source: Source, notes: Notes): string[] {
-  const verdict = verdictOf(source, 0, 'connection_error');
-  if (verdict.failsOver || verdict.retries > 0) return ['connect-failure', 'reset'];
-  if (source.chain.providers.length > 1 && verdictOf(source, 0, 'timeout').failsOver) {
-    notes.loss(
+function connectionTriggers(source: Source, warnings: WarningList): string[] {
+  const reaction = reactionTo(source, 0, 'connection_error');
+  if (reaction.failsOver || reaction.retries > 0) return ['connect-failure', 'reset'];
+  if (source.chain.providers.length > 1 && reactionTo(source, 0, 'timeout').failsOver) {
+    warnings.loss(
       'connection_error',
       null,
       'Envoy distinguishes its own timeout from a failed connection only by the reset trigger, which the export omits.',
@@ -149,25 +150,25 @@ function connectionTriggers(source: Source, notes: Notes): string[] {
   return [];
 }
 
-function backendManifests(provider: Provider, name: string, secret: { name: string }, index: number, notes: Notes): Manifest[] {
+function backendManifests(provider: Provider, name: string, secret: { name: string }, index: number, warnings: WarningList): Manifest[] {
   const { protocol, hostname, port, pathname } = new URL(baseOf(provider));
   const secure = protocol === 'https:';
   const prefix = pathname.replace(/\/$/, '');
-  if (knownKind(provider.provider) === undefined) noteKind(provider, index, notes);
+  if (knownKind(provider.provider) === undefined) warnOfKind(provider, index, warnings);
   if (provider.max_tokens !== null)
-    notes.loss('max_tokens', at(index, 'max_tokens'), `${provider.name}: Envoy takes max_tokens only from each request.`);
+    warnings.loss('max_tokens', at(index, 'max_tokens'), `${provider.name}: Envoy takes max_tokens only from each request.`);
   const isAddress = 'ip' in endpoint(hostname, 443);
   // A reserved name (RFC 2606) reaches nothing until somebody replaces it.
   const placeholder = `${name}.invalid`;
   const host = isAddress || gatewayName.test(hostname) ? hostname : placeholder;
   if (secure && isAddress) {
-    notes.loss(
+    warnings.loss(
       'api_base',
       at(index, 'api_base'),
       `${provider.name}: Envoy checks a certificate by a host name, and this address has none; replace ${placeholder} by the name in its certificate.`,
     );
   } else if (host !== hostname) {
-    notes.loss(
+    warnings.loss(
       'api_base',
       at(index, 'api_base'),
       `${provider.name}: Kubernetes does not accept ${hostname} as a host name; replace ${placeholder} by another name of it.`,

@@ -4,6 +4,7 @@ import { type Export, type ExportFormat, type ImportFormat, importFormats } from
 import type { Routing } from '../../model/routing.ts';
 import { define } from '../chain.ts';
 import { importChain } from '../imports/import.ts';
+import { WarningList } from '../warning-list.ts';
 import { listed, plural } from '../wording.ts';
 import { aiSdk } from './ai-sdk.ts';
 import { bifrost } from './bifrost.ts';
@@ -13,7 +14,7 @@ import { litellm } from './litellm.ts';
 import { openrouter } from './openrouter.ts';
 import { json, yaml } from './own.ts';
 import { portkey } from './portkey.ts';
-import { type Exporter, Notes, type Source } from './target.ts';
+import type { Exporter, Source } from './target.ts';
 
 const exporters: Readonly<Record<ExportFormat, Exporter>> = {
   litellm,
@@ -29,13 +30,13 @@ const exporters: Readonly<Record<ExportFormat, Exporter>> = {
 
 /** Exports a chain, with a warning for everything that the format can't express; it never fails for that reason. */
 export function exportChain(format: ExportFormat, source: Source): Export {
-  const notes = new Notes();
-  const { filename, content_type, config, content } = exporters[format](source, notes);
+  const warnings = new WarningList();
+  const { filename, content_type, config, content } = exporters[format](source, warnings);
   const back = readBack(format, config, source.chain);
   if (back !== null && back.length > 0) {
-    notes.loss('import_differs', null, `Importing this file gives a chain that differs in ${listed(named(back))}.`);
+    warnings.loss('import_differs', null, `Importing this file gives a chain that differs in ${listed(named(back))}.`);
   }
-  return { format, filename, content_type, config, content, lossless: back !== null && notes.exact, warnings: notes.warnings };
+  return { format, filename, content_type, config, content, lossless: back !== null && !warnings.hasLoss, warnings: warnings.items };
 }
 
 /** The most fields that one sentence names. */

@@ -1,21 +1,22 @@
 import type { Provider } from '../../model/chain.ts';
 import { knownKind, modelName } from '../kinds.ts';
+import type { WarningList } from '../warning-list.ts';
 import { decisionsCode, guardCode, literal, rulesCode } from './code.ts';
-import { type Exporter, type Notes, noteUnsupportedFields, type Source, slug, slugs } from './target.ts';
-import { baseOf, keyEnv, noteKind, speaksAnthropic } from './wire.ts';
+import { baseOf, keyEnv, speaksAnthropic, warnOfKind } from './kind-names.ts';
+import { type Exporter, type Source, slug, slugs, warnOfUnsupportedFields } from './target.ts';
 
 /**
  * A module for LangChain (JavaScript): `chain` is a Runnable that follows the chain. It implements the rules itself, since
  * `withFallbacks` can't stop at an error and `withRetry` can't distinguish errors by rule.
  */
-export const langchain: Exporter = (source, notes) => {
+export const langchain: Exporter = (source, warnings) => {
   const { chain } = source;
   const names = slugs(chain.providers);
-  const entries = chain.providers.map((provider, index) => providerCode(source, provider, index, names[index]!, notes));
+  const entries = chain.providers.map((provider, index) => providerCode(source, provider, index, names[index]!, warnings));
   const anthropic = chain.providers.some(speaksAnthropic);
   const openai = chain.providers.some((provider) => !speaksAnthropic(provider));
-  noteUnsupportedFields(source, notes);
-  notes.remark(
+  warnOfUnsupportedFields(source, warnings);
+  warnings.add(
     'streaming',
     null,
     'The exported chain returns whole answers and does not stream, because another provider could not continue a stream that broke off.',
@@ -69,15 +70,15 @@ ${guardCode}`;
   return { filename: `${slug(chain.name)}.langchain.mjs`, content_type: 'text/javascript', config: content, content };
 };
 
-function providerCode(source: Source, provider: Provider, index: number, slugged: string, notes: Notes): string {
-  const apiKey = `process.env[${literal(keyEnv(provider, index, slugged, notes))}]`;
+function providerCode(source: Source, provider: Provider, index: number, slugged: string, warnings: WarningList): string {
+  const apiKey = `process.env[${literal(keyEnv(provider, index, slugged, warnings))}]`;
   const parts = [`model: ${literal(modelName(provider))}`, `apiKey: ${apiKey}`, 'maxRetries: 0'];
   if (provider.max_tokens !== null) parts.push(`maxTokens: ${provider.max_tokens}`);
   if (speaksAnthropic(provider)) {
     // The client adds /v1.
     if (provider.api_base !== null) parts.push(`anthropicApiUrl: ${literal(provider.api_base.replace(/\/v1\/?$/, ''))}`);
   } else {
-    if (knownKind(provider.provider) === undefined) noteKind(provider, index, notes);
+    if (knownKind(provider.provider) === undefined) warnOfKind(provider, index, warnings);
     parts.push(`configuration: { baseURL: ${literal(baseOf(provider))} }`);
   }
   const model = `new ${speaksAnthropic(provider) ? 'ChatAnthropic' : 'ChatOpenAI'}({ ${parts.join(', ')} })`;

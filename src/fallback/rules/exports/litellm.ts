@@ -1,8 +1,9 @@
 import type { Condition } from '../../model/chain.ts';
 import { modelName } from '../kinds.ts';
+import type { WarningList } from '../warning-list.ts';
 import { listed } from '../wording.ts';
-import { at, type Exporter, type Notes, noteEnds, noteUnsupportedFields, type Source, slug, slugs, verdictOf, yamlText } from './target.ts';
-import { addressed, keyEnv } from './wire.ts';
+import { addressed, keyEnv } from './kind-names.ts';
+import { at, type Exporter, reactionTo, type Source, slug, slugs, warnOfEnds, warnOfUnsupportedFields, yamlText } from './target.ts';
 
 /** The settings of LiteLLM's retry policy for each condition that it distinguishes. */
 const retryNames: Partial<Record<Condition, readonly string[]>> = {
@@ -30,16 +31,16 @@ const defaultMaxFallbacks = 5;
  * balancing; the order is in `fallbacks`. The retry policy belongs to the router, so all chains in a proxy share it.
  * https://docs.litellm.ai/docs/proxy/reliability
  */
-export const litellm: Exporter = (source, notes) => {
+export const litellm: Exporter = (source, warnings) => {
   const { chain } = source;
   const names = slugs(chain.providers);
   const groups = chain.providers.map((_, index) => (index === 0 ? chain.name : `${chain.name}-${index}`));
   const model_list = chain.providers.map((provider, index) => {
-    const { kind, base } = addressed('litellm', provider, index, notes);
+    const { kind, base } = addressed('litellm', provider, index, warnings);
     const litellm_params = {
       model: `${kind}/${modelName(provider)}`,
       ...(base === null ? {} : { api_base: base }),
-      api_key: `os.environ/${keyEnv(provider, index, names[index]!, notes)}`,
+      api_key: `os.environ/${keyEnv(provider, index, names[index]!, warnings)}`,
       timeout: provider.timeout_ms / 1000,
       ...(provider.max_tokens === null ? {} : { max_tokens: provider.max_tokens }),
       ...price('input_cost_per_token', provider.input_cost_per_1m),
@@ -47,16 +48,16 @@ export const litellm: Exporter = (source, notes) => {
     };
     return { model_name: groups[index], litellm_params, model_info: { display_name: provider.name, model_id: provider.model_id } };
   });
-  const router_settings = { num_retries: 0, ...retryPolicy(source, notes), ...fallbacks(source, groups, notes) };
-  noteUnsupportedFields(source, notes, { prices: true });
+  const router_settings = { num_retries: 0, ...retryPolicy(source, warnings), ...fallbacks(source, groups, warnings) };
+  warnOfUnsupportedFields(source, warnings, { prices: true });
   const config = { model_list, router_settings };
   return { filename: `${slug(chain.name)}.litellm.yaml`, content_type: 'application/yaml', config, content: yamlText(config) };
 };
 
 const price = (name: string, per1m: number | null) => (per1m === null ? {} : { [name]: per1m / 1_000_000 });
 
-function retryPolicy(source: Source, notes: Notes): { retry_policy?: Record<string, number> } {
-  const retriesOf = (condition: Condition, index = 0) => verdictOf(source, index, condition).retries;
+function retryPolicy(source: Source, warnings: WarningList): { retry_policy?: Record<string, number> } {
+  const retriesOf = (condition: Condition, index = 0) => reactionTo(source, index, condition).retries;
   const policy: Record<string, number> = {};
   for (const condition of Object.keys(retryNames) as Condition[]) {
     const retries = retriesOf(condition);
@@ -64,21 +65,21 @@ function retryPolicy(source: Source, notes: Notes): { retry_policy?: Record<stri
     if (retries > 0 || named) for (const name of retryNames[condition]!) policy[name] = retries;
   }
   if (retriesOf('server_error') > 0) {
-    notes.loss(
+    warnings.loss(
       'recent_only',
       null,
       'Older versions of LiteLLM ignore InternalServerErrorRetries and ServiceUnavailableErrorRetries, and so do not retry server errors.',
     );
   }
-  if (retriesOf('auth_error') > 0) notes.loss('auth_error', null, 'LiteLLM counts status 401 as an authentication error, but not 403.');
+  if (retriesOf('auth_error') > 0) warnings.loss('auth_error', null, 'LiteLLM counts status 401 as an authentication error, but not 403.');
   for (const [condition, like] of Object.entries(likened) as [Condition, Condition | null][]) {
     if (retriesOf(condition) === (like === null ? 0 : retriesOf(like))) continue;
     const instead = like === null ? 'it is not retried' : `it is retried like ${like}`;
-    notes.loss('retries', null, `LiteLLM has no retry count for ${condition}: ${instead}.`);
+    warnings.loss('retries', null, `LiteLLM has no retry count for ${condition}: ${instead}.`);
   }
-  noteOneRouter(source, notes);
+  warnOfOneRouter(source, warnings);
   if (Object.values(policy).some((retries) => retries > 0)) {
-    notes.loss(
+    warnings.loss(
       'waits',
       'fallback_rules',
       'LiteLLM chooses the waits between retries itself: from 0.5 s to 8 s, or as long as Retry-After says.',
@@ -87,12 +88,12 @@ function retryPolicy(source: Source, notes: Notes): { retry_policy?: Record<stri
   return Object.keys(policy).length === 0 ? {} : { retry_policy: policy };
 }
 
-/** Notes what the router's single policy can't express: other policies of later providers and of single statuses. */
-function noteOneRouter(source: Source, notes: Notes): void {
+/** Warns of what the router's single policy can't express: other policies of later providers and of single statuses. */
+function warnOfOneRouter(source: Source, warnings: WarningList): void {
   source.routing.providers.forEach(({ name, decisions }, index) => {
     for (const { condition, max_retries, exceptions } of decisions) {
-      if (max_retries !== verdictOf(source, 0, condition).retries) {
-        notes.loss(
+      if (max_retries !== reactionTo(source, 0, condition).retries) {
+        warnings.loss(
           'one_policy',
           at(index),
           `LiteLLM has one retry policy for all providers: ${name} gets the policy of the first provider.`,
@@ -102,7 +103,7 @@ function noteOneRouter(source: Source, notes: Notes): void {
         (other) => other.max_retries !== max_retries || (other.next_provider === null) !== decisionEnds(source, index, condition),
       );
       if (apart.length > 0)
-        notes.loss(
+        warnings.loss(
           'status_codes',
           null,
           `LiteLLM treats every status of ${condition} alike; the chain treats ${statusList(apart)} differently.`,
@@ -112,10 +113,10 @@ function noteOneRouter(source: Source, notes: Notes): void {
 }
 
 const statusList = (exceptions: readonly { status_code: number }[]) => listed(exceptions.map(({ status_code }) => String(status_code)));
-const decisionEnds = (source: Source, index: number, condition: Condition) => !verdictOf(source, index, condition).failsOver;
+const decisionEnds = (source: Source, index: number, condition: Condition) => !reactionTo(source, index, condition).failsOver;
 
 /** The order of the backups. LiteLLM falls back on every failure or never. */
-function fallbacks(source: Source, groups: string[], notes: Notes): Record<string, unknown> {
+function fallbacks(source: Source, groups: string[], warnings: WarningList): Record<string, unknown> {
   const [first, ...backups] = groups;
   if (first === undefined || backups.length === 0) return {};
   const ends = source.routing.providers
@@ -126,9 +127,9 @@ function fallbacks(source: Source, groups: string[], notes: Notes): Record<strin
   if (!ends.includes('invalid_response') || !ends.includes('content_filter')) {
     const sentence =
       'LiteLLM returns an empty answer, or one with the finish reason content_filter, to the caller; it never falls back on it.';
-    notes.loss('empty_answer', null, sentence);
+    warnings.loss('empty_answer', null, sentence);
   }
-  noteEnds([...new Set(ends)], 'LiteLLM falls back on any failure', notes);
+  warnOfEnds([...new Set(ends)], 'LiteLLM falls back on any failure', warnings);
   const map = [{ [first]: backups }];
   return {
     fallbacks: map,

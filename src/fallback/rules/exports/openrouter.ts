@@ -1,7 +1,8 @@
 import type { Provider } from '../../model/chain.ts';
 import { modelName } from '../kinds.ts';
+import type { WarningList } from '../warning-list.ts';
 import { listed } from '../wording.ts';
-import { at, type Exporter, jsonText, type Notes, noteEnds, noteUnsupportedFields, type Source, slug, verdictOf } from './target.ts';
+import { at, type Exporter, jsonText, reactionTo, type Source, slug, warnOfEnds, warnOfUnsupportedFields } from './target.ts';
 
 /** The most backups that OpenRouter accepts. */
 const maxBackups = 3;
@@ -11,20 +12,20 @@ const maxBackups = 3;
  * with its own keys and fails over on any error.
  * https://openrouter.ai/docs/features/model-routing
  */
-export const openrouter: Exporter = (source, notes) => {
+export const openrouter: Exporter = (source, warnings) => {
   const { chain } = source;
-  const [first, ...backups] = chain.providers.map((provider, index) => modelSlug(provider, index, notes));
+  const [first, ...backups] = chain.providers.map((provider, index) => modelSlug(provider, index, warnings));
   if (backups.length > maxBackups) {
     const left = chain.providers.slice(maxBackups + 1).map(({ name }) => name);
-    notes.loss(
+    warnings.loss(
       'too_long',
       'providers',
       `OpenRouter tries at most ${maxBackups + 1} models: ${listed(left)} ${left.length > 1 ? 'are' : 'is'} left out.`,
     );
   }
-  noteRules(source, notes);
-  noteUnsupportedFields(source, notes);
-  notes.loss(
+  warnOfRules(source, warnings);
+  warnOfUnsupportedFields(source, warnings);
+  warnings.loss(
     'hosted',
     null,
     "OpenRouter calls the models itself, so the request can't contain the chain's addresses, key variables and timeouts.",
@@ -38,10 +39,10 @@ export const openrouter: Exporter = (source, notes) => {
 };
 
 /** The model's name at OpenRouter, `vendor/model`; an id with a slash is unchanged. */
-function modelSlug(provider: Provider, index: number, notes: Notes): string {
+function modelSlug(provider: Provider, index: number, warnings: WarningList): string {
   if (provider.model_id.includes('/')) return provider.model_id;
   const named = provider.provider === null ? provider.model_id : `${provider.provider}/${modelName(provider)}`;
-  notes.loss(
+  warnings.loss(
     'model_slug',
     at(index, 'model_id'),
     `${provider.name}: OpenRouter may not know the model as ${named}; look up its name at openrouter.ai/models.`,
@@ -49,15 +50,15 @@ function modelSlug(provider: Provider, index: number, notes: Notes): string {
   return named;
 }
 
-function noteRules(source: Source, notes: Notes): void {
+function warnOfRules(source: Source, warnings: WarningList): void {
   const { decisions } = source.routing.providers[0]!;
   const retried = decisions.filter(({ max_retries }) => max_retries > 0).map(({ condition }) => condition);
   if (retried.length > 0)
-    notes.loss('retries', null, `OpenRouter does not try the same model again: the retries on ${listed(retried)} are lost.`);
+    warnings.loss('retries', null, `OpenRouter does not try the same model again: the retries on ${listed(retried)} are lost.`);
   const ends = source.chain.providers
     .slice(0, -1)
     .flatMap((_, index) =>
-      source.routing.providers[index]!.decisions.filter(({ condition }) => !verdictOf(source, index, condition).failsOver),
+      source.routing.providers[index]!.decisions.filter(({ condition }) => !reactionTo(source, index, condition).failsOver),
     );
-  noteEnds([...new Set(ends.map(({ condition }) => condition))], 'OpenRouter tries the next model on any error', notes);
+  warnOfEnds([...new Set(ends.map(({ condition }) => condition))], 'OpenRouter tries the next model on any error', warnings);
 }

@@ -1,9 +1,10 @@
 import type { Condition } from '../../model/chain.ts';
 import { conditionOf } from '../conditions.ts';
 import { modelName } from '../kinds.ts';
+import type { WarningList } from '../warning-list.ts';
 import { times } from '../wording.ts';
-import { at, type Exporter, jsonText, type Notes, noteUnsupportedFields, type Source, slug, slugs, verdictOf } from './target.ts';
-import { addressed, keyEnv, knownStatuses } from './wire.ts';
+import { addressed, keyEnv, knownStatuses } from './kind-names.ts';
+import { at, type Exporter, jsonText, reactionTo, type Source, slug, slugs, warnOfUnsupportedFields } from './target.ts';
 
 /** A provider, or a nested strategy with targets. */
 type PortkeyTarget = Record<string, unknown>;
@@ -16,25 +17,25 @@ const connectionStatuses = [500, 503];
  * counts as 408. If providers fail over on different statuses, strategies are nested.
  * https://portkey.ai/docs/product/ai-gateway/fallbacks
  */
-export const portkey: Exporter = (source, notes) => {
+export const portkey: Exporter = (source, warnings) => {
   const { chain } = source;
   const names = slugs(chain.providers);
   const targets = chain.providers.map((provider, index): PortkeyTarget => {
-    const retry = retryOf(source, index, notes);
-    const { kind, base } = addressed('portkey', provider, index, notes);
+    const retry = retryOf(source, index, warnings);
+    const { kind, base } = addressed('portkey', provider, index, warnings);
     return {
       name: provider.name,
       provider: kind,
       ...(base === null ? {} : { custom_host: base }),
-      api_key: `\${${keyEnv(provider, index, names[index]!, notes)}}`,
+      api_key: `\${${keyEnv(provider, index, names[index]!, warnings)}}`,
       override_params: { model: modelName(provider), ...(provider.max_tokens === null ? {} : { max_tokens: provider.max_tokens }) },
       request_timeout: provider.timeout_ms,
       ...(retry === undefined ? {} : { retry }),
     };
   });
-  noteSharedStatuses(source, notes);
-  noteUnsupportedFields(source, notes);
-  notes.remark(
+  warnOfSharedStatuses(source, warnings);
+  warnOfUnsupportedFields(source, warnings);
+  warnings.add(
     'keys_substituted',
     null,
     'Portkey does not expand references to environment variables; insert the keys where the configuration is loaded.',
@@ -48,9 +49,9 @@ export const portkey: Exporter = (source, notes) => {
 
 /** The statuses on which provider `index` fails over; undefined for all failures. */
 function failoverStatusesOf(source: Source, index: number): number[] | undefined {
-  const verdict = (status: number) => verdictOf(source, index, conditionOf(status), status);
-  const connection = verdictOf(source, index, 'connection_error').failsOver;
-  const statuses = statusesOf(source).filter((status) => verdict(status).failsOver || (connection && connectionStatuses.includes(status)));
+  const reaction = (status: number) => reactionTo(source, index, conditionOf(status), status);
+  const connection = reactionTo(source, index, 'connection_error').failsOver;
+  const statuses = statusesOf(source).filter((status) => reaction(status).failsOver || (connection && connectionStatuses.includes(status)));
   return statuses.length === statusesOf(source).length ? undefined : statuses;
 }
 
@@ -69,39 +70,39 @@ function statusesOf({ chain }: Source): number[] {
 }
 
 /** The retries of a provider: a single number for all retried statuses. */
-function retryOf(source: Source, index: number, notes: Notes): { attempts: number; on_status_codes: number[] } | undefined {
-  const verdicts = statusesOf(source).map((status) => ({ status, ...verdictOf(source, index, conditionOf(status), status) }));
-  const connection = verdictOf(source, index, 'connection_error');
-  const retried = verdicts.filter(({ retries }) => retries > 0);
-  const attempts = Math.max(connection.retries, ...verdicts.map(({ retries }) => retries));
+function retryOf(source: Source, index: number, warnings: WarningList): { attempts: number; on_status_codes: number[] } | undefined {
+  const reactions = statusesOf(source).map((status) => ({ status, ...reactionTo(source, index, conditionOf(status), status) }));
+  const connection = reactionTo(source, index, 'connection_error');
+  const retried = reactions.filter(({ retries }) => retries > 0);
+  const attempts = Math.max(connection.retries, ...reactions.map(({ retries }) => retries));
   const { name } = source.chain.providers[index]!;
   if (attempts === 0) return undefined;
-  if (attempts > 5) notes.loss('many_retries', at(index), `${name}: Portkey's hosted gateway retries at most 5 times.`);
+  if (attempts > 5) warnings.loss('many_retries', at(index), `${name}: Portkey's hosted gateway retries at most 5 times.`);
   if (retried.some(({ retries }) => retries !== attempts)) {
-    notes.loss(
+    warnings.loss(
       'one_budget',
       at(index),
       `${name}: Portkey has one number of retries for all statuses; the export has the largest, ${attempts}.`,
     );
   }
   if (connection.retries !== attempts) {
-    notes.loss(
+    warnings.loss(
       'connection_retries',
       at(index),
       `${name}: Portkey retries a failed connection ${times(attempts)}, regardless of the status; the chain ${connection.retries === 0 ? 'never retries it' : `retries it ${times(connection.retries)}`}.`,
     );
   }
-  for (const { rule } of [connection, ...retried]) noteWaits(rule, attempts, notes);
+  for (const { rule } of [connection, ...retried]) warnOfWaits(rule, attempts, warnings);
   return { attempts, on_status_codes: retried.map(({ status }) => status) };
 }
 
-/** Notes that Portkey waits 1, 2, 4 ... seconds and ignores Retry-After. */
-function noteWaits(rule: Source['chain']['fallback_rules'][number] | null, attempts: number, notes: Notes): void {
+/** Warns that Portkey waits 1, 2, 4 ... seconds and ignores Retry-After. */
+function warnOfWaits(rule: Source['chain']['fallback_rules'][number] | null, attempts: number, warnings: WarningList): void {
   if (rule === null || rule.action !== 'retry') return;
   const longest = 1000 * 2 ** (attempts - 1);
   const grows = rule.backoff === 'exponential' || attempts === 1;
   if (rule.wait_ms !== 1000 || !grows || rule.max_wait_ms! < longest || rule.respect_retry_after) {
-    notes.loss(
+    warnings.loss(
       'waits',
       'fallback_rules',
       "Portkey waits 1 s before the first retry and twice as long before each further one; it ignores the chain's waits and Retry-After.",
@@ -109,8 +110,8 @@ function noteWaits(rule: Source['chain']['fallback_rules'][number] | null, attem
   }
 }
 
-/** Notes conditions that Portkey can't distinguish, because they share a status or have none. */
-function noteSharedStatuses(source: Source, notes: Notes): void {
+/** Warns of conditions that Portkey can't distinguish, because they share a status or have none. */
+function warnOfSharedStatuses(source: Source, warnings: WarningList): void {
   const pairs: [Condition, number, string][] = [
     ['context_length', 400, 'invalid_request'],
     ['content_filter', 400, 'invalid_request'],
@@ -120,24 +121,24 @@ function noteSharedStatuses(source: Source, notes: Notes): void {
   source.chain.providers.forEach(({ name }, index) => {
     const last = index === source.chain.providers.length - 1;
     for (const [condition, status, other] of pairs) {
-      const hidden = verdictOf(source, index, condition, status);
-      const seen = verdictOf(source, index, conditionOf(status), status);
+      const hidden = reactionTo(source, index, condition, status);
+      const seen = reactionTo(source, index, conditionOf(status), status);
       if (hidden.failsOver !== seen.failsOver || (condition !== 'connection_error' && hidden.retries !== seen.retries)) {
         const sentence = `Portkey sees only status ${status}, so it treats ${condition} like ${other}.`;
-        notes.loss('same_status', null, sentence);
+        warnings.loss('same_status', null, sentence);
       }
     }
-    const broken = verdictOf(source, index, 'invalid_response');
+    const broken = reactionTo(source, index, 'invalid_response');
     if (broken.retries > 0 || (broken.failsOver && !last)) {
-      notes.loss(
+      warnings.loss(
         'invalid_response',
         at(index),
         `${name}: Portkey returns a broken or empty answer to the caller; it never retries it or fails over.`,
       );
     }
-    const filtered = verdictOf(source, index, 'content_filter');
+    const filtered = reactionTo(source, index, 'content_filter');
     if (filtered.retries > 0 || (filtered.failsOver && !last)) {
-      notes.loss('content_filter', at(index), `${name}: Portkey returns an answer with the finish reason content_filter to the caller.`);
+      warnings.loss('content_filter', at(index), `${name}: Portkey returns an answer with the finish reason content_filter to the caller.`);
     }
   });
 }

@@ -3,14 +3,8 @@ import { stringify } from 'yaml';
 import type { ChainDefinition, Condition, Provider, Rule } from '../../model/chain.ts';
 import type { preferences } from '../../model/export.ts';
 import type { Routing } from '../../model/routing.ts';
+import type { WarningList } from '../warning-list.ts';
 import { listed } from '../wording.ts';
-
-/** A warning of an export. */
-export interface ExportWarning {
-  code: string;
-  field: string | null;
-  detail: string;
-}
 
 /** The input of an export: the chain, its routing, and the preference for targets that can't both retry and fail over. */
 export interface Source {
@@ -29,29 +23,11 @@ export interface Target {
   content: string;
 }
 
-/** Collects what a target can't express. A loss changes which calls are made, or what an import gives; a remark changes nothing. */
-export class Notes {
-  readonly warnings: ExportWarning[] = [];
-  /** Whether no loss was noted so far. */
-  exact = true;
-
-  loss(code: string, field: string | null, detail: string): void {
-    this.exact = false;
-    this.remark(code, field, detail);
-  }
-
-  remark(code: string, field: string | null, detail: string): void {
-    if (!this.warnings.some((known) => known.code === code && known.field === field && known.detail === detail)) {
-      this.warnings.push({ code, field, detail });
-    }
-  }
-}
-
 /** Exports to a target. Pure; never fails for what the target can't express. */
-export type Exporter = (source: Source, notes: Notes) => Target;
+export type Exporter = (source: Source, warnings: WarningList) => Target;
 
 /** The chain's reaction to a failure of a provider. */
-export interface Verdict {
+export interface Reaction {
   /** The retries at the same provider. */
   retries: number;
   /** Whether the next provider is tried after that; false for the last provider. */
@@ -61,7 +37,7 @@ export interface Verdict {
 }
 
 /** The chain's reaction if provider `index` fails with `condition`, and with the HTTP `status` if that matters. */
-export function verdictOf({ chain, routing }: Source, index: number, condition: Condition, status?: number): Verdict {
+export function reactionTo({ chain, routing }: Source, index: number, condition: Condition, status?: number): Reaction {
   const decision = routing.providers[index]!.decisions.find((known) => known.condition === condition)!;
   const decided = decision.exceptions.find(({ status_code }) => status_code === status) ?? decision;
   return {
@@ -69,11 +45,6 @@ export function verdictOf({ chain, routing }: Source, index: number, condition: 
     failsOver: decided.next_provider !== null,
     rule: decided.rule === null ? null : chain.fallback_rules[decided.rule]!,
   };
-}
-
-/** The indexes of all providers but the last. */
-export function placesBeforeLast({ chain }: Source): number[] {
-  return chain.providers.slice(0, -1).map((_, index) => index);
 }
 
 /** The path of a provider or its field, for warnings. */
@@ -107,13 +78,13 @@ export const jsonText = (value: unknown) => `${JSON.stringify(value, null, 2)}\n
 /** A value as YAML text, without anchors and line folding. */
 export const yamlText = (value: unknown) => stringify(value, { lineWidth: 0, aliasDuplicateObjects: false });
 
-/** Notes conditions on which the chain ends with an error but the target does something else. */
-export function noteEnds(conditions: readonly Condition[], instead: string, notes: Notes): void {
-  if (conditions.length > 0) notes.loss('fail', null, `The chain ends with an error on ${listed(conditions)}; ${instead}.`);
+/** Warns of conditions on which the chain ends with an error but the target does something else. */
+export function warnOfEnds(conditions: readonly Condition[], instead: string, warnings: WarningList): void {
+  if (conditions.length > 0) warnings.loss('fail', null, `The chain ends with an error on ${listed(conditions)}; ${instead}.`);
 }
 
-/** Notes the fields that the format can't represent, in one warning. */
-export function noteUnsupportedFields({ chain }: Source, notes: Notes, carries: { prices?: boolean } = {}): void {
+/** Warns of the fields that the format can't represent, in one warning. */
+export function warnOfUnsupportedFields({ chain }: Source, warnings: WarningList, carries: { prices?: boolean } = {}): void {
   const left: string[] = [];
   if (chain.description !== null) left.push('the description');
   if (Object.keys(chain.metadata).length > 0) left.push("the chain's metadata");
@@ -122,5 +93,5 @@ export function noteUnsupportedFields({ chain }: Source, notes: Notes, carries: 
     ({ input_cost_per_1m, output_cost_per_1m }) => input_cost_per_1m !== null || output_cost_per_1m !== null,
   );
   if (priced && !carries.prices) left.push('the prices');
-  if (left.length > 0) notes.loss('not_carried', null, `The format can't represent ${listed(left)}.`);
+  if (left.length > 0) warnings.loss('not_carried', null, `The format can't represent ${listed(left)}.`);
 }

@@ -1,15 +1,15 @@
 import { invalid } from '../../../kit/errors.ts';
+import type { Warning } from '../../model/common.ts';
 import type { ImportFormat } from '../../model/export.ts';
-import type { ExportWarning } from '../exports/target.ts';
+import { WarningList } from '../warning-list.ts';
 import { readLitellm } from './litellm.ts';
 import { readOwn } from './own.ts';
 import { readPortkey } from './portkey.ts';
-import { Findings } from './shape.ts';
 
 /** An imported file: the chain request, not validated yet, and findings about what was left out or interpreted differently. */
 export interface ImportedRequest {
   request: unknown;
-  findings: ExportWarning[];
+  findings: Warning[];
 }
 
 /** A parsed file to import. */
@@ -30,7 +30,7 @@ const readers = { litellm: readLitellm, portkey: readPortkey, json: readOwn, yam
  */
 export function importChain({ format, value, name, group }: FileToImport): ImportedRequest {
   if (group !== undefined && format !== 'litellm') throw invalid('group', 'group is only for the format litellm.');
-  const findings = new Findings();
+  const findings = new WarningList();
   const request = readers[format](value, findings, group);
-  return { request: { ...request, name: name ?? request.name ?? `imported-${format}` }, findings: findings.list };
+  return { request: { ...request, name: name ?? request.name ?? `imported-${format}` }, findings: findings.items };
 }

@@ -1,9 +1,10 @@
 import { invalid } from '../../../kit/errors.ts';
 import { type Condition, maxProviders } from '../../model/chain.ts';
-import { kindNamed } from '../exports/wire.ts';
+import { kindNamed } from '../exports/kind-names.ts';
 import { modelName } from '../kinds.ts';
+import type { WarningList } from '../warning-list.ts';
 import { listed, plural } from '../wording.ts';
-import { type Findings, listAt, numberAt, objectAt, type Shape, textAt, uniqueName } from './shape.ts';
+import { leaveOutUnknown, listAt, numberAt, objectAt, type Shape, textAt, uniqueName } from './shape.ts';
 
 /** The entries of LiteLLM's retry policy, in the order of their rules in a chain. */
 const policyNames: readonly [string, Condition][] = [
@@ -33,16 +34,16 @@ const parameterNames = ['model', 'api_base', 'api_key', 'timeout', 'max_tokens',
 /** A model of the file with its group. */
 interface Deployment {
   group: string;
-  place: number;
+  index: number;
   provider: Shape;
 }
 
 /** Reads a LiteLLM proxy configuration: the chain starts at `group`, or at the one that only has fallbacks, and follows `fallbacks`. */
-export function readLitellm(value: unknown, findings: Findings, group?: string): Shape {
+export function readLitellm(value: unknown, findings: WarningList, group?: string): Shape {
   const file = objectAt(value, 'content');
-  findings.leftOut(file, ['model_list', 'router_settings', 'litellm_settings'], '');
+  leaveOutUnknown(findings, file, ['model_list', 'router_settings', 'litellm_settings'], '');
   const taken = new Set<string>();
-  const deployments = listAt(file.model_list, 'model_list', 1000).map((entry, place) => readDeployment(entry, place, taken, findings));
+  const deployments = listAt(file.model_list, 'model_list', 1000).map((entry, index) => readDeployment(entry, index, taken, findings));
   const router = settingsOf(file, findings);
   const fallbacks = readFallbacks(router.fallbacks, 'fallbacks', router.default_fallbacks);
   const first = firstGroup([...new Set(deployments.map((deployment) => deployment.group))], fallbacks, group);
@@ -58,8 +59,8 @@ export function readLitellm(value: unknown, findings: Findings, group?: string):
   }
   const providers = order.flatMap((group) => providersOf(group, deployments, findings));
   const left = deployments.filter(({ group }) => !order.includes(group));
-  for (const { place, group } of left) {
-    findings.add('left_out', `model_list.${place}`, `${group} is not imported, because the fallbacks of ${first} do not lead to it.`);
+  for (const { index, group } of left) {
+    findings.add('left_out', `model_list.${index}`, `${group} is not imported, because the fallbacks of ${first} do not lead to it.`);
   }
   if (providers.length > maxProviders) listAt(providers, 'model_list', maxProviders);
   return {
@@ -70,25 +71,25 @@ export function readLitellm(value: unknown, findings: Findings, group?: string):
 }
 
 /** The router's settings; `fallbacks` and `num_retries` may be in either section. */
-function settingsOf(file: Shape, findings: Findings): Shape {
+function settingsOf(file: Shape, findings: WarningList): Shape {
   const found: Record<string, unknown> = {};
   for (const section of ['litellm_settings', 'router_settings']) {
     if (file[section] === undefined || file[section] === null) continue;
     const settings = objectAt(file[section], section);
-    findings.leftOut(settings, routerNames, section);
+    leaveOutUnknown(findings, settings, routerNames, section);
     Object.assign(found, settings);
   }
   return found;
 }
 
-function readDeployment(entry: unknown, place: number, taken: Set<string>, findings: Findings): Deployment {
-  const path = `model_list.${place}`;
+function readDeployment(entry: unknown, index: number, taken: Set<string>, findings: WarningList): Deployment {
+  const path = `model_list.${index}`;
   const { model_name, litellm_params, model_info, ...others } = objectAt(entry, path);
-  findings.leftOut(others, [], path);
+  leaveOutUnknown(findings, others, [], path);
   const group = textAt(model_name, `${path}.model_name`);
   const at = `${path}.litellm_params`;
   const parameters = objectAt(litellm_params, at);
-  findings.leftOut(parameters, parameterNames, at);
+  leaveOutUnknown(findings, parameters, parameterNames, at);
   const info = model_info === undefined || model_info === null ? {} : objectAt(model_info, `${path}.model_info`);
   const timeout = numberAt(parameters.timeout, `${at}.timeout`);
   const name = typeof info.display_name === 'string' && info.display_name !== '' ? info.display_name : group;
@@ -102,14 +103,14 @@ function readDeployment(entry: unknown, place: number, taken: Set<string>, findi
     input_cost_per_1m: per1m(numberAt(parameters.input_cost_per_token, `${at}.input_cost_per_token`)),
     output_cost_per_1m: per1m(numberAt(parameters.output_cost_per_token, `${at}.output_cost_per_token`)),
   };
-  return { group, place, provider: Object.fromEntries(Object.entries(provider).filter(([, member]) => member !== undefined)) };
+  return { group, index, provider: Object.fromEntries(Object.entries(provider).filter(([, member]) => member !== undefined)) };
 }
 
 /** The price per million tokens for a price per token, rounded to twelve digits to remove the floating-point error. */
 const per1m = (price: number | undefined) => (price === undefined ? undefined : Number((price * 1_000_000).toPrecision(12)));
 
 /** The model and its provider kind, which LiteLLM writes as `provider/model`. */
-function readModel(model: string, modelId: unknown, field: string, findings: Findings): { model_id: string; provider?: string } {
+function readModel(model: string, modelId: unknown, field: string, findings: WarningList): { model_id: string; provider?: string } {
   const end = model.indexOf('/');
   const prefix = model.slice(0, Math.max(end, 0));
   const kind = kindNamed('litellm', prefix);
@@ -128,7 +129,7 @@ function readModel(model: string, modelId: unknown, field: string, findings: Fin
 }
 
 /** The variable of a key reference. A key itself is never imported or quoted. */
-export function readKey(value: unknown, reference: RegExp, field: string, findings: Findings): string | undefined {
+export function readKey(value: unknown, reference: RegExp, field: string, findings: WarningList): string | undefined {
   if (value === undefined || value === null) return undefined;
   const [, name] = typeof value === 'string' ? (reference.exec(value) ?? []) : [];
   if (name === undefined)
@@ -154,12 +155,12 @@ function readFallbacks(value: unknown, field: string, ofOthers?: unknown): Map<s
     );
   }
   if (value === undefined || value === null || (Array.isArray(value) && value.length === 0)) return map;
-  listAt(value, field, 1000).forEach((entry, place) => {
-    for (const [group, backups] of Object.entries(objectAt(entry, `${field}.${place}`))) {
-      const path = `${field}.${place}.${group}`;
+  listAt(value, field, 1000).forEach((entry, index) => {
+    for (const [group, backups] of Object.entries(objectAt(entry, `${field}.${index}`))) {
+      const path = `${field}.${index}.${group}`;
       map.set(
         group,
-        listAt(backups, path, 1000).map((backup, index) => textAt(backup, `${path}.${index}`)),
+        listAt(backups, path, 1000).map((backup, position) => textAt(backup, `${path}.${position}`)),
       );
     }
   });
@@ -201,7 +202,7 @@ function orderFrom(first: string, fallbacks: ReadonlyMap<string, string[]>): str
   return [...order];
 }
 
-function providersOf(group: string, deployments: readonly Deployment[], findings: Findings): Shape[] {
+function providersOf(group: string, deployments: readonly Deployment[], findings: WarningList): Shape[] {
   const found = deployments.filter((deployment) => deployment.group === group);
   if (found.length === 0) findings.add('unknown_model', 'fallbacks', `fallbacks names ${group}, which is not in model_list.`);
   if (found.length > 1) {
@@ -214,9 +215,10 @@ function providersOf(group: string, deployments: readonly Deployment[], findings
   return found.map(({ provider }) => provider);
 }
 
-function rulesOf(router: Shape, hasBackups: boolean, findings: Findings): Shape[] {
+function rulesOf(router: Shape, hasBackups: boolean, findings: WarningList): Shape[] {
   const policy = router.retry_policy === undefined || router.retry_policy === null ? {} : objectAt(router.retry_policy, 'retry_policy');
-  findings.leftOut(
+  leaveOutUnknown(
+    findings,
     policy,
     policyNames.map(([name]) => name),
     'retry_policy',

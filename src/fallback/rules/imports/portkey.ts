@@ -1,9 +1,10 @@
 import { invalid } from '../../../kit/errors.ts';
 import { type Condition, conditions, maxProviders } from '../../model/chain.ts';
 import { conditionOf } from '../conditions.ts';
-import { kindNamed, knownStatuses } from '../exports/wire.ts';
+import { kindNamed, knownStatuses } from '../exports/kind-names.ts';
+import type { WarningList } from '../warning-list.ts';
 import { readKey } from './litellm.ts';
-import { type Findings, listAt, numberAt, objectAt, type Shape, textAt, uniqueName } from './shape.ts';
+import { leaveOutUnknown, listAt, numberAt, objectAt, type Shape, textAt, uniqueName } from './shape.ts';
 
 /** A target with the statuses on which Portkey fails over; undefined for all failures. */
 interface Target {
@@ -18,7 +19,7 @@ const targetNames = ['name', 'provider', 'custom_host', 'api_key', 'override_par
 const maxNesting = maxProviders;
 
 /** Reads a Portkey gateway configuration with the strategy `fallback`, or with a single target. */
-export function readPortkey(value: unknown, findings: Findings): Shape {
+export function readPortkey(value: unknown, findings: WarningList): Shape {
   const file = objectAt(value, 'content');
   const targets = targetsOf(file, '', undefined, findings);
   // The last target has no successor. It is treated like the one before it, so that rules need not name providers.
@@ -32,11 +33,11 @@ export function readPortkey(value: unknown, findings: Findings): Shape {
 }
 
 /** The targets in order, including those of nested strategies. */
-function targetsOf(shape: Shape, path: string, outer: readonly number[] | undefined, findings: Findings, depth = 0): Target[] {
+function targetsOf(shape: Shape, path: string, outer: readonly number[] | undefined, findings: WarningList, depth = 0): Target[] {
   const at = (name: string) => (path === '' ? name : `${path}.${name}`);
   if (shape.targets === undefined) return [{ shape, path, handover: outer }];
   if (depth > maxNesting) throw invalid(path, `Strategies are nested more than ${maxNesting} levels deep.`);
-  findings.leftOut(shape, ['strategy', 'targets', 'name'], path);
+  leaveOutUnknown(findings, shape, ['strategy', 'targets', 'name'], path);
   const strategy = objectAt(shape.strategy, at('strategy'));
   if (strategy.mode !== 'fallback' && strategy.mode !== 'single') {
     throw invalid(
@@ -62,9 +63,9 @@ function statusesAt(value: unknown, field: string): readonly number[] | undefine
   return value as number[];
 }
 
-function readTarget(shape: Shape, path: string, priority: number, taken: Set<string>, findings: Findings): Shape {
+function readTarget(shape: Shape, path: string, priority: number, taken: Set<string>, findings: WarningList): Shape {
   const at = (name: string) => (path === '' ? name : `${path}.${name}`);
-  findings.leftOut(shape, path === '' ? [...targetNames, 'strategy'] : targetNames, path);
+  leaveOutUnknown(findings, shape, path === '' ? [...targetNames, 'strategy'] : targetNames, path);
   const called = textAt(shape.provider, at('provider'));
   const kind = kindNamed('portkey', called);
   if (kind === null)
@@ -74,7 +75,7 @@ function readTarget(shape: Shape, path: string, priority: number, taken: Set<str
       `${at('provider')} names the unknown provider ${called}; the model is imported unchanged, without a kind.`,
     );
   const parameters = objectAt(shape.override_params, at('override_params'));
-  findings.leftOut(parameters, ['model', 'max_tokens'], at('override_params'));
+  leaveOutUnknown(findings, parameters, ['model', 'max_tokens'], at('override_params'));
   const model_id = textAt(parameters.model, at('override_params.model'));
   const provider = {
     name: uniqueName(typeof shape.name === 'string' && shape.name !== '' ? shape.name : model_id, taken),

@@ -1,5 +1,5 @@
 import { invalid, type ServiceError } from '../../../kit/errors.ts';
-import type { ExportWarning } from '../exports/target.ts';
+import type { WarningList } from '../warning-list.ts';
 
 /** An object of a file, not validated. */
 export type Shape = Readonly<Record<string, unknown>>;
@@ -42,21 +42,12 @@ function kindOf(value: unknown): string {
   return typeof value === 'object' ? 'an object' : `a ${typeof value}`;
 }
 
-/** Collects what was interpreted differently or left out. */
-export class Findings {
-  readonly list: ExportWarning[] = [];
-
-  add(code: string, field: string | null, detail: string): void {
-    this.list.push({ code, field, detail });
-  }
-
-  /** Adds a finding for each field without a meaning in a chain. */
-  leftOut(shape: Shape, known: readonly string[], path: string): void {
-    for (const name of Object.keys(shape)) {
-      if (known.includes(name)) continue;
-      const field = path === '' ? name : `${path}.${name}`;
-      this.add('left_out', field, `${field} is not imported, because a chain has no such field.`);
-    }
+/** Adds a finding for each field of an object of the file that has no meaning in a chain. */
+export function leaveOutUnknown(findings: WarningList, shape: Shape, known: readonly string[], path: string): void {
+  for (const name of Object.keys(shape)) {
+    if (known.includes(name)) continue;
+    const field = path === '' ? name : `${path}.${name}`;
+    findings.add('left_out', field, `${field} is not imported, because a chain has no such field.`);
   }
 }
 

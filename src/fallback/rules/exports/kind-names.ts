@@ -1,6 +1,7 @@
 import type { Provider } from '../../model/chain.ts';
 import { apiBase, knownKind, protocolOf } from '../kinds.ts';
-import { at, type Notes } from './target.ts';
+import type { WarningList } from '../warning-list.ts';
+import { at } from './target.ts';
 
 /** The targets with their own names for kinds of providers. */
 export type NamingTarget = 'litellm' | 'portkey' | 'bifrost';
@@ -56,25 +57,30 @@ export function kindNamed(target: NamingTarget, name: string): string | null {
  * A provider's kind and address for a target. A provider without a kind, or of a kind that the target does not know, is
  * exported as `openai` with the address of its API, with a warning.
  */
-export function addressed(target: NamingTarget, provider: Provider, index: number, notes: Notes): { kind: string; base: string | null } {
+export function addressed(
+  target: NamingTarget,
+  provider: Provider,
+  index: number,
+  warnings: WarningList,
+): { kind: string; base: string | null } {
   const kind = nameOfKind(target, provider.provider);
   if (kind !== null) return { kind, base: provider.api_base };
-  noteKind(provider, index, notes);
+  warnOfKind(provider, index, warnings);
   return { kind: names[target].openai!, base: apiBase(provider) };
 }
 
-/** Notes that a provider of an unknown kind is exported as OpenAI-compatible. */
-export function noteKind({ name, provider, api_base }: Provider, index: number, notes: Notes): void {
+/** Warns that a provider of an unknown kind is exported as OpenAI-compatible. */
+export function warnOfKind({ name, provider, api_base }: Provider, index: number, warnings: WarningList): void {
   const why = provider === null ? 'has no known kind' : `is of kind ${provider}, which the target does not know`;
   const where = provider === null && api_base === null ? ' at api.openai.com' : '';
-  notes.loss('provider_kind', at(index, 'provider'), `${name} ${why}; it is exported as OpenAI-compatible${where}.`);
+  warnings.loss('provider_kind', at(index, 'provider'), `${name} ${why}; it is exported as OpenAI-compatible${where}.`);
 }
 
 /**
  * The name of the environment variable with a provider's key. Targets require one. If the chain names none, this is the
  * usual variable of the kind, or one derived from the provider's name, with a warning.
  */
-export function keyEnv(provider: Provider, index: number, slugged: string, notes: Notes): string {
+export function keyEnv(provider: Provider, index: number, slugged: string, warnings: WarningList): string {
   if (provider.api_key_env !== null) return provider.api_key_env;
   const usual = provider.api_base === null ? knownKind(provider.provider)?.api_key_env : null;
   const assumed =
@@ -83,7 +89,7 @@ export function keyEnv(provider: Provider, index: number, slugged: string, notes
       .toUpperCase()
       .replaceAll('-', '_')
       .replace(/^(?=\d)/, '_')}_API_KEY`;
-  notes.loss(
+  warnings.loss(
     'key_assumed',
     at(index, 'api_key_env'),
     `${provider.name} has no api_key_env, which the target needs; the export refers to the environment variable ${assumed}.`,

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 
-import { mayLeave, parseGrants } from '../../../src/fallback/rules/keys.ts';
+import { mayLeave, parseGrants } from '../../../src/fallback/rules/key-grants.ts';
 
 describe('A key', () => {
   test("is sent only to hosts it is granted for, and the service's own variables to none", () => {
