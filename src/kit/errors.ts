@@ -114,6 +114,12 @@ export function invalid(field: string, detail: string): ServiceError {
   return new ServiceError('VALIDATION_ERROR', detail, { field });
 }
 
+/** An invalid request with one or more faults: 400 `VALIDATION_ERROR`, with the sentence and the field of the first one. */
+export function invalidRequest(faults: readonly Fault[]): ServiceError {
+  const { field, detail } = faults[0]!;
+  return new ServiceError('VALIDATION_ERROR', detail, { field, faults });
+}
+
 /** The answer for an unknown id and for another tenant's id alike: 404 `NOT_FOUND`. */
 export function notFound(what: string): ServiceError {
   return new ServiceError('NOT_FOUND', `No such ${what}.`);

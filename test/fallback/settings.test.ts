@@ -127,8 +127,8 @@ describe('Settings of the fallback service', () => {
       ['ci:s3cret,other:s3cret', /entry 2 repeats the key of entry 1/],
       ['ci:', /entry 1 has a label and no key/],
       [':s3cret', /entry 1 has nothing before its colon/],
-      ['s3cret with spaces', /entry 1 is none/],
-      ['s3crét', /entry 1 is none/],
+      ['s3cret with spaces', /entry 1 is not one/],
+      ['s3crét', /entry 1 is not one/],
     ];
     for (const [text, sentence] of wrong) {
       const [problem = ''] = problemsOf({ environment: { SERVICE_API_KEYS: text } });
@@ -143,7 +143,7 @@ describe('Settings of the fallback service', () => {
       t,
       'storage = "sqlite://./x.db"\nrate_limit = "5/second"\nallow_live = true\nport = 0\n[api_keys]\nci = "one"\n"two words" = "x"\n',
     );
-    assert.match(problemsOf({ file })[0]!, /^api_keys in .* the entry "two words" is none/);
+    assert.match(problemsOf({ file })[0]!, /^api_keys in .* the entry "two words" is not one/);
     const good = tomlFile(
       t,
       'storage = "sqlite://./x.db"\nrate_limit = "5/second"\nallow_live = true\n[api_keys]\nci = "one"\nk3y = "viewer"\n',

@@ -1,7 +1,6 @@
 import type { Awaitable } from '../../kit/awaitable.ts';
-import type { Provider } from '../model/chain.ts';
+import type { Condition, Provider } from '../model/chain.ts';
 import type { Mode } from '../model/test.ts';
-import type { Outcome } from '../rules/conditions.ts';
 import type { SceneFault } from '../rules/plan.ts';
 import type { Random } from '../rules/random.ts';
 
@@ -11,8 +10,14 @@ export interface Usage {
   readonly output_tokens: number;
 }
 
-/** The result of a call. */
-export interface CallResult extends Outcome {
+/** The result of a call. Its condition is the failure; null if the provider answered. */
+export type CallResult = CallFigures & ({ readonly condition: null } | { readonly condition: Condition });
+
+interface CallFigures {
+  /** The HTTP status; null without a response. */
+  readonly status_code: number | null;
+  /** The value of Retry-After; null without one. */
+  readonly retry_after_ms: number | null;
   readonly injected: boolean;
   /** The error in a few words, without keys or text of the provider; null without an error. */
   readonly error: string | null;

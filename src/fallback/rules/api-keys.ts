@@ -26,8 +26,8 @@ export function mayWrite(label: string | null): boolean {
 const visible = /^[\x21-\x7e]{1,512}$/;
 
 interface Entry {
-  /** The name of the entry in error sentences. */
-  readonly place: string;
+  /** What error sentences call the entry. */
+  readonly title: string;
   readonly label: string | null;
   readonly key: string;
 }
@@ -44,8 +44,8 @@ export function parseApiKeys(text: string): ApiKeys {
   return keysOf(
     entries.map((entry, index) => {
       const colon = entry.indexOf(':');
-      const place = `entry ${index + 1}`;
-      return colon === -1 ? { place, label: null, key: entry } : { place, label: entry.slice(0, colon), key: entry.slice(colon + 1) };
+      const title = `entry ${index + 1}`;
+      return colon === -1 ? { title, label: null, key: entry } : { title, label: entry.slice(0, colon), key: entry.slice(colon + 1) };
     }),
   );
 }
@@ -59,7 +59,7 @@ export function keysOfTable(table: Readonly<Record<string, unknown>>): ApiKeys {
     Object.entries(table).map(([label, key]) => {
       if (typeof key !== 'string')
         throw new Error(`a table of labels and keys, each key a string; the key of ${JSON.stringify(label)} is not`);
-      return { place: `the entry ${JSON.stringify(label)}`, label, key };
+      return { title: `the entry ${JSON.stringify(label)}`, label, key };
     }),
   );
 }
@@ -67,17 +67,17 @@ export function keysOfTable(table: Readonly<Record<string, unknown>>): ApiKeys {
 function keysOf(entries: readonly Entry[]): ApiKeys {
   const warnings: string[] = [];
   const keys: ApiKey[] = [];
-  const places = new Map<string, string>();
+  const titles = new Map<string, string>();
   for (const entry of entries) {
-    const { place, label, key } = rightWayRound(entry, warnings);
-    if (key === '') throw new Error(`a list of keys; ${place} has a label and no key`);
-    if (label === '') throw new Error(`a list of keys; ${place} has nothing before its colon: leave the colon out, or put a label there`);
-    if (isRole(key)) throw new Error(`a list of keys; ${place} has a role word where its key should be`);
+    const { title, label, key } = rightWayRound(entry, warnings);
+    if (key === '') throw new Error(`a list of keys; ${title} has a label and no key`);
+    if (label === '') throw new Error(`a list of keys; ${title} has nothing before its colon: leave the colon out, or put a label there`);
+    if (isRole(key)) throw new Error(`a list of keys; ${title} has a role word where its key should be`);
     if (!visible.test(key) || (label !== null && !visible.test(label)))
-      throw new Error(`a list of keys of at most 512 visible ASCII characters without spaces; ${place} is none`);
-    const first = places.get(key);
-    if (first !== undefined) throw new Error(`a list of keys that differ; ${place} repeats the key of ${first}`);
-    places.set(key, place);
+      throw new Error(`a list of keys of at most 512 visible ASCII characters without spaces; ${title} is not one`);
+    const first = titles.get(key);
+    if (first !== undefined) throw new Error(`a list of keys that differ; ${title} repeats the key of ${first}`);
+    titles.set(key, title);
     keys.push({ key, label });
   }
   return { keys, warnings };
@@ -85,8 +85,8 @@ function keysOf(entries: readonly Entry[]): ApiKeys {
 
 /** The entry as `label:key`. The reverse order is recognized if only the right side is a role word. */
 function rightWayRound(entry: Entry, warnings: string[]): Entry {
-  const { place, label, key } = entry;
+  const { title, label, key } = entry;
   if (label === null || label === '' || !isRole(key) || isRole(label)) return entry;
-  warnings.push(`${place} of the API keys is read as key:label, because ${JSON.stringify(key)} is a role; the order is label:key.`);
-  return { place, label: key, key: label };
+  warnings.push(`${title} of the API keys is read as key:label, because ${JSON.stringify(key)} is a role; the order is label:key.`);
+  return { title, label: key, key: label };
 }

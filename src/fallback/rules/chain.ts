@@ -1,4 +1,4 @@
-import { type Fault, ServiceError } from '../../kit/errors.ts';
+import { type Fault, invalidRequest } from '../../kit/errors.ts';
 import {
   type ChainDefinition,
   type ChainPatch,
@@ -16,7 +16,7 @@ import { kindOfModel } from './kinds.ts';
 /** The definition of a create request, with defaults. @throws ServiceError 400 with all faults beyond the schema */
 export function define(request: ChainRequest): ChainDefinition {
   const faults = faultsOf(request);
-  if (faults.length > 0) throw new ServiceError('VALIDATION_ERROR', faults[0]!.detail, { field: faults[0]!.field, faults });
+  if (faults.length > 0) throw invalidRequest(faults);
   const providers = request.providers.map(defineProvider);
   return {
     name: request.name,
@@ -129,9 +129,9 @@ export function faultsOf(request: unknown): Fault[] {
 
 function ruleFaults(rule: unknown, index: number, names: ReadonlyMap<string, number>): Fault[] {
   if (!isObject(rule) || !Array.isArray(rule.providers)) return [];
-  return rule.providers.flatMap((name, place) => {
+  return rule.providers.flatMap((name, position) => {
     if (typeof name !== 'string' || names.has(name)) return [];
-    const field = `fallback_rules.${index}.providers.${place}`;
+    const field = `fallback_rules.${index}.providers.${position}`;
     const known = [...names.keys()].slice(0, 10).join(', ');
     return [{ field, detail: `${field} names no provider of this chain; its providers are ${known}.` }];
   });

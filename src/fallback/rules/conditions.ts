@@ -1,37 +1,54 @@
-import { type Condition, conditions } from '../model/chain.ts';
+import type { Condition } from '../model/chain.ts';
 
-/** The outcome of an attempt, as seen by the rules. */
-export interface Outcome {
-  /** The failure; null if the provider answered. */
-  readonly condition: Condition | null;
-  /** The HTTP status; null without a response. */
+/** A kind of failure: a condition and its HTTP status, which is null without a response. */
+export interface Failing {
+  readonly condition: Condition;
   readonly status_code: number | null;
+}
+
+/** The failure of an attempt, as seen by the rules. */
+export interface Failure extends Failing {
   /** The value of Retry-After; null without one. */
   readonly retry_after_ms: number | null;
+}
+
+/** What the service knows of a condition. */
+interface Traits {
+  /**
+   * The possible HTTP statuses, the usual one first; null is a failure without a status. A failure has exactly one
+   * condition; a status may belong to several conditions if the body decides.
+   */
+  readonly statuses: readonly (number | null)[];
+  /** The action if no rule matches. */
+  readonly byDefault: 'failover' | 'fail';
+  /** Whether every chain encounters it. Targets with a single number of retries retry these. */
+  readonly common: boolean;
+  /** Whether the same call may succeed when it is repeated. */
+  readonly retryHelps: boolean;
 }
 
 const range = (from: number, to: number, except: readonly number[] = []) =>
   Array.from({ length: to - from + 1 }, (_, index) => from + index).filter((status) => !except.includes(status));
 
-/**
- * The possible HTTP statuses of each condition, the usual one first; null is a failure without a status. A failure has
- * exactly one condition; a status may belong to several conditions if the body decides.
- */
-export const statusesOf: Readonly<Record<Condition, readonly (number | null)[]>> = {
-  rate_limit: [429],
-  timeout: [null, 408, 504],
-  server_error: range(500, 599, [504]),
-  connection_error: [null],
-  auth_error: [401, 403],
-  quota_exceeded: [402, 429],
-  context_length: [413, 400],
-  content_filter: [400, 200],
-  invalid_request: range(400, 499, [401, 402, 403, 408, 413, 429]),
-  invalid_response: range(200, 399),
+/** Every condition with its statuses, its default and its nature. */
+export const traitsOf: Readonly<Record<Condition, Traits>> = {
+  rate_limit: { statuses: [429], byDefault: 'failover', common: true, retryHelps: true },
+  timeout: { statuses: [null, 408, 504], byDefault: 'failover', common: true, retryHelps: true },
+  server_error: { statuses: range(500, 599, [504]), byDefault: 'failover', common: true, retryHelps: true },
+  connection_error: { statuses: [null], byDefault: 'failover', common: true, retryHelps: true },
+  auth_error: { statuses: [401, 403], byDefault: 'failover', common: false, retryHelps: false },
+  quota_exceeded: { statuses: [402, 429], byDefault: 'failover', common: false, retryHelps: false },
+  context_length: { statuses: [413, 400], byDefault: 'failover', common: false, retryHelps: false },
+  content_filter: { statuses: [400, 200], byDefault: 'fail', common: false, retryHelps: false },
+  invalid_request: { statuses: range(400, 499, [401, 402, 403, 408, 413, 429]), byDefault: 'fail', common: false, retryHelps: false },
+  invalid_response: { statuses: range(200, 399), byDefault: 'failover', common: false, retryHelps: true },
 };
 
 /** The usual status of a condition; null if it has none. */
-export const usualStatus = (condition: Condition): number | null => statusesOf[condition][0]!;
+export const usualStatus = (condition: Condition): number | null => traitsOf[condition].statuses[0]!;
+
+/** Whether a failure with this condition can have this status. */
+export const isStatusOf = (condition: Condition, status: number | null): boolean => traitsOf[condition].statuses.includes(status);
 
 /** Error codes for a used-up account, as opposed to a rate limit. */
 export const quotaCodes = new Set([
@@ -100,12 +117,7 @@ export function retryAfterMs(header: string | undefined, now: Date): number | nu
   return Number.isNaN(at) ? null : Math.min(Math.max(at - now.getTime(), 0), longestRetryAfter);
 }
 
-/** Whether a failure with this condition can have this status. */
-export function isStatusOf(condition: Condition, status: number | null): boolean {
-  return statusesOf[condition].includes(status);
-}
-
-/** Whether a word is a condition. */
-export function isCondition(word: unknown): word is Condition {
-  return conditions.includes(word as Condition);
-}
+/** The HTTP statuses that exports list for targets that decide by status. */
+export const knownStatuses: readonly number[] = [
+  400, 401, 402, 403, 404, 405, 406, 408, 409, 410, 413, 415, 422, 424, 429, 500, 501, 502, 503, 504, 505, 520, 521, 522, 523, 524, 529,
+];

@@ -1,16 +1,17 @@
 import { type Action, type ChainDefinition, type Condition, conditions, type Rule } from '../model/chain.ts';
-import type { Outcome } from './conditions.ts';
+import { type Failing, type Failure, traitsOf } from './conditions.ts';
 
-/** The action if no rule matches. */
-export const defaultAction = (condition: Condition): 'failover' | 'fail' =>
-  condition === 'invalid_request' || condition === 'content_filter' ? 'fail' : 'failover';
+/** A failure of a provider and the index of the rule that decides; null for the default. */
+export interface Case extends Failing {
+  readonly rule: number | null;
+}
 
 /** The rules that can match a condition at a provider, by index in `fallback_rules`. */
 interface Candidates {
   /** Rules with status codes, in order. They have precedence over all others. */
   readonly coded: readonly { readonly rule: number; readonly codes: ReadonlySet<number> }[];
-  /** The first rule without status codes for the condition, else for `any`; -1 if there is none. */
-  readonly plain: number;
+  /** The first rule without status codes for the condition, else for `any`; null if there is none. */
+  readonly plain: number | null;
 }
 
 /** A chain with precomputed rule matching. */
@@ -50,19 +51,21 @@ export interface Circumstances {
 
 /** Prepares a chain for the engine. */
 export function createEngine(chain: ChainDefinition): Engine {
-  const rules = chain.fallback_rules.map(({ condition, providers, status_codes }) => ({
+  const rules = chain.fallback_rules.map(({ condition, providers, status_codes }, index) => ({
+    index,
     condition,
-    names: providers === null ? null : new Set(providers),
-    codes: status_codes === null ? null : new Set(status_codes),
+    names: providers && new Set(providers),
+    codes: status_codes && new Set(status_codes),
   }));
   const candidatesOf = (provider: string, condition: Condition): Candidates => {
-    const matching = rules.map(
+    const matching = rules.filter(
       (rule) => (rule.condition === condition || rule.condition === 'any') && (rule.names === null || rule.names.has(provider)),
     );
-    const coded = rules.flatMap(({ codes }, rule) => (matching[rule] && codes !== null ? [{ rule, codes }] : []));
-    const plain = rules.findIndex(({ codes, ...rule }, index) => matching[index] && codes === null && rule.condition === condition);
-    const any = rules.findIndex(({ codes, ...rule }, index) => matching[index] && codes === null && rule.condition === 'any');
-    return { coded, plain: plain === -1 ? any : plain };
+    const plain = matching.filter(({ codes }) => codes === null);
+    return {
+      coded: matching.flatMap(({ index, codes }) => (codes === null ? [] : [{ rule: index, codes }])),
+      plain: (plain.find((rule) => rule.condition === condition) ?? plain[0])?.index ?? null,
+    };
   };
   const candidates = chain.providers.map(
     ({ name }) =>
@@ -72,12 +75,12 @@ export function createEngine(chain: ChainDefinition): Engine {
 }
 
 /**
- * The index of the rule that decides a failure; -1 for the default. A rule with status codes has precedence over one by
+ * The index of the rule that decides a failure; null for the default. A rule with status codes has precedence over one by
  * condition, and that over `any`; among equals the first one decides.
  */
-export function matchingRule(engine: Engine, provider: number, condition: Condition, status: number | null): number {
-  const { coded, plain } = engine.candidates[provider]![condition];
-  if (status !== null) for (const { rule, codes } of coded) if (codes.has(status)) return rule;
+export function matchingRule({ candidates }: Engine, provider: number, { condition, status_code }: Failing): number | null {
+  const { coded, plain } = candidates[provider]![condition];
+  if (status_code !== null) for (const { rule, codes } of coded) if (codes.has(status_code)) return rule;
   return plain;
 }
 
@@ -101,21 +104,19 @@ export function startAt(provider = 0): Position {
 }
 
 /** The next step after a failed attempt. Updates `position`; otherwise pure. */
-export function next(engine: Engine, position: Position, outcome: Outcome, { random, elapsed_ms, deadline_ms }: Circumstances): Next {
-  const condition = outcome.condition!;
-  const place = matchingRule(engine, position.provider, condition, outcome.status_code);
-  const rule = place === -1 ? null : place;
+export function next(engine: Engine, position: Position, failure: Failure, { random, elapsed_ms, deadline_ms }: Circumstances): Next {
+  const rule = matchingRule(engine, position.provider, failure);
   if (deadline_ms !== null && elapsed_ms >= deadline_ms) return { action: 'fail', wait_ms: 0, rule, end: 'deadline' };
 
-  const found = place === -1 ? undefined : engine.chain.fallback_rules[place]!;
-  let action: Action = found?.action ?? defaultAction(condition);
-  if (found?.action === 'retry') {
-    const used = position.used.get(place) ?? 0;
+  const found = rule === null ? null : engine.chain.fallback_rules[rule]!;
+  let action: Action = found?.action ?? traitsOf[failure.condition].byDefault;
+  if (rule !== null && found?.action === 'retry') {
+    const used = position.used.get(rule) ?? 0;
     if (used < found.max_retries!) {
-      const wait_ms = waitBefore(found, used + 1, outcome.status_code === null ? null : outcome.retry_after_ms, random);
+      const wait_ms = waitBefore(found, used + 1, failure.status_code === null ? null : failure.retry_after_ms, random);
       // A wait that would end after the deadline is not started.
       if (deadline_ms !== null && elapsed_ms + wait_ms >= deadline_ms) return { action: 'fail', wait_ms: 0, rule, end: 'deadline' };
-      position.used.set(place, used + 1);
+      position.used.set(rule, used + 1);
       return { action: 'retry', wait_ms, rule, end: null };
     }
     action = found.then!;

@@ -1,11 +1,10 @@
-import { type Fault as RequestFault, ServiceError } from '../../kit/errors.ts';
+import { invalidRequest, type Fault as RequestFault } from '../../kit/errors.ts';
 import type { ChainDefinition, Condition } from '../model/chain.ts';
 import { defaultPrompts, type Fault, type Preset, type TestRequest } from '../model/test.ts';
-import { isStatusOf, statusesOf, usualStatus } from './conditions.ts';
-import { defaultAction, type Engine } from './engine.ts';
+import { type Failing, isStatusOf, traitsOf, usualStatus } from './conditions.ts';
+import type { Case, Engine } from './engine.ts';
 import type { Random } from './random.ts';
-import { type Case, casesOf, endOf, type Failing, retriesOf, waysToFail } from './reach.ts';
-import { defaulted } from './warnings.ts';
+import { casesOf, defaulted, endOf, retriesOf } from './reach.ts';
 import { listed } from './wording.ts';
 
 /** An injected failure of a plan: the provider by index; null fields do not restrict it. */
@@ -45,7 +44,7 @@ export const promptCountOf = ({ prompt_count, prompts }: TestRequest): number =>
 /** The plan of a request. @throws ServiceError 400 with all faults of the plan */
 export function planOf(engine: Engine, request: TestRequest): Plan {
   const faults = requestFaults(engine.chain, request);
-  if (faults.length > 0) throw new ServiceError('VALIDATION_ERROR', faults[0]!.detail, { field: faults[0]!.field, faults });
+  if (faults.length > 0) throw invalidRequest(faults);
   if (request.faults !== null && request.faults !== undefined) {
     return [{ name: 'the faults given', faults: request.faults.map((fault) => sceneFault(engine.chain, fault)), expects: 'either' }];
   }
@@ -96,7 +95,7 @@ function requestFaults({ providers }: ChainDefinition, request: TestRequest): Re
 }
 
 function statusHint(condition: Condition): string {
-  const statuses = statusesOf[condition].filter((status) => status !== null);
+  const statuses = traitsOf[condition].statuses.filter((status) => status !== null);
   if (statuses.length === 0) return ', which has none because no answer arrives';
   return statuses.length > 5 ? '' : `, which comes with ${listed(statuses.map(String))}`;
 }
@@ -132,7 +131,7 @@ const failing = (provider: number, { condition, status_code }: Failing, times: n
 });
 const usual = (condition: Condition): Failing => ({ condition, status_code: usualStatus(condition) });
 const down = (providers: readonly number[]) => providers.map((provider) => failing(provider, usual('connection_error')));
-const places = (count: number) => Array.from({ length: count }, (_, place) => place);
+const first = (count: number) => Array.from({ length: count }, (_, provider) => provider);
 
 const presetPlans: Readonly<Record<Preset, (engine: Engine) => Plan>> = {
   coverage: coveragePlan,
@@ -144,11 +143,11 @@ const presetPlans: Readonly<Record<Preset, (engine: Engine) => Plan>> = {
       expects: 'served',
     })),
   cascade({ chain: { providers } }) {
-    const counts = places(providers.length - 1).map((place) => providers.length - 1 - place);
+    const counts = first(providers.length - 1).map((provider) => providers.length - 1 - provider);
     const scenes = counts.map(
       (count): Scene => ({
         name: `the first ${count === 1 ? 'provider is' : `${count} providers are`} down`,
-        faults: down(places(count)),
+        faults: down(first(count)),
         expects: 'served',
       }),
     );
@@ -159,14 +158,13 @@ const presetPlans: Readonly<Record<Preset, (engine: Engine) => Plan>> = {
     { name: `${chain.providers[0]!.name} fails once`, faults: [failing(0, usual('server_error'), 1)], expects: 'served' },
     { ...healthy, name: `${chain.providers[0]!.name} is up again` },
   ],
-  blackout: ({ chain: { providers } }) => [{ name: 'every provider is down', faults: down(places(providers.length)), expects: 'lost' }],
+  blackout: ({ chain: { providers } }) => [{ name: 'every provider is down', faults: down(first(providers.length)), expects: 'lost' }],
 };
 
 /** A plan that exercises every rule that can apply, the defaults, and the last provider. */
 function coveragePlan(engine: Engine): Plan {
   const { providers } = engine.chain;
-  const ways = waysToFail(engine);
-  const cases = providers.map((_, provider) => casesOf(engine, provider, ways));
+  const cases = casesOf(engine);
   const roads = roadsTo(engine, cases);
   const scenes: Scene[] = [];
   const last = providers.length - 1;
@@ -174,21 +172,21 @@ function coveragePlan(engine: Engine): Plan {
     scenes.push({ name: `all but ${providers[last]!.name} down`, faults: roads[last], expects: 'served' });
   const recovering: Scene[] = [];
   for (const rule of engine.chain.fallback_rules.keys()) {
-    const provider = cases.findIndex((list, place) => roads[place] !== undefined && list.some((found) => found.rule === rule));
+    const provider = cases.findIndex((list, index) => roads[index] !== undefined && list.some((found) => found.rule === rule));
     const found = cases[provider]?.find((one) => one.rule === rule);
     if (found === undefined) continue;
     const name = `${labelOf(found)} at ${providers[provider]!.name}`;
     const road = roads[provider]!;
     scenes.push({ name: `${name}, lasting`, faults: [...road, failing(provider, found)], expects: 'served' });
-    const retries = retriesOf(engine, found);
+    const retries = retriesOf(engine, found.rule);
     if (retries > 0)
       recovering.push({ name: `${name}, recovering`, faults: [...road, failing(provider, found, retries)], expects: 'served' });
   }
-  const bare = defaulted(engine.chain, engine).sort(
-    (one, other) => Number(defaultAction(one) === 'fail') - Number(defaultAction(other) === 'fail'),
+  const bare = defaulted(engine).sort(
+    (one, other) => Number(traitsOf[one].byDefault === 'fail') - Number(traitsOf[other].byDefault === 'fail'),
   );
   const unruled = bare
-    .map((condition) => cases[0]!.find((found) => found.condition === condition && found.rule === -1))
+    .map((condition) => cases[0]!.find((found) => found.condition === condition && found.rule === null))
     .find((found) => found !== undefined);
   if (unruled !== undefined)
     scenes.push({ name: `${labelOf(unruled)} at ${providers[0]!.name}, without a rule`, faults: [failing(0, unruled)], expects: 'served' });
@@ -205,7 +203,7 @@ function roadsTo(engine: Engine, cases: readonly (readonly Case[])[]): (SceneFau
     const road = roads[provider];
     const leading = list.filter((found) => endOf(engine, found) === 'failover');
     // Among equals, a connection error is preferred, because it does not depend on the request.
-    const order = (found: Case) => retriesOf(engine, found) * 2 + Number(found.condition !== 'connection_error');
+    const order = (found: Case) => retriesOf(engine, found.rule) * 2 + Number(found.condition !== 'connection_error');
     const [best] = leading.sort((one, other) => order(one) - order(other));
     roads.push(road === undefined || best === undefined ? undefined : [...road, failing(provider, best)]);
   }

@@ -1,8 +1,8 @@
-import { ServiceError } from '../../kit/errors.ts';
+import { invalid } from '../../kit/errors.ts';
 import { type ChainDefinition, type Condition, conditions } from '../model/chain.ts';
 import type { Decision, Question, Routing, RoutingQuery, Step } from '../model/routing.ts';
-import { isStatusOf, statusesOf, usualStatus } from './conditions.ts';
-import { createEngine, defaultAction, type Engine, matchingRule, next, startAt } from './engine.ts';
+import { isStatusOf, traitsOf, usualStatus } from './conditions.ts';
+import { createEngine, type Engine, matchingRule, next, startAt } from './engine.ts';
 import { endOf, retriesOf, worstCase } from './reach.ts';
 import { warningsOf } from './warnings.ts';
 
@@ -24,44 +24,37 @@ export function routingOf(chain: ChainDefinition, query: RoutingQuery = {}): Rou
 }
 
 /** The decision for a condition at a provider, with the statuses for which another rule decides. */
-export function decisionOf(engine: Engine, provider: number, condition: Condition): Decision {
+function decisionOf(engine: Engine, provider: number, condition: Condition): Decision {
   const usual = usualStatus(condition);
-  const rule = matchingRule(engine, provider, condition, usual);
-  const exceptions = statusesOf[condition].flatMap((status_code) => {
+  const rule = matchingRule(engine, provider, { condition, status_code: usual });
+  const exceptions = traitsOf[condition].statuses.flatMap((status_code) => {
     if (status_code === null || status_code === usual) return [];
-    const other = matchingRule(engine, provider, condition, status_code);
+    const other = matchingRule(engine, provider, { condition, status_code });
     return other === rule ? [] : [{ status_code, ...decided(engine, provider, condition, other) }];
   });
   return { condition, ...decided(engine, provider, condition, rule), exceptions };
 }
 
-function decided(engine: Engine, provider: number, condition: Condition, rule: number) {
+function decided(engine: Engine, provider: number, condition: Condition, rule: number | null) {
   const { providers, fallback_rules } = engine.chain;
-  const end = endOf(engine, { condition, rule });
   return {
-    action: rule === -1 ? defaultAction(condition) : fallback_rules[rule]!.action,
-    max_retries: retriesOf(engine, { rule }),
-    next_provider: end === 'failover' ? (providers[provider + 1]?.name ?? null) : null,
-    source: rule === -1 ? ('default' as const) : ('rule' as const),
-    rule: rule === -1 ? null : rule,
+    action: rule === null ? traitsOf[condition].byDefault : fallback_rules[rule]!.action,
+    max_retries: retriesOf(engine, rule),
+    next_provider: endOf(engine, { condition, rule }) === 'failover' ? (providers[provider + 1]?.name ?? null) : null,
+    source: rule === null ? ('default' as const) : ('rule' as const),
+    rule,
   };
 }
 
 function questionOf(engine: Engine, { provider: name, condition, status_code: status }: RoutingQuery) {
   if (name === undefined && condition === undefined && status === undefined) return undefined;
-  if (name === undefined) throw new ServiceError('VALIDATION_ERROR', 'provider is required with condition.', { field: 'provider' });
-  if (condition === undefined) throw new ServiceError('VALIDATION_ERROR', 'condition is required with provider.', { field: 'condition' });
-  const provider = engine.chain.providers.findIndex((one) => one.name === name);
-  if (provider === -1) {
-    const known = engine.chain.providers.map((one) => one.name).join(', ');
-    throw new ServiceError('VALIDATION_ERROR', `provider is not a provider of this chain; its providers are ${known}.`, {
-      field: 'provider',
-    });
-  }
+  if (name === undefined) throw invalid('provider', 'provider is required with condition.');
+  if (condition === undefined) throw invalid('condition', 'condition is required with provider.');
+  const names = engine.chain.providers.map((one) => one.name);
+  const provider = names.indexOf(name);
+  if (provider === -1) throw invalid('provider', `provider is not a provider of this chain; its providers are ${names.join(', ')}.`);
   if (status !== undefined && !isStatusOf(condition, status))
-    throw new ServiceError('VALIDATION_ERROR', `status_code ${status} is not a status of ${condition}.`, {
-      field: 'status_code',
-    });
+    throw invalid('status_code', `status_code ${status} is not a status of ${condition}.`);
   return askedPath(engine, provider, condition, status ?? usualStatus(condition));
 }
 

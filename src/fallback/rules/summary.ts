@@ -1,8 +1,8 @@
 import { type ChainDefinition, type Condition, conditions, type Rule, type RuleCondition } from '../model/chain.ts';
 import type { ChainSummary } from '../model/summary.ts';
-import { createEngine, defaultAction } from './engine.ts';
-import { worstCase } from './reach.ts';
-import { defaulted } from './warnings.ts';
+import { traitsOf } from './conditions.ts';
+import { createEngine } from './engine.ts';
+import { defaulted, worstCase } from './reach.ts';
 import { duration, listed, plural, times } from './wording.ts';
 
 /** Describes a chain in a few sentences, with the underlying facts. */
@@ -12,7 +12,7 @@ export function summaryOf(
 ): ChainSummary {
   const engine = createEngine(chain);
   const { providers, fallback_rules } = chain;
-  const by_default = defaulted(chain, engine);
+  const by_default = defaulted(engine);
   const with_rule: RuleCondition[] = conditions.filter((condition) => !by_default.includes(condition));
   const worst_case = worstCase(engine);
   const hasBackup = providers.length > 1;
@@ -59,7 +59,7 @@ function ruleSentence({ condition, action, max_retries, providers, status_codes,
 
 function defaultSentence(byDefault: readonly Condition[], hasBackup: boolean): string {
   if (byDefault.length === 0) return 'Rules decide every failure.';
-  const goesOn = (condition: Condition) => hasBackup && defaultAction(condition) === 'failover';
+  const goesOn = (condition: Condition) => hasBackup && traitsOf[condition].byDefault === 'failover';
   const failing = byDefault.filter((condition) => !goesOn(condition));
   const going = byDefault.filter(goesOn);
   const parts = [

@@ -1,7 +1,7 @@
 import type { Check, Mode, Preset, PromptResult, Verdict } from '../model/test.ts';
 import type { Engine, Next } from './engine.ts';
 import type { Scene } from './plan.ts';
-import { casesOf, unreachable, waysToFail, worstCase } from './reach.ts';
+import { reachable, worstCase } from './reach.ts';
 import type { PromptOutcome, Tally } from './statistics.ts';
 import { duration, listed, plural, times } from './wording.ts';
 
@@ -34,7 +34,7 @@ const needBackup: ReadonlySet<Preset | null> = new Set(['coverage', 'primary_dow
 /** The checks of a finished run and the resulting verdict. */
 export function judge(judged: Judged): { verdict: Verdict; checks: Check[] } {
   const { mode, preset, tally, endings, engine } = judged;
-  const done = tally.prompts.map((outcome, place) => ({ ...outcome, ...endings[place]! })).sort((one, other) => one.index - other.index);
+  const done = tally.prompts.map((outcome, order) => ({ ...outcome, ...endings[order]! })).sort((one, other) => one.index - other.index);
   const lost = done.filter(({ success }) => !success);
   const checks = [
     check('all_served', lost.length === 0, servedSentence(done.length, lost.length)),
@@ -85,13 +85,7 @@ function boundedCheck({ engine, slackMs }: Judged, done: readonly Ended[]): Chec
 }
 
 function rulesCheck({ engine, tally }: Judged): Check {
-  const ways = waysToFail(engine);
-  const out = new Set(unreachable(engine));
-  const alive = new Set(
-    [...engine.chain.providers.keys()]
-      .filter((provider) => !out.has(provider))
-      .flatMap((provider) => casesOf(engine, provider, ways).map(({ rule }) => rule)),
-  );
+  const alive = new Set(reachable(engine).flatMap((cases) => cases.map(({ rule }) => rule)));
   const missed = tally.figures().rules.flatMap(({ never_hit }, rule) => (never_hit && alive.has(rule) ? [rule] : []));
   const detail =
     missed.length === 0
@@ -111,11 +105,11 @@ function backupCheck({ engine, tally }: Judged): Check {
  * the first one, or its key was refused every time, the chain does not do what it is for, and the verdict is `fail`.
  */
 function answersCheck({ engine, tally }: Judged): Check {
-  const silent = engine.chain.providers.flatMap(({ name }, place) => {
+  const silent = engine.chain.providers.flatMap(({ name }, index) => {
     const { calls, answers, failures } = tally.reached.get(name)!;
     if (calls === 0 || answers > 0) return [];
     const reasons = [...failures.keys()];
-    const isGrave = place === 0 || reasons.every((reason) => reason === 'auth_error');
+    const isGrave = index === 0 || reasons.every((reason) => reason === 'auth_error');
     return [{ isGrave, detail: `${name} was called ${times(calls)} and never answered, because of ${listed(reasons)}.` }];
   });
   if (silent.length === 0) return check('providers_answer', true, 'Every provider that was called has answered.');

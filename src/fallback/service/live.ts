@@ -1,4 +1,4 @@
-import { type Fault, ServiceError } from '../../kit/errors.ts';
+import { type Fault, invalidRequest, ServiceError } from '../../kit/errors.ts';
 import type { ChainDefinition, Provider } from '../model/chain.ts';
 import type { Mode } from '../model/test.ts';
 import { createRealTransport, type RealParts } from '../providers/real.ts';
@@ -27,19 +27,16 @@ export function transportFor(mode: Mode, chain: ChainDefinition, stream: boolean
     throw new ServiceError(
       'FORBIDDEN',
       `mode ${mode} calls real providers; this service allows that only when it was started with --allow-live.`,
-      {
-        field: 'mode',
-      },
+      { field: 'mode' },
     );
   const keys = new Map<string, string | undefined>();
   const faults: Fault[] = [];
-  for (const [place, provider] of chain.providers.entries()) {
+  for (const [index, provider] of chain.providers.entries()) {
     const found = keyFor(provider, live);
-    if ('fault' in found) faults.push({ field: `providers.${place}.${found.field}`, detail: found.fault });
+    if ('fault' in found) faults.push({ field: `providers.${index}.${found.field}`, detail: found.fault });
     else keys.set(provider.name, found.key);
   }
-  const [first] = faults;
-  if (first !== undefined) throw new ServiceError('VALIDATION_ERROR', first.detail, { field: first.field, faults });
+  if (faults.length > 0) throw invalidRequest(faults);
   return createRealTransport({ ...live, mode, stream, keyOf: ({ name }) => keys.get(name) });
 }
 

@@ -7,7 +7,7 @@ import type { TestRequest } from '../../../src/fallback/model/test.ts';
 import { runPrompt } from '../../../src/fallback/providers/executor.ts';
 import { simulation } from '../../../src/fallback/providers/simulate.ts';
 import type { Transport } from '../../../src/fallback/providers/transport.ts';
-import { statusesOf, usualStatus } from '../../../src/fallback/rules/conditions.ts';
+import { traitsOf, usualStatus } from '../../../src/fallback/rules/conditions.ts';
 import { createEngine } from '../../../src/fallback/rules/engine.ts';
 import { planOf, type Scene, sceneOf } from '../../../src/fallback/rules/plan.ts';
 import { worstCase } from '../../../src/fallback/rules/reach.ts';
@@ -39,7 +39,7 @@ async function simulate(chain: ReturnType<typeof chainOf>, request: TestRequest,
 const outcomeArbitrary = fc.constantFrom(...conditions).chain((condition) =>
   fc.record({
     condition: fc.constant(condition),
-    status_code: fc.constantFrom(...statusesOf[condition]),
+    status_code: fc.constantFrom(...traitsOf[condition].statuses),
     retry_after_ms: fc.option(fc.nat({ max: 20_000 })),
   }),
 );

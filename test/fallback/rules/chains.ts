@@ -9,7 +9,7 @@ import {
   type RuleRequest,
 } from '../../../src/fallback/model/chain.ts';
 import { define } from '../../../src/fallback/rules/chain.ts';
-import { statusesOf } from '../../../src/fallback/rules/conditions.ts';
+import { traitsOf } from '../../../src/fallback/rules/conditions.ts';
 
 /** A definition with providers a, b, c ... and the given rules. */
 export function chainOf(count: number, rules: RuleRequest[] = [], provider: Partial<ProviderRequest> = {}): ChainDefinition {
@@ -30,7 +30,7 @@ export function requestOf(count: number, rules: RuleRequest[] = [], provider: Pa
 /** What no sentence for a caller has: a plural of one, a long duration in milliseconds or seconds, an end of dots. */
 export const roughWords = /\b1 (attempts|times|retries|prompts|seconds)\b|\b\d{4,}(\.\d+)? m?s\b|\.\.$/;
 
-const statuses = [...new Set(conditions.flatMap((condition) => statusesOf[condition].filter((status) => status !== null)))];
+const statuses = [...new Set(conditions.flatMap((condition) => traitsOf[condition].statuses.filter((status) => status !== null)))];
 const someStatus = fc.oneof(fc.constantFrom(200, 400, 401, 408, 413, 429, 500, 502, 503, 504, 529), fc.constantFrom(...statuses));
 
 const ruleArbitrary = (names: readonly string[]) =>

@@ -5,7 +5,7 @@ import fc from 'fast-check';
 import type { RuleRequest } from '../../../src/fallback/model/chain.ts';
 import { conditions } from '../../../src/fallback/model/chain.ts';
 import { define } from '../../../src/fallback/rules/chain.ts';
-import { statusesOf } from '../../../src/fallback/rules/conditions.ts';
+import { traitsOf } from '../../../src/fallback/rules/conditions.ts';
 import { createEngine, matchingRule } from '../../../src/fallback/rules/engine.ts';
 import { warningsOf } from '../../../src/fallback/rules/warnings.ts';
 import { chainArbitrary, chainOf, requestOf } from './chains.ts';
@@ -92,19 +92,21 @@ describe('Warnings of a chain', () => {
       fc.property(chainArbitrary, (chain) => {
         const engine = createEngine(chain);
         const found = warningsOf(chain, engine);
-        const places = (code: string) => found.flatMap((one) => (one.code === code ? [Number(/\.(\d+)/.exec(one.field!)![1])] : []));
-        const dead = [...places('shadowed_rule'), ...places('impossible_rule')].sort((one, other) => one - other);
-        const out = places('unreachable_provider');
+        const indexes = (code: string) => found.flatMap((one) => (one.code === code ? [Number(/\.(\d+)/.exec(one.field!)![1])] : []));
+        const dead = [...indexes('shadowed_rule'), ...indexes('impossible_rule')].sort((one, other) => one - other);
+        const out = indexes('unreachable_provider');
         const alive = new Set(
           [...chain.providers.keys()]
             .filter((provider) => !out.includes(provider))
             .flatMap((provider) =>
-              conditions.flatMap((condition) => statusesOf[condition].map((status) => matchingRule(engine, provider, condition, status))),
+              conditions.flatMap((condition) =>
+                traitsOf[condition].statuses.map((status_code) => matchingRule(engine, provider, { condition, status_code })),
+              ),
             ),
         );
         assert.deepEqual(
           dead,
-          [...chain.fallback_rules.keys()].filter((place) => !alive.has(place)),
+          [...chain.fallback_rules.keys()].filter((rule) => !alive.has(rule)),
         );
       }),
     );

@@ -1,10 +1,11 @@
-import type { Condition } from '../../model/chain.ts';
+import { conditions } from '../../model/chain.ts';
+import { traitsOf } from '../conditions.ts';
 import type { WarningList } from '../warning-list.ts';
 import { times } from '../wording.ts';
 import { reactionTo, type Source } from './target.ts';
 
 /** The failures that a target with a single number of retries either all retries or not. */
-const budgeted: readonly Condition[] = ['rate_limit', 'timeout', 'server_error', 'connection_error'];
+const budgeted = conditions.filter((condition) => traitsOf[condition].common);
 
 /**
  * The number of retries for a target that has a single number for all failures. If the chain retries some failures and

@@ -1,10 +1,10 @@
 import type { Provider } from '../../model/chain.ts';
-import { conditionOf } from '../conditions.ts';
+import { conditionOf, knownStatuses } from '../conditions.ts';
 import { knownKind, modelName } from '../kinds.ts';
 import type { WarningList } from '../warning-list.ts';
 import { duration, listed } from '../wording.ts';
 import { oneBudget } from './budget.ts';
-import { baseOf, keyEnv, knownStatuses, speaksAnthropic, warnOfKind } from './kind-names.ts';
+import { baseOf, keyEnv, speaksAnthropic, warnOfKind } from './kind-names.ts';
 import { at, type Exporter, reactionTo, type Source, slug, slugs, warnOfUnsupportedFields, yamlText } from './target.ts';
 
 /** A Kubernetes object. */

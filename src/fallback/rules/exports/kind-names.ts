@@ -102,8 +102,3 @@ export const baseOf = (provider: Provider): string => apiBase(provider) ?? known
 
 /** Whether a provider uses Anthropic's messages API; all others use OpenAI's. */
 export const speaksAnthropic = (provider: Provider): boolean => protocolOf(provider) === 'anthropic';
-
-/** The HTTP statuses that exports list for targets that decide by status. */
-export const knownStatuses: readonly number[] = [
-  400, 401, 402, 403, 404, 405, 406, 408, 409, 410, 413, 415, 422, 424, 429, 500, 501, 502, 503, 504, 505, 520, 521, 522, 523, 524, 529,
-];

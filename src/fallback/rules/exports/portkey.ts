@@ -1,9 +1,9 @@
 import type { Condition } from '../../model/chain.ts';
-import { conditionOf } from '../conditions.ts';
+import { conditionOf, knownStatuses } from '../conditions.ts';
 import { modelName } from '../kinds.ts';
 import type { WarningList } from '../warning-list.ts';
 import { times } from '../wording.ts';
-import { addressed, keyEnv, knownStatuses } from './kind-names.ts';
+import { addressed, keyEnv } from './kind-names.ts';
 import { at, type Exporter, jsonText, reactionTo, type Source, slug, slugs, warnOfUnsupportedFields } from './target.ts';
 
 /** A provider, or a nested strategy with targets. */

@@ -1,7 +1,7 @@
 import { invalid } from '../../../kit/errors.ts';
 import { type Condition, conditions, maxProviders } from '../../model/chain.ts';
-import { conditionOf } from '../conditions.ts';
-import { kindNamed, knownStatuses } from '../exports/kind-names.ts';
+import { conditionOf, knownStatuses, traitsOf } from '../conditions.ts';
+import { kindNamed } from '../exports/kind-names.ts';
 import type { WarningList } from '../warning-list.ts';
 import { readKey } from './litellm.ts';
 import { leaveOutUnknown, listAt, numberAt, objectAt, type Shape, textAt, uniqueName } from './shape.ts';
@@ -90,7 +90,6 @@ function readTarget(shape: Shape, path: string, priority: number, taken: Set<str
   return Object.fromEntries(Object.entries(provider).filter(([, member]) => member !== undefined));
 }
 
-const defaultEnds: readonly Condition[] = ['invalid_request', 'content_filter'];
 const statusesOf = (condition: Condition) => knownStatuses.filter((status) => conditionOf(status) === condition);
 
 /** Groups providers with equal settings into one rule, which names them unless all are equal. */
@@ -157,7 +156,9 @@ function handoverRules(targets: readonly Target[], providers: readonly Shape[]):
       if (handover === undefined) return on ? [] : [{ condition, action: 'fail', ...named }];
       const odd = statusesOf(condition).filter((status) => handover.includes(status) !== on);
       const apart = odd.length === 0 ? [] : [{ condition, action: on ? 'fail' : 'failover', ...named, status_codes: odd }];
-      return on === !defaultEnds.includes(condition) ? apart : [...apart, { condition, action: on ? 'failover' : 'fail', ...named }];
+      return on === (traitsOf[condition].byDefault === 'failover')
+        ? apart
+        : [...apart, { condition, action: on ? 'failover' : 'fail', ...named }];
     });
     return [...any, ...single];
   });
