@@ -189,3 +189,13 @@ create index packets_open on packets (tenant, source_agent)
 create index counters_of_days on counters (name) where name >= 'created:' and name < 'created;';
 
 create index deliveries_ended on deliveries (updated_at) where status in ('delivered', 'cancelled');
+
+-- 0009-rights
+
+alter table api_keys add column scopes text;
+
+alter table api_keys add column agents text;
+
+alter table api_keys add column responder text;
+
+create index api_keys_by_origin on api_keys (rotated_from);

@@ -10,7 +10,7 @@ CREATE TABLE tenants (
 CREATE TABLE api_keys (
   id text primary key, tenant_id text not null references tenants (id), name text not null, tier text not null,
   admin integer not null, prefix text not null, hash text not null unique,
-  created_at text not null, revoked_at text, expires_at text, rotated_from text);
+  created_at text not null, revoked_at text, expires_at text, rotated_from text, scopes text, agents text, responder text);
 
 CREATE INDEX api_keys_by_tenant on api_keys (tenant_id, id);
 
@@ -108,3 +108,5 @@ CREATE INDEX packets_open on packets (tenant, source_agent)
 CREATE INDEX counters_of_days on counters (name) where name >= 'created:' and name < 'created;';
 
 CREATE INDEX deliveries_ended on deliveries (updated_at) where status in ('delivered', 'cancelled');
+
+CREATE INDEX api_keys_by_origin on api_keys (rotated_from);

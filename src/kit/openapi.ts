@@ -24,6 +24,8 @@ export interface DescriptionParts {
   pathOf(route: Route): string;
   /** The ways to authenticate, by name; each one is sufficient. */
   securitySchemes?: Readonly<Record<string, Json>>;
+  /** A paragraph about who may call a route, for its description. */
+  rightsOf?(route: Route): string | undefined;
   /** Headers of a route's responses with this status, besides those that the route declares. */
   headersOf(route: Route, status: number): Headers;
 }
@@ -58,7 +60,7 @@ export function describeApi({
   const paths: Record<string, Json> = {};
   for (const route of Object.values(routes)) {
     const path = where.pathOf(route);
-    paths[path] = { ...paths[path], [route.method.toLowerCase()]: operation(route, shared, where.headersOf) };
+    paths[path] = { ...paths[path], [route.method.toLowerCase()]: operation(route, shared, where) };
   }
   return {
     openapi: '3.1.0',
@@ -75,13 +77,13 @@ export function describeApi({
   };
 }
 
-function operation(route: Route, shared: Shared, headersOf: DescriptionParts['headersOf']): Json {
+function operation(route: Route, shared: Shared, { headersOf, rightsOf }: Pick<DescriptionParts, 'headersOf' | 'rightsOf'>): Json {
   const { id, tag, summary, access, params, query, headers = {}, responses } = route;
   return {
     operationId: id,
     tags: [tag],
     summary,
-    description: route.description ?? `${summary}.`,
+    description: [route.description ?? `${summary}.`, rightsOf?.(route) ?? []].flat().join('\n\n'),
     ...(access === 'public' ? { security: [] } : {}),
     parameters: [...parametersOf('path', params), ...parametersOf('query', query), ...Object.entries(headers).map(headerParameter)],
     ...bodyOf(route, shared.names),

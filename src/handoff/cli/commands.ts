@@ -1,4 +1,4 @@
-import { deliveryStatuses, statuses, tiers, webhookEvents } from '../model/words.ts';
+import { deliveryStatuses, scopes, statuses, tiers, webhookEvents } from '../model/words.ts';
 import { chainPacket, createPacket, updatePacket } from './create.ts';
 import {
   actor,
@@ -324,6 +324,15 @@ const keys: readonly Row[] = [
       { flags: '--tenant-id <id>', text: 'the tenant to create it for (default: your own); needs an admin key' },
       { flags: '--tier <tier>', text: "at most the tenant's tier, which is the default", choices: tiers },
       { flags: '--admin', text: 'create an admin key; needs an admin key' },
+      {
+        flags: '--scope <scope>',
+        text: `what it may do (repeatable; default: all): ${scopes.join(', ')}`,
+        field: 'scopes',
+        completion: scopes,
+        parse: several,
+      },
+      { flags: '--agent <agent>', text: 'an agent that it may act as (repeatable; default: any)', field: 'agents', parse: several },
+      { flags: '--responder <name>', text: 'the person in whose name it answers (default: any)' },
     ],
     show: view.newKey,
   }),

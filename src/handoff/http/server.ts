@@ -14,6 +14,7 @@ import type { WaitingList } from '../live/waiting.ts';
 import { apiPrefix, describeHandoff, prefixesOf, serviceTitle } from '../model/api.ts';
 import type { Tier } from '../model/common.ts';
 import type { HandoffRoute } from '../model/route.ts';
+import { requireAgent, requireScope } from '../rules/rights.ts';
 import type { TierLimits } from '../rules/tiers.ts';
 import type { AccessService } from '../service/access.ts';
 import type { AgentService } from '../service/agents.ts';
@@ -76,7 +77,10 @@ const rootLinks = {
 };
 
 /** The properties of a route that admission needs. */
-type Admission = Pick<HandoffRoute, 'access' | 'capped' | 'keyInQuery'>;
+type Admission = Pick<HandoffRoute, 'alternative' | 'capped' | 'keyInQuery'> & {
+  /** `any`: a valid key with any rights. */
+  readonly access: HandoffRoute['access'] | 'any';
+};
 
 /** The largest body of a batch in bytes, for any tier. */
 const maxBatchBytes = 16 * 1024 * 1024;
@@ -152,10 +156,13 @@ export function createServer({
     reply.headers(state.headers);
     if (state.refusal !== undefined) return refuse(route, caller, state.refusal);
     request.notes.counted = state;
-    if (route.access === 'admin' && !caller.admin) throw new ServiceError('FORBIDDEN', 'This needs an admin key.');
-    const agent = request.headers['x-agent-id'];
-    if (typeof agent === 'string' && agent.trim() !== '' && agent.length <= maxHeaderLength)
-      agents.saw(caller.tenant_number, headerText(agent));
+    requireRight(caller, route);
+    const named = request.headers['x-agent-id'];
+    if (typeof named === 'string' && named.trim() !== '' && named.length <= maxHeaderLength) {
+      const agent = headerText(named);
+      requireAgent(caller, agent);
+      agents.saw(caller.tenant_number, agent);
+    }
     return caller;
   }
 
@@ -170,7 +177,7 @@ export function createServer({
     prefixes: prefixesOf,
     admit,
     // An unknown path gets 404 without a key; with one, the key is checked and the request counted.
-    admitStray: (request, reply) => (request.headers['x-api-key'] === undefined ? undefined : admit({ access: 'key' }, request, reply)),
+    admitStray: (request, reply) => (request.headers['x-api-key'] === undefined ? undefined : admit({ access: 'any' }, request, reply)),
     bodyLimit: (route, caller) => (route.bodySize === 'batch' ? Math.min(100 * itemLimit(caller), maxBatchBytes) : itemLimit(caller)),
     tooLarge: (limit) => `The body is larger than the ${limit} bytes that this tenant's tier allows.`,
     readParams: lowerCase,
@@ -190,6 +197,13 @@ export function createServer({
   mountExplorers(app, ['', apiPrefix], serviceTitle, () => describeHandoff(version));
   mountRoot(app, { name: serviceTitle, version, links: rootLinks });
   return app;
+}
+
+/** @throws ServiceError 403 when the caller's key may not call the route */
+function requireRight(caller: Caller, { access, alternative }: Admission): void {
+  if (access === 'any' || access === 'public') return;
+  if (access !== 'admin') requireScope(caller, access, ...(alternative === undefined ? [] : [alternative]));
+  else if (!caller.admin) throw new ServiceError('FORBIDDEN', 'This needs an admin key.');
 }
 
 /** Whether a request has a key. Admission refuses a wrong one. */

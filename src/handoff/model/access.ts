@@ -1,10 +1,13 @@
 import Type, { type Static } from 'typebox';
 import { choice, Id, IdParams, name, orNull, timestamp } from '../../kit/schemas.ts';
-import { failing, IdempotencyKey, tiers } from './common.ts';
+import { failing, IdempotencyKey, indexedName, scopes, tiers } from './common.ts';
 import { defineRoute } from './route.ts';
 
 const closed = { additionalProperties: false };
 const tier = choice(tiers, { description: 'The tier.' });
+const scope = choice(scopes, {
+  description: '`read`; `work` on packets; `respond` to questions; `manage` keys and webhooks.',
+});
 const id = '0197b5a6-8c3e-7f01-9a2b-3c4d5e6f7a8b';
 const created_at = '2026-03-01T09:30:00.000Z';
 
@@ -18,6 +21,9 @@ export const ApiKey = Type.Object(
     admin: Type.Boolean({ description: 'Whether it may manage tenants.' }),
     created_at: timestamp('When it was created.'),
     expires_at: orNull(timestamp('When it expires.'), 'When a rotated key expires; null for a key that was not rotated.'),
+    scopes: Type.Array(scope, { description: 'What it may do.' }),
+    agents: orNull(Type.Array(Type.String()), 'The ids of the agents that it may act as; null for any.'),
+    responder: orNull(Type.String(), 'The person in whose name it answers; null for any.'),
   },
   closed,
 );
@@ -31,6 +37,22 @@ export const KeyRequest = Type.Object(
     tier: Type.Optional(choice(tiers, { description: "At most the tenant's tier, which is the default." })),
     admin: Type.Optional(Type.Boolean({ description: 'Whether to create an admin key; needs an admin key.' })),
     tenant_id: Type.Optional(Type.String({ format: 'uuid', description: 'The tenant to create the key for; needs an admin key.' })),
+    scopes: Type.Optional(
+      Type.Array(scope, {
+        minItems: 1,
+        maxItems: scopes.length,
+        description:
+          'What the key may do, at most what the creating key may do. By default all that it may do, except to act as an admin key.',
+      }),
+    ),
+    agents: Type.Optional(
+      Type.Array(indexedName('The id of an agent.'), {
+        minItems: 1,
+        maxItems: 100,
+        description: 'The agents that the key may act as: source agent, claimant and `X-Agent-Id`. Any if left out.',
+      }),
+    ),
+    responder: Type.Optional(name('The person in whose name the key answers: `responded_by` must be this. Any if left out.')),
   },
   closed,
 );
@@ -88,7 +110,8 @@ export type Tenant = Static<typeof Tenant>;
 export type TenantRequest = Static<typeof TenantRequest>;
 export type TenantPatch = Static<typeof TenantPatch>;
 
-const keyExample = { id, name: 'ci', tier: 'pro', prefix: 'svc_9Zk3', admin: false, created_at, expires_at: null };
+const keyRights = { scopes: ['read', 'work'], agents: ['resolver'], responder: null };
+const keyExample = { id, name: 'ci', tier: 'pro', prefix: 'svc_9Zk3', admin: false, created_at, expires_at: null, ...keyRights };
 const tenantExample = {
   id,
   name: 'Acme',
@@ -105,12 +128,12 @@ export const createKey = defineRoute({
   method: 'POST',
   path: '/keys',
   tag: 'keys',
-  access: 'key',
+  access: 'manage',
   summary: 'Create an API key',
   description:
-    "The key is valid immediately and belongs to the caller's tenant. An admin key may also create admin keys, and keys for other tenants.",
+    "The key is valid immediately and belongs to the caller's tenant. It may do at most what the creating key may do, and `scopes`, `agents` and `responder` restrict it further. An admin key may also create admin keys, and keys for other tenants.",
   body: KeyRequest,
-  bodyExample: { name: 'ci', tier: 'pro' },
+  bodyExample: { name: 'ci', tier: 'pro', scopes: ['read', 'work'], agents: ['resolver'] },
   nullIsAbsent: true,
   headers: IdempotencyKey,
   responses: {
@@ -123,11 +146,11 @@ export const rotateKey = defineRoute({
   method: 'POST',
   path: '/keys/{id}/rotate',
   tag: 'keys',
-  access: 'key',
+  access: 'manage',
   summary: 'Rotate an API key',
   description:
     'Creates a key with the same name, tier and rights to replace this one, which stays valid for the overlap and then expires. ' +
-    "The two count as one key, towards the tenant's maximum and the limit per minute. A key may rotate itself; only an admin key may rotate an admin key.",
+    "The two count as one key, towards the tenant's maximum and the limit per minute. A key with the scope `manage` may rotate itself and keys that may do no more than it; only an admin key may rotate an admin key.",
   params: IdParams,
   body: RotateRequest,
   bodyOptional: true,
@@ -144,12 +167,13 @@ export const listKeys = defineRoute({
   method: 'GET',
   path: '/keys',
   tag: 'keys',
-  access: 'key',
+  access: 'read',
+  alternative: 'manage',
   summary: "List the tenant's API keys",
   description: "The keys that are neither revoked nor expired. Their values are not stored, so they can't be shown.",
   responses: {
     200: { schema: Type.Array(ApiKey), description: 'The keys, oldest first, without their values.', example: [keyExample] },
-    ...failing(401, 429),
+    ...failing(401, 403, 429),
   },
 });
 export const deleteKey = defineRoute({
@@ -157,11 +181,12 @@ export const deleteKey = defineRoute({
   method: 'DELETE',
   path: '/keys/{id}',
   tag: 'keys',
-  access: 'key',
+  access: 'manage',
   summary: 'Revoke an API key',
-  description: "The key is refused on every instance from now on. An admin key may revoke any tenant's key.",
+  description:
+    "The key is refused on every instance from now on. A key can't revoke one that may do more. An admin key may revoke any tenant's key.",
   params: IdParams,
-  responses: { 204: { description: 'The key is revoked.' }, ...failing(401, 404, 429) },
+  responses: { 204: { description: 'The key is revoked.' }, ...failing(401, 403, 404, 429) },
 });
 
 const one = (description: string) => ({ schema: Tenant, description, example: tenantExample });

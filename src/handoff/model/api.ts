@@ -8,6 +8,7 @@ import * as batches from './batch-routes.ts';
 import * as brief from './brief.ts';
 import * as packetSchemas from './packet.ts';
 import * as packets from './packet-routes.ts';
+import type { HandoffRoute } from './route.ts';
 import { streamRoutes } from './stream.ts';
 import * as webhookSchemas from './webhook.ts';
 import * as webhooks from './webhook-routes.ts';
@@ -86,6 +87,14 @@ function headersOf({ access }: Route, status: number): Record<string, string> {
   return { ...limitHeaders, ...(status === 429 ? retryAfter : {}) };
 }
 
+/** Who may call a route, as its description says. */
+function rightsOf(route: Route): string | undefined {
+  const { access, alternative } = route as Route & HandoffRoute;
+  if (access === 'public') return undefined;
+  if (access === 'admin') return 'Needs an admin key.';
+  return `Needs a key with the scope \`${access}\`${alternative === undefined ? '' : ` or \`${alternative}\``}.`;
+}
+
 /** The schemas that the API description names, so that routes refer to them. */
 const schemas = {
   Failure,
@@ -142,6 +151,7 @@ export function describeHandoff(version: string): Record<string, unknown> {
       'A packet is `created` until an agent claims it, then `claimed`, `in_progress` while the agent works, `awaiting_human` while a person is asked, ' +
         'and finally `completed`, `failed` or `expired`. `PATCH` with a `status` moves it; an answer moves it from `awaiting_human` back to `claimed`.',
       "The API key in `X-API-Key` belongs to one tenant. Another tenant's packets and keys answer 404, like ids that do not exist.",
+      'What a key may do is restricted by its `scopes` (`read`, `work`, `respond`, `manage`), the `agents` that it may act as, and the `responder` in whose name it answers.',
       'To read a whole list, pass `next_cursor` as `cursor` until it is null.',
       'For 24 hours, a repeated request with the same `Idempotency-Key` gets the first answer again and changes nothing; with another body it gets 409. ' +
         '`If-Match` with the `ETag` last seen makes a change fail with 412 if the packet has changed since.',
@@ -164,6 +174,7 @@ export function describeHandoff(version: string): Record<string, unknown> {
     routes: { ...routes, ...streamRoutes },
     schemas,
     pathOf: (route) => prefixesOf(route)[0] + route.path,
+    rightsOf,
     headersOf,
   });
 }

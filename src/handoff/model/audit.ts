@@ -34,7 +34,7 @@ export const listAudit = defineRoute({
   method: 'GET',
   path: '/audit',
   tag: 'audit',
-  access: 'key',
+  access: 'read',
   summary: 'Read the audit log',
   description: "The history of all the tenant's packets, and the changes to its keys, newest first. Filters are combined with AND.",
   query: AuditQuery,
@@ -60,6 +60,6 @@ export const listAudit = defineRoute({
         offset: 0,
       },
     },
-    ...failing(401, 429),
+    ...failing(401, 403, 429),
   },
 });

@@ -51,7 +51,7 @@ export const packetBrief = defineRoute({
   method: 'GET',
   path: '/packets/{id}/brief',
   tag: 'packets',
-  access: 'key',
+  access: 'read',
   summary: 'Get a brief of a packet',
   description:
     "What the next agent needs to know, small enough for a prompt: the packet's summary, its open question or the answer, pending actions, decisions, unsatisfied dependencies and failed actions; the same of its ancestors; then the keys of artifacts and the last messages. Texts are cut at a word; `omitted` says what is missing and where it is. The same packets give the same brief.",
@@ -71,6 +71,6 @@ export const packetBrief = defineRoute({
         omitted: [{ packet_id: packetExample.id, kind: 'conversation', count: 12, href: packetExample._links.self }],
       },
     },
-    ...failing(401, 404, 429),
+    ...failing(401, 403, 404, 429),
   },
 });

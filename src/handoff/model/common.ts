@@ -4,16 +4,17 @@ import * as words from './words.ts';
 /** A name that lists can be filtered by. It is short because a PostgreSQL index entry holds at most 2,704 bytes. */
 export const indexedName = (description: string) => name(description, { maxLength: 512 });
 
-export const { priorities, statuses, tiers } = words;
+export const { priorities, scopes, statuses, tiers } = words;
 
 export type Status = (typeof statuses)[number];
 export type Tier = (typeof tiers)[number];
+export type Scope = (typeof scopes)[number];
 
 /** Returns the error responses of a route: the statuses named, and those that any request can get. */
 export const failing = failureShapes({
   400: 'The request does not have the form this operation takes.',
   401: 'The API key is missing, unknown or revoked.',
-  403: 'This needs an admin key.',
+  403: 'The API key may not do this: it lacks the scope, or may not act in this name, or is not an admin key.',
   404: 'This tenant has no resource with that id.',
   409: 'The current state of the resource does not allow this.',
   410: 'The resource has expired.',

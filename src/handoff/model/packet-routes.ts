@@ -130,7 +130,7 @@ export const createPacket = defineRoute({
   method: 'POST',
   path: '/packets',
   tag,
-  access: 'key',
+  access: 'work',
   summary: 'Create a packet',
   description:
     "Hands a unit of work to another agent. The packet starts as `created`, with the `version` of the packet schema. It counts towards the tenant's daily cap (UTC). After a 503, or when no answer arrives, repeat the request with the same `Idempotency-Key`.",
@@ -139,7 +139,7 @@ export const createPacket = defineRoute({
   nullIsAbsent: true,
   capped: true,
   headers: { ...IdempotencyKey, ...AgentId },
-  responses: { 201: packet('The packet.', packetExample, Replayed), ...failing(401, 409, 413, 415, 429) },
+  responses: { 201: packet('The packet.', packetExample, Replayed), ...failing(401, 403, 409, 413, 415, 429) },
 });
 
 export const listPackets = defineRoute({
@@ -147,14 +147,14 @@ export const listPackets = defineRoute({
   method: 'GET',
   path: '/packets',
   tag,
-  access: 'key',
+  access: 'read',
   summary: 'List packets',
   description:
     'Newest first, or oldest first with `order=asc`. Filters are combined with AND; `total` is exact. Pass `next_cursor` as `cursor` for the next page; it is null on the last page, is only valid with the same filters, and must not be combined with `offset`. Packets created between requests shift pages by `offset`, but not pages by cursor.',
   query: PacketQuery,
   responses: {
     200: { schema: PacketList, description: 'A page of packets.', example: pageExample },
-    ...failing(401, 429),
+    ...failing(401, 403, 429),
     413: tooLargePage,
   },
 });
@@ -164,13 +164,13 @@ export const listAwaiting = defineRoute({
   method: 'GET',
   path: '/packets/awaiting',
   tag,
-  access: 'key',
+  access: 'read',
   summary: 'List packets that await a person',
   description: 'Every packet in `awaiting_human`, newest first.',
   query: AwaitingQuery,
   responses: {
     200: { schema: PacketList, description: 'A page of packets in `awaiting_human`.', example: pageExample },
-    ...failing(401, 429),
+    ...failing(401, 403, 429),
     413: tooLargePage,
   },
 });
@@ -180,7 +180,7 @@ export const searchPackets = defineRoute({
   method: 'GET',
   path: '/packets/search',
   tag,
-  access: 'key',
+  access: 'read',
   summary: 'Search packets',
   description:
     'Full-text search over summary, conversation, artifacts, decisions, actions and the question and reason of a checkpoint. A new packet is found as soon as it is created. Up to 50,000 matches are ranked (5,000 on PostgreSQL); if there are more, the newest come first. In that case a search with a filter or a phrase of common words may return a short or empty page before the end: continue with `next_cursor`.',
@@ -196,7 +196,7 @@ export const searchPackets = defineRoute({
         total_is: 'exact',
       },
     },
-    ...failing(401, 429),
+    ...failing(401, 403, 429),
     413: tooLargePage,
   },
 });
@@ -206,7 +206,7 @@ export const getPacket = defineRoute({
   method: 'GET',
   path: '/packets/{id}',
   tag,
-  access: 'key',
+  access: 'read',
   summary: 'Get a packet',
   description:
     'The whole packet. With `If-None-Match`, an unchanged packet is answered with 304 and no body. With `wait_seconds` the answer comes when the packet is as `until` or `until_revision` says, at once if it is; when the time is over, or the service stops, with the packet as it is then. A waiting request counts towards the connection cap.',
@@ -216,7 +216,7 @@ export const getPacket = defineRoute({
   responses: {
     200: packet('The packet.', packetExample),
     304: { description: 'The packet has not changed since.', headers: ETag },
-    ...failing(400, 401, 404, 429),
+    ...failing(400, 401, 403, 404, 429),
   },
 });
 
@@ -225,7 +225,7 @@ export const patchPacket = defineRoute({
   method: 'PATCH',
   path: '/packets/{id}',
   tag,
-  access: 'key',
+  access: 'work',
   summary: 'Update a packet',
   description:
     'Moves the packet to another status and merges content into it. Fields that are left out stay unchanged: `decisions`, `dependencies` and the lists of `actions` are merged by `id`, `context` and `metadata` at their top level; an action listed in `completed` or `failed` is removed from `pending`. A transition that is not allowed gets 400, and `detail` lists the allowed ones. `awaiting_human` needs `hitl.question`; a packet with `hitl.required` can only be completed once the question is answered.',
@@ -233,7 +233,7 @@ export const patchPacket = defineRoute({
   body: PatchRequest,
   bodyExample: { status: 'in_progress', decisions: [{ id: 'd2', decision: 'Refund in full', rationale: 'Within 14 days' }] },
   headers: { ...IfMatch, ...AgentId, ...LeaseToken },
-  responses: { 200: packet('The updated packet.', startedExample), ...failing(401, 404, 409, 412, 413, 415, 429) },
+  responses: { 200: packet('The updated packet.', startedExample), ...failing(401, 403, 404, 409, 412, 413, 415, 429) },
 });
 
 const DeleteQuery = Type.Object(
@@ -245,7 +245,7 @@ export const deletePacket = defineRoute({
   method: 'DELETE',
   path: '/packets/{id}',
   tag,
-  access: 'key',
+  access: 'work',
   summary: 'Delete a packet',
   description:
     'The packet becomes `expired` and stays readable; deleting an expired packet gets 409. With `hard=true` an admin key removes the packet and its content permanently. A leased packet needs its lease token, unless the key is an admin key.',
@@ -260,7 +260,7 @@ export const claimPacket = defineRoute({
   method: 'POST',
   path: '/packets/{id}/claim',
   tag,
-  access: 'key',
+  access: 'work',
   summary: 'Claim a packet',
   description:
     "Assigns a `created` packet to an agent. When several agents try, exactly one succeeds; the others get 409 with the holder in `claimed_by`. The target agent is a recommendation: any agent of the tenant may claim. With `lease_seconds` the claim expires unless it is renewed, and the answer contains the lease's `token`.",
@@ -271,7 +271,7 @@ export const claimPacket = defineRoute({
   headers: { ...IfMatch, ...IdempotencyKey },
   responses: {
     200: packet('The claimed packet.', claimedExample, Replayed),
-    ...failing(401, 404, 410, 412, 413, 415, 429),
+    ...failing(401, 403, 404, 410, 412, 413, 415, 429),
     409: { schema: ClaimConflict, description: 'The packet is not free; `claimed_by` names the holder.', example: conflictExample },
   },
 });
@@ -281,7 +281,7 @@ export const respondPacket = defineRoute({
   method: 'POST',
   path: '/packets/{id}/respond',
   tag,
-  access: 'key',
+  access: 'respond',
   summary: "Answer a packet's question",
   description:
     'Records the answer of a person to a packet in `awaiting_human`. The packet returns to `claimed`, held by its previous holder, or by its target agent if it had none. 409 when the packet awaits no answer, 410 after `timeout_seconds`.',
@@ -292,7 +292,7 @@ export const respondPacket = defineRoute({
   headers: { ...IfMatch, ...IdempotencyKey },
   responses: {
     200: packet('The packet, answered and `claimed`.', answeredExample, Replayed),
-    ...failing(401, 404, 409, 410, 412, 413, 415, 429),
+    ...failing(401, 403, 404, 409, 410, 412, 413, 415, 429),
   },
 });
 
@@ -301,7 +301,7 @@ export const chainPacket = defineRoute({
   method: 'POST',
   path: '/packets/{id}/chain',
   tag,
-  access: 'key',
+  access: 'work',
   summary: 'Continue a packet with a new one',
   description: 'Creates a packet whose parent is the packet in the path, in any status. The child contains only what is sent.',
   params: IdParams,
@@ -312,7 +312,7 @@ export const chainPacket = defineRoute({
   headers: { ...IdempotencyKey, ...AgentId },
   responses: {
     201: packet('The new packet; `parent_packet_id` is the id in the path.', chainedExample, Replayed),
-    ...failing(401, 404, 409, 413, 415, 429),
+    ...failing(401, 403, 404, 409, 413, 415, 429),
   },
 });
 
@@ -321,7 +321,7 @@ export const packetHistory = defineRoute({
   method: 'GET',
   path: '/packets/{id}/history',
   tag,
-  access: 'key',
+  access: 'read',
   summary: "Read a packet's history",
   description: 'Who did what to the packet, and when: the part of the audit log that concerns it.',
   params: IdParams,
@@ -336,6 +336,6 @@ export const packetHistory = defineRoute({
         ],
       },
     },
-    ...failing(401, 404, 429),
+    ...failing(401, 403, 404, 429),
   },
 });

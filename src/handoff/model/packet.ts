@@ -81,6 +81,12 @@ const question = {
       description: 'How long to wait for an answer, from the moment the packet enters awaiting_human.',
     }),
   ),
+  exclude_source: Type.Optional(
+    Type.Boolean({
+      description:
+        'Whether the keys that created or claimed the packet, or asked, are refused as those of the answer. It can not be lifted while the question is open.',
+    }),
+  ),
   on_timeout: Type.Optional(choice(['keep', 'fail', 'expire'], { description: 'What happens at the timeout; `keep` if left out.' })),
 };
 

@@ -1,9 +1,12 @@
 import { routeDefiner } from '../../kit/route.ts';
+import type { Scope } from './common.ts';
 
 /** Properties of a handoff route beyond its method, path and schemas. */
 export interface HandoffRoute {
-  /** Who may call it: anyone, any valid key, or an admin key. */
-  readonly access: 'public' | 'key' | 'admin';
+  /** Who may call it: anyone, a key with this scope, or an admin key. */
+  readonly access: 'public' | 'admin' | Scope;
+  /** Another scope that is sufficient. */
+  readonly alternative?: Scope;
   /** Whether the key may be sent as the query parameter `api_key`, for clients that can't set headers. */
   readonly keyInQuery?: boolean;
   /** The limit on the body's size: the tier's limit for one item (default), or the limit for a batch of items. */

@@ -30,7 +30,7 @@ const events = defineRoute({
   method: 'GET',
   path: '/events',
   tag: 'streams',
-  access: 'key',
+  access: 'read',
   keyInQuery: true,
   summary: 'Listen to events (server-sent events)',
   description: [
@@ -44,7 +44,7 @@ const events = defineRoute({
   },
   responses: {
     200: { schema: Type.String(), contentType: 'text/event-stream', description: 'The stream.', example: eventsExample },
-    ...failing(400, 401, 429, 503),
+    ...failing(400, 401, 403, 429, 503),
   },
 });
 
@@ -53,7 +53,7 @@ const socket = defineRoute({
   method: 'GET',
   path: '/ws',
   tag: 'streams',
-  access: 'key',
+  access: 'read',
   keyInQuery: true,
   summary: 'Listen to events (WebSocket)',
   description: [
@@ -65,7 +65,7 @@ const socket = defineRoute({
   query,
   responses: {
     101: { description: 'The connection is upgraded to WebSocket.' },
-    403: { schema: Failure, description: 'The origin of the page is not allowed to connect.' },
+    403: { schema: Failure, description: 'The API key lacks the scope `read`, or the origin of the page is not allowed to connect.' },
     426: { schema: Failure, description: 'The request is not a WebSocket upgrade (version 13).' },
     ...failing(400, 401, 429, 503),
   },

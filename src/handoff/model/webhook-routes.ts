@@ -49,7 +49,7 @@ export const createWebhook = defineRoute({
   method: 'POST',
   path: '/hooks',
   tag,
-  access: 'key',
+  access: 'manage',
   summary: 'Register a webhook',
   description:
     'Each event is posted to the URL when it happens, as `{type, packet_id, data, timestamp}` with the whole packet in `data`. The raw body is signed: `X-SERVICE-Signature: sha256=<hex HMAC-SHA256>`, and the headers of Standard Webhooks.',
@@ -57,19 +57,20 @@ export const createWebhook = defineRoute({
   bodyExample: { url: webhookExample.url, events: webhookExample.events, secret: 'a-secret-of-16-or-more' },
   nullIsAbsent: true,
   headers: IdempotencyKey,
-  responses: { 201: { ...webhook('The webhook.'), headers: ReplayedHeader }, ...failing(401, 409, 413, 415, 429) },
+  responses: { 201: { ...webhook('The webhook.'), headers: ReplayedHeader }, ...failing(401, 403, 409, 413, 415, 429) },
 });
 export const listWebhooks = defineRoute({
   id: 'listWebhooks',
   method: 'GET',
   path: '/hooks',
   tag,
-  access: 'key',
+  access: 'read',
+  alternative: 'manage',
   summary: 'List webhooks',
   description: 'The webhooks that are not removed. If the service disabled one, `disabled_reason` says why.',
   responses: {
     200: { schema: Type.Array(Webhook), description: 'The webhooks, oldest first.', example: [webhookExample] },
-    ...failing(401, 429),
+    ...failing(401, 403, 429),
   },
 });
 export const patchWebhook = defineRoute({
@@ -77,32 +78,32 @@ export const patchWebhook = defineRoute({
   method: 'PATCH',
   path: '/hooks/{id}',
   tag,
-  access: 'key',
+  access: 'manage',
   summary: 'Change a webhook',
   description:
     'Changes the given fields. After a change of secret, deliveries are signed with both secrets for a while, so that the receiver can switch.',
   params: IdParams,
   body: WebhookPatch,
   bodyExample: { active: true },
-  responses: { 200: webhook('The updated webhook.'), ...failing(401, 404, 413, 415, 429) },
+  responses: { 200: webhook('The updated webhook.'), ...failing(401, 403, 404, 413, 415, 429) },
 });
 export const deleteWebhook = defineRoute({
   id: 'deleteWebhook',
   method: 'DELETE',
   path: '/hooks/{id}',
   tag,
-  access: 'key',
+  access: 'manage',
   summary: 'Remove a webhook',
   description: 'The webhook disappears from lists and receives no more events; its pending deliveries are cancelled.',
   params: IdParams,
-  responses: { 204: { description: 'Done.' }, ...failing(401, 404, 429) },
+  responses: { 204: { description: 'Done.' }, ...failing(401, 403, 404, 429) },
 });
 export const pingWebhook = defineRoute({
   id: 'pingWebhook',
   method: 'POST',
   path: '/hooks/{id}/ping',
   tag,
-  access: 'key',
+  access: 'manage',
   summary: 'Send a test delivery',
   description: 'Sends an event of type `ping` with `data: {webhook_id}`, recorded, signed and retried like any other.',
   params: IdParams,
@@ -112,7 +113,7 @@ export const pingWebhook = defineRoute({
       description: 'The delivery.',
       example: { ...deliveryExample, packet_id: null, event_type: 'ping', status: 'pending', attempts: 0, last_error: null },
     },
-    ...failing(401, 404, 409, 429),
+    ...failing(401, 403, 404, 409, 429),
   },
 });
 export const listDeliveries = defineRoute({
@@ -120,14 +121,15 @@ export const listDeliveries = defineRoute({
   method: 'GET',
   path: '/hooks/{id}/deliveries',
   tag,
-  access: 'key',
+  access: 'read',
+  alternative: 'manage',
   summary: "List a webhook's deliveries",
   description: 'Newest first. The deliveries of a removed webhook remain readable.',
   params: IdParams,
   query: DeliveryQuery,
   responses: {
     200: { schema: Type.Array(Delivery), description: 'The deliveries, newest first.', example: [deliveryExample], headers: total },
-    ...failing(401, 404, 429),
+    ...failing(401, 403, 404, 429),
   },
 });
 export const listDeadLetters = defineRoute({
@@ -135,13 +137,14 @@ export const listDeadLetters = defineRoute({
   method: 'GET',
   path: '/hooks/dlq',
   tag,
-  access: 'key',
+  access: 'read',
+  alternative: 'manage',
   summary: 'List dead letters',
   description: "Deliveries to any of the tenant's webhooks that have used up their attempts.",
   query: DeadLetterQuery,
   responses: {
     200: { schema: Type.Array(Delivery), description: 'The dead letters, newest first.', example: [deadExample], headers: total },
-    ...failing(401, 429),
+    ...failing(401, 403, 429),
   },
 });
 export const replayDeadLetter = defineRoute({
@@ -149,7 +152,7 @@ export const replayDeadLetter = defineRoute({
   method: 'POST',
   path: '/hooks/dlq/{delivery_id}/replay',
   tag,
-  access: 'key',
+  access: 'manage',
   summary: 'Replay a dead letter',
   description: 'Sends the same bytes again immediately, under the same delivery id and with a full set of attempts.',
   params: Type.Object({ delivery_id: Type.String({ description: 'The id of the delivery.', example: deadExample.id }) }),
@@ -159,7 +162,7 @@ export const replayDeadLetter = defineRoute({
       description: 'The delivery, pending again.',
       example: { ...deadExample, status: 'pending', attempts: 0, delivery_id: deadExample.id, replayed: true },
     },
-    ...failing(401, 404, 409, 429),
+    ...failing(401, 403, 404, 409, 429),
   },
 });
 export const retryAll = defineRoute({
@@ -167,7 +170,7 @@ export const retryAll = defineRoute({
   method: 'POST',
   path: '/hooks/dlq/retry-all',
   tag,
-  access: 'key',
+  access: 'manage',
   summary: 'Retry failed deliveries',
   description:
     'Retries failed deliveries and dead letters whose `next_retry_at` has passed, oldest first, at most 1,000 per call; each restarts with a full set of attempts.',
@@ -177,6 +180,6 @@ export const retryAll = defineRoute({
   nullIsAbsent: true,
   responses: {
     200: { schema: Retried, description: 'How many were retried.', example: { retried: 12, skipped: 0, remaining: 0 } },
-    ...failing(401, 404, 413, 415, 429),
+    ...failing(401, 403, 404, 413, 415, 429),
   },
 });

@@ -6,6 +6,8 @@ export const priorities = ['low', 'normal', 'high', 'critical'] as const;
 export const statuses = ['created', 'claimed', 'in_progress', 'awaiting_human', 'completed', 'failed', 'expired'] as const;
 /** The tiers of tenants and keys, lowest first. */
 export const tiers = ['free', 'pro', 'business'] as const;
+/** What a key may do: read; work on packets; answer questions; manage keys and webhooks. */
+export const scopes = ['read', 'work', 'respond', 'manage'] as const;
 
 /** The event types that a webhook can subscribe to. */
 export const webhookEvents = [

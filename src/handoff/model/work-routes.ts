@@ -15,7 +15,7 @@ export const claimNext = defineRoute({
   method: 'POST',
   path: '/packets/claim-next',
   tag,
-  access: 'key',
+  access: 'work',
   summary: 'Claim the next packet',
   description:
     "Claims a `created` packet for the agent: the highest priority first, then the oldest. With `wait_seconds` the request waits until one is available; waiting requests are served in order of arrival and count towards the tenant's connections. A request whose connection has closed is never given a packet.",
@@ -31,7 +31,7 @@ export const claimNext = defineRoute({
       headers: { ...ETag, ...Replayed },
     },
     204: { description: 'No packet was available in time.' },
-    ...failing(401, 409, 413, 415, 429),
+    ...failing(401, 403, 409, 413, 415, 429),
   },
 });
 
@@ -40,7 +40,7 @@ export const releasePacket = defineRoute({
   method: 'POST',
   path: '/packets/{id}/release',
   tag,
-  access: 'key',
+  access: 'work',
   summary: 'Release a packet',
   description:
     'Returns a `claimed` or `in_progress` packet to `created`, so that others can claim it. Only its holder, named in `X-Agent-Id`, or an admin key may release a packet; a leased packet needs its lease token.',
@@ -57,7 +57,7 @@ export const renewLease = defineRoute({
   method: 'POST',
   path: '/packets/{id}/lease',
   tag,
-  access: 'key',
+  access: 'work',
   summary: 'Renew a lease',
   description: "Restarts the lease from now. The packet's revision and history do not change.",
   params: IdParams,
@@ -68,7 +68,7 @@ export const renewLease = defineRoute({
   headers: LeaseToken,
   responses: {
     200: { schema: Type.Object({ lease: Lease }), description: 'The lease.', example: { lease } },
-    ...failing(401, 404, 409, 413, 415, 429),
+    ...failing(401, 403, 404, 409, 413, 415, 429),
   },
 });
 
@@ -77,12 +77,12 @@ export const endLease = defineRoute({
   method: 'DELETE',
   path: '/packets/{id}/lease',
   tag,
-  access: 'key',
+  access: 'work',
   summary: 'End a lease',
   description: 'Ends the lease and returns the packet to `created`, so that others can claim it.',
   params: IdParams,
   headers: { ...AgentId, ...LeaseToken },
-  responses: { 204: { description: 'The packet is released.' }, ...failing(401, 404, 409, 429) },
+  responses: { 204: { description: 'The packet is released.' }, ...failing(401, 403, 404, 409, 429) },
 });
 
 /** An agent that a tenant's requests have named. */
@@ -101,7 +101,7 @@ export const listAgents = defineRoute({
   method: 'GET',
   path: '/agents',
   tag: 'agents',
-  access: 'key',
+  access: 'read',
   summary: 'List agents',
   description: "The agents that the tenant's requests have named, most recently seen first.",
   query: AgentQuery,
@@ -116,6 +116,6 @@ export const listAgents = defineRoute({
         offset: 0,
       },
     },
-    ...failing(401, 429),
+    ...failing(401, 403, 429),
   },
 });

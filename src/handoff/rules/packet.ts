@@ -360,12 +360,19 @@ function patch<P extends AnyPacket>(packet: P, request: PatchRequest, agentId: s
   if (!moves) {
     if (packet.status === 'awaiting_human' && merged.hitl === null)
       throw invalid('hitl', 'The packet awaits an answer; its question can only be removed after a change of status.');
+    requireStillExcluded(packet, merged);
     const event = { event_type: 'updated', type: 'packet.updated', actor, details };
     return { packet: touched(withDeadline(merged), now), events: [event], searchable: true };
   }
   if (verb === 'complete') requireAnswered(merged, onStatus);
   const asked = verb === 'ask' ? ask(merged, content.hitl !== undefined, now) : merged;
   return enter(asked, status, actor, now, details, changed.length > 0);
+}
+
+/** @throws ServiceError 403 when an update of an open question lets its source answer it */
+function requireStillExcluded(before: AnyPacket, after: AnyPacket): void {
+  if (before.status !== 'awaiting_human' || !before.hitl?.exclude_source || after.hitl?.exclude_source) return;
+  throw new ServiceError('FORBIDDEN', 'exclude_source can not be lifted while the question is open.', { field: 'hitl.exclude_source' });
 }
 
 /** Narrows to a whole packet; callers check `needsWhole` before they load a packet. */

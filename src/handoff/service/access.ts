@@ -2,7 +2,9 @@ import type { Clock } from '../../kit/clock.ts';
 import { conflict, invalid, notFound, ServiceError } from '../../kit/errors.ts';
 import { isId, type NewId, type RandomSource } from '../../kit/id.ts';
 import type { ApiKey, KeyRequest, NewApiKey, Tenant, TenantPatch, TenantRequest } from '../model/access.ts';
+import { scopes as allScopes } from '../model/common.ts';
 import { hashOf, keyBytes, keyFrom, prefixOf } from '../rules/keys.ts';
+import { type Rights, requireWithin } from '../rules/rights.ts';
 import { defaultMaxKeys, isAbove } from '../rules/tiers.ts';
 import type { Idempotency } from '../store/idempotency.ts';
 import type { KeyToStore, StoredKey } from '../store/keys.ts';
@@ -85,6 +87,7 @@ export function createAccessService({ store, clock, newId, random }: AccessParts
             created_at: at,
             expires_at: null,
             rotated_from: null,
+            ...unrestricted,
           },
           now,
         );
@@ -130,6 +133,7 @@ export function createAccessService({ store, clock, newId, random }: AccessParts
         throw new ServiceError('FORBIDDEN', 'Only an admin key may create an admin key.', { field: 'admin' });
       if (!caller.admin && request.tenant_id !== undefined)
         throw new ServiceError('FORBIDDEN', 'Only an admin key may create a key for another tenant.', { field: 'tenant_id' });
+      const rights = rightsOf(caller, request);
       const tenantId = request.tenant_id?.toLowerCase() ?? caller.tenant_id;
       const at = { now: clock(), keyId: caller.key_id };
       const key = newKey();
@@ -140,12 +144,12 @@ export function createAccessService({ store, clock, newId, random }: AccessParts
           if (answers.repeated(idempotency) !== undefined) throw new Error('An answer with an API key was stored.');
           const found = tenants.get(tenantId);
           if (found === undefined) throw notFound('tenant');
-          const stored = keyOf(request, found.tenant, { id: newId(at.now), key, now: at.now });
+          const stored = { ...keyOf(request, found.tenant, { id: newId(at.now), key, now: at.now }), ...rights };
           // A rotated key and its replacement count as one.
           requireFewerKeys(keys.ofTenant(tenantId).filter(({ expires_at }) => expires_at === null).length, found.tenant);
           const { id, name, tier, admin } = stored;
           keys.add(stored);
-          trailOf(found.number).note(noteOf(caller, 'api_key', 'created', { key_id: id, name, tier, admin }), at);
+          trailOf(found.number).note(noteOf(caller, 'api_key', 'created', { key_id: id, name, tier, admin, ...restrictions(rights) }), at);
           // The answer contains the key, so its body is not stored.
           if (idempotency !== undefined) answers.remember(idempotency, { status: 201, body: null, etag: null }, at.now);
           return shownOnce(stored, key);
@@ -169,11 +173,13 @@ export function createAccessService({ store, clock, newId, random }: AccessParts
           if (tenant === undefined || old === undefined || old.tenant_id !== caller.tenant_id || hasEnded(old, at.now))
             throw notFound('API key');
           if (old.admin && !caller.admin) throw new ServiceError('FORBIDDEN', 'Only an admin key may rotate an admin key.');
+          requireWithin(caller, old);
           if (old.expires_at !== null)
             throw conflict(`The key has already been rotated and expires at ${old.expires_at}. Rotate the key that replaced it.`);
           const { name, admin } = old;
           const fresh = keyOf({ name, admin }, tenant, { id: newId(at.now), key, now: at.now });
-          const stored: KeyToStore = { ...fresh, tier: old.tier, rotated_from: old.rotated_from ?? id };
+          const { scopes, agents, responder, tier, rotated_from } = old;
+          const stored: KeyToStore = { ...fresh, tier, rotated_from: rotated_from ?? id, scopes, agents, responder };
           const expires_at = new Date(at.now.getTime() + overlapSeconds * 1000).toISOString();
           keys.add(stored);
           keys.end(id, expires_at);
@@ -194,6 +200,8 @@ export function createAccessService({ store, clock, newId, random }: AccessParts
         work({ keys, trail }) {
           const key = keys.get(id);
           if (key === undefined || hasEnded(key, at.now)) throw notFound('API key');
+          if (key.admin && !caller.admin) throw new ServiceError('FORBIDDEN', 'Only an admin key may revoke an admin key.');
+          requireWithin(caller, key);
           keys.revoke(id, at.now);
           trail.note(noteOf(caller, 'api_key', 'deleted', { key_id: id, name: key.name }), at);
         },
@@ -273,6 +281,28 @@ function noteOf(caller: Caller, resource: AuditNote['resource'], event_type: str
   return { event_type, resource, actor: `key:${caller.key_id}`, details };
 }
 
+type StoredRights = Pick<KeyToStore, 'scopes' | 'agents' | 'responder'>;
+const unrestricted: StoredRights = { scopes: null, agents: null, responder: null };
+
+/** The rights of a requested key: those of its creator, unless the request has fewer. @throws ServiceError 403 when it has more */
+function rightsOf(caller: Caller, { scopes, agents, responder, admin }: KeyRequest): StoredRights {
+  if (admin === true) {
+    const field = scopes ? 'scopes' : agents ? 'agents' : responder ? 'responder' : undefined;
+    if (field !== undefined) throw invalid(field, `An admin key has all rights: leave ${field} out.`);
+    return unrestricted;
+  }
+  const rights = {
+    scopes: scopes === undefined ? (caller.scopes ?? null) : allScopes.filter((scope) => scopes.includes(scope)),
+    agents: agents ?? caller.agents ?? null,
+    responder: responder ?? caller.responder ?? null,
+  };
+  requireWithin(caller, rights);
+  return rights;
+}
+
+/** The restrictions of a key, for the audit log. */
+const restrictions = (rights: Rights) => Object.fromEntries(Object.entries(rights).filter(([, value]) => value !== null));
+
 /** The key to store for a request. */
 function keyOf(request: KeyRequest, tenant: Tenant, { id, key, now }: { id: string; key: string; now: Date }): KeyToStore {
   const { name, tier = tenant.tier, admin = false } = request;
@@ -288,12 +318,15 @@ function keyOf(request: KeyRequest, tenant: Tenant, { id, key, now }: { id: stri
     created_at: now.toISOString(),
     expires_at: null,
     rotated_from: null,
+    ...unrestricted,
   };
 }
 
 /** The answer that shows a new key with its value. */
-function shownOnce({ id, name, tier, prefix, admin, created_at, expires_at }: KeyToStore, key: string): NewApiKey {
-  return { id, key, name, tier, prefix, admin, created_at, expires_at };
+function shownOnce({ id, name, tier, prefix, admin, created_at, expires_at, ...rights }: KeyToStore, key: string): NewApiKey {
+  const { scopes, agents, responder } = rights;
+  const shown = { scopes: [...(scopes ?? allScopes)], agents: agents && [...agents], responder };
+  return { id, key, name, tier, prefix, admin, created_at, expires_at, ...shown };
 }
 
 /** Whether a rotated key has expired. */

@@ -1,13 +1,14 @@
 import { timingSafeEqual } from 'node:crypto';
 import type { Awaitable } from '../../kit/awaitable.ts';
 import type { Clock } from '../../kit/clock.ts';
-import type { Tier } from '../model/common.ts';
+import type { Scope, Tier } from '../model/common.ts';
 import { hashOf, looksLikeKey } from '../rules/keys.ts';
-import type { KeyAccess } from '../store/keys.ts';
+import type { Rights } from '../rules/rights.ts';
+import { type KeyAccess, listOf } from '../store/keys.ts';
 import type { Store } from '../store/store.ts';
 
-/** The caller of a request: its API key and the limits of its tenant. */
-export interface Caller {
+/** The caller of a request: its API key, what that may do, and the limits of its tenant. */
+export interface Caller extends Rights {
   readonly key_id: string;
   readonly key_tier: Tier;
   readonly admin: boolean;
@@ -68,10 +69,12 @@ export function createAuthenticator(keys: Store['keys'], clock: Clock): (key: st
   };
 }
 
-function callerOf({ admin, hash: _, expires_at, rotated_from, ...caller }: KeyAccess): Caller {
+function callerOf({ admin, hash: _, expires_at, rotated_from, scopes, agents, ...caller }: KeyAccess): Caller {
   return {
     ...caller,
     admin: admin === 1,
+    scopes: listOf(scopes) as Scope[] | null,
+    agents: listOf(agents),
     ...(expires_at === null ? {} : { key_ends: Date.parse(expires_at) }),
     ...(rotated_from === null ? {} : { rotated_from }),
   };

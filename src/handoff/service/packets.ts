@@ -5,6 +5,7 @@ import type { Tier } from '../model/common.ts';
 import type { ChainRequest, Claimant, CreateRequest, Packet, PatchRequest, RespondRequest } from '../model/packet.ts';
 import type { LeaseTerms } from '../rules/lease.ts';
 import { type Command, chained, entityTag, needsWhole, newPacket } from '../rules/packet.ts';
+import { actingAgent, requireAgent, requireResponder } from '../rules/rights.ts';
 import { dailyCap, dayOf, secondsToMidnight, type TierLimits } from '../rules/tiers.ts';
 import type { ClaimFilter } from '../store/claim-queue.ts';
 import type { Idempotency } from '../store/idempotency.ts';
@@ -14,6 +15,7 @@ import type { Circumstances } from '../store/trail.ts';
 import type { Transaction } from '../store/units.ts';
 import type { Caller } from './authentication.ts';
 import { type Changed, type ChangeOptions, changeIn, idempotently } from './change.ts';
+import { respond } from './respond.ts';
 
 export interface PacketServiceParts {
   store: Store;
@@ -140,12 +142,13 @@ export function createPacketService({ store, clock, newId, random, limits, guard
     return packet;
   }
 
-  function createOne(
+  async function createOne(
     caller: Caller,
     request: CreateRequest,
     options: CreateOptions,
     refuseParent: () => ServiceError,
   ): Promise<CreateAnswer> {
+    requireAgent(caller, request.metadata.source_agent.id);
     return createUnder(caller, options, [request], 1, (transaction, countCreate, now) => {
       const packet = createIn(transaction, countCreate, request, options.agentId, { now, keyId: caller.key_id }, refuseParent);
       return { status: 201, body: transaction.packets.text(packet.id), etag: entityTag(packet), packetIds: [packet.id] };
@@ -171,6 +174,7 @@ export function createPacketService({ store, clock, newId, random, limits, guard
     // Only new content can exceed the size limit: a packet of any size can still be claimed, answered and moved.
     const whole = needsWhole(command);
     const maxBytes = whole ? limits[caller.tenant_tier].packetBytes : Number.POSITIVE_INFINITY;
+    if (command.kind === 'claim') requireAgent(caller, command.claimant.agent_id);
     if (command.kind === 'claim') onSeen(caller.tenant_number, command.claimant.agent_id);
     return store.of(caller.tenant_number).commit({
       packets: [id],
@@ -235,6 +239,7 @@ export function createPacketService({ store, clock, newId, random, limits, guard
         for (const [index, item] of items.entries()) {
           try {
             if ('error' in item) throw item.error;
+            requireAgent(caller, item.request.metadata.source_agent.id);
             created.push(createIn(transaction, countCreate, item.request, options.agentId, at, unknownParent));
           } catch (error) {
             const fault = itemFault(error);
@@ -251,40 +256,45 @@ export function createPacketService({ store, clock, newId, random, limits, guard
 
     claim: (caller: Caller, id: string, { claimant, leaseSeconds }: RequestedClaim, options: ChangeOptions = {}) =>
       change(caller, id, { kind: 'claim', claimant, terms: termsOf(leaseSeconds) }, options),
-    respond: (caller: Caller, id: string, answer: RespondRequest, options: ChangeOptions = {}) =>
-      change(caller, id, { kind: 'respond', answer }, options),
+    async respond(caller: Caller, id: string, answer: RespondRequest, options: ChangeOptions = {}): Promise<Changed> {
+      requireResponder(caller, answer.responded_by);
+      return respond(store, caller, id, { kind: 'respond', answer }, { now: clock(), keyId: caller.key_id }, options);
+    },
     patch: (caller: Caller, id: string, patch: PatchRequest, { agentId, token, ...options }: ChangeOptions = {}) =>
-      change(caller, id, { kind: 'patch', patch, agentId, token }, options),
+      change(caller, id, { kind: 'patch', patch, agentId: actingAgent(caller, agentId), token }, options),
     expire: (caller: Caller, id: string, { agentId, token, ...options }: ChangeOptions = {}) =>
-      change(caller, id, { kind: 'delete', agentId, token, byAdmin: caller.admin }, options),
+      change(caller, id, { kind: 'delete', agentId: actingAgent(caller, agentId), token, byAdmin: caller.admin }, options),
     /** Returns a claimed packet to `created`. */
     release: (caller: Caller, id: string, { agentId, token, ...options }: ChangeOptions = {}) =>
-      change(caller, id, { kind: 'release', agentId, token, byAdmin: caller.admin }, options),
+      change(caller, id, { kind: 'release', agentId: actingAgent(caller, agentId), token, byAdmin: caller.admin }, options),
     /** Renews the lease of a packet, without an event or a new revision. */
     renew: (caller: Caller, id: string, seconds: number | undefined, { token }: ChangeOptions = {}) =>
       change(caller, id, { kind: 'renew', token, seconds }),
     /** Ends the lease of a packet and returns it to `created`. */
     endLease: (caller: Caller, id: string, { agentId, token }: ChangeOptions = {}) =>
-      change(caller, id, { kind: 'end_lease', agentId, token }),
-    claimEach(caller: Caller, ids: readonly string[], { claimant, leaseSeconds }: RequestedClaim) {
+      change(caller, id, { kind: 'end_lease', agentId: actingAgent(caller, agentId), token }),
+    async claimEach(caller: Caller, ids: readonly string[], { claimant, leaseSeconds }: RequestedClaim) {
+      requireAgent(caller, claimant.agent_id);
       onSeen(caller.tenant_number, claimant.agent_id);
       return changeEach(caller, ids, () => ({ kind: 'claim', claimant, terms: termsOf(leaseSeconds) }));
     },
-    completeEach: (caller: Caller, ids: readonly string[], agentId: string | undefined, tokens: Readonly<Record<string, string>> = {}) => {
+    async completeEach(caller: Caller, ids: readonly string[], agentId: string | undefined, tokens: Readonly<Record<string, string>> = {}) {
       const tokenOf = new Map(Object.entries(tokens).map(([id, token]) => [id.toLowerCase(), token]));
-      return changeEach(caller, ids, (id) => ({ kind: 'complete', agentId, token: tokenOf.get(id) }));
+      const acting = actingAgent(caller, agentId);
+      return changeEach(caller, ids, (id) => ({ kind: 'complete', agentId: acting, token: tokenOf.get(id) }));
     },
 
     /**
      * Claims the available packet with the highest priority, the oldest of them first. Returns null when none is
      * available, undefined when others claimed the candidates first and the caller should retry.
      */
-    claimNext(
+    async claimNext(
       caller: Caller,
       filter: ClaimFilter,
       { claimant, leaseSeconds }: RequestedClaim,
       { idempotency, isOpen = () => true }: { idempotency?: Idempotency | undefined; isOpen?: () => boolean } = {},
     ): Promise<Changed | null | undefined> {
+      requireAgent(caller, claimant.agent_id);
       const at = { now: clock(), keyId: caller.key_id };
       const terms = termsOf(leaseSeconds);
       onSeen(caller.tenant_number, claimant.agent_id);

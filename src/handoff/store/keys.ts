@@ -3,7 +3,7 @@ import type { ExpressionBuilder, Kysely } from 'kysely';
 import type { Awaitable } from '../../kit/awaitable.ts';
 import type { Database, Row } from '../../kit/sql/dialect.ts';
 import type { ApiKey, Tenant } from '../model/access.ts';
-import type { Tier } from '../model/common.ts';
+import { scopes as allScopes, type Scope, type Tier } from '../model/common.ts';
 import { everyTenant, type Kind } from './engine/group.ts';
 import { Table, TableBuffer } from './engine/table-buffer.ts';
 import type { Tables } from './tables.ts';
@@ -13,6 +13,8 @@ import type { TenantNeeds } from './tenants.ts';
 export interface KeyNeeds extends TenantNeeds {
   /** The id of a key to lock. */
   readonly keyId?: string;
+  /** The first key of a chain of rotations whose keys it needs. */
+  readonly chainOf?: string;
 }
 
 /** A key to be stored. Times are ISO 8601 texts. */
@@ -28,6 +30,10 @@ export interface KeyToStore {
   expires_at: string | null;
   /** The first of the keys whose place it took; null: it took none's. */
   rotated_from: string | null;
+  /** What it may do; null: everything. */
+  scopes: readonly Scope[] | null;
+  agents: readonly string[] | null;
+  responder: string | null;
 }
 
 /** A stored key that is not revoked. */
@@ -47,21 +53,40 @@ export interface KeyAccess {
   expires_at: string | null;
   /** The first key of its chain of rotations; null: it replaced no key. */
   rotated_from: string | null;
+  /** What it may do, as JSON arrays and a name; null: everything. */
+  scopes: string | null;
+  agents: string | null;
+  responder: string | null;
 }
 
-const shownColumns = ['id', 'name', 'tier', 'prefix', 'admin', 'created_at', 'expires_at'] as const;
+const rights = ['scopes', 'agents', 'responder'] as const;
+const shownColumns = ['id', 'name', 'tier', 'prefix', 'admin', 'created_at', 'expires_at', ...rights] as const;
+
+/** A list as it is stored, and back. */
+const textOf = (list: readonly string[] | null): string | null => (list === null ? null : JSON.stringify(list));
+export const listOf = (text: unknown): string[] | null => (typeof text === 'string' ? (JSON.parse(text) as string[]) : null);
 
 const table = new Table<StoredKey & { readonly revoked_at: string | null }>({
   name: 'api_keys',
-  columns: ['id', 'tenant_id', 'name', 'tier', 'admin', 'expires_at', 'rotated_from', 'revoked_at'],
+  columns: ['id', 'tenant_id', 'name', 'tier', 'admin', 'expires_at', 'rotated_from', ...rights, 'revoked_at'],
   key: 'id',
   updated: ['expires_at', 'revoked_at'],
-  decode: (row) => ({ ...row, admin: row.admin === 1 }) as never,
-  encode: (key) => ({ ...key, admin: key.admin ? 1 : 0 }) as Row,
+  decode: (row) => ({ ...row, admin: row.admin === 1, scopes: listOf(row.scopes), agents: listOf(row.agents) }) as never,
+  encode: (key) => ({ ...key, admin: key.admin ? 1 : 0, scopes: textOf(key.scopes), agents: textOf(key.agents) }) as Row,
 });
 
 /** Keys that are not revoked, by id. A unit may change the keys of any tenant, since an admin works on all. */
 export class KeyBuffer extends TableBuffer<string, StoredKey & { readonly revoked_at: string | null }> {
+  /** The ids of the keys of chains of rotations that units named, revoked or not, by the first key. */
+  readonly chains = new Map<string, ReadonlySet<string>>();
+
+  /** The ids of the keys of a chain of rotations that the unit names, by its first key. */
+  chainOf(origin: string): ReadonlySet<string> {
+    const chain = this.chains.get(origin);
+    if (chain === undefined) throw new Error('A unit reads a chain of keys that it does not name.');
+    return chain;
+  }
+
   /** The keys of the tenant that the unit names. */
   ofTenant(id: string): StoredKey[] {
     return this.all().filter(({ tenant_id }) => tenant_id === id);
@@ -90,8 +115,14 @@ export const keys: Kind<KeyNeeds, KeyBuffer> = {
   async find(session, group) {
     const ids = new Set(group.units.flatMap(({ unit }) => unit.keyId ?? []));
     const tenantIds = new Set(group.units.flatMap(({ unit }) => unit.tenantId ?? []));
-    if (ids.size + tenantIds.size === 0) return;
-    const [named, theirs] = await Promise.all([
+    const origins = [...new Set(group.units.flatMap(({ unit }) => unit.chainOf ?? []))];
+    if (ids.size + tenantIds.size + origins.length === 0) return;
+    const [replacements, named, theirs] = await Promise.all([
+      session.read(
+        'api_keys',
+        ['rotated_from', 'id'],
+        origins.map((rotated_from) => ({ rotated_from })),
+      ),
       table.find(
         session,
         [...ids].map((id) => ({ id })),
@@ -101,7 +132,9 @@ export const keys: Kind<KeyNeeds, KeyBuffer> = {
         [...tenantIds].map((tenant_id) => ({ tenant_id, revoked_at: null })),
       ),
     ]);
-    const { found } = group.of(keys, everyTenant);
+    const { found, chains } = group.of(keys, everyTenant);
+    for (const origin of origins)
+      chains.set(origin, new Set([origin, ...replacements.flatMap(([from, id]) => (from === origin ? [id as string] : []))]));
     for (const { stored } of [...named, ...theirs]) if (stored.revoked_at === null) found.set(stored.id, stored);
   },
 
@@ -113,7 +146,14 @@ export const keys: Kind<KeyNeeds, KeyBuffer> = {
 
 type Tx = Kysely<Tables>;
 
-const shown = (row: Omit<ApiKey, 'admin'> & { admin: number }): ApiKey => ({ ...row, admin: row.admin === 1 });
+type ShownRow = Omit<ApiKey, 'admin' | 'scopes' | 'agents'> & { admin: number; scopes: string | null; agents: string | null };
+
+const shown = ({ admin, scopes, agents, ...row }: ShownRow): ApiKey => ({
+  ...row,
+  admin: admin === 1,
+  scopes: (listOf(scopes) as Scope[] | null) ?? [...allScopes],
+  agents: listOf(agents),
+});
 
 /** The condition that a key has not expired at `now`. */
 const stillValid = (now: Date) => (eb: ExpressionBuilder<Tables, 'api_keys'>) =>
@@ -144,6 +184,7 @@ export function createKeyStore(database: Database<Tables>) {
         'handoffs_per_day',
         'expires_at',
         'rotated_from',
+        ...rights,
       ])
       .where('hash', '=', hash)
       .where('revoked_at', 'is', null)
@@ -211,7 +252,7 @@ export function createKeyStore(database: Database<Tables>) {
         if (admin !== undefined) return false;
         await tx
           .insertInto('api_keys')
-          .values({ ...key, admin: 1, revoked_at: null })
+          .values({ ...key, admin: 1, scopes: textOf(key.scopes), agents: textOf(key.agents), revoked_at: null })
           .execute();
         return true;
       });

@@ -69,6 +69,10 @@ interface ApiKeyTable {
   expires_at: string | null;
   /** The first key of its chain of rotations; null: it replaced no key. */
   rotated_from: string | null;
+  /** What it may do, as JSON arrays and a name; null: everything. */
+  scopes: string | null;
+  agents: string | null;
+  responder: string | null;
   revoked_at: string | null;
 }
 

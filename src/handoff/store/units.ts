@@ -13,7 +13,7 @@ import { type OpenPacketCounts, type OpenPacketNeeds, openPacketCounts } from '.
 import { type PacketBuffer, type PacketNeeds, packets } from './packets.ts';
 import type { Tables } from './tables.ts';
 import { type TenantBuffer, type TenantNeeds, tenants } from './tenants.ts';
-import { type CommittedEvents, committedEvents, type TrailBuffer, trail } from './trail.ts';
+import { type CommittedEvents, committedEvents, type TrailBuffer, type TrailNeeds, trail } from './trail.ts';
 import { type WebhookBuffer, type WebhookNeeds, webhooks } from './webhooks.ts';
 
 /**
@@ -41,7 +41,8 @@ type Needs = TenantNeeds &
   DeliveryNeeds &
   IdempotencyNeeds &
   CounterNeeds &
-  OpenPacketNeeds;
+  OpenPacketNeeds &
+  TrailNeeds;
 
 /**
  * A unit of work: the rows it needs locked, and the work on them. Concurrent units share a database transaction; `work` is

@@ -8,7 +8,8 @@ import { adminKey, newTenant, packetRequest, startService, type TestAnswer, type
 import { shareService } from '../../support/shared.ts';
 import { stores } from '../../support/stores.ts';
 
-const shownInLists = ['id', 'name', 'tier', 'prefix', 'admin', 'created_at', 'expires_at'];
+const shownInLists = ['id', 'name', 'tier', 'prefix', 'admin', 'created_at', 'expires_at', 'scopes', 'agents', 'responder'];
+const unrestricted = { scopes: ['read', 'work', 'respond', 'manage'], agents: null, responder: null };
 
 /** Creates a key, by default with the admin key in its tenant. */
 const createKey = (service: TestService, body: Record<string, unknown>, key?: string): Promise<TestAnswer> =>
@@ -53,6 +54,7 @@ for (const store of stores) {
         admin: false,
         created_at: '2026-03-01T09:30:00.000Z',
         expires_at: null,
+        ...unrestricted,
       });
       const listed = await service.call('GET', '/keys', { key });
       assert.equal(listed.status, 200);

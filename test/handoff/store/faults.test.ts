@@ -90,6 +90,12 @@ const operations: Record<string, Prepare> = {
   }),
   'ask a person': onPacket('claimed', 'PATCH', '', { status: 'awaiting_human' }),
   'respond for a person': onPacket('awaiting_human', 'POST', '/respond', { response: 'Yes', responded_by: 'mia' }, freshKey),
+  'respond to a question that excludes its source': async ({ service, tenant, call }) => {
+    const { body: asker } = await call('POST', '/keys', { name: 'asker' });
+    const { id } = await packetIn(service, 'awaiting_human', { hitl: { ...question, exclude_source: true } }, asker.key);
+    await service.call('DELETE', `/keys/${asker.id}`, { key: tenant.key });
+    return () => call('POST', `/packets/${id}/respond`, { response: 'Yes', responded_by: 'mia' });
+  },
   'complete a packet': onPacket('claimed', 'PATCH', '', { status: 'completed' }),
   'release a packet': onPacket('claimed', 'POST', '/release'),
   'delete a packet': onPacket('claimed', 'DELETE', ''),

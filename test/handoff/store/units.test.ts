@@ -50,6 +50,34 @@ test('large units share a transaction, and the event loop runs between them', as
   assert.ok(c! < d! && e! < f!, turns.join(' '));
 });
 
+for (const store of stores) {
+  test(`the sources of a question include the keys of the units before, on ${store.name}`, async (t) => {
+    const { units } = await openUnits(t, store);
+    const now = new Date();
+    const at = (keyId: string) => ({ now, keyId });
+    const source_agent = { id: 'a', name: 'A', framework: 'f' };
+    const request = { metadata: { source_agent, target_agent: { id: 'b', name: 'B' } }, context: { summary: 'Work' } };
+    const { packet, events } = newPacket(request, { id: '0197b5a6-8c3e-7f01-9a2b-3c4d5e6f7a8b', now, agentId: undefined });
+    const event = (event_type: string, details = {}) => ({ event_type, type: null, actor: 'agent:a', details });
+    await units.commit(1, {
+      announces: true,
+      work({ packets, trail }) {
+        packets.insert(packet);
+        trail.append(packet, events, at('creator'));
+        trail.append(packet, [event('updated', { fields: ['hitl', 'context'] })], at('changer'));
+        trail.append(packet, [event('updated', { fields: ['context'] }), event('chained')], at('other'));
+      },
+    });
+    const [, sources, foreign] = await Promise.all([
+      units.commit(1, { work: ({ trail }) => trail.append(packet, [event('claimed'), event('released')], at('claimer')) }),
+      units.commit(1, { sourcesOf: [packet.id], work: ({ trail }) => trail.sourceKeys(packet.id) }),
+      units.commit(2, { sourcesOf: [packet.id], work: ({ trail }) => trail.sourceKeys(packet.id) }),
+    ]);
+    assert.deepEqual(sources, ['creator', 'changer', 'claimer']);
+    assert.deepEqual(foreign, []);
+  });
+}
+
 /** Units of work on a database with the schema of the service. */
 async function openUnits(t: TestContext, store: TestStore) {
   const { url, drop } = await store.open('handoff');

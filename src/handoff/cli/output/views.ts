@@ -98,6 +98,11 @@ export const keyColumns: readonly Column<ApiKey>[] = [
   { title: 'TIER', value: ({ tier }) => tier },
   { title: 'PREFIX', value: ({ prefix }) => prefix },
   { title: 'ADMIN', value: ({ admin }) => (admin ? 'yes' : 'no') },
+  { title: 'SCOPES', value: ({ scopes }) => scopes.join(', ') },
+  {
+    title: 'ACTS AS',
+    value: ({ agents, responder }) => [...(agents ?? []), ...(responder === null ? [] : [responder])].join(', ') || 'any',
+  },
   created,
 ];
 
@@ -191,12 +196,15 @@ export const claimed: Show<Packet> = shown((packet, { quiet }) => {
 
 /** Shows a new key. With --quiet only the key. */
 export const newKey: Show<NewApiKey> = (context, answer, options) => {
-  const { id, key, name, tier } = answer.body;
+  const { id, key, name, tier, scopes, agents, responder } = answer.body;
   const pairs = [
     ['Key', key],
     ['ID', id],
     ['Name', name],
     ['Tier', tier],
+    ['Scopes', scopes.join(', ')],
+    ['Agents', agents === null ? null : agents.join(', ')],
+    ['Answers as', responder],
   ] as const;
   shown(() => (context.quiet ? [key] : pairLines(pairs)))(context, answer, options);
   if (context.format !== 'json') context.say('Store the key now: it is not shown again.');

@@ -7,6 +7,7 @@ import { work } from './0005-work.ts';
 import { repeats } from './0006-repeats.ts';
 import { rotation } from './0007-rotation.ts';
 import { bounds } from './0008-bounds.ts';
+import { rights } from './0009-rights.ts';
 
 /** All migrations, in order. */
-export const migrations: readonly Migration[] = [packets, events, webhooks, keys, work, repeats, rotation, bounds];
+export const migrations: readonly Migration[] = [packets, events, webhooks, keys, work, repeats, rotation, bounds, rights];

@@ -1,0 +1,284 @@
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import { routes } from '../../../src/handoff/model/api.ts';
+import type { HandoffRoute } from '../../../src/handoff/model/route.ts';
+import { streamRoutes } from '../../../src/handoff/model/stream.ts';
+import type { Route } from '../../../src/kit/route.ts';
+import { question } from '../../support/life.ts';
+import { createPacket, newTenant, packetRequest, type TestAnswer, type TestService } from '../../support/service.ts';
+import { shareService } from '../../support/shared.ts';
+import { stores } from '../../support/stores.ts';
+
+const unknownId = '0197b5a6-8c3e-7f01-9a2b-3c4d5e6f7a8b';
+const allScopes = ['read', 'work', 'respond', 'manage'];
+
+/** Creates a key of the tenant of `by`, and returns its value. */
+async function keyWith(service: TestService, by: string, rights: Record<string, unknown>): Promise<string> {
+  const { status, text, body } = await service.call('POST', '/keys', { key: by, body: { name: 'restricted', ...rights } });
+  assert.equal(status, 201, text);
+  return body.key;
+}
+
+/** The scopes that suffice for a route, as the guide lists them. */
+function scopesOf({ method, path }: Route): string[] {
+  const isManaged = /^\/(keys|hooks)/.test(path);
+  if (method === 'GET') return isManaged ? ['read', 'manage'] : ['read'];
+  if (isManaged) return ['manage'];
+  return path.endsWith('/respond') || path.includes('answer-links') ? ['respond'] : ['work'];
+}
+
+const scoped = Object.values({ ...routes, ...streamRoutes } as Record<string, Route & HandoffRoute>).filter(
+  ({ access }) => access !== 'public' && access !== 'admin',
+);
+
+const refused = ({ status, body }: TestAnswer, pattern: RegExp, about = '') => {
+  assert.equal(status, 403, about);
+  assert.equal(body.code, 'FORBIDDEN', about);
+  assert.match(body.detail, pattern, about);
+};
+
+for (const store of stores) {
+  describe(`The scopes of a key on ${store.name}`, () => {
+    test('every operation needs its scope: without it 403 names the scope, and with it alone the request is admitted', async () => {
+      const service = await shareService(store);
+      const { key } = await newTenant(service, { max_api_keys: 20 });
+      const only = new Map<string, string>();
+      const without = new Map<string, string>();
+      for (const scope of allScopes) only.set(scope, await keyWith(service, key, { scopes: [scope] }));
+      for (const route of scoped) {
+        const sufficient = scopesOf(route);
+        const name = sufficient.join(' or ');
+        const others = allScopes.filter((scope) => !sufficient.includes(scope));
+        if (!without.has(name)) without.set(name, await keyWith(service, key, { scopes: others }));
+        const path = route.path.replace(/\{\w+\}/g, unknownId);
+        const call = (given: string) => service.call(route.method, route.tag === 'streams' ? `/${path}` : path, { key: given });
+        refused(await call(without.get(name)!), new RegExp(`needs a key with the scope ${name};`), `${route.method} ${route.path}`);
+        // An admitted request for events does not end.
+        if (route.id === 'events') continue;
+        for (const scope of sufficient)
+          assert.notEqual((await call(only.get(scope)!)).status, 403, `${route.method} ${route.path} with ${scope}`);
+      }
+      // Without a path there is nothing to have a scope for.
+      assert.equal((await service.call('GET', '/nothing', { key: only.get('respond')! })).status, 404);
+    });
+
+    test('a key shows its rights when it is created, rotated and listed; without restrictions it has all of them', async () => {
+      const service = await shareService(store);
+      const { key, keyId } = await newTenant(service);
+      const rights = { scopes: ['respond', 'read'], agents: ['desk'], responder: 'dana@example.com' };
+      const made = await service.call('POST', '/keys', { key, body: { name: 'desk', ...rights } });
+      assert.equal(made.status, 201);
+      const shown = { scopes: ['read', 'respond'], agents: ['desk'], responder: 'dana@example.com' };
+      const rightsIn = ({ scopes, agents, responder }: Record<string, unknown>) => ({ scopes, agents, responder });
+      assert.deepEqual(rightsIn(made.body), shown);
+      const rotated = await service.call('POST', `/keys/${made.body.id}/rotate`, { key });
+      assert.equal(rotated.status, 201);
+      assert.deepEqual(rightsIn(rotated.body), shown);
+      const listed = await service.call('GET', '/keys', { key });
+      assert.equal(listed.status, 200);
+      const byId = new Map<string, Record<string, unknown>>(listed.body.map((one: { id: string }) => [one.id, one]));
+      assert.deepEqual(rightsIn(byId.get(keyId)!), { scopes: allScopes, agents: null, responder: null });
+      for (const { id } of [made.body, rotated.body]) assert.deepEqual(rightsIn(byId.get(id)!), shown);
+      const { body: audit } = await service.call('GET', '/audit?action=created', { key });
+      assert.deepEqual(rightsIn(audit.entries[0].details), shown);
+      refused(await service.call('POST', '/packets', { key: rotated.body.key, body: packetRequest() }), /scope work/);
+    });
+
+    test('a key gets the rights of the key that creates it, or fewer', async () => {
+      const service = await shareService(store);
+      const { key } = await newTenant(service, { max_api_keys: 20 });
+      const rights = { scopes: ['read', 'manage'], agents: ['a', 'b'], responder: 'dana' };
+      const manager = await keyWith(service, key, rights);
+      const create = (body: object) => service.call('POST', '/keys', { key: manager, body: { name: 'made', ...body } });
+      const same = await create({});
+      assert.equal(same.status, 201);
+      assert.deepEqual([same.body.scopes, same.body.agents, same.body.responder], [rights.scopes, rights.agents, rights.responder]);
+      assert.deepEqual((await create({ scopes: ['read'], agents: ['b'] })).body.agents, ['b']);
+      refused(await create({ scopes: ['read', 'respond'] }), /lacks the scope respond/);
+      refused(await create({ agents: ['b', 'c'] }), /only act as a, b/);
+      refused(await create({ responder: 'mia' }), /answers as dana/);
+    });
+
+    test('a key neither rotates nor revokes a key with more rights', async () => {
+      const service = await shareService(store);
+      const { key, keyId, id: tenant_id } = await newTenant(service, { max_api_keys: 20 });
+      const manager = await keyWith(service, key, { scopes: ['read', 'manage'] });
+      const { body: admin } = await service.call('POST', '/keys', { body: { name: 'admin', admin: true, tenant_id } });
+      for (const id of [keyId, admin.id]) {
+        refused(await service.call('POST', `/keys/${id}/rotate`, { key: manager }), /lacks the scope work, respond|Only an admin key/);
+        refused(await service.call('DELETE', `/keys/${id}`, { key: manager }), /lacks the scope work, respond|Only an admin key/);
+      }
+      assert.equal((await service.call('GET', '/keys', { key })).status, 200);
+      assert.equal((await service.call('GET', '/keys', { key: admin.key })).status, 200);
+      const { body: reader } = await service.call('POST', '/keys', { key: manager, body: { name: 'reader', scopes: ['read'] } });
+      assert.equal((await service.call('POST', `/keys/${reader.id}/rotate`, { key: manager })).status, 201);
+      assert.equal((await service.call('DELETE', `/keys/${reader.id}`, { key: manager })).status, 204);
+    });
+
+    test('400 names the field: an unknown scope, an empty list, and a restriction of an admin key', async () => {
+      const service = await shareService(store);
+      for (const [body, field] of [
+        [{ scopes: ['admin'] }, 'scopes.0'],
+        [{ scopes: [] }, 'scopes'],
+        [{ agents: [] }, 'agents'],
+        [{ agents: [''] }, 'agents.0'],
+        [{ responder: '' }, 'responder'],
+        [{ admin: true, scopes: ['read'] }, 'scopes'],
+        [{ admin: true, agents: ['a'] }, 'agents'],
+        [{ admin: true, responder: 'dana' }, 'responder'],
+      ] as const) {
+        const answer = await service.call('POST', '/keys', { body: { name: 'x', ...body } });
+        assert.equal(answer.status, 400, JSON.stringify(body));
+        assert.equal(answer.body.field, field);
+      }
+    });
+  });
+
+  describe(`The agents of a key on ${store.name}`, () => {
+    test('are the only ones that it may act as: as source, claimant and in X-Agent-Id', async () => {
+      const service = await shareService(store);
+      const { key } = await newTenant(service);
+      const resolver = await keyWith(service, key, { agents: ['resolver'] });
+      const call = (method: string, path: string, body?: unknown, headers = {}) =>
+        service.call(method, path, { key: resolver, headers, ...(body === undefined ? {} : { body }) });
+      const { id } = await createPacket(service, {}, key);
+      const foreign = packetRequest();
+      const pattern = /may not act as \w+, only as resolver/;
+      refused(await call('POST', '/packets', foreign), pattern);
+      refused(await call('POST', `/packets/${id}/chain`, foreign), pattern);
+      const batch = await call('POST', '/packets/batch', { packets: [foreign] });
+      assert.equal(batch.body.errors[0].code, 'FORBIDDEN');
+      refused(await call('POST', `/packets/${id}/claim`, { agent_id: 'other' }), pattern);
+      refused(await call('POST', '/packets/batch/claim', { packet_ids: [id], agent_id: 'other' }), pattern);
+      refused(await call('POST', '/packets/claim-next', { agent_id: 'other', target_agent: '*' }), pattern);
+      refused(await call('POST', '/packets/batch/complete', { packet_ids: [id], agent_id: 'other' }), pattern);
+      for (const [method, path] of [
+        ['GET', '/packets'],
+        ['PATCH', `/packets/${id}`],
+        ['DELETE', `/packets/${id}`],
+        ['POST', `/packets/${id}/release`],
+      ] as const)
+        refused(await call(method, path, undefined, { 'x-agent-id': 'other' }), pattern, `${method} ${path}`);
+      assert.equal((await service.call('GET', `/packets/${id}`, { key })).body.status, 'created');
+
+      const source = { id: 'resolver', name: 'Resolver', framework: 'x' };
+      const own = await call('POST', '/packets', packetRequest({ metadata: { ...(foreign.metadata as object), source_agent: source } }));
+      assert.equal(own.status, 201);
+      assert.equal((await call('POST', `/packets/${id}/claim`, { agent_id: 'resolver' })).status, 200);
+    });
+
+    test('are the actor of its changes: the only one by itself, one of several only when the request names it', async () => {
+      const service = await shareService(store);
+      const { key } = await newTenant(service);
+      const one = await keyWith(service, key, { agents: ['helper'] });
+      const two = await keyWith(service, key, { agents: ['helper', 'other'] });
+      const { id } = await createPacket(service, {}, key);
+      await service.call('POST', `/packets/${id}/claim`, { key, body: { agent_id: 'resolver' } });
+      const change = (by: string, headers = {}) =>
+        service.call('PATCH', `/packets/${id}`, { key: by, headers, body: { metadata: { tags: [] } } });
+      assert.equal((await change(one)).status, 200);
+      refused(await change(two), /Name the agent in X-Agent-Id/);
+      assert.equal((await change(two, { 'x-agent-id': 'other' })).status, 200);
+      // Not the claimant, whom a key without agents is taken for.
+      refused(await service.call('POST', `/packets/${id}/release`, { key: one }), /Only the holder/);
+      const { body } = await service.call('GET', `/packets/${id}/history`, { key });
+      const actors = body.events.map(({ event_type, actor }: Record<string, string>) => `${event_type} ${actor}`);
+      assert.deepEqual(actors, ['created agent:frontline', 'claimed agent:resolver', 'updated agent:helper', 'updated agent:other']);
+    });
+  });
+
+  test(`The responder of a key on ${store.name} is the only name that its answers carry`, async () => {
+    const service = await shareService(store);
+    const { key } = await newTenant(service);
+    const desk = await keyWith(service, key, { scopes: ['read', 'respond'], responder: 'dana@example.com' });
+    const { id } = await createPacket(service, { hitl: question }, key);
+    await service.call('PATCH', `/packets/${id}`, { key, body: { status: 'awaiting_human' } });
+    const answerAs = (responded_by: string) =>
+      service.call('POST', `/packets/${id}/respond`, { key: desk, body: { response: 'Yes', responded_by } });
+    const wrong = await answerAs('mia');
+    refused(wrong, /answers as dana@example.com/);
+    assert.equal(wrong.body.field, 'responded_by');
+    assert.equal((await service.call('GET', `/packets/${id}`, { key })).body.status, 'awaiting_human');
+    assert.equal((await answerAs('dana@example.com')).status, 200);
+  });
+
+  describe(`hitl.exclude_source on ${store.name}`, () => {
+    const excluding = { ...question, exclude_source: true };
+    const ask = { status: 'awaiting_human', hitl: excluding };
+    const answerWith = (service: TestService, key: string, id: string) =>
+      service.call('POST', `/packets/${id}/respond`, { key, body: { response: 'Yes', responded_by: 'dana' } });
+    /** A tenant's first key, three more, and a packet that the second has created, the third claimed, and the first asked about. */
+    async function asked(service: TestService) {
+      const { key, keyId } = await newTenant(service, { max_api_keys: 20 });
+      const [creator, claimer, person] = [
+        await keyWith(service, key, {}),
+        await keyWith(service, key, {}),
+        await keyWith(service, key, {}),
+      ];
+      const { id } = await createPacket(service, {}, creator);
+      await service.call('POST', `/packets/${id}/claim`, { key: claimer, body: { agent_id: 'resolver' } });
+      const answer = await service.call('PATCH', `/packets/${id}`, { key, body: ask });
+      assert.equal(answer.status, 200);
+      return { id, asker: key, askerId: keyId, creator, claimer, person };
+    }
+
+    test('refuses the answer of a key that created or claimed the packet, or asked; another key answers', async () => {
+      const service = await shareService(store);
+      const { id, asker, creator, claimer, person } = await asked(service);
+      for (const key of [asker, creator, claimer]) refused(await answerWith(service, key, id), /must be answered with another key/);
+      const before = await service.call('GET', `/packets/${id}`, { key: person });
+      assert.equal(before.body.status, 'awaiting_human');
+      assert.equal((await answerWith(service, person, id)).status, 200);
+      const { body } = await service.call('GET', `/packets/${id}/history`, { key: person });
+      const keys = body.events.map(({ key_id }: { key_id: string }) => key_id);
+      assert.equal(new Set(keys).size, 4);
+    });
+
+    test('refuses the key that replaced one of those, although that is revoked', async () => {
+      const service = await shareService(store);
+      const { id, asker, askerId } = await asked(service);
+      const { body: second } = await service.call('POST', `/keys/${askerId}/rotate`, { key: asker });
+      const { body: third } = await service.call('POST', `/keys/${second.id}/rotate`, { key: second.key });
+      assert.equal((await service.call('DELETE', `/keys/${askerId}`, { key: third.key })).status, 204);
+      for (const { key } of [second, third]) refused(await answerWith(service, key, id), /must be answered with another key/);
+    });
+
+    test('refuses the keys whose place one of those took, while they are valid', async () => {
+      const service = await shareService(store);
+      const { key, keyId } = await newTenant(service, { max_api_keys: 20 });
+      const { body: second } = await service.call('POST', `/keys/${keyId}/rotate`, { key });
+      const { body: third } = await service.call('POST', `/keys/${second.id}/rotate`, { key: second.key });
+      const { id } = await createPacket(service, { hitl: excluding }, third.key);
+      await service.call('PATCH', `/packets/${id}`, { key: third.key, body: { status: 'awaiting_human' } });
+      for (const earlier of [key, second.key]) refused(await answerWith(service, earlier, id), /must be answered with another key/);
+    });
+
+    test('refuses a key that changed the question', async () => {
+      const service = await shareService(store);
+      const { id, person } = await asked(service);
+      const question = { ...excluding, question: 'Refund everything?' };
+      assert.equal((await service.call('PATCH', `/packets/${id}`, { key: person, body: { hitl: question } })).status, 200);
+      refused(await answerWith(service, person, id), /must be answered with another key/);
+    });
+
+    test('can not be lifted while the question is open, by any key', async () => {
+      const service = await shareService(store);
+      const { id, asker, person } = await asked(service);
+      for (const key of [asker, person]) {
+        const lifted = await service.call('PATCH', `/packets/${id}`, { key, body: { hitl: { exclude_source: false } } });
+        refused(lifted, /can not be lifted/);
+        assert.equal(lifted.body.field, 'hitl.exclude_source');
+      }
+      assert.equal((await answerWith(service, person, id)).status, 200);
+      assert.equal((await service.call('PATCH', `/packets/${id}`, { key: asker, body: { hitl: { exclude_source: false } } })).status, 200);
+    });
+
+    test('is left out or false by default: the key that asked may answer', async () => {
+      const service = await shareService(store);
+      const { key } = await newTenant(service);
+      const { id } = await createPacket(service, { hitl: question }, key);
+      await service.call('PATCH', `/packets/${id}`, { key, body: { status: 'awaiting_human' } });
+      assert.equal((await answerWith(service, key, id)).status, 200);
+    });
+  });
+}
