@@ -76,6 +76,7 @@ export async function createFallback(settings: Settings, dependencies: Dependenc
   const outgoing = createProviderCalls(settings, dependencies);
   const tests = createTestService({
     store,
+    chains,
     clock,
     newId,
     random: () => drawn(random),

@@ -2,8 +2,7 @@ import { notFound } from '../../kit/errors.ts';
 import { entityTagOf, isKnown } from '../../kit/etag.ts';
 import { type Answer, answer, JsonPieces, JsonText, type Mount } from '../../kit/http/mount.ts';
 import { routes } from '../model/api.ts';
-import { define, faultsOf } from '../rules/chain.ts';
-import { routingOf } from '../rules/routing.ts';
+import { faultsOf } from '../rules/chain.ts';
 import type { Caller } from '../service/access.ts';
 import type { ChainService } from '../service/chains.ts';
 import type { StoredChain } from '../store/chains.ts';
@@ -18,14 +17,7 @@ export function mountChains(mount: Mount<Caller>, chains: ChainService): void {
     },
     { bodyFaults: faultsOf },
   );
-  mount(
-    routes.checkChain,
-    ({ body }) => {
-      const { warnings, worst_case } = routingOf(define(body));
-      return { warnings, worst_case };
-    },
-    { bodyFaults: faultsOf },
-  );
+  mount(routes.checkChain, ({ body }) => chains.check(body), { bodyFaults: faultsOf });
   mount(routes.listChains, async ({ query }) => {
     const headers = { 'x-total-count': String(await chains.count()) };
     const pages = chains.pages(query);
@@ -46,7 +38,7 @@ export function mountChains(mount: Mount<Caller>, chains: ChainService): void {
     await chains.remove(params.id, headers['if-match']);
     return answer({});
   });
-  mount(routes.getRouting, async ({ params, query }) => routingOf(await chains.get(params.id), query));
+  mount(routes.getRouting, ({ params, query }) => chains.routing(params.id, query));
 }
 
 /** A JSON array, in pieces: the pages that are already read, then the others, each read when the one before is sent. */

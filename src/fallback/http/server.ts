@@ -95,7 +95,7 @@ export function createServer({
 
   mountChains(mount, chains);
   mountExports(mount, exports);
-  mountTests(mount, { chains, tests, streams });
+  mountTests(mount, { tests, streams });
   mount(routes.getAccess, (_, { caller }) => ({
     label: caller.label,
     may_write: caller.mayWrite,

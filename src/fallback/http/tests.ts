@@ -3,26 +3,15 @@ import { answer, JsonText, type Mount } from '../../kit/http/mount.ts';
 import type { Streams } from '../../kit/http/streams.ts';
 import { OwnerQuota } from '../../kit/owner-quota.ts';
 import { routes } from '../model/api.ts';
-import { definitionOf } from '../rules/chain.ts';
-import { losslessFormats } from '../rules/exports/export.ts';
-import { routingOf } from '../rules/routing.ts';
-import { summaryOf } from '../rules/summary.ts';
 import type { Caller } from '../service/access.ts';
-import type { ChainService } from '../service/chains.ts';
 import { withoutPrompts } from '../service/record.ts';
 import type { TestService } from '../service/tests.ts';
 import { testEvents } from './events.ts';
 
 /** Mounts the routes of tests, of their results, and of the summary of a chain. */
-export function mountTests(
-  mount: Mount<Caller>,
-  { chains, tests, streams }: { chains: ChainService; tests: TestService; streams: Streams },
-): void {
+export function mountTests(mount: Mount<Caller>, { tests, streams }: { tests: TestService; streams: Streams }): void {
   const connections = new OwnerQuota();
-  mount(routes.getSummary, async ({ params }) => {
-    const chain = definitionOf(await chains.get(params.id));
-    return summaryOf(chain, { last_test: await tests.lastOf(params.id), lossless_formats: losslessFormats(chain, routingOf(chain)) });
-  });
+  mount(routes.getSummary, ({ params }) => tests.summary(params.id));
   mount(routes.runTest, async ({ params, query, body }, { caller, headers }) => {
     if (query.dry_run) return tests.plan(params.id, body ?? {});
     const started = await tests.start(params.id, body ?? {}, caller.id);

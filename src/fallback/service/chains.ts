@@ -4,7 +4,9 @@ import { conflict, notFound } from '../../kit/errors.ts';
 import { entityTagOf, requireMatch } from '../../kit/etag.ts';
 import { isId, type NewId } from '../../kit/id.ts';
 import type { Chain, ChainDefinition, ChainPatch, ChainRequest } from '../model/chain.ts';
+import type { ChainCheck, Routing, RoutingQuery } from '../model/routing.ts';
 import { define, merge } from '../rules/chain.ts';
+import { routingOf } from '../rules/routing.ts';
 import { warningsOf } from '../rules/warnings.ts';
 import type { StoredChain } from '../store/chains.ts';
 import type { Store } from '../store/store.ts';
@@ -27,6 +29,9 @@ export function createChainService({ store: { chains }, clock, newId }: ChainSer
     if (found === undefined) throw notFound('chain');
     return found;
   }
+
+  /** The chain as an object. @throws ServiceError 404 if there is none */
+  const get = async (id: string): Promise<Chain> => JSON.parse((await stored(id)).text) as Chain;
 
   /** Applies `change` to the stored chain, and retries if another request has changed it meanwhile. */
   async function changeKept<T>(id: string, ifMatch: string | undefined, change: (kept: StoredChain) => Promise<T | undefined>): Promise<T> {
@@ -73,9 +78,15 @@ export function createChainService({ store: { chains }, clock, newId }: ChainSer
     /** The stored chain, or undefined. */
     find: (id: string): Awaitable<StoredChain | undefined> => (isId(id) ? chains.find(id) : undefined),
 
-    /** The chain as an object. @throws ServiceError 404 if there is none */
-    async get(id: string): Promise<Chain> {
-      return JSON.parse((await stored(id)).text) as Chain;
+    get,
+
+    /** The chain's decisions, and the answer to the query's question. @throws ServiceError 404, or 400 for an incomplete question */
+    routing: async (id: string, query: RoutingQuery): Promise<Routing> => routingOf(await get(id), query),
+
+    /** The warnings and the worst case of a chain, which is not stored. @throws ServiceError 400 with all faults */
+    check(request: ChainRequest): ChainCheck {
+      const { warnings, worst_case } = routingOf(define(request));
+      return { warnings, worst_case };
     },
 
     /** Applies a merge patch (RFC 7396); the result is validated like a new chain. */

@@ -10,7 +10,8 @@ export type TestParameters = Pick<
   'id' | 'chain_id' | 'chain_version' | 'chain' | 'mode' | 'preset' | 'seed' | 'prompt_count' | 'deadline_ms' | 'started_at'
 >;
 
-type Outcome = Pick<TestResult, 'status' | 'error' | 'completed_at' | 'duration_ms' | 'verdict' | 'checks'>;
+/** What changes in a test while it runs, besides its figures. */
+type TestState = Pick<TestResult, 'status' | 'error' | 'completed_at' | 'duration_ms' | 'verdict' | 'checks'>;
 
 /** How many attempts of a prompt a result shows; it counts the others. */
 const shownAttempts = 100;
@@ -18,10 +19,10 @@ const shownAttempts = 100;
 /** The most bytes of a result's prompts with their attempts. Further prompts only have the number of their attempts. */
 const maxPromptBytes = 16 * 1024 * 1024;
 
-/** A running test: its parameters, its finished prompts, and its outcome once it has ended. */
+/** A running test: its parameters, its finished prompts, and its state. */
 export class TestRecord {
   readonly #parameters: TestParameters;
-  readonly #outcome: Outcome = { status: 'running', error: null, completed_at: null, duration_ms: null, verdict: null, checks: [] };
+  readonly #state: TestState = { status: 'running', error: null, completed_at: null, duration_ms: null, verdict: null, checks: [] };
   readonly #tally: Tally;
   readonly #endings: Ending[] = [];
   /** The results of the prompts as JSON, by index, each serialized once for the store and all answers. */
@@ -34,9 +35,9 @@ export class TestRecord {
     this.#tally = new Tally(parameters.chain);
   }
 
-  /** The parameters and the outcome so far. */
-  get head(): TestParameters & Outcome {
-    return { ...this.#parameters, ...this.#outcome };
+  /** The parameters and the state. */
+  get head(): TestParameters & TestState {
+    return { ...this.#parameters, ...this.#state };
   }
 
   add({ result, end, scene }: FinishedPrompt): void {
@@ -64,22 +65,22 @@ export class TestRecord {
   complete(engine: Engine, slackMs: number): void {
     const { mode, preset } = this.#parameters;
     const judged = judge({ engine, mode, preset, tally: this.#tally, endings: this.#endings, slackMs });
-    Object.assign(this.#outcome, { status: 'completed', ...judged });
+    Object.assign(this.#state, { status: 'completed', ...judged });
   }
 
   /** Ends the test before all prompts have finished. */
   stop(status: Exclude<TestStatus, 'running' | 'completed'>, error: string): void {
-    Object.assign(this.#outcome, { status, error });
+    Object.assign(this.#state, { status, error });
   }
 
   /** Sets the end time and the duration. */
   close(at: Date, durationMs: number): void {
-    Object.assign(this.#outcome, { completed_at: at.toISOString(), duration_ms: Math.round(durationMs * 100) / 100 });
+    Object.assign(this.#state, { completed_at: at.toISOString(), duration_ms: Math.round(durationMs * 100) / 100 });
   }
 
   /** The result as JSON, without its prompts. */
   headText(): string {
-    return JSON.stringify(resultOf(this.#parameters, this.#outcome, this.#tally));
+    return JSON.stringify(resultOf(this.#parameters, this.#state, this.#tally));
   }
 
   /** The result as JSON, with its prompts ordered by index. */
@@ -94,7 +95,7 @@ export class TestRecord {
   /** The progress of the test. */
   progress(): TestProgress {
     const { id, prompt_count } = this.#parameters;
-    const { status, verdict } = this.#outcome;
+    const { status, verdict } = this.#state;
     return { id, status, progress: { done: this.#endings.length, total: prompt_count }, ...this.#tally.progress, verdict };
   }
 }
@@ -107,14 +108,14 @@ function shownText(result: PromptResult, most: number): string {
 }
 
 /** The result without its prompts. Its fields have the order of the API description; `results` is the last. */
-function resultOf(parameters: TestParameters, outcome: Outcome, tally: Tally): TestResult {
+function resultOf(parameters: TestParameters, state: TestState, tally: Tally): TestResult {
   return {
     id: parameters.id,
     chain_id: parameters.chain_id,
     chain_name: parameters.chain.name,
     chain_version: parameters.chain_version,
-    status: outcome.status,
-    error: outcome.error,
+    status: state.status,
+    error: state.error,
     progress: { done: tally.prompts.length, total: parameters.prompt_count },
     mode: parameters.mode,
     preset: parameters.preset,
@@ -122,12 +123,12 @@ function resultOf(parameters: TestParameters, outcome: Outcome, tally: Tally): T
     prompt_count: parameters.prompt_count,
     deadline_ms: parameters.deadline_ms,
     started_at: parameters.started_at,
-    completed_at: outcome.completed_at,
-    duration_ms: outcome.duration_ms,
+    completed_at: state.completed_at,
+    duration_ms: state.duration_ms,
     ...tally.figures(),
     assumptions: parameters.mode === 'simulate' ? [...assumptions] : [],
-    verdict: outcome.verdict,
-    checks: outcome.checks,
+    verdict: state.verdict,
+    checks: state.checks,
     chain: parameters.chain,
     results: [],
   };

@@ -52,14 +52,15 @@ async function opened(t: TestContext) {
   const onError = (error: unknown) => {
     throw error;
   };
-  const parts = { store, clock, newId, random: () => 0.5, live, retention: { perChain: 0, seconds: 0 }, onError };
+  const chains = createChainService({ store, clock, newId });
+  const parts = { store, chains, clock, newId, random: () => 0.5, live, retention: { perChain: 0, seconds: 0 }, onError };
   const tests = createTestService(parts);
   t.after(async () => {
     await tests.stop();
     await store.close();
     await drop();
   });
-  return { tests, chains: createChainService({ store, clock, newId }) };
+  return { tests, chains };
 }
 
 describe('A test', () => {

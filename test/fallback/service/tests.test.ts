@@ -4,7 +4,7 @@ import { describe, type TestContext, test } from 'node:test';
 import type { TestProgress, TestResult } from '../../../src/fallback/model/test.ts';
 import { createChainService } from '../../../src/fallback/service/chains.ts';
 import { headOf } from '../../../src/fallback/service/record.ts';
-import { createRunQueue } from '../../../src/fallback/service/runs.ts';
+import { createRunQueue } from '../../../src/fallback/service/run-queue.ts';
 import { createTestService, type TestService, type TestServiceParts } from '../../../src/fallback/service/tests.ts';
 import { openStore, type Store } from '../../../src/fallback/store/store.ts';
 import { nextTurn } from '../../../src/kit/awaitable.ts';
@@ -33,7 +33,8 @@ function partsOf(
   const onError = (error: unknown) => {
     throw error;
   };
-  return { store, clock, newId, random: () => 0.5, live, retention: keepAll, onError, ...more };
+  const chains = createChainService({ store, clock, newId });
+  return { store, chains, clock, newId, random: () => 0.5, live, retention: keepAll, onError, ...more };
 }
 
 /** A store that is closed and dropped after the test. */
@@ -263,35 +264,37 @@ describe('A result without its prompts', () => {
 
 describe('The queue of runs', () => {
   const never = new AbortController().signal;
+  const queueOf = (atOnce: number, mostWaiting: number) => createRunQueue({ atOnce, mostWaiting, maxBytes: 400 });
+  const runOf = (owner: string, signal = never, bytes = 0) => ({ owner, signal, bytes });
 
   test('limits concurrent runs, and admits the others in turn', async () => {
-    const queue = createRunQueue(2, 10);
-    const places = ['a', 'b', 'c', 'd'].map((owner) => queue.enter(owner, never));
+    const queue = queueOf(2, 10);
+    const entries = ['a', 'b', 'c', 'd'].map((owner) => queue.enter(runOf(owner)));
     assert.deepEqual([queue.running(), queue.waiting()], [2, 2]);
-    places[1]!.leave();
-    await places[2]!.turn;
+    entries[1]!.leave();
+    await entries[2]!.turn;
     assert.deepEqual([queue.running(), queue.waiting()], [2, 1]);
-    places[1]!.leave();
+    entries[1]!.leave();
     assert.equal(queue.running(), 2);
-    for (const place of places) place.leave();
+    for (const entry of entries) entry.leave();
     assert.deepEqual([queue.running(), queue.waiting()], [0, 0]);
   });
 
   test('refuses with 503 beyond its limits, in total or of a caller', () => {
-    const queue = createRunQueue(1, 8);
-    for (const owner of ['a', 'a', 'a', 'b', 'b']) queue.enter(owner, never);
-    assert.throws(() => queue.enter('a', never), { code: 'SERVICE_UNAVAILABLE', message: /^2 tests of this caller are already waiting/ });
-    for (const owner of ['c', 'c', 'd', 'd']) queue.enter(owner, never);
-    assert.throws(() => queue.enter('e', never), { code: 'SERVICE_UNAVAILABLE', message: /^8 tests are already waiting/ });
+    const queue = queueOf(1, 8);
+    for (const owner of ['a', 'a', 'a', 'b', 'b']) queue.enter(runOf(owner));
+    assert.throws(() => queue.enter(runOf('a')), { code: 'SERVICE_UNAVAILABLE', message: /^2 tests of this caller are already waiting/ });
+    for (const owner of ['c', 'c', 'd', 'd']) queue.enter(runOf(owner));
+    assert.throws(() => queue.enter(runOf('e')), { code: 'SERVICE_UNAVAILABLE', message: /^8 tests are already waiting/ });
   });
 
-  test('reserves a place for other callers, and admits the caller with the fewest runs next', async () => {
-    const queue = createRunQueue(3, 100);
-    const greedy = Array.from({ length: 10 }, () => queue.enter('a', never));
+  test('reserves a run for other callers, and admits the caller with the fewest runs next', async () => {
+    const queue = queueOf(3, 100);
+    const greedy = Array.from({ length: 10 }, () => queue.enter(runOf('a')));
     assert.deepEqual([queue.running(), queue.waiting()], [2, 8]);
-    const first = queue.enter('b', never);
+    const first = queue.enter(runOf('b'));
     await first.turn;
-    const second = queue.enter('b', never);
+    const second = queue.enter(runOf('b'));
     greedy[0]!.leave();
     await greedy[2]!.turn;
     first.leave();
@@ -299,11 +302,11 @@ describe('The queue of runs', () => {
     assert.deepEqual([queue.running(), queue.waiting()], [3, 7]);
   });
 
-  test('releases a place at once when its run is cancelled while waiting', async () => {
-    const queue = createRunQueue(1, 1);
-    const first = queue.enter('a', never);
+  test('forgets a run at once when it is cancelled while waiting', async () => {
+    const queue = queueOf(1, 1);
+    const first = queue.enter(runOf('a'));
     const controller = new AbortController();
-    const second = queue.enter('a', controller.signal);
+    const second = queue.enter(runOf('a', controller.signal));
     controller.abort('enough');
     await assert.rejects(second.turn, (reason) => reason === 'enough');
     second.leave();
