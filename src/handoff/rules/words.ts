@@ -98,6 +98,32 @@ export function wordsOf(text: string): string[] {
   return found;
 }
 
+/** The most characters that are cut into words at once: a normalised text may be many times as long. */
+const maxPieceLength = 16_384;
+
+/** The end of a piece of a text: after a mark or space, or before a character that is a word by itself. */
+const pieceEnd = /(?<=[\p{P}\p{Z}\p{S}\n\t])|(?=[\u3041-\u3096\u4e00-\u9fff\u0e01-\u0e2e])/gu;
+
+/** How far from the end of a piece its end is looked for. */
+const pieceEndWithin = 1024;
+
+/**
+ * The pieces of a text, which have the same words as the text; a word of thousands of characters may be divided, of which
+ * only the first 64 count.
+ */
+function* piecesOf(text: string): Generator<string> {
+  let start = 0;
+  while (text.length - start > maxPieceLength) {
+    const longest = start + maxPieceLength;
+    const last = text.slice(longest - pieceEndWithin, longest);
+    let end = longest;
+    for (const { index } of last.matchAll(pieceEnd)) if (index > 0) end = longest - pieceEndWithin + index;
+    yield text.slice(start, end).toWellFormed();
+    start = end;
+  }
+  yield text.slice(start);
+}
+
 /** The most words of one packet that are indexed. */
 const maxWords = 20_000;
 
@@ -140,9 +166,12 @@ export function searchableWords(packet: Searched): string[] {
   const words: string[] = [];
   let length = 0;
   for (const text of searchableTexts(packet)) {
-    for (const one of wordsOf(text)) {
-      words.push(one);
-      length += one.length;
+    for (const piece of piecesOf(text)) {
+      for (const one of wordsOf(piece)) {
+        words.push(one);
+        length += one.length;
+      }
+      if (words.length >= maxWords) break;
     }
     words.push(partEnd);
     length += 1;

@@ -8,7 +8,7 @@ import type { Database, DatabaseOptions, Execute } from '../../kit/sql/dialect.t
 import { kyselyOver } from '../../kit/sql/sqlite.ts';
 import { startThread, type Thread, type ThreadOptions } from '../../kit/thread.ts';
 import { createPageReads, type LargePage, type PacketPage } from './pages.ts';
-import { longMs } from './search/pauses.ts';
+import { longMs } from './search/budget.ts';
 import { createSearcher, type EncodedResult, encoded, type Search } from './search/search.ts';
 import type { SearchTasks } from './search/thread.ts';
 import type { Tables } from './tables.ts';
@@ -32,11 +32,11 @@ export function startSearchThread(databaseUrl: string, options?: ThreadOptions):
   return startThread<SearchTasks>(entry, { databaseUrl }, options);
 }
 
-/** A thread for searches and large pages, and for SQLite's other long reads. */
-function startReader(databaseUrl: string, options?: ThreadOptions) {
+/** A thread for searches and large pages, and for SQLite's other long reads. `isFast`: its searches have the fast lane's budget. */
+function startReader(databaseUrl: string, { isFast = false, ...options }: ThreadOptions & { isFast?: boolean } = {}) {
   const thread = startSearchThread(databaseUrl, options);
   return {
-    search: (search: Search, signal?: AbortSignal) => thread.call('search', search, signal),
+    search: (search: Search, signal?: AbortSignal) => thread.call('search', { search, isFast }, signal),
     largePage: (tenant: number, page: PacketPage) => thread.call('largePage', { tenant, page }),
     query: (sql: string, parameters: readonly unknown[]) => thread.call('read', { sql, parameters }),
     stop: () => thread.stop(),
@@ -59,6 +59,28 @@ function readOn({ query }: ReturnType<typeof startReader>): Reader['read'] {
   };
 }
 
+/** How many tenants read in SQLite's slow lane at once, each on a thread of its own: SQLite can't interrupt a statement. */
+const slowReaders = 4;
+
+/** Runs each read on a reader of its own. The readers are used in the order of the list, so that the last ones seldom start a thread. */
+function eachOnItsOwn(readers: readonly Reader[]): Reader {
+  const free = readers.toReversed();
+  async function on<T>(work: (reader: Reader) => Promise<T>): Promise<T> {
+    const reader = free.pop();
+    if (reader === undefined) throw new Error('More reads than readers.');
+    try {
+      return await work(reader);
+    } finally {
+      free.push(reader);
+    }
+  }
+  return {
+    read: (work) => on((reader) => reader.read(work)),
+    search: (search, signal) => on((reader) => reader.search(search, signal)),
+    largePage: (tenant, page) => on((reader) => reader.largePage(tenant, page)),
+  };
+}
+
 /** A database and the lanes for its long reads, which tenants share fairly. */
 interface Opened {
   readonly database: Database<Tables>;
@@ -67,10 +89,10 @@ interface Opened {
 }
 
 /**
- * Opens the database with a fast and a slow lane for long reads. On SQLite each lane has a thread with one connection,
- * which runs one statement at a time, and the reads of no tenant have a third one. A search that takes long in the fast lane
- * stops there and is repeated in the slow one. On PostgreSQL the threads search and read large pages, each on connections of its own, and the
- * other long reads share a pool. A database in memory has one connection and no thread.
+ * Opens the database with a fast and a slow lane for long reads. On SQLite the fast lane has a thread with one connection,
+ * which runs one statement at a time; a search that takes long there stops and is repeated in the slow lane, where each of
+ * up to four tenants has a thread. On PostgreSQL each lane has a thread that searches and reads large pages on connections of
+ * its own, and the other long reads share a pool. A database in memory has one connection and no thread.
  */
 export function openWithReaders(databaseUrl: string, clock: Clock, options: DatabaseOptions = {}): Opened {
   const now = () => clock().getTime();
@@ -81,26 +103,25 @@ export function openWithReaders(databaseUrl: string, clock: Clock, options: Data
     const lane = { queue: new FairQueue({ concurrency: 4, perOwner: 1 }), place: readerInPlace(database, now) };
     return { database, lanes: lanesOf('sqlite', { fast: lane, slow: lane }), stopReaders: async () => undefined };
   }
-  const fast = startReader(databaseUrl);
-  const slow = startReader(databaseUrl, { patient: true });
+  const fast = startReader(databaseUrl, { isFast: true });
+  const slow = Array.from({ length: slowReaders }, () => startReader(databaseUrl, { patient: true }));
   // The long reads of the background jobs and of the metrics are no tenant's, and keep none of them waiting.
   const background = startReader(databaseUrl, { patient: true });
-  const stopReaders = async () => void (await Promise.all([fast.stop(), slow.stop(), background.stop()]));
+  const stopReaders = async () => void (await Promise.all([fast, ...slow, background].map((reader) => reader.stop())));
   const executeElsewhere: Execute = async (sql, parameters) => (await background.query(sql, parameters)).value;
   const database = openDatabase<Tables>(databaseUrl, { ...options, executeElsewhere });
   if (database.name === 'postgres') {
     const read: Reader['read'] = (work) => timed(now, () => work(database.longReads));
     const lanes = lanesOf('postgres', {
       fast: { queue: new FairQueue({ concurrency: 4, perOwner: 2 }), place: { ...fast, read } },
-      slow: { queue: new FairQueue({ concurrency: 2, perOwner: 1 }), place: { ...slow, read } },
+      slow: { queue: new FairQueue({ concurrency: 2, perOwner: 1 }), place: { ...slow[0]!, read } },
     });
     return { database, lanes, stopReaders };
   }
-  const searchLong: Reader['search'] = (search, signal) => slow.search({ ...search, wide: true }, signal);
+  const withRead = (reader: ReturnType<typeof startReader>): Reader => ({ ...reader, read: readOn(reader) });
   const lanes = lanesOf('sqlite', {
-    fast: { queue: new FairQueue({ concurrency: 1, perOwner: 1 }), place: { ...fast, read: readOn(fast) } },
-    // Between two statements of one tenant's read, those of others run.
-    slow: { queue: new FairQueue({ concurrency: 4, perOwner: 1 }), place: { ...slow, search: searchLong, read: readOn(slow) } },
+    fast: { queue: new FairQueue({ concurrency: 1, perOwner: 1 }), place: withRead(fast) },
+    slow: { queue: new FairQueue({ concurrency: slowReaders, perOwner: 1 }), place: eachOnItsOwn(slow.map(withRead)) },
   });
   return { database, lanes, stopReaders };
 }

@@ -74,8 +74,8 @@ export async function openStore({ databaseUrl, clock, newId, charactersPerTurn }
             await indexing.all(tenant);
             const whole = { ...wanted, tenant };
             let result = await search(whole);
-            if ('wide' in result) result = await search({ ...whole, wide: true }, { long: true });
-            if ('wide' in result) throw new Error('A wide search was refused as too wide.');
+            if ('overBudget' in result) result = await search(whole, { long: true });
+            if ('overBudget' in result) throw new Error('A search exceeded an unlimited budget.');
             if ('outgrown' in result) throw invalid('cursor', 'Too many packets match now to be ranked; search again without the cursor.');
             if ('fitting' in result) throw pageTooLarge(result.fitting);
             return result;

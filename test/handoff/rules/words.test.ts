@@ -278,6 +278,51 @@ describe('the words of a packet as one text', () => {
   });
 });
 
+describe('a text of more than 16,384 characters', () => {
+  const fragments = [
+    'word ',
+    'é',
+    'x\u0301',
+    'ß.',
+    '漢字',
+    'か\u3099',
+    'กำ',
+    '한국어에서 ',
+    '…',
+    '\ufb01',
+    '™',
+    '\n',
+    'ΑΣ ',
+    '\u{1f44d}',
+    "it's ",
+  ];
+
+  test('is cut into words in pieces, and has the same words as in one piece', () => {
+    const filler = fc.constantFrom('word ', '漢', 'é, ', '—');
+    fc.assert(
+      fc.property(fc.array(fc.constantFrom(...fragments), { minLength: 20, maxLength: 200 }), filler, (some, fill) => {
+        const part = some.join('');
+        const summary = part + fill.repeat(Math.ceil((16_384 - 1.5 * part.length) / fill.length)) + part.repeat(4);
+        assert.deepEqual(searchableWords(packetWith({ context: { summary } })), [...wordsOf(summary), '_'].slice(0, 20_000));
+      }),
+      { numRuns: 60 },
+    );
+  });
+
+  test('is read no further than its first 20,000 words, at most 16,384 characters at once', (t) => {
+    const { mock } = t.mock.method(String.prototype, 'normalize');
+    searchableWords(packetWith({ context: { summary: 'é à ç '.repeat(170_000) } }));
+    const lengths = mock.calls.map(({ this: text }) => String(text).length);
+    assert.ok(Math.max(...lengths) <= 16_384);
+    assert.ok(lengths.length <= 4, `${lengths.length} pieces`);
+  });
+
+  test('ends a word without an end in a piece too', () => {
+    const words = searchableWords(packetWith({ context: { summary: 'é'.repeat(40_000) } }));
+    assert.deepEqual(words, [...Array(3).fill('e'.repeat(64)), '_']);
+  });
+});
+
 test('plain text has the same words alone and together with other text', () => {
   // Text that is not plain takes the slow path with full Unicode rules.
   fc.assert(

@@ -5,8 +5,8 @@ import type { CreateRequest } from '../../../src/handoff/model/packet.ts';
 import { newPacket } from '../../../src/handoff/rules/packet.ts';
 import { phrasesOf } from '../../../src/handoff/rules/words.ts';
 import type { PacketFilter } from '../../../src/handoff/store/packet-filter.ts';
+import { createBudget, unlimited } from '../../../src/handoff/store/search/budget.ts';
 import { createIndexer } from '../../../src/handoff/store/search/indexer.ts';
-import { createPauses } from '../../../src/handoff/store/search/pauses.ts';
 import { createSearcher, type SearchPage, type SearchPlace, type SearchResult } from '../../../src/handoff/store/search/search.ts';
 import { openStore } from '../../../src/handoff/store/store.ts';
 import type { Tables } from '../../../src/handoff/store/tables.ts';
@@ -53,17 +53,11 @@ async function searching(t: TestContext, testStore: TestStore, summaries: readon
   assert.deepEqual(await indexer.prepare({ limit: 500 }), { taken: summaries.length, more: false });
   await indexer.write();
   const searcher = createSearcher(database, { ...bounds, ...other });
-  /** A search in the fast lane, for which a millisecond passes whenever the time is read; it may use so many. */
-  const askFor = (mostMs: number, q: string): Promise<SearchResult> => {
+  /** A search with a budget; a millisecond passes whenever the time is read. */
+  const askWithin = (allowance: { ms?: number; steps?: number }, q: string, filter: PacketFilter = {}): Promise<SearchResult> => {
     let ms = 0;
-    const { pause } = createPauses(() => ms++, mostMs);
-    return createSearcher(database, { ...bounds, ...other }, pause).search({
-      tenant,
-      phrases: phrasesOf(q),
-      filter: {},
-      limit: 5,
-      offset: 0,
-    });
+    const budget = createBudget({ ...unlimited, ...allowance }, () => ms++);
+    return createSearcher(database, { ...bounds, ...other }, budget).search({ tenant, phrases: phrasesOf(q), filter, limit: 5, offset: 0 });
   };
   const ask = ({ q, filter = {}, limit = 5, offset = 0, from }: Asked): Promise<SearchResult> =>
     searcher.search({ tenant, phrases: phrasesOf(q), filter, limit, offset, from });
@@ -83,7 +77,7 @@ async function searching(t: TestContext, testStore: TestStore, summaries: readon
     }
     return { found, pages };
   }
-  return { ask, askFor, page, all, store };
+  return { ask, askWithin, page, all, store };
 }
 
 const summariesOf = (rows: SearchPage['rows']): string[] => rows.map(({ summary }) => JSON.parse(summary).context.summary);
@@ -203,20 +197,56 @@ for (const testStore of stores.filter(({ name }) => name !== 'SQLite in memory')
       assert.ok('rows' in (await ask({ q: 'word' })));
     });
 
-    test('a search that has used its time in the fast lane ends at its next step, and before a costly ranking', async (t) => {
-      const { askFor } = await searching(
-        t,
-        testStore,
-        Array.from({ length: 8 }, (_, index) => `one ${index}`),
-      );
-      const results = await Promise.all(Array.from({ length: 30 }, (_, mostMs) => askFor(mostMs, 'one')));
-      const ends = results.map((result) => 'wide' in result);
+    test('a search that has used its time in the fast lane ends before its next statement', async (t) => {
+      const { askWithin } = await searching(t, testStore, numbered(8, 'one'));
+      const results = await Promise.all(Array.from({ length: 30 }, (_, ms) => askWithin({ ms }, 'one')));
+      const ends = results.map((result) => 'overBudget' in result);
       assert.equal(ends[0], true);
       assert.equal(ends.at(-1), false);
       // More time never makes a search end earlier.
       assert.deepEqual(ends, ends.toSorted().toReversed());
-      // The list takes one millisecond until it is counted: on SQLite its ranking is expected to need three.
-      assert.equal(ends[3], testStore.name !== 'PostgreSQL');
+    });
+
+    test('on SQLite no statement of a search starts that would take more steps than the lane allows', async (t) => {
+      const summaries = Array.from({ length: 40 }, (_, index) => `alpha beta ${index % 2 ? 'odd' : 'even'} n${index}`);
+      const { askWithin, page } = await searching(t, testStore, summaries, { ranked: 50 });
+      const steps = async (q: string, filter?: PacketFilter) => {
+        for (const most of [0, 100, 1_000, 3_000, 10_000, 30_000, 100_000])
+          if ('rows' in (await askWithin({ steps: most }, q, filter))) return most;
+        return Number.POSITIVE_INFINITY;
+      };
+      const needed = {
+        'one rare word': await steps('n7'),
+        'one common word, which is ranked': await steps('alpha'),
+        'two common words without a match': await steps('odd even'),
+        'a common word and a rare one': await steps('alpha n7'),
+        'ten alternatives': await steps('n3*'),
+      };
+      const free = Object.fromEntries(Object.keys(needed).map((name) => [name, 0]));
+      assert.deepEqual(
+        needed,
+        testStore.name === 'PostgreSQL'
+          ? free
+          : {
+              'one rare word': 3_000,
+              'one common word, which is ranked': 3_000,
+              'two common words without a match': 10_000,
+              'a common word and a rare one': 10_000,
+              'ten alternatives': 100_000,
+            },
+      );
+      assert.equal((await page({ q: 'odd even' })).total, 0);
+    });
+
+    test('on SQLite packets are compared with a filter in parts, with others in between', async (t) => {
+      const { askWithin } = await searching(t, testStore, numbered(15));
+      // Compared to a search without a filter, one more pause after the ranking and one after each part.
+      const ends = async (filter: PacketFilter) => {
+        const results = await Promise.all(Array.from({ length: 30 }, (_, ms) => askWithin({ ms }, 'word', filter)));
+        return results.filter((result) => 'overBudget' in result).length;
+      };
+      const more = (await ends({ priority: 'normal' })) - (await ends({}));
+      assert.equal(more > 0, testStore.name !== 'PostgreSQL');
     });
 
     test('a prefix of more than a thousand words is found too', async (t) => {

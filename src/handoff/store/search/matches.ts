@@ -69,29 +69,32 @@ export interface RankedPage {
   readonly offset: number;
 }
 
+/** The `seq` of the matches of a page, best first, and how many matches pass the filter. */
+export interface RankedMatches {
+  readonly seqs: readonly number[];
+  readonly total: number;
+}
+
 /** Finds, counts and orders the matches of a search, each within limits even for very common words. */
 export interface MatchReads {
   /**
    * The search in the database's language. `isCommon`: collecting the matches would take too long, so the newest packets
    * are scanned instead.
-   * @throws TooWide unless `wide`
+   * @throws OverBudget
    */
-  plan(search: Matches, wide: boolean): Promise<FullTextQuery & { readonly isCommon: boolean }>;
+  plan(search: Matches): Promise<FullTextQuery & { readonly isCommon: boolean }>;
   /**
    * The number of packets with the word, counted up to one more than are ranked, which a prefix also counts as. 0 on a
    * database where the cost of a phrase does not depend on how common its words are.
    */
   countWord(tenant: number, word: string): Promise<number>;
-  /** The number of matches that pass the filter: exact up to `most`, and `most` + 1 when there are more. */
-  count(search: FullTextQuery, filter: PacketFilter, most: number): Promise<number>;
-  /** The `seq` of the matches of a page, best first; undefined when they can't be ranked. */
-  ranked(search: FilteredQuery, page: RankedPage): Promise<number[] | undefined>;
+  /** The number of matches without the filter: exact up to `most`, and `most` + 1 when there are more. */
+  count(search: FullTextQuery, most: number): Promise<number>;
+  /** A page of the matches that pass the filter; undefined when they can't be ranked. `counted`: the number without the filter. */
+  ranked(search: FilteredQuery, page: RankedPage, counted: number): Promise<RankedMatches | undefined>;
   /** Up to `most` matches after a position (empty: from the newest), newest first. */
   newest(search: FilteredQuery, after: string, most: number): Promise<Newest>;
 }
-
-/** The search would block others of the fast lane for long: it is repeated with `wide`. */
-export class TooWide extends Error {}
 
 /** Rows of the search index. */
 export type IndexQuery = SelectQueryBuilder<Tables, 'search_index', unknown>;

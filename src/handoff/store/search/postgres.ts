@@ -15,6 +15,7 @@ import {
   type Matches,
   type MatchReads,
   type Newest,
+  type RankedMatches,
   type RankedPage,
   type SearchBounds,
 } from './matches.ts';
@@ -90,14 +91,16 @@ export function createPostgresMatches(database: Database<Tables>, bounds: Search
     return { ...search, isCommon: hasPrefix && (await areMany(search, bounds.expected.phrases)) };
   }
 
-  async function ranked(search: FilteredQuery, page: RankedPage): Promise<number[] | undefined> {
+  async function ranked(search: FilteredQuery, page: RankedPage, counted: number): Promise<RankedMatches | undefined> {
     const found = matching(search, search.filter)
       .select('search_index.rowid')
       .orderBy(sql`-ts_rank(search_index.words, ${allOf(search.queries)}::tsquery), search_index.rowid`)
       .limit(page.limit)
       .offset(page.offset);
     try {
-      return (await found.execute()).map(({ rowid }) => Number(rowid));
+      const seqs = (await found.execute()).map(({ rowid }) => Number(rowid));
+      const isFiltered = Object.keys(search.filter).length > 0;
+      return { seqs, total: isFiltered ? await countUpTo(database, bounds.counted, matching(search, search.filter)) : counted };
     } catch (error) {
       if (!database.isTimeout(error)) throw error;
       return undefined;
@@ -154,7 +157,7 @@ export function createPostgresMatches(database: Database<Tables>, bounds: Search
   return {
     plan,
     countWord: async () => 0,
-    count: (search, filter, most) => countUpTo(database, most, matching(search, filter)),
+    count: (search, most) => countUpTo(database, most, matching(search, {})),
     ranked,
     newest,
   };

@@ -7,8 +7,8 @@ import { type Searched, searchableTexts, snippetIn, snippetOf } from '../../rule
 import { shortText, wholeText } from '../packets.ts';
 import { maxPageBytes } from '../page-size.ts';
 import type { Tables } from '../tables.ts';
-import { type FullTextQuery, type Matches, type SearchFor, searchBounds, TooWide } from './matches.ts';
-import { createPauses, type Pause } from './pauses.ts';
+import { type Budget, createBudget, OverBudget } from './budget.ts';
+import { type FullTextQuery, type Matches, type SearchFor, searchBounds } from './matches.ts';
 import { createPostgresMatches } from './postgres.ts';
 import { createSqliteMatches } from './sqlite.ts';
 import { createTextSearch } from './texts.ts';
@@ -25,8 +25,6 @@ export interface Search extends SearchFor {
   readonly offset: number;
   /** Where the previous page ended; used instead of `offset`. */
   readonly from?: SearchPlace | undefined;
-  /** Whether the search may take long: it runs in the slow lane. */
-  readonly wide?: boolean;
 }
 
 /** A packet that a search found. */
@@ -50,9 +48,9 @@ export interface SearchPage {
 
 /**
  * A page, or why there is none. `fitting`: the packets are too large together, and only this many fit; `outgrown`: the
- * matches have become too many to rank; `wide`: the search must be repeated with `wide`, where it may take long.
+ * matches have become too many to rank; `overBudget`: the search exceeds its allowance.
  */
-export type SearchResult = SearchPage | { readonly fitting: number } | { readonly outgrown: true } | { readonly wide: true };
+export type SearchResult = SearchPage | { readonly fitting: number } | { readonly outgrown: true } | { readonly overBudget: true };
 
 /** A page with its packets as JSON in UTF-8, joined by commas, so that the main thread has nothing to join or encode. */
 export interface EncodedPage extends Omit<SearchPage, 'rows'> {
@@ -88,13 +86,9 @@ interface Listed {
   endAfter(count: number): SearchPlace | undefined;
 }
 
-/** Searches the index. A search may take long, so it runs on a worker thread where there is one, and pauses between its steps. */
-export function createSearcher(
-  database: Database<Tables>,
-  bounds = searchBounds(database.name),
-  pause: Pause = createPauses(() => 0, 0).pause,
-) {
-  const matches = (database.name === 'sqlite' ? createSqliteMatches : createPostgresMatches)(database, bounds, pause);
+/** Searches the index. A search may take long, so it runs on a worker thread where there is one, and pauses between its statements. */
+export function createSearcher(database: Database<Tables>, bounds = searchBounds(database.name), budget: Budget = createBudget()) {
+  const matches = (database.name === 'sqlite' ? createSqliteMatches : createPostgresMatches)(database, bounds, budget);
 
   /** The condition that a packet is one of these. The plus sign keeps SQLite from scanning all packets of the tenant. */
   const among = (tenant: number, seqs: readonly number[]) =>
@@ -122,15 +116,15 @@ export function createSearcher(
       : packets.select(['packets.seq', shortText.as('text')]).execute();
   };
 
-  const texts = createTextSearch({ matches, bounds, pause, sizesOf, textsOf: (tenant, seqs) => textsOf(tenant, seqs, { whole: true }) });
+  const texts = createTextSearch({ matches, bounds, budget, sizesOf, textsOf: (tenant, seqs) => textsOf(tenant, seqs, { whole: true }) });
 
   /** The matches in rank order; undefined when they can't be ranked. */
   async function ranked(search: PlannedSearch, counted: number): Promise<Listed | undefined> {
-    const { from, offset, limit, filter } = search;
+    const { from, offset, limit } = search;
     const shown = from?.shown ?? offset;
-    const seqs = counted === 0 ? [] : await matches.ranked(search, { limit, offset: shown });
-    if (seqs === undefined) return undefined;
-    const total = Object.keys(filter).length === 0 ? counted : await matches.count(search, filter, bounds.counted);
+    const page = counted === 0 ? { seqs: [], total: 0 } : await matches.ranked(search, { limit, offset: shown }, counted);
+    if (page === undefined) return undefined;
+    const { seqs, total } = page;
     return {
       seqs,
       order: 'rank',
@@ -176,14 +170,14 @@ export function createSearcher(
   async function list(wanted: Search): Promise<Listed | { outgrown: true }> {
     const { from, filter } = wanted;
     const { phrases, textPhrases } = await texts.splitPhrases(wanted);
-    const { isCommon, ...query } = await matches.plan({ ...wanted, phrases }, wanted.wide === true);
+    const { isCommon, ...query } = await matches.plan({ ...wanted, phrases });
     const search = { ...wanted, ...query, textPhrases };
     if (textPhrases.length > 0 || isCommon) return from?.order === 'rank' ? { outgrown: true } : newest(search, undefined);
     const isFiltered = Object.keys(filter).length > 0;
     const mostRanked = isFiltered ? bounds.scannedPackets : bounds.ranked;
     // With a filter this count only decides whether the matches are ranked.
-    const counted = await matches.count(search, {}, isFiltered && from?.order !== 'rank' ? mostRanked : bounds.counted);
-    await pause();
+    const counted = await matches.count(search, isFiltered && from?.order !== 'rank' ? mostRanked : bounds.counted);
+    await budget.pause();
     // A client that pages through ranked matches may continue, even if there are a few more matches by now.
     if (from?.order === 'rank' && counted > bounds.counted) return { outgrown: true };
     const isRanked = from === undefined ? counted <= mostRanked : from.order === 'rank';
@@ -199,7 +193,7 @@ export function createSearcher(
       seen += text.length;
       if (seen < snippetBytesAtOnce) continue;
       seen = 0;
-      await pause();
+      await budget.pause();
       signal?.throwIfAborted();
     }
     return undefined;
@@ -229,7 +223,7 @@ export function createSearcher(
       // Scanning large packets takes a while; other requests run in between.
       if (read < snippetBytesAtOnce) continue;
       read = 0;
-      await pause();
+      await budget.pause();
       signal?.throwIfAborted();
     }
     return rows;
@@ -251,7 +245,7 @@ export function createSearcher(
       if (row !== undefined) fitting.push({ seq, whole: Number(row.whole) });
     }
     if (count < listed.seqs.length && search.from === undefined && search.offset > 0) return { fitting: count };
-    await pause();
+    await budget.pause();
     const { order, total, total_is } = listed;
     return { rows: await shown(search.tenant, fitting, search.phrases, signal), order, total, total_is, next: listed.endAfter(count) };
   }
@@ -262,7 +256,7 @@ export function createSearcher(
       try {
         return await pageOf(search, signal);
       } catch (error) {
-        if (error instanceof TooWide) return { wide: true };
+        if (error instanceof OverBudget) return { overBudget: true };
         throw error;
       }
     },

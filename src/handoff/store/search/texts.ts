@@ -1,11 +1,14 @@
 import { readJson } from '../../../kit/json.ts';
 import { hasPhrases, type Searched, searchableText } from '../../rules/words.ts';
+import type { Budget } from './budget.ts';
 import type { FilteredQuery, FoundMatch, Matches, MatchReads, Newest, SearchBounds } from './matches.ts';
-import type { Pause } from './pauses.ts';
 
 /** The most bytes of packets that are scanned for one page, and that one query reads. */
 const maxBytes = 8 * 1024 * 1024;
 const maxBytesAtOnce = 256 * 1024;
+
+/** How long a byte of a packet takes, in steps of the search index. */
+const stepsPerByte = 2;
 
 /** A search whose expensive phrases are replaced by their words; `textPhrases` are those phrases, which are looked up in the packets' texts. */
 export interface SplitSearch {
@@ -16,7 +19,7 @@ export interface SplitSearch {
 interface TextParts {
   matches: MatchReads;
   bounds: SearchBounds;
-  pause: Pause;
+  budget: Budget;
   /** The size of each packet in bytes. */
   sizesOf(tenant: number, seqs: readonly number[]): Promise<{ seq: number; whole: number }[]>;
   /** The JSON texts of whole packets. */
@@ -28,12 +31,12 @@ interface TextParts {
  * without interruption: a phrase costs as much as its rarest word has matches, times its length. Where that is too much, the
  * newest packets that have all of its words are scanned for the phrase.
  */
-export function createTextSearch({ matches, bounds, pause, sizesOf, textsOf }: TextParts) {
+export function createTextSearch({ matches, bounds, budget, sizesOf, textsOf }: TextParts) {
   async function isExpensive(tenant: number, phrase: readonly string[]): Promise<boolean> {
     if (phrase.length === 1) return false;
     for (const word of phrase) {
       if ((await matches.countWord(tenant, word)) * phrase.length <= 2 * bounds.ranked) return false;
-      await pause();
+      await budget.pause();
     }
     return true;
   }
@@ -42,6 +45,8 @@ export function createTextSearch({ matches, bounds, pause, sizesOf, textsOf }: T
   async function* parts(tenant: number, candidates: readonly FoundMatch[]): AsyncGenerator<FoundMatch[]> {
     const seqs = candidates.map(({ seq }) => seq);
     const sizes = new Map((await sizesOf(tenant, seqs)).map(({ seq, whole }) => [Number(seq), Number(whole)]));
+    const total = [...sizes.values()].reduce((sum, size) => sum + size, 0);
+    budget.allow(stepsPerByte * Math.min(maxBytes, total));
     let part: FoundMatch[] = [];
     let bytes = 0;
     let left = maxBytes;
@@ -87,7 +92,7 @@ export function createTextSearch({ matches, bounds, pause, sizesOf, textsOf }: T
         last = part.at(-1)!.place;
         if (found.length >= most) break;
         // Lets other requests run.
-        await pause();
+        await budget.pause();
       }
       const isWhole = last === candidates.at(-1)?.place && candidates.length < bounds.scannedTexts;
       return { found, end: isWhole ? end : last };

@@ -6,12 +6,12 @@ import type { Row } from '../../../kit/sql/dialect.ts';
 import { serveTasks, threadData } from '../../../kit/thread.ts';
 import { createPageReads, type PacketPage } from '../pages.ts';
 import type { Tables } from '../tables.ts';
+import { createBudget, fastLane, unlimited } from './budget.ts';
 import { createIndexer, type Range } from './indexer.ts';
-import { createPauses, longMs } from './pauses.ts';
 import { createSearcher, encoded, type Search } from './search.ts';
 
 /**
- * The entry module of the store's worker threads. One updates the search index. Two others search and read large pages; on
+ * The entry module of the store's worker threads. One updates the search index. Others search and read large pages; on
  * SQLite they also run the other long reads (counting, deep offsets).
  */
 const { databaseUrl } = threadData<{ databaseUrl: string }>();
@@ -34,11 +34,10 @@ const clock = database.name === 'sqlite' ? cpuMs : () => performance.now();
 const tasks = {
   prepare: (stretch: Range) => indexer.prepare(stretch),
   write: (_: Record<string, never>) => indexer.write(),
-  async search(search: Search, signal: AbortSignal) {
-    const mostMs = search.wide === true || database.name === 'postgres' ? Number.POSITIVE_INFINITY : longMs.sqlite;
-    const { pause, usedMs } = createPauses(clock, mostMs);
-    const value = encoded(await createSearcher(database, undefined, pause).search(search, signal));
-    return { value, tookMs: usedMs() };
+  async search({ search, isFast }: { search: Search; isFast: boolean }, signal: AbortSignal) {
+    const budget = createBudget(isFast && database.name === 'sqlite' ? fastLane : unlimited, clock);
+    const value = encoded(await createSearcher(database, undefined, budget).search(search, signal));
+    return { value, tookMs: budget.usedMs() };
   },
   async largePage({ tenant, page }: { tenant: number; page: PacketPage }) {
     let tookMs = 0;

@@ -1,0 +1,56 @@
+import { nextTurn } from '../../../kit/awaitable.ts';
+
+/** A read that takes longer than this sends its tenant to the slow lane, in milliseconds: CPU time on SQLite, elapsed time on PostgreSQL. */
+export const longMs = { sqlite: 50, postgres: 200 };
+
+/** What a search may use in its lane. */
+export interface Allowance {
+  /** Its own time in milliseconds. */
+  readonly ms: number;
+  /** The estimated steps of one statement, which can't be interrupted. A step is one row of the search index: about 50 ns. */
+  readonly steps: number;
+}
+
+/** The allowance of a search on SQLite in the fast lane. */
+export const fastLane: Allowance = { ms: longMs.sqlite, steps: 1_000_000 };
+
+export const unlimited: Allowance = { ms: Number.POSITIVE_INFINITY, steps: Number.POSITIVE_INFINITY };
+
+/** The search exceeds its allowance. */
+export class OverBudget extends Error {}
+
+/** What a search has used of its allowance. */
+export interface Budget {
+  /** The most steps of one statement. */
+  readonly steps: number;
+  /**
+   * Lets other reads of the thread run between two statements.
+   * @throws OverBudget when the search has used its time
+   */
+  pause(): Promise<void>;
+  /** @throws OverBudget when a statement with this many steps is not allowed */
+  allow(steps: number): void;
+  /** The search's own time so far, without that of the reads during its pauses. */
+  usedMs(): number;
+}
+
+/** A budget. `now` returns milliseconds. */
+export function createBudget(allowance: Allowance = unlimited, now: () => number = () => 0): Budget {
+  let usedMs = 0;
+  let since = now();
+  const usedSoFar = () => usedMs + now() - since;
+  return {
+    steps: allowance.steps,
+    async pause() {
+      usedMs = usedSoFar();
+      since = now();
+      if (usedMs > allowance.ms) throw new OverBudget();
+      await nextTurn();
+      since = now();
+    },
+    allow(steps) {
+      if (steps > allowance.steps) throw new OverBudget();
+    },
+    usedMs: usedSoFar,
+  };
+}
