@@ -11,7 +11,14 @@ import { exported } from './chains.ts';
 import { bifrostSchema, envoySchemas } from './schemas.ts';
 
 type Shape = Record<string, unknown>;
-const ajv = new Ajv2019({ allErrors: true, strict: true, strictTypes: false, allowUnionTypes: true });
+const ajv = new Ajv2019({
+  allErrors: true,
+  strict: true,
+  strictTypes: false,
+  strictRequired: false,
+  allowUnionTypes: true,
+  formats: { uri: (text) => URL.canParse(text) },
+});
 
 /** Checks a property for arbitrary chains and both preferences. */
 const everyChain = (check: (request: ChainRequest, prefer: 'failover' | 'retry') => void) =>
@@ -86,19 +93,25 @@ describe('LiteLLM (checked against its documentation, not run)', () => {
   });
 });
 
-describe('Bifrost (checked against a schema of its documented fields, not run)', () => {
+describe('Bifrost (checked against its published schema, not run)', () => {
   const isBifrost = ajv.compile(bifrostSchema);
+  const isProvider = ajv.compile({ $ref: `${bifrostSchema.$id}#/$defs/provider` });
 
-  test('every export has the documented form, and its rule names existing providers', () => {
+  test('every export is accepted, its rule names existing providers, and its keys are references', () => {
     everyChain((request, prefer) => {
       const config = JSON.parse(exported(define(request), 'bifrost', prefer).content) as {
-        providers: Shape;
+        providers: Record<string, Shape & { keys: { value: string }[] }>;
         governance: { routing_rules: { targets: { provider: string }[]; fallbacks: string[] }[] };
       };
       assert.ok(isBifrost(config), ajv.errorsText(isBifrost.errors));
       const [rule] = config.governance.routing_rules;
       for (const name of [rule!.targets[0]!.provider, ...rule!.fallbacks.map((fallback) => fallback.split('/', 1)[0]!)]) {
         assert.ok(Object.hasOwn(config.providers, name), name);
+      }
+      for (const [name, provider] of Object.entries(config.providers)) {
+        // The schema says nothing of providers with names of their own; they are the same objects as those of known kinds.
+        assert.ok(isProvider(provider), `${name}: ${ajv.errorsText(isProvider.errors)}`);
+        for (const { value } of provider.keys) assert.match(value, /^env\.[A-Za-z_]\w*$/);
       }
     });
   });
