@@ -6,6 +6,7 @@ import addFormats from 'ajv-formats';
 
 import { apiPrefix, prefixesOf, routes } from '../src/handoff/model/api.ts';
 import { createExample } from '../src/handoff/model/examples.ts';
+import { mcp } from '../src/handoff/model/mcp.ts';
 import { streamRoutes } from '../src/handoff/model/stream.ts';
 import { errorCodes } from '../src/kit/errors.ts';
 import type { Route } from '../src/kit/route.ts';
@@ -110,7 +111,7 @@ describe('the API description', () => {
 
   test('has exactly the routes of the service', () => {
     const described = operations.map(({ method, path, operation }) => `${operation.operationId}: ${method} ${path}`).sort();
-    const declared = Object.values<Route>({ ...routes, ...streamRoutes }).map(
+    const declared = Object.values<Route>({ ...routes, ...streamRoutes, mcp }).map(
       (route) => `${route.id}: ${route.method} ${prefixesOf(route)[0]}${route.path}`,
     );
     assert.deepEqual(described, declared.sort());

@@ -28,6 +28,7 @@ import { Hub } from './live/hub.ts';
 import { createRelay } from './live/relay.ts';
 import { ReplayMemory } from './live/replay-memory.ts';
 import { WaitingList } from './live/waiting.ts';
+import type { Extension as McpExtension } from './mcp/server.ts';
 import { createAccessService } from './service/access.ts';
 import { type AgentService, createAgentService } from './service/agents.ts';
 import { createDeliveryService } from './service/deliveries.ts';
@@ -44,6 +45,8 @@ export interface Dependencies {
   logs?: DestinationStream;
   /** For webhooks: how names are resolved, which certificate authority is trusted, and the timeout of an attempt in milliseconds. */
   outgoing?: { resolve?: Resolve; ca?: string; attemptMs?: number };
+  /** Adds tools, resources and prompts to `/mcp`. */
+  mcpExtension?: McpExtension;
   /** How many characters a transaction reads and writes before the event loop runs other work. */
   charactersPerTurn?: number;
 }
@@ -204,6 +207,12 @@ export async function createHandoff(settings: Settings, dependencies: Dependenci
     listening,
     devMode: settings.devMode,
     host: settings.host,
+    allowedHosts: settings.allowedHosts,
+    // Loaded with the first request, since most processes never get one.
+    async loadMcp(refusalOf) {
+      const { createMcpEndpoint } = await import('./mcp/http.ts');
+      return createMcpEndpoint({ version: packageJson.version, refusalOf, extension: dependencies.mcpExtension });
+    },
   });
 
   let stopped: Promise<void> | undefined;

@@ -162,6 +162,17 @@ export const settingsTable = {
     fallback: '',
     help: 'Origins whose pages may call the API, comma-separated; `*` for all.',
   }),
+  allowedHosts: listOf(
+    {
+      variable: 'SERVICE_ALLOWED_HOSTS',
+      fallback: '',
+      help: 'Names under which clients reach `/mcp`, comma-separated, besides localhost and SERVICE_HOST. Requests whose `Host` or `Origin` names another are refused, as a protection against DNS rebinding.',
+    },
+    (item) => {
+      if (/^[\w.:[\]-]+$/.test(item)) return item;
+      throw new Error(`a comma-separated list of host names such as baton.example.com, not ${JSON.stringify(item)}`);
+    },
+  ),
   trustedProxies: listOf(
     {
       variable: 'SERVICE_TRUSTED_PROXIES',

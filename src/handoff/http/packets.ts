@@ -218,7 +218,7 @@ function shortHeader(headers: IncomingHttpHeaders, name: string): string | undef
 }
 
 /** The agent that a request names as its actor. */
-function agentId(headers: IncomingHttpHeaders): string | undefined {
+export function agentId(headers: IncomingHttpHeaders): string | undefined {
   const value = shortHeader(headers, 'X-Agent-Id');
   return value === undefined ? undefined : headerText(value);
 }

@@ -1,3 +1,4 @@
+import type { IncomingHttpHeaders } from 'node:http';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import type { Logger } from 'pino';
 
@@ -7,8 +8,9 @@ import { createApp } from '../../kit/http/app.ts';
 import { allowOrigins } from '../../kit/http/cors.ts';
 import { mountExplorers, mountRoot } from '../../kit/http/explorers.ts';
 import { type LimitState, takeBack } from '../../kit/http/limits.ts';
+import { mountLocally } from '../../kit/http/local.ts';
 import { createMount, lowerCase } from '../../kit/http/mount.ts';
-import { refuseForeignPages } from '../../kit/http/origin.ts';
+import { isOwnOrigin, ownHosts, refuseForeignPages } from '../../kit/http/origin.ts';
 import { mountSystem } from '../../kit/http/system.ts';
 import type { WaitingList } from '../live/waiting.ts';
 import { apiPrefix, describeHandoff, prefixesOf, serviceTitle } from '../model/api.ts';
@@ -29,8 +31,9 @@ import { mountAccess } from './access.ts';
 import { mountBrief } from './brief.ts';
 import type { Counters } from './counters.ts';
 import { Limits } from './limits.ts';
+import { type LoadMcp, mountMcp } from './mcp.ts';
 import type { HandoffMetrics } from './metrics.ts';
-import { headerText, maxHeaderLength, mountPackets } from './packets.ts';
+import { agentId, headerText, maxHeaderLength, mountPackets } from './packets.ts';
 import { mountSse } from './sse.ts';
 import { keyOf, type Listening } from './streams.ts';
 import { mountTrail } from './trail.ts';
@@ -64,6 +67,9 @@ export interface ServerParts {
   devMode: boolean;
   /** The host that the service listens on. */
   host: string;
+  /** Further names of the service, as clients of `/mcp` send them in `Host` and `Origin`. */
+  allowedHosts: readonly string[];
+  loadMcp: LoadMcp;
 }
 
 const rootLinks = {
@@ -77,10 +83,7 @@ const rootLinks = {
 };
 
 /** The properties of a route that admission needs. */
-type Admission = Pick<HandoffRoute, 'alternative' | 'capped' | 'keyInQuery'> & {
-  /** `any`: a valid key with any rights. */
-  readonly access: HandoffRoute['access'] | 'any';
-};
+type Admission = Pick<HandoffRoute, 'access' | 'alternative' | 'capped' | 'keyInQuery' | 'forPrograms'>;
 
 /** The largest body of a batch in bytes, for any tier. */
 const maxBatchBytes = 16 * 1024 * 1024;
@@ -107,6 +110,8 @@ export function createServer({
   listening,
   devMode,
   host,
+  allowedHosts,
+  loadMcp,
 }: ServerParts): FastifyInstance {
   const limits = new Limits(rateLimitPerMinute, tiers, counters);
   const itemLimit = (caller: Caller) => tiers[caller.tenant_tier].packetBytes;
@@ -121,14 +126,17 @@ export function createServer({
   allowOrigins(app, corsOrigins);
   if (devMode) refuseForeignPages(app, { hosts: [host], origins: corsOrigins, hasKey });
 
+  const isOwnHost = ownHosts([host, ...allowedHosts]);
+
   /** Authenticates and counts a request, and sets the rate limit headers of its answer. */
   function admit(route: Admission, request: FastifyRequest, reply: FastifyReply): Caller | Promise<Caller> {
     if (route.access === 'public') return undefined as never;
+    if (route.forPrograms) requireOwnHost(request.headers, isOwnHost, corsOrigins);
     const key = route.keyInQuery
-      ? keyOf(request.headers, (request.query as Record<string, string | undefined>).api_key)
+      ? keyOf(request.headers, (request.query as Record<string, string | undefined>).api_key, route.forPrograms)
       : request.headers['x-api-key'];
-    if (key === undefined && route.keyInQuery && devMode) return access.defaultCaller();
-    if (typeof key !== 'string' || key === '') throw new ServiceError('UNAUTHORIZED', noKey(route));
+    if (key === undefined && route.keyInQuery && !route.forPrograms && devMode) return access.defaultCaller();
+    if (typeof key !== 'string' || key === '') throw unauthorized(route, noKey(route));
     const caller = access.authenticate(key);
     return caller instanceof Promise ? caller.then((found) => count(route, request, reply, found)) : count(route, request, reply, caller);
   }
@@ -137,7 +145,7 @@ export function createServer({
     const now = clock().getTime();
     if (caller === undefined) {
       limits.wrongKey(request.ip, now);
-      throw new ServiceError('UNAUTHORIZED', 'The API key is not valid.');
+      throw unauthorized(route, 'The API key is not valid.');
     }
     request.notes.caller = caller.tenant_id;
     const state = limits.take(caller, now);
@@ -172,16 +180,23 @@ export function createServer({
     throw byCap !== undefined && byCap.retryAfter > byLimit.retryAfter ? byCap : byLimit;
   }
 
-  const mount = createMount<Caller, HandoffRoute>({
-    app,
-    prefixes: prefixesOf,
-    admit,
-    // An unknown path gets 404 without a key; with one, the key is checked and the request counted.
-    admitStray: (request, reply) => (request.headers['x-api-key'] === undefined ? undefined : admit({ access: 'any' }, request, reply)),
-    bodyLimit: (route, caller) => (route.bodySize === 'batch' ? Math.min(100 * itemLimit(caller), maxBatchBytes) : itemLimit(caller)),
-    tooLarge: (limit) => `The body is larger than the ${limit} bytes that this tenant's tier allows.`,
-    readParams: lowerCase,
-  });
+  const { mount, call } = mountLocally(
+    createMount<Caller, HandoffRoute>({
+      app,
+      prefixes: prefixesOf,
+      admit,
+      // An unknown path gets 404 without a key; with one, the key is checked and the request counted.
+      admitStray: (request, reply) => (request.headers['x-api-key'] === undefined ? undefined : admit({ access: 'any' }, request, reply)),
+      bodyLimit: (route, caller) => (route.bodySize === 'batch' ? Math.min(100 * itemLimit(caller), maxBatchBytes) : itemLimit(caller)),
+      tooLarge: (limit) => `The body is larger than the ${limit} bytes that this tenant's tier allows.`,
+      readParams: lowerCase,
+    }),
+    (route, caller, headers) => {
+      requireRight(caller, route);
+      const named = agentId(headers);
+      if (named !== undefined) requireAgent(caller, named);
+    },
+  );
 
   const wait = createWait(waiting, listening);
   mountPackets({ mount, store, packets, lists: createListService(store), batchMax, itemLimit, wait });
@@ -193,6 +208,8 @@ export function createServer({
   mountSystem(mount, { ping: store.ping, metrics, metricsToken });
   mountSse(mount, listening);
   mountWebSocket(mount, listening, corsOrigins);
+  const onError = (err: unknown) => logger.error({ route: '/mcp', err }, 'request failed');
+  mountMcp({ mount, call, load: loadMcp, listening, isUnavailable: store.isUnavailable, onError });
   app.addHook('preClose', () => listening.streams.close());
   mountExplorers(app, ['', apiPrefix], serviceTitle, () => describeHandoff(version));
   mountRoot(app, { name: serviceTitle, version, links: rootLinks });
@@ -206,11 +223,25 @@ function requireRight(caller: Caller, { access, alternative }: Admission): void 
   else if (!caller.admin) throw new ServiceError('FORBIDDEN', 'This needs an admin key.');
 }
 
+/** 401. Where the key may be a bearer token, the answer says so (RFC 9110, 11.6.1). */
+function unauthorized({ forPrograms }: Admission, detail: string): ServiceError {
+  return new ServiceError('UNAUTHORIZED', detail, forPrograms ? { headers: { 'www-authenticate': 'Bearer realm="baton"' } } : {});
+}
+
+/** Refuses a request that a foreign page may have caused by DNS rebinding. @throws ServiceError 403 */
+function requireOwnHost({ host, origin }: IncomingHttpHeaders, isOwn: (header: string) => boolean, corsOrigins: readonly string[]): void {
+  const hint = 'SERVICE_ALLOWED_HOSTS can allow it.';
+  if (host !== undefined && !isOwn(host)) throw new ServiceError('FORBIDDEN', `The Host header does not name this service. ${hint}`);
+  if (origin !== undefined && !isOwnOrigin(origin, isOwn, corsOrigins))
+    throw new ServiceError('FORBIDDEN', `The Origin header does not name this service. ${hint}`);
+}
+
 /** Whether a request has a key. Admission refuses a wrong one. */
 function hasKey({ headers, query }: FastifyRequest): boolean {
   return keyOf(headers, (query as Record<string, string | undefined>).api_key) !== undefined;
 }
 
-function noKey({ keyInQuery }: Admission): string {
+function noKey({ keyInQuery, forPrograms }: Admission): string {
+  if (forPrograms) return 'An API key is required, in the header X-API-Key, as Authorization: Bearer, or in the parameter api_key.';
   return `An API key is required, in the header X-API-Key${keyInQuery ? ' or the parameter api_key' : ''}.`;
 }

@@ -88,10 +88,12 @@ export function createListening({ hub, streams, access, clock, newId, maxConnect
   };
 }
 
-/** The API key of a request for a stream: the header, else the query parameter. */
-export function keyOf(headers: IncomingHttpHeaders, parameter: string | undefined): string | undefined {
+/** The API key of a request: the header, else the bearer token if the route takes one, else the query parameter. */
+export function keyOf(headers: IncomingHttpHeaders, parameter: string | undefined, takesBearer = false): string | undefined {
   const header = headers['x-api-key'];
-  return typeof header === 'string' ? header : parameter;
+  if (typeof header === 'string') return header;
+  const [, token] = takesBearer ? (/^bearer +(\S+) *$/i.exec(headers.authorization ?? '') ?? []) : [];
+  return token ?? parameter;
 }
 
 /** The id of the last event that a client saw: the header, which browsers send when they reconnect, else the parameter. */

@@ -6,6 +6,7 @@ import * as access from './access.ts';
 import * as audit from './audit.ts';
 import * as batches from './batch-routes.ts';
 import * as brief from './brief.ts';
+import { mcp } from './mcp.ts';
 import * as packetSchemas from './packet.ts';
 import * as packets from './packet-routes.ts';
 import type { HandoffRoute } from './route.ts';
@@ -69,7 +70,7 @@ export const routes = {
 
 /** Returns the path prefixes under which a route is mounted. */
 export function prefixesOf(route: Route): readonly string[] {
-  if (route.tag === 'streams') return [''];
+  if (route.tag === 'streams' || route.tag === 'mcp') return [''];
   return route.tag === 'system' ? ['', apiPrefix] : [apiPrefix];
 }
 
@@ -166,12 +167,13 @@ export function describeHandoff(version: string): Record<string, unknown> {
       { name: 'webhooks', description: 'Signed callbacks, their deliveries and dead letters.' },
       { name: 'agents', description: 'The agents that hand over and claim packets.' },
       { name: 'streams', description: 'Events as they happen. Served at the root.' },
+      { name: 'mcp', description: 'The tools of the service, for clients of the Model Context Protocol. Served at the root.' },
       { name: 'audit', description: 'The audit log of a tenant.' },
       { name: 'keys', description: "A tenant's API keys." },
       { name: 'tenants', description: 'Tenants; for admin keys.' },
       { name: 'system', description: 'Liveness, readiness, metrics. Served at the root and under the API prefix.' },
     ],
-    routes: { ...routes, ...streamRoutes },
+    routes: { ...routes, ...streamRoutes, mcp },
     schemas,
     pathOf: (route) => prefixesOf(route)[0] + route.path,
     rightsOf,

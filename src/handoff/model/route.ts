@@ -3,12 +3,17 @@ import type { Scope } from './common.ts';
 
 /** Properties of a handoff route beyond its method, path and schemas. */
 export interface HandoffRoute {
-  /** Who may call it: anyone, a key with this scope, or an admin key. */
-  readonly access: 'public' | 'admin' | Scope;
+  /** Who may call it: anyone, a key with this scope, an admin key, or any valid key, whose rights each operation behind it checks. */
+  readonly access: 'public' | 'admin' | 'any' | Scope;
   /** Another scope that is sufficient. */
   readonly alternative?: Scope;
   /** Whether the key may be sent as the query parameter `api_key`, for clients that can't set headers. */
   readonly keyInQuery?: boolean;
+  /**
+   * Whether it is for programs of other people's making: the key may be sent as a bearer token, a 401 names the schemes,
+   * and `Host` and `Origin` must name the service.
+   */
+  readonly forPrograms?: boolean;
   /** The limit on the body's size: the tier's limit for one item (default), or the limit for a batch of items. */
   readonly bodySize?: 'item' | 'batch';
   /** Whether the daily cap applies, so that a refusal by another limit also reports the cap if that lasts longer. */

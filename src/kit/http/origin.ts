@@ -29,17 +29,14 @@ const formTypes = new Set(['text/plain', 'application/x-www-form-urlencoded', 'm
  * - a write with a body type that a form can send, without the header `X-Requested-With`.
  */
 export function refuseForeignPages(app: FastifyInstance, { hosts, origins = [], hasKey }: OwnPages): void {
-  const own = new Set(hosts.map(bare));
-  // A browser sends an address as Host only for a page that came from this address, so it can't be rebound.
-  const anyAddress = hosts.some((host) => wildcards.has(bare(host)));
-  const isOwn = (host: string) => isLoopback(host) || own.has(host) || (anyAddress && isIP(host) !== 0);
+  const isOwn = ownHosts(hosts);
   const isAllowed = (origin: string) => origins.includes('*') || origins.includes(origin);
 
   app.addHook('onRequest', (request, _reply, done) => {
     if (hasKey(request)) return done();
     const { host, origin, 'sec-fetch-site': site, 'content-type': type, [customHeader]: custom } = request.headers;
     // Without Host it is HTTP/1.0, which browsers don't send.
-    if (host !== undefined && !isOwn(nameOf(host)))
+    if (host !== undefined && !isOwn(host))
       return done(
         refusal(`Without a key this service only answers as localhost or its configured host, and the Host header names another.`),
       );
@@ -52,6 +49,25 @@ export function refuseForeignPages(app: FastifyInstance, { hosts, origins = [], 
       );
     done();
   });
+}
+
+/**
+ * Returns a function that tells whether a `Host` header names the service: a loopback name, or one of the hosts. A wildcard
+ * address among them stands for every IP address.
+ */
+export function ownHosts(hosts: readonly string[]): (header: string) => boolean {
+  const own = new Set(hosts.map(bare));
+  // A browser sends an address as Host only for a page that came from this address, so it can't be rebound.
+  const anyAddress = hosts.some((host) => wildcards.has(bare(host)));
+  return (header) => {
+    const host = nameOf(header);
+    return isLoopback(host) || own.has(host) || (anyAddress && isIP(host) !== 0);
+  };
+}
+
+/** Whether an `Origin` header names a host of the service, or is one of the allowed origins. */
+export function isOwnOrigin(origin: string, isOwn: (header: string) => boolean, allowed: readonly string[]): boolean {
+  return allowed.includes('*') || allowed.includes(origin) || (/^https?:\/\//.test(origin) && isOwn(origin.replace(/^https?:\/\//, '')));
 }
 
 const refusal = (detail: string) => new ServiceError('FORBIDDEN', detail);

@@ -1,0 +1,126 @@
+import { describeCause, invalid, toServiceError } from '../../kit/errors.ts';
+import type { LocalCall } from '../../kit/http/local.ts';
+import { answer, type HandlerContext, JsonText, type Mount } from '../../kit/http/mount.ts';
+import { eventStream } from '../../kit/http/sse.ts';
+import type { StreamAnswer } from '../../kit/http/streams.ts';
+import type { Listener } from '../live/hub.ts';
+import type { McpEndpoint, McpHttpRequest, McpSubscription } from '../mcp/http.ts';
+import type { Refusal } from '../mcp/server.ts';
+import type { CallApi } from '../mcp/session.ts';
+import { mcp } from '../model/mcp.ts';
+import type { HandoffRoute } from '../model/route.ts';
+import { requireAgent } from '../rules/rights.ts';
+import type { Caller } from '../service/authentication.ts';
+import { agentId } from './packets.ts';
+import { keyOf, type Listening } from './streams.ts';
+
+/** Loads the endpoint. The SDK is loaded with the first request, since most processes never get one. */
+export type LoadMcp = (refusalOf: (error: unknown) => Refusal) => Promise<McpEndpoint>;
+
+export interface McpRouteParts {
+  readonly mount: Mount<Caller, HandoffRoute>;
+  readonly call: LocalCall<Caller>;
+  readonly load: LoadMcp;
+  readonly listening: Listening;
+  isUnavailable(error: unknown): boolean;
+  /** Logs an unexpected error. */
+  onError(error: unknown): void;
+}
+
+/** Mounts the endpoint for clients of the Model Context Protocol. Its tools call the handlers of the API's routes. */
+export function mountMcp({ mount, call, load, listening, isUnavailable, onError }: McpRouteParts): void {
+  function refusalOf(error: unknown): Refusal {
+    const refusal = toServiceError(error, isUnavailable);
+    if (refusal.status >= 500) onError(describeCause(refusal.cause ?? error));
+    return refusal;
+  }
+  let loading: Promise<McpEndpoint> | undefined;
+
+  mount(mcp, async ({ query, body }, context) => {
+    loading ??= load(refusalOf);
+    const endpoint = await loading;
+    const { caller, headers, endSignal: signal } = context;
+    const key = keyOf(headers, query.api_key, true)!;
+    // Handlers read the key of a waiting request, to end the wait when it is revoked.
+    const callApi: CallApi = (route, request) =>
+      call(route, { ...request, headers: { ...request.headers, 'x-api-key': key } }, { caller, signal });
+    const request = { headers, body, signal, session: { call: callApi, agentId: agentBehind(context, query.agent_id) } };
+    if ((body as { method?: unknown }).method === 'subscriptions/listen') return listen(endpoint, request, caller, key, listening);
+    return written(await endpoint.answer(request));
+  });
+}
+
+/** The agent that a connection names, in the header or in the query, or the only one that its key may act as. */
+function agentBehind({ headers, caller }: HandlerContext<Caller>, inQuery: string | undefined): string | undefined {
+  const inHeader = agentId(headers);
+  if (inHeader !== undefined && inQuery !== undefined && inHeader !== inQuery)
+    throw invalid('agent_id', 'agent_id and X-Agent-Id name different agents; send one of them.');
+  const named = inHeader ?? inQuery;
+  if (named !== undefined) requireAgent(caller, named);
+  return named ?? (caller.agents?.length === 1 ? caller.agents[0] : undefined);
+}
+
+function written({ status, contentType, text }: Awaited<ReturnType<McpEndpoint['answer']>>) {
+  return answer<never>({
+    status,
+    ...(contentType === undefined ? {} : { headers: { 'content-type': contentType } }),
+    ...(text === '' ? {} : { body: new JsonText(text) }),
+  });
+}
+
+/** A stream of the changes that a client subscribes to. It counts towards the tenant's connections. */
+async function listen(endpoint: McpEndpoint, request: McpHttpRequest, caller: Caller, key: string, listening: Listening) {
+  const { start, leave } = await listening.begin(caller, undefined);
+  const opened = await endpoint.listen(request).catch((error: unknown) => {
+    leave();
+    throw error;
+  });
+  if ('messages' in opened) return streamOf(opened, caller, key, { listening, position: start.position, leave });
+  leave();
+  return written(opened);
+}
+
+const heartbeat = Buffer.from(': keep-alive\n\n');
+
+function streamOf(
+  { messages, changed, end }: McpSubscription,
+  caller: Caller,
+  key: string,
+  { listening: { hub, streams, watch }, position, leave }: { listening: Listening; position: number; leave(): void },
+): StreamAnswer {
+  return eventStream({
+    streams,
+    abandon() {
+      leave();
+      void end();
+    },
+    feed(open) {
+      const listener: Listener = {
+        position,
+        isOpen: () => open.isOpen,
+        receive({ channels }) {
+          changed(channels);
+          return 0;
+        },
+        endSlow: () => open.end('slow'),
+        fail: (error) => open.fail(error),
+      };
+      const pump = async () => {
+        for await (const message of messages) open.send(Buffer.from(message));
+        open.end('done');
+      };
+      pump().catch((error: unknown) => open.fail(error));
+      const unwatch = watch(key, open);
+      hub.join(caller, listener).catch((error: unknown) => open.fail(error));
+      return {
+        heartbeat: () => heartbeat,
+        onEnd() {
+          leave();
+          unwatch();
+          hub.leave(caller, listener);
+          void end();
+        },
+      };
+    },
+  });
+}

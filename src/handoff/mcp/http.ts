@@ -1,0 +1,93 @@
+import { createMcpHandler, type McpHttpHandler, type ServerEvent } from '@modelcontextprotocol/server';
+
+import { urisOf } from './resources.ts';
+import { createMcpServer, type Extension, type McpParts } from './server.ts';
+import type { Session } from './session.ts';
+
+/** A request to the endpoint, after admission. */
+export interface McpHttpRequest {
+  /** Headers by lower-case name. */
+  readonly headers: Readonly<Record<string, string | string[] | undefined>>;
+  readonly body: unknown;
+  readonly session: Session;
+  readonly signal: AbortSignal;
+}
+
+/** A complete answer. */
+export interface McpHttpAnswer {
+  readonly status: number;
+  readonly contentType: string | undefined;
+  readonly text: string;
+}
+
+/** An answer that goes on until the client disconnects: the changes of resources that it listens to. */
+export interface McpSubscription {
+  readonly messages: ReadableStream<Uint8Array>;
+  /** Announces the resources that an event on these channels may have changed. Only those that the client listens to are sent. */
+  changed(channels: readonly string[]): void;
+  /** Ends the subscription, with its last message. */
+  end(): Promise<void>;
+}
+
+export interface McpEndpoint {
+  answer(request: McpHttpRequest): Promise<McpHttpAnswer>;
+  /** Opens a subscription; an answer if the request is refused. */
+  listen(request: McpHttpRequest): Promise<McpHttpAnswer | McpSubscription>;
+}
+
+/** Headers that the SDK reads. */
+const readHeaders = /^(accept|content-type|mcp-.*)$/;
+
+/** Makes the endpoint for MCP over HTTP. It is stateless: each request is served by a server of its own. */
+export function createMcpEndpoint(parts: {
+  version: string;
+  refusalOf: McpParts['refusalOf'];
+  extension?: Extension | undefined;
+}): McpEndpoint {
+  type Bus = NonNullable<Parameters<typeof createMcpHandler>[1]>['bus'];
+  const handlerOn = (bus?: Bus) =>
+    createMcpHandler(
+      ({ era, authInfo }) => createMcpServer({ ...parts, era, subscribe: true, sessionOf: () => authInfo?.extra?.['session'] as Session }),
+      // Our own streams send heartbeats.
+      { keepAliveMs: 0, ...(bus === undefined ? {} : { bus }) },
+    );
+  const shared = handlerOn();
+
+  return {
+    answer: async (request) => read(await fetchFrom(shared, request)),
+    async listen(request) {
+      // Each subscription has its own handler, since the events of a handler go to all of its subscriptions.
+      let send: (event: ServerEvent) => void = () => undefined;
+      const handler = handlerOn({
+        publish: () => undefined,
+        subscribe(listener) {
+          send = listener;
+          return () => {
+            send = () => undefined;
+          };
+        },
+      });
+      const response = await fetchFrom(handler, request);
+      if (response.body === null || !response.headers.get('content-type')?.startsWith('text/event-stream')) return read(response);
+      return {
+        messages: response.body,
+        changed(channels) {
+          for (const uri of urisOf(channels)) send({ kind: 'resource_updated', uri });
+        },
+        end: () => handler.close(),
+      };
+    },
+  };
+}
+
+function fetchFrom(handler: McpHttpHandler, { headers, body, session, signal }: McpHttpRequest): Promise<Response> {
+  const passed = Object.entries(headers).filter(
+    (header): header is [string, string] => readHeaders.test(header[0]) && typeof header[1] === 'string',
+  );
+  const request = new Request('http://localhost/mcp', { method: 'POST', headers: passed, signal });
+  return handler.fetch(request, { parsedBody: body, authInfo: { token: '', clientId: '', scopes: [], extra: { session } } });
+}
+
+async function read(response: Response): Promise<McpHttpAnswer> {
+  return { status: response.status, contentType: response.headers.get('content-type') ?? undefined, text: await response.text() };
+}

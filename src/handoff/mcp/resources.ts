@@ -1,0 +1,74 @@
+import { invalid } from '../../kit/errors.ts';
+import { routes } from '../model/api.ts';
+import type { Session } from './session.ts';
+import { briefText, fenced } from './text.ts';
+
+const json = 'application/json';
+
+/** The templates of resources. */
+export const resourceTemplates = [
+  { name: 'packet', title: 'A packet', uriTemplate: 'packet://{id}', mimeType: json, description: 'The whole packet.' },
+  {
+    name: 'brief',
+    title: 'A brief of a packet',
+    uriTemplate: 'packet://{id}/brief',
+    mimeType: 'text/plain',
+    description: 'What the next agent needs to know of the packet and its ancestors.',
+  },
+  {
+    name: 'history',
+    title: 'The history of a packet',
+    uriTemplate: 'packet://{id}/history',
+    mimeType: json,
+    description: 'Its events, oldest first.',
+  },
+  {
+    name: 'inbox',
+    title: 'The inbox of an agent',
+    uriTemplate: 'inbox://{agent_id}',
+    mimeType: json,
+    description: 'The packets that wait for the agent.',
+  },
+];
+
+/** The resources that a client is shown: the inbox of its agent. */
+export function resourcesOf({ agentId }: Session) {
+  if (agentId === undefined) return [];
+  return [{ uri: inboxUri(agentId), name: 'inbox', title: `The inbox of ${agentId}`, mimeType: json }];
+}
+
+const inboxUri = (agentId: string) => `inbox://${encodeURIComponent(agentId)}`;
+
+/** The resources that an event on these channels may have changed. */
+export function urisOf(channels: readonly string[]): string[] {
+  return channels.flatMap((channel) => {
+    const value = channel.slice(channel.indexOf(':') + 1);
+    if (channel.startsWith('packet:')) return ['', '/brief', '/history'].map((part) => `packet://${value}${part}`);
+    return channel.startsWith('agent:') ? [inboxUri(value)] : [];
+  });
+}
+
+/** How many packets of an inbox are shown. */
+const inboxSize = 50;
+
+/** Reads a resource; undefined when no resource can have this URI. @throws ServiceError 404 for an unknown packet */
+export async function readResource({ call }: Session, uri: string): Promise<{ mimeType: string; text: string } | undefined> {
+  const [, scheme, authority = '', path = ''] = /^(packet|inbox):\/\/([^/?#]+)(\/brief|\/history)?$/.exec(uri) ?? [];
+  if (scheme === 'inbox' && path === '') {
+    const query = { status: 'created', target_agent: decoded(authority), limit: inboxSize, order: 'asc' };
+    return { mimeType: json, text: JSON.stringify(await call(routes.listPackets, { query })) };
+  }
+  if (scheme !== 'packet') return undefined;
+  const params = { id: decoded(authority) };
+  if (path === '/brief') return { mimeType: 'text/plain', text: fenced(briefText((await call(routes.packetBrief, { params }))!)) };
+  const found = path === '/history' ? await call(routes.packetHistory, { params }) : await call(routes.getPacket, { params });
+  return { mimeType: json, text: JSON.stringify(found) };
+}
+
+function decoded(text: string): string {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    throw invalid('uri', 'The URI is not valid: it has a % that begins no encoded character.');
+  }
+}

@@ -1,0 +1,176 @@
+import Type, { type TSchema } from 'typebox';
+
+import { name, prose, statement } from '../../kit/schemas.ts';
+import { priorities, statuses } from '../model/common.ts';
+import { ClaimNextRequest, CreateRequest, PatchRequest, RenewRequest } from '../model/packet.ts';
+
+/** The longest that a tool waits, in seconds: clients of MCP give a request up after a minute. */
+export const maxWaitSeconds = 55;
+
+/** A schema as clients of MCP get it: without our own format of timestamps and with standard examples. */
+export function published(schema: unknown): unknown {
+  if (Array.isArray(schema)) return schema.map(published);
+  if (typeof schema !== 'object' || schema === null) return schema;
+  return Object.fromEntries(
+    Object.entries(schema).flatMap(([key, value]) => {
+      if (key === 'example') return [['examples', [value]]];
+      if (key === 'format' && value === 'timestamp') return [];
+      return [[key, published(value)]];
+    }),
+  );
+}
+
+const closed = { additionalProperties: false };
+const optional = Type.Optional;
+
+const packetId = Type.String({ description: 'The id of the packet.' });
+const agent = {
+  agent_id: optional(name('Your id as an agent. Leave it out if the connection names it (header X-Agent-Id).')),
+};
+const leaseToken = optional(Type.String({ description: 'The lease token from the claim; required while the packet is leased.' }));
+const ifRevision = optional(Type.Integer({ minimum: 1, description: 'Change the packet only if it still has this revision.' }));
+const waitSeconds = optional(
+  Type.Integer({ minimum: 0, maximum: maxWaitSeconds, description: `How long to wait, up to ${maxWaitSeconds}, which is the default.` }),
+);
+const idempotencyKey = optional(
+  Type.String({ minLength: 1, maxLength: 255, description: 'A repeated call with the same key gets the first answer again.' }),
+);
+const change = { packet_id: packetId, ...agent, lease_token: leaseToken, if_revision: ifRevision };
+
+const { context, decisions, actions, dependencies } = CreateRequest.properties;
+const { conversation_state, artifacts, custom } = context.properties;
+const content = PatchRequest.properties;
+const { lease_seconds, tags, priorities: wanted, framework, agent_name } = ClaimNextRequest.properties;
+const holder = { ...agent, agent_name, framework };
+
+/** The arguments of the tools. Their names are those of the fields of the API. */
+export const inputs = {
+  hand_over: Type.Object(
+    {
+      target_agent: name('The id of the agent that should continue the work.'),
+      target_agent_name: optional(name('Its name; its id if left out.')),
+      summary: context.properties.summary,
+      ...holder,
+      parent_packet_id: CreateRequest.properties.parent_packet_id,
+      priority: optional(
+        Type.Unsafe<(typeof priorities)[number]>({ type: 'string', enum: [...priorities], description: 'How urgent it is.' }),
+      ),
+      tags: CreateRequest.properties.metadata.properties.tags,
+      ...{ conversation_state, artifacts, custom, decisions, actions, dependencies },
+      idempotency_key: idempotencyKey,
+    },
+    closed,
+  ),
+  claim_next: Type.Object(
+    {
+      ...holder,
+      target_agent: ClaimNextRequest.properties.target_agent,
+      ...{ tags, priorities: wanted, wait_seconds: ClaimNextRequest.properties.wait_seconds, lease_seconds },
+      idempotency_key: idempotencyKey,
+    },
+    closed,
+  ),
+  claim: Type.Object({ packet_id: packetId, ...holder, lease_seconds, idempotency_key: idempotencyKey }, closed),
+  renew_lease: Type.Object(
+    { packet_id: packetId, lease_token: Type.String({ description: 'The lease token from the claim.' }), ...RenewRequest.properties },
+    closed,
+  ),
+  release: Type.Object({ packet_id: packetId, ...agent, lease_token: leaseToken }, closed),
+  update: Type.Object(
+    {
+      ...change,
+      status: optional(Type.Literal('in_progress', { description: 'Shows that the work has begun.' })),
+      ...{ context: content.context, decisions: content.decisions, actions: content.actions, dependencies: content.dependencies },
+    },
+    closed,
+  ),
+  ask_human: Type.Object(
+    {
+      ...change,
+      question: statement('The question. Say what you need to know, and what you will do with the answer.'),
+      reason: optional(prose('Why a person must answer it.')),
+      options: optional(Type.Array(Type.Unknown(), { description: 'Possible answers.' })),
+      timeout_seconds: CreateRequest.properties.hitl.properties.timeout_seconds,
+      on_timeout: CreateRequest.properties.hitl.properties.on_timeout,
+      wait_seconds: waitSeconds,
+    },
+    closed,
+  ),
+  get_answer: Type.Object({ packet_id: packetId, wait_seconds: waitSeconds }, closed),
+  complete: Type.Object({ ...change, actions: content.actions, decisions: content.decisions }, closed),
+  fail: Type.Object({ ...change, reason: statement('Why the work failed.') }, closed),
+  wait_for_packet: Type.Object(
+    {
+      packet_id: packetId,
+      statuses: Type.Array(Type.Unsafe<(typeof statuses)[number]>({ type: 'string', enum: [...statuses] }), {
+        minItems: 1,
+        maxItems: statuses.length,
+        description: 'The wait ends when the packet has one of these statuses.',
+      }),
+      wait_seconds: waitSeconds,
+    },
+    closed,
+  ),
+  find_packets: Type.Object(
+    {
+      text: optional(Type.String({ description: 'Words and "quoted phrases", all of which must occur; all packets if left out.' })),
+      statuses: optional(Type.Array(Type.Unsafe<(typeof statuses)[number]>({ type: 'string', enum: [...statuses] }), { minItems: 1 })),
+      target_agent: optional(Type.String({ description: 'The agent that should continue the work.' })),
+      source_agent: optional(Type.String({ description: 'The agent that handed over; not together with text.' })),
+      claimed_by: optional(Type.String({ description: 'The agent that holds the packet; not together with text.' })),
+      tags: optional(Type.Array(Type.String({ minLength: 1, pattern: '^[^,]*$' }), { minItems: 1, maxItems: 20 })),
+      limit: optional(Type.Integer({ minimum: 1, maximum: 50, description: 'The most packets; 10 if left out.' })),
+      cursor: optional(Type.String({ description: 'The next_cursor of the previous page.' })),
+    },
+    closed,
+  ),
+  get_packet: Type.Object({ packet_id: packetId }, closed),
+  get_brief: Type.Object(
+    {
+      packet_id: packetId,
+      max_chars: optional(Type.Integer({ minimum: 200, maximum: 100_000, description: 'The most characters; 4000 if left out.' })),
+      depth: optional(Type.Integer({ minimum: 0, maximum: 50, description: 'The most ancestors; 10 if left out.' })),
+    },
+    closed,
+  ),
+  get_history: Type.Object({ packet_id: packetId }, closed),
+} as const satisfies Record<string, TSchema>;
+
+const nullable = (type: string, description: string) => Type.Unsafe<unknown>({ type: [type, 'null'], description });
+
+const packetFields = {
+  id: packetId,
+  status: Type.String({ description: 'The status of the packet.' }),
+  revision: Type.Integer({ description: 'The number of the revision.' }),
+};
+/** A packet in a result: the fields that matter to a program; the API description has all of them. */
+const packet = Type.Object({
+  ...packetFields,
+  lease: nullable('object', 'The lease of the claim: generation, expires_at and, in the answer to a claim, token.'),
+  hitl: nullable('object', 'The question to a person and its answer.'),
+});
+const answer = Type.Object({
+  packet_id: packetId,
+  answered: Type.Boolean(),
+  status: Type.String({ description: 'The status of the packet.' }),
+  question: nullable('string', 'The question.'),
+  response: nullable('string', 'The answer of the person.'),
+  responded_by: nullable('string', 'Who answered.'),
+  notes: nullable('string', 'Remarks of the person.'),
+});
+
+/** The structured results of the tools. */
+export const outputs = {
+  packet,
+  answer,
+  claimed: Type.Object({ packet: nullable('object', 'The claimed packet; null when none was available in time.') }),
+  lease: Type.Object({ lease: Type.Object({ generation: Type.Integer(), expires_at: nullable('string', 'When it expires.') }) }),
+  page: Type.Object({ packets: Type.Array(Type.Object(packetFields)), next_cursor: nullable('string', 'The cursor of the next page.') }),
+  brief: Type.Object({
+    packet_id: packetId,
+    chars: Type.Integer(),
+    sections: Type.Array(Type.Unknown()),
+    omitted: Type.Array(Type.Unknown()),
+  }),
+  history: Type.Object({ packet_id: packetId, events: Type.Array(Type.Unknown()) }),
+} as const;

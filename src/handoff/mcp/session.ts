@@ -1,0 +1,54 @@
+import { invalid } from '../../kit/errors.ts';
+import type { ResultOf, Route } from '../../kit/route.ts';
+
+/** The parts of a request to an operation of the API. */
+export interface ApiRequest {
+  readonly params?: Readonly<Record<string, string>>;
+  readonly query?: Readonly<Record<string, unknown>>;
+  readonly body?: unknown;
+  /** Headers by lower-case name. */
+  readonly headers?: Readonly<Record<string, string>>;
+}
+
+/**
+ * Carries out an operation of the API: inside the service, or over HTTP for the command line. Undefined for an answer
+ * without a body. Rejects with the sentence and the code with which the API refuses the request.
+ */
+export type CallApi = <R extends Route>(route: R, request: ApiRequest) => Promise<ResultOf<R> | undefined>;
+
+/** The agent behind a request of MCP. */
+export interface Session {
+  readonly call: CallApi;
+  /** The agent's id, if the connection names it. */
+  readonly agentId: string | undefined;
+}
+
+/**
+ * The id of the agent that acts.
+ * @throws ServiceError 400 when neither the connection nor the argument names it, or when they name different agents
+ */
+export function agentOf({ agentId }: Session, given: string | undefined): string {
+  const agent = given ?? agentId;
+  if (agent === undefined)
+    throw invalid('agent_id', 'agent_id is required: name the agent here, or once for the connection in the header X-Agent-Id.');
+  if (agentId !== undefined && agent !== agentId)
+    throw invalid('agent_id', `agent_id is ${agent}, but the connection names the agent ${agentId} in X-Agent-Id. Leave agent_id out.`);
+  return agent;
+}
+
+/** The headers of a change: the acting agent, the lease token, the expected revision and the idempotency key. */
+export function changeHeaders(parts: {
+  agent?: string | undefined;
+  lease_token?: string | undefined;
+  if_revision?: number | undefined;
+  idempotency_key?: string | undefined;
+}): Record<string, string> {
+  const { agent, lease_token: token, if_revision: revision, idempotency_key: key } = parts;
+  return {
+    // Node sends and reads headers as Latin-1; the service decodes UTF-8 from it.
+    ...(agent === undefined ? {} : { 'x-agent-id': Buffer.from(agent).toString('latin1') }),
+    ...(token === undefined ? {} : { 'x-lease-token': token }),
+    ...(revision === undefined ? {} : { 'if-match': `"${revision}"` }),
+    ...(key === undefined ? {} : { 'idempotency-key': key }),
+  };
+}

@@ -1,0 +1,296 @@
+import type { Static, TObject } from 'typebox';
+
+import { notFound } from '../../kit/errors.ts';
+import { routes } from '../model/api.ts';
+import { statuses } from '../model/common.ts';
+import type { Hitl, Packet } from '../model/packet.ts';
+import { inputs, maxWaitSeconds, outputs } from './schemas.ts';
+import { agentOf, changeHeaders, type Session } from './session.ts';
+import { briefText, fenced } from './text.ts';
+
+/** The result of a tool: what a program reads, and a short text for the model. */
+export interface ToolResult {
+  readonly structured: Record<string, unknown>;
+  readonly text: string;
+}
+
+interface Hints {
+  readonly readOnlyHint?: true;
+  readonly idempotentHint?: true;
+  readonly destructiveHint: boolean;
+}
+
+/** A tool: its description, schemas and hints, and what it does. */
+export interface Tool {
+  readonly title: string;
+  readonly description: string;
+  readonly input: TObject;
+  readonly output: TObject;
+  readonly annotations: Hints;
+  run(args: never, session: Session): Promise<ToolResult>;
+}
+
+type Inputs = typeof inputs;
+type Args<Name extends keyof Inputs> = Static<Inputs[Name]>;
+
+const reads: Hints = { readOnlyHint: true, idempotentHint: true, destructiveHint: false };
+const writes: Hints = { destructiveHint: false };
+const repeats: Hints = { idempotentHint: true, destructiveHint: false };
+const ends: Hints = { idempotentHint: true, destructiveHint: true };
+
+function tool<Name extends keyof Inputs>(
+  name: Name,
+  row: Omit<Tool, 'input' | 'run'> & { run(args: Args<Name>, session: Session): Promise<ToolResult> },
+): Tool {
+  return { ...row, input: inputs[name] };
+}
+
+/** The tools, by name. Each carries out operations of the API, which validates, authorizes and records them. */
+export const tools: Readonly<Record<keyof Inputs, Tool>> = {
+  hand_over: tool('hand_over', {
+    title: 'Hand work over',
+    description:
+      'Hands work to another agent as a packet, or continues a packet with `parent_packet_id`. The other agent gets the summary, decisions, actions and artifacts; write them for a reader who knows nothing of your conversation.',
+    output: outputs.packet,
+    annotations: writes,
+    run: async (args, { call, ...session }) => {
+      const agent = agentOf({ call, ...session }, args.agent_id);
+      const { target_agent, target_agent_name = target_agent, parent_packet_id, summary, priority, tags } = args;
+      const { conversation_state, artifacts, custom, decisions, actions, dependencies } = args;
+      const body = {
+        parent_packet_id,
+        metadata: {
+          source_agent: { id: agent, name: args.agent_name ?? agent, framework: args.framework ?? 'mcp' },
+          target_agent: { id: target_agent, name: target_agent_name },
+          ...{ priority, tags },
+        },
+        context: { summary, conversation_state, artifacts, custom },
+        ...{ decisions, actions, dependencies },
+      };
+      const { idempotency_key } = args;
+      const packet = must(await call(routes.createPacket, { body: defined(body), headers: changeHeaders({ agent, idempotency_key }) }));
+      return { structured: packet, text: `Packet ${packet.id} waits for ${JSON.stringify(target_agent)}.` };
+    },
+  }),
+
+  claim_next: tool('claim_next', {
+    title: 'Claim the next packet',
+    description:
+      'Takes the next packet that waits for you: the highest priority first, then the oldest. With `wait_seconds` it waits for one. With `lease_seconds` the claim ends by itself unless it is renewed; send the lease token with every later call for the packet.',
+    output: outputs.claimed,
+    annotations: writes,
+    run: async ({ idempotency_key, ...args }, session) => {
+      const agent_id = agentOf(session, args.agent_id);
+      const headers = changeHeaders({ agent: agent_id, idempotency_key });
+      const packet = await session.call(routes.claimNext, { body: { ...args, agent_id }, headers });
+      if (packet === undefined) return { structured: { packet: null }, text: 'No packet waits for you now.' };
+      return { structured: { packet }, text: await claimedText(session, packet) };
+    },
+  }),
+
+  claim: tool('claim', {
+    title: 'Claim a packet',
+    description: 'Takes one packet by its id. If another agent holds it, the error names the holder.',
+    output: outputs.packet,
+    annotations: writes,
+    run: async ({ packet_id: id, idempotency_key, ...args }, session) => {
+      const agent_id = agentOf(session, args.agent_id);
+      const headers = changeHeaders({ agent: agent_id, idempotency_key });
+      const packet = must(await session.call(routes.claimPacket, { params: { id }, body: { ...args, agent_id }, headers }));
+      return { structured: packet, text: await claimedText(session, packet) };
+    },
+  }),
+
+  renew_lease: tool('renew_lease', {
+    title: 'Renew a lease',
+    description: 'Restarts the time of a lease from now. Call it before the lease expires while you still work on the packet.',
+    output: outputs.lease,
+    annotations: repeats,
+    run: async ({ packet_id: id, lease_token, ...body }, { call }) => {
+      const answer = must(await call(routes.renewLease, { params: { id }, body, headers: changeHeaders({ lease_token }) }));
+      return { structured: answer, text: `The lease expires at ${answer.lease.expires_at}.` };
+    },
+  }),
+
+  release: tool('release', {
+    title: 'Release a packet',
+    description: 'Gives a packet back without completing it, so that another agent can claim it.',
+    output: outputs.packet,
+    annotations: repeats,
+    run: async ({ packet_id: id, agent_id, lease_token }, session) => {
+      const agent = agentOf(session, agent_id);
+      return changed(await session.call(routes.releasePacket, { params: { id }, headers: changeHeaders({ agent, lease_token }) }));
+    },
+  }),
+
+  update: tool('update', {
+    title: 'Update a packet',
+    description:
+      'Records progress in a packet that you hold: decisions, actions (an action in `completed` or `failed` leaves `pending`), context and dependencies, merged by `id`. `status: in_progress` shows that you have begun.',
+    output: outputs.packet,
+    annotations: repeats,
+    run: (args, session) => patch(args, session, (({ packet_id, agent_id, lease_token, if_revision, ...body }) => body)(args)),
+  }),
+
+  ask_human: tool('ask_human', {
+    title: 'Ask a person',
+    description:
+      'Asks a person and waits for the answer. The packet awaits the answer; nobody else can work on it meanwhile. If the person has not answered yet, call `get_answer` later.',
+    output: outputs.answer,
+    annotations: writes,
+    run: async (args, session) => {
+      const { question, reason = '', options, timeout_seconds, on_timeout, wait_seconds = maxWaitSeconds } = args;
+      const hitl = defined({ required: true, reason, question, options, timeout_seconds, on_timeout });
+      const { structured } = await patch(args, session, { status: 'awaiting_human', hitl });
+      return answerOf(await afterQuestion(session, structured as unknown as Packet, wait_seconds));
+    },
+  }),
+
+  get_answer: tool('get_answer', {
+    title: 'Get the answer of a person',
+    description: 'The answer to the last question of a packet. Waits for it if the person has not answered yet.',
+    output: outputs.answer,
+    annotations: reads,
+    run: async ({ packet_id: id, wait_seconds = maxWaitSeconds }, session) =>
+      answerOf(await afterQuestion(session, must(await session.call(routes.getPacket, { params: { id } })), wait_seconds)),
+  }),
+
+  complete: tool('complete', {
+    title: 'Complete a packet',
+    description: 'Ends a packet successfully. Give the results of the actions in `actions.completed`.',
+    output: outputs.packet,
+    annotations: ends,
+    run: (args, session) => patch(args, session, { status: 'completed', actions: args.actions, decisions: args.decisions }),
+  }),
+
+  fail: tool('fail', {
+    title: 'Fail a packet',
+    description: 'Ends a packet that can not be completed. The reason is kept in `actions.failed`.',
+    output: outputs.packet,
+    annotations: ends,
+    run: (args, session) =>
+      patch(args, session, {
+        status: 'failed',
+        actions: { failed: [{ id: 'failure', description: 'The work on this packet', error: args.reason }] },
+      }),
+  }),
+
+  wait_for_packet: tool('wait_for_packet', {
+    title: 'Wait for a packet',
+    description: 'Waits until a packet has one of the statuses, for example until the work you handed over is completed.',
+    output: outputs.packet,
+    annotations: reads,
+    run: async ({ packet_id: id, statuses: wanted, wait_seconds = maxWaitSeconds }, { call }) =>
+      changed(await call(routes.getPacket, { params: { id }, query: { wait_seconds, until: wanted.join(',') } })),
+  }),
+
+  find_packets: tool('find_packets', {
+    title: 'Find packets',
+    description: 'Lists packets, newest first, or searches them by `text`, the best match first.',
+    output: outputs.page,
+    annotations: reads,
+    run: async ({ text, statuses: wanted, tags, limit = 10, ...rest }, { call }) => {
+      const query = defined({ ...rest, q: text, limit, status: wanted?.join(','), tags: tags?.join(',') });
+      const page = must(text === undefined ? await call(routes.listPackets, { query }) : await call(routes.searchPackets, { query }));
+      const lines = page.packets.map(({ id, status, metadata, context }) =>
+        [id, status, `for ${metadata.target_agent.id}`, context.summary.slice(0, 200).toWellFormed()].join(' | '),
+      );
+      const more = page.next_cursor === null ? '' : ' There are more: pass next_cursor as cursor.';
+      return {
+        structured: page,
+        text: `${page.packets.length} packets.${more}${lines.length === 0 ? '' : `\n${fenced(lines.join('\n'))}`}`,
+      };
+    },
+  }),
+
+  get_packet: tool('get_packet', {
+    title: 'Get a packet',
+    description: 'The whole packet. `get_brief` is shorter and includes what came before.',
+    output: outputs.packet,
+    annotations: reads,
+    run: async ({ packet_id: id }, { call }) => {
+      const packet = must(await call(routes.getPacket, { params: { id } }));
+      return { structured: packet, text: fenced(JSON.stringify(packet)) };
+    },
+  }),
+
+  get_brief: tool('get_brief', {
+    title: 'Get a brief of a packet',
+    description: 'What you need to know of a packet and its ancestors, in a limited number of characters.',
+    output: outputs.brief,
+    annotations: reads,
+    run: async ({ packet_id: id, ...query }, { call }) => {
+      const brief = must(await call(routes.packetBrief, { params: { id }, query }));
+      return { structured: brief, text: fenced(briefText(brief)) };
+    },
+  }),
+
+  get_history: tool('get_history', {
+    title: 'Get the history of a packet',
+    description: 'Everything that happened to a packet, oldest first.',
+    output: outputs.history,
+    annotations: reads,
+    run: async ({ packet_id: id }, { call }) => {
+      const history = must(await call(routes.packetHistory, { params: { id } }));
+      const lines = history.events.map(({ timestamp, event_type, actor }) => `${timestamp} ${event_type} by ${actor}`);
+      return { structured: history, text: fenced(lines.join('\n')) };
+    },
+  }),
+};
+
+type Change = { packet_id: string; agent_id?: string; lease_token?: string; if_revision?: number };
+
+/** Changes a packet by PATCH. */
+async function patch(args: Change, session: Session, body: Record<string, unknown>): Promise<ToolResult> {
+  const { packet_id: id, agent_id, lease_token, if_revision } = args;
+  const agent = agent_id === undefined && session.agentId === undefined ? undefined : agentOf(session, agent_id);
+  const headers = changeHeaders({ agent, lease_token, if_revision });
+  return changed(await session.call(routes.patchPacket, { params: { id }, body: defined(body), headers }));
+}
+
+const changed = (found: Packet | undefined): ToolResult => {
+  const packet = must(found);
+  return { structured: packet, text: `Packet ${packet.id} is ${packet.status}, revision ${packet.revision}.` };
+};
+
+/** The statuses that end the wait for an answer. */
+const afterAsking = statuses.filter((status) => status !== 'awaiting_human').join(',');
+
+/** The packet once its question has been answered, or as it is when the time is over. */
+async function afterQuestion({ call }: Session, packet: Packet, wait_seconds: number): Promise<Packet> {
+  if (packet.status !== 'awaiting_human' || wait_seconds === 0) return packet;
+  return must(await call(routes.getPacket, { params: { id: packet.id }, query: { wait_seconds, until: afterAsking } }));
+}
+
+/** The result of a question: the answer, or that there is none yet. */
+export function answerOf({ id, status, hitl }: Pick<Packet, 'id' | 'status'> & { hitl: Hitl | null }): ToolResult {
+  const { question = null, response = null, responded_by = null, notes = null } = hitl ?? {};
+  const structured = { packet_id: id, answered: response !== null, status, question, response, responded_by, notes };
+  if (response !== null)
+    return { structured, text: `A person has answered.\n${fenced(`${responded_by}: ${response}${notes === null ? '' : `\n${notes}`}`)}` };
+  const text =
+    status === 'awaiting_human'
+      ? `Nobody has answered yet. Call get_answer for packet ${id} later.`
+      : `There is no answer, and none is pending: packet ${id} is ${status}.`;
+  return { structured, text };
+}
+
+/** The text for the agent that has claimed a packet: how to go on, and the brief. */
+async function claimedText({ call }: Session, { id, lease }: Packet): Promise<string> {
+  // The claim is done, and its token must reach the agent even if the brief can't be read.
+  const brief = await call(routes.packetBrief, { params: { id } }).catch(() => undefined);
+  const token =
+    lease?.token === undefined ? '' : ` Its lease expires at ${lease.expires_at}; send lease_token ${lease.token} with every call for it.`;
+  return `You hold packet ${id}.${token}${brief === undefined ? '' : `\n${fenced(briefText(brief))}`}`;
+}
+
+/** The value of an operation that always answers with a body. */
+function must<T>(value: T | undefined): T {
+  if (value === undefined) throw notFound('packet');
+  return value;
+}
+
+/** The value without its undefined fields. */
+function defined(value: Record<string, unknown>): Record<string, unknown> {
+  return JSON.parse(JSON.stringify(value)) as Record<string, unknown>;
+}
