@@ -79,7 +79,7 @@ export async function createFallback(settings: Settings, dependencies: Dependenc
     chains,
     clock,
     newId,
-    random: () => drawn(random),
+    random: () => randomFraction(random),
     live: {
       allowed: settings.allowLive,
       outgoing,
@@ -180,7 +180,7 @@ function createProviderCalls({ liveAllow }: Settings, { ca, resolve }: Dependenc
 }
 
 /** A random number from 0 up to but not including 1, with 32 bits. */
-function drawn(random: RandomSource): number {
+function randomFraction(random: RandomSource): number {
   const bytes = Buffer.alloc(4);
   random(bytes);
   return bytes.readUInt32BE() / 2 ** 32;

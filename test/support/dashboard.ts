@@ -122,7 +122,7 @@ export async function assertAccessible(page: Page, { colours = false } = {}): Pr
 
 /** Fails if the page is wider than its window. */
 export async function assertFits(page: Page): Promise<void> {
-  // Charts adapt to a new width a few frames later.
+  // Layout adapts to a new width a few frames later.
   await page.waitForFunction('document.documentElement.scrollWidth <= document.documentElement.clientWidth');
 }
 

@@ -5,7 +5,8 @@ import { NavLink, Outlet, ScrollRestoration, useLocation } from 'react-router';
 import { Badge, Callout } from '../../kit/web/components/feedback.tsx';
 import { Menu } from '../../kit/web/components/menu.tsx';
 import { chooseScheme, useScheme } from '../../kit/web/scheme.ts';
-import { useAccess, useConnection, useForgetAnswers } from './data/queries.ts';
+import { connected } from './data/api.ts';
+import { queryClient, useAccess } from './data/queries.ts';
 import { setKey, useHasKey, useKeyWanted } from './data/session.ts';
 import icon from './icon.svg';
 import { KeyForm } from './parts/key-form.tsx';
@@ -14,7 +15,7 @@ import styles from './shell.module.css';
 /** The frame of every page: navigation, the state of the connection, and the form that asks for a key. */
 export function Shell() {
   const wanted = useKeyWanted();
-  const connected = useConnection();
+  const isConnected = connected.use();
   const { pathname } = useLocation();
   const main = useRef<HTMLElement>(null);
 
@@ -51,7 +52,7 @@ export function Shell() {
         </div>
       </header>
       <div role="status" aria-live="polite">
-        {connected ? null : (
+        {isConnected ? null : (
           <div className={styles.notice}>
             <Callout tone="warn" title="The service can't be reached.">
               What is shown may be out of date. The page tries again by itself.
@@ -111,11 +112,11 @@ function SchemeMenu() {
 
 function KeyMenu() {
   const hasKey = useHasKey();
-  const forgetAnswers = useForgetAnswers();
   if (!hasKey) return null;
   const forget = () => {
     setKey(null);
-    forgetAnswers();
+    // Without a key no data may be shown.
+    void queryClient.resetQueries();
   };
   return <Menu label="API key" icon={KeyRound} entries={[{ label: 'Forget the key', onSelect: forget }]} />;
 }

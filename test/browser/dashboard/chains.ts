@@ -37,7 +37,7 @@ export function chainTests(dashboard: () => Dashboard): void {
       assert.ok(page.url().includes('q='));
     }
     await search.fill('no such words');
-    await page.getByRole('heading', { level: 2, name: 'No chain has these words' }).waitFor();
+    await page.getByRole('heading', { level: 2, name: 'No chain matches the search' }).waitFor();
     await button(page, 'Clear the search').click();
     await page.getByRole('link', { name: 'listed-two' }).waitFor();
   });
@@ -180,7 +180,7 @@ export function chainTests(dashboard: () => Dashboard): void {
     const patch = (description: string) => dashboard().service.call('PATCH', `/chains/${id}`, { body: { description } });
     assert.equal((await patch('theirs')).status, 200);
     await button(page, 'Save').click();
-    const dialog = page.getByRole('dialog', { name: 'The chain was changed meanwhile' });
+    const dialog = page.getByRole('dialog', { name: 'The chain has changed' });
     await dialog.getByText('The versions differ in: description.').waitFor();
     assert.match((await dialog.getByLabel('Your version').textContent()) ?? '', /mine/);
     assert.match((await dialog.getByLabel('The saved version').textContent()) ?? '', /theirs/);
@@ -192,7 +192,7 @@ export function chainTests(dashboard: () => Dashboard): void {
     await page.getByLabel('Description').fill('mine again');
     assert.equal((await patch('theirs again')).status, 200);
     await button(page, 'Save').click();
-    await button(page, 'Save mine over it').click();
+    await button(page, 'Overwrite with mine').click();
     await page.getByText('contested is saved.').waitFor();
     assert.equal((await read(id)).description, 'mine again');
   });

@@ -58,9 +58,9 @@ export function keyboardTests(dashboard: () => Dashboard): void {
 
     await tabTo(button(page, 'Move provider second').first(), 'Shift+Tab');
     for (const [key, said] of [
-      ['Space', 'provider second is lifted. It is at place 2 of 2.'],
-      ['ArrowUp', 'provider second is over place 1.'],
-      ['Space', 'provider second is dropped at place 1.'],
+      ['Space', 'provider second is lifted. It is at position 2 of 2.'],
+      ['ArrowUp', 'provider second is over position 1.'],
+      ['Space', 'provider second is dropped at position 1.'],
     ] as const) {
       await keyboard.press(key);
       await page.getByText(said).waitFor();

@@ -32,7 +32,7 @@ export function shellTests(dashboard: () => Dashboard): void {
       compare: { path: `/compare?a=${a}&b=${b}`, title: 'Compare two tests', ready: 'Latency p95' },
       import: { path: '/import', title: 'Import a chain', ready: 'Choose a file' },
       templates: { path: '/templates', title: 'Templates', ready: `# ${name}` },
-      nowhere: { path: '/nowhere', title: 'There is no such page', ready: 'mistyped' },
+      nowhere: { path: '/nowhere', title: 'Page not found', ready: 'mistyped' },
     };
   });
   test('axe finds no violation on any page, light or dark, and no page is wider than a window of 320 or 2,560 pixels', async (t) => {
@@ -132,7 +132,7 @@ export function shellTests(dashboard: () => Dashboard): void {
     letGo();
     await page.getByRole('link', { name: supportChain.name }).waitFor();
     await page.goto(`${dashboard().address}/dashboard/chains/019cb8d3-f1a2-7c05-9a2b-3c4d5e6f7a8b`);
-    await heading(page, 'The chain is not there').waitFor();
+    await heading(page, 'The chain was not found').waitFor();
     await assertAccessible(page);
   });
 

@@ -182,7 +182,7 @@ export function testTests(dashboard: () => Dashboard, provider: () => SlowProvid
     await figures.waitFor();
     assert.match((await figures.getByRole('row', { name: /^Served/ }).textContent()) ?? '', /100 %.*0 %.*−100 points worse/);
     await page.getByText('their faults or seeds differ').waitFor();
-    await page.getByText('Both ran the same chain.').waitFor();
+    await page.getByText('Both tested the same chain.').waitFor();
   });
 
   test('a result of 1,000 prompts renders only the visible ones, and scrolls to its end', async (t) => {

@@ -147,7 +147,7 @@ const cases: Case[] = [
     stream: true,
   },
   {
-    name: 'a stream held back',
+    name: 'a stream blocked by a content filter',
     does: streaming([chunk('', 'content_filter'), '[DONE]']),
     condition: 'content_filter',
     code: 200,

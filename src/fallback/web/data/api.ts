@@ -1,5 +1,6 @@
 import { ApiError, TimeoutError } from '../../../kit/client-errors.ts';
 import { chunksOf, type Transport } from '../../../kit/transport.ts';
+import { sharedValue } from '../../../kit/web/shared-value.ts';
 import { createFallbackClient, type FallbackClient, type FallbackClientOptions } from '../../client/client.ts';
 import { currentKey, keyRefused } from './session.ts';
 
@@ -26,23 +27,8 @@ export function besideField({ field, detail }: Fault): string {
 /** Whether the service refused with this status. */
 export const isRefusal = (error: Error | null, status: number): boolean => error instanceof ApiError && error.status_code === status;
 
-const listeners = new Set<() => void>();
-let connected = true;
-
-function setConnected(value: boolean): void {
-  if (connected === value) return;
-  connected = value;
-  for (const tell of listeners) tell();
-}
-
-/** Whether the last call reached the service, with a subscription to changes. */
-export const connection = {
-  get: (): boolean => connected,
-  subscribe(listener: () => void): () => void {
-    listeners.add(listener);
-    return () => listeners.delete(listener);
-  },
-};
+/** Whether the last call reached the service. */
+export const connected = sharedValue(true);
 
 const transport: Transport = async ({ method, url, headers, body, signal }) => {
   const answer = await fetch(url, {
@@ -55,10 +41,10 @@ const transport: Transport = async ({ method, url, headers, body, signal }) => {
     // Lets a deletion complete while its page is being closed.
     keepalive: method === 'DELETE',
   }).catch((error: unknown) => {
-    if (!signal.aborted || signal.reason instanceof TimeoutError) setConnected(false);
+    if (!signal.aborted || signal.reason instanceof TimeoutError) connected.set(false);
     throw error;
   });
-  setConnected(true);
+  connected.set(true);
   if (answer.status === 401) keyRefused();
   return {
     status: answer.status,

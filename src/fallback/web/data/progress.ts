@@ -1,16 +1,14 @@
-import { useQueryClient } from '@tanstack/react-query';
 import { useEffect, useState } from 'react';
 
 import type { TestProgress } from '../../model/test.ts';
 import { api } from './api.ts';
-import { useResult } from './queries.ts';
+import { queryClient, useResult } from './queries.ts';
 
 /**
  * A result. While its test runs, `progress` is the latest event of the stream. The details are polled with the result, as
  * is everything else while the stream is disconnected.
  */
 export function useFollowedResult(id: string) {
-  const client = useQueryClient();
   const [progress, setProgress] = useState<TestProgress>();
   const result = useResult(id);
   const running = result.data?.status === 'running';
@@ -18,7 +16,7 @@ export function useFollowedResult(id: string) {
     if (!running) return;
     const stop = new AbortController();
     follow(id, stop.signal, setProgress).then(
-      () => client.invalidateQueries({ queryKey: ['results'] }),
+      () => queryClient.invalidateQueries({ queryKey: ['results'] }),
       // The page was left, or the service refused the stream. Polling continues.
       () => undefined,
     );
@@ -26,7 +24,7 @@ export function useFollowedResult(id: string) {
       stop.abort();
       setProgress(undefined);
     };
-  }, [id, running, client]);
+  }, [id, running]);
   return { result, progress };
 }
 

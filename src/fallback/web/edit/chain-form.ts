@@ -1,11 +1,10 @@
-import { useQueryClient } from '@tanstack/react-query';
 import { useEffect, useMemo, useRef, useState } from 'react';
 import { useNavigate } from 'react-router';
 
 import { useToast } from '../../../kit/web/components/toasts.tsx';
 import type { Chain, ChainRequest } from '../../model/chain.ts';
 import { api, besideField, type Fault, faultsOf, isRefusal } from '../data/api.ts';
-import { useCheck, useDebounced, useSaveChain } from '../data/queries.ts';
+import { queryClient, useCheck, useDebounced, useSaveChain } from '../data/queries.ts';
 import { type ChainDraft, draftOf, requestOf } from './draft.ts';
 
 /** How long the draft must be unchanged before the service checks it, in milliseconds. */
@@ -13,7 +12,6 @@ const settleMs = 300;
 
 /** The state of an editor: the draft, its check, saving, and a conflicting version that somebody else has saved. */
 export function useChainForm(start: ChainDraft, kept?: Chain) {
-  const client = useQueryClient();
   const [draft, setDraft] = useState(start);
   // The version that was opened, for `If-Match`: changes by others must not be overwritten.
   const [base, setBase] = useState(kept);
@@ -42,7 +40,7 @@ export function useChainForm(start: ChainDraft, kept?: Chain) {
     saving,
     save: () => saving.send(base),
     keepTheirs(theirs: Chain) {
-      client.setQueryData(['chains', theirs.id], theirs);
+      queryClient.setQueryData(['chains', theirs.id], theirs);
       const next = draftOf(theirs);
       setBase(theirs);
       setDraft(next);

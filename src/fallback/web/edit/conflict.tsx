@@ -25,20 +25,20 @@ export function Conflict({ mine, theirs, onKeepTheirs, onSaveMine, onClose }: Co
       open
       onClose={onClose}
       wide
-      title="The chain was changed meanwhile"
+      title="The chain has changed"
       actions={
         <>
-          <Button onClick={onClose}>Go on editing</Button>
+          <Button onClick={onClose}>Continue editing</Button>
           <Button onClick={() => onKeepTheirs(theirs)}>Take the other version</Button>
           <Button look="danger" onClick={() => onSaveMine(theirs)}>
-            Save mine over it
+            Overwrite with mine
           </Button>
         </>
       }
     >
       <p>
-        Version {theirs.version} was saved {moment(theirs.updated_at)}, after you began.{' '}
-        {names.length === 0 ? 'It says the same as yours.' : `The versions differ in: ${names.join(', ').replaceAll('_', ' ')}.`}
+        Version {theirs.version} was saved {moment(theirs.updated_at)}, after you opened the chain.{' '}
+        {names.length === 0 ? 'It is the same as yours.' : `The versions differ in: ${names.join(', ').replaceAll('_', ' ')}.`}
       </p>
       <Columns min="20rem">
         <section className={styles.version}>

@@ -1,17 +1,21 @@
-import type { Chain, ChainRequest, Provider, ProviderRequest, Rule, RuleRequest } from '../../model/chain.ts';
+import {
+  type Chain,
+  type ChainRequest,
+  type Provider,
+  type ProviderRequest,
+  type Rule,
+  type RuleRequest,
+  retryDefaults,
+} from '../../model/chain.ts';
+
+const providerTexts = ['provider', 'api_base', 'api_key_env'] as const;
+const providerNumbers = ['timeout_ms', 'max_tokens', 'input_cost_per_1m', 'output_cost_per_1m'] as const;
+const providerFields = ['name', 'model_id', ...providerTexts, ...providerNumbers] as const;
+const retryNumbers = ['max_retries', 'wait_ms', 'max_wait_ms'] as const;
 
 /** A provider being edited: texts, empty for defaults. `key` identifies it while it is moved. */
-export interface ProviderDraft {
+export interface ProviderDraft extends Record<(typeof providerFields)[number], string> {
   readonly key: string;
-  name: string;
-  model_id: string;
-  provider: string;
-  api_base: string;
-  api_key_env: string;
-  timeout_ms: string;
-  max_tokens: string;
-  input_cost_per_1m: string;
-  output_cost_per_1m: string;
   /** Kept while the order is unchanged; null means the position in the list. */
   priority: number | null;
   /** Not editable here, but preserved. */
@@ -19,17 +23,14 @@ export interface ProviderDraft {
 }
 
 /** A rule being edited. */
-export interface RuleDraft {
+export interface RuleDraft extends Record<(typeof retryNumbers)[number], string> {
   readonly key: string;
   condition: string;
   action: string;
-  max_retries: string;
   /** The keys of the providers that it applies to; empty means all. */
   providers: readonly string[];
   status_codes: string;
-  wait_ms: string;
   backoff: string;
-  max_wait_ms: string;
   respect_retry_after: boolean;
   after: string;
 }
@@ -47,19 +48,15 @@ let keys = 0;
 /** A key that is unique on this page. */
 export const newKey = (): string => `row-${++keys}`;
 
+/** An object with the value of each name. */
+const valuesOf = <Name extends string, T>(names: readonly Name[], read: (name: Name) => T) =>
+  Object.fromEntries(names.map((name) => [name, read(name)])) as Record<Name, T>;
+
 const text = (value: string | number | null | undefined): string => (value === null || value === undefined ? '' : String(value));
 
 export const emptyProvider = (): ProviderDraft => ({
   key: newKey(),
-  name: '',
-  model_id: '',
-  provider: '',
-  api_base: '',
-  api_key_env: '',
-  timeout_ms: '',
-  max_tokens: '',
-  input_cost_per_1m: '',
-  output_cost_per_1m: '',
+  ...valuesOf(providerFields, () => ''),
   priority: null,
   metadata: {},
 });
@@ -68,14 +65,12 @@ export const emptyRule = (): RuleDraft => ({
   key: newKey(),
   condition: 'rate_limit',
   action: 'retry',
-  max_retries: '',
+  ...valuesOf(retryNumbers, () => ''),
   providers: [],
   status_codes: '',
-  wait_ms: '',
-  backoff: 'exponential',
-  max_wait_ms: '',
-  respect_retry_after: true,
-  after: 'failover',
+  backoff: retryDefaults.backoff,
+  respect_retry_after: retryDefaults.respect_retry_after,
+  after: retryDefaults.then,
 });
 
 /** A new chain, with empty rows for the first provider and its backup. */
@@ -89,15 +84,7 @@ export const emptyDraft = (): ChainDraft => ({
 
 const providerDraft = (provider: Provider): ProviderDraft => ({
   key: newKey(),
-  name: provider.name,
-  model_id: provider.model_id,
-  provider: text(provider.provider),
-  api_base: text(provider.api_base),
-  api_key_env: text(provider.api_key_env),
-  timeout_ms: text(provider.timeout_ms),
-  max_tokens: text(provider.max_tokens),
-  input_cost_per_1m: text(provider.input_cost_per_1m),
-  output_cost_per_1m: text(provider.output_cost_per_1m),
+  ...valuesOf(providerFields, (name) => text(provider[name])),
   priority: provider.priority,
   metadata: provider.metadata,
 });
@@ -106,14 +93,12 @@ const ruleDraft = (rule: Rule, providers: readonly ProviderDraft[]): RuleDraft =
   key: newKey(),
   condition: rule.condition,
   action: rule.action,
-  max_retries: text(rule.max_retries),
+  ...valuesOf(retryNumbers, (name) => text(rule[name])),
   providers: providers.filter(({ name }) => rule.providers?.includes(name)).map(({ key }) => key),
   status_codes: (rule.status_codes ?? []).join(', '),
-  wait_ms: text(rule.wait_ms),
-  backoff: rule.backoff ?? 'exponential',
-  max_wait_ms: text(rule.max_wait_ms),
-  respect_retry_after: rule.respect_retry_after ?? true,
-  after: rule.then ?? 'failover',
+  backoff: rule.backoff ?? retryDefaults.backoff,
+  respect_retry_after: rule.respect_retry_after ?? retryDefaults.respect_retry_after,
+  after: rule.then ?? retryDefaults.then,
 });
 
 /** The draft of a stored chain. */
@@ -137,21 +122,15 @@ function numberOf(typed: string): number | string | null {
 
 const textOf = (typed: string): string | null => (typed.trim() === '' ? null : typed.trim());
 
-function providerRequest(draft: ProviderDraft, index: number): ProviderRequest {
-  return {
+const providerRequest = (draft: ProviderDraft, index: number) =>
+  ({
     name: draft.name.trim(),
     model_id: draft.model_id.trim(),
     priority: draft.priority ?? index,
-    provider: textOf(draft.provider),
-    api_base: textOf(draft.api_base),
-    api_key_env: textOf(draft.api_key_env),
-    timeout_ms: numberOf(draft.timeout_ms),
-    max_tokens: numberOf(draft.max_tokens),
-    input_cost_per_1m: numberOf(draft.input_cost_per_1m),
-    output_cost_per_1m: numberOf(draft.output_cost_per_1m),
+    ...valuesOf(providerTexts, (name) => textOf(draft[name])),
+    ...valuesOf(providerNumbers, (name) => numberOf(draft[name])),
     metadata: draft.metadata,
-  } as ProviderRequest;
-}
+  }) as ProviderRequest;
 
 /** The rule for a request. Retry fields are only sent with the action retry. */
 export function ruleRequest(draft: RuleDraft, providers: readonly ProviderDraft[]): RuleRequest {
@@ -161,10 +140,8 @@ export function ruleRequest(draft: RuleDraft, providers: readonly ProviderDraft[
     .map(numberOf);
   const names = providers.filter(({ key }) => draft.providers.includes(key)).map(({ name }) => name.trim());
   const retry = {
-    max_retries: numberOf(draft.max_retries),
-    wait_ms: numberOf(draft.wait_ms),
+    ...valuesOf(retryNumbers, (name) => numberOf(draft[name])),
     backoff: draft.backoff,
-    max_wait_ms: numberOf(draft.max_wait_ms),
     respect_retry_after: draft.respect_retry_after,
     then: draft.after,
   };

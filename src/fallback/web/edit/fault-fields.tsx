@@ -26,7 +26,7 @@ export function FaultFields({ faults, providers, onChange, faultOf }: FaultField
       <legend>Faults, applied to every prompt</legend>
       {faults.map((fault, index) => {
         const change = (changes: Partial<FaultDraft>) =>
-          onChange(faults.map((other, place) => (place === index ? { ...other, ...changes } : other)));
+          onChange(faults.map((other, at) => (at === index ? { ...other, ...changes } : other)));
         const bound = bind(fault, change, (name) => faultOf(`faults.${index}.${name}`));
         return (
           // biome-ignore lint/suspicious/noArrayIndexKey: a fault is identified by its index.
@@ -40,7 +40,7 @@ export function FaultFields({ faults, providers, onChange, faultOf }: FaultField
               look="quiet"
               icon={Trash2}
               aria-label={`Remove fault ${index + 1}`}
-              onClick={() => onChange(faults.filter((_, place) => place !== index))}
+              onClick={() => onChange(faults.filter((_, at) => at !== index))}
             />
           </div>
         );

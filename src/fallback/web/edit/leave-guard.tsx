@@ -22,14 +22,14 @@ export function LeaveGuard({ isUnsaved }: { isUnsaved(): boolean }) {
       title="Leave without saving?"
       actions={
         <>
-          <Button onClick={() => blocker.reset()}>Go on editing</Button>
+          <Button onClick={() => blocker.reset()}>Continue editing</Button>
           <Button look="danger" onClick={() => blocker.proceed()}>
             Leave
           </Button>
         </>
       }
     >
-      <p>What you changed here is not saved and will be lost.</p>
+      <p>Your changes are not saved and will be lost.</p>
     </Dialog>
   );
 }

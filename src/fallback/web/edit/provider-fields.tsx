@@ -8,7 +8,7 @@ import type { ProviderDraft } from './draft.ts';
 import styles from './fields.module.css';
 
 interface ProviderFieldsProps {
-  /** How the provider is called: by its name, or by its place while it has none. */
+  /** How the provider is called: by its name, or by its position while it has none. */
   label: string;
   provider: ProviderDraft;
   /** The fault of a field of this provider. */

@@ -23,8 +23,7 @@ export function ProviderPanel({ draft, onChange, faultOf }: PartProps) {
   const { providers } = draft;
   function remove({ key, name }: ProviderDraft): void {
     const lost = draft.rules.length - withoutProvider(draft, key).rules.length;
-    if (lost > 0)
-      toast({ text: `${counted(lost, 'rule')} only for ${name} ${lost === 1 ? 'was' : 'were'} removed as well.`, tone: 'warn' });
+    if (lost > 0) toast({ text: `${counted(lost, 'rule')} for ${name} alone ${lost === 1 ? 'was' : 'were'} also removed.`, tone: 'warn' });
     onChange((before) => withoutProvider(before, key));
   }
   return (

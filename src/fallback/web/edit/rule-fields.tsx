@@ -5,7 +5,7 @@ import { CheckField, SelectField, TextField } from '../../../kit/web/components/
 import { bind, Fields } from '../../../kit/web/components/form.tsx';
 import { words } from '../../../kit/web/format.ts';
 import { actions, afterRetries, backoffs, ruleConditions } from '../../model/chain.ts';
-import { type RuleLike, ruleText } from '../parts/rule-text.ts';
+import { ruleText } from '../parts/rule-text.ts';
 import { type ProviderDraft, type RuleDraft, ruleRequest } from './draft.ts';
 import styles from './fields.module.css';
 
@@ -29,7 +29,7 @@ export function RuleFields({ label, rule, providers, faultOf, onChange, onRemove
     onChange({ providers: rule.providers.includes(key) ? rule.providers.filter((other) => other !== key) : [...rule.providers, key] });
   return (
     <>
-      <p className={styles.preview}>{ruleText(ruleRequest(rule, providers) as RuleLike)}</p>
+      <p className={styles.preview}>{ruleText(ruleRequest(rule, providers))}</p>
       <Fields min="11rem">
         <SelectField label="When it fails with" options={conditionOptions} {...bound('condition')} />
         <SelectField label="Do" options={actions} {...bound('action')} />

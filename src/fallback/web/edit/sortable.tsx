@@ -48,14 +48,15 @@ export function Sortable<T extends { key: string }>({ items, nameOf, onMove, emp
         announcements: {
           onDragStart({ active }) {
             hasMoved.current = false;
-            return `${label(active.id)} is lifted. It is at place ${indexOf(active.id) + 1} of ${items.length}.`;
+            return `${label(active.id)} is lifted. It is at position ${indexOf(active.id) + 1} of ${items.length}.`;
           },
           onDragOver({ active, over }) {
             hasMoved.current ||= over?.id !== active.id;
-            return over === null || !hasMoved.current ? undefined : `${label(active.id)} is over place ${indexOf(over.id) + 1}.`;
+            return over === null || !hasMoved.current ? undefined : `${label(active.id)} is over position ${indexOf(over.id) + 1}.`;
           },
-          onDragEnd: ({ active, over }) => (over === null ? undefined : `${label(active.id)} is dropped at place ${indexOf(over.id) + 1}.`),
-          onDragCancel: ({ active }) => `${label(active.id)} is back at its place.`,
+          onDragEnd: ({ active, over }) =>
+            over === null ? undefined : `${label(active.id)} is dropped at position ${indexOf(over.id) + 1}.`,
+          onDragCancel: ({ active }) => `${label(active.id)} is back at its position.`,
         },
       }}
     >
@@ -115,7 +116,7 @@ function Row({ id, name, index, count, onMove, children }: RowProps) {
     >
       <div className={styles.handles}>
         <Button ref={setActivatorNodeRef} look="quiet" icon={GripVertical} {...attributes} {...listeners} aria-label={`Move ${name}`} />
-        <span className={styles.place} aria-hidden="true">
+        <span className={styles.position} aria-hidden="true">
           {index + 1}
         </span>
         <Button

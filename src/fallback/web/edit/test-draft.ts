@@ -28,17 +28,10 @@ export interface TestDraft {
 }
 
 /** A new fault with the most frequent condition. */
-export const emptyFault = (provider: string): FaultDraft => ({
-  provider,
-  condition: 'rate_limit',
-  times: '',
-  from: '',
-  to: '',
-  probability: '',
-  latency_ms: '',
-  status_code: '',
-  retry_after_ms: '',
-});
+export const emptyFault = (provider: string): FaultDraft => {
+  const blank = Object.fromEntries(faultNumbers.map(({ name }) => [name, ''])) as Omit<FaultDraft, 'provider' | 'condition'>;
+  return { ...blank, provider, condition: 'rate_limit' };
+};
 
 /** A new test: a simulation of twenty prompts that covers all rules. */
 export const emptyTest = (): TestDraft => ({

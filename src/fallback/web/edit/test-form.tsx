@@ -20,11 +20,11 @@ const modes = [
   { value: 'live', label: 'Live: real calls, no faults' },
 ] as const;
 const presets = [
-  { value: 'coverage', label: 'Coverage: every rule is put to work' },
+  { value: 'coverage', label: 'Coverage: exercises every rule' },
   { value: 'healthy', label: 'Healthy: nothing fails' },
   { value: 'primary_down', label: 'Primary down' },
   { value: 'cascade', label: 'Cascade: all but the last down' },
-  { value: 'flap', label: 'Flap: the primary comes and goes' },
+  { value: 'flap', label: 'Flap: the primary fails for a while' },
   { value: 'blackout', label: 'Blackout: everything down' },
   { value: '', label: 'My own faults' },
 ] as const;
@@ -111,15 +111,15 @@ function ModeNotice({ chain, request, refused }: { chain: Chain; request: TestRe
 }
 
 /** The fields that show their own faults. */
-const placed = ['prompt_count', 'seed'];
+const fieldsWithFault = ['prompt_count', 'seed'];
 
 /** The reasons why a test was not started that no field shows. */
 function NotStarted({ error, faults }: { error: Error | null; faults: readonly Fault[] }) {
-  const unplaced = faults.filter(({ field }) => !placed.includes(field) && !field.startsWith('faults.'));
-  if (error === null || (faults.length > 0 && unplaced.length === 0)) return null;
+  const unshown = faults.filter(({ field }) => !fieldsWithFault.includes(field) && !field.startsWith('faults.'));
+  if (error === null || (faults.length > 0 && unshown.length === 0)) return null;
   return (
     <Callout tone="bad" alert title="The test was not started.">
-      {unplaced.length > 0 ? unplaced.map(({ field, detail }) => <p key={field}>{detail}</p>) : error.message}
+      {unshown.length > 0 ? unshown.map(({ field, detail }) => <p key={field}>{detail}</p>) : error.message}
     </Callout>
   );
 }

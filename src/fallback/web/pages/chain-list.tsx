@@ -85,7 +85,7 @@ function FoundChains({ chains, mayWrite }: { chains: readonly Chain[]; mayWrite:
         {wanted === '' ? '' : `${counted(found.length, 'chain')} found`}
       </p>
       {found.length === 0 ? (
-        <Empty title="No chain has these words" actions={<Button onClick={() => search('')}>Clear the search</Button>} />
+        <Empty title="No chain matches the search" actions={<Button onClick={() => search('')}>Clear the search</Button>} />
       ) : (
         <ChainTable chains={found.slice(0, most)} mayWrite={mayWrite} />
       )}
@@ -167,7 +167,7 @@ function NoChains({ mayWrite }: { mayWrite: boolean }) {
           ) : undefined
         }
       >
-        A chain lists model providers in order, with rules for what happens when one fails. Once it is here it can be explained, tested and
+        A chain lists model providers in order, with rules for what happens when one fails. A stored chain can be explained, tested and
         exported.
       </Empty>
     </Panel>

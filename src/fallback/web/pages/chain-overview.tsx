@@ -21,11 +21,7 @@ export function ChainOverview() {
   const summary = useSummary(chain);
   return (
     <>
-      <Notes
-        tone="warn"
-        title={chain.warnings.length === 1 ? 'One thing may surprise you.' : 'Some things may surprise you.'}
-        notes={chain.warnings}
-      />
+      <Notes tone="warn" title={chain.warnings.length === 1 ? '1 warning' : `${chain.warnings.length} warnings`} notes={chain.warnings} />
       <Panel title="Summary">
         <Load query={summary} what="The summary" lines={2}>
           {(found) => <SummaryBody chain={chain} summary={found} />}

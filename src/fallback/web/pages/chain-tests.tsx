@@ -52,7 +52,7 @@ function History({ chainId }: { chainId: string }) {
       <Load query={results} what="The history">
         {(found) =>
           found.total === 0 ? (
-            <Empty title="Never tested">A simulation takes a moment and calls nobody.</Empty>
+            <Empty title="Never tested">A simulation takes a moment and calls no provider.</Empty>
           ) : (
             <>
               <ResultTable results={found.results} picked={picked} onPick={pick} />

@@ -22,7 +22,7 @@ export function ComparePage() {
   const first = useResult(a, a !== '');
   if (a === '') {
     return (
-      <Empty level={1} title="Compare two tests" actions={<LinkButton to="/chains">To the chains</LinkButton>}>
+      <Empty level={1} title="Compare two tests" actions={<LinkButton to="/chains">Show all chains</LinkButton>}>
         Choose two tests in the history of a chain.
       </Empty>
     );
@@ -167,14 +167,14 @@ function Alikeness({ left, right }: { left: TestResult; right: TestResult }) {
   return (
     <>
       {unlike.length === 0 ? null : (
-        <Callout tone="warn" title="These tests are not alike:">
+        <Callout tone="warn" title="These tests differ:">
           {unlike.join('; ')}.
         </Callout>
       )}
       <Callout tone="info">
         {changed
           ? `The chain changed between them: version ${left.chain_version} and version ${right.chain_version}.`
-          : 'Both ran the same chain.'}
+          : 'Both tested the same chain.'}
       </Callout>
     </>
   );

@@ -84,18 +84,18 @@ function Exported({ exported, preferRetry, onPreferRetry }: ExportedProps) {
       {oneBudget ? (
         <CheckField
           label="Prefer retries to failover"
-          hint="This target has one budget for all failures. By default the export keeps waits short."
+          hint="This target has one number of retries for all failures. By default nothing is retried, so that waits are short."
           checked={preferRetry}
           onChange={(event) => onPreferRetry(event.target.checked)}
         />
       ) : null}
       <Notes
         tone="warn"
-        title={warnings.length === 1 ? 'The target does one thing differently.' : `The target does ${warnings.length} things differently.`}
+        title={warnings.length === 1 ? 'The target differs in one way.' : `The target differs in ${warnings.length} ways.`}
         notes={warnings}
       />
       <CodeBlock text={content} label={filename} />
-      <p className="muted">Keys are never part of an export: it names the environment variables that hold them.</p>
+      <p className="muted">An export contains no keys, only the names of their environment variables.</p>
     </Panel>
   );
 }

@@ -6,8 +6,8 @@ import { Callout, Empty } from '../../../kit/web/components/feedback.tsx';
 /** The page for unknown paths. */
 export function NotFound() {
   return (
-    <Empty level={1} title="There is no such page" actions={<LinkButton to="/chains">To the chains</LinkButton>}>
-      The address may be mistyped, or what it led to was deleted.
+    <Empty level={1} title="Page not found" actions={<LinkButton to="/chains">Show all chains</LinkButton>}>
+      The address may be mistyped, or its resource was deleted.
     </Empty>
   );
 }
@@ -22,10 +22,10 @@ export function PageFailure() {
       <Callout
         tone="bad"
         alert
-        title={stale ? 'The dashboard was updated.' : 'This page broke.'}
-        actions={<Button onClick={() => location.reload()}>Load again</Button>}
+        title={stale ? 'The dashboard was updated.' : 'This page failed.'}
+        actions={<Button onClick={() => location.reload()}>Reload</Button>}
       >
-        {stale ? 'Load it again to go on.' : error instanceof Error ? error.message : 'The cause is unknown.'}
+        {stale ? 'Reload the page to use the new version.' : error instanceof Error ? error.message : 'The cause is unknown.'}
       </Callout>
     </main>
   );

@@ -49,7 +49,7 @@ export function ResultPage() {
           {found.error === null ? null : (
             <Callout
               tone={found.status === 'failed' ? 'bad' : 'info'}
-              title={found.status === 'failed' ? 'The test broke off.' : 'The test was cancelled.'}
+              title={found.status === 'failed' ? 'The test failed.' : 'The test was cancelled.'}
             >
               {found.error}
             </Callout>

@@ -29,7 +29,7 @@ export function TemplatesPage() {
         title="Templates"
         subtitle={
           <>
-            Liquid: the chain is <code>chain</code>; each variable goes by its name.
+            A Liquid template: <code>chain</code> is the chain, and each variable has its own name.
           </>
         }
       />
@@ -37,7 +37,7 @@ export function TemplatesPage() {
         {(found) =>
           found.length === 0 ? (
             <Empty title="No chains yet" actions={<LinkButton to="/chains/new">New chain</LinkButton>}>
-              A template needs a chain to show.
+              A template is rendered for a chain.
             </Empty>
           ) : (
             <Editor chains={found} />
@@ -60,7 +60,7 @@ function variablesOf(text: string): { variables?: Record<string, unknown>; error
   }
 }
 
-const templates = [{ value: '', label: 'my own' }, ...templateNames];
+const templates = [{ value: '', label: 'custom' }, ...templateNames];
 
 function Editor({ chains }: { chains: readonly { id: string; name: string }[] }) {
   const [params, setParams] = useSearchParams();
@@ -120,7 +120,7 @@ function Output({ text, error }: { text: string | undefined; error: Error | null
     <Panel title="Output" actions={text === undefined ? undefined : <CopyButton text={text} />}>
       <div aria-live="polite" className={styles.output}>
         {error === null ? null : (
-          <Callout tone="bad" title="The template gives nothing.">
+          <Callout tone="bad" title="The template could not be rendered.">
             {error.message}
           </Callout>
         )}

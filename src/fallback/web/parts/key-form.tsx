@@ -4,7 +4,7 @@ import { Button } from '../../../kit/web/components/button.tsx';
 import { TextField } from '../../../kit/web/components/field.tsx';
 import { Form } from '../../../kit/web/components/form.tsx';
 import { PageHeader, Panel } from '../../../kit/web/components/layout.tsx';
-import { useAskAgain } from '../data/queries.ts';
+import { askAgain } from '../data/queries.ts';
 import { currentKey, setKey } from '../data/session.ts';
 import styles from './key-form.module.css';
 
@@ -13,7 +13,6 @@ export function KeyForm() {
   const field = useRef<HTMLInputElement>(null);
   const wrong = currentKey() !== null;
   const [error, setError] = useState(wrong ? 'The service refused this key.' : undefined);
-  const askAgain = useAskAgain();
 
   function submit(): void {
     const value = field.current!.value.trim();
@@ -28,7 +27,7 @@ export function KeyForm() {
 
   return (
     <div className={styles.frame}>
-      <PageHeader title="API key" subtitle="This service asks for a key before it shows its chains." />
+      <PageHeader title="API key" subtitle="This service requires an API key." />
       <Panel>
         <Form onSubmit={submit}>
           <TextField
@@ -36,7 +35,7 @@ export function KeyForm() {
             label="Key"
             type="password"
             autoComplete="off"
-            hint="It is kept in this tab and forgotten when the tab closes."
+            hint="The key is kept until this tab is closed."
             error={error}
           />
           <Button type="submit" look="primary">

@@ -27,7 +27,7 @@ export function Load<T>({ query, lines = 6, height = '2.5rem', what, children }:
   if (query.error === null) return <Skeleton lines={lines} height={height} />;
   if (isRefusal(query.error, 404)) {
     return (
-      <Empty level={1} title={`${what} is not there`} actions={<LinkButton to="/chains">To the chains</LinkButton>}>
+      <Empty level={1} title={`${what} was not found`} actions={<LinkButton to="/chains">Show all chains</LinkButton>}>
         It may have been deleted, or the address is mistyped.
       </Empty>
     );

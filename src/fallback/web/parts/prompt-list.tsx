@@ -111,10 +111,10 @@ const Prompt = memo(function Prompt({ prompt, providers, longestMs, open, onTogg
 function Waterfall({ prompt, providers, longestMs }: Pick<PromptProps, 'prompt' | 'providers' | 'longestMs'>) {
   return (
     <span className={styles.waterfall} aria-hidden="true">
-      {prompt.attempts.map(({ provider, start_ms, latency_ms, condition }, place) => (
+      {prompt.attempts.map(({ provider, start_ms, latency_ms, condition }, index) => (
         <span
           // biome-ignore lint/suspicious/noArrayIndexKey: an attempt is identified by its index.
-          key={place}
+          key={index}
           className={condition === null ? styles.answered : styles.failed}
           style={{
             left: `${(start_ms / longestMs) * 100}%`,
