@@ -64,7 +64,7 @@ export interface Fallback {
 
 /** Wires a fallback service: settings, store, services, HTTP. The only file that imports every layer. */
 export async function createFallback(settings: Settings, dependencies: Dependencies = {}): Promise<Fallback> {
-  const { clock = systemClock, random = (bytes: Buffer) => void randomFillSync(bytes), dashboardFolder } = dependencies;
+  const { clock = systemClock, random = (bytes: Buffer) => void randomFillSync(bytes) } = dependencies;
   const destination = dependencies.logs ?? logOutput(settings.logFormat);
   const logger: Logger = pino({ level: settings.logLevel, base: { service: 'fallback' } }, destination);
   const newId = createIds(random);
@@ -130,7 +130,7 @@ export async function createFallback(settings: Settings, dependencies: Dependenc
     metrics,
     metricsToken: settings.metricsToken,
     trustedProxies: settings.trustedProxies,
-    ...(dashboardFolder === undefined ? {} : { dashboardFolder }),
+    dashboardFolder: dependencies.dashboardFolder,
   });
 
   let stopping: Promise<void> | undefined;

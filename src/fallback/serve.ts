@@ -6,15 +6,7 @@ import { createFallback } from './main.ts';
 import { databaseUrlOf, readFallbackSettings } from './settings.ts';
 
 /** Flags of the command line, by the names of the settings; a flag without a value is `true`. */
-export interface ServeFlags {
-  host?: string;
-  port?: string;
-  storage?: string;
-  rateLimit?: string;
-  allowLive?: string;
-  allowOpen?: string;
-  config?: string;
-}
+export type ServeFlags = Partial<Record<'host' | 'port' | 'storage' | 'rateLimit' | 'allowLive' | 'allowOpen' | 'config', string>>;
 
 /**
  * Runs the fallback service until the process is told to stop.

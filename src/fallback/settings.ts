@@ -1,27 +1,10 @@
-import { addressRange, parseAllowList } from '../kit/outgoing/addresses.ts';
-import { listOf, oneOf, parsed, readSettings, SettingsError, type SettingsOf, text, whole, yesOrNo } from '../kit/settings.ts';
+import { logSettings, metricsToken } from '../kit/common-settings.ts';
+import { privateHosts, trustedProxies } from '../kit/outgoing/settings.ts';
+import { listOf, parsed, readSettings, SettingsError, type SettingsOf, text, whole, yesOrNo } from '../kit/settings.ts';
 import { databaseUrlProblem } from '../kit/sql/database.ts';
 import { keysOfTable, parseApiKeys } from './rules/api-keys.ts';
-import { type KeyGrant, parseGrants } from './rules/key-grants.ts';
+import { isLoopback, parseGrant } from './rules/key-grants.ts';
 import { parseRateLimit } from './rules/rate-limit.ts';
-
-function allowListItems(list: string): readonly string[] {
-  const items = list
-    .split(',')
-    .map((item) => item.trim())
-    .filter((item) => item !== '');
-  // Throws for an invalid item.
-  parseAllowList(items);
-  return items;
-}
-
-function grantsOf(list: string): readonly KeyGrant[] {
-  try {
-    return parseGrants(list);
-  } catch (error) {
-    throw new Error(`a list of grants; ${(error as Error).message}`);
-  }
-}
 
 /** The settings of the fallback service. Flags have precedence over the environment, then the TOML file, then the defaults. */
 export const settingsTable = {
@@ -65,21 +48,17 @@ export const settingsTable = {
     },
     parseApiKeys,
   ),
-  liveAllow: parsed(
-    {
-      variable: 'SERVICE_LIVE_ALLOW',
-      fallback: '',
-      help: 'Private hosts or CIDRs that drill and live tests may reach, on all ports and by plain http; comma-separated.',
-    },
-    allowListItems,
+  liveAllow: privateHosts(
+    'SERVICE_LIVE_ALLOW',
+    'Private hosts or CIDRs that drill and live tests may reach, on all ports and by plain http; comma-separated.',
   ),
-  liveKeys: parsed(
+  liveKeys: listOf(
     {
       variable: 'SERVICE_LIVE_KEYS',
       fallback: undefined,
       help: "Which variable's key may be sent to which host: `NAME@host` or `NAME@host:port`, comma-separated; a NAME may end in `*`. By default each known kind's variable at its own host.",
     },
-    grantsOf,
+    parseGrant,
   ),
   resultsPerChain: whole(
     {
@@ -99,45 +78,12 @@ export const settingsTable = {
     0,
     3_153_600_000,
   ),
-  trustedProxies: listOf(
-    {
-      variable: 'SERVICE_TRUSTED_PROXIES',
-      fallback: '',
-      help: "Addresses or CIDR ranges of proxies in front of the service, comma-separated. For their requests the client's address is read from `Forwarded` or `X-Forwarded-For`.",
-    },
-    addressRange,
-  ),
-  metricsToken: text(
-    {
-      variable: 'SERVICE_METRICS_TOKEN',
-      fallback: undefined,
-      help: 'If set, `/metrics` requires it as a bearer token.',
-    },
-    (token) => (/^[\x21-\x7e]{1,512}$/.test(token) ? undefined : 'visible ASCII characters without spaces'),
-  ),
-  logLevel: oneOf({ variable: 'SERVICE_LOG_LEVEL', fallback: 'info', help: 'The lowest level that is logged.' }, [
-    'trace',
-    'debug',
-    'info',
-    'warn',
-    'error',
-    'fatal',
-    'silent',
-  ]),
-  logFormat: oneOf(
-    {
-      variable: 'SERVICE_LOG_FORMAT',
-      fallback: undefined,
-      help: 'The format of log lines; by default `pretty` on a terminal and `json` elsewhere.',
-    },
-    ['pretty', 'json'],
-  ),
+  trustedProxies,
+  metricsToken: metricsToken(''),
+  ...logSettings,
 } as const;
 
 export type Settings = SettingsOf<typeof settingsTable>;
-
-/** Whether the host is a loopback address. */
-const isLoopback = (host: string) => host === 'localhost' || host === '::1' || /^127\.\d+\.\d+\.\d+$/.test(host);
 
 /**
  * Reads the settings of the fallback service.

@@ -1,5 +1,6 @@
-import { addressRange, parseAllowList } from '../kit/outgoing/addresses.ts';
-import { listOf, oneOf, originList, readSettings, type SettingsOf, text, whole, wholeOrUnlimited, yesOrNo } from '../kit/settings.ts';
+import { logSettings, metricsToken } from '../kit/common-settings.ts';
+import { privateHosts, trustedProxies } from '../kit/outgoing/settings.ts';
+import { listOf, originList, readSettings, type SettingsOf, text, whole, wholeOrUnlimited, yesOrNo } from '../kit/settings.ts';
 import { databaseUrlProblem } from '../kit/sql/database.ts';
 import type { Tier } from './model/common.ts';
 import { looksLikeKey } from './rules/keys.ts';
@@ -118,16 +119,9 @@ export const settingsTable = {
   connectionsFree: connections('FREE', '10'),
   connectionsPro: connections('PRO', '100'),
   connectionsBusiness: connections('BUSINESS', '1000'),
-  webhookAllow: listOf(
-    {
-      variable: 'SERVICE_WEBHOOK_ALLOW',
-      fallback: '',
-      help: 'Private hosts or CIDRs that webhooks may reach, also over plain http. For development.',
-    },
-    (item) => {
-      parseAllowList([item]);
-      return item;
-    },
+  webhookAllow: privateHosts(
+    'SERVICE_WEBHOOK_ALLOW',
+    'Private hosts or CIDRs that webhooks may reach, also over plain http. For development.',
   ),
   webhookRetrySeconds: secondsList({
     variable: 'SERVICE_WEBHOOK_RETRY_SECONDS',
@@ -173,39 +167,9 @@ export const settingsTable = {
       throw new Error(`a comma-separated list of host names such as baton.example.com, not ${JSON.stringify(item)}`);
     },
   ),
-  trustedProxies: listOf(
-    {
-      variable: 'SERVICE_TRUSTED_PROXIES',
-      fallback: '',
-      help: "Addresses or CIDR ranges of proxies in front of the service, comma-separated. For their requests the client's address is read from `Forwarded` or `X-Forwarded-For`.",
-    },
-    addressRange,
-  ),
-  metricsToken: text(
-    {
-      variable: 'SERVICE_METRICS_TOKEN',
-      fallback: undefined,
-      help: 'If set, `/metrics` requires it as a bearer token and labels tenants with their ids; otherwise with pseudonyms.',
-    },
-    (token) => (/^[\x21-\x7e]+$/.test(token) ? undefined : 'visible ASCII characters without spaces'),
-  ),
-  logLevel: oneOf({ variable: 'SERVICE_LOG_LEVEL', fallback: 'info', help: 'The lowest level that is logged.' }, [
-    'trace',
-    'debug',
-    'info',
-    'warn',
-    'error',
-    'fatal',
-    'silent',
-  ]),
-  logFormat: oneOf(
-    {
-      variable: 'SERVICE_LOG_FORMAT',
-      fallback: undefined,
-      help: 'The format of log lines; by default `pretty` on a terminal and `json` elsewhere.',
-    },
-    ['pretty', 'json'],
-  ),
+  trustedProxies,
+  metricsToken: metricsToken(' and labels tenants with their ids; otherwise with pseudonyms'),
+  ...logSettings,
 } as const;
 
 export type Settings = SettingsOf<typeof settingsTable>;

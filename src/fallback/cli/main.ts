@@ -2,16 +2,9 @@ import { Command } from 'commander';
 
 import packageJson from '../../../package.json' with { type: 'json' };
 import { exitForUsage, refuseSurplusWords } from '../../usage.ts';
+import type { ServeFlags } from '../serve.ts';
 
-interface ServeOptions {
-  host?: string;
-  port?: string;
-  storage?: string;
-  rateLimit?: string;
-  config?: string;
-  allowLive?: true;
-  allowOpen?: true;
-}
+type ServeOptions = Omit<ServeFlags, 'allowLive' | 'allowOpen'> & { allowLive?: true; allowOpen?: true };
 
 /** The command line of the fallback service. */
 export function createProgram(): Command {

@@ -44,7 +44,7 @@ export interface ServerParts {
   metricsToken: string | undefined;
   trustedProxies: readonly string[];
   /** The folder of the built dashboard; by default beside these sources. */
-  dashboardFolder?: string;
+  dashboardFolder?: string | undefined;
 }
 
 const serviceTitle = 'Baton fallback chain service';
@@ -53,24 +53,8 @@ const serviceTitle = 'Baton fallback chain service';
 const maxBodyBytes = 1024 * 1024;
 
 /** Creates the HTTP server of the fallback service. */
-export function createServer({
-  version,
-  logger,
-  clock,
-  store,
-  chains,
-  exports,
-  tests,
-  streams,
-  access,
-  host,
-  rateLimit,
-  allowLive,
-  metrics,
-  metricsToken,
-  trustedProxies,
-  dashboardFolder = fileURLToPath(new URL('../web/dist', import.meta.url)),
-}: ServerParts): FastifyInstance {
+export function createServer(parts: ServerParts): FastifyInstance {
+  const { version, logger, store, tests, access, metrics, trustedProxies, metricsToken, rateLimit } = parts;
   const app = createApp({
     logger,
     trustedProxies,
@@ -80,8 +64,8 @@ export function createServer({
     callerField: 'label',
   });
   // Without configured keys any key is accepted, so a key in a request proves nothing.
-  if (access.isOpen) refuseForeignPages(app, { hosts: [host], hasKey: () => false });
-  const { admit, admitStray } = createAdmission({ access, rateLimit, clock });
+  if (access.isOpen) refuseForeignPages(app, { hosts: [parts.host], hasKey: () => false });
+  const { admit, admitStray } = createAdmission({ access, rateLimit, clock: parts.clock });
   const mount = createMount<Caller, FallbackRoute>({
     app,
     prefixes: () => [''],
@@ -93,20 +77,20 @@ export function createServer({
     readParams: lowerCase,
   });
 
-  mountChains(mount, chains);
-  mountExports(mount, exports);
-  mountTests(mount, { tests, streams });
+  mountChains(mount, parts.chains);
+  mountExports(mount, parts.exports);
+  mountTests(mount, { tests, streams: parts.streams });
   mount(routes.getAccess, (_, { caller }) => ({
     label: caller.label,
     may_write: caller.mayWrite,
-    live_allowed: allowLive,
+    live_allowed: parts.allowLive,
     version,
   }));
   mountSystem(mount, { ping: store.ping, metrics, metricsToken });
   mountExplorers(app, [''], serviceTitle, () => describeFallback(version));
   mountStatic(app, {
     prefix: '/dashboard',
-    folder: dashboardFolder,
+    folder: parts.dashboardFolder ?? fileURLToPath(new URL('../web/dist', import.meta.url)),
     notBuilt: 'The dashboard is not built yet: run `npm run build:web` and reload the page.',
   });
   mountRoot(app, {

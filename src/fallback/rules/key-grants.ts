@@ -30,26 +30,20 @@ export const defaultGrants: readonly KeyGrant[] = Object.values(kinds).flatMap((
 const grantForm = /^([A-Za-z_][A-Za-z0-9_]*\*?|\*)@(\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9.-]+)(?::(\d{1,5}))?$/;
 
 /**
- * Parses the grants of a setting: `NAME@host` or `NAME@host:port`, comma-separated.
- * @throws Error whose message names the invalid item and the allowed form
+ * Parses a grant of a setting: `NAME@host` or `NAME@host:port`.
+ * @throws Error whose message completes "SERVICE_LIVE_KEYS must be ..."
  */
-export function parseGrants(text: string): KeyGrant[] {
-  const items = text
-    .split(',')
-    .map((item) => item.trim())
-    .filter((item) => item !== '');
-  return items.map((item) => {
-    const [, variable, host, port] = grantForm.exec(item) ?? [];
-    if (variable === undefined || host === undefined || Number(port ?? 1) < 1 || Number(port ?? 1) > 65_535) {
-      const shown = looksLikeKey(item.split('@')[0]!) ? 'an item of it' : `"${item}"`;
-      throw new Error(`${shown} is not of the form NAME@host or NAME@host:port, such as OPENAI_API_KEY@api.openai.com`);
-    }
-    return { variable, host: host.toLowerCase(), port: port === undefined ? null : Number(port) };
-  });
+export function parseGrant(item: string): KeyGrant {
+  const [, variable, host, port] = grantForm.exec(item) ?? [];
+  if (variable === undefined || host === undefined || Number(port ?? 1) < 1 || Number(port ?? 1) > 65_535) {
+    const shown = looksLikeKey(item.split('@')[0]!) ? 'an item of it' : `"${item}"`;
+    throw new Error(`a list of grants; ${shown} is not of the form NAME@host or NAME@host:port, such as OPENAI_API_KEY@api.openai.com`);
+  }
+  return { variable, host: host.toLowerCase(), port: port === undefined ? null : Number(port) };
 }
 
 /** Whether a host is a loopback name or address. */
-const isLoopback = (host: string): boolean => host === 'localhost' || host === '[::1]' || /^127\.\d+\.\d+\.\d+$/.test(host);
+export const isLoopback = (host: string): boolean => /^(localhost|\[?::1\]?|127(\.\d+){3})$/i.test(host);
 
 /**
  * Whether the variable's value may be sent to a URL. The service's own variables are never sent. Plain http needs a grant

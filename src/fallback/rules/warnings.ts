@@ -2,7 +2,7 @@ import { type ChainDefinition, conditions, type Provider, type Rule } from '../m
 import type { Warning } from '../model/common.ts';
 import { isStatusOf, traitsOf } from './conditions.ts';
 import { type Case, createEngine, type Engine } from './engine.ts';
-import { isOwnVariable } from './key-grants.ts';
+import { isLoopback, isOwnVariable } from './key-grants.ts';
 import { apiBase, kinds, knownKind } from './kinds.ts';
 import { defaulted, reachable, worstCase } from './reach.ts';
 import { WarningList } from './warning-list.ts';
@@ -45,7 +45,8 @@ function warnOfProvider(provider: Provider, at: string, warnings: WarningList): 
       `${at}.api_key_env`,
       `${api_key_env} is a setting of this service and is never sent to a provider; name another variable.`,
     );
-  if (api_base !== null && api_key_env !== null && /^http:/i.test(api_base) && !/^http:\/\/(localhost|127\.|\[::1\])/i.test(api_base))
+  const { protocol, hostname } = new URL(api_base ?? 'https://localhost');
+  if (api_key_env !== null && protocol === 'http:' && !isLoopback(hostname))
     warnings.add('plain_http', `${at}.api_base`, `The key of ${name} would be sent unencrypted; use https.`);
 }
 

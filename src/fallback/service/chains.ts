@@ -108,10 +108,6 @@ export function createChainService({ store: { chains }, clock, newId }: ChainSer
 }
 
 /** A chain as stored and returned, with fields in the documented order. */
-function shown(
-  { name, description, providers, fallback_rules, metadata }: ChainDefinition,
-  { id, version, created_at, updated_at }: Pick<Chain, 'id' | 'version' | 'created_at' | 'updated_at'>,
-): Chain {
-  const definition = { name, description, providers, fallback_rules, metadata };
-  return { id, ...definition, version, created_at, updated_at, warnings: warningsOf(definition) };
+function shown(definition: ChainDefinition, { id, ...stamps }: Pick<Chain, 'id' | 'version' | 'created_at' | 'updated_at'>): Chain {
+  return { id, ...definition, ...stamps, warnings: warningsOf(definition) };
 }

@@ -3,6 +3,7 @@ import { ServiceError } from '../../kit/errors.ts';
 import type { TestResult } from '../model/test.ts';
 import type { Store } from '../store/store.ts';
 import { storedText } from './record.ts';
+import type { RunningTest } from './running-test.ts';
 
 /**
  * The duration of a running test's lease and the interval of its renewals, in milliseconds. The clocks of instances may
@@ -25,19 +26,12 @@ export interface Retention {
   seconds: number;
 }
 
-/** A running test of this instance. */
-interface LeasedTest {
-  cancel(why: string): void;
-  /** Stores the finished prompts that are not stored yet. */
-  store(): Promise<void>;
-}
-
-export interface LeaseParts {
+interface LeaseParts {
   store: Store;
   clock: Clock;
   retention: Retention;
   /** The running tests of this instance. */
-  runningTests: ReadonlyMap<string, LeasedTest>;
+  runningTests: ReadonlyMap<string, RunningTest>;
 }
 
 export type Leases = ReturnType<typeof createLeases>;

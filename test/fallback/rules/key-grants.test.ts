@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 
-import { mayLeave, parseGrants } from '../../../src/fallback/rules/key-grants.ts';
+import { mayLeave, parseGrant } from '../../../src/fallback/rules/key-grants.ts';
 
 describe('A key', () => {
   test("is sent only to hosts it is granted for, and the service's own variables to none", () => {
-    const grants = parseGrants('MY_KEY@llm.example.com, TEAM_*@example.org, *@any.example.com');
+    const grants = ['MY_KEY@llm.example.com', 'TEAM_*@example.org', '*@any.example.com'].map(parseGrant);
     const cases: [string, string, boolean][] = [
       ['MY_KEY', 'https://llm.example.com/v1', true],
       ['MY_KEY', 'https://LLM.Example.com/v1', true],
@@ -25,7 +25,7 @@ describe('A key', () => {
 
 describe('A grant', () => {
   test('without a port allows any port by https, and by http only on loopback', () => {
-    const grants = parseGrants('K@llm.example.com, K@127.0.0.1, K@localhost, K@[::1], K@10.0.0.7');
+    const grants = ['K@llm.example.com', 'K@127.0.0.1', 'K@localhost', 'K@[::1]', 'K@10.0.0.7'].map(parseGrant);
     const cases: [string, boolean][] = [
       ['https://llm.example.com/v1', true],
       ['https://llm.example.com:8443/v1', true],
@@ -40,7 +40,7 @@ describe('A grant', () => {
   });
 
   test('with a port allows that port, also by http', () => {
-    const grants = parseGrants('K@10.0.0.7:8080, K@llm.example.com:443');
+    const grants = ['K@10.0.0.7:8080', 'K@llm.example.com:443'].map(parseGrant);
     const cases: [string, boolean][] = [
       ['http://10.0.0.7:8080/v1', true],
       ['https://10.0.0.7:8080/v1', true],
