@@ -199,3 +199,9 @@ alter table api_keys add column agents text;
 alter table api_keys add column responder text;
 
 create index api_keys_by_origin on api_keys (rotated_from);
+
+-- 0010-agents
+
+create index packets_held on packets (tenant, claimed_by) where status in ('claimed', 'in_progress', 'awaiting_human');
+
+create index agents_by_age on agents (last_seen_at);

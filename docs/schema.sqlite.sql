@@ -110,3 +110,7 @@ CREATE INDEX counters_of_days on counters (name) where name >= 'created:' and na
 CREATE INDEX deliveries_ended on deliveries (updated_at) where status in ('delivered', 'cancelled');
 
 CREATE INDEX api_keys_by_origin on api_keys (rotated_from);
+
+CREATE INDEX packets_held on packets (tenant, claimed_by) where status in ('claimed', 'in_progress', 'awaiting_human');
+
+CREATE INDEX agents_by_age on agents (last_seen_at);

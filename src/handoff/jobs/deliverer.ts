@@ -6,6 +6,7 @@ import { signatureHeaders } from '../rules/signature.ts';
 import type { DeliveryService } from '../service/deliveries.ts';
 import type { ClaimedDelivery, DeliveryQueue } from '../store/deliveries.ts';
 import type { Store } from '../store/store.ts';
+import { AttemptRoom, type Place } from './attempt-room.ts';
 import { type Attempt, Receiver } from './receivers.ts';
 
 /** The lease on a delivery: if this process dies, another one can take the delivery afterwards. */
@@ -19,15 +20,6 @@ const neededMs = 12_000;
 
 /** The most bytes of an answer's body that are read before the connection is closed. */
 const maxAnswerBytes = 64 * 1024;
-
-/** The most concurrent attempts over all receivers. */
-const maxRunning = 1024;
-
-/** The limit on the total size of the bodies in memory, in bytes. It may be exceeded by about one body. */
-const maxBodies = 64 * 1024 * 1024;
-
-/** The size counted for a body before it is read, in bytes. */
-const unreadBody = 1024 * 1024;
 
 /** The longest pause between rounds, in milliseconds. A commit wakes the deliverer at once; this covers any missed wake-up. */
 const everyMs = 1000;
@@ -65,19 +57,26 @@ export interface Deliverer {
 }
 
 /**
- * Makes a deliverer. Concurrency is limited per receiver: a slow or dead receiver gets few attempts and never delays
- * deliveries to others, however many of its own are pending.
+ * Makes a deliverer. Concurrency is limited per receiver and per tenant: a slow or dead receiver gets few attempts and never
+ * delays deliveries to others, however many of its own are pending.
  */
 export function createDeliverer(parts: DelivererParts): Deliverer {
   const { store, clock, outgoing } = parts;
   const receivers = new Map<string, Receiver<Item>>();
   const running = new Set<Promise<void>>();
-  /** Receivers that wait because a limit over all receivers is reached. */
+  /** Receivers that wait because a limit over all receivers, or of a tenant, is reached. */
   const blocked = new Set<Receiver<Item>>();
+  /** Tenants with due deliveries that were not leased, because they have as many as a tenant may have. */
+  const short = new Set<number>();
   /** Deliveries whose attempt was aborted by a stop. */
   const aborted: Item[] = [];
-  let bodies = 0;
   let isStopping = false;
+  const room = new AttemptRoom(() => {
+    for (const receiver of [...blocked]) {
+      blocked.delete(receiver);
+      startWaiting(receiver);
+    }
+  });
 
   const nowMs = () => clock().getTime();
 
@@ -93,64 +92,50 @@ export function createDeliverer(parts: DelivererParts): Deliverer {
 
   function startWaiting(receiver: Receiver<Item>): void {
     while (!isStopping && receiver.canStart(nowMs())) {
-      if (running.size >= maxRunning || bodies + unreadBody > maxBodies) {
+      const next = receiver.waiting.findIndex(({ queue }) => room.has(queue.tenant));
+      if (next === -1) {
         blocked.add(receiver);
         return;
       }
-      const item = receiver.waiting.shift()!;
+      const [item] = receiver.waiting.splice(next, 1) as [Item];
       // Too little of the lease is left: the delivery becomes due again when it expires.
-      if (item.until.getTime() - nowMs() < neededMs) continue;
-      start(item, receiver);
+      if (item.until.getTime() - nowMs() < neededMs) room.giveUp(item.queue.tenant);
+      else start(item, receiver);
     }
   }
 
   function start(item: Item, receiver: Receiver<Item>): void {
     const attempt = receiver.begin(nowMs());
-    const memory = reserve();
-    const ended = attemptOn(item, { receiver, attempt, memory })
+    const place = room.enter(item.queue.tenant);
+    const ended = attemptOn(item, { receiver, attempt, place })
       .catch(parts.onError)
       .finally(() => {
         receiver.end(attempt);
         running.delete(ended);
-        memory.set(0);
+        place.leave();
         startWaiting(receiver);
-        if (!receiver.hasMore || receiver.room(nowMs()) === 0) return;
-        receiver.hasMore = false;
-        parts.wake();
+        const isShort = short.delete(item.queue.tenant);
+        const hasMore = receiver.hasMore && receiver.room(nowMs()) > 0;
+        if (hasMore) receiver.hasMore = false;
+        if (hasMore || isShort) parts.wake();
       });
     running.add(ended);
-  }
-
-  /** Reserves memory for a body; `set` corrects the reservation once the size is known. */
-  function reserve(): { set(size: number): void } {
-    let reserved = unreadBody;
-    bodies += reserved;
-    return {
-      set(size) {
-        bodies += size - reserved;
-        reserved = size;
-        for (const receiver of [...blocked]) {
-          blocked.delete(receiver);
-          startWaiting(receiver);
-        }
-      },
-    };
   }
 
   interface RunningAttempt {
     readonly receiver: Receiver<Item>;
     readonly attempt: Attempt;
-    readonly memory: ReturnType<typeof reserve>;
+    readonly place: Place;
   }
 
-  async function attemptOn(item: Item, { receiver, attempt, memory }: RunningAttempt): Promise<void> {
+  async function attemptOn(item: Item, { receiver, attempt, place }: RunningAttempt): Promise<void> {
     const { delivery, queue, until } = item;
     const text = await store.deliveries.body(delivery.event_id);
     // The packet was removed permanently, and the delivery with it.
     if (text === undefined) return;
     // Encoded once, for the signatures and the request.
     const body = Buffer.from(text);
-    memory.set(body.length);
+    place.resize(body.length);
     const started = performance.now();
     const outcome = await send(parts, { delivery, queue, body, now: clock() });
     if (outcome === undefined) {
@@ -162,15 +147,24 @@ export function createDeliverer(parts: DelivererParts): Deliverer {
     await parts.deliveries.record(queue, { seq: delivery.seq, until }, outcome);
   }
 
-  /** How many deliveries to lease for each due webhook. The webhooks of one receiver share its room. */
+  /** How many deliveries to lease for each due webhook. The webhooks of one receiver share its room, and those of a tenant its leases. */
   function quotasOf(queues: readonly DeliveryQueue[]): { owner: number; quota: number }[] {
-    const byReceiver = Map.groupBy(queues, ({ url }) => receiverOf(url));
-    return [...byReceiver].flatMap(([receiver, own]) => {
-      const room = Math.min(receiver.room(nowMs()), maxRunning - running.size);
-      // The longest due first, so that no webhook of a receiver starves.
-      const first = own.toSorted((one, other) => (one.due_at < other.due_at ? -1 : 1)).slice(0, room);
-      return first.map(({ webhook }) => ({ owner: webhook, quota: Math.floor(room / first.length) }));
-    });
+    const left = new Map<number, number>();
+    const quotas: { owner: number; quota: number }[] = [];
+    // The longest due first, so that no webhook of a receiver or of a tenant starves.
+    const byDue = queues.toSorted((one, other) => (one.due_at < other.due_at ? -1 : 1));
+    for (const [receiver, own] of Map.groupBy(byDue, ({ url }) => receiverOf(url))) {
+      const most = Math.min(receiver.room(nowMs()), room.left);
+      const first = own.slice(0, most);
+      for (const { webhook, tenant } of first) {
+        const wanted = Math.floor(most / first.length);
+        const quota = Math.min(wanted, left.get(tenant) ?? room.leftOf(tenant));
+        left.set(tenant, (left.get(tenant) ?? room.leftOf(tenant)) - quota);
+        if (quota < wanted) short.add(tenant);
+        if (quota > 0) quotas.push({ owner: webhook, quota });
+      }
+    }
+    return quotas;
   }
 
   return {
@@ -216,6 +210,7 @@ export function createDeliverer(parts: DelivererParts): Deliverer {
       const own = claimed.get(owner) ?? [];
       const receiver = receiverOf(queue.url);
       receiver.waiting.push(...own.map((delivery) => ({ delivery, queue, until })));
+      if (own.length > 0) room.lease(queue.tenant, own.length);
       if (own.length >= quota) receiver.hasMore = true;
     }
   }

@@ -8,6 +8,9 @@ export const idempotencyMs = 24 * 3_600_000;
 /** How long a delivered or cancelled delivery and its body are kept. */
 const deliveriesMs = 30 * 24 * 3_600_000;
 
+/** How long an agent is listed after a request last named it, unless it holds a packet. */
+const agentsMs = 30 * 24 * 3_600_000;
+
 const everyMs = 60_000;
 const roundSize = 500;
 
@@ -20,8 +23,8 @@ interface PrunerParts {
 
 /**
  * Makes the job that deletes old data: idempotency records after 24 hours, day counters after their day, stream events
- * after their retention, delivered or cancelled deliveries after 30 days. A round returns the milliseconds until the next
- * one.
+ * after their retention, delivered or cancelled deliveries and unseen agents after 30 days. A round returns the milliseconds
+ * until the next one.
  */
 export function createPruner({ store, clock, streamRetentionSeconds }: PrunerParts): () => Promise<number> {
   return async () => {
@@ -31,6 +34,7 @@ export function createPruner({ store, clock, streamRetentionSeconds }: PrunerPar
       await store.prune(yesterday, dayOf(yesterday), roundSize),
       await store.forgetPayloads(new Date(now - streamRetentionSeconds * 1000), roundSize),
       await store.deliveries.forget(new Date(now - deliveriesMs), roundSize),
+      await store.forgetAgents(new Date(now - agentsMs), roundSize),
     ];
     return removed.some((count) => count >= roundSize) ? 100 : everyMs;
   };

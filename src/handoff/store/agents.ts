@@ -1,4 +1,4 @@
-import { type Kysely, sql } from 'kysely';
+import { type Kysely, type SqlBool, sql } from 'kysely';
 
 import type { Database } from '../../kit/sql/dialect.ts';
 import type { Agent } from '../model/work-routes.ts';
@@ -12,7 +12,11 @@ export interface SeenAgent {
   readonly last_seen_at: string;
 }
 
-const holdingStatuses = ['claimed', 'in_progress', 'awaiting_human'] as const;
+/** The condition of packets that an agent holds, as in the index that counts them. */
+const isHeld = sql<SqlBool>`packets.status in ('claimed', 'in_progress', 'awaiting_human')`;
+
+/** The condition of packets that wait for an agent, as in the index that counts them. */
+const isWaiting = sql<SqlBool>`packets.status = 'created'`;
 
 /** The agents that requests of tenants have named. */
 export function createAgentStore(database: Database<Tables>) {
@@ -36,10 +40,42 @@ export function createAgentStore(database: Database<Tables>) {
       });
     },
 
+    /**
+     * Deletes agents that no request has named since `before` and that hold no packet, earliest first and up to `limit`;
+     * returns how many it deleted.
+     */
+    forget: (before: Date, limit: number) => database.transaction((tx) => forgetUnseen(tx, before, limit)),
+
     /** A page of a tenant's agents, the most recently seen first, with the number of packets that each holds and that wait for it. */
     page: (tenant: number, page: { limit: number; offset: number }, inTurn: InTurn): Promise<{ agents: Agent[]; total: number }> =>
       inTurn((db) => pageOf(db, tenant, page)),
   };
+
+  async function forgetUnseen(tx: Kysely<Tables>, before: Date, limit: number): Promise<number> {
+    const unseen = tx
+      .selectFrom('agents')
+      .select(['tenant', 'agent_id'])
+      .where('last_seen_at', '<', before.toISOString())
+      .where((eb) =>
+        eb.not(
+          eb.exists(
+            eb
+              .selectFrom('packets')
+              .select('packets.seq')
+              .whereRef('packets.tenant', '=', 'agents.tenant')
+              .whereRef('packets.claimed_by', '=', 'agents.agent_id')
+              .where(isHeld),
+          ),
+        ),
+      )
+      .orderBy('last_seen_at')
+      .limit(limit);
+    // An agent that another instance is writing at this moment is being seen.
+    const old = await (database.name === 'postgres' ? unseen.forUpdate().skipLocked() : unseen).execute();
+    for (const { tenant, agent_id } of old)
+      await tx.deleteFrom('agents').where('tenant', '=', tenant).where('agent_id', '=', agent_id).execute();
+    return old.length;
+  }
 
   async function pageOf(
     db: Kysely<Tables>,
@@ -56,8 +92,8 @@ export function createAgentStore(database: Database<Tables>) {
       .execute();
     const { total } = await ofTenant.select(sql<number>`count(*)`.as('total')).executeTakeFirstOrThrow();
     const ids = seen.map(({ agent_id }) => agent_id);
-    const holding = await countsOf(db, 'claimed_by', tenant, ids, holdingStatuses);
-    const waiting = await countsOf(db, 'target_agent', tenant, ids, ['created']);
+    const holding = await countsOf(db, 'claimed_by', tenant, ids, isHeld);
+    const waiting = await countsOf(db, 'target_agent', tenant, ids, isWaiting);
     const agents = seen.map((agent) => ({
       ...agent,
       holding: holding.get(agent.agent_id) ?? 0,
@@ -71,7 +107,7 @@ export function createAgentStore(database: Database<Tables>) {
     column: 'claimed_by' | 'target_agent',
     tenant: number,
     ids: readonly string[],
-    statuses: readonly string[],
+    condition: typeof isHeld,
   ): Promise<Map<string, number>> {
     if (ids.length === 0) return new Map();
     const rows = await db
@@ -79,8 +115,7 @@ export function createAgentStore(database: Database<Tables>) {
       .select([`${column} as agent_id`, sql<number>`count(*)`.as('count')])
       .where('tenant', '=', tenant)
       .where(column, 'in', ids)
-      // Literals, so that the partial index of waiting packets matches.
-      .where('status', 'in', statuses.map((status) => sql.lit(status)) as never)
+      .where(condition)
       .groupBy(column)
       .execute();
     return new Map(rows.map(({ agent_id, count }) => [agent_id as string, Number(count)]));

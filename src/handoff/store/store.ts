@@ -124,6 +124,7 @@ export async function openStore({ databaseUrl, clock, newId, charactersPerTurn }
     tenants: createTenantReads(database),
     /** Records when agents of any tenant were last seen. */
     sawAgents: agents.saw,
+    forgetAgents: agents.forget,
     /** The webhook deliveries of all tenants. */
     deliveries: { ...deliveries, onWaiting: units.onDeliveries },
     forgetPayloads: events.forgetPayloads,

@@ -338,21 +338,9 @@ export function createTrailReads(database: Database<Tables>) {
      * entries. Removes up to `limit` of each tenant; returns how many it removed.
      */
     async forgetPayloads(before: Date, limit: number): Promise<number> {
-      const tenants = await database.longReads
-        .selectFrom('tenants')
-        // Crossed, so that SQLite goes tenant by tenant through the key and does not scan all counters.
-        .crossJoin('counters')
-        .select('counters.tenant')
-        .whereRef('counters.tenant', '=', 'tenants.number')
-        .where('counters.name', '=', positionCounter)
-        .execute();
       let removed = 0;
-      for (const { tenant: number } of tenants) {
-        // Usually nothing is old enough, and then no lock is needed.
-        const { removed: last } = await boundsOf(number);
-        if ((await oldPayloads(database.longReads, number, last, before, 1)).length > 0)
-          removed += await forgetPayloadsOf(database, number, before, limit);
-      }
+      for (const tenant of await tenantsWithOld(database.longReads, before))
+        removed += await forgetPayloadsOf(database, tenant, before, limit);
       return removed;
     },
     /** The history of a packet, oldest first. */
@@ -392,6 +380,37 @@ function matches(tenant: number, { actor, action, packet_id, created_after, crea
     if (created_before !== undefined) conditions.push(eb('timestamp', '<=', created_before.toISOString()));
     return eb.and(conditions);
   };
+}
+
+/** The tenants whose oldest stream event is older than `before`. Usually there are none, and then no lock is needed. */
+async function tenantsWithOld(db: Kysely<Tables>, before: Date): Promise<number[]> {
+  const rows = await db
+    .selectFrom('tenants')
+    .select('tenants.number')
+    .where(
+      (eb) =>
+        eb
+          .selectFrom('events')
+          .select('events.timestamp')
+          .whereRef('events.tenant', '=', 'tenants.number')
+          .where('events.position', '>', (inner) =>
+            inner.fn.coalesce(
+              inner
+                .selectFrom('counters')
+                .select('counters.value')
+                .whereRef('counters.tenant', '=', 'tenants.number')
+                .where('counters.name', '=', removedCounter),
+              inner.lit(0),
+            ),
+          )
+          .where('events.type', 'is not', null)
+          .orderBy('events.position')
+          .limit(1),
+      '<',
+      before.toISOString(),
+    )
+    .execute();
+  return rows.map(({ number }) => number);
 }
 
 /** A tenant's stream events after a position, up to the first that is not older than `before`. */

@@ -50,6 +50,24 @@ for (const store of stores) {
       );
     });
 
+    test('are listed for 30 days after a request last named them, and as long as they hold a packet', async () => {
+      const service = await shareService(store);
+      const held = await packetFor(service, 'holder');
+      await service.call('POST', `/packets/${held.id}/claim`, { body: { agent_id: 'holder' } });
+      const ended = await packetFor(service, 'finisher');
+      await service.call('POST', `/packets/${ended.id}/claim`, { body: { agent_id: 'finisher' } });
+      await service.call('PATCH', `/packets/${ended.id}`, { body: { status: 'completed' } });
+      const listed = async () => {
+        await service.handoff.runOnce.prune();
+        const { body } = await service.call('GET', '/agents', { headers: { 'x-agent-id': 'watcher' } });
+        return body.agents.map(({ agent_id }: { agent_id: string }) => agent_id).toSorted();
+      };
+      service.clock.turn(30 * 86_400);
+      assert.deepEqual(await listed(), ['finisher', 'frontline', 'holder', 'watcher']);
+      service.clock.turn(1);
+      assert.deepEqual(await listed(), ['holder', 'watcher']);
+    });
+
     test('are only shown to their own tenant', async () => {
       const service = await shareService(store);
       const { key } = await newTenant(service);

@@ -9,7 +9,7 @@ import { gzipSync } from 'node:zlib';
 import { Webhook } from 'standardwebhooks';
 
 import { type Reply, startReceiver } from '../../support/receiver.ts';
-import { createPacket, packetRequest, type TestService } from '../../support/service.ts';
+import { createPacket, newTenant, packetRequest, type TestService } from '../../support/service.ts';
 import { stores } from '../../support/stores.ts';
 import { deliveriesOf, register, secret, shareHooked, startHooked } from '../../support/webhooks.ts';
 
@@ -216,39 +216,77 @@ test('a quick receiver that hangs gets no more attempts than a slow one, even be
   await Promise.all(delivering);
 });
 
-test('the memory for bodies is bounded: further attempts wait, and all are delivered', async (t) => {
+/** A receiver at each of so many ports, which answers only once it is released; `arrived` resolves when so many posts have arrived. */
+async function holdingReceivers(t: TestContext, count: number) {
   const held: ServerResponse[] = [];
   let isOpen = false;
-  let arrived: () => void = () => undefined;
-  const service = await shareHooked(t, stores[0]!);
-  const receivers = await Promise.all(
-    Array.from({ length: 75 }, () =>
-      startReceiver(t, (response) => {
-        if (isOpen) response.writeHead(204).end();
-        else held.push(response);
-        arrived();
+  let check: () => void = () => undefined;
+  const hold: Reply = (response) => {
+    if (isOpen) response.writeHead(204).end();
+    else held.push(response);
+    check();
+  };
+  const receivers = await Promise.all(Array.from({ length: count }, () => startReceiver(t, hold)));
+  const posts = () => receivers.flatMap((receiver) => receiver.posts);
+  return {
+    urls: receivers.map(({ url }) => url),
+    posts,
+    arrived: (most: number) =>
+      new Promise<void>((resolve) => {
+        check = () => {
+          if (posts().length >= most) resolve();
+        };
+        check();
       }),
-    ),
-  );
-  for (const { url } of receivers) await register(service, url);
+    release() {
+      isOpen = true;
+      for (const response of held) response.writeHead(204).end();
+    },
+  };
+}
+
+test('the memory for bodies is bounded by tenant: further attempts of it wait, those of others do not, and all are delivered', async (t) => {
+  const service = await shareHooked(t, stores[0]!);
+  const { key } = await newTenant(service, { tier: 'business' });
+  const held = await holdingReceivers(t, 20);
+  for (const url of held.urls) await register(service, url);
+  const other = await startReceiver(t);
+  await register(service, other.url, {}, key);
   await createPacket(service, { context: { summary: 'x'.repeat(950_000) } });
-  const delivering = service.handoff.runOnce.deliver();
-  const all = () => receivers.flatMap(({ posts }) => posts);
-  const arrival = () =>
-    new Promise<void>((resolve) => {
-      arrived = resolve;
-    });
-  while (all().length === 0) await arrival();
+  const delivering = [service.handoff.runOnce.deliver()];
+  await held.arrived(1);
   const megabyte = 1024 * 1024;
-  const most = Math.floor((63 * megabyte) / all()[0]!.body.length) + 1;
-  while (all().length < most) await arrival();
-  for (let turn = 0; turn < 50; turn += 1) await new Promise(setImmediate);
-  assert.deepEqual([all().length, most < 75], [most, true]);
-  isOpen = true;
-  for (const response of held) response.writeHead(204).end();
-  await delivering;
-  while (all().length < 75) await service.handoff.runOnce.deliver();
-  assert.equal(all().length, 75);
+  const most = Math.floor((15 * megabyte) / held.posts()[0]!.body.length) + 1;
+  await held.arrived(most);
+  await createPacket(service, { context: { summary: 'x'.repeat(950_000) } }, key);
+  delivering.push(service.handoff.runOnce.deliver());
+  await other.received(1);
+  assert.deepEqual([held.posts().length, most < 20], [most, true]);
+  held.release();
+  await Promise.all(delivering);
+  while (held.posts().length < 20) await service.handoff.runOnce.deliver();
+  assert.equal(held.posts().length, 20);
+});
+
+test('a tenant with many slow receivers has at most 256 attempts at once, and leaves the others to other tenants', async (t) => {
+  const service = await shareHooked(t, stores[0]!);
+  const { key } = await newTenant(service, { tier: 'business' });
+  const held = await holdingReceivers(t, 70);
+  for (const url of held.urls) await register(service, url);
+  const other = await startReceiver(t);
+  await register(service, other.url, {}, key);
+  await createMany(service, 5);
+  const delivering = [service.handoff.runOnce.deliver()];
+  await held.arrived(256);
+  await createPacket(service, {}, key);
+  delivering.push(service.handoff.runOnce.deliver());
+  await other.received(1);
+  // Each of the receivers alone would have four.
+  assert.equal(held.posts().length, 256);
+  held.release();
+  await Promise.all(delivering);
+  while (held.posts().length < 350) await service.handoff.runOnce.deliver();
+  assert.equal(held.posts().length, 350);
 });
 
 test('a clock that jumps back or ahead neither floods receivers nor stalls deliveries beyond the jump; leases still expire', async (t) => {

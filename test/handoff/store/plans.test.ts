@@ -108,3 +108,14 @@ test("a list filtered by one column uses that column's index", async (t) => {
     );
   }
 });
+
+test('the packets that agents hold are counted by an index of held packets, whatever else the agents have claimed', async (t) => {
+  const planOf = planner(t);
+  const statements = noteStatements(t);
+  const service = await startService(t, { databaseUrl });
+  const { id } = await createPacket(service);
+  assert.equal((await service.call('POST', `/packets/${id}/claim`, { body: { agent_id: 'a' } })).status, 200);
+  assert.equal((await service.call('GET', '/agents')).body.agents.length, 2);
+  const counting = [...statements].find((sql) => sql.includes('"claimed_by" as "agent_id"'))!;
+  assert.match(planOf(counting).join(), /INDEX packets_held \(tenant=\? AND claimed_by=\?\)/);
+});

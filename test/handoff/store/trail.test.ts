@@ -8,7 +8,7 @@ import { openStore } from '../../../src/handoff/store/store.ts';
 import type { CommittedEvents } from '../../../src/handoff/store/trail.ts';
 import { createIds } from '../../../src/kit/id.ts';
 import { injectFault } from '../../support/faults.ts';
-import { packetRequest, TestClock } from '../../support/service.ts';
+import { createPacket, newTenant, packetRequest, startService, TestClock } from '../../support/service.ts';
 import { stores, type TestStore } from '../../support/stores.ts';
 
 const tier = { hourlyQuota: 0, handoffsPerDay: Number.POSITIVE_INFINITY, packetBytes: 1_000_000 };
@@ -168,6 +168,26 @@ for (const testStore of stores) {
       assert.deepEqual(await store.of(1).events.bounds(), { last: 4, removed: 2 });
       assert.equal((await store.of(1).events.audit({}, { limit: 9, offset: 0 })).total, 4);
       assert.equal((await store.of(1).events.history(id)).length, 2);
+    });
+
+    test('whether stream events are old enough to be removed takes one statement for all tenants', async (t) => {
+      const { url, drop } = await testStore.open();
+      const service = await startService(t, { databaseUrl: url });
+      t.after(drop);
+      const statements = async () => {
+        const counted = injectFault(Number.POSITIVE_INFINITY);
+        t.after(counted.remove);
+        await service.handoff.runOnce.prune();
+        counted.remove();
+        return counted.statements();
+      };
+      await createPacket(service);
+      const before = await statements();
+      for (let count = 0; count < 3; count += 1) {
+        const { key } = await newTenant(service);
+        await createPacket(service, {}, key);
+      }
+      assert.equal(await statements(), before);
     });
 
     test('a refused unit leaves no event and uses no position', async (t) => {

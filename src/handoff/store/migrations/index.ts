@@ -8,6 +8,7 @@ import { repeats } from './0006-repeats.ts';
 import { rotation } from './0007-rotation.ts';
 import { bounds } from './0008-bounds.ts';
 import { rights } from './0009-rights.ts';
+import { agents } from './0010-agents.ts';
 
 /** All migrations, in order. */
-export const migrations: readonly Migration[] = [packets, events, webhooks, keys, work, repeats, rotation, bounds, rights];
+export const migrations: readonly Migration[] = [packets, events, webhooks, keys, work, repeats, rotation, bounds, rights, agents];
