@@ -10,6 +10,7 @@ import { mcp } from '../src/handoff/model/mcp.ts';
 import { streamRoutes } from '../src/handoff/model/stream.ts';
 import { errorCodes } from '../src/kit/errors.ts';
 import type { Route } from '../src/kit/route.ts';
+import { packetIn } from './support/life.ts';
 import {
   type CallOptions,
   createPacket,
@@ -465,5 +466,105 @@ describe('the answers of the service', () => {
     await answer('batchCreate', 429, { body: { packets: [packetRequest()] }, key });
     await answer('deletePacket', 403, { id, query: '?hard=true', key });
     await answer('listTenants', 403, { key });
+  });
+});
+
+/** The names that the object does not have. */
+const missing = (value: object, wanted: readonly string[]) => wanted.filter((name) => !(name in value));
+
+describe('Version 1', () => {
+  test('v1 keeps its operations, their parameters and the fields of every answer', async (t) => {
+    const service = await startService(t);
+    const { paths } = (await service.call('GET', '/openapi.json')).body;
+    const operations: Record<string, string[]> = {
+      'post /packets': [],
+      'get /packets': [
+        'status',
+        'source_agent',
+        'target_agent',
+        'tags',
+        'priority',
+        'hitl_required',
+        'created_after',
+        'created_before',
+        'limit',
+        'offset',
+        'cursor',
+      ],
+      'get /packets/{id}': [],
+      'patch /packets/{id}': [],
+      'delete /packets/{id}': [],
+      'post /packets/{id}/claim': [],
+      'post /packets/{id}/respond': [],
+      'post /packets/{id}/chain': [],
+      'get /packets/awaiting': ['limit', 'offset'],
+      'get /packets/{id}/history': [],
+      'post /packets/batch': [],
+      'post /packets/batch/claim': [],
+      'post /packets/batch/complete': [],
+      'get /audit': ['actor', 'action', 'packet_id', 'created_after', 'created_before', 'limit', 'offset'],
+      'post /keys': [],
+      'get /keys': [],
+      'delete /keys/{id}': [],
+      'post /tenants': [],
+      'get /tenants': [],
+      'get /tenants/{id}': [],
+      'patch /tenants/{id}': [],
+      'delete /tenants/{id}': [],
+      'get /tenants/{id}/keys': [],
+    };
+    for (const [operation, parameters] of Object.entries(operations)) {
+      const [method, path] = operation.split(' ') as [string, string];
+      const described = paths[`/api/v1${path}`]?.[method];
+      assert.ok(described, operation);
+      const given = described.parameters.map(({ name }: { name: string }) => name);
+      assert.deepEqual(
+        parameters.filter((name) => !given.includes(name)),
+        [],
+        operation,
+      );
+    }
+    const packet = await packetIn(service, 'awaiting_human');
+    const get = async (path: string) => (await service.call('GET', path)).body;
+    const list = ['packets', 'total', 'limit', 'offset', 'next_cursor'];
+    const { packets } = await get('/packets');
+    const state = [
+      'id',
+      'version',
+      'parent_packet_id',
+      'metadata',
+      'context',
+      'hitl',
+      'status',
+      'created_at',
+      'updated_at',
+      'claimed_at',
+      '_links',
+    ];
+    const key = ['id', 'name', 'tier', 'created_at'];
+    const tenant = ['id', 'name', 'tier', 'handoffs_per_day', 'max_api_keys', 'created_at', 'updated_at', 'deleted_at'];
+    const history = await get(`/packets/${packet.id}/history`);
+    const audit = await get('/audit');
+    const refused = await service.call('POST', '/packets', { body: {} });
+    const shapes: [value: object, fields: string[]][] = [
+      [packet, [...state, 'decisions', 'actions', 'dependencies']],
+      [packet.metadata, ['source_agent', 'target_agent', 'priority', 'tags', 'created_at']],
+      [packet.context, ['summary', 'conversation_state', 'artifacts', 'custom']],
+      [packet.actions, ['pending', 'completed', 'failed']],
+      [packet.hitl, ['required', 'reason', 'question', 'response', 'responded_by', 'notes']],
+      [packet._links, ['self', 'claim', 'history']],
+      [await get('/packets'), list],
+      [packets[0], state],
+      [await get('/packets/awaiting'), list],
+      [history, ['packet_id', 'events']],
+      [history.events[0], ['timestamp', 'event_type', 'actor', 'details']],
+      [audit, ['entries', 'total', 'limit', 'offset']],
+      [audit.entries[0], ['id', 'packet_id', 'actor', 'action', 'resource', 'details', 'timestamp']],
+      [(await get('/keys'))[0], key],
+      [(await service.call('POST', '/keys', { body: { name: 'one', tier: 'pro' } })).body, [...key, 'key']],
+      [(await get('/tenants'))[0], tenant],
+      [refused.body, ['detail', 'code', 'field', 'status_code']],
+    ];
+    for (const [value, fields] of shapes) assert.deepEqual(missing(value, fields), [], Object.keys(value).join(' '));
   });
 });

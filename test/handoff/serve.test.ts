@@ -14,6 +14,7 @@ import packageJson from '../../package.json' with { type: 'json' };
 import { looksLikeKey } from '../../src/handoff/rules/keys.ts';
 import { openEmptyDatabase } from '../support/databases.ts';
 import { freePort } from '../support/postgres.ts';
+import { startProcess } from '../support/process.ts';
 import { adminKey, packetRequest } from '../support/service.ts';
 import { sendRaw } from '../support/socket.ts';
 
@@ -545,5 +546,24 @@ describe('service-cli', () => {
     const help = run(t, folder, ['serve', '--help']);
     assert.equal((await help.ended).code, 0);
     for (const flag of ['--host', '--port']) assert.ok(help.stdout().join('\n').includes(flag));
+  });
+});
+
+describe('The settings file', () => {
+  test('is set by SERVICE_CONFIG unless --config is given', async (t) => {
+    const folder = mkdtempSync(join(tmpdir(), 'baton-'));
+    t.after(() => rmSync(folder, { recursive: true, force: true }));
+    const start = (name: string, text: string) => {
+      const path = join(folder, name);
+      writeFileSync(path, text);
+      return startProcess({ databaseUrl: 'sqlite::memory:', settings: { SERVICE_CONFIG: path } });
+    };
+    const service = await start('good.toml', 'batch_max = 1\n');
+    t.after(() => service.kill());
+    const batch = (count: number) =>
+      service.call('POST', '/packets/batch', { body: { packets: Array.from({ length: count }, () => packetRequest()) } });
+    assert.equal((await batch(1)).status, 201);
+    assert.equal((await batch(2)).status, 400);
+    await assert.rejects(start('unknown.toml', 'batch_maximum = 1\n'), /a setting that does not exist: batch_maximum/);
   });
 });

@@ -4,7 +4,16 @@ import { describe, test } from 'node:test';
 import pg from 'pg';
 
 import { keyFrom, looksLikeKey } from '../../../src/handoff/rules/keys.ts';
-import { adminKey, newTenant, packetRequest, startService, type TestAnswer, type TestService } from '../../support/service.ts';
+import { claimant } from '../../support/life.ts';
+import {
+  adminKey,
+  createPacket,
+  newTenant,
+  packetRequest,
+  startService,
+  type TestAnswer,
+  type TestService,
+} from '../../support/service.ts';
 import { shareService } from '../../support/shared.ts';
 import { stores } from '../../support/stores.ts';
 
@@ -173,6 +182,25 @@ for (const store of stores) {
       assert.equal((await create('other')).status, 409);
       assert.equal((await service.call('GET', '/keys', { key: tenant.key })).body.length, 2);
     });
+
+    test("an admin key works in its own tenant like any other key, and sees no other tenant's packets", async () => {
+      const service = await shareService(store);
+      const { id: tenant_id, key: plain } = await newTenant(service);
+      const made = await service.call('POST', '/keys', { body: { name: 'admin', admin: true, tenant_id } });
+      assert.equal(made.status, 201);
+      const { key } = made.body;
+      const { id: ofDefault } = await createPacket(service);
+      const { id } = await createPacket(service, {}, key);
+      assert.equal((await service.call('POST', `/packets/${id}/claim`, { body: claimant, key: plain })).status, 200);
+      const listed = await service.call('GET', '/packets', { key });
+      assert.equal(listed.status, 200);
+      assert.deepEqual(
+        listed.body.packets.map((packet: { id: string; status: string }) => [packet.id, packet.status]),
+        [[id, 'claimed']],
+      );
+      assert.equal((await service.call('GET', `/packets/${ofDefault}`, { key })).status, 404);
+      assert.equal((await service.call('GET', '/tenants', { key })).status, 200);
+    });
   });
 
   describe(`An idempotency key of POST /keys on ${store.name}`, () => {
@@ -252,6 +280,17 @@ for (const store of stores) {
       const tenant = await newTenant(service);
       assert.equal((await service.call('DELETE', `/keys/${tenant.keyId}`)).status, 204);
       assert.equal((await service.call('GET', '/keys', { key: tenant.key })).status, 401);
+    });
+
+    test('the last admin key may be deleted, even by itself: it is 401 from then on, and other keys still work', async (t) => {
+      const service = await startService(t, { store });
+      const { key } = await newTenant(service);
+      const [own] = (await service.call('GET', '/keys')).body;
+      assert.equal(own.admin, true);
+      assert.equal((await service.call('DELETE', `/keys/${own.id}`)).status, 204);
+      assert.equal((await service.call('GET', '/tenants')).status, 401);
+      assert.equal((await service.call('GET', '/packets', { key })).status, 200);
+      assert.equal((await service.call('GET', '/tenants', { key })).status, 403);
     });
   });
 

@@ -436,5 +436,12 @@ for (const store of stores) {
       const service = await shareService(store);
       assert.equal((await service.call('GET', '/audit', { key: null })).status, 401);
     });
+
+    test('the audit log finds a packet by its id in upper case as well', async () => {
+      const service = await shareService(store);
+      const { id } = await createPacket(service);
+      await createPacket(service);
+      assert.equal((await audit(service, `packet_id=${id.toUpperCase()}`)).total, 1);
+    });
   });
 }

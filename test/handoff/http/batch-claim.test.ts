@@ -205,5 +205,24 @@ for (const store of stores) {
       const service = await shareService(store);
       assert.equal((await service.call('POST', '/packets/batch/claim', { raw: 'not json', key: null })).status, 401);
     });
+
+    test('the answer to a batch is limited to 16 Mi characters: packets that do not fit are reported and not changed', async () => {
+      const service = await shareService(store);
+      const large = { context: { summary: 'x'.repeat(1_000_000) } };
+      const ids: string[] = [];
+      for (let count = 0; count < 17; count += 1) ids.push((await createPacket(service, large)).id);
+      // The answer has reached its limit, so the size of the others does not matter.
+      for (let count = 0; count < 2; count += 1) ids.push((await createPacket(service)).id);
+      const first = await service.call('POST', '/packets/batch/claim', { body: { packet_ids: ids, agent_id: 'a' } });
+      assert.equal(first.status, 200);
+      assert.equal(first.body.claimed.length, 17);
+      assert.deepEqual(
+        first.body.errors.map(({ packet_id, code }: { packet_id: string; code: string }) => [packet_id, code]),
+        ids.slice(17).map((id) => [id, 'PAYLOAD_TOO_LARGE']),
+      );
+      assert.equal((await service.call('GET', '/packets?status=created')).body.total, 2);
+      const rest = await service.call('POST', '/packets/batch/claim', { body: { packet_ids: ids.slice(17), agent_id: 'a' } });
+      assert.equal(rest.body.claimed.length, 2);
+    });
   });
 }

@@ -186,5 +186,19 @@ for (const store of stores) {
         assert.equal((await service.call('GET', `/packets/${id}`)).body.status, 'expired');
       }
     });
+
+    test('texts that answers and the trail repeat are limited: a framework to 1,024 characters, an answer to 16,384', async () => {
+      const service = await shareService(store);
+      const { id } = await createPacket(service);
+      const claim = (framework: string) => service.call('POST', `/packets/${id}/claim`, { body: { agent_id: 'a', framework } });
+      const long = await claim('x'.repeat(1025));
+      assert.deepEqual([long.status, long.body.field], [400, 'framework']);
+      assert.equal((await claim('x'.repeat(1024))).status, 200);
+      const { id: asked } = await packetIn(service, 'awaiting_human');
+      const respond = (response: string) => service.call('POST', `/packets/${asked}/respond`, { body: { response, responded_by: 'dana' } });
+      const wordy = await respond('x'.repeat(16_385));
+      assert.deepEqual([wordy.status, wordy.body.field], [400, 'response']);
+      assert.equal((await respond('x'.repeat(16_384))).status, 200);
+    });
   });
 }

@@ -486,5 +486,36 @@ for (const store of stores) {
       assert.equal((await service.call('GET', '/packets/search?q=%22twice+charged%22')).body.total, 0);
       assert.equal((await service.call('GET', '/packets/search?q=charged', { key: other.key })).body.total, 0);
     });
+
+    test('a packet has at most 100 tags, and a name at most 1,024 characters', async () => {
+      const service = await shareService(store);
+      const agent = { id: 'a', name: 'n'.repeat(1024), framework: 'f' };
+      const tags = Array.from({ length: 100 }, (_, index) => `t${index}`);
+      const post = (metadata: object) => service.call('POST', '/packets', { body: packetRequest({ metadata }) });
+      assert.equal((await post({ source_agent: agent, target_agent: agent, tags })).status, 201);
+      const many = await post({ source_agent: agent, target_agent: agent, tags: [...tags, 'one more'] });
+      assert.equal(many.status, 400);
+      assert.equal(many.body.field, 'metadata.tags');
+      const long = await post({ source_agent: { ...agent, name: `${agent.name}n` }, target_agent: agent });
+      assert.equal(long.status, 400);
+      assert.equal(long.body.field, 'metadata.source_agent.name');
+    });
+
+    test('a request body may have 64 KiB, 256 KiB or 1 MiB by tier, but not a byte more', async () => {
+      const service = await shareService(store);
+      const overhead = Buffer.byteLength(JSON.stringify(packetRequest({ context: { summary: '' } })));
+      for (const [tier, limit] of [
+        ['free', 65_536],
+        ['pro', 262_144],
+        ['business', 1_048_576],
+      ] as const) {
+        const { key } = await newTenant(service, { tier });
+        const sized = (bytes: number) => ({ body: packetRequest({ context: { summary: 'x'.repeat(bytes - overhead) } }), key });
+        assert.equal((await service.call('POST', '/packets', sized(limit))).status, 201, tier);
+        const over = await service.call('POST', '/packets', sized(limit + 1));
+        assert.equal(over.status, 413, tier);
+        assert.equal(over.body.code, 'PAYLOAD_TOO_LARGE');
+      }
+    });
   });
 }

@@ -76,6 +76,13 @@ for (const store of stores) {
       assert.equal(answers.filter(({ status }) => status === 409).length, 19);
       assert.deepEqual(await happenings(service, id), ['created', 'expired']);
     });
+
+    test('a body is ignored on an operation that takes none', async () => {
+      const service = await shareService(store);
+      const { id } = await createPacket(service);
+      const odd = { raw: '{"broken', headers: { 'content-type': 'text/plain' } };
+      assert.equal((await service.call('DELETE', `/packets/${id}`, odd)).status, 204);
+    });
   });
 
   describe(`DELETE /packets/{id}?hard=true on ${store.name}`, () => {

@@ -344,5 +344,16 @@ for (const store of stores) {
       }
       assert.equal((await totals(service)).packets, 0);
     });
+
+    test('an idempotency key compares bytes: the same JSON formatted differently is another body', async () => {
+      const service = await shareService(store);
+      const headers = { 'Idempotency-Key': 'k' };
+      const raw = JSON.stringify(packetRequest());
+      assert.equal((await service.call('POST', '/packets', { raw, headers })).status, 201);
+      assert.equal((await service.call('POST', '/packets', { raw: ` ${raw}`, headers })).status, 409);
+      const again = await service.call('POST', '/packets', { raw, headers });
+      assert.equal(again.status, 201);
+      assert.equal(again.headers['idempotency-replayed'], 'true');
+    });
   });
 }

@@ -34,6 +34,7 @@ const unknownId = '0197b5a6-8c3e-7f01-9a2b-3c4d5e6f7a8b';
 const read = (service: TestService, key: string) => service.call('GET', '/packets?limit=1', { key });
 const create = (service: TestService, key: string) => service.call('POST', '/packets', { key, body: packetRequest() });
 const count = (answers: readonly TestAnswer[], status: number) => answers.filter((answer) => answer.status === status).length;
+const limitHeaders = ({ headers }: TestAnswer) => Object.keys(headers).filter((name) => name.startsWith('x-ratelimit'));
 const retryAfter = ({ headers }: TestAnswer) => Number(headers['retry-after']);
 
 async function times(number: number, call: () => Promise<TestAnswer>): Promise<TestAnswer[]> {
@@ -335,6 +336,26 @@ describe('The headers of the limits', () => {
       }
     }
     assert.equal((await read(service, key)).headers['x-ratelimit-remaining'], '1');
+  });
+
+  test('without a limit per minute an answer only has X-RateLimit-Tier, with or without a limit per hour', async (t) => {
+    const limited = await startService(t, { settings: { SERVICE_HOURLY_QUOTA_BUSINESS: '5' } });
+    for (const service of [await shareService(memory), limited]) {
+      const answer = await service.call('GET', '/packets');
+      assert.equal(answer.status, 200);
+      assert.deepEqual(limitHeaders(answer), ['x-ratelimit-tier']);
+    }
+  });
+
+  test('X-RateLimit-Reset counts the seconds until the oldest request counted leaves the window', async () => {
+    const service = await shareService(memory, { SERVICE_RATE_LIMIT_PER_MINUTE: '100' });
+    const reset = async () => Number((await service.call('GET', '/packets')).headers['x-ratelimit-reset']);
+    assert.equal(await reset(), 60);
+    service.clock.turn(12.5);
+    assert.equal(await reset(), 48);
+    service.clock.turn(47.5);
+    // The first has left the window; the second is now the oldest, 47.5 seconds old.
+    assert.equal(await reset(), 13);
   });
 });
 

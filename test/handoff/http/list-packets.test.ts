@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 
+import { packetIn } from '../../support/life.ts';
 import { createPacket, newTenant, packetRequest, startService, type TestService } from '../../support/service.ts';
 import { shareService } from '../../support/shared.ts';
 import { stores } from '../../support/stores.ts';
@@ -68,6 +69,12 @@ async function list(service: TestService, query = '', key?: string): Promise<Pag
   assert.equal(answer.status, 200, `${query}: ${answer.text}`);
   return answer.body;
 }
+
+const totalOf = async (service: TestService, path: string): Promise<number> => {
+  const answer = await service.call('GET', path);
+  assert.equal(answer.status, 200, answer.text);
+  return answer.body.total;
+};
 
 const names = ({ packets }: Page) => packets.map(({ context }) => context.summary).join(' ');
 const idsOf = (packets: readonly { id: string }[]) => packets.map(({ id }) => id);
@@ -601,6 +608,36 @@ for (const store of stores) {
       const answer = await service.call('GET', '/packets?limit=0', { key: null });
       assert.equal(answer.status, 401);
       assert.equal(answer.body.code, 'UNAUTHORIZED');
+    });
+
+    test('hitl_required filters by whether the question requires an answer, whatever the status and whether it was answered', async () => {
+      const service = await shareService(store);
+      const { id: answered } = await packetIn(service, 'awaiting_human', { hitl: question(true) });
+      assert.equal(
+        (await service.call('POST', `/packets/${answered}/respond`, { body: { response: 'Yes', responded_by: 'dana' } })).status,
+        200,
+      );
+      const { id: notAsked } = await createPacket(service, { hitl: question(true) });
+      const { id: expired } = await packetIn(service, 'expired', { hitl: question(true) });
+      const { id: optional } = await packetIn(service, 'awaiting_human', { hitl: question(false) });
+      const { id: none } = await createPacket(service);
+      const listed = async (value: boolean) =>
+        (await service.call('GET', `/packets?hitl_required=${value}`)).body.packets.map(({ id }: { id: string }) => id);
+      assert.deepEqual(await listed(true), [expired, notAsked, answered]);
+      assert.deepEqual(await listed(false), [none, optional]);
+    });
+
+    test('a list can be filtered by at most 20 tags; an empty tags is no filter', async () => {
+      const service = await shareService(store);
+      const tags = Array.from({ length: 21 }, (_, index) => `t${index}`);
+      await createPacket(service, { metadata: { ...(packetRequest().metadata as object), tags } });
+      await createPacket(service);
+      assert.equal(await totalOf(service, `/packets?tags=${tags.slice(0, 20).join(',')}`), 1);
+      const refused = await service.call('GET', `/packets?tags=${tags.join(',')}`);
+      assert.equal(refused.status, 400);
+      assert.equal(refused.body.field, 'tags');
+      assert.equal(await totalOf(service, '/packets?tags='), 2);
+      assert.equal(await totalOf(service, '/packets?tags=,'), 2);
     });
   });
 }

@@ -5,9 +5,17 @@ import { sql } from 'kysely';
 import { openDatabase } from '../../../src/kit/sql/database.ts';
 
 import { claimant, happenings, historyOf, packetIn, question, refusal, unknownId } from '../../support/life.ts';
-import { createPacket, newTenant, packetRequest, startService } from '../../support/service.ts';
+import { createPacket, newTenant, packetRequest, startService, type TestService } from '../../support/service.ts';
 import { shareService } from '../../support/shared.ts';
 import { stores, storesOfSeveral } from '../../support/stores.ts';
+
+/** The types of events of packets in a tenant's audit log, each once. */
+async function kinds(service: TestService): Promise<string[]> {
+  const { status, body } = await service.call('GET', '/audit?limit=200');
+  assert.equal(status, 200);
+  const ofPackets = body.entries.filter(({ resource }: { resource: string }) => resource === 'packet');
+  return [...new Set<string>(ofPackets.map(({ action }: { action: string }) => action))].sort();
+}
 
 for (const store of stores) {
   describe(`GET /packets/{id}/history on ${store.name}`, () => {
@@ -164,6 +172,51 @@ for (const store of stores) {
         assert.equal(answer.status, 404);
         assert.deepEqual(refusal(answer), refusal(unknown));
       }
+    });
+
+    test('the trail of packets has exactly fourteen types of events', async () => {
+      const service = await shareService(store);
+      const step = async (method: string, path: string, body?: object) => {
+        const answer = await service.call(method, path, body === undefined ? {} : { body });
+        assert.ok(answer.status < 300, `${method} ${path} ${answer.text}`);
+      };
+      const { id } = await packetIn(service, 'in_progress');
+      await step('PATCH', `/packets/${id}`, { status: 'awaiting_human' });
+      await step('POST', `/packets/${id}/respond`, { response: 'Yes', responded_by: 'dana' });
+      await step('PATCH', `/packets/${id}`, { context: { summary: 'Changed.' } });
+      await step('POST', '/packets/batch/complete', { packet_ids: [id] });
+      await step('POST', `/packets/${id}/chain`, packetRequest());
+      await step('DELETE', `/packets/${id}`);
+      await packetIn(service, 'awaiting_human', { hitl: { ...question, timeout_seconds: 1, on_timeout: 'fail' } });
+      service.clock.turn(1);
+      await service.handoff.runOnce.sweep();
+      const { id: leased } = await createPacket(service);
+      await step('POST', `/packets/${leased}/claim`, claimant);
+      await step('POST', `/packets/${leased}/release`, { agent_id: claimant.agent_id });
+      await step('POST', `/packets/${leased}/claim`, { ...claimant, lease_seconds: 5 });
+      service.clock.turn(6);
+      await service.handoff.runOnce.sweep();
+      const { id: removed } = await createPacket(service);
+      await step('DELETE', `/packets/${removed}?hard=true`);
+      assert.deepEqual(
+        await kinds(service),
+        [
+          'created',
+          'claimed',
+          'in_progress',
+          'awaiting_human',
+          'hitl_responded',
+          'hitl_timed_out',
+          'completed',
+          'failed',
+          'expired',
+          'updated',
+          'chained',
+          'released',
+          'lease_expired',
+          'deleted',
+        ].sort(),
+      );
     });
   });
 }

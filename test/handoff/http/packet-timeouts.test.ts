@@ -287,6 +287,17 @@ for (const store of stores) {
         assert.deepEqual(await happenings(service, id), ['created', expected]);
       }
     });
+
+    test('the sweeper runs every second, and at once while more packets are due', async (t) => {
+      const service = await startService(t, { store, settings: { SERVICE_UNCLAIMED_TTL_SECONDS: '1', SERVICE_BATCH_MAX: '300' } });
+      assert.equal(await service.handoff.runOnce.sweep(), 1000);
+      const packets = Array.from({ length: 300 }, () => packetRequest());
+      assert.equal((await service.call('POST', '/packets/batch', { body: { packets } })).status, 201);
+      service.clock.turn(1);
+      assert.equal(await service.handoff.runOnce.sweep(), 0);
+      assert.equal(await service.handoff.runOnce.sweep(), 1000);
+      assert.equal((await service.call('GET', '/packets?status=expired')).body.total, 300);
+    });
   });
 }
 

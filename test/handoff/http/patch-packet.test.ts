@@ -3,9 +3,12 @@ import { describe, test } from 'node:test';
 
 import { type Status, statuses } from '../../../src/handoff/model/common.ts';
 import { claimant, happenings, historyOf, packetIn, question, refusal, unknownId } from '../../support/life.ts';
-import { createPacket, newTenant, type TestService } from '../../support/service.ts';
+import { createPacket, newTenant, type TestAnswer, type TestService } from '../../support/service.ts';
 import { shareService } from '../../support/shared.ts';
 import { stores } from '../../support/stores.ts';
+
+/** How many bytes a packet may exceed its tier's body size by, for the fields that the service adds. */
+const ownBytes = 4096;
 
 const patch = (service: TestService, id: string, body: unknown, headers: Record<string, string> = {}) =>
   service.call('PATCH', `/packets/${id}`, { body, headers });
@@ -419,6 +422,67 @@ for (const store of stores) {
         names.map((_, index) => index + 2),
       );
       assert.equal((await happenings(service, id)).length, 51);
+    });
+
+    test('an action that moves from pending to completed or failed keeps its description', async () => {
+      const service = await shareService(store);
+      const pending = ['a1', 'a2'].map((id) => ({ id, description: `Do ${id}`, assignee: 'resolver' }));
+      const { id } = await createPacket(service, { actions: { pending } });
+      const answer = await service.call('PATCH', `/packets/${id}`, {
+        body: { actions: { completed: [{ id: 'a1', result: 'Done' }], failed: [{ id: 'a2', error: 'No answer' }] } },
+      });
+      assert.equal(answer.status, 200);
+      assert.deepEqual(answer.body.actions, {
+        pending: [],
+        completed: [{ id: 'a1', description: 'Do a1', result: 'Done' }],
+        failed: [{ id: 'a2', description: 'Do a2', error: 'No answer' }],
+      });
+    });
+
+    test('null in a PATCH removes hitl; for any other field it is 400', async () => {
+      const service = await shareService(store);
+      const before = await createPacket(service, { hitl: { ...question, timeout_seconds: 60 } });
+      const cases: [body: object, field: string][] = [
+        [{ status: null }, 'status'],
+        [{ metadata: null }, 'metadata'],
+        [{ metadata: { tags: null } }, 'metadata.tags'],
+        [{ context: { conversation_state: null } }, 'context.conversation_state'],
+        [{ decisions: null }, 'decisions'],
+        [{ actions: { pending: null } }, 'actions.pending'],
+        [{ decisions: [{ id: 'd1', decided_by: null }] }, 'decisions.0.decided_by'],
+        [{ hitl: { timeout_seconds: null } }, 'hitl.timeout_seconds'],
+      ];
+      for (const [body, field] of cases) {
+        const answer = await service.call('PATCH', `/packets/${before.id}`, { body });
+        assert.equal(answer.status, 400, field);
+        assert.equal(answer.body.field, field);
+      }
+      assert.deepEqual((await service.call('GET', `/packets/${before.id}`)).body, before);
+    });
+
+    test('a packet may exceed the size of a request by 4 KiB; a PATCH beyond that is 413 and changes nothing', async () => {
+      const limit = 2048;
+      const service = await shareService(store, { SERVICE_PACKET_BYTES_BUSINESS: String(limit) });
+      const { id } = await createPacket(service, { decisions: [] });
+      const patch = (name: string, length: number) =>
+        service.call('PATCH', `/packets/${id}`, { body: { decisions: [{ id: name, decision: 'x'.repeat(length), rationale: '' }] } });
+      const sizeOf = ({ text }: TestAnswer) => Buffer.byteLength(text);
+      assert.equal((await patch('a', 1500)).status, 200);
+      assert.equal((await patch('b', 1500)).status, 200);
+      const room = limit + ownBytes - sizeOf(await patch('c', 100));
+      const full = await patch('c', 100 + room);
+      assert.equal(full.status, 200);
+      assert.equal(sizeOf(full), limit + ownBytes);
+      const before = await happenings(service, id);
+      const over = await patch('c', 101 + room);
+      assert.equal(over.status, 413);
+      assert.deepEqual([over.body.code, over.body.field], ['PAYLOAD_TOO_LARGE', null]);
+      assert.deepEqual((await service.call('GET', `/packets/${id}`)).body, full.body);
+      assert.deepEqual(await happenings(service, id), before);
+      // The limit is in bytes: a two-byte letter exceeds it with the same number of characters.
+      const letters = { decisions: [{ id: 'c', decision: `${'x'.repeat(99 + room)}ü`, rationale: '' }] };
+      assert.equal((await service.call('PATCH', `/packets/${id}`, { body: letters })).status, 413);
+      assert.equal((await patch('c', 1)).status, 200);
     });
   });
 }

@@ -38,6 +38,11 @@ async function found(service: TestService, q: string, more = ''): Promise<string
   return summaries.sort().join(' | ');
 }
 
+const searchTotal = async (service: TestService, q: string): Promise<number> => (await search(service, q)).total;
+
+/** A text of numbered words. */
+const words = (from: number, to: number) => Array.from({ length: to - from }, (_, index) => `w${from + index}`).join(' ');
+
 const idsOf = (packets: readonly { id: string }[]) => packets.map(({ id }) => id);
 
 const range = (count: number) => Array.from({ length: count }, (_, index) => index);
@@ -638,6 +643,41 @@ for (const store of stores) {
     test('a request without a key gets 401', async () => {
       const service = await shareService(store);
       assert.equal((await service.call('GET', '/packets/search?q=a', { key: null })).status, 401);
+    });
+
+    test('only the first 64 characters of a word count', async () => {
+      const service = await shareService(store);
+      const stem = 'x'.repeat(64);
+      await createPacket(service, { context: { summary: `${stem}one` } });
+      await createPacket(service, { context: { summary: 'x'.repeat(63) } });
+      assert.equal(await searchTotal(service, `${stem}one`), 1);
+      assert.equal(await searchTotal(service, `${stem}other`), 1);
+      assert.equal(await searchTotal(service, stem), 1);
+    });
+
+    test('only the first 16 words of a query count', async () => {
+      const service = await shareService(store);
+      await createPacket(service, { context: { summary: words(0, 16) } });
+      assert.equal(await searchTotal(service, `${words(0, 16)} absent`), 1);
+      assert.equal(await searchTotal(service, `${words(0, 15)} absent`), 0);
+    });
+
+    test('only the first 20,000 words of a packet are searched', async () => {
+      const service = await shareService(store);
+      // The separator after each part of a packet takes one position.
+      await createPacket(service, { context: { summary: words(0, 20_001) }, decisions: [], actions: {} });
+      assert.equal(await searchTotal(service, 'w19999'), 1);
+      assert.equal(await searchTotal(service, 'w20000'), 0);
+    });
+
+    test('a phrase is found as long as its words are among the first 16,383 of the packet and the first 255 of their kind', async () => {
+      const service = await shareService(store);
+      await createPacket(service, { context: { summary: words(0, 20_000) }, decisions: [], actions: {} });
+      assert.equal(await searchTotal(service, '"w16381 w16382"'), 1);
+      await createPacket(service, { context: { summary: `${'often '.repeat(254)}often seldom` }, decisions: [], actions: {} });
+      assert.equal(await searchTotal(service, '"often seldom"'), 1);
+      // Later words are still found individually; PostgreSQL only loses their positions.
+      assert.equal(await searchTotal(service, 'w16390 w16391'), 1);
     });
   });
 }

@@ -1,12 +1,16 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 
+import { claimant, question } from '../../support/life.ts';
 import { createPacket, newTenant, packetRequest, startService, type TestAnswer, type TestService } from '../../support/service.ts';
 import { shareService } from '../../support/shared.ts';
 import { stores } from '../../support/stores.ts';
 
 const unknownId = '0197b5a6-8c3e-7f01-9a2b-3c4d5e6f7a8b';
 const defaultTenantId = '00000000-0000-7000-8000-000000000001';
+
+/** How many bytes a packet may exceed its tier's body size by, for the fields that the service adds. */
+const ownBytes = 4096;
 
 const create = (service: TestService, body: Record<string, unknown>): Promise<TestAnswer> => service.call('POST', '/tenants', { body });
 const namesOf = ({ body }: TestAnswer): string[] => body.map(({ name }: { name: string }) => name);
@@ -93,6 +97,19 @@ for (const store of stores) {
       const [one, other] = await Promise.all([create(service, { name: 'Acme' }), create(service, { name: 'Acme' })]);
       assert.deepEqual([one.status, other.status], [201, 201]);
       assert.notEqual(one.body.id, other.body.id);
+    });
+
+    test('a tenant created without a tier is free; a lower tier does not change the tiers of its keys', async () => {
+      const service = await shareService(store);
+      const plain = await service.call('POST', '/tenants', { body: { name: 'Plain' } });
+      assert.equal(plain.status, 201);
+      assert.equal(plain.body.tier, 'free');
+      const { id, key } = await newTenant(service, { tier: 'pro' });
+      assert.equal((await service.call('PATCH', `/tenants/${id}`, { body: { tier: 'free' } })).status, 200);
+      const answer = await service.call('GET', '/keys', { key });
+      assert.equal(answer.status, 200);
+      assert.equal(answer.body[0].tier, 'pro');
+      assert.equal(answer.headers['x-ratelimit-tier'], 'pro');
     });
   });
 
@@ -331,6 +348,31 @@ for (const store of stores) {
         assert.equal(packet_id, null);
       }
       assert.deepEqual((await service.call('GET', '/audit')).body, before);
+    });
+
+    test('a packet that a lower tier no longer allows can still be claimed, put to a person, answered and completed', async () => {
+      const service = await shareService(store);
+      const { id: tenant, key } = await newTenant(service, { tier: 'pro' });
+      const decisions = [{ id: 'long', decision: 'x'.repeat(100_000), rationale: '' }];
+      const { id } = await createPacket(service, { context: { summary: 'x'.repeat(100_000) }, decisions, hitl: question }, key);
+      assert.equal((await service.call('PATCH', `/tenants/${tenant}`, { body: { tier: 'free' } })).status, 200);
+      const steps: [method: string, tail: string, body: object][] = [
+        ['POST', '/claim', claimant],
+        ['PATCH', '', { status: 'in_progress' }],
+        ['PATCH', '', { status: 'awaiting_human' }],
+        ['POST', '/respond', { response: 'Go on', responded_by: 'dana' }],
+        ['PATCH', '', { status: 'completed' }],
+      ];
+      for (const [method, tail, body] of steps) {
+        const answer = await service.call(method, `/packets/${id}${tail}`, { body, key });
+        assert.equal(answer.status, 200, `${method} ${tail} ${answer.text.slice(0, 200)}`);
+      }
+      const more = { decisions: [{ id: 'more', decision: 'More', rationale: '' }] };
+      assert.equal((await service.call('PATCH', `/packets/${id}`, { body: more, key })).status, 413);
+      // It may shrink, even if it is still too large.
+      const smaller = await service.call('PATCH', `/packets/${id}`, { body: { context: { summary: 'Short.' } }, key });
+      assert.equal(smaller.status, 200);
+      assert.ok(Buffer.byteLength(smaller.text) > 65_536 + ownBytes);
     });
   });
 }
