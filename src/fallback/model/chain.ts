@@ -1,7 +1,7 @@
 import Type, { type Static } from 'typebox';
 
 import { choice, Id, orNull, timestamp } from '../../kit/schemas.ts';
-import { closed, exampleId, exampleTime, optional, shortName, Warning, whole } from './common.ts';
+import { closed, eachOptional, eachOrNull, exampleId, exampleTime, optional, shortName, Warning, whole } from './common.ts';
 
 /** The ways an attempt can fail. Rules refer to them; in a rule `any` stands for all of them. */
 export const conditions = [
@@ -30,8 +30,29 @@ export type Action = (typeof actions)[number];
 export const maxProviders = 50;
 export const maxRules = 50;
 
-/** The defaults of optional fields. */
-export const providerDefaults = { timeout_ms: 30_000 } as const;
+/** The defaults of optional fields; those of `priority` and `provider` depend on the position and the model. */
+export const providerDefaults = {
+  priority: 0,
+  provider: null,
+  api_base: null,
+  api_key_env: null,
+  timeout_ms: 30_000,
+  max_tokens: null,
+  input_cost_per_1m: null,
+  output_cost_per_1m: null,
+  metadata: {},
+};
+export const ruleDefaults = {
+  max_retries: null,
+  providers: null,
+  status_codes: null,
+  wait_ms: null,
+  backoff: null,
+  max_wait_ms: null,
+  respect_retry_after: null,
+  then: null,
+};
+/** The defaults of a rule with the action `retry`. */
 export const retryDefaults = {
   max_retries: 1,
   wait_ms: 500,
@@ -113,54 +134,35 @@ export const Provider = Type.Object(
 
 const condition = choice(ruleConditions, { description: 'The failure; `any` stands for all.' });
 const action = choice(actions, { description: 'What happens then: retry the provider, fail over to the next one, or return an error.' });
-const maxRetries = whole(0, 10, 'Extra attempts at the same provider, per provider and prompt. Default: 1 with `retry`.');
-const ruleProviders = Type.Array(Type.String({ maxLength: 256 }), {
-  minItems: 1,
-  maxItems: maxProviders,
-  description: 'The names of the providers that the rule applies to. Default: all.',
-});
-const statusCodes = Type.Array(whole(100, 599, 'An HTTP status.'), {
-  minItems: 1,
-  maxItems: 100,
-  description: 'Restricts the condition to these HTTP statuses; with `any` only the status counts.',
-});
-const wait = whole(0, 600_000, 'The wait before the first retry. Default: 500.');
-const backoff = choice(backoffs, { description: 'How later waits grow. Default: `exponential`, with jitter.' });
-const maxWait = whole(0, 600_000, 'The longest wait, also with Retry-After. Default: 10000.');
-const respectRetryAfter = Type.Boolean({ description: 'Whether Retry-After extends the wait, up to `max_wait_ms`. Default: true.' });
-const then = choice(afterRetries, { description: 'What happens when the retries are used up. Default: `failover`.' });
+/** The optional fields of a rule. */
+const ruleFields = {
+  max_retries: whole(0, 10, 'Extra attempts at the same provider, per provider and prompt. Default: 1 with `retry`.'),
+  providers: Type.Array(Type.String({ maxLength: 256 }), {
+    minItems: 1,
+    maxItems: maxProviders,
+    description: 'The names of the providers that the rule applies to. Default: all.',
+  }),
+  status_codes: Type.Array(whole(100, 599, 'An HTTP status.'), {
+    minItems: 1,
+    maxItems: 100,
+    description: 'Restricts the condition to these HTTP statuses; with `any` only the status counts.',
+  }),
+  wait_ms: whole(0, 600_000, 'The wait before the first retry. Default: 500.'),
+  backoff: choice(backoffs, { description: 'How later waits grow. Default: `exponential`, with jitter.' }),
+  max_wait_ms: whole(0, 600_000, 'The longest wait, also with Retry-After. Default: 10000.'),
+  respect_retry_after: Type.Boolean({ description: 'Whether Retry-After extends the wait, up to `max_wait_ms`. Default: true.' }),
+  then: choice(afterRetries, { description: 'What happens when the retries are used up. Default: `failover`.' }),
+};
 
 /** A rule in a request. */
 export const RuleRequest = Type.Object(
-  {
-    condition,
-    action,
-    max_retries: optional(maxRetries),
-    providers: optional(ruleProviders),
-    status_codes: optional(statusCodes),
-    wait_ms: optional(wait),
-    backoff: optional(backoff),
-    max_wait_ms: optional(maxWait),
-    respect_retry_after: optional(respectRetryAfter),
-    then: optional(then),
-  },
+  { condition, action, ...eachOptional(ruleFields) },
   { ...closed, description: 'What happens on a condition.' },
 );
 
 /** A rule in a response: all fields, null if they have no value. */
 export const Rule = Type.Object(
-  {
-    condition,
-    action,
-    max_retries: orNull(maxRetries),
-    providers: orNull(ruleProviders),
-    status_codes: orNull(statusCodes),
-    wait_ms: orNull(wait),
-    backoff: orNull(backoff),
-    max_wait_ms: orNull(maxWait),
-    respect_retry_after: orNull(respectRetryAfter),
-    then: orNull(then),
-  },
+  { condition, action, ...eachOrNull(ruleFields) },
   { ...closed, description: 'What happens on a condition.' },
 );
 
@@ -237,38 +239,24 @@ export const chainRequestExample = {
   ],
 } as const;
 
-const provider = { api_base: null, timeout_ms: 30_000, max_tokens: null, input_cost_per_1m: null, output_cost_per_1m: null, metadata: {} };
-const rule = { providers: null, status_codes: null };
-
-/** An example of a definition. */
+/** An example of a definition: that of the request. */
 export const definitionExample: ChainDefinition = {
-  name: 'production-chain',
+  name: chainRequestExample.name,
   description: null,
-  providers: [
-    { ...provider, name: 'gpt-4o', model_id: 'openai/gpt-4o', priority: 0, provider: 'openai', api_key_env: 'OPENAI_API_KEY' },
-    {
-      ...provider,
-      name: 'claude',
-      model_id: 'anthropic/claude-sonnet-4-5',
-      priority: 1,
-      provider: 'anthropic',
-      api_key_env: 'ANTHROPIC_API_KEY',
-    },
-  ],
-  fallback_rules: [
-    { ...rule, ...retryDefaults, condition: 'rate_limit', action: 'retry', max_retries: 3 },
-    {
-      ...rule,
-      condition: 'timeout',
-      action: 'failover',
-      max_retries: null,
-      wait_ms: null,
-      backoff: null,
-      max_wait_ms: null,
-      respect_retry_after: null,
-      then: null,
-    },
-  ],
+  providers: chainRequestExample.providers.map(({ name, model_id, ...given }) => ({
+    name,
+    model_id,
+    ...providerDefaults,
+    ...given,
+    provider: model_id.split('/')[0]!,
+  })),
+  fallback_rules: chainRequestExample.fallback_rules.map(({ condition, action, ...given }) => ({
+    condition,
+    action,
+    ...ruleDefaults,
+    ...(action === 'retry' ? retryDefaults : {}),
+    ...given,
+  })),
   metadata: {},
 };
 

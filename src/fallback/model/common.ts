@@ -1,4 +1,4 @@
-import Type, { type Static, type TSchema } from 'typebox';
+import Type, { type Static, type TNull, type TOptional, type TSchema, type TUnion } from 'typebox';
 
 import { failureShapes, orNull } from '../../kit/schemas.ts';
 
@@ -26,6 +26,19 @@ export const shortName = (description: string) =>
 
 /** A field that may be left out or null; both mean the default in its description. */
 export const optional = <T extends TSchema>(schema: T) => Type.Optional(Type.Union([schema, Type.Null()]));
+
+type Fields = Record<string, TSchema>;
+
+/** The fields, each of which may be left out or null. */
+export const eachOptional = <F extends Fields>(fields: F) =>
+  mapped(fields, optional) as { [Name in keyof F]: TOptional<TUnion<[F[Name], TNull]>> };
+
+/** The fields, each of which may be null. */
+export const eachOrNull = <F extends Fields>(fields: F) =>
+  mapped(fields, (schema) => orNull(schema)) as { [Name in keyof F]: TUnion<[F[Name], TNull]> };
+
+const mapped = (fields: Fields, map: (schema: TSchema) => TSchema) =>
+  Object.fromEntries(Object.entries(fields).map(([name, schema]) => [name, map(schema)])) as unknown;
 
 /** A whole number from `minimum` to `maximum`. */
 export const whole = (minimum: number, maximum: number, description: string, more: object = {}) =>

@@ -9,6 +9,7 @@ import {
   type Rule,
   type RuleRequest,
   retryDefaults,
+  ruleDefaults,
 } from '../model/chain.ts';
 import { looksLikeKey } from './key-grants.ts';
 import { kindOfModel } from './kinds.ts';
@@ -34,36 +35,20 @@ export function definitionOf({ name, description, providers, fallback_rules, met
 }
 
 function defineProvider(request: ProviderRequest, index: number): Provider {
-  return {
-    name: request.name,
-    model_id: request.model_id,
-    priority: request.priority ?? index,
-    provider: request.provider ?? kindOfModel(request.model_id),
-    api_base: request.api_base ?? null,
-    api_key_env: request.api_key_env ?? null,
-    timeout_ms: request.timeout_ms ?? providerDefaults.timeout_ms,
-    max_tokens: request.max_tokens ?? null,
-    input_cost_per_1m: request.input_cost_per_1m ?? null,
-    output_cost_per_1m: request.output_cost_per_1m ?? null,
-    metadata: request.metadata ?? {},
-  };
+  const { name, model_id } = request;
+  return { name, model_id, ...providerDefaults, priority: index, provider: kindOfModel(model_id), ...withoutNulls(request) };
 }
 
 function defineRule(request: RuleRequest): Rule {
-  const retry = request.action === 'retry' ? retryDefaults : undefined;
-  return {
-    condition: request.condition,
-    action: request.action,
-    max_retries: request.max_retries ?? retry?.max_retries ?? null,
-    providers: request.providers ?? null,
-    status_codes: request.status_codes ?? null,
-    wait_ms: request.wait_ms ?? retry?.wait_ms ?? null,
-    backoff: request.backoff ?? retry?.backoff ?? null,
-    max_wait_ms: request.max_wait_ms ?? retry?.max_wait_ms ?? null,
-    respect_retry_after: request.respect_retry_after ?? retry?.respect_retry_after ?? null,
-    then: request.then ?? retry?.then ?? null,
-  };
+  const { condition, action } = request;
+  return { condition, action, ...ruleDefaults, ...(action === 'retry' ? retryDefaults : {}), ...withoutNulls(request) };
 }
+
+/** The fields that have a value. */
+export const withoutNulls = <T extends object>(value: T) =>
+  Object.fromEntries(Object.entries(value).filter(([, member]) => member !== null && member !== undefined)) as {
+    [Name in keyof T]?: NonNullable<T[Name]>;
+  };
 
 /** The definition after a merge patch (RFC 7396), validated like a new one. */
 export function merge(definition: ChainDefinition, patch: ChainPatch): ChainDefinition {

@@ -1,6 +1,7 @@
 import { invalidRequest, type Fault as RequestFault } from '../../kit/errors.ts';
 import type { ChainDefinition, Condition } from '../model/chain.ts';
 import { defaultPrompts, type Fault, type Preset, type TestRequest } from '../model/test.ts';
+import { withoutNulls } from './chain.ts';
 import { type Failing, isStatusOf, traitsOf, usualStatus } from './conditions.ts';
 import type { Case, Engine } from './engine.ts';
 import type { Random } from './random.ts';
@@ -34,7 +35,7 @@ export type Plan = readonly Scene[];
 
 /** The preset of a test; null if the request has faults, and in `live` mode. */
 export function presetOf({ mode, preset, faults }: TestRequest): Preset | null {
-  if (mode === 'live' || (faults !== null && faults !== undefined)) return null;
+  if (mode === 'live' || faults) return null;
   return preset ?? 'coverage';
 }
 
@@ -45,7 +46,7 @@ export const promptCountOf = ({ prompt_count, prompts }: TestRequest): number =>
 export function planOf(engine: Engine, request: TestRequest): Plan {
   const faults = requestFaults(engine.chain, request);
   if (faults.length > 0) throw invalidRequest(faults);
-  if (request.faults !== null && request.faults !== undefined) {
+  if (request.faults) {
     return [{ name: 'the faults given', faults: request.faults.map((fault) => sceneFault(engine.chain, fault)), expects: 'either' }];
   }
   const preset = presetOf(request);
@@ -67,27 +68,22 @@ export function faultAt(scene: Scene, call: { provider: number; nth: number; pro
 }
 
 function requestFaults({ providers }: ChainDefinition, request: TestRequest): RequestFault[] {
-  const { mode, preset, faults } = request;
+  const { mode, preset, faults } = withoutNulls(request);
   const found: RequestFault[] = [];
   const fault = (field: string, detail: string) => found.push({ field, detail: `${field} ${detail}` });
+  const names = providers.map(({ name }) => name);
   const prompts = promptCountOf(request);
-  if (mode === 'live' && faults !== null && faults !== undefined)
-    fault('faults', 'cannot be given in live mode, which injects nothing; use drill.');
-  if (mode === 'live' && preset !== null && preset !== undefined && preset !== 'healthy')
-    fault('preset', 'cannot be given in live mode, which injects nothing; use drill.');
-  if (faults !== null && faults !== undefined && preset !== null && preset !== undefined)
-    fault('preset', 'cannot be given together with faults; each of them is a whole plan.');
+  if (mode === 'live' && faults) fault('faults', 'cannot be given in live mode, which injects nothing; use drill.');
+  if (mode === 'live' && preset && preset !== 'healthy') fault('preset', 'cannot be given in live mode, which injects nothing; use drill.');
+  if (faults && preset) fault('preset', 'cannot be given together with faults; each of them is a whole plan.');
   for (const [index, one] of (faults ?? []).entries()) {
     const at = `faults.${index}`;
-    if (!providers.some(({ name }) => name === one.provider))
-      fault(`${at}.provider`, `names no provider of this chain; its providers are ${listed(providers.map(({ name }) => name))}.`);
-    const condition = one.condition ?? null;
-    const status = one.status_code ?? null;
-    if (condition === null && (one.latency_ms ?? null) === null) fault(`${at}.condition`, 'is required where latency_ms is not given.');
-    if (condition === null && status !== null) fault(`${at}.status_code`, 'has no meaning without a condition.');
-    if (condition !== null && status !== null && !isStatusOf(condition, status))
+    const { condition, status_code: status, latency_ms, from = 0, to = Number.POSITIVE_INFINITY } = withoutNulls(one);
+    if (!names.includes(one.provider)) fault(`${at}.provider`, `names no provider of this chain; its providers are ${listed(names)}.`);
+    if (!condition && latency_ms === undefined) fault(`${at}.condition`, 'is required where latency_ms is not given.');
+    if (!condition && status) fault(`${at}.status_code`, 'has no meaning without a condition.');
+    if (condition && status && !isStatusOf(condition, status))
       fault(`${at}.status_code`, `is not a status of ${condition}${statusHint(condition)}.`);
-    const [from, to] = [one.from ?? 0, one.to ?? Number.POSITIVE_INFINITY];
     if (from > to) fault(`${at}.to`, 'must be at least from.');
     if (from >= prompts) fault(`${at}.from`, `must be at most ${prompts - 1}, the index of the last prompt.`);
   }
@@ -100,34 +96,25 @@ function statusHint(condition: Condition): string {
   return statuses.length > 5 ? '' : `, which comes with ${listed(statuses.map(String))}`;
 }
 
+/** A fault without restrictions. */
+const always = { retry_after_ms: null, latency_ms: null, times: null, from: 0, to: Number.POSITIVE_INFINITY, probability: null };
+
 function sceneFault({ providers }: ChainDefinition, fault: Fault): SceneFault {
   const condition = fault.condition ?? null;
-  return {
-    provider: providers.findIndex(({ name }) => name === fault.provider),
-    condition,
-    status_code: fault.status_code ?? (condition === null ? null : usualStatus(condition)),
-    retry_after_ms: fault.retry_after_ms ?? null,
-    latency_ms: fault.latency_ms ?? null,
-    times: fault.times ?? null,
-    from: fault.from ?? 0,
-    to: fault.to ?? Number.POSITIVE_INFINITY,
-    probability: fault.probability ?? null,
-  };
+  const status_code = condition === null ? null : usualStatus(condition);
+  const provider = providers.findIndex(({ name }) => name === fault.provider);
+  return { ...always, status_code, ...withoutNulls(fault), condition, provider };
 }
 
 const healthy: Scene = { name: 'healthy', faults: [], expects: 'served' };
 
 /** A fault: the provider always fails in one way, or the first `times` calls. */
 const failing = (provider: number, { condition, status_code }: Failing, times: number | null = null): SceneFault => ({
-  provider,
+  ...always,
   condition,
   status_code,
-  retry_after_ms: null,
-  latency_ms: null,
+  provider,
   times,
-  from: 0,
-  to: Number.POSITIVE_INFINITY,
-  probability: null,
 });
 const usual = (condition: Condition): Failing => ({ condition, status_code: usualStatus(condition) });
 const down = (providers: readonly number[]) => providers.map((provider) => failing(provider, usual('connection_error')));

@@ -1,8 +1,8 @@
 import type { ChainDefinition } from '../model/chain.ts';
 import type { TemplateName } from '../model/export.ts';
 import type { Routing } from '../model/routing.ts';
-import { baseOf, speaksAnthropic } from './exports/kind-names.ts';
-import { modelName } from './kinds.ts';
+import { baseOf } from './exports/kind-names.ts';
+import { callAddress, modelName, protocolOf } from './kinds.ts';
 
 /** A built-in Liquid template, with the same variables as any template. */
 export interface NamedTemplate {
@@ -76,11 +76,11 @@ export const namedTemplates: Readonly<Record<TemplateName, NamedTemplate>> = {
 export function templateChain<C extends ChainDefinition>(chain: C, routing: Routing): Record<string, unknown> {
   const variables = chain.providers.flatMap(({ api_key_env }) => api_key_env ?? []);
   const providers = chain.providers.map((provider) => {
-    const protocol = speaksAnthropic(provider) ? 'anthropic' : 'openai';
+    const protocol = protocolOf(provider);
     const model = modelName(provider);
     const tokens = provider.max_tokens ?? (protocol === 'anthropic' ? 64 : null);
     const body = { model, ...(tokens === null ? {} : { max_tokens: tokens }), messages: [{ role: 'user', content: 'Say OK.' }] };
-    const url = `${baseOf(provider)}/${protocol === 'anthropic' ? 'messages' : 'chat/completions'}`;
+    const url = callAddress({ ...provider, api_base: baseOf(provider) });
     return { ...provider, call: { url, protocol, model, body } };
   });
   return { ...chain, providers, routing, key_variables: [...new Set(variables)] };

@@ -8,6 +8,7 @@ import { exportChain } from '../rules/exports/export.ts';
 import { type FileToImport, importChain } from '../rules/imports/import.ts';
 import { routingOf } from '../rules/routing.ts';
 import { namedTemplates, templateChain } from '../rules/templates.ts';
+import { WarningList } from '../rules/warning-list.ts';
 import { maxTemplateBytes } from './liquid.ts';
 import type { Sandbox } from './sandbox.ts';
 
@@ -82,36 +83,27 @@ export function createExportService({ chains, sandbox, parseJson, checkRequest }
 export type ExportService = ReturnType<typeof createExportService>;
 
 async function chainOf({ chain_id, chain }: TemplateRequest, chains: ExportServiceParts['chains']): Promise<ChainDefinition> {
-  const isKept = chain_id !== undefined && chain_id !== null;
-  const isGiven = chain !== undefined && chain !== null;
-  if (isKept && isGiven) throw invalid('chain', 'Only one of chain_id and chain may be given.');
-  if (isKept) return chains.get(chain_id);
-  if (isGiven) return define(chain);
+  if (isGiven(chain_id) && isGiven(chain)) throw invalid('chain', 'Only one of chain_id and chain may be given.');
+  if (isGiven(chain_id)) return chains.get(chain_id);
+  if (isGiven(chain)) return define(chain);
   throw invalid('chain_id', 'chain_id or chain is required.');
 }
 
 function templateOf({ template, template_name }: TemplateRequest): { template: string; content_type: string; field: string } {
-  const isOwn = template !== undefined && template !== null;
-  if (template_name !== undefined && template_name !== null) {
-    if (isOwn) throw invalid('template_name', 'Only one of template and template_name may be given.');
-    return { ...namedTemplates[template_name], field: 'template_name' };
-  }
-  if (!isOwn) throw invalid('template', 'template or template_name is required.');
+  if (isGiven(template) && isGiven(template_name)) throw invalid('template_name', 'Only one of template and template_name may be given.');
+  if (isGiven(template_name)) return { ...namedTemplates[template_name], field: 'template_name' };
+  if (!isGiven(template)) throw invalid('template', 'template or template_name is required.');
   if (Buffer.byteLength(template) > maxTemplateBytes) throw invalid('template', `template can have at most ${maxTemplateBytes} bytes.`);
   return { template, content_type: 'text/plain; charset=utf-8', field: 'template' };
 }
 
+const isGiven = <T>(value: T): value is NonNullable<T> => value !== null && value !== undefined;
+
 /** Warnings about providers without a key variable, which the built-in templates leave out. */
 function warningsFor({ template_name }: TemplateRequest, { providers }: ChainDefinition): Warning[] {
-  if (template_name === undefined || template_name === null) return [];
-  return providers.flatMap(({ name, api_key_env }, index) => {
-    if (api_key_env !== null) return [];
-    return [
-      {
-        code: 'no_key',
-        field: `providers.${index}.api_key_env`,
-        detail: `${name} has no api_key_env, so it is called without a key.`,
-      },
-    ];
-  });
+  const warnings = new WarningList();
+  for (const [index, { name, api_key_env }] of isGiven(template_name) ? providers.entries() : [])
+    if (api_key_env === null)
+      warnings.add('no_key', `providers.${index}.api_key_env`, `${name} has no api_key_env, so it is called without a key.`);
+  return warnings.items;
 }

@@ -1,4 +1,5 @@
 import type { ChainDefinition, ChainRequest } from '../../model/chain.ts';
+import { withoutNulls } from '../chain.ts';
 import { type Exporter, jsonText, slug, yamlText } from './target.ts';
 
 /** The chain as the body of a create request, as JSON. */
@@ -26,7 +27,3 @@ export function requestOf(chain: ChainDefinition): ChainRequest {
 }
 
 const orNothing = (metadata: Record<string, unknown>) => (Object.keys(metadata).length === 0 ? null : metadata);
-
-function withoutNulls<T extends object>(value: T): Partial<T> {
-  return Object.fromEntries(Object.entries(value).filter(([, member]) => member !== null && member !== undefined)) as Partial<T>;
-}
