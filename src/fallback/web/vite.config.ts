@@ -2,7 +2,7 @@ import { fileURLToPath } from 'node:url';
 import react from '@vitejs/plugin-react';
 import { defineConfig } from 'vite';
 
-// The service serves the dashboard below /dashboard; in development Vite serves it and proxies other requests.
+// The service serves the dashboard below /dashboard; with `npm run dev:web` Vite serves it and forwards other requests.
 // biome-ignore lint/style/noDefaultExport: Vite reads its configuration from the default export.
 export default defineConfig({
   root: fileURLToPath(new URL('.', import.meta.url)),
@@ -18,11 +18,9 @@ export default defineConfig({
   },
   server: {
     port: 5173,
-    proxy: Object.fromEntries(
-      ['/access', '/chains', '/test-results', '/import', '/export-template', '/health', '/openapi.json'].map((path) => [
-        path,
-        'http://127.0.0.1:8000',
-      ]),
-    ),
+    // Everything but the pages comes from a running service.
+    // The host stays the page's, without which the service refuses writes of the pages as those of another origin.
+    // biome-ignore lint/style/noProcessEnv: the development server has no settings of its own.
+    proxy: { '^/(?!dashboard/)': { target: process.env.SERVICE_URL ?? 'http://127.0.0.1:8000', changeOrigin: false } },
   },
 });
