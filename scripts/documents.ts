@@ -133,6 +133,7 @@ const verbs: Record<Verb, string> = {
   start: '`PATCH` with status `in_progress`',
   ask: '`PATCH` with status `awaiting_human`; the packet must have a question',
   respond: '`POST /packets/{id}/respond`',
+  withdraw: '`DELETE /packets/{id}/question`; leads to `created` if nobody holds the packet',
   complete: '`PATCH` with status `completed`, or a batch complete; refused while a required answer is missing',
   fail: '`PATCH` with status `failed`, or the timeout of a question with `on_timeout` `fail`',
   release: '`POST /packets/{id}/release`, `DELETE /packets/{id}/lease`, or the expiry of a lease',

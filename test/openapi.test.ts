@@ -371,7 +371,9 @@ describe('the answers of the service', () => {
         },
       },
     });
-    await answer('patchPacket', 200, { id, body: { status: 'awaiting_human' } });
+    await answer('patchPacket', 200, { id, body: { status: 'awaiting_human', hitl: createExample.hitl } });
+    await answer('withdrawQuestion', 200, { id });
+    await answer('patchPacket', 200, { id, body: { status: 'awaiting_human', hitl: createExample.hitl } });
     assert.equal((await answer('listAwaiting', 200)).body.total, 1);
     await answer('respondPacket', 200, { id, body: { response: 'Approve', responded_by: 'dana', notes: 'Fine' } });
     await answer('chainPacket', 201, { id, body });

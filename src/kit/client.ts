@@ -181,7 +181,8 @@ function pathOf({ path }: Operation, params: Readonly<Record<string, unknown>>):
 
 function bodyOf({ text }: Operation, answer: ConnectionAnswer): unknown {
   if (answer.text === '') return undefined;
-  if (text) return answer.text;
+  // An operation with several formats answers with text if the caller asked for it.
+  if (text || /^text\//.test(answer.headers['content-type'] ?? '')) return answer.text;
   try {
     return JSON.parse(answer.text);
   } catch {

@@ -20,6 +20,7 @@ import {
   tenantFields,
   token,
 } from './flags.ts';
+import { mcp } from './mcp.ts';
 import { done, list, one, shown } from './output/show.ts';
 import { tableLines } from './output/table.ts';
 import * as view from './output/views.ts';
@@ -74,6 +75,17 @@ const packets: readonly Row[] = [
     text: 'show a packet: its question, decisions, actions and last messages',
     flags: [{ flags: '--full', text: 'show everything in it, uncut', field: null }],
     show: view.wholePacket,
+  }),
+  row('packetBrief', {
+    name: 'packets brief',
+    text: 'show what the next agent needs to know of a packet and its ancestors',
+    flags: [
+      { flags: '--max-chars <n>', text: 'the most characters, 200 to 100000 (default: 4000)', parse: whole(200, 100_000) },
+      { flags: '--depth <n>', text: 'the most ancestors, 0 to 50 (default: 10)', parse: whole(0, 50) },
+      { flags: '--markdown', text: 'as Markdown, as an agent would get it', field: 'format' },
+    ],
+    prepare: ({ format, ...fields }) => (format === undefined ? fields : { ...fields, format: 'markdown' }),
+    show: view.brief,
   }),
   row('searchPackets', {
     name: 'packets search',
@@ -409,6 +421,13 @@ const local: readonly Row[] = [
       { flags: '--reload', text: 'restart whenever a source file changes; for development' },
     ],
     run: serve,
+  },
+  {
+    name: 'mcp',
+    text: 'serve the tools of the service to an agent (MCP over standard input and output)',
+    operands: [],
+    flags: [{ flags: '--agent <id>', text: 'the id of the agent; without it each tool asks for agent_id' }],
+    run: mcp,
   },
   {
     name: 'admin-key',

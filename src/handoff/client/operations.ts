@@ -27,6 +27,7 @@ export const operations = {
   replayDeadLetter: { method: 'POST', path: '/api/v1/hooks/dlq/{delivery_id}/replay' },
   retryAll: { method: 'POST', path: '/api/v1/hooks/dlq/retry-all', body: true },
   claimNext: { method: 'POST', path: '/api/v1/packets/claim-next', body: true, idempotent: true, waits: true },
+  withdrawQuestion: { method: 'DELETE', path: '/api/v1/packets/{id}/question' },
   releasePacket: { method: 'POST', path: '/api/v1/packets/{id}/release' },
   renewLease: { method: 'POST', path: '/api/v1/packets/{id}/lease', body: true },
   endLease: { method: 'DELETE', path: '/api/v1/packets/{id}/lease' },

@@ -124,6 +124,9 @@ export function mountPackets({ mount, store, packets, lists, batchMax, itemLimit
     else await packets.expire(caller, params.id, changing(headers));
     return answer({});
   });
+  mount(routes.withdrawQuestion, async ({ params }, { caller, headers }) =>
+    changed(await packets.withdraw(caller, params.id, changing(headers))),
+  );
   mount(routes.releasePacket, async ({ params }, { caller, headers }) =>
     changed(await packets.release(caller, params.id, changing(headers))),
   );

@@ -1,7 +1,7 @@
 import { createMcpHandler, type McpHttpHandler, type ServerEvent } from '@modelcontextprotocol/server';
 
 import { urisOf } from './resources.ts';
-import { createMcpServer, type Extension, type McpParts } from './server.ts';
+import { createMcpServer, type Extension, type McpParts, takesTasks } from './server.ts';
 import type { Session } from './session.ts';
 
 /** A request to the endpoint, after admission. */
@@ -9,7 +9,7 @@ export interface McpHttpRequest {
   /** Headers by lower-case name. */
   readonly headers: Readonly<Record<string, string | string[] | undefined>>;
   readonly body: unknown;
-  readonly session: Session;
+  readonly session: Omit<Session, 'takesTasks'>;
   readonly signal: AbortSignal;
 }
 
@@ -47,7 +47,13 @@ export function createMcpEndpoint(parts: {
   type Bus = NonNullable<Parameters<typeof createMcpHandler>[1]>['bus'];
   const handlerOn = (bus?: Bus) =>
     createMcpHandler(
-      ({ era, authInfo }) => createMcpServer({ ...parts, era, subscribe: true, sessionOf: () => authInfo?.extra?.['session'] as Session }),
+      ({ era, authInfo }) =>
+        createMcpServer({
+          ...parts,
+          era,
+          subscribe: true,
+          sessionOf: (context) => ({ ...(authInfo!.extra!.session as Session), takesTasks: takesTasks(context) }),
+        }),
       // Our own streams send heartbeats.
       { keepAliveMs: 0, ...(bus === undefined ? {} : { bus }) },
     );

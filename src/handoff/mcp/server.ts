@@ -13,8 +13,10 @@ import { bodyValidator } from '../../kit/http/validate.ts';
 import { nearest } from '../../kit/settings.ts';
 import { promptOf, prompts } from './prompts.ts';
 import { readResource, resourcesOf, resourceTemplates } from './resources.ts';
+import type { ToolResult } from './results.ts';
 import { published } from './schemas.ts';
 import type { Session } from './session.ts';
+import { cancelTask, type Task, taskOf } from './tasks.ts';
 import { type Tool, tools } from './tools.ts';
 
 /** The era of a connection: `modern` is revision 2026-07-28, `legacy` what came before. */
@@ -25,6 +27,24 @@ export interface McpRequest {
   readonly method: string;
   readonly params?: Readonly<Record<string, unknown>> | undefined;
 }
+
+/** The Tasks extension: https://modelcontextprotocol.github.io/ext-tasks/specification/2026-07-28/tasks.html */
+const tasksExtension = 'io.modelcontextprotocol/tasks';
+
+/** Whether a request of revision 2026-07-28 declares that its client takes tasks. */
+export function takesTasks({ mcpReq: { envelope = {} } }: ServerContext): boolean {
+  const capabilities = (envelope as Record<string, { extensions?: Record<string, unknown> } | undefined>)[
+    'io.modelcontextprotocol/clientCapabilities'
+  ];
+  return capabilities?.extensions?.[tasksExtension] !== undefined;
+}
+
+interface TaskParams {
+  readonly taskId?: unknown;
+}
+
+/** A schema that takes any parameters: the handlers of tasks check the only one they read. */
+const anyParams = { '~standard': { version: 1, vendor: 'baton', validate: (value: unknown) => ({ value: value as TaskParams }) } } as const;
 
 type Handler = (request: McpRequest, context: ServerContext) => Promise<object> | object;
 
@@ -82,14 +102,28 @@ export function createMcpServer(parts: McpParts): Server {
   const server = new Server(
     { name: 'baton-handoff', title: 'Baton handoff packets', version },
     {
-      capabilities: { tools: {}, prompts: {}, resources: subscribe && era === 'modern' ? { subscribe } : {}, ...extension?.capabilities },
+      capabilities: {
+        tools: {},
+        prompts: {},
+        resources: {},
+        ...(era === 'modern' ? { resources: subscribe ? { subscribe } : {}, extensions: { [tasksExtension]: {} } } : {}),
+        ...extension?.capabilities,
+      },
       instructions,
       jsonSchemaValidator,
     },
   );
   const ours = handlersOf(parts);
-  for (const [method, handler] of Object.entries(extension?.handlers(ours) ?? ours))
-    server.setRequestHandler(method as 'tools/call', handler as never);
+  for (const [method, handler] of Object.entries(extension?.handlers(ours) ?? ours)) {
+    if (!method.startsWith('tasks/')) server.setRequestHandler(method as 'tools/call', handler as never);
+    // In revision 2025-11-25 these are methods of another kind of tasks, which the service doesn't offer.
+    else if (era === 'modern')
+      server.setRequestHandler(
+        method,
+        { params: anyParams },
+        (params, context) => handler({ method, params: params as McpRequest['params'] }, context) as never,
+      );
+  }
   return server;
 }
 
@@ -114,17 +148,51 @@ function handlersOf({ sessionOf, refusalOf }: McpParts): Handlers {
     'resources/read': ({ params }, context) =>
       orFault(async () => {
         const uri = String(params?.uri);
-        const found = await readResource(sessionOf(context), uri).catch((error: unknown) => {
-          if (refusalOf(error).code === 'NOT_FOUND') return undefined;
-          throw error;
-        });
+        const found = await readResource(sessionOf(context), uri).catch(unlessUnknown(refusalOf));
         if (found === undefined) throw new ResourceNotFoundError(uri);
         return { contents: [{ uri, ...found }] };
       }),
+    'tasks/get': ({ params }, context) =>
+      orFault(async () => {
+        const found = await taskOf(sessionOf(context), taskIdOf(params)).catch(unlessUnknown(refusalOf));
+        if (found === undefined) throw noTask();
+        const { task, result } = found;
+        return { ...task, ...(result === undefined ? {} : { result: { ...written(result), resultType: 'complete' } }) };
+      }),
+    'tasks/cancel': ({ params }, context) =>
+      orFault(async () => {
+        const isKnown = await cancelTask(sessionOf(context), taskIdOf(params)).catch(unlessUnknown(refusalOf));
+        if (!isKnown) throw noTask();
+        return {};
+      }),
+    'tasks/update': () => {
+      throw new ProtocolError(ProtocolErrorCode.InvalidParams, 'This task takes no input: a person answers the question in the service.');
+    },
     'prompts/list': () => ({ prompts }),
     'prompts/get': ({ params }) => orFault(() => promptOf(String(params?.name), (params?.arguments ?? {}) as Record<string, string>)),
   };
 }
+
+const noTask = () => new ProtocolError(ProtocolErrorCode.InvalidParams, 'There is no such task.');
+
+const taskIdOf = (params: McpRequest['params']): string => {
+  const { taskId } = (params ?? {}) as TaskParams;
+  if (typeof taskId !== 'string') throw new ProtocolError(ProtocolErrorCode.InvalidParams, 'taskId is required.');
+  return taskId;
+};
+
+/** Makes undefined of the refusal of an unknown id. */
+const unlessUnknown =
+  (refusalOf: McpParts['refusalOf']) =>
+  (error: unknown): undefined => {
+    if (refusalOf(error).code !== 'NOT_FOUND') throw error;
+  };
+
+/** The result of a tool on the wire. */
+const written = ({ structured, text }: ToolResult) => ({ content: [{ type: 'text' as const, text }], structuredContent: structured });
+
+/** A new task on the wire, which takes the place of a result. */
+const asHandle = ({ task }: Task) => ({ ...task, resultType: 'task' });
 
 interface ToolCall {
   readonly name: string;
@@ -147,8 +215,8 @@ async function callTool(
   }
   try {
     validate(name, tool, args);
-    const { structured, text } = await tool.run(args as never, session);
-    return { content: [{ type: 'text', text }], structuredContent: structured };
+    const done = await tool.run(args as never, session);
+    return 'task' in done ? (asHandle(done) as unknown as CallToolResult) : written(done);
   } catch (error) {
     const { code, message, faults } = refusalOf(error);
     const lines = faults.length > 1 ? faults.map(({ detail }) => detail) : [message];

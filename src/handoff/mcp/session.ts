@@ -21,6 +21,8 @@ export interface Session {
   readonly call: CallApi;
   /** The agent's id, if the connection names it. */
   readonly agentId: string | undefined;
+  /** Whether the client takes a task instead of a result that needs time. */
+  readonly takesTasks: boolean;
 }
 
 /**

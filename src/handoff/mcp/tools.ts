@@ -1,18 +1,13 @@
 import type { Static, TObject } from 'typebox';
 
-import { notFound } from '../../kit/errors.ts';
 import { routes } from '../model/api.ts';
 import { statuses } from '../model/common.ts';
-import type { Hitl, Packet } from '../model/packet.ts';
+import type { Packet } from '../model/packet.ts';
+import { answerOf, changed, must, type ToolResult } from './results.ts';
 import { inputs, maxWaitSeconds, outputs } from './schemas.ts';
 import { agentOf, changeHeaders, type Session } from './session.ts';
+import { askTask, type Task, waitTask } from './tasks.ts';
 import { briefText, fenced } from './text.ts';
-
-/** The result of a tool: what a program reads, and a short text for the model. */
-export interface ToolResult {
-  readonly structured: Record<string, unknown>;
-  readonly text: string;
-}
 
 interface Hints {
   readonly readOnlyHint?: true;
@@ -27,7 +22,7 @@ export interface Tool {
   readonly input: TObject;
   readonly output: TObject;
   readonly annotations: Hints;
-  run(args: never, session: Session): Promise<ToolResult>;
+  run(args: never, session: Session): Promise<ToolResult | Task>;
 }
 
 type Inputs = typeof inputs;
@@ -40,7 +35,7 @@ const ends: Hints = { idempotentHint: true, destructiveHint: true };
 
 function tool<Name extends keyof Inputs>(
   name: Name,
-  row: Omit<Tool, 'input' | 'run'> & { run(args: Args<Name>, session: Session): Promise<ToolResult> },
+  row: Omit<Tool, 'input' | 'run'> & { run(args: Args<Name>, session: Session): Promise<ToolResult | Task> },
 ): Tool {
   return { ...row, input: inputs[name] };
 }
@@ -141,8 +136,9 @@ export const tools: Readonly<Record<keyof Inputs, Tool>> = {
     run: async (args, session) => {
       const { question, reason = '', options, timeout_seconds, on_timeout, wait_seconds = maxWaitSeconds } = args;
       const hitl = defined({ required: true, reason, question, options, timeout_seconds, on_timeout });
-      const { structured } = await patch(args, session, { status: 'awaiting_human', hitl });
-      return answerOf(await afterQuestion(session, structured as unknown as Packet, wait_seconds));
+      const packet = (await patch(args, session, { status: 'awaiting_human', hitl })).structured as unknown as Packet;
+      if (session.takesTasks) return askTask(packet);
+      return answerOf(await afterQuestion(session, packet, wait_seconds));
     },
   }),
 
@@ -180,8 +176,12 @@ export const tools: Readonly<Record<keyof Inputs, Tool>> = {
     description: 'Waits until a packet has one of the statuses, for example until the work you handed over is completed.',
     output: outputs.packet,
     annotations: reads,
-    run: async ({ packet_id: id, statuses: wanted, wait_seconds = maxWaitSeconds }, { call }) =>
-      changed(await call(routes.getPacket, { params: { id }, query: { wait_seconds, until: wanted.join(',') } })),
+    run: async ({ packet_id: id, statuses: wanted, wait_seconds = maxWaitSeconds }, { call, takesTasks }) => {
+      const packet = must(await call(routes.getPacket, { params: { id } }));
+      if (wanted.includes(packet.status)) return changed(packet);
+      if (takesTasks) return waitTask(packet, wanted);
+      return changed(await call(routes.getPacket, { params: { id }, query: { wait_seconds, until: wanted.join(',') } }));
+    },
   }),
 
   find_packets: tool('find_packets', {
@@ -248,11 +248,6 @@ async function patch(args: Change, session: Session, body: Record<string, unknow
   return changed(await session.call(routes.patchPacket, { params: { id }, body: defined(body), headers }));
 }
 
-const changed = (found: Packet | undefined): ToolResult => {
-  const packet = must(found);
-  return { structured: packet, text: `Packet ${packet.id} is ${packet.status}, revision ${packet.revision}.` };
-};
-
 /** The statuses that end the wait for an answer. */
 const afterAsking = statuses.filter((status) => status !== 'awaiting_human').join(',');
 
@@ -262,19 +257,6 @@ async function afterQuestion({ call }: Session, packet: Packet, wait_seconds: nu
   return must(await call(routes.getPacket, { params: { id: packet.id }, query: { wait_seconds, until: afterAsking } }));
 }
 
-/** The result of a question: the answer, or that there is none yet. */
-export function answerOf({ id, status, hitl }: Pick<Packet, 'id' | 'status'> & { hitl: Hitl | null }): ToolResult {
-  const { question = null, response = null, responded_by = null, notes = null } = hitl ?? {};
-  const structured = { packet_id: id, answered: response !== null, status, question, response, responded_by, notes };
-  if (response !== null)
-    return { structured, text: `A person has answered.\n${fenced(`${responded_by}: ${response}${notes === null ? '' : `\n${notes}`}`)}` };
-  const text =
-    status === 'awaiting_human'
-      ? `Nobody has answered yet. Call get_answer for packet ${id} later.`
-      : `There is no answer, and none is pending: packet ${id} is ${status}.`;
-  return { structured, text };
-}
-
 /** The text for the agent that has claimed a packet: how to go on, and the brief. */
 async function claimedText({ call }: Session, { id, lease }: Packet): Promise<string> {
   // The claim is done, and its token must reach the agent even if the brief can't be read.
@@ -282,12 +264,6 @@ async function claimedText({ call }: Session, { id, lease }: Packet): Promise<st
   const token =
     lease?.token === undefined ? '' : ` Its lease expires at ${lease.expires_at}; send lease_token ${lease.token} with every call for it.`;
   return `You hold packet ${id}.${token}${brief === undefined ? '' : `\n${fenced(briefText(brief))}`}`;
-}
-
-/** The value of an operation that always answers with a body. */
-function must<T>(value: T | undefined): T {
-  if (value === undefined) throw notFound('packet');
-  return value;
 }
 
 /** The value without its undefined fields. */

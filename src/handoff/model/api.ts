@@ -48,6 +48,7 @@ export const routes = {
   replayDeadLetter: webhooks.replayDeadLetter,
   retryAll: webhooks.retryAll,
   claimNext: work.claimNext,
+  withdrawQuestion: work.withdrawQuestion,
   releasePacket: work.releasePacket,
   renewLease: work.renewLease,
   endLease: work.endLease,

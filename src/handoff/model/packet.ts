@@ -250,6 +250,12 @@ export const Hitl = Type.Object({
   responded_by: orNull(Type.String()),
   responded_at: orNull(timestamp('When the question was answered.')),
   notes: orNull(Type.String()),
+  question_id: Type.Optional(
+    orNull(
+      Type.String(),
+      'The id of the question, new each time that one is asked; null until it is asked, left out for questions of earlier versions.',
+    ),
+  ),
   requested_at: orNull(timestamp('When the packet entered awaiting_human.')),
   expires_at: orNull(timestamp('When the time to answer ends.')),
 });

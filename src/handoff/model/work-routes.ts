@@ -35,6 +35,23 @@ export const claimNext = defineRoute({
   },
 });
 
+export const withdrawQuestion = defineRoute({
+  id: 'withdrawQuestion',
+  method: 'DELETE',
+  path: '/packets/{id}/question',
+  tag,
+  access: 'work',
+  summary: 'Withdraw a question',
+  description:
+    'Withdraws the open question of a packet, which goes back to its holder as `claimed`, or to `created` if nobody holds it, without a question. Needs no lease token; with `If-Match` it withdraws only the question that the caller has seen.',
+  params: IdParams,
+  headers: { ...AgentId, ...IfMatch },
+  responses: {
+    200: { schema: Packet, description: 'The packet without its question.', example: claimedExample, headers: ETag },
+    ...failing(401, 403, 404, 409, 412, 429),
+  },
+});
+
 export const releasePacket = defineRoute({
   id: 'releasePacket',
   method: 'POST',

@@ -79,10 +79,18 @@ function mergeActions(current: Packet['actions'], changes: Content['actions']): 
 function mergeHitl(current: Packet['hitl'], change: Content['hitl']): Packet['hitl'] {
   if (change === undefined) return current;
   if (change === null) return null;
-  const kept = current ?? { response: null, responded_by: null, responded_at: null, notes: null, requested_at: null, expires_at: null };
-  const { response, responded_by, responded_at, notes, requested_at, expires_at } = kept;
+  const kept = current ?? {
+    response: null,
+    responded_by: null,
+    responded_at: null,
+    notes: null,
+    requested_at: null,
+    expires_at: null,
+    question_id: null,
+  };
+  const { response, responded_by, responded_at, notes, requested_at, expires_at, question_id } = kept;
   // Only the service sets the answer and its times; values that the caller sends are ignored.
-  const merged = { ...current, ...change, response, responded_by, responded_at, notes, requested_at, expires_at };
+  const merged = { ...current, ...change, response, responded_by, responded_at, notes, requested_at, expires_at, question_id };
   for (const field of Question.required) {
     if (!(field in merged)) throw invalid(`hitl.${field}`, `hitl.${field} is required: the packet has no question yet.`);
   }

@@ -21,14 +21,15 @@ export const transitions = {
   created: { claim: 'claimed', ask: 'awaiting_human', fail: 'failed', expire: 'expired' },
   claimed: { start: 'in_progress', ask: 'awaiting_human', complete: 'completed', fail: 'failed', expire: 'expired', release: 'created' },
   in_progress: { release: 'created', ask: 'awaiting_human', complete: 'completed', fail: 'failed', expire: 'expired' },
-  awaiting_human: { respond: 'claimed', fail: 'failed', expire: 'expired' },
+  // Without a holder, `withdraw` leads to `created`.
+  awaiting_human: { respond: 'claimed', withdraw: 'claimed', fail: 'failed', expire: 'expired' },
   failed: { expire: 'expired' },
   // Only DELETE leaves `completed`, to `expired`.
   completed: {},
   expired: {},
 } as const satisfies Record<Status, Partial<Record<string, Status>>>;
 
-type Verb = 'claim' | 'release' | 'start' | 'ask' | 'respond' | 'complete' | 'fail' | 'expire';
+type Verb = 'claim' | 'release' | 'start' | 'ask' | 'respond' | 'withdraw' | 'complete' | 'fail' | 'expire';
 
 /** The verb for a PATCH to each status. A PATCH can't set `created` or `claimed`. */
 const verbTo: Partial<Record<Status, Verb>> = {
@@ -50,7 +51,14 @@ export interface PacketEvent {
 /** A request to change an existing packet, from a caller or from a background job. */
 export type Command =
   | { readonly kind: 'claim'; readonly claimant: Claimant; readonly terms?: LeaseTerms | undefined }
-  | { readonly kind: 'patch'; readonly patch: PatchRequest; readonly agentId: string | undefined; readonly token?: string | undefined }
+  | {
+      readonly kind: 'patch';
+      readonly patch: PatchRequest;
+      readonly agentId: string | undefined;
+      readonly token?: string | undefined /** The id of the question, if the patch asks one. */;
+      readonly questionId?: string;
+    }
+  | { readonly kind: 'withdraw'; readonly agentId: string | undefined }
   | { readonly kind: 'respond'; readonly answer: RespondRequest }
   | { readonly kind: 'complete'; readonly agentId: string | undefined; readonly token?: string | undefined }
   | { readonly kind: 'delete'; readonly agentId: string | undefined; readonly token?: string | undefined; readonly byAdmin?: boolean }
@@ -101,7 +109,7 @@ export function newPacket(
     revision: 1,
     lease: null,
     metadata: { ...metadata, priority: metadata.priority ?? 'normal', tags: metadata.tags ?? [], created_at: at },
-    hitl: hitl === undefined ? null : { ...hitl, ...unanswered, requested_at: null, expires_at: null },
+    hitl: hitl === undefined ? null : { ...hitl, ...unanswered, requested_at: null, expires_at: null, question_id: null },
     claimed_by: null,
     claimed_at: null,
     created_at: at,
@@ -150,7 +158,9 @@ function decideOn<P extends AnyPacket>(packet: P, command: Command, now: Date, s
     case 'claim':
       return claim(packet, command, now, stored);
     case 'patch':
-      return patch(packet, command.patch, command.agentId, now);
+      return patch(packet, command.patch, command.agentId, now, command.questionId);
+    case 'withdraw':
+      return withdraw(packet, command.agentId, now);
     case 'respond':
       return respond(packet, command.answer, now);
     case 'complete':
@@ -288,9 +298,22 @@ function respond<P extends AnyPacket>(packet: P, answer: RespondRequest, now: Da
     event_type: 'hitl_responded',
     type: 'hitl.response_ready',
     actor: `human:${answer.responded_by}`,
-    details: { response: answer.response },
+    details: { response: answer.response, ...questionOf(hitl) },
   };
   return { packet: answered, events: [event], searchable: false };
+}
+
+/** The id of a question, for the details of an event; questions of earlier versions have none. */
+const questionOf = ({ question_id }: Hitl) => (question_id ? { question_id } : {});
+
+/** Withdraws the open question: its packet goes back to its holder, or to `created` if it has none, without a question. */
+function withdraw<P extends AnyPacket>(packet: P, agentId: string | undefined, now: Date): Decision<P> {
+  const { hitl, claimed_by } = packet;
+  if (allowedTransitions(packet).withdraw === undefined || hitl === null)
+    throw conflict(`The packet is ${packet.status} and has no open question.${answeredBy(hitl)}`);
+  const freed: P = { ...touched(packet, now), status: claimed_by === null ? 'created' : 'claimed', hitl: null };
+  const event = { event_type: 'question_withdrawn', type: 'hitl.withdrawn', actor: actorOf(packet, agentId), details: questionOf(hitl) };
+  return { packet: freed, events: [event], searchable: true };
 }
 
 /** A sentence that says who answered and when; empty without an answer. */
@@ -338,7 +361,13 @@ function requireAnswered(packet: AnyPacket, refuse: Refusal): void {
   }
 }
 
-function patch<P extends AnyPacket>(packet: P, request: PatchRequest, agentId: string | undefined, now: Date): Decision<P> {
+function patch<P extends AnyPacket>(
+  packet: P,
+  request: PatchRequest,
+  agentId: string | undefined,
+  now: Date,
+  questionId?: string,
+): Decision<P> {
   const { status, ...content } = request;
   const changed = Object.keys(content);
   const moves = status !== undefined && status !== packet.status;
@@ -365,8 +394,9 @@ function patch<P extends AnyPacket>(packet: P, request: PatchRequest, agentId: s
     return { packet: touched(withDeadline(merged), now), events: [event], searchable: true };
   }
   if (verb === 'complete') requireAnswered(merged, onStatus);
-  const asked = verb === 'ask' ? ask(merged, content.hitl !== undefined, now) : merged;
-  return enter(asked, status, actor, now, details, changed.length > 0);
+  const asked = verb === 'ask' ? ask(merged, content.hitl !== undefined, now, questionId) : merged;
+  const more = verb === 'ask' ? { ...details, ...questionOf(asked.hitl!) } : details;
+  return enter(asked, status, actor, now, more, changed.length > 0);
 }
 
 /** @throws ServiceError 403 when an update of an open question lets its source answer it */
@@ -383,16 +413,18 @@ function whole(packet: AnyPacket): Packet {
 
 function allowedFrom(packet: AnyPacket): string {
   // Not the verbs that have routes of their own.
-  const ways = Object.entries(allowedTransitions(packet)).filter(([way]) => way !== 'claim' && way !== 'respond' && way !== 'release');
+  const ways = Object.entries(allowedTransitions(packet)).filter(
+    ([way]) => way !== 'claim' && way !== 'respond' && way !== 'withdraw' && way !== 'release',
+  );
   return `From ${packet.status} it can be moved to ${ways.length === 0 ? 'nothing' : ways.map(([, status]) => status).join(', ')}.`;
 }
 
 /** The packet with its question asked: the time to answer starts now, and a new question clears the previous answer. */
-function ask<P extends AnyPacket>(packet: P, isNew: boolean, now: Date): P {
+function ask<P extends AnyPacket>(packet: P, isNew: boolean, now: Date, question_id: string | null = null): P {
   const { hitl } = packet;
   if (hitl === null) throw invalid('hitl', 'A packet that awaits a human needs a question: send hitl.');
   const fresh = isNew ? { ...hitl, ...unanswered } : hitl;
-  return withDeadline({ ...packet, hitl: { ...fresh, requested_at: now.toISOString() } });
+  return withDeadline({ ...packet, hitl: { ...fresh, requested_at: now.toISOString(), question_id } });
 }
 
 /** The packet with `expires_at` computed from the time of its question. */

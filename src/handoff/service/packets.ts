@@ -261,7 +261,21 @@ export function createPacketService({ store, clock, newId, random, limits, guard
       return respond(store, caller, id, { kind: 'respond', answer }, { now: clock(), keyId: caller.key_id }, options);
     },
     patch: (caller: Caller, id: string, patch: PatchRequest, { agentId, token, ...options }: ChangeOptions = {}) =>
-      change(caller, id, { kind: 'patch', patch, agentId: actingAgent(caller, agentId), token }, options),
+      change(
+        caller,
+        id,
+        {
+          kind: 'patch',
+          patch,
+          agentId: actingAgent(caller, agentId),
+          token,
+          ...(patch.status === 'awaiting_human' ? { questionId: newId(clock()) } : {}),
+        },
+        options,
+      ),
+    /** Withdraws the open question of a packet. Like an answer, that needs no lease token. */
+    withdraw: (caller: Caller, id: string, { agentId, ifMatch }: ChangeOptions = {}) =>
+      change(caller, id, { kind: 'withdraw', agentId: actingAgent(caller, agentId) }, { ifMatch }),
     expire: (caller: Caller, id: string, { agentId, token, ...options }: ChangeOptions = {}) =>
       change(caller, id, { kind: 'delete', agentId: actingAgent(caller, agentId), token, byAdmin: caller.admin }, options),
     /** Returns a claimed packet to `created`. */

@@ -189,7 +189,15 @@ for (const store of stores) {
           dependencies: sent.dependencies,
         },
       );
-      const unanswered = { response: null, responded_by: null, responded_at: null, notes: null, requested_at: null, expires_at: null };
+      const unanswered = {
+        response: null,
+        responded_by: null,
+        responded_at: null,
+        notes: null,
+        requested_at: null,
+        expires_at: null,
+        question_id: null,
+      };
       assert.deepEqual(hitl, { ...sent.hitl, ...unanswered });
     });
 

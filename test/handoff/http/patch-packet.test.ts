@@ -108,7 +108,9 @@ for (const store of stores) {
       const whole = await patch(service, id, { status: 'awaiting_human', hitl: question });
       assert.equal(whole.status, 200);
       const unanswered = { response: null, responded_by: null, responded_at: null, notes: null, expires_at: null };
-      assert.deepEqual(whole.body.hitl, { ...question, ...unanswered, requested_at: '2026-03-01T09:30:00.000Z' });
+      const { question_id } = whole.body.hitl;
+      assert.match(question_id, /^[0-9a-f-]{36}$/);
+      assert.deepEqual(whole.body.hitl, { ...question, ...unanswered, question_id, requested_at: '2026-03-01T09:30:00.000Z' });
       assert.equal((await service.call('GET', '/packets/awaiting')).body.total, 1);
     });
 

@@ -118,7 +118,15 @@ const object = (value: unknown) => value as Record<string, Loose>;
 function expectedContent(request: Loose, at: string): Loose {
   const { metadata, context, actions = {} } = object(request);
   const { hitl } = request as { hitl?: Loose };
-  const unanswered = { response: null, responded_by: null, responded_at: null, notes: null, requested_at: null, expires_at: null };
+  const unanswered = {
+    response: null,
+    responded_by: null,
+    responded_at: null,
+    notes: null,
+    requested_at: null,
+    expires_at: null,
+    question_id: null,
+  };
   return readJson(
     JSON.stringify({
       metadata: { priority: 'normal', tags: [], ...metadata, created_at: at },

@@ -308,6 +308,7 @@ describe('hitl is merged at its top level', () => {
       notes: null,
       requested_at: null,
       expires_at: null,
+      question_id: null,
     });
   });
 });

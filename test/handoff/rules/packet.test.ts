@@ -32,6 +32,7 @@ const question: Hitl = {
   notes: null,
   requested_at: null,
   expires_at: null,
+  question_id: null,
 };
 
 /** The value, deeply frozen: `decide` must return a new packet and not mutate the old one. */
@@ -107,6 +108,18 @@ const table: Record<Command['kind'], readonly Row[]> = {
       outcome(status) {
         const to = byLife(status, 'respond');
         return to === undefined ? { refused: 'CONFLICT' } : { to, type: 'hitl.response_ready', event: 'hitl_responded' };
+      },
+    },
+  ],
+  withdraw: [
+    {
+      name: 'withdraw',
+      command: { kind: 'withdraw', agentId: undefined },
+      outcome(status) {
+        // Nobody holds the packet of this table; test/handoff/http/withdraw-question.test.ts has one with a holder.
+        return byLife(status, 'withdraw') === undefined
+          ? { refused: 'CONFLICT' }
+          : { to: 'created', type: 'hitl.withdrawn', event: 'question_withdrawn' };
       },
     },
   ],
@@ -613,7 +626,13 @@ test('any sequence of commands moves the packet only along the table, and its re
     ),
     { maxLength: 30 },
   );
-  const leads = (from: Status): Status[] => [from, 'expired', ...(Object.values(transitions[from]) as Status[])];
+  const leads = (from: Status): Status[] => [
+    from,
+    'expired',
+    ...(Object.values(transitions[from]) as Status[]),
+    // A question that is withdrawn from a packet without a holder.
+    ...(from === 'awaiting_human' ? (['created'] as const) : []),
+  ];
   fc.assert(
     fc.property(commands, (list) => {
       let packet = packetIn('created');

@@ -97,6 +97,7 @@ const operations: Record<string, Prepare> = {
     return () => call('POST', `/packets/${id}/respond`, { response: 'Yes', responded_by: 'mia' });
   },
   'complete a packet': onPacket('claimed', 'PATCH', '', { status: 'completed' }),
+  'withdraw a question': onPacket('awaiting_human', 'DELETE', '/question'),
   'release a packet': onPacket('claimed', 'POST', '/release'),
   'delete a packet': onPacket('claimed', 'DELETE', ''),
   'delete a packet permanently': async (bench) => {

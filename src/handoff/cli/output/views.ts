@@ -1,6 +1,7 @@
 import type { StreamEvent, StreamReset } from '../../client/client.ts';
 import type { ApiKey, NewApiKey, Tenant } from '../../model/access.ts';
 import type { AuditEntry } from '../../model/audit.ts';
+import type { Brief } from '../../model/brief.ts';
 import type { HistoryEvent, Lease, Packet, PacketSummary } from '../../model/packet.ts';
 import type { Delivery, Webhook } from '../../model/webhook.ts';
 import type { Agent } from '../../model/work-routes.ts';
@@ -208,6 +209,19 @@ export const newKey: Show<NewApiKey> = (context, answer, options) => {
   ] as const;
   shown(() => (context.quiet ? [key] : pairLines(pairs)))(context, answer, options);
   if (context.format !== 'json') context.say('Store the key now: it is not shown again.');
+};
+
+/** A brief: the text as it is if Markdown was asked for, else a heading for each packet and each part. */
+export const brief: Show<Brief> = (context, { body, text }) => {
+  if (typeof body === 'string') return context.out.block(body);
+  if (context.format === 'json') return context.out.json(text);
+  let packet: string | undefined;
+  for (const { packet_id, kind, text: part } of body.sections) {
+    if (packet_id !== packet) context.out.line(`Packet ${packet_id}`);
+    packet = packet_id;
+    context.out.block(`  ${kind}: ${part.replaceAll('\n', '\n    ')}\n`);
+  }
+  for (const { packet_id, kind, count } of body.omitted) context.out.line(`Left out: ${count} of ${kind} of packet ${packet_id}`);
 };
 
 export const leaseLines = ({ lease: { generation, expires_at } }: { lease: Lease }) =>

@@ -1,0 +1,133 @@
+import { isId } from '../../kit/id.ts';
+import { routes } from '../model/api.ts';
+import { type Status, statuses } from '../model/common.ts';
+import type { HistoryEvent, Packet } from '../model/packet.ts';
+import { answerOf, changed, must, type ToolResult } from './results.ts';
+import { changeHeaders, type Session } from './session.ts';
+
+/** A task of the Tasks extension (`io.modelcontextprotocol/tasks`), as it is when somebody reads it. */
+export interface Task {
+  readonly task: TaskFields & { readonly status: 'working' | 'completed' | 'cancelled' };
+  /** The result of a completed task. */
+  readonly result?: ToolResult;
+}
+
+interface TaskFields {
+  readonly taskId: string;
+  readonly statusMessage: string;
+  readonly createdAt: string;
+  readonly lastUpdatedAt: string;
+  /** A task lives as long as its packet. */
+  readonly ttlMs: null;
+  readonly pollIntervalMs: number;
+}
+
+/**
+ * What a task waits for. Its id carries all of it, so that it survives restarts and every instance can answer; it is
+ * bound to its tenant because packets are.
+ */
+type Subject =
+  | { readonly kind: 'ask'; readonly packetId: string; readonly questionId: string; readonly createdAt: string }
+  | { readonly kind: 'wait'; readonly packetId: string; readonly wanted: readonly Status[]; readonly createdAt: string };
+
+/** How often a client should read a task, in milliseconds. */
+const pollIntervalMs = 2000;
+
+/** The task that is completed by the answer to the packet's open question. */
+export function askTask(packet: Packet): Task {
+  const { id: packetId, hitl, updated_at: createdAt } = packet;
+  return working({ kind: 'ask', packetId, questionId: hitl!.question_id!, createdAt }, packet);
+}
+
+/** The task that is completed when the packet has one of the statuses. */
+export function waitTask(packet: Packet, wanted: readonly Status[]): Task {
+  return working({ kind: 'wait', packetId: packet.id, wanted, createdAt: packet.updated_at }, packet);
+}
+
+/** The task as it is now; undefined for an id of no task. @throws ServiceError 404 when its packet is unknown or removed */
+export async function taskOf(session: Session, taskId: string): Promise<Task | undefined> {
+  const subject = subjectOf(taskId);
+  if (subject === undefined) return undefined;
+  const packet = must(await session.call(routes.getPacket, { params: { id: subject.packetId } }));
+  if (subject.kind === 'ask') return askedTask(session, subject, packet);
+  const isOver = subject.wanted.includes(packet.status) || final.has(packet.status);
+  return isOver ? completed(subject, packet, changed(packet)) : working(subject, packet);
+}
+
+/** Statuses that a wait can't outlast: the packet will have no other that a client can wait for. */
+const final = new Set<Status>(['completed', 'failed', 'expired']);
+
+/**
+ * Cancels a task: withdraws its question if that is still open. A wait needs nothing.
+ * @returns whether there is such a task
+ */
+export async function cancelTask(session: Session, taskId: string): Promise<boolean> {
+  const subject = subjectOf(taskId);
+  if (subject === undefined) return false;
+  const params = { id: subject.packetId };
+  const { status, hitl, revision } = must(await session.call(routes.getPacket, { params }));
+  if (subject.kind === 'ask' && status === 'awaiting_human' && hitl?.question_id === subject.questionId) {
+    const headers = changeHeaders({ agent: session.agentId, if_revision: revision });
+    await session.call(routes.withdrawQuestion, { params, headers });
+  }
+  return true;
+}
+
+async function askedTask({ call }: Session, subject: Subject & { kind: 'ask' }, packet: Packet): Promise<Task> {
+  if (packet.hitl?.question_id === subject.questionId)
+    return packet.status === 'awaiting_human' ? working(subject, packet) : completed(subject, packet, answerOf(packet));
+  // Another question was asked since, or this one was withdrawn: the history has what became of it.
+  const { events } = must(await call(routes.packetHistory, { params: { id: packet.id } }));
+  const own = events.filter(({ details }) => details.question_id === subject.questionId);
+  if (own.some(({ event_type }) => event_type === 'question_withdrawn'))
+    return { task: { ...fieldsOf(subject, packet, 'The question was withdrawn.'), status: 'cancelled' } };
+  return completed(
+    subject,
+    packet,
+    earlierAnswer(
+      packet,
+      own.find(({ event_type }) => event_type === 'hitl_responded'),
+    ),
+  );
+}
+
+/** The result of a question that is no longer the packet's last, from its history. */
+function earlierAnswer({ id, status }: Packet, answered: HistoryEvent | undefined): ToolResult {
+  const unanswered = { required: true, reason: '', question: '', responded_at: null, notes: null, requested_at: null, expires_at: null };
+  if (answered === undefined) return answerOf({ id, status, hitl: null });
+  const { details, actor } = answered;
+  return answerOf({ id, status, hitl: { ...unanswered, response: String(details.response), responded_by: actor.replace(/^human:/, '') } });
+}
+
+const fieldsOf = (subject: Subject, { updated_at }: Packet, statusMessage: string): TaskFields => ({
+  taskId: idOf(subject),
+  statusMessage,
+  createdAt: subject.createdAt,
+  lastUpdatedAt: updated_at,
+  ttlMs: null,
+  pollIntervalMs,
+});
+
+function working(subject: Subject, packet: Packet): Task {
+  const awaited = subject.kind === 'ask' ? 'the answer of a person' : `the status ${subject.wanted.join(' or ')}`;
+  return { task: { ...fieldsOf(subject, packet, `Packet ${packet.id} awaits ${awaited}.`), status: 'working' } };
+}
+
+function completed(subject: Subject, packet: Packet, result: ToolResult): Task {
+  return { task: { ...fieldsOf(subject, packet, `Packet ${packet.id} is ${packet.status}.`), status: 'completed' }, result };
+}
+
+function idOf(subject: Subject): string {
+  const about = subject.kind === 'ask' ? subject.questionId : subject.wanted.join(',');
+  return Buffer.from([subject.kind, subject.packetId, about, subject.createdAt].join(' ')).toString('base64url');
+}
+
+/** Parses a task id, which clients can forge; undefined when it is none. */
+function subjectOf(taskId: string): Subject | undefined {
+  if (taskId.length > 1000) return undefined;
+  const [kind, packetId = '', about = '', createdAt = '', ...more] = Buffer.from(taskId, 'base64url').toString().split(' ');
+  if (!isId(packetId) || more.length > 0 || Number.isNaN(Date.parse(createdAt))) return undefined;
+  if (kind === 'ask') return isId(about) ? { kind, packetId, questionId: about, createdAt } : undefined;
+  const wanted = about.split(',').filter((word): word is Status => (statuses as readonly string[]).includes(word));
+  return kind === 'wait' && wanted.length > 0 ? { kind, packetId, wanted, createdAt } : undefined;
+}
