@@ -14,7 +14,7 @@ const realSlackMs = 250;
 
 export type ProgressListener = (progress: TestProgress) => void;
 
-export interface RunningTestParts {
+interface RunningTestParts {
   store: Store;
   clock: Clock;
   /** A monotonic clock, in milliseconds. */
