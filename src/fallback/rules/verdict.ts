@@ -46,16 +46,16 @@ function servedSentence(prompts: number, lost: number): string {
 const check = (name: string, passed: boolean, detail: string, advisory = false): Check => ({ name, passed, advisory, detail });
 
 /** Whether a failed prompt follows the rules: a rule or default ended it, or the plan left no provider. */
-function isMeant({ end, scene }: PromptOutcome): boolean {
+function isIntended({ end, scene }: PromptOutcome): boolean {
   if (end === 'rule') return true;
   return end === 'exhausted' && scene.expects !== 'served';
 }
 
 function lossesCheck(lost: readonly PromptOutcome[]): Check {
-  const odd = lost.find((one) => !isMeant(one));
-  if (odd === undefined) return check('losses_as_ruled', true, 'Every lost prompt ended as the rules say.');
-  const why = odd.end === 'deadline' ? 'its deadline passed' : 'no provider was left to try';
-  return check('losses_as_ruled', false, `The prompt with index ${odd.index} (${odd.scene.name}) was lost because ${why}.`);
+  const unintended = lost.find((one) => !isIntended(one));
+  if (unintended === undefined) return check('losses_as_ruled', true, 'Every lost prompt ended as the rules say.');
+  const why = unintended.end === 'deadline' ? 'its deadline passed' : 'no provider was left to try';
+  return check('losses_as_ruled', false, `The prompt with index ${unintended.index} (${unintended.scene.name}) was lost because ${why}.`);
 }
 
 function boundedCheck({ engine, slackMs }: Judged, done: readonly PromptOutcome[]): Check {
@@ -69,8 +69,8 @@ function boundedCheck({ engine, slackMs }: Judged, done: readonly PromptOutcome[
 }
 
 function rulesCheck({ engine, tally }: Judged): Check {
-  const alive = new Set(reachable(engine).flatMap((cases) => cases.map(({ rule }) => rule)));
-  const missed = tally.figures().rules.flatMap(({ never_hit }, rule) => (never_hit && alive.has(rule) ? [rule] : []));
+  const applicable = new Set(reachable(engine).flatMap((cases) => cases.map(({ rule }) => rule)));
+  const missed = tally.figures().rules.flatMap(({ never_hit }, rule) => (never_hit && applicable.has(rule) ? [rule] : []));
   const detail =
     missed.length === 0
       ? 'Every rule that can fire has fired.'
