@@ -62,7 +62,10 @@ export interface Fallback {
   stop(): Promise<void>;
 }
 
-/** Wires a fallback service: settings, store, services, HTTP. The only file that imports every layer. */
+/**
+ * Wires a fallback service: settings, store, services, HTTP. The only file that imports every layer; longer than a screen
+ * because it names every part.
+ */
 export async function createFallback(settings: Settings, dependencies: Dependencies = {}): Promise<Fallback> {
   const { clock = systemClock, random = (bytes: Buffer) => void randomFillSync(bytes) } = dependencies;
   const destination = dependencies.logs ?? logOutput(settings.logFormat);

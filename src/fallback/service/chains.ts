@@ -22,7 +22,7 @@ interface ChainServiceParts {
 
 export type ChainService = ReturnType<typeof createChainService>;
 
-/** The operations on chains. */
+/** The operations on chains: longer than a screen because there are many; each of them is short. */
 export function createChainService({ store: { chains }, clock, newId }: ChainServiceParts) {
   async function stored(id: string): Promise<StoredChain> {
     const found = isId(id) ? await chains.find(id) : undefined;
@@ -63,21 +63,7 @@ export function createChainService({ store: { chains }, clock, newId }: ChainSer
     count: () => chains.count(),
 
     /** The JSON of chains, oldest first, in pages of at most a MiB unless one chain has more. Without a limit all chains. */
-    async *pages({
-      limit = Number.MAX_SAFE_INTEGER,
-      offset,
-    }: {
-      limit?: number | undefined;
-      offset: number;
-    }): AsyncGenerator<string[], void> {
-      let [after, left, skipped] = ['', limit, offset];
-      while (left > 0) {
-        const { texts, count, last } = await chains.page({ after, limit: left, offset: skipped });
-        if (last === undefined) return;
-        if (texts.length > 0) yield texts;
-        [after, left, skipped] = [last, left - count, 0];
-      }
-    },
+    pages: (range: { limit?: number | undefined; offset: number }) => pagesOf(chains, range),
 
     /** The stored chain, or undefined. */
     find: (id: string): Awaitable<StoredChain | undefined> => (isId(id) ? chains.find(id) : undefined),
@@ -109,6 +95,19 @@ export function createChainService({ store: { chains }, clock, newId }: ChainSer
       await changeStored(id, ifMatch, async ({ version }) => (await chains.remove(id, version)) || undefined);
     },
   };
+}
+
+async function* pagesOf(
+  chains: Store['chains'],
+  { limit = Number.MAX_SAFE_INTEGER, offset }: { limit?: number | undefined; offset: number },
+): AsyncGenerator<string[], void> {
+  let [after, left, skipped] = ['', limit, offset];
+  while (left > 0) {
+    const { texts, count, last } = await chains.page({ after, limit: left, offset: skipped });
+    if (last === undefined) return;
+    if (texts.length > 0) yield texts;
+    [after, left, skipped] = [last, left - count, 0];
+  }
 }
 
 /** A chain as stored and returned, with fields in the documented order. */

@@ -71,13 +71,6 @@ export function createLeases({ store, clock, retention, runningTests }: LeasePar
     return ended;
   }
 
-  async function prune(): Promise<void> {
-    const now = clock().getTime();
-    if (retention.seconds === 0 || now < pruneAt) return;
-    while (await store.results.prune(new Date(now - retention.seconds * 1000)));
-    pruneAt = now + pruneEveryMs;
-  }
-
   return {
     /** The end of a lease that starts now. */
     until,
@@ -89,7 +82,10 @@ export function createLeases({ store, clock, retention, runningTests }: LeasePar
     async runOnce(): Promise<number> {
       await renew();
       await endOrphans(clock());
-      await prune();
+      if (retention.seconds > 0 && clock().getTime() >= pruneAt) {
+        await prune(store, new Date(clock().getTime() - retention.seconds * 1000));
+        pruneAt = clock().getTime() + pruneEveryMs;
+      }
       round.resolve();
       round = newRound();
       return renewEveryMs;
@@ -102,6 +98,11 @@ export function createLeases({ store, clock, retention, runningTests }: LeasePar
       round.reject(new ServiceError('SERVICE_UNAVAILABLE', 'The service is stopping; the test runs on another instance.'));
     },
   };
+}
+
+/** Deletes the results that started before a time. */
+async function prune({ results }: Store, before: Date): Promise<void> {
+  while (await results.prune(before));
 }
 
 function newRound(): PromiseWithResolvers<void> {

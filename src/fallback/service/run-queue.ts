@@ -43,7 +43,6 @@ export function createRunQueue({ atOnce, mostWaiting, maxBytes }: QueueLimits) {
   const perOwner = Math.max(atOnce - 1, 1);
   const waitingPerOwner = Math.max(Math.floor(mostWaiting / 4), 1);
 
-  const countOf = (owner: string, entries: ReadonlySet<Entry>) => [...entries].filter((entry) => entry.owner === owner).length;
   const mayRun = (owner: string) => running.size < atOnce && countOf(owner, running) < perOwner;
 
   function admit(): void {
@@ -93,10 +92,12 @@ export function createRunQueue({ atOnce, mostWaiting, maxBytes }: QueueLimits) {
         },
       };
     },
-    running: () => running.size,
-    waiting: () => waiting.size,
+    /** The numbers of running and waiting runs. */
+    counts: () => ({ running: running.size, waiting: waiting.size }),
   };
 }
+
+const countOf = (owner: string, entries: ReadonlySet<Entry>) => [...entries].filter((entry) => entry.owner === owner).length;
 
 const tooMany = (what: string) =>
   new ServiceError('SERVICE_UNAVAILABLE', `${what} are already waiting for their turn; try again later.`, {

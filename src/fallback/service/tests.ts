@@ -45,7 +45,10 @@ export interface TestServiceParts {
 
 export type TestService = ReturnType<typeof createTestService>;
 
-/** Creates the operations on tests of chains. They share the queue and the running tests of this instance. */
+/**
+ * Creates the operations on tests of chains. It is longer than a screen because the operations, which are short, share the
+ * queue and the running tests of this instance.
+ */
 export function createTestService(parts: TestServiceParts) {
   const { store, chains, clock, live, retention, onError } = parts;
   const queue = createRunQueue(limits);
@@ -90,7 +93,7 @@ export function createTestService(parts: TestServiceParts) {
     /** Runs one round of the background work: renews leases, ends tests of dead instances, deletes old results. */
     runOnce: leases.runOnce,
     /** The numbers of running and waiting tests. */
-    counts: () => ({ running: queue.running(), waiting: queue.waiting() }),
+    counts: queue.counts,
 
     /** Describes a chain and its latest test. @throws ServiceError 404 for an unknown chain */
     async summary(chainId: string): Promise<ChainSummary> {

@@ -51,7 +51,7 @@ interface EndedResult {
   readonly unlessLeasedAt?: Date | undefined;
 }
 
-/** The stored results of tests. They outlive their chains. */
+/** The stored results of tests, which outlive their chains: one short function for each query, so longer than a screen. */
 export function createResultStore(database: Database<Tables>) {
   async function promptsOf(id: string, status: string): Promise<string[]> {
     if (status !== running) return [];

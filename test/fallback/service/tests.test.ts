@@ -271,14 +271,14 @@ describe('The queue of runs', () => {
   test('limits concurrent runs, and admits the others in turn', async () => {
     const queue = queueOf(2, 10);
     const entries = ['a', 'b', 'c', 'd'].map((owner) => queue.enter(runOf(owner)));
-    assert.deepEqual([queue.running(), queue.waiting()], [2, 2]);
+    assert.deepEqual(queue.counts(), { running: 2, waiting: 2 });
     entries[1]!.leave();
     await entries[2]!.turn;
-    assert.deepEqual([queue.running(), queue.waiting()], [2, 1]);
+    assert.deepEqual(queue.counts(), { running: 2, waiting: 1 });
     entries[1]!.leave();
-    assert.equal(queue.running(), 2);
+    assert.equal(queue.counts().running, 2);
     for (const entry of entries) entry.leave();
-    assert.deepEqual([queue.running(), queue.waiting()], [0, 0]);
+    assert.deepEqual(queue.counts(), { running: 0, waiting: 0 });
   });
 
   test('refuses with 503 beyond its limits, in total or of a caller', () => {
@@ -292,7 +292,7 @@ describe('The queue of runs', () => {
   test('reserves a run for other callers, and admits the caller with the fewest runs next', async () => {
     const queue = queueOf(3, 100);
     const greedy = Array.from({ length: 10 }, () => queue.enter(runOf('a')));
-    assert.deepEqual([queue.running(), queue.waiting()], [2, 8]);
+    assert.deepEqual(queue.counts(), { running: 2, waiting: 8 });
     const first = queue.enter(runOf('b'));
     await first.turn;
     const second = queue.enter(runOf('b'));
@@ -300,7 +300,7 @@ describe('The queue of runs', () => {
     await greedy[2]!.turn;
     first.leave();
     await second.turn;
-    assert.deepEqual([queue.running(), queue.waiting()], [3, 7]);
+    assert.deepEqual(queue.counts(), { running: 3, waiting: 7 });
   });
 
   test('forgets a run at once when it is cancelled while waiting', async () => {
@@ -311,8 +311,8 @@ describe('The queue of runs', () => {
     controller.abort('enough');
     await assert.rejects(second.turn, (reason) => reason === 'enough');
     second.leave();
-    assert.deepEqual([queue.running(), queue.waiting()], [1, 0]);
+    assert.deepEqual(queue.counts(), { running: 1, waiting: 0 });
     first.leave();
-    assert.equal(queue.running(), 0);
+    assert.equal(queue.counts().running, 0);
   });
 });

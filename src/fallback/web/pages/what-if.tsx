@@ -1,5 +1,5 @@
 import { ArrowDown } from 'lucide-react';
-import { Fragment, useId } from 'react';
+import { Fragment, type KeyboardEvent, useId } from 'react';
 import { useSearchParams } from 'react-router';
 
 import { Badge, Skeleton } from '../../../kit/web/components/feedback.tsx';
@@ -102,24 +102,26 @@ interface GridProps {
   onAsk(provider: string, condition: string): void;
 }
 
+/** Moves the focus to the neighbouring cell in the direction of an arrow key. */
+function moveFocus(event: KeyboardEvent<HTMLTableElement>): void {
+  const step = { ArrowLeft: [0, -1], ArrowRight: [0, 1], ArrowUp: [-1, 0], ArrowDown: [1, 0] }[event.key];
+  const cell = (event.target as HTMLElement).closest('td');
+  if (step === undefined || cell === null) return;
+  const row = cell.parentElement as HTMLTableRowElement;
+  const next = (row.parentElement as HTMLTableSectionElement).rows[row.sectionRowIndex + step[0]!]?.cells[cell.cellIndex + step[1]!];
+  const button = next?.querySelector('button');
+  if (button === null || button === undefined) return;
+  event.preventDefault();
+  button.focus();
+}
+
 /** A table of providers and conditions. Each cell is a button that selects its failure; arrow keys move between cells. */
 function Grid({ routing, asked, onAsk }: GridProps) {
   const legend = useId();
-  const move = (event: React.KeyboardEvent<HTMLTableElement>) => {
-    const step = { ArrowLeft: [0, -1], ArrowRight: [0, 1], ArrowUp: [-1, 0], ArrowDown: [1, 0] }[event.key];
-    const cell = (event.target as HTMLElement).closest('td');
-    if (step === undefined || cell === null) return;
-    const row = cell.parentElement as HTMLTableRowElement;
-    const next = (row.parentElement as HTMLTableSectionElement).rows[row.sectionRowIndex + step[0]!]?.cells[cell.cellIndex + step[1]!];
-    const button = next?.querySelector('button');
-    if (button === null || button === undefined) return;
-    event.preventDefault();
-    button.focus();
-  };
   return (
     <>
       <ScrollX label="Routing table">
-        <table className={styles.grid} onKeyDown={move} aria-describedby={legend}>
+        <table className={styles.grid} onKeyDown={moveFocus} aria-describedby={legend}>
           <thead>
             <tr>
               <th scope="col">When it fails with</th>
