@@ -114,3 +114,12 @@ CREATE INDEX api_keys_by_origin on api_keys (rotated_from);
 CREATE INDEX packets_held on packets (tenant, claimed_by) where status in ('claimed', 'in_progress', 'awaiting_human');
 
 CREATE INDEX agents_by_age on agents (last_seen_at);
+
+CREATE TABLE answer_links (
+  seq integer primary key autoincrement, id text not null unique, tenant integer not null, packet_id text not null,
+  question text not null, token_hash text not null unique, responder text, key_id text not null,
+  key_origin text not null, created_at text not null, expires_at text not null, answered_at text, revoked_at text);
+
+CREATE INDEX answer_links_by_packet on answer_links (tenant, packet_id);
+
+CREATE INDEX answer_links_by_expiry on answer_links (expires_at);

@@ -390,6 +390,15 @@ describe('the answers of the service', () => {
     assert.equal((await answer('batchComplete', 200, { body: { packet_ids: [made, 'x'] } })).body.errors.length, 1);
     await answer('deletePacket', 204, { id });
 
+    const asking = (await answer('createPacket', 201, { body: packetRequest({ hitl: { required: true, reason: 'r', question: 'Yes?' } }) }))
+      .body.id;
+    await answer('createAnswerLink', 409, { id: asking });
+    await answer('patchPacket', 200, { id: asking, body: { status: 'awaiting_human' } });
+    const link = (await answer('createAnswerLink', 201, { id: asking, body: { responder: 'dana' } })).body.id;
+    await answer('listAnswerLinks', 200, { id: asking });
+    await answer('deleteAnswerLink', 204, { id: link });
+    await answer('respondPacket', 409, { id: asking, body: { response: 'Yes', responded_by: 'dana', digest: '0'.repeat(64) } });
+
     const lease = { agent_id: 'resolver', lease_seconds: 60 };
     const taken = (await answer('createPacket', 201, { body })).body.id;
     const token = async () => ({ 'x-lease-token': (await answer('claimPacket', 200, { id: taken, body: lease })).body.lease.token });

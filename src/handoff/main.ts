@@ -31,6 +31,7 @@ import { WaitingList } from './live/waiting.ts';
 import type { Extension as McpExtension } from './mcp/server.ts';
 import { createAccessService } from './service/access.ts';
 import { type AgentService, createAgentService } from './service/agents.ts';
+import { createAnswerLinkService } from './service/answer-links.ts';
 import { createDeliveryService } from './service/deliveries.ts';
 import { createPacketService, type PacketService } from './service/packets.ts';
 import { createWebhookService } from './service/webhooks.ts';
@@ -192,6 +193,7 @@ export async function createHandoff(settings: Settings, dependencies: Dependenci
     clock,
     store,
     packets,
+    answerLinks: createAnswerLinkService({ store, clock, newId, random, publicUrl: settings.publicUrl?.replace(/\/+$/, '') }),
     agents,
     waiting,
     access,

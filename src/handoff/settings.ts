@@ -151,6 +151,14 @@ export const settingsTable = {
     fallback: '0',
     help: 'How long a packet may stay unclaimed before it expires, in seconds; 0 = off.',
   }),
+  publicUrl: text(
+    {
+      variable: 'SERVICE_PUBLIC_URL',
+      fallback: undefined,
+      help: 'The address by which people reach the service, for answer links. By default the origin of the request that makes a link.',
+    },
+    (url) => (/^https?:\/\/[^/?#@\s]+(\/[^?#\s]*)?$/.test(url) && URL.canParse(url) ? undefined : 'an http or https URL without a query'),
+  ),
   corsOrigins: originList({
     variable: 'SERVICE_CORS_ORIGINS',
     fallback: '',

@@ -11,6 +11,7 @@ export const errorCodes = {
   CONFLICT: { status: 409, meaning: 'The state of the resource does not allow this.' },
   LEASE_LOST: { status: 409, meaning: 'The packet is leased and the lease token is missing, replaced or expired; nothing was changed.' },
   LOOP_GUARD: { status: 409, meaning: 'A guard against runaway agents refused another packet; `detail` has the limit.' },
+  STALE: { status: 409, meaning: 'What the answer is about has changed since the person was shown it; the body has the current state.' },
   GONE: { status: 410, meaning: 'The resource has expired.' },
   PRECONDITION_FAILED: { status: 412, meaning: 'The resource changed since the version named in `If-Match`.' },
   PAYLOAD_TOO_LARGE: {

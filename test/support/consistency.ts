@@ -49,6 +49,7 @@ export async function contentsOf({ query }: Inspector, tenant: number): Promise<
     packet_tags: own('*', 'packet_tags', 'packet_id, tag'),
     events: own('*', 'events', 'position'),
     webhooks: own('*', 'webhooks', 'seq'),
+    answer_links: own('*', 'answer_links', 'seq'),
     deliveries: own('*', 'deliveries', 'seq'),
     messages: query(
       `select * from messages where event_id in (select event_id from deliveries where tenant = ${tenant}) order by event_id`,

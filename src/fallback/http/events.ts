@@ -46,22 +46,22 @@ interface FeedParts {
 }
 
 function feedOf(open: OpenStream, { id, text, tests, release }: FeedParts): StreamFeed {
-  let lastStep = -1;
-  const send = (event: 'progress' | 'end', progress: TestProgress) => open.send(eventText({ event, data: JSON.stringify(progress) }));
-  const onProgress = (progress: TestProgress) => {
+  let told = -1;
+  const tell = (event: 'progress' | 'end', progress: TestProgress) => open.send(eventText({ event, data: JSON.stringify(progress) }));
+  const hear = (progress: TestProgress) => {
     if (progress.status !== 'running') {
-      send('end', progress);
+      tell('end', progress);
       return open.end('done');
     }
     const { done, total } = progress.progress;
     const step = Math.floor((done * mostEvents) / total);
-    if (step === lastStep) return;
-    lastStep = step;
-    send('progress', progress);
+    if (step === told) return;
+    told = step;
+    tell('progress', progress);
   };
-  const following = tests.follow(id, text, onProgress);
+  const following = tests.follow(id, text, hear);
   // The stream is registered only after this function has returned.
-  queueMicrotask(() => onProgress(following.now));
+  queueMicrotask(() => hear(following.now));
   return {
     heartbeat: () => Buffer.from(': still here\n\n'),
     onEnd() {

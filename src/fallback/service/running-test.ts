@@ -14,7 +14,7 @@ const realSlackMs = 250;
 
 export type ProgressListener = (progress: TestProgress) => void;
 
-interface RunningTestParts {
+export interface RunningTestParts {
   store: Store;
   clock: Clock;
   /** A monotonic clock, in milliseconds. */
@@ -80,7 +80,7 @@ export class RunningTest {
         callSignal: this.#calls.signal,
         onDone: (done) => {
           record.add(done);
-          this.publish();
+          this.tell();
           return this.#storeIfDue();
         },
       });
@@ -117,8 +117,8 @@ export class RunningTest {
     return isDue ? this.store() : undefined;
   }
 
-  /** Sends the current progress to the listeners. */
-  publish(): void {
+  /** Tells the listeners the current progress. */
+  tell(): void {
     for (const listener of this.listeners) listener(this.record.progress());
   }
 }

@@ -1,4 +1,5 @@
 import { deliveryStatuses, scopes, statuses, tiers, webhookEvents } from '../model/words.ts';
+import { answerLinks } from './answer-links.ts';
 import { chainPacket, createPacket, updatePacket } from './create.ts';
 import {
   actor,
@@ -449,7 +450,7 @@ function configFile(): Flag {
 }
 
 /** Every command, in the order of help. */
-export const commands: readonly Row[] = [...packets, ...trail, ...hooks, ...keys, ...tenants, ...local];
+export const commands: readonly Row[] = [...packets, ...answerLinks, ...trail, ...hooks, ...keys, ...tenants, ...local];
 
 /** The groups of commands: the first words of their names. */
 export const groups: Readonly<Record<string, string>> = {

@@ -1,3 +1,5 @@
+import { hash } from 'node:crypto';
+
 import type { Awaitable } from '../../kit/awaitable.ts';
 import { type LimitState, limitHeaders, tooMany } from '../../kit/http/limits.ts';
 import { Windows } from '../../kit/window.ts';
@@ -5,6 +7,9 @@ import type { Tier } from '../model/common.ts';
 import type { TierLimits } from '../rules/tiers.ts';
 import type { Caller } from '../service/authentication.ts';
 import { type Counters, minuteMs, type Taken } from './counters.ts';
+
+/** The most requests per minute for an answer link, and for answer links from one address. */
+const answersAMinute = 60;
 
 /** The most wrong keys per minute from one address before further guesses get 429. */
 const wrongKeysAMinute = 30;
@@ -15,6 +20,8 @@ export class Limits {
   readonly #tiers: Record<Tier, TierLimits>;
   readonly #counters: Counters;
   readonly #wrongKeys = new Windows(minuteMs);
+  readonly #answerAddresses = new Windows(minuteMs);
+  readonly #answerLinks = new Windows(minuteMs);
 
   constructor(perMinute: number, tiers: Record<Tier, TierLimits>, counters: Counters) {
     this.#perMinute = perMinute;
@@ -44,6 +51,17 @@ export class Limits {
     if (!state.allowed)
       throw tooMany('Too many wrong API keys came from this address.', { name: 'wrong_keys', max: wrongKeysAMinute }, state.retryAfterMs);
     window.add(now, wrongKeysAMinute);
+  }
+
+  /** Counts a request for the page of an answer link from an address. @throws LimitReached when there were too many */
+  answerLink(address: string, token: string, now: number): void {
+    const windows = [this.#answerAddresses.of(address, now), this.#answerLinks.of(hash('sha256', token), now)];
+    for (const window of windows) {
+      const state = window.peek(now, answersAMinute);
+      if (!state.allowed)
+        throw tooMany('Too many requests came for answer links.', { name: 'minute', max: answersAMinute }, state.retryAfterMs);
+    }
+    for (const window of windows) window.add(now, answersAMinute);
   }
 
   #stateOf({ minute, hour, refused, giveBack }: Taken, tier: Tier, perHour: number): LimitState {

@@ -2,7 +2,7 @@ import { hash } from 'node:crypto';
 import type { IncomingHttpHeaders } from 'node:http';
 
 import type { Awaitable } from '../../kit/awaitable.ts';
-import { invalid, notFound, ServiceError } from '../../kit/errors.ts';
+import { type Fault, invalid, notFound, ServiceError } from '../../kit/errors.ts';
 import { isKnown } from '../../kit/etag.ts';
 import { type Answer, answer, type HandlerContext, JsonText, type Mount } from '../../kit/http/mount.ts';
 import { bodyValidator } from '../../kit/http/validate.ts';
@@ -113,8 +113,11 @@ export function mountPackets({ mount, store, packets, lists, batchMax, itemLimit
   mount(routes.claimPacket, async ({ params, body }, { caller, headers, rawBody }) =>
     changed(await packets.claim(caller, params.id, claimOf(body), changing(headers, `POST /packets/${params.id}/claim`, rawBody))),
   );
-  mount(routes.respondPacket, async ({ params, body }, { caller, headers, rawBody }) =>
-    changed(await packets.respond(caller, params.id, body, changing(headers, `POST /packets/${params.id}/respond`, rawBody))),
+  mount(
+    routes.respondPacket,
+    async ({ params, body }, { caller, headers, rawBody }) =>
+      changed(await packets.respond(caller, params.id, body, changing(headers, `POST /packets/${params.id}/respond`, rawBody))),
+    { bodyFaults: answerFaults },
   );
   mount(routes.patchPacket, async ({ params, body }, { caller, headers }) =>
     changed(await packets.patch(caller, params.id, body, changing(headers))),
@@ -150,6 +153,13 @@ export function mountPackets({ mount, store, packets, lists, batchMax, itemLimit
     const { changed: completed, errors } = await packets.completeEach(caller, packet_ids, agent_id, lease_tokens);
     return outcome('completed', completed, errors);
   });
+}
+
+/** An answer needs a response or, for a question with a schema, data. */
+function answerFaults(body: unknown): Fault[] {
+  const { response, data } = (body ?? {}) as { response?: unknown; data?: unknown };
+  const isLeftOut = (value: unknown) => value === undefined || value === null;
+  return isLeftOut(response) && isLeftOut(data) ? [{ field: 'response', detail: 'response is required.' }] : [];
 }
 
 /** Whether a packet is as a request waits for it. @throws ServiceError 400 when the request names no condition, or an unknown status */

@@ -20,6 +20,7 @@ import { requireAgent, requireScope } from '../rules/rights.ts';
 import type { TierLimits } from '../rules/tiers.ts';
 import type { AccessService } from '../service/access.ts';
 import type { AgentService } from '../service/agents.ts';
+import type { AnswerLinkService } from '../service/answer-links.ts';
 import type { Caller } from '../service/authentication.ts';
 import { createBriefService } from '../service/brief.ts';
 import { createListService } from '../service/lists.ts';
@@ -28,6 +29,8 @@ import { createTrailService } from '../service/trail.ts';
 import type { WebhookService } from '../service/webhooks.ts';
 import type { Store } from '../store/store.ts';
 import { mountAccess } from './access.ts';
+import { maxFormBytes, mountAnswerLinks } from './answer-links.ts';
+import { answerPageHeaders } from './answer-page.ts';
 import { mountBrief } from './brief.ts';
 import type { Counters } from './counters.ts';
 import { Limits } from './limits.ts';
@@ -48,6 +51,7 @@ export interface ServerParts {
   clock: Clock;
   store: Store;
   packets: PacketService;
+  answerLinks: AnswerLinkService;
   agents: AgentService;
   waiting: WaitingList;
   access: AccessService;
@@ -95,6 +99,7 @@ export function createServer({
   clock,
   store,
   packets,
+  answerLinks,
   agents,
   waiting,
   access,
@@ -131,6 +136,7 @@ export function createServer({
   /** Authenticates and counts a request, and sets the rate limit headers of its answer. */
   function admit(route: Admission, request: FastifyRequest, reply: FastifyReply): Caller | Promise<Caller> {
     if (route.access === 'public') return undefined as never;
+    if (route.access === 'link') return admitLink(request, reply);
     if (route.forPrograms) requireOwnHost(request.headers, isOwnHost, corsOrigins);
     const key = route.keyInQuery
       ? keyOf(request.headers, (request.query as Record<string, string | undefined>).api_key, route.forPrograms)
@@ -139,6 +145,13 @@ export function createServer({
     if (typeof key !== 'string' || key === '') throw unauthorized(route, noKey(route));
     const caller = access.authenticate(key);
     return caller instanceof Promise ? caller.then((found) => count(route, request, reply, found)) : count(route, request, reply, caller);
+  }
+
+  /** Counts a request for the page of an answer link, whether or not there is such a link. */
+  function admitLink(request: FastifyRequest, reply: FastifyReply): Caller {
+    reply.headers(answerPageHeaders);
+    limits.answerLink(request.ip, (request.params as { token: string }).token, clock().getTime());
+    return undefined as never;
   }
 
   function count(route: Admission, request: FastifyRequest, reply: FastifyReply, caller: Caller | undefined): Caller | Promise<Caller> {
@@ -187,7 +200,10 @@ export function createServer({
       admit,
       // An unknown path gets 404 without a key; with one, the key is checked and the request counted.
       admitStray: (request, reply) => (request.headers['x-api-key'] === undefined ? undefined : admit({ access: 'any' }, request, reply)),
-      bodyLimit: (route, caller) => (route.bodySize === 'batch' ? Math.min(100 * itemLimit(caller), maxBatchBytes) : itemLimit(caller)),
+      bodyLimit(route, caller) {
+        if (route.access === 'link') return maxFormBytes;
+        return route.bodySize === 'batch' ? Math.min(100 * itemLimit(caller), maxBatchBytes) : itemLimit(caller);
+      },
       tooLarge: (limit) => `The body is larger than the ${limit} bytes that this tenant's tier allows.`,
       readParams: lowerCase,
     }),
@@ -202,6 +218,7 @@ export function createServer({
   mountPackets({ mount, store, packets, lists: createListService(store), batchMax, itemLimit, wait });
   mountAccess(mount, access, store);
   mountWork({ mount, packets, agents, wait });
+  mountAnswerLinks(mount, answerLinks);
   mountTrail(mount, createTrailService(store));
   mountBrief(mount, createBriefService(store));
   mountWebhooks(mount, webhooks);
@@ -218,7 +235,7 @@ export function createServer({
 
 /** @throws ServiceError 403 when the caller's key may not call the route */
 function requireRight(caller: Caller, { access, alternative }: Admission): void {
-  if (access === 'any' || access === 'public') return;
+  if (access === 'any' || access === 'public' || access === 'link') return;
   if (access !== 'admin') requireScope(caller, access, ...(alternative === undefined ? [] : [alternative]));
   else if (!caller.admin) throw new ServiceError('FORBIDDEN', 'This needs an admin key.');
 }
@@ -236,9 +253,9 @@ function requireOwnHost({ host, origin }: IncomingHttpHeaders, isOwn: (header: s
     throw new ServiceError('FORBIDDEN', `The Origin header does not name this service. ${hint}`);
 }
 
-/** Whether a request has a key. Admission refuses a wrong one. */
-function hasKey({ headers, query }: FastifyRequest): boolean {
-  return keyOf(headers, (query as Record<string, string | undefined>).api_key) !== undefined;
+/** Whether a request has a key, or the address of an answer link, which pages of others can't know either. Admission refuses wrong ones. */
+function hasKey({ headers, query, url }: FastifyRequest): boolean {
+  return url.startsWith('/answer/') || keyOf(headers, (query as Record<string, string | undefined>).api_key) !== undefined;
 }
 
 function noKey({ keyInQuery, forPrograms }: Admission): string {

@@ -3,6 +3,7 @@ import type { Route } from '../../kit/route.ts';
 import { Failure } from '../../kit/schemas.ts';
 import * as system from '../../kit/system.ts';
 import * as access from './access.ts';
+import * as answerLink from './answer-link.ts';
 import * as audit from './audit.ts';
 import * as batches from './batch-routes.ts';
 import * as brief from './brief.ts';
@@ -32,6 +33,9 @@ export const routes = {
   deletePacket: packets.deletePacket,
   claimPacket: packets.claimPacket,
   respondPacket: packets.respondPacket,
+  createAnswerLink: answerLink.createAnswerLink,
+  listAnswerLinks: answerLink.listAnswerLinks,
+  deleteAnswerLink: answerLink.deleteAnswerLink,
   chainPacket: packets.chainPacket,
   packetHistory: packets.packetHistory,
   packetBrief: brief.packetBrief,
@@ -71,7 +75,7 @@ export const routes = {
 
 /** Returns the path prefixes under which a route is mounted. */
 export function prefixesOf(route: Route): readonly string[] {
-  if (route.tag === 'streams' || route.tag === 'mcp') return [''];
+  if (route.tag === 'streams' || route.tag === 'mcp' || route.tag === 'pages') return [''];
   return route.tag === 'system' ? ['', apiPrefix] : [apiPrefix];
 }
 
@@ -125,6 +129,9 @@ const schemas = {
   BatchClaimRequest: packetSchemas.BatchClaimRequest,
   BatchCompleteRequest: packetSchemas.BatchCompleteRequest,
   HistoryEvent: packetSchemas.HistoryEvent,
+  AnswerLink: answerLink.AnswerLink,
+  NewAnswerLink: answerLink.NewAnswerLink,
+  AnswerLinkRequest: answerLink.AnswerLinkRequest,
   Brief: brief.Brief,
   Webhook: webhookSchemas.Webhook,
   WebhookRequest: webhookSchemas.WebhookRequest,
@@ -165,6 +172,7 @@ export function describeHandoff(version: string): Record<string, unknown> {
     server: '/',
     tags: [
       { name: 'packets', description: 'Units of work that agents hand over.' },
+      { name: 'answer links', description: 'Pages on which people answer a question without a key.' },
       { name: 'webhooks', description: 'Signed callbacks, their deliveries and dead letters.' },
       { name: 'agents', description: 'The agents that hand over and claim packets.' },
       { name: 'streams', description: 'Events as they happen. Served at the root.' },

@@ -12,7 +12,17 @@ import {
   startedExample,
   summaryExample,
 } from './examples.ts';
-import { ChainRequest, ClaimRequest, CreateRequest, HistoryEvent, Packet, PacketSummary, PatchRequest, RespondRequest } from './packet.ts';
+import {
+  ChainRequest,
+  ClaimRequest,
+  CreateRequest,
+  HistoryEvent,
+  Hitl,
+  Packet,
+  PacketSummary,
+  PatchRequest,
+  RespondRequest,
+} from './packet.ts';
 import { defineRoute } from './route.ts';
 
 const ETag = { ETag: 'The revision of the packet, for `If-Match` and `If-None-Match`.' };
@@ -122,6 +132,8 @@ export const Holder = Type.Object({
   claimed_at: orNull(timestamp('When it was claimed.')),
 });
 const ClaimConflict = Type.Interface([Failure], { claimed_by: Type.Optional(orNull(Holder)) });
+
+const StaleConflict = Type.Interface([Failure], { hitl: Type.Optional(Hitl) });
 
 const tag = 'packets';
 
@@ -284,7 +296,7 @@ export const respondPacket = defineRoute({
   access: 'respond',
   summary: "Answer a packet's question",
   description:
-    'Records the answer of a person to a packet in `awaiting_human`. The packet returns to `claimed`, held by its previous holder, or by its target agent if it had none. 409 when the packet awaits no answer, 410 after `timeout_seconds`.',
+    'Records the answer of a person to a packet in `awaiting_human`. The packet returns to `claimed`, held by its previous holder, or by its target agent if it had none. 409 when the packet awaits no answer, or `STALE` when it has changed since the person saw it, as `digest` tells; 410 after `timeout_seconds`.',
   params: IdParams,
   body: RespondRequest,
   bodyExample: { response: 'Approve', responded_by: 'dana@example.com', notes: 'Loyal customer' },
@@ -292,7 +304,11 @@ export const respondPacket = defineRoute({
   headers: { ...IfMatch, ...IdempotencyKey },
   responses: {
     200: packet('The packet, answered and `claimed`.', answeredExample, Replayed),
-    ...failing(401, 403, 404, 409, 410, 412, 413, 415, 429),
+    409: {
+      schema: StaleConflict,
+      description: 'The packet awaits no answer, or the question has changed; `hitl` then has the current one.',
+    },
+    ...failing(401, 403, 404, 410, 412, 413, 415, 429),
   },
 });
 

@@ -2,6 +2,7 @@ import Type, { type Static } from 'typebox';
 
 import { choice, givenTimestamp, Id, name, orNull, prose, remark, statement, timestamp } from '../../kit/schemas.ts';
 import { indexedName, priorities, statuses } from './common.ts';
+import { FormSchema } from './form.ts';
 
 /** The version of the packet schema that packets carry. */
 export const packetVersion = '1.0.0';
@@ -73,7 +74,14 @@ const question = {
   required: Type.Boolean({ description: 'Whether a person must answer before the packet can be completed.' }),
   reason: prose('Why a person is asked.'),
   question: statement('The question.'),
-  options: Type.Optional(Type.Array(anyJson('A possible answer.'))),
+  options: Type.Optional(
+    Type.Array(
+      anyJson('A possible answer: a text, or `{value, label?, style?}` with the style `default` or `danger`; the answer is its `value`.'),
+    ),
+  ),
+  strict_options: Type.Optional(Type.Boolean({ description: 'Whether the response must be one of the options.' })),
+  schema: Type.Optional(FormSchema),
+  responder: Type.Optional(remark('Who is asked: a name or a mail address. It is shown, and is no permission.')),
   timeout_seconds: Type.Optional(
     Type.Integer({
       minimum: 1,
@@ -217,7 +225,21 @@ export const RenewRequest = Type.Object(
 
 export const RespondRequest = Type.Object(
   {
-    response: Type.String({ maxLength: 16_384, description: "The person's answer; the history keeps it." }),
+    response: Type.Optional(
+      Type.String({
+        maxLength: 16_384,
+        description: "The person's answer; the history keeps it. Required unless the question has a schema.",
+      }),
+    ),
+    data: Type.Optional(
+      Type.Record(Type.String(), Type.Unknown(), { description: "The fields of the question's schema. Required if it has one." }),
+    ),
+    digest: Type.Optional(
+      Type.String({
+        pattern: '^[0-9a-f]{64}$',
+        description: 'The `hitl.digest` of what the person was shown; 409 `STALE` if the question or what it is about has changed since.',
+      }),
+    ),
     responded_by: name('The person who answers.'),
     notes: Type.Optional(prose('Additional remarks.')),
   },
@@ -258,6 +280,13 @@ export const Hitl = Type.Object({
   ),
   requested_at: orNull(timestamp('When the packet entered awaiting_human.')),
   expires_at: orNull(timestamp('When the time to answer ends.')),
+  data: Type.Optional(Type.Record(Type.String(), Type.Unknown(), { description: 'The answer to a question with a schema.' })),
+  digest: Type.Optional(
+    Type.String({
+      description:
+        'The SHA-256, in hex, of what a person is shown: the canonical JSON (RFC 8785) of `{question, reason, options, schema, summary, pending, decisions}`, with null for options or a schema that the question does not have. It is set when the question is asked.',
+    }),
+  ),
 });
 
 const Metadata = Type.Object({
@@ -339,6 +368,7 @@ export type CreateRequest = Static<typeof CreateRequest>;
 export type ChainRequest = Static<typeof ChainRequest>;
 export type PatchRequest = Static<typeof PatchRequest>;
 export type ClaimRequest = Static<typeof ClaimRequest>;
+export type Question = Static<typeof Question>;
 export type RespondRequest = Static<typeof RespondRequest>;
 export type Claimant = Static<typeof Claimant>;
 export type HistoryEvent = Static<typeof HistoryEvent>;

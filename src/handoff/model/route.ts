@@ -3,8 +3,11 @@ import type { Scope } from './common.ts';
 
 /** Properties of a handoff route beyond its method, path and schemas. */
 export interface HandoffRoute {
-  /** Who may call it: anyone, a key with this scope, an admin key, or any valid key, whose rights each operation behind it checks. */
-  readonly access: 'public' | 'admin' | 'any' | Scope;
+  /**
+   * Who may call it: anyone, whoever has an answer link, a key with this scope, an admin key, or any valid key, whose rights
+   * each operation behind it checks.
+   */
+  readonly access: 'public' | 'link' | 'admin' | 'any' | Scope;
   /** Another scope that is sufficient. */
   readonly alternative?: Scope;
   /** Whether the key may be sent as the query parameter `api_key`, for clients that can't set headers. */

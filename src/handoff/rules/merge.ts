@@ -9,6 +9,8 @@ import {
   PendingAction,
   Question,
 } from '../model/packet.ts';
+import { requireSoundForm } from './form.ts';
+import { withoutOwn } from './question.ts';
 
 type Content = Omit<PatchRequest, 'status'>;
 type Item = { id: string };
@@ -90,9 +92,10 @@ function mergeHitl(current: Packet['hitl'], change: Content['hitl']): Packet['hi
   };
   const { response, responded_by, responded_at, notes, requested_at, expires_at, question_id } = kept;
   // Only the service sets the answer and its times; values that the caller sends are ignored.
-  const merged = { ...current, ...change, response, responded_by, responded_at, notes, requested_at, expires_at, question_id };
+  const merged = { ...current, ...withoutOwn(change), response, responded_by, responded_at, notes, requested_at, expires_at, question_id };
   for (const field of Question.required) {
     if (!(field in merged)) throw invalid(`hitl.${field}`, `hitl.${field} is required: the packet has no question yet.`);
   }
+  if (merged.schema !== undefined) requireSoundForm(merged.schema);
   return merged as Packet['hitl'];
 }

@@ -12,6 +12,7 @@ import {
 } from '../model/packet.ts';
 import { isLeaseOver, type LeaseTerms, leaseAfter, leased, renewed, requireToken, type StoredLease } from './lease.ts';
 import { mergeContent } from './merge.ts';
+import { answeredBy, answerTo, ask, isOver, newQuestion, requireStillExcluded, withDeadline, withDigest } from './question.ts';
 
 /**
  * The state machine of a packet: for each status, the verbs allowed and the status each leads to. Nothing else decides a
@@ -48,6 +49,15 @@ export interface PacketEvent {
   readonly details: Record<string, unknown>;
 }
 
+/** How an answer came. */
+export type AnsweredVia = 'api' | 'console' | 'link' | 'mcp' | 'a2a';
+
+/** The details of an answer by a link: its id, and whether the person entered a name. */
+interface LinkDetails {
+  readonly answer_link_id: string;
+  readonly unverified?: true;
+}
+
 /** A request to change an existing packet, from a caller or from a background job. */
 export type Command =
   | { readonly kind: 'claim'; readonly claimant: Claimant; readonly terms?: LeaseTerms | undefined }
@@ -59,7 +69,7 @@ export type Command =
       readonly questionId?: string;
     }
   | { readonly kind: 'withdraw'; readonly agentId: string | undefined }
-  | { readonly kind: 'respond'; readonly answer: RespondRequest }
+  | { readonly kind: 'respond'; readonly answer: RespondRequest; readonly via?: AnsweredVia; readonly link?: LinkDetails }
   | { readonly kind: 'complete'; readonly agentId: string | undefined; readonly token?: string | undefined }
   | { readonly kind: 'delete'; readonly agentId: string | undefined; readonly token?: string | undefined; readonly byAdmin?: boolean }
   | { readonly kind: 'release'; readonly agentId: string | undefined; readonly token?: string | undefined; readonly byAdmin: boolean }
@@ -72,9 +82,15 @@ export type Command =
 /** A packet summary or a whole packet. Only an update of content needs the whole packet. */
 export type AnyPacket = PacketSummary | Packet;
 
-/** Whether the command needs the whole packet, because it changes the packet's content. */
-export function needsWhole(command: Command): boolean {
+/** Whether the command changes the packet's content. */
+export function changesContent(command: Command): boolean {
   return command.kind === 'patch' && Object.keys(command.patch).some((field) => field !== 'status');
+}
+
+/** Whether the command needs the whole packet: for its content, or for the digest of its question. */
+export function needsWhole(command: Command): boolean {
+  if (command.kind === 'respond') return command.answer.digest !== undefined;
+  return changesContent(command) || (command.kind === 'patch' && command.patch.status === 'awaiting_human');
 }
 
 /** The packet after a command, and its events; without events nothing changed. */
@@ -109,7 +125,7 @@ export function newPacket(
     revision: 1,
     lease: null,
     metadata: { ...metadata, priority: metadata.priority ?? 'normal', tags: metadata.tags ?? [], created_at: at },
-    hitl: hitl === undefined ? null : { ...hitl, ...unanswered, requested_at: null, expires_at: null, question_id: null },
+    hitl: hitl === undefined ? null : newQuestion(hitl),
     claimed_by: null,
     claimed_at: null,
     created_at: at,
@@ -162,7 +178,7 @@ function decideOn<P extends AnyPacket>(packet: P, command: Command, now: Date, s
     case 'withdraw':
       return withdraw(packet, command.agentId, now);
     case 'respond':
-      return respond(packet, command.answer, now);
+      return respond(packet, command, now);
     case 'complete':
       requireAllowed(packet, 'complete', 'completed', conflict);
       requireAnswered(packet, conflict);
@@ -199,8 +215,6 @@ function requireLeased(packet: AnyPacket, stored: StoredLease | null, done: stri
     throw new ServiceError('LEASE_LOST', `The packet has no lease, so there is none to be ${done}.`);
   }
 }
-
-const unanswered = { response: null, responded_by: null, responded_at: null, notes: null };
 
 const unchanged = <P extends AnyPacket>(packet: P): Decision<P> => ({ packet, events: [], searchable: false });
 
@@ -276,19 +290,20 @@ function toCreated<P extends AnyPacket>(packet: P, event_type: 'released' | 'lea
   return { packet: freed, events: [{ event_type, type: 'packet.updated', actor, details }], searchable: false };
 }
 
-function respond<P extends AnyPacket>(packet: P, answer: RespondRequest, now: Date): Decision<P> {
+function respond<P extends AnyPacket>(packet: P, { answer, via = 'api', link }: Command & { kind: 'respond' }, now: Date): Decision<P> {
   const { hitl } = packet;
   if (allowedTransitions(packet).respond === undefined || hitl === null) {
     throw conflict(`The packet is ${packet.status} and awaits no answer.${answeredBy(hitl)}`);
   }
   if (isOver(hitl, now)) throw new ServiceError('GONE', 'The time to answer is over.');
+  const given = answerTo(packet, hitl, answer);
   const at = now.toISOString();
   const { target_agent } = packet.metadata;
   const held = packet.claimed_by !== null;
   const answered: P = {
     ...touched(packet, now),
     status: 'claimed',
-    hitl: { ...hitl, response: answer.response, responded_by: answer.responded_by, responded_at: at, notes: answer.notes ?? null },
+    hitl: { ...hitl, ...given, responded_by: answer.responded_by, responded_at: at, notes: answer.notes ?? null },
     claimed_by: held
       ? packet.claimed_by
       : { agent_id: target_agent.id, agent_name: target_agent.name, framework: target_agent.framework ?? null },
@@ -298,7 +313,7 @@ function respond<P extends AnyPacket>(packet: P, answer: RespondRequest, now: Da
     event_type: 'hitl_responded',
     type: 'hitl.response_ready',
     actor: `human:${answer.responded_by}`,
-    details: { response: answer.response, ...questionOf(hitl) },
+    details: { ...given, ...questionOf(hitl), ...(answer.digest === undefined ? {} : { digest: answer.digest }), via, ...link },
   };
   return { packet: answered, events: [event], searchable: false };
 }
@@ -314,16 +329,6 @@ function withdraw<P extends AnyPacket>(packet: P, agentId: string | undefined, n
   const freed: P = { ...touched(packet, now), status: claimed_by === null ? 'created' : 'claimed', hitl: null };
   const event = { event_type: 'question_withdrawn', type: 'hitl.withdrawn', actor: actorOf(packet, agentId), details: questionOf(hitl) };
   return { packet: freed, events: [event], searchable: true };
-}
-
-/** A sentence that says who answered and when; empty without an answer. */
-function answeredBy(hitl: Hitl | null): string {
-  if (hitl === null || hitl.responded_by === null) return '';
-  return ` ${hitl.responded_by} answered at ${hitl.responded_at}.`;
-}
-
-function isOver(hitl: Hitl, now: Date): boolean {
-  return hitl.expires_at !== null && now.getTime() >= Date.parse(hitl.expires_at);
 }
 
 /** Applies `hitl.on_timeout` after the time to answer. */
@@ -391,18 +396,16 @@ function patch<P extends AnyPacket>(
       throw invalid('hitl', 'The packet awaits an answer; its question can only be removed after a change of status.');
     requireStillExcluded(packet, merged);
     const event = { event_type: 'updated', type: 'packet.updated', actor, details };
-    return { packet: touched(withDeadline(merged), now), events: [event], searchable: true };
+    return {
+      packet: touched(packet.status === 'awaiting_human' ? withDigest(withDeadline(merged)) : withDeadline(merged), now),
+      events: [event],
+      searchable: true,
+    };
   }
   if (verb === 'complete') requireAnswered(merged, onStatus);
   const asked = verb === 'ask' ? ask(merged, content.hitl !== undefined, now, questionId) : merged;
   const more = verb === 'ask' ? { ...details, ...questionOf(asked.hitl!) } : details;
   return enter(asked, status, actor, now, more, changed.length > 0);
-}
-
-/** @throws ServiceError 403 when an update of an open question lets its source answer it */
-function requireStillExcluded(before: AnyPacket, after: AnyPacket): void {
-  if (before.status !== 'awaiting_human' || !before.hitl?.exclude_source || after.hitl?.exclude_source) return;
-  throw new ServiceError('FORBIDDEN', 'exclude_source can not be lifted while the question is open.', { field: 'hitl.exclude_source' });
 }
 
 /** Narrows to a whole packet; callers check `needsWhole` before they load a packet. */
@@ -417,21 +420,4 @@ function allowedFrom(packet: AnyPacket): string {
     ([way]) => way !== 'claim' && way !== 'respond' && way !== 'withdraw' && way !== 'release',
   );
   return `From ${packet.status} it can be moved to ${ways.length === 0 ? 'nothing' : ways.map(([, status]) => status).join(', ')}.`;
-}
-
-/** The packet with its question asked: the time to answer starts now, and a new question clears the previous answer. */
-function ask<P extends AnyPacket>(packet: P, isNew: boolean, now: Date, question_id: string | null = null): P {
-  const { hitl } = packet;
-  if (hitl === null) throw invalid('hitl', 'A packet that awaits a human needs a question: send hitl.');
-  const fresh = isNew ? { ...hitl, ...unanswered } : hitl;
-  return withDeadline({ ...packet, hitl: { ...fresh, requested_at: now.toISOString(), question_id } });
-}
-
-/** The packet with `expires_at` computed from the time of its question. */
-function withDeadline<P extends AnyPacket>(packet: P): P {
-  const { hitl } = packet;
-  if (hitl === null || hitl.requested_at === null) return packet;
-  const { requested_at, timeout_seconds } = hitl;
-  const expires_at = timeout_seconds === undefined ? null : new Date(Date.parse(requested_at) + timeout_seconds * 1000).toISOString();
-  return { ...packet, hitl: { ...hitl, expires_at } };
 }

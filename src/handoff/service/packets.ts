@@ -4,7 +4,7 @@ import { isId, type NewId, type RandomSource } from '../../kit/id.ts';
 import type { Tier } from '../model/common.ts';
 import type { ChainRequest, Claimant, CreateRequest, Packet, PatchRequest, RespondRequest } from '../model/packet.ts';
 import type { LeaseTerms } from '../rules/lease.ts';
-import { type Command, chained, entityTag, needsWhole, newPacket } from '../rules/packet.ts';
+import { type AnsweredVia, type Command, chained, changesContent, entityTag, needsWhole, newPacket } from '../rules/packet.ts';
 import { actingAgent, requireAgent, requireResponder } from '../rules/rights.ts';
 import { dailyCap, dayOf, secondsToMidnight, type TierLimits } from '../rules/tiers.ts';
 import type { ClaimFilter } from '../store/claim-queue.ts';
@@ -173,7 +173,7 @@ export function createPacketService({ store, clock, newId, random, limits, guard
     const at = { now: clock(), keyId: caller.key_id };
     // Only new content can exceed the size limit: a packet of any size can still be claimed, answered and moved.
     const whole = needsWhole(command);
-    const maxBytes = whole ? limits[caller.tenant_tier].packetBytes : Number.POSITIVE_INFINITY;
+    const maxBytes = changesContent(command) ? limits[caller.tenant_tier].packetBytes : Number.POSITIVE_INFINITY;
     if (command.kind === 'claim') requireAgent(caller, command.claimant.agent_id);
     if (command.kind === 'claim') onSeen(caller.tenant_number, command.claimant.agent_id);
     return store.of(caller.tenant_number).commit({
@@ -256,9 +256,21 @@ export function createPacketService({ store, clock, newId, random, limits, guard
 
     claim: (caller: Caller, id: string, { claimant, leaseSeconds }: RequestedClaim, options: ChangeOptions = {}) =>
       change(caller, id, { kind: 'claim', claimant, terms: termsOf(leaseSeconds) }, options),
-    async respond(caller: Caller, id: string, answer: RespondRequest, options: ChangeOptions = {}): Promise<Changed> {
+    async respond(
+      caller: Caller,
+      id: string,
+      answer: RespondRequest,
+      options: ChangeOptions & { via?: AnsweredVia } = {},
+    ): Promise<Changed> {
       requireResponder(caller, answer.responded_by);
-      return respond(store, caller, id, { kind: 'respond', answer }, { now: clock(), keyId: caller.key_id }, options);
+      return respond(
+        store,
+        caller,
+        id,
+        { kind: 'respond', answer, via: options.via ?? 'api' },
+        { now: clock(), keyId: caller.key_id },
+        options,
+      );
     },
     patch: (caller: Caller, id: string, patch: PatchRequest, { agentId, token, ...options }: ChangeOptions = {}) =>
       change(

@@ -3,7 +3,7 @@ import { isId } from '../../kit/id.ts';
 import type { Command } from '../rules/packet.ts';
 import type { Store } from '../store/store.ts';
 import type { Circumstances } from '../store/trail.ts';
-import type { Transaction } from '../store/units.ts';
+import type { Transaction, Unit } from '../store/units.ts';
 import type { Caller } from './authentication.ts';
 import { type Changed, type ChangeOptions, changeIn, idempotently } from './change.ts';
 
@@ -16,16 +16,19 @@ const sourceNeeds = (packetId: string, origin: string) => ({ sourcesOf: [packetI
 /** A unit's answer when it needs to know the sources of the question, which most questions don't ask for. */
 const unknownSources = Symbol('unknown sources');
 
+/** A unit on a packet that a person's key or link runs. */
+interface PersonUnit<T> extends Pick<Unit<T>, 'idempotencyKey' | 'answerLinks' | 'answerLinksOf' | 'work'> {
+  /** The id of the packet. */
+  readonly id: string;
+  /** The first key of the chain of rotations of the key in question. */
+  readonly origin: string;
+}
+
 /**
  * Commits a unit on a packet that only keys which are no source of its question may run, if the question says so. The
  * unit first runs without that knowledge.
- * @param origin the first key of the chain of rotations of the key in question
  */
-export async function commitAsPerson<T>(
-  store: Store,
-  tenant: number,
-  { id, origin, ...unit }: { id: string; origin: string; idempotencyKey?: string | undefined; work(transaction: Transaction): T },
-): Promise<T> {
+export async function commitAsPerson<T>(store: Store, tenant: number, { id, origin, ...unit }: PersonUnit<T>): Promise<T> {
   const run = (withSources: boolean) =>
     store.of(tenant).commit<T | typeof unknownSources>({
       ...unit,
@@ -45,9 +48,9 @@ export async function commitAsPerson<T>(
 }
 
 /** @throws ServiceError 403 when the key, or one whose place it took, created or claimed the packet or asked its question */
-function requireOutsider({ keys, trail }: Transaction, id: string, origin: string): void {
+function requireOutsider({ keys, sources }: Transaction, id: string, origin: string): void {
   const chain = keys.chainOf(origin);
-  if (trail.sourceKeys(id).some((key) => chain.has(key)))
+  if (sources.of(id).some((key) => chain.has(key)))
     throw new ServiceError(
       'FORBIDDEN',
       'The question must be answered with another key: this one created or claimed the packet, or asked.',

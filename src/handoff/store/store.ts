@@ -8,6 +8,7 @@ import { isShared } from '../../kit/sql/database.ts';
 import { migrate } from '../../kit/sql/migrate.ts';
 import type { DeliveryStatus } from '../model/webhook.ts';
 import { createAgentStore } from './agents.ts';
+import { createAnswerLinkReads } from './answer-links.ts';
 import { createDeliveryStore, type DeliveryPage, type RetryFilter } from './deliveries.ts';
 import type { InTurn } from './in-turn.ts';
 import { createKeyStore } from './keys.ts';
@@ -49,6 +50,7 @@ export async function openStore({ databaseUrl, clock, newId, charactersPerTurn }
   const events = createTrailReads(database);
   const webhooks = createWebhookReads(database);
   const { ofWebhook, deadLetters, failed, ...deliveries } = createDeliveryStore(database);
+  const answerLinks = createAnswerLinkReads(database);
   const agents = createAgentStore(database);
   const queue = createQueueReads(database);
   const units = createUnits(database, newId);
@@ -93,6 +95,10 @@ export async function openStore({ databaseUrl, clock, newId, charactersPerTurn }
           list: () => webhooks.list(tenant),
           number: (id: string) => webhooks.number(tenant, id),
         },
+        answerLinks: {
+          find: (id: string) => answerLinks.find(tenant, id),
+          ofPacket: (packetId: string) => answerLinks.ofPacket(tenant, packetId),
+        },
         deliveries: {
           /** The deliveries of a webhook, removed or not; undefined when the webhook is unknown. */
           ofWebhook: (id: string, status: DeliveryStatus | undefined, page: DeliveryPage) =>
@@ -127,6 +133,8 @@ export async function openStore({ databaseUrl, clock, newId, charactersPerTurn }
     forgetAgents: agents.forget,
     /** The webhook deliveries of all tenants. */
     deliveries: { ...deliveries, onWaiting: units.onDeliveries },
+    /** The answer links of all tenants. */
+    answerLinks: { byHash: answerLinks.byHash, forget: answerLinks.forget },
     forgetPayloads: events.forgetPayloads,
     /** The last positions of tenants, by their numbers. */
     positions: events.positions,

@@ -20,6 +20,7 @@ export interface Tables {
   packet_tags: { tenant: number; tag: string; packet_id: string };
   events: EventTable;
   webhooks: WebhookTable;
+  answer_links: AnswerLinkTable;
   /** The bodies of deliveries, one per event. */
   messages: { event_id: string; body: string };
   deliveries: DeliveryTable;
@@ -149,6 +150,24 @@ interface WebhookTable {
   created_at: string;
   updated_at: string;
   removed_at: string | null;
+}
+
+interface AnswerLinkTable {
+  seq: Generated<number>;
+  id: string;
+  tenant: number;
+  packet_id: string;
+  /** The question that it is for. */
+  question: string;
+  token_hash: string;
+  responder: string | null;
+  /** The key that made it, and the first key of that key's chain of rotations. */
+  key_id: string;
+  key_origin: string;
+  created_at: string;
+  expires_at: string;
+  answered_at: string | null;
+  revoked_at: string | null;
 }
 
 interface DeliveryTable {

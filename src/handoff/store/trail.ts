@@ -2,7 +2,6 @@ import { type ExpressionBuilder, type Kysely, sql } from 'kysely';
 
 import { bound, type Database, type Row } from '../../kit/sql/dialect.ts';
 import type { AnyPacket, PacketEvent } from '../rules/packet.ts';
-import { makesSource, sourceEvents } from '../rules/sources.ts';
 import { type CounterBuffer, counters } from './counters.ts';
 import { type DeliveryBuffer, deliveries } from './deliveries.ts';
 import type { Group, Kind } from './engine/group.ts';
@@ -10,12 +9,6 @@ import { storable } from './engine/storable.ts';
 import type { InTurn } from './in-turn.ts';
 import { type PacketBuffer, packets } from './packets.ts';
 import type { Tables } from './tables.ts';
-
-/** The events that a unit needs. */
-export interface TrailNeeds {
-  /** Packets whose sources it needs. */
-  readonly sourcesOf?: readonly string[];
-}
 
 /** An entry of the audit log that is not about a packet. */
 export interface AuditNote {
@@ -73,8 +66,6 @@ export const removedCounter = 'removed';
 export class TrailBuffer {
   readonly tenant: number;
   appended: Draft[] = [];
-  /** The keys that are sources of the questions of packets that units named, as committed. */
-  readonly sources = new Map<string, string[]>();
   readonly #group: Group<unknown>;
   readonly #packets: PacketBuffer;
   readonly #counters: CounterBuffer;
@@ -95,14 +86,6 @@ export class TrailBuffer {
       this.#push({ ...entry, packet_id: packet.id, ...this.#streamColumns(packet, type, entry.timestamp) });
       if (type !== null && type !== 'packet.deleted') this.#announce(packet.id, type, entry);
     }
-  }
-
-  /** The ids of the keys that are sources of the question of a packet that the unit names. */
-  sourceKeys(packetId: string): string[] {
-    const committed = this.sources.get(packetId);
-    if (committed === undefined) throw new Error('A unit reads sources of a packet that it does not name.');
-    const own = this.appended.filter((draft) => draft.packet_id === packetId && makesSource(draft.event_type, draft.details));
-    return [...committed, ...own.flatMap(({ key_id }) => key_id ?? [])];
   }
 
   /** Appends an entry that is not about a packet. */
@@ -160,19 +143,8 @@ function envelope(type: string, packetId: string, data: string, timestamp: strin
 const noStreamEvent = { type: null, status: null, source_agent: null, target_agent: null, claimant: null, payload: null };
 
 /** The trail: the history of packets, the audit log and the stream events are the same rows. */
-export const trail: Kind<TrailNeeds, TrailBuffer> = {
+export const trail: Kind<unknown, TrailBuffer> = {
   stage: (tenant, group) => new TrailBuffer(tenant, group),
-
-  async find(session, group) {
-    const wanted = group.wanted((unit) => unit.sourcesOf);
-    if (wanted.length === 0) return;
-    const keys = wanted.flatMap(([tenant, packet_id]) => sourceEvents.map((event_type) => ({ tenant, packet_id, event_type })));
-    const rows = await session.read('events', ['tenant', 'packet_id', 'key_id', 'event_type', 'details'], keys);
-    for (const [tenant, packet_id] of wanted) group.of(trail, tenant).sources.set(packet_id, []);
-    for (const [tenant, packet_id, key_id, event_type, details] of rows as [number, string, string | null, string, string][]) {
-      if (key_id !== null && makesSource(event_type, details)) group.of(trail, tenant).sources.get(packet_id)!.push(key_id);
-    }
-  },
 
   async erase(session, group, erased) {
     const keys = erased.map(({ tenant, packet_id }) => ({ tenant, packet_id }));

@@ -2,6 +2,7 @@ import { nextTurn } from '../../kit/awaitable.ts';
 import type { NewId } from '../../kit/id.ts';
 import { currentRequestId } from '../../kit/request-id.ts';
 import type { Database, Session } from '../../kit/sql/dialect.ts';
+import { type AnswerLinkBuffer, type AnswerLinkNeeds, answerLinks } from './answer-links.ts';
 import { type ClaimNeeds, type ClaimQueue, claimQueue } from './claim-queue.ts';
 import { type CounterBuffer, type CounterNeeds, counters } from './counters.ts';
 import { type DeliveryBuffer, type DeliveryNeeds, deliveries } from './deliveries.ts';
@@ -11,9 +12,10 @@ import { type IdempotencyBuffer, type IdempotencyNeeds, idempotency } from './id
 import { type KeyBuffer, type KeyNeeds, keys } from './keys.ts';
 import { type OpenPacketCounts, type OpenPacketNeeds, openPacketCounts } from './open-packets.ts';
 import { type PacketBuffer, type PacketNeeds, packets } from './packets.ts';
+import { type SourceBuffer, type SourceNeeds, sources } from './sources.ts';
 import type { Tables } from './tables.ts';
 import { type TenantBuffer, type TenantNeeds, tenants } from './tenants.ts';
-import { type CommittedEvents, committedEvents, type TrailBuffer, type TrailNeeds, trail } from './trail.ts';
+import { type CommittedEvents, committedEvents, type TrailBuffer, trail } from './trail.ts';
 import { type WebhookBuffer, type WebhookNeeds, webhooks } from './webhooks.ts';
 
 /**
@@ -26,10 +28,12 @@ const kinds: readonly Kind<Unit<unknown>, unknown>[] = [
   webhooks,
   packets,
   claimQueue,
+  answerLinks,
   deliveries,
   idempotency,
   counters,
   openPacketCounts,
+  sources,
   trail,
 ];
 
@@ -42,7 +46,8 @@ type Needs = TenantNeeds &
   IdempotencyNeeds &
   CounterNeeds &
   OpenPacketNeeds &
-  TrailNeeds;
+  SourceNeeds &
+  AnswerLinkNeeds;
 
 /**
  * A unit of work: the rows it needs locked, and the work on them. Concurrent units share a database transaction; `work` is
@@ -68,6 +73,8 @@ export class Transaction {
   readonly packets: PacketBuffer;
   readonly webhooks: WebhookBuffer;
   readonly deliveries: DeliveryBuffer;
+  readonly answerLinks: AnswerLinkBuffer;
+  readonly sources: SourceBuffer;
   readonly claimQueue: ClaimQueue;
   readonly openPacketCounts: OpenPacketCounts;
   readonly idempotency: IdempotencyBuffer;
@@ -82,6 +89,8 @@ export class Transaction {
     this.packets = group.of(packets, tenant);
     this.webhooks = group.of(webhooks, tenant);
     this.deliveries = group.of(deliveries, tenant);
+    this.answerLinks = group.of(answerLinks, tenant);
+    this.sources = group.of(sources, tenant);
     this.claimQueue = group.of(claimQueue, tenant);
     this.openPacketCounts = group.of(openPacketCounts, tenant);
     this.idempotency = group.of(idempotency, tenant);

@@ -59,7 +59,7 @@ export function mountLocally<Context, Traits extends object>(
       const input = { params: lowerCase({ ...params }), query: { ...query }, body };
       row.query?.(input.query);
       if (body !== undefined) row.body?.(input.body, rawBody?.length);
-      const context: HandlerContext<Context> = { caller, headers, rawBody, signal, endSignal: signal };
+      const context: HandlerContext<Context> = { caller, headers, rawBody, origin: '', signal, endSignal: signal };
       return (await bodyOf(await row.handler(input as RequestOf<R> as never, context))) as ResultOf<R> | undefined;
     },
   };

@@ -92,6 +92,8 @@ export interface HandlerContext<Context> {
   readonly headers: FastifyRequest['headers'];
   /** The body's bytes as received, if the request has a body. */
   readonly rawBody: Buffer | undefined;
+  /** The origin by which the client reached the service, such as `https://example.com`; empty for a call inside the process. */
+  readonly origin: string;
   /** Aborts when the connection closes before the answer; not when the client only ends its sending half. Created on first use. */
   readonly signal: AbortSignal;
   /** Also aborts when the client ends its sending half. For answers that must not be lost, such as a claimed packet. */
@@ -116,6 +118,10 @@ class RequestContext<Context> implements HandlerContext<Context> {
 
   get rawBody(): Buffer | undefined {
     return this.#request.notes.rawBody;
+  }
+
+  get origin(): string {
+    return `${this.#request.protocol}://${this.#request.host}`;
   }
 
   get signal(): AbortSignal {

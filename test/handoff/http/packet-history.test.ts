@@ -174,7 +174,7 @@ for (const store of stores) {
       }
     });
 
-    test('the trail of packets has exactly fourteen types of events', async () => {
+    test('the trail of packets has exactly sixteen types of events', async () => {
       const service = await shareService(store);
       const step = async (method: string, path: string, body?: object) => {
         const answer = await service.call(method, path, body === undefined ? {} : { body });
@@ -182,6 +182,8 @@ for (const store of stores) {
       };
       const { id } = await packetIn(service, 'in_progress');
       await step('PATCH', `/packets/${id}`, { status: 'awaiting_human' });
+      const { body: link } = await service.call('POST', `/packets/${id}/answer-links`);
+      await step('DELETE', `/answer-links/${link.id}`);
       await step('POST', `/packets/${id}/respond`, { response: 'Yes', responded_by: 'dana' });
       await step('PATCH', `/packets/${id}`, { context: { summary: 'Changed.' } });
       await step('POST', '/packets/batch/complete', { packet_ids: [id] });
@@ -214,6 +216,8 @@ for (const store of stores) {
           'chained',
           'released',
           'lease_expired',
+          'answer_link_created',
+          'answer_link_revoked',
           'deleted',
         ].sort(),
       );

@@ -108,9 +108,10 @@ for (const store of stores) {
       const whole = await patch(service, id, { status: 'awaiting_human', hitl: question });
       assert.equal(whole.status, 200);
       const unanswered = { response: null, responded_by: null, responded_at: null, notes: null, expires_at: null };
-      const { question_id } = whole.body.hitl;
+      const { question_id, digest } = whole.body.hitl;
+      assert.match(digest, /^[0-9a-f]{64}$/);
       assert.match(question_id, /^[0-9a-f-]{36}$/);
-      assert.deepEqual(whole.body.hitl, { ...question, ...unanswered, question_id, requested_at: '2026-03-01T09:30:00.000Z' });
+      assert.deepEqual(whole.body.hitl, { ...question, ...unanswered, question_id, digest, requested_at: '2026-03-01T09:30:00.000Z' });
       assert.equal((await service.call('GET', '/packets/awaiting')).body.total, 1);
     });
 
@@ -171,6 +172,8 @@ for (const store of stores) {
         assert.equal(answer.status, 200);
         assert.deepEqual(answer.body, {
           ...before,
+          // While a question is open, its digest tells that what it is about has changed.
+          hitl: status === 'awaiting_human' ? { ...before.hitl, digest: answer.body.hitl.digest } : before.hitl,
           context: { ...before.context, summary: 'Both charges found.' },
           revision: before.revision + 1,
           updated_at: '2026-03-01T09:31:00.000Z',

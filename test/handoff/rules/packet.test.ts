@@ -401,7 +401,9 @@ describe('asking a person', () => {
       const hitl = { required: true, reason: 'Policy', question: 'Refund?', timeout_seconds: 60 };
       const { packet } = decide(packetIn(status, { hitl: null }), patching({ status: 'awaiting_human', hitl }), now);
       assert.equal(packet.status, 'awaiting_human');
-      assert.deepEqual(packet.hitl, { ...question, ...hitl, requested_at: now.toISOString(), expires_at: '2026-03-01T10:01:00.000Z' });
+      const { digest, ...asked } = packet.hitl!;
+      assert.match(digest!, /^[0-9a-f]{64}$/);
+      assert.deepEqual(asked, { ...question, ...hitl, requested_at: now.toISOString(), expires_at: '2026-03-01T10:01:00.000Z' });
     });
   }
 
@@ -417,7 +419,9 @@ describe('asking a person', () => {
     const same = decide(before, patching({ status: 'awaiting_human' }), now).packet;
     assert.deepEqual([same.hitl?.response, same.hitl?.responded_by, same.hitl?.notes], ['Approve', 'dana', 'Fine']);
     const fresh = decide(before, patching({ status: 'awaiting_human', hitl: { question: 'And the postage?' } }), now).packet;
-    assert.deepEqual(fresh.hitl, { ...question, question: 'And the postage?', requested_at: now.toISOString() });
+    const { digest, ...hitl } = fresh.hitl!;
+    assert.notEqual(digest, same.hitl?.digest);
+    assert.deepEqual(hitl, { ...question, question: 'And the postage?', requested_at: now.toISOString() });
   });
 
   test('asking again restarts the time to answer', () => {

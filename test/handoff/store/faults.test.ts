@@ -96,6 +96,21 @@ const operations: Record<string, Prepare> = {
     await service.call('DELETE', `/keys/${asker.id}`, { key: tenant.key });
     return () => call('POST', `/packets/${id}/respond`, { response: 'Yes', responded_by: 'mia' });
   },
+  'make an answer link': onPacket('awaiting_human', 'POST', '/answer-links', {}),
+  'revoke an answer link': async ({ service, tenant, call }) => {
+    const { id } = await packetIn(service, 'awaiting_human', {}, tenant.key);
+    const { body } = await call('POST', `/packets/${id}/answer-links`, {});
+    return () => call('DELETE', `/answer-links/${body.id}`);
+  },
+  'answer by a link': async ({ service, tenant, call }) => {
+    const { id } = await packetIn(service, 'awaiting_human', {}, tenant.key);
+    const { body } = await call('POST', `/packets/${id}/answer-links`, { responder: 'mia' });
+    service.clock.turn(2);
+    const path = `/${new URL(body.url).pathname}`;
+    const { hitl } = (await call('GET', `/packets/${id}`)).body;
+    const raw = new URLSearchParams({ digest: hitl.digest, response: 'Yes' }).toString();
+    return () => service.call('POST', path, { key: null, raw, headers: { 'content-type': 'application/x-www-form-urlencoded' } });
+  },
   'complete a packet': onPacket('claimed', 'PATCH', '', { status: 'completed' }),
   'withdraw a question': onPacket('awaiting_human', 'DELETE', '/question'),
   'release a packet': onPacket('claimed', 'POST', '/release'),

@@ -11,7 +11,7 @@ import { createPacket, packetRequest, startService } from '../../support/service
  */
 const growing = [
   ...['packets', 'contents', 'packet_tags', 'events', 'idempotency', 'idempotency_packets'],
-  ...['counters', 'agents', 'deliveries', 'messages'],
+  ...['counters', 'agents', 'deliveries', 'messages', 'answer_links'],
 ];
 
 /** Records every statement that is prepared during the test. */
@@ -67,6 +67,16 @@ test('no query of the service scans a growing table', async (t) => {
   await ok('GET', `/packets/${id}/history`);
   await ok('POST', `/packets/${id}/claim`, { agent_id: 'worker' });
   await ok('PATCH', `/packets/${id}`, { metadata: { tags: ['c'] }, context: { summary: 'Changed' } });
+  await ok('PATCH', `/packets/${id}`, {
+    status: 'awaiting_human',
+    hitl: { required: true, reason: '', question: 'q?', exclude_source: true },
+  });
+  const { body: other } = await service.call('POST', '/keys', { body: { name: 'other' } });
+  const { body: link } = await service.call('POST', `/packets/${id}/answer-links`, { body: {}, key: other.key });
+  await ok('GET', `/packets/${id}/answer-links`);
+  const page = await service.call('GET', `/${new URL(link.url).pathname}`, { key: null });
+  assert.equal(page.status, 200);
+  await ok('DELETE', `/answer-links/${link.id}`);
   await ok('POST', `/packets/${id}/chain`, body);
   await ok('DELETE', `/packets/${id}?hard=true`);
   await ok('POST', '/packets/claim-next', { agent_id: 'worker' });

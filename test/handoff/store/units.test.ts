@@ -13,8 +13,7 @@ import { createIds } from '../../../src/kit/id.ts';
 import { openDatabase } from '../../../src/kit/sql/database.ts';
 import type { Database, Session } from '../../../src/kit/sql/dialect.ts';
 import { migrate } from '../../../src/kit/sql/migrate.ts';
-import type { TestStore } from '../../support/store.ts';
-import { stores } from '../../support/stores.ts';
+import { stores, type TestStore } from '../../support/stores.ts';
 
 /** An empty database that stores nothing and counts its transactions. */
 function emptyDatabase(): { database: Database<Tables>; transactions(): number } {
@@ -69,12 +68,12 @@ for (const store of stores) {
         trail.append(packet, [event('updated', { fields: ['context'] }), event('chained')], at('other'));
       },
     });
-    const [, sources, foreign] = await Promise.all([
+    const [, own, foreign] = await Promise.all([
       units.commit(1, { work: ({ trail }) => trail.append(packet, [event('claimed'), event('released')], at('claimer')) }),
-      units.commit(1, { sourcesOf: [packet.id], work: ({ trail }) => trail.sourceKeys(packet.id) }),
-      units.commit(2, { sourcesOf: [packet.id], work: ({ trail }) => trail.sourceKeys(packet.id) }),
+      units.commit(1, { sourcesOf: [packet.id], work: ({ sources }) => sources.of(packet.id) }),
+      units.commit(2, { sourcesOf: [packet.id], work: ({ sources }) => sources.of(packet.id) }),
     ]);
-    assert.deepEqual(sources, ['creator', 'changer', 'claimer']);
+    assert.deepEqual(own, ['creator', 'changer', 'claimer']);
     assert.deepEqual(foreign, []);
   });
 }

@@ -11,9 +11,8 @@ export const currentKey = key.get;
 /** Sets or removes the key of this tab. */
 export function setKey(value: string | null): void {
   kept.write(value);
-  // Before the page is shown again, since it then sends requests.
-  key.set(value);
   refused.set(false);
+  key.set(value);
 }
 
 /** Called after a 401, so that the page asks for a key. */

@@ -1,7 +1,9 @@
 import type { StreamEvent, StreamReset } from '../../client/client.ts';
 import type { ApiKey, NewApiKey, Tenant } from '../../model/access.ts';
+import type { AnswerLink, NewAnswerLink } from '../../model/answer-link.ts';
 import type { AuditEntry } from '../../model/audit.ts';
 import type { Brief } from '../../model/brief.ts';
+import { choicesOf } from '../../model/options.ts';
 import type { HistoryEvent, Lease, Packet, PacketSummary } from '../../model/packet.ts';
 import type { Delivery, Webhook } from '../../model/webhook.ts';
 import type { Agent } from '../../model/work-routes.ts';
@@ -107,6 +109,13 @@ export const keyColumns: readonly Column<ApiKey>[] = [
   created,
 ];
 
+export const answerLinkColumns: readonly Column<AnswerLink>[] = [
+  id,
+  { title: 'STATUS', value: ({ status }) => status },
+  { title: 'RESPONDER', value: ({ responder }) => responder ?? 'anyone' },
+  { title: 'EXPIRES', value: ({ expires_at }) => expires_at },
+];
+
 export const tenantColumns: readonly Column<Tenant>[] = [
   id,
   { title: 'NAME', value: ({ name }) => name, least: 8 },
@@ -167,7 +176,7 @@ function headPairs(packet: Packet): Pair[] {
 }
 
 function workPairs({ hitl, decisions, actions, dependencies }: Packet, full = false): Pair[] {
-  const options = (hitl?.options ?? []).map((option) => (typeof option === 'string' ? option : JSON.stringify(option)));
+  const options = choicesOf(hitl?.options).map(({ value, label }) => (value === label ? value : `${label} (${value})`));
   return [
     ['Question', hitl?.question],
     ['Why', hitl?.reason],
@@ -222,6 +231,19 @@ export const brief: Show<Brief> = (context, { body, text }) => {
     context.out.block(`  ${kind}: ${part.replaceAll('\n', '\n    ')}\n`);
   }
   for (const { packet_id, kind, count } of body.omitted) context.out.line(`Left out: ${count} of ${kind} of packet ${packet_id}`);
+};
+
+/** Shows a new answer link. With --quiet only its address. */
+export const newAnswerLink: Show<NewAnswerLink> = (context, answer, options) => {
+  const { id, url, responder, expires_at } = answer.body;
+  const pairs = [
+    ['URL', url],
+    ['ID', id],
+    ['Responder', responder],
+    ['Expires', expires_at],
+  ] as const;
+  shown(() => (context.quiet ? [url] : pairLines(pairs)))(context, answer, options);
+  if (context.format !== 'json') context.say('Whoever has this address can answer. It is not shown again.');
 };
 
 export const leaseLines = ({ lease: { generation, expires_at } }: { lease: Lease }) =>

@@ -9,6 +9,19 @@ import { rotation } from './0007-rotation.ts';
 import { bounds } from './0008-bounds.ts';
 import { rights } from './0009-rights.ts';
 import { agents } from './0010-agents.ts';
+import { answerLinks } from './0011-answer-links.ts';
 
 /** All migrations, in order. */
-export const migrations: readonly Migration[] = [packets, events, webhooks, keys, work, repeats, rotation, bounds, rights, agents];
+export const migrations: readonly Migration[] = [
+  packets,
+  events,
+  webhooks,
+  keys,
+  work,
+  repeats,
+  rotation,
+  bounds,
+  rights,
+  agents,
+  answerLinks,
+];

@@ -1,0 +1,142 @@
+import type { IncomingHttpHeaders } from 'node:http';
+
+import { invalid, ServiceError } from '../../kit/errors.ts';
+import { answer, type Mount } from '../../kit/http/mount.ts';
+import { answerPageRoutes } from '../model/answer-link.ts';
+import { routes } from '../model/api.ts';
+import type { FormSchema } from '../model/form.ts';
+import { choicesOf } from '../model/options.ts';
+import type { RespondRequest } from '../model/packet.ts';
+import type { HandoffRoute } from '../model/route.ts';
+import type { AnswerLinkService, AskingPacket, OpenedLink } from '../service/answer-links.ts';
+import type { Caller } from '../service/authentication.ts';
+import { answeredPage, type Entered, endPage, questionPage, refusedPage } from './answer-page.ts';
+
+/** The largest form of an answer, in bytes. */
+export const maxFormBytes = 128 * 1024;
+
+const maxNameLength = 1024;
+const maxResponseLength = 16_384;
+
+type Open = OpenedLink & { status: 'open' };
+
+/** Mounts the routes of answer links, and their page. */
+export function mountAnswerLinks(mount: Mount<Caller, HandoffRoute>, links: AnswerLinkService): void {
+  mount(routes.createAnswerLink, ({ params, body }, { caller, origin }) => links.create(caller, params.id, body ?? {}, origin));
+  mount(routes.listAnswerLinks, ({ params }, { caller }) => links.list(caller, params.id));
+  mount(routes.deleteAnswerLink, async ({ params }, { caller }) => {
+    await links.revoke(caller, params.id);
+    return answer({});
+  });
+
+  mount(answerPageRoutes.show, async ({ params }) => {
+    const opened = await links.open(params.token);
+    return opened.status === 'open' ? answer({ body: questionPage(opened) }) : ended(opened.status);
+  });
+  mount(answerPageRoutes.send, async ({ params, body }, { headers }) => {
+    if (isForeign(headers))
+      return answer({ status: 403, body: refusedPage('The answer was sent by another page. Open the link again and answer there.') });
+    const opened = await links.open(params.token);
+    if (opened.status !== 'open') return ended(opened.status);
+    const form = formOf(body);
+    try {
+      const given = answerOf(opened, form);
+      const end = await links.answer(opened, given);
+      return end === undefined ? answer({ body: answeredPage(shownAnswer(opened.packet, form, given)) }) : ended(end);
+    } catch (error) {
+      return refused(error, form, () => links.open(params.token));
+    }
+  });
+}
+
+function ended(status: Parameters<typeof endPage>[0]) {
+  const { httpStatus, page } = endPage(status);
+  return answer({ status: httpStatus, body: page });
+}
+
+/** The question again with what is wrong, or a page that says why the answer is refused. */
+async function refused(error: unknown, form: ReadonlyMap<string, string>, open: () => Promise<OpenedLink>) {
+  if (!(error instanceof ServiceError) || error.status >= 500) throw error;
+  const opened = await open();
+  if (opened.status !== 'open') return ended(opened.status);
+  if (error.code === 'STALE')
+    return answer({
+      status: 409,
+      body: questionPage(opened, 'The question, or what it is about, has changed. Read it again before you answer.', enteredIn(form)),
+    });
+  if (error.code === 'FORBIDDEN')
+    return answer({
+      status: 403,
+      body: refusedPage('This link was made by the agent that asks, and the question excludes its answer. Ask for another link.'),
+    });
+  const sentence = error.message.replace(/^data\.(\S+)/, '$1');
+  return answer({ status: 400, body: questionPage(opened, sentence, enteredIn(form)) });
+}
+
+/** Whether the form was sent by a page of another origin. The page sends no referrer, so browsers write `null` as its origin. */
+function isForeign({ 'sec-fetch-site': site, origin, host }: IncomingHttpHeaders): boolean {
+  if (site !== undefined) return site !== 'same-origin' && site !== 'none';
+  return origin !== undefined && origin !== 'null' && origin.replace(/^https?:\/\//, '') !== host;
+}
+
+/** The fields of a form. NUL can't be stored, and line ends are as in other texts. */
+function formOf(body: string): ReadonlyMap<string, string> {
+  const fields = [...new URLSearchParams(body)];
+  return new Map(fields.map(([name, value]) => [name, value.replaceAll('\0', '').replaceAll('\r\n', '\n').toWellFormed()]));
+}
+
+const dataPrefix = 'data.';
+
+function enteredIn(form: ReadonlyMap<string, string>): Entered {
+  const fields = [...form]
+    .filter(([name]) => name.startsWith(dataPrefix))
+    .map(([name, value]) => [name.slice(dataPrefix.length), value] as const);
+  return { name: form.get('name'), response: form.get('response'), notes: form.get('notes'), fields: new Map(fields) };
+}
+
+/** The answer in a form. @throws ServiceError 400 with a sentence for the person */
+function answerOf({ link, packet }: Open, form: ReadonlyMap<string, string>): RespondRequest {
+  const responded_by = link.responder ?? form.get('name')?.trim() ?? '';
+  if (responded_by === '') throw invalid('name', 'Enter your name.');
+  if (responded_by.length > maxNameLength) throw invalid('name', `A name has at most ${maxNameLength} characters.`);
+  const digest = form.get('digest') ?? '';
+  // Whoever sends no digest has not seen the page.
+  if (!/^[0-9a-f]{64}$/.test(digest)) throw new ServiceError('STALE', 'The form has no digest.');
+  const notes = form.get('notes')?.trim() ?? '';
+  const common = { responded_by, digest, ...(notes === '' ? {} : { notes }) };
+  const { schema } = packet.hitl;
+  return schema === undefined ? { ...common, response: responseOf(packet, form) } : { ...common, data: dataOf(schema, form) };
+}
+
+function responseOf({ hitl }: AskingPacket, form: ReadonlyMap<string, string>): string {
+  const option = form.get('option');
+  if (option !== undefined) {
+    const chosen = choicesOf(hitl.options)[Number(option)];
+    // The options have changed, which the digest tells as well.
+    if (chosen === undefined) throw new ServiceError('STALE', 'There is no such option.');
+    return chosen.value;
+  }
+  const response = form.get('response')?.trim() ?? '';
+  if (response === '') throw invalid('response', 'Choose an answer, or write one.');
+  if (response.length > maxResponseLength) throw invalid('response', `An answer has at most ${maxResponseLength} characters.`);
+  return response;
+}
+
+/** The values of a form's fields, by their types. A field that is left empty is left out. */
+function dataOf({ properties }: FormSchema, form: ReadonlyMap<string, string>): Record<string, unknown> {
+  const values = Object.entries(properties).map(([name, { type }]): [string, unknown] => {
+    const text = form.get(dataPrefix + name) ?? '';
+    if (type === 'boolean' && (text === 'true' || text === 'false')) return [name, text === 'true'];
+    if (type === 'string' || text === '' || Number.isNaN(Number(text))) return [name, text];
+    return [name, Number(text)];
+  });
+  return Object.fromEntries(values.filter(([, value]) => value !== ''));
+}
+
+function shownAnswer({ hitl }: AskingPacket, form: ReadonlyMap<string, string>, { response, data = {} }: RespondRequest): string {
+  if (response === undefined)
+    return Object.entries(data)
+      .map(([name, value]) => `${name}: ${value}`)
+      .join('\n');
+  return choicesOf(hitl.options)[Number(form.get('option') ?? -1)]?.label ?? response;
+}

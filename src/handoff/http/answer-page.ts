@@ -1,0 +1,223 @@
+import { hash } from 'node:crypto';
+
+import type { FormField } from '../model/form.ts';
+import { choicesOf } from '../model/options.ts';
+import type { AskingPacket, OpenedLink } from '../service/answer-links.ts';
+
+/** The styles of the page. The look is that of the console, without its files. */
+const styles = `
+:root{color-scheme:light dark;--canvas:light-dark(#f7f7f8,#0e0f12);--surface:light-dark(#fff,#15171b);--line:light-dark(#e3e4e8,#272a31);--line-strong:light-dark(#85899a,#6c7180);--text:light-dark(#17181c,#e9eaee);--muted:light-dark(#5b5f6b,#9ba0ad);--accent:light-dark(#4450c8,#5563e0);--focus:light-dark(#4450c8,#8e9bff);--bad:light-dark(#bf2c34,#ff8087);--bad-fill:light-dark(#bf2c34,#c73a42);--bad-surface:light-dark(#fdecec,#331a1c)}
+*{box-sizing:border-box}
+body{margin:0;background:var(--canvas);color:var(--text);font:1rem/1.5 system-ui,-apple-system,'Segoe UI',sans-serif;overflow-wrap:anywhere}
+main{max-width:46rem;margin:0 auto;padding:1.5rem 1rem 3rem}
+article{background:var(--surface);border:1px solid var(--line);border-radius:10px;padding:1.25rem}
+h1{font-size:1.375rem;line-height:1.3;margin:0 0 .75rem;white-space:pre-wrap}
+h2{font-size:.9375rem;margin:1.75rem 0 .5rem}
+p{margin:0 0 .75rem}
+.muted,footer,dt,label small{color:var(--muted);font-size:.875rem}
+.text{white-space:pre-wrap;margin:0;unicode-bidi:isolate}
+.problem{background:var(--bad-surface);border-left:3px solid var(--bad);padding:.625rem .75rem;border-radius:4px}
+form{margin-top:1.25rem;padding-top:1.25rem;border-top:1px solid var(--line)}
+label{display:block;margin-bottom:1rem;font-weight:500}
+label small{display:block;font-weight:400}
+input,textarea,select{display:block;width:100%;margin-top:.25rem;padding:.5rem .625rem;font:inherit;color:inherit;background:var(--canvas);border:1px solid var(--line-strong);border-radius:6px}
+textarea{min-height:5rem;resize:vertical}
+button,summary.button{font:inherit;font-weight:600;min-height:2.75rem;padding:.5rem 1.125rem;border-radius:6px;border:1px solid var(--accent);background:var(--accent);color:#fff;cursor:pointer;text-align:start}
+.danger{border-color:var(--bad-fill);background:var(--bad-fill)}
+button.plain{background:none;color:var(--text);border-color:var(--line-strong)}
+.options{display:flex;flex-wrap:wrap;gap:.625rem;align-items:flex-start;margin-bottom:1.25rem}
+details{margin-bottom:1rem}
+.options details{margin:0}
+summary{cursor:pointer}
+summary.button{display:inline-flex;align-items:center;list-style:none}
+summary.button::-webkit-details-marker{display:none}
+details[open]>summary.button{opacity:.65;margin-bottom:.5rem}
+:focus-visible{outline:2px solid var(--focus);outline-offset:2px}
+ul,ol{margin:0;padding-left:1.25rem}
+li{margin-bottom:.5rem}
+dl{margin:0}
+dd{margin:0 0 .75rem}
+footer{margin-top:1rem}
+[hidden]{display:none}
+`;
+
+/** The headers of every answer below `/answer`. */
+export const answerPageHeaders = {
+  'content-security-policy': `default-src 'none'; style-src 'sha256-${hash('sha256', styles, 'base64')}'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'`,
+  'x-frame-options': 'DENY',
+  'x-content-type-options': 'nosniff',
+  'x-robots-tag': 'noindex',
+  'referrer-policy': 'no-referrer',
+  'cache-control': 'no-store',
+  'cross-origin-opener-policy': 'same-origin',
+  'cross-origin-resource-policy': 'same-origin',
+};
+
+const entities: Record<string, string> = { '&': '&amp;', '<': '&lt;', '>': '&gt;', '"': '&quot;', "'": '&#39;' };
+
+/** A text of a packet as HTML, without the characters that would reorder the text around it. */
+export function escapeHtml(text: string): string {
+  return text.replace(/[&<>"']/g, (character) => entities[character]!).replace(/[\u202a-\u202e\u2066-\u2069]|(?![\n\t])\p{Cc}/gu, '');
+}
+
+const textBlock = (text: string, tag = 'p') => `<${tag} class="text" dir="auto">${escapeHtml(text)}</${tag}>`;
+
+function documentOf(title: string, content: string): string {
+  return `<!doctype html>
+<html lang="en">
+<head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1"><title>${escapeHtml(title)}</title><link rel="icon" href="data:,"><style>${styles}</style></head>
+<body><main>${content}</main></body>
+</html>
+`;
+}
+
+/** A page with a heading and a paragraph. */
+const notice = (heading: string, sentence: string): string =>
+  documentOf(heading, `<article><h1>${heading}</h1><p>${sentence}</p></article>`);
+
+const ends: Record<Exclude<OpenedLink['status'], 'open'>, { httpStatus: 404 | 410; page: string }> = {
+  answered: {
+    httpStatus: 410,
+    page: notice(
+      'This question has been answered',
+      'Nothing else is needed. If the answer has to be changed, ask whoever sent you the link.',
+    ),
+  },
+  revoked: { httpStatus: 410, page: notice('This link was revoked', 'It no longer takes an answer. Ask whoever sent it for a new one.') },
+  expired: {
+    httpStatus: 410,
+    page: notice(
+      'This link has expired',
+      'The time to answer is over, or the question was withdrawn. Ask whoever sent the link for a new one.',
+    ),
+  },
+  unknown: {
+    httpStatus: 404,
+    page: notice('There is no such link', 'Check that the whole address was copied. Links are removed some time after they have ended.'),
+  },
+};
+
+/** The page for a link that can't be used, and its HTTP status. */
+export const endPage = (status: keyof typeof ends) => ends[status];
+
+/** The page after an answer. */
+export const answeredPage = (response: string): string =>
+  documentOf(
+    'Your answer is recorded',
+    `<article><h1>Your answer is recorded</h1>${textBlock(response)}<p class="muted">You can close this page. The link takes no further answer.</p></article>`,
+  );
+
+/** The page for a form that may not be sent. */
+export const refusedPage = (sentence: string): string => notice('The answer was not accepted', escapeHtml(sentence));
+
+/** What a person entered, to be shown again. */
+export interface Entered {
+  readonly name?: string | undefined;
+  readonly response?: string | undefined;
+  readonly notes?: string | undefined;
+  /** The fields of the question's form. */
+  readonly fields?: ReadonlyMap<string, string>;
+}
+
+/** How many of the last messages the page shows, and how much of each. */
+const shownTurns = 8;
+const shownTurnLength = 4000;
+
+/** The page that asks the question of an open link. */
+export function questionPage({ link, packet, digest }: OpenedLink & { status: 'open' }, problem?: string, entered: Entered = {}): string {
+  const { hitl, metadata } = packet;
+  const source = metadata.source_agent.name;
+  const asked = `<p class="muted"><bdi>${escapeHtml(source)}</bdi> asks${link.responder === null ? '' : ` <bdi>${escapeHtml(link.responder)}</bdi>`}. ${until(link.expires_at, hitl.expires_at)}</p>`;
+  const reason = hitl.reason === '' ? '' : textBlock(hitl.reason);
+  const warning = problem === undefined ? '' : `<p class="problem" role="alert">${escapeHtml(problem)}</p>`;
+  const form = `<form method="post" autocomplete="off"><button type="submit" disabled hidden></button><input type="hidden" name="digest" value="${digest}">${nameField(packet, link.responder, entered)}${answerFields(packet, entered)}</form>`;
+  return documentOf(
+    hitl.question.slice(0, 100),
+    `<article>${warning}${asked}<h1 dir="auto">${escapeHtml(hitl.question)}</h1>${reason}${form}${background(packet)}</article><footer>This page answers this one question and shows nothing else. Packet ${packet.id}.</footer>`,
+  );
+}
+
+function until(linkEnd: string, questionEnd: string | null): string {
+  const end = questionEnd !== null && questionEnd < linkEnd ? questionEnd : linkEnd;
+  return `Answer by <time datetime="${end}">${end.slice(0, 16).replace('T', ' ')} UTC</time>.`;
+}
+
+function nameField({ hitl }: AskingPacket, responder: string | null, { name = hitl.responder ?? '' }: Entered): string {
+  if (responder !== null) return '';
+  return `<label>Your name<input name="name" required maxlength="1024" value="${escapeHtml(name)}"></label>`;
+}
+
+function answerFields({ hitl }: AskingPacket, { response = '', notes = '', fields = new Map() }: Entered): string {
+  const remarks = `<details${notes === '' ? '' : ' open'}><summary>Add a remark</summary><label>Remark<textarea name="notes">${escapeHtml(notes)}</textarea></label></details>`;
+  if (hitl.schema !== undefined) {
+    const { properties, required = [] } = hitl.schema;
+    const rows = Object.entries(properties).map(([name, field]) => formField(name, field, required.includes(name), fields.get(name) ?? ''));
+    return `${rows.join('')}${remarks}<button type="submit" name="own" value="1">Send</button>`;
+  }
+  const choices = choicesOf(hitl.options);
+  const buttons = choices.map(({ label, isDangerous }, index) => {
+    const button = (text: string, kind: string) =>
+      `<button type="submit" name="option" value="${index}"${kind} dir="auto">${escapeHtml(text)}</button>`;
+    if (!isDangerous) return button(label, '');
+    return `<details><summary class="button danger" dir="auto">${escapeHtml(label)}</summary>${button(`Confirm: ${label}`, ' class="danger"')}</details>`;
+  });
+  const own = `<label>${choices.length === 0 ? 'Your answer' : 'Another answer'}<textarea name="response" maxlength="16384">${escapeHtml(response)}</textarea></label><button type="submit" name="own" value="1"${choices.length === 0 ? '' : ' class="plain"'}>Send this answer</button>`;
+  if (choices.length === 0) return `${own}${remarks}`;
+  const free =
+    hitl.strict_options === true
+      ? ''
+      : `<details${response === '' ? '' : ' open'}><summary>Answer in your own words</summary>${own}</details>`;
+  return `${remarks}<div class="options">${buttons.join('')}</div>${free}`;
+}
+
+const inputTypes = { email: 'email', uri: 'url', date: 'date', 'date-time': 'text' } as const;
+
+function formField(name: string, field: FormField, isRequired: boolean, value: string): string {
+  const { type, title = name, description, format, minLength, maxLength, minimum, maximum } = field;
+  const must = isRequired ? ' required' : '';
+  const control = `name="data.${escapeHtml(name)}"${must}`;
+  const help = description === undefined ? '' : `<small dir="auto">${escapeHtml(description)}</small>`;
+  const head = `<label><span dir="auto">${escapeHtml(title)}</span>${isRequired ? '' : ' <span class="muted">(optional)</span>'}${help}`;
+  const options = type === 'boolean' ? ['true', 'false'] : field.enum;
+  if (options !== undefined) {
+    const shown: Record<string, string> = type === 'boolean' ? { true: 'Yes', false: 'No' } : {};
+    const items = options.map(
+      (one) => `<option value="${escapeHtml(one)}"${one === value ? ' selected' : ''}>${escapeHtml(shown[one] ?? one)}</option>`,
+    );
+    return `${head}<select ${control}><option value=""></option>${items.join('')}</select></label>`;
+  }
+  const bounds = [
+    ['minlength', minLength],
+    ['maxlength', maxLength],
+    ['min', minimum],
+    ['max', maximum],
+    ['step', type === 'number' ? 'any' : undefined],
+  ].flatMap(([attribute, bound]) => (bound === undefined ? [] : [` ${attribute}="${bound}"`]));
+  const kind = type === 'string' ? (format === undefined ? 'text' : inputTypes[format]) : 'number';
+  return `${head}<input type="${kind}" ${control} value="${escapeHtml(value)}"${bounds.join('')}></label>`;
+}
+
+/** What the question is about. Only the messages are cut: everything else is in the digest. */
+function background({ context, actions, decisions }: AskingPacket): string {
+  const section = (heading: string, body: string) => `<section><h2>${heading}</h2>${body}</section>`;
+  const list = (items: readonly string[]) => `<ul>${items.map((item) => `<li>${item}</li>`).join('')}</ul>`;
+  const cut = (text: string) => (text.length > shownTurnLength ? `${text.slice(0, shownTurnLength).toWellFormed()}…` : text);
+  const turns = context.conversation_state.slice(-shownTurns);
+  const pending = actions.pending.map(
+    ({ description, assignee, priority }) =>
+      `${textBlock(description, 'span')}<br><span class="muted">${[assignee, priority ?? ''].filter(Boolean).map(escapeHtml).join(', ')}</span>`,
+  );
+  const decided = decisions.map(
+    ({ decision, rationale, decided_by = '' }) =>
+      `${textBlock(decision, 'span')}<br><span class="muted text" dir="auto">${escapeHtml([rationale, decided_by].filter(Boolean).join(' – '))}</span>`,
+  );
+  const messages = turns.map(
+    ({ role, content }) => `<dt><bdi>${escapeHtml(role)}</bdi></dt><dd class="text" dir="auto">${escapeHtml(cut(content))}</dd>`,
+  );
+  return [
+    section('Summary', textBlock(context.summary)),
+    pending.length === 0 ? '' : section('To be done', list(pending)),
+    decided.length === 0 ? '' : section('Decided so far', list(decided)),
+    messages.length === 0 ? '' : section('Last messages', `<dl>${messages.join('')}</dl>`),
+  ].join('');
+}

@@ -1,0 +1,32 @@
+// Without schemas, so that the command line can load it without the schema library.
+
+/** An answer that a question proposes. */
+export interface Choice {
+  /** What the answer contains. */
+  readonly value: string;
+  /** What is shown. */
+  readonly label: string;
+  /** Whether the answer is to be confirmed. */
+  readonly isDangerous: boolean;
+}
+
+interface OptionObject {
+  readonly value: string;
+  readonly label?: unknown;
+  readonly style?: unknown;
+}
+
+const isOptionObject = (option: unknown): option is OptionObject =>
+  typeof option === 'object' && option !== null && typeof (option as { value?: unknown }).value === 'string';
+
+/** The answers that the options of a question propose: texts, `{value, label?, style?}`, or other JSON as its text. */
+export function choicesOf(options?: readonly unknown[] | null): Choice[] {
+  return (options ?? []).map((option) => {
+    if (isOptionObject(option)) {
+      const { value, label, style } = option;
+      return { value, label: typeof label === 'string' && label !== '' ? label : value, isDangerous: style === 'danger' };
+    }
+    const value = typeof option === 'string' ? option : JSON.stringify(option);
+    return { value, label: value, isDangerous: false };
+  });
+}

@@ -1,0 +1,89 @@
+import { invalid, ServiceError } from '../../kit/errors.ts';
+import { choicesOf } from '../model/options.ts';
+import type { Hitl, Packet, Question, RespondRequest } from '../model/packet.ts';
+import { digestOf } from './digest.ts';
+import { requireData, requireSoundForm } from './form.ts';
+import type { AnyPacket } from './packet.ts';
+
+const unanswered = { response: null, responded_by: null, responded_at: null, notes: null };
+
+/** A question that was never asked. */
+export function newQuestion(question: Question): Hitl {
+  if (question.schema !== undefined) requireSoundForm(question.schema);
+  return { ...withoutOwn(question), ...unanswered, requested_at: null, expires_at: null, question_id: null };
+}
+
+/** The question without the fields that only the service sets. */
+export function withoutOwn<Q extends object>(question: Q): Q {
+  const { data: _, digest: __, ...rest } = question as Q & { data?: unknown; digest?: unknown };
+  return rest as Q;
+}
+
+/** The packet with the digest of its open question as it is now. */
+export function withDigest<P extends AnyPacket>(packet: P): P {
+  const { hitl } = packet;
+  if (hitl === null || 'counts' in packet) return packet;
+  return { ...packet, hitl: { ...hitl, digest: digestOf({ ...(packet as Packet), hitl }) } };
+}
+
+/** The packet with its question asked: the time to answer starts now, and a new question clears the previous answer. */
+export function ask<P extends AnyPacket>(packet: P, isNew: boolean, now: Date, question_id: string | null = null): P {
+  const { hitl } = packet;
+  if (hitl === null) throw invalid('hitl', 'A packet that awaits a human needs a question: send hitl.');
+  const fresh = isNew ? { ...withoutOwn(hitl), ...unanswered } : hitl;
+  return withDigest(withDeadline({ ...packet, hitl: { ...fresh, requested_at: now.toISOString(), question_id } }));
+}
+
+/** The packet with `expires_at` computed from the time of its question. */
+export function withDeadline<P extends AnyPacket>(packet: P): P {
+  const { hitl } = packet;
+  if (hitl === null || hitl.requested_at === null) return packet;
+  const { requested_at, timeout_seconds } = hitl;
+  const expires_at = timeout_seconds === undefined ? null : new Date(Date.parse(requested_at) + timeout_seconds * 1000).toISOString();
+  return { ...packet, hitl: { ...hitl, expires_at } };
+}
+
+/** A sentence that says who answered and when; empty without an answer. */
+export function answeredBy(hitl: Hitl | null): string {
+  if (hitl === null || hitl.responded_by === null) return '';
+  return ` ${hitl.responded_by} answered at ${hitl.responded_at}.`;
+}
+
+/** Whether the time to answer is over. */
+export function isOver({ expires_at }: Hitl, now: Date): boolean {
+  return expires_at !== null && now.getTime() >= Date.parse(expires_at);
+}
+
+/** @throws ServiceError 403 when an update of an open question lets its source answer it */
+export function requireStillExcluded(before: AnyPacket, after: AnyPacket): void {
+  if (before.status !== 'awaiting_human' || !before.hitl?.exclude_source || after.hitl?.exclude_source) return;
+  throw new ServiceError('FORBIDDEN', 'exclude_source can not be lifted while the question is open.', { field: 'hitl.exclude_source' });
+}
+
+/**
+ * The part of an answer that the question determines. Data without a response is the response, as JSON.
+ * @throws ServiceError 409 STALE when the person was shown something else, 400 when the answer is none of the question
+ */
+export function answerTo(packet: AnyPacket, hitl: Hitl, { response, data, digest }: RespondRequest): Pick<Hitl, 'response' | 'data'> {
+  if (digest !== undefined && digest !== digestOf({ ...(packet as Packet), hitl }))
+    throw new ServiceError('STALE', 'The question or what it is about has changed since; read it again.', {
+      extra: { hitl: withDigest(packet).hitl },
+    });
+  if (hitl.schema === undefined) {
+    if (data !== undefined) throw invalid('data', 'data is only taken by a question that has a schema.');
+    if (response === undefined) throw invalid('response', 'response is required.');
+    requireOption(hitl, response);
+    return { response };
+  }
+  if (data === undefined) throw invalid('data', 'data is required: the question has a schema.');
+  requireData(hitl.schema, data);
+  return { response: response ?? JSON.stringify(data), data };
+}
+
+/** @throws ServiceError 400 when the question takes only its options and the response is none of them */
+function requireOption({ strict_options, options }: Hitl, response: string): void {
+  if (!strict_options) return;
+  const values = choicesOf(options).map(({ value }) => value);
+  if (!values.includes(response))
+    throw invalid('response', `response must be one of ${values.map((value) => JSON.stringify(value)).join(', ')}.`);
+}

@@ -1,0 +1,147 @@
+import { sql } from 'kysely';
+
+import type { Database } from '../../kit/sql/dialect.ts';
+import type { LinkState } from '../rules/answer-link.ts';
+import type { Kind } from './engine/group.ts';
+import { Table, TableBuffer } from './engine/table-buffer.ts';
+import type { Tables } from './tables.ts';
+
+/** The answer links that a unit needs. */
+export interface AnswerLinkNeeds {
+  /** The ids of links to lock. */
+  readonly answerLinks?: readonly string[];
+  /** A locked packet of which it needs all links. */
+  readonly answerLinksOf?: string;
+}
+
+/** A stored answer link. Times are ISO 8601 texts. */
+export interface StoredAnswerLink extends LinkState {
+  /** Its `seq`; 0 before it is inserted. */
+  readonly seq: number;
+  readonly id: string;
+  readonly packet_id: string;
+  readonly token_hash: string;
+  readonly responder: string | null;
+  /** The key that made it, and the first key of that key's chain of rotations. */
+  readonly key_id: string;
+  readonly key_origin: string;
+  readonly created_at: string;
+}
+
+const columns = [
+  'seq',
+  'id',
+  'packet_id',
+  'question',
+  'token_hash',
+  'responder',
+  'key_id',
+  'key_origin',
+  'created_at',
+  'expires_at',
+  'answered_at',
+  'revoked_at',
+] as const;
+
+const table = new Table<StoredAnswerLink>({
+  name: 'answer_links',
+  columns,
+  key: 'seq',
+  updated: ['answered_at', 'revoked_at'],
+  decode: (row) => row as unknown as StoredAnswerLink,
+  encode: (link) => ({ ...link }),
+  fresh: ({ seq: _, ...row }, tenant) => ({ tenant, ...row }),
+});
+
+/** A tenant's answer links, by id. */
+export class AnswerLinkBuffer extends TableBuffer<string, StoredAnswerLink> {
+  /** The links of a packet, including new ones. */
+  ofPacket(packetId: string): StoredAnswerLink[] {
+    return [...this.all(), ...this.inserted].filter(({ packet_id }) => packet_id === packetId);
+  }
+}
+
+/** Answer links. */
+export const answerLinks: Kind<AnswerLinkNeeds, AnswerLinkBuffer> = {
+  stage: (_tenant, { journal }) => new AnswerLinkBuffer(journal),
+
+  async find(session, group) {
+    const named = group.wanted((unit) => unit.answerLinks).map(([tenant, id]) => ({ tenant, id }));
+    const packets = group.wanted(({ answerLinksOf: id }) => (id === undefined ? undefined : [id]));
+    if (named.length + packets.length === 0) return;
+    const [all, locked] = await Promise.all([
+      table.read(
+        session,
+        packets.map(([tenant, packet_id]) => ({ tenant, packet_id })),
+        ['tenant'],
+      ),
+      table.find(session, named, ['tenant']),
+    ]);
+    // Locked rows last, because they are the current versions.
+    for (const { stored, more } of [...all, ...locked]) group.of(answerLinks, more[0] as number).found.set(stored.id, stored);
+  },
+
+  async erase(session, _group, erased) {
+    await session.remove(
+      'answer_links',
+      erased.map(({ tenant, packet_id }) => ({ tenant, packet_id })),
+    );
+  },
+
+  flush: (session, group) => table.flush(session, group, answerLinks),
+};
+
+/** The most links of a packet in a list. */
+const maxListed = 1000;
+
+/** Reads answer links. */
+export function createAnswerLinkReads(database: Database<Tables>) {
+  const { reads } = database;
+  const byHash = database.query<{ token_hash: string; now: string }, StoredAnswerLink & { tenant: number }>((db, { token_hash, now }) =>
+    db
+      .selectFrom('answer_links')
+      .innerJoin('tenants', 'tenants.number', 'answer_links.tenant')
+      .select(columns.map((column) => `answer_links.${column}` as const))
+      .select('answer_links.tenant')
+      .where('token_hash', '=', token_hash)
+      .where('tenants.deleted_at', 'is', null)
+      // Whoever revokes a stolen key ends the links that were made with it.
+      .where(
+        sql<boolean>`exists (select 1 from api_keys where (api_keys.id = key_origin or api_keys.rotated_from = key_origin)
+          and api_keys.revoked_at is null and (api_keys.expires_at is null or api_keys.expires_at > ${now}))`,
+      ),
+  );
+  return {
+    /** The link with this hash of its token, unless its tenant is deleted or its key is revoked or expired. */
+    byHash: (token_hash: string, now: Date) => byHash.first({ token_hash, now: now.toISOString() }),
+
+    /** A tenant's link. */
+    find: (tenant: number, id: string): Promise<{ packet_id: string } | undefined> =>
+      reads.selectFrom('answer_links').select('packet_id').where('tenant', '=', tenant).where('id', '=', id).executeTakeFirst(),
+
+    /** The links of a packet, newest first. */
+    ofPacket: (tenant: number, packetId: string): Promise<StoredAnswerLink[]> =>
+      reads
+        .selectFrom('answer_links')
+        .select(columns)
+        .where('tenant', '=', tenant)
+        .where('packet_id', '=', packetId)
+        .orderBy('seq', 'desc')
+        .limit(maxListed)
+        .execute(),
+
+    /** Removes links that expired before the time, up to `limit`. */
+    async forget(before: Date, limit: number): Promise<number> {
+      const old = await reads
+        .selectFrom('answer_links')
+        .select('seq')
+        .where('expires_at', '<', before.toISOString())
+        .orderBy('expires_at')
+        .limit(limit)
+        .execute();
+      const seqs = old.map(({ seq }) => seq);
+      if (seqs.length > 0) await database.transaction((tx) => tx.deleteFrom('answer_links').where('seq', 'in', seqs).execute());
+      return old.length;
+    },
+  };
+}

@@ -1,0 +1,537 @@
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+
+import { escapeHtml } from '../../../src/handoff/http/answer-page.ts';
+import { happenings, historyOf, packetIn, question } from '../../support/life.ts';
+import { newTenant, startService, type TestAnswer, type TestService } from '../../support/service.ts';
+import { shareService } from '../../support/shared.ts';
+import { stores, type TestStore } from '../../support/stores.ts';
+
+const options = ['Approve', { value: 'refuse', label: 'Refuse it', style: 'danger' }];
+const unknownId = '0197b5a6-8c3e-7f01-9a2b-3c4d5e6f7a8b';
+const unknownToken = 'ab'.repeat(32);
+
+interface Link {
+  readonly id: string;
+  readonly url: string;
+  readonly path: string;
+  readonly token: string;
+}
+
+async function linkTo(service: TestService, packetId: string, body: object = {}, key?: string): Promise<Link> {
+  const made = await service.call('POST', `/packets/${packetId}/answer-links`, { body, ...(key === undefined ? {} : { key }) });
+  assert.equal(made.status, 201, made.text);
+  const { pathname } = new URL(made.body.url);
+  return { ...made.body, path: `/${pathname}`, token: pathname.split('/').at(-1)! };
+}
+
+/** A shared service behind a proxy, so that each request can come from an address of its own: addresses have a limit. */
+const desk = (store: TestStore) => shareService(store, { SERVICE_TRUSTED_PROXIES: '127.0.0.1' });
+let visits = 0;
+const fromElsewhere = () => {
+  visits += 1;
+  return { 'x-forwarded-for': `10.0.${visits >> 8}.${visits & 255}` };
+};
+
+const open = (service: TestService, { path }: Pick<Link, 'path'>) => service.call('GET', path, { key: null, headers: fromElsewhere() });
+const digestIn = ({ text }: TestAnswer): string => /name="digest" value="([0-9a-f]{64})"/.exec(text)?.[1] ?? '';
+
+/** Sends the form of a page, as a browser does. */
+const send = (service: TestService, { path }: Pick<Link, 'path'>, fields: Record<string, string>, headers: Record<string, string> = {}) =>
+  service.call('POST', path, {
+    key: null,
+    raw: new URLSearchParams(fields).toString(),
+    headers: {
+      'content-type': 'application/x-www-form-urlencoded',
+      origin: 'null',
+      'sec-fetch-site': 'same-origin',
+      ...fromElsewhere(),
+      ...headers,
+    },
+  });
+
+const statusOf = async (service: TestService, id: string) => (await service.call('GET', `/packets/${id}`)).body.status;
+const hitlOf = async (service: TestService, id: string) => (await service.call('GET', `/packets/${id}`)).body.hitl;
+const heading = ({ text }: TestAnswer) => /<h1[^>]*>([^<]*)<\/h1>/.exec(text)?.[1];
+
+/** A packet that asks, a link to it, and the digest of its page. */
+async function asking(service: TestService, hitl: object = {}, request: object = {}) {
+  const packet = await packetIn(service, 'awaiting_human', { hitl: { ...question, options, ...hitl } });
+  const link = await linkTo(service, packet.id, request);
+  return { id: packet.id as string, link, digest: digestIn(await open(service, link)) };
+}
+
+for (const store of stores) {
+  describe(`Answer links on ${store.name}`, () => {
+    test('201 with an address that is shown once, listed without it, and revoked', async () => {
+      const service = await desk(store);
+      const { id } = await packetIn(service, 'awaiting_human');
+      const made = await service.call('POST', `/packets/${id}/answer-links`, { body: { responder: 'dana', expires_in: 60 } });
+      assert.equal(made.status, 201);
+      const { id: linkId, url, ...rest } = made.body;
+      assert.match(url, /^http:\/\/localhost(:\d+)?\/answer\/[0-9a-f]{64}$/);
+      assert.deepEqual(rest, { responder: 'dana', expires_at: '2026-03-01T09:31:00.000Z' });
+      const list = () => service.call('GET', `/packets/${id}/answer-links`);
+      const listed = await list();
+      assert.equal(listed.status, 200);
+      const shown = { id: linkId, packet_id: id, responder: 'dana', created_at: '2026-03-01T09:30:00.000Z', expires_at: rest.expires_at };
+      assert.deepEqual(listed.body, [{ ...shown, status: 'open' }]);
+      assert.equal((await service.call('DELETE', `/answer-links/${linkId}`)).status, 204);
+      assert.equal((await service.call('DELETE', `/answer-links/${linkId}`)).status, 404);
+      assert.deepEqual((await list()).body, [{ ...shown, status: 'revoked' }]);
+      const page = await open(service, { path: `/${new URL(url).pathname}` });
+      assert.equal(page.status, 410);
+      assert.equal(heading(page), 'This link was revoked');
+      assert.deepEqual((await happenings(service, id)).slice(-2), ['answer_link_created', 'answer_link_revoked']);
+    });
+
+    test('a link is valid for a day unless it says otherwise; its packet must await an answer', async () => {
+      const service = await desk(store);
+      const { id } = await packetIn(service, 'awaiting_human');
+      const { body } = await service.call('POST', `/packets/${id}/answer-links`);
+      assert.deepEqual([body.responder, body.expires_at], [null, '2026-03-02T09:30:00.000Z']);
+      for (const expires_in of [0, 2_592_001, 1.5]) {
+        const refused = await service.call('POST', `/packets/${id}/answer-links`, { body: { expires_in } });
+        assert.deepEqual([refused.status, refused.body.field], [400, 'expires_in']);
+      }
+      const { id: created } = await packetIn(service, 'created');
+      assert.equal((await service.call('POST', `/packets/${created}/answer-links`)).status, 409);
+      const { id: late } = await packetIn(service, 'awaiting_human', { hitl: { ...question, timeout_seconds: 5 } });
+      service.clock.turn(5);
+      assert.equal((await service.call('POST', `/packets/${late}/answer-links`)).status, 410);
+    });
+
+    test("another tenant's packet or link is answered like an unknown one", async () => {
+      const service = await desk(store);
+      const { key } = await newTenant(service);
+      const { id, link } = await asking(service);
+      const essence = ({ status, text }: TestAnswer) => [status, text.replace(/"request_id":"[^"]*"/, '')];
+      for (const [method, path] of [
+        ['POST', (one: string) => `/packets/${one}/answer-links`],
+        ['GET', (one: string) => `/packets/${one}/answer-links`],
+      ] as const) {
+        const foreign = await service.call(method, path(id), { key });
+        assert.equal(foreign.status, 404);
+        assert.deepEqual(essence(foreign), essence(await service.call(method, path(unknownId), { key })));
+      }
+      const foreign = await service.call('DELETE', `/answer-links/${link.id}`, { key });
+      assert.deepEqual(essence(foreign), essence(await service.call('DELETE', `/answer-links/${unknownId}`, { key })));
+      assert.equal(foreign.status, 404);
+      assert.equal((await open(service, link)).status, 200);
+    });
+
+    test('a question has at most 100 open links', async () => {
+      const service = await desk(store);
+      const { id } = await packetIn(service, 'awaiting_human');
+      const makes = await Promise.all(Array.from({ length: 105 }, () => service.call('POST', `/packets/${id}/answer-links`)));
+      assert.equal(makes.filter(({ status }) => status === 201).length, 100);
+      assert.deepEqual(new Set(makes.map(({ status }) => status)), new Set([201, 409]));
+    });
+
+    test('SERVICE_PUBLIC_URL is the beginning of the address; without it, a Host that is no name is refused', async () => {
+      const service = await desk(store);
+      const { id } = await packetIn(service, 'awaiting_human');
+      const make = (one: TestService, host: string) => one.call('POST', `/packets/${id}/answer-links`, { headers: { host } });
+      assert.match((await make(service, 'desk.example:8443')).body.url, /^http:\/\/desk\.example:8443\/answer\//);
+      for (const host of ['a b', 'evil"onload=', 'x/../y']) {
+        const refused = await make(service, host);
+        assert.deepEqual([refused.status, refused.body.field], [400, 'Host'], host);
+      }
+      const published = await shareService(store, { SERVICE_PUBLIC_URL: 'https://people.example/handoff/' });
+      const { id: other } = await packetIn(published, 'awaiting_human');
+      const { body } = await published.call('POST', `/packets/${other}/answer-links`, { headers: { host: 'other.example' } });
+      assert.match(body.url, /^https:\/\/people\.example\/handoff\/answer\/[0-9a-f]{64}$/);
+    });
+
+    test('the link ends when the key that made it is revoked, but not when it is rotated', async () => {
+      const service = await desk(store);
+      const { id } = await packetIn(service, 'awaiting_human');
+      const { body: maker } = await service.call('POST', '/keys', { body: { name: 'maker' } });
+      const link = await linkTo(service, id, {}, maker.key);
+      const { body: next } = await service.call('POST', `/keys/${maker.id}/rotate`, { body: { overlap_seconds: 0 }, key: maker.key });
+      assert.equal((await open(service, link)).status, 200);
+      assert.equal((await service.call('DELETE', `/keys/${next.id}`)).status, 204);
+      assert.equal((await open(service, link)).status, 404);
+    });
+
+    test('a key with a responder makes links for that person only', async () => {
+      const service = await desk(store);
+      const { id } = await packetIn(service, 'awaiting_human');
+      const { body: person } = await service.call('POST', '/keys', { body: { name: 'desk', scopes: ['respond'], responder: 'dana' } });
+      const make = (body: object) => service.call('POST', `/packets/${id}/answer-links`, { key: person.key, body });
+      assert.equal((await make({})).body.responder, 'dana');
+      assert.equal((await make({ responder: 'mia' })).status, 403);
+    });
+
+    test('a permanently deleted packet takes its links along, and old links are removed', async () => {
+      const service = await desk(store);
+      const { id, link } = await asking(service);
+      assert.equal((await service.call('DELETE', `/packets/${id}?hard=true`)).status, 204);
+      assert.equal((await open(service, link)).status, 404);
+      assert.equal((await service.call('DELETE', `/answer-links/${link.id}`)).status, 404);
+      const { id: other, link: old } = await asking(service);
+      service.clock.turn(31 * 86_400 - 1);
+      await service.handoff.runOnce.prune();
+      assert.equal((await open(service, old)).status, 410);
+      service.clock.turn(2);
+      await service.handoff.runOnce.prune();
+      assert.equal((await open(service, old)).status, 404);
+      assert.deepEqual((await service.call('GET', `/packets/${other}/answer-links`)).body, []);
+    });
+  });
+
+  describe(`The page of an answer link on ${store.name}`, () => {
+    test('shows the question and what it is about, and changes nothing when it is fetched', async () => {
+      const service = await desk(store);
+      const { id, link, digest } = await asking(service, { responder: 'Dana' });
+      const before = (await service.call('GET', `/packets/${id}`)).text;
+      for (let count = 0; count < 3; count += 1) {
+        const page = await open(service, link);
+        assert.equal(page.status, 200);
+        assert.equal(page.headers['content-type'], 'text/html; charset=utf-8');
+        for (const shown of [
+          'Refund 59.90?',
+          'Refunds over 50 need approval',
+          'Approve',
+          'Refuse it',
+          'charged twice for order 4711',
+          'Refund the second charge',
+          'Treat it as a duplicate charge',
+          'I was charged twice.',
+          'value="Dana"',
+        ])
+          assert.ok(page.text.includes(shown), shown);
+        assert.doesNotMatch(page.text, /<script|javascript:|src=|http:|https:/);
+      }
+      const head = await service.call('HEAD', link.path, { key: null });
+      assert.deepEqual([head.status, head.text], [200, '']);
+      assert.equal((await service.call('GET', `/packets/${id}`)).text, before);
+      assert.equal(digest, (await hitlOf(service, id)).digest);
+    });
+
+    test('an option is answered with one request, by the named person, and ends all links of the question', async () => {
+      const service = await desk(store);
+      const { id, link, digest } = await asking(service, {}, { responder: 'dana@example.com' });
+      const second = await linkTo(service, id);
+      assert.doesNotMatch((await open(service, link)).text, /Your name/);
+      const done = await send(service, link, { digest, option: '1', name: 'mia', notes: ' Too late ' });
+      assert.equal(done.status, 200);
+      assert.equal(heading(done), 'Your answer is recorded');
+      const hitl = await hitlOf(service, id);
+      assert.deepEqual([hitl.response, hitl.responded_by, hitl.notes], ['refuse', 'dana@example.com', 'Too late']);
+      const event = (await historyOf(service, id)).find(({ event_type }) => event_type === 'hitl_responded')!;
+      assert.equal(event.actor, 'human:dana@example.com');
+      assert.deepEqual(event.details, { response: 'refuse', question_id: hitl.question_id, digest, via: 'link', answer_link_id: link.id });
+      for (const ended of [link, second]) {
+        const page = await open(service, ended);
+        assert.deepEqual([page.status, heading(page)], [410, 'This question has been answered']);
+        assert.equal((await send(service, ended, { digest, option: '0', name: 'mia' })).status, 410);
+      }
+      assert.equal((await hitlOf(service, id)).response, 'refuse');
+    });
+
+    test('without a named person the form asks for the name, and the history marks the answer as unverified', async () => {
+      const service = await desk(store);
+      const { id, link, digest } = await asking(service);
+      assert.match((await open(service, link)).text, /Your name<input name="name" required/);
+      for (const name of ['', '   ']) {
+        const again = await send(service, link, { digest, option: '0', name, notes: 'Kept <b>' });
+        assert.equal(again.status, 400);
+        assert.match(again.text, /Enter your name\./);
+        assert.match(again.text, /Kept &lt;b&gt;/);
+      }
+      assert.equal((await send(service, link, { digest, option: '0', name: 'x'.repeat(1025) })).status, 400);
+      assert.equal(await statusOf(service, id), 'awaiting_human');
+      assert.equal((await send(service, link, { digest, own: '1', response: 'Half\r\nof it\0', name: 'Mia' })).status, 200);
+      assert.deepEqual([(await hitlOf(service, id)).response, (await hitlOf(service, id)).responded_by], ['Half\nof it', 'Mia']);
+      const event = (await historyOf(service, id)).find(({ event_type }) => event_type === 'hitl_responded')!;
+      assert.equal(event.details.unverified, true);
+    });
+
+    test('an answer in own words is refused when it is empty, too long, or the options are strict', async () => {
+      const service = await desk(store);
+      const { id, link, digest } = await asking(service, { strict_options: true }, { responder: 'dana' });
+      assert.doesNotMatch((await open(service, link)).text, /in your own words/);
+      for (const response of ['', 'x'.repeat(16_385), 'Perhaps'])
+        assert.equal((await send(service, link, { digest, own: '1', response })).status, 400, response.slice(0, 9));
+      assert.equal(await statusOf(service, id), 'awaiting_human');
+      assert.equal((await send(service, link, { digest, option: '0' })).status, 200);
+    });
+
+    test('409 and the question again when it, or what it is about, has changed since', async () => {
+      const service = await desk(store);
+      const { id, link, digest } = await asking(service, {}, { responder: 'dana' });
+      for (const change of [
+        { hitl: { question: 'Refund 5,990?' } },
+        { hitl: { options: ['Approve', 'Approve all'] } },
+        { context: { summary: 'Something else.' } },
+        { actions: { pending: [{ id: 'a9', description: 'Delete the account', assignee: 'resolver' }] } },
+        { decisions: [{ id: 'd9', decision: 'Blame the customer', rationale: 'None' }] },
+      ]) {
+        const seen = digestIn(await open(service, link));
+        assert.equal((await service.call('PATCH', `/packets/${id}`, { body: change })).status, 200);
+        const stale = await send(service, link, { digest: seen, option: '0', notes: 'Mine' });
+        assert.equal(stale.status, 409, JSON.stringify(change));
+        assert.match(stale.text, /has changed/);
+        assert.match(stale.text, />Mine</);
+        assert.notEqual(digestIn(stale), seen);
+      }
+      assert.equal((await send(service, link, { digest, option: '0' })).status, 409);
+      for (const wrong of ['', 'x', digest.toUpperCase()])
+        assert.equal((await send(service, link, { digest: wrong, option: '0' })).status, 409);
+      assert.equal(await statusOf(service, id), 'awaiting_human');
+      assert.equal((await send(service, link, { digest: digestIn(await open(service, link)), option: '1' })).status, 200);
+      assert.equal((await hitlOf(service, id)).response, 'Approve all');
+    });
+
+    test('404 for an unknown token and 410 for an expired link, for reading and answering alike', async () => {
+      const service = await desk(store);
+      const { id, link, digest } = await asking(service, { timeout_seconds: 100_000 }, { expires_in: 60 });
+      for (const token of [unknownToken, 'x', link.token.slice(1), `${link.token}0`]) {
+        const path = `//answer/${token}`;
+        const page = await open(service, { path });
+        assert.deepEqual([page.status, heading(page)], [404, 'There is no such link'], token);
+        assert.equal((await send(service, { path }, { digest, option: '0', name: 'mia' })).status, 404);
+      }
+      // Mail programs may change the case of an address.
+      assert.equal((await open(service, { path: `//answer/${link.token.toUpperCase()}` })).status, 200);
+      service.clock.turn(60);
+      const page = await open(service, link);
+      assert.deepEqual([page.status, heading(page)], [410, 'This link has expired']);
+      assert.equal((await send(service, link, { digest, option: '0', name: 'mia' })).status, 410);
+      assert.equal(await statusOf(service, id), 'awaiting_human');
+      const { id: late, link: other } = await asking(service, { timeout_seconds: 10 });
+      service.clock.turn(10);
+      assert.deepEqual([(await open(service, other)).status, await statusOf(service, late)], [410, 'awaiting_human']);
+      const { id: failed, link: withdrawn } = await asking(service);
+      await service.call('PATCH', `/packets/${failed}`, { body: { status: 'failed' } });
+      assert.equal(heading(await open(service, withdrawn)), 'This link has expired');
+    });
+
+    test('two people who answer at once: one answer counts, the other is told', async () => {
+      const service = await desk(store);
+      const { id, link, digest } = await asking(service);
+      const other = await linkTo(service, id);
+      const answers = await Promise.all([
+        send(service, link, { digest, option: '0', name: 'Dana' }),
+        send(service, other, { digest, option: '1', name: 'Mia' }),
+        send(service, link, { digest, option: '1', name: 'Kim' }),
+      ]);
+      assert.deepEqual(answers.map(({ status }) => status).toSorted(), [200, 410, 410]);
+      const winner = ['Dana', 'Mia', 'Kim'][answers.findIndex(({ status }) => status === 200)];
+      assert.equal((await hitlOf(service, id)).responded_by, winner);
+      assert.equal((await happenings(service, id)).filter((type) => type === 'hitl_responded').length, 1);
+    });
+
+    test('a link of an earlier question does not answer a later one, even in the same millisecond', async () => {
+      const service = await desk(store);
+      const { id, link, digest } = await asking(service);
+      assert.equal((await send(service, link, { digest, option: '0', name: 'Dana' })).status, 200);
+      await service.call('PATCH', `/packets/${id}`, { body: { status: 'awaiting_human' } });
+      assert.equal((await send(service, link, { digest, option: '0', name: 'Dana' })).status, 410);
+      service.clock.turn(1);
+      await service.call('POST', `/packets/${id}/respond`, { body: { response: 'Yes', responded_by: 'kim' } });
+      const later = await linkTo(service, (await packetIn(service, 'awaiting_human')).id);
+      assert.equal((await open(service, later)).status, 200);
+    });
+
+    test('a form is shown for a schema, and its fields become data of their types', async () => {
+      const service = await desk(store);
+      const schema = {
+        type: 'object',
+        required: ['amount', 'confirmed'],
+        properties: {
+          amount: { type: 'integer', title: 'Amount <in cents>', minimum: 1, maximum: 100 },
+          confirmed: { type: 'boolean' },
+          plan: { type: 'string', enum: ['basic', 'plus'] },
+          mail: { type: 'string', format: 'email', description: 'Where the receipt goes' },
+        },
+      };
+      const { id, link, digest } = await asking(service, { schema, options: undefined }, { responder: 'dana' });
+      const { text } = await open(service, link);
+      for (const part of [
+        'Amount &lt;in cents&gt;',
+        'type="number" name="data.amount" required',
+        'min="1" max="100"',
+        '<select name="data.confirmed" required>',
+        '>plus</option>',
+        'type="email"',
+        'Where the receipt goes',
+      ])
+        assert.ok(text.includes(part), part);
+      for (const [fields, problem] of [
+        [{ 'data.amount': '5' }, 'confirmed is required.'],
+        [{ 'data.amount': '500', 'data.confirmed': 'true' }, 'amount can be at most 100.'],
+        [{ 'data.amount': 'five', 'data.confirmed': 'true' }, 'amount must be a number.'],
+        [{ 'data.amount': '5', 'data.confirmed': 'true', 'data.mail': 'none' }, 'mail must be a valid email.'],
+      ] as const) {
+        const again = await send(service, link, { digest, own: '1', ...fields });
+        assert.equal(again.status, 400);
+        assert.ok(again.text.includes(problem), again.text.slice(0, 4000));
+      }
+      assert.equal(
+        (await send(service, link, { digest, own: '1', 'data.amount': '5', 'data.confirmed': 'false', 'data.plan': '' })).status,
+        200,
+      );
+      const hitl = await hitlOf(service, id);
+      assert.deepEqual(hitl.data, { amount: 5, confirmed: false });
+      assert.equal(hitl.response, '{"amount":5,"confirmed":false}');
+    });
+
+    test('a link made by the key that asked does not answer a question that excludes its source', async () => {
+      const service = await desk(store);
+      const { body: asker } = await service.call('POST', '/keys', { body: { name: 'asker' } });
+      const { body: maker } = await service.call('POST', '/keys', { body: { name: 'maker' } });
+      const { id } = await packetIn(service, 'awaiting_human', { hitl: { ...question, exclude_source: true } }, asker.key);
+      const refused = await service.call('POST', `/packets/${id}/answer-links`, { key: asker.key });
+      assert.equal(refused.status, 403);
+      const link = await linkTo(service, id, { responder: 'dana' }, maker.key);
+      // The key that made the link becomes a source of the question afterwards.
+      await service.call('PATCH', `/packets/${id}`, { key: maker.key, body: { hitl: { question: 'Refund everything?' } } });
+      const digest = digestIn(await open(service, link));
+      const answered = await send(service, link, { digest, own: '1', response: 'Yes' });
+      assert.equal(answered.status, 403);
+      assert.equal(await statusOf(service, id), 'awaiting_human');
+      const third = await linkTo(service, id, { responder: 'dana' });
+      assert.equal((await send(service, third, { digest, own: '1', response: 'Yes' })).status, 200);
+    });
+  });
+
+  describe(`The safety of an answer link on ${store.name}`, () => {
+    test('every answer forbids scripts, frames, referrers, indexing and caching', async () => {
+      const service = await desk(store);
+      const { link, digest } = await asking(service);
+      const answers = [
+        await open(service, link),
+        await open(service, { path: `//answer/${unknownToken}` }),
+        await send(service, link, { digest: '', option: '0', name: 'mia' }),
+        await send(service, link, { digest, option: '0', name: '' }),
+        await service.call('POST', link.path, { key: null, raw: 'x', headers: { 'content-type': 'text/plain' } }),
+        await send(service, link, { digest, option: '0', name: 'mia' }),
+      ];
+      assert.deepEqual(
+        answers.map(({ status }) => status),
+        [200, 404, 409, 400, 415, 200],
+      );
+      for (const { headers } of answers) {
+        assert.match(
+          String(headers['content-security-policy']),
+          /^default-src 'none'; style-src 'sha256-[^']+'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'$/,
+        );
+        assert.deepEqual(
+          ['x-frame-options', 'referrer-policy', 'x-robots-tag', 'cache-control', 'x-content-type-options'].map((name) => headers[name]),
+          ['DENY', 'no-referrer', 'noindex', 'no-store', 'nosniff'],
+        );
+      }
+    });
+
+    test('a form that a page of another origin sends is refused', async () => {
+      const service = await desk(store);
+      const { id, link, digest } = await asking(service, {}, { responder: 'dana' });
+      const fields = { digest, option: '0' };
+      for (const headers of [
+        { 'sec-fetch-site': 'cross-site' },
+        { 'sec-fetch-site': 'same-site' },
+        { 'sec-fetch-site': 'cross-site', origin: 'http://localhost' },
+      ])
+        assert.equal((await send(service, link, fields, headers)).status, 403);
+      const old = { 'content-type': 'application/x-www-form-urlencoded', origin: 'https://evil.example' };
+      const raw = new URLSearchParams(fields).toString();
+      assert.equal((await service.call('POST', link.path, { key: null, raw, headers: old })).status, 403);
+      assert.equal(await statusOf(service, id), 'awaiting_human');
+      // A mail program that opens the page has no origin.
+      const { origin: _, ...none } = old;
+      assert.equal((await service.call('POST', link.path, { key: null, raw, headers: none })).status, 200);
+    });
+
+    test('a link takes 60 requests a minute, and so does an address for all links; they do not count against a key', async (t) => {
+      const settings = { SERVICE_RATE_LIMIT_PER_MINUTE: '10', SERVICE_TRUSTED_PROXIES: '127.0.0.1' };
+      const service = await startService(t, { store, settings });
+      const { id } = await packetIn(service, 'awaiting_human');
+      const link = await linkTo(service, id);
+      const other = await linkTo(service, id);
+      const from = (path: string, address: string) => service.call('GET', path, { key: null, headers: { 'x-forwarded-for': address } });
+      for (let count = 0; count < 60; count += 1) assert.equal((await from(link.path, `10.1.0.${count}`)).status, 200);
+      const refused = await from(link.path, '10.1.1.1');
+      assert.deepEqual([refused.status, refused.headers['retry-after']], [429, '60']);
+      assert.equal((await from(other.path, '10.1.1.1')).status, 200);
+      for (let count = 0; count < 60; count += 1) assert.equal((await from(`//answer/${count}`, '10.2.0.1')).status, 404);
+      assert.equal((await from(other.path, '10.2.0.1')).status, 429);
+      assert.equal((await from(other.path, '10.2.0.2')).status, 200);
+      assert.equal((await service.call('GET', `/packets/${id}`)).status, 200);
+      service.clock.turn(60);
+      assert.equal((await from(link.path, '10.2.0.1')).status, 200);
+    });
+
+    test('no log line and no metric has a token, whatever the request', async () => {
+      const service = await desk(store);
+      const { link, digest } = await asking(service);
+      await open(service, link);
+      for (const method of ['HEAD', 'PUT', 'DELETE', 'OPTIONS']) await service.call(method, link.path, { key: null });
+      for (const path of [
+        `${link.path}/`,
+        `${link.path}?api_key=x`,
+        `//api/v1/answer/${link.token}`,
+        `${link.path}/x`,
+        `//ANSWER/${link.token}`,
+      ])
+        await service.call('GET', path, { key: null, headers: { referer: link.url } });
+      await send(service, link, { digest, option: '7', name: 'mia' });
+      await send(service, link, { digest, option: '0', name: 'mia' });
+      const lines = service.logs.join('\n');
+      assert.match(lines, /"route":"\/answer\/:token"/);
+      const { text: metrics } = await service.call('GET', '//metrics', { key: null });
+      assert.match(metrics, /\/answer\/:token/);
+      const { text: audit } = await service.call('GET', '/audit?limit=200');
+      for (const text of [lines, metrics, audit]) assert.ok(!text.toLowerCase().includes(link.token));
+    });
+
+    test('no field of a packet becomes markup', async () => {
+      const service = await desk(store);
+      const attack = `</p><script>alert(1)</script><img src=x onerror=alert(1)>"'><a href="javascript:alert(1)">[x](javascript:alert(1))\u202e&lt;`;
+      const hitl = {
+        required: true,
+        reason: attack,
+        question: attack,
+        responder: attack,
+        options: [attack, { value: attack, label: attack, style: 'danger' }, { [attack]: attack }],
+      };
+      const agent = { id: 'a', name: attack, framework: attack };
+      const changes = {
+        metadata: { source_agent: agent, target_agent: agent },
+        context: { summary: attack, conversation_state: [{ role: attack, content: attack }] },
+        decisions: [{ id: attack, decision: attack, rationale: attack, decided_by: attack }],
+        actions: { pending: [{ id: attack, description: attack, assignee: attack }] },
+      };
+      const field = { type: 'string', title: attack, description: attack, enum: [attack] };
+      const schema = {
+        type: 'object',
+        properties: { [attack]: field, 'x" autofocus onfocus="alert(1)': { type: 'string', title: attack }, n: { type: 'integer' } },
+        required: ['n'],
+      };
+      for (const asked of [hitl, { ...hitl, options: undefined, schema }]) {
+        const { id } = await packetIn(service, 'awaiting_human', { ...changes, hitl: asked });
+        for (const request of [{}, { responder: attack }]) {
+          const link = await linkTo(service, id, request);
+          const page = await open(service, link);
+          const again = await send(service, link, {
+            digest: digestIn(page),
+            name: attack,
+            response: attack,
+            notes: attack,
+            option: '99',
+            [`data.${attack}`]: attack,
+          });
+          assert.ok(again.status === 400 || again.status === 409, again.text);
+          for (const { text } of [page, again]) {
+            assert.doesNotMatch(text, /<(script|img|a)\b|\u202e/i);
+            // Every tag is one of the page's own, with its own attributes.
+            for (const [tag] of text.matchAll(/<[^!/][^>]*>/g))
+              assert.doesNotMatch(tag.replace(/"[^"]*"/g, '""'), /\son\w+=|javascript:|""[^\s>]/, tag);
+          }
+        }
+      }
+      assert.equal(escapeHtml(`<a b="c" d='e'>&`), '&lt;a b=&quot;c&quot; d=&#39;e&#39;&gt;&amp;');
+    });
+  });
+}

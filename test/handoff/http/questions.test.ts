@@ -1,0 +1,180 @@
+import assert from 'node:assert/strict';
+import { hash } from 'node:crypto';
+import { describe, test } from 'node:test';
+
+import { canonicalJson } from '../../../src/handoff/rules/digest.ts';
+import { historyOf, packetIn, question } from '../../support/life.ts';
+import { createPacket, type TestService } from '../../support/service.ts';
+import { shareService } from '../../support/shared.ts';
+import { stores } from '../../support/stores.ts';
+
+const respond = (service: TestService, id: string, body: object) =>
+  service.call('POST', `/packets/${id}/respond`, { body: { responded_by: 'dana', ...body } });
+const waiting = async (service: TestService, hitl: object) =>
+  (await packetIn(service, 'awaiting_human', { hitl: { ...question, ...hitl } })).id as string;
+
+const schema = {
+  type: 'object',
+  title: 'Refund',
+  properties: {
+    amount: { type: 'number', minimum: 0.5, maximum: 100 },
+    count: { type: 'integer' },
+    name: { type: 'string', minLength: 2, maxLength: 4 },
+    plan: { type: 'string', enum: ['basic', 'plus'] },
+    agreed: { type: 'boolean' },
+    mail: { type: 'string', format: 'email' },
+    site: { type: 'string', format: 'uri' },
+    day: { type: 'string', format: 'date' },
+    at: { type: 'string', format: 'date-time' },
+  },
+  required: ['amount'],
+};
+
+for (const store of stores) {
+  describe(`The options of a question on ${store.name}`, () => {
+    test('may have a label and a style; with strict_options the response must be the value of one', async () => {
+      const service = await shareService(store);
+      const options = ['Approve', { value: 'refuse', label: 'Refuse it', style: 'danger' }, { plan: 'b' }];
+      const id = await waiting(service, { options, strict_options: true });
+      for (const response of ['Refuse it', 'approve', '']) {
+        const refused = await respond(service, id, { response });
+        assert.deepEqual([refused.status, refused.body.field], [400, 'response'], response);
+        assert.match(refused.body.detail, /"Approve", "refuse", "\{\\"plan\\":\\"b\\"\}"/);
+      }
+      assert.equal((await respond(service, id, { response: '{"plan":"b"}' })).status, 200);
+      assert.deepEqual((await service.call('GET', `/packets/${id}`)).body.hitl.options, options);
+    });
+  });
+
+  describe(`The digest of a question on ${store.name}`, () => {
+    test('is the SHA-256 of the canonical JSON of what a person is shown, from the moment it is asked', async () => {
+      const service = await shareService(store);
+      const forged = { ...question, options: ['Ja', 'Nein'], digest: 'f'.repeat(64), data: { forged: true } };
+      const packet = await createPacket(service, { hitl: forged });
+      assert.deepEqual([packet.hitl.digest, packet.hitl.data], [undefined, undefined]);
+      const { status, body } = await service.call('PATCH', `/packets/${packet.id}`, {
+        body: { status: 'awaiting_human', hitl: { digest: 'f'.repeat(64), data: {} } },
+      });
+      assert.equal(status, 200);
+      const shown = {
+        decisions: body.decisions,
+        options: ['Ja', 'Nein'],
+        pending: body.actions.pending,
+        question: question.question,
+        reason: question.reason,
+        schema: null,
+        summary: body.context.summary,
+      };
+      assert.equal(body.hitl.digest, hash('sha256', canonicalJson(shown)));
+      assert.equal(body.hitl.data, undefined);
+      const listed = await service.call('GET', '/packets/awaiting');
+      assert.equal(listed.body.packets[0].hitl.digest, body.hitl.digest);
+    });
+
+    test('of another state is 409 STALE with the current question; the right one is kept in the history', async () => {
+      const service = await shareService(store);
+      const id = await waiting(service, {});
+      const { digest } = (await service.call('GET', `/packets/${id}`)).body.hitl;
+      const changed = await service.call('PATCH', `/packets/${id}`, { body: { context: { summary: 'Another order.' } } });
+      assert.notEqual(changed.body.hitl.digest, digest);
+      const stale = await respond(service, id, { response: 'Yes', digest });
+      assert.deepEqual([stale.status, stale.body.code], [409, 'STALE']);
+      assert.deepEqual(stale.body.hitl, changed.body.hitl);
+      assert.equal((await service.call('GET', `/packets/${id}`)).body.revision, changed.body.revision);
+      // What a person is not shown does not matter.
+      await service.call('PATCH', `/packets/${id}`, {
+        body: { metadata: { tags: ['x'] }, dependencies: [{ id: 'd', type: 't', description: 'D' }] },
+      });
+      assert.equal((await respond(service, id, { response: 'Yes', digest: changed.body.hitl.digest })).status, 200);
+      const event = (await historyOf(service, id)).at(-1)!;
+      const { question_id } = changed.body.hitl;
+      assert.deepEqual(event.details, { response: 'Yes', question_id, digest: changed.body.hitl.digest, via: 'api' });
+      const malformed = await respond(service, id, { response: 'Yes', digest: 'x' });
+      assert.deepEqual([malformed.status, malformed.body.field], [400, 'digest']);
+    });
+  });
+
+  describe(`The schema of a question on ${store.name}`, () => {
+    test('makes data required, which must satisfy it; 400 names the field', async () => {
+      const service = await shareService(store);
+      const id = await waiting(service, { schema });
+      for (const [data, field] of [
+        [undefined, 'data'],
+        [{}, 'data.amount'],
+        [{ amount: '5' }, 'data.amount'],
+        [{ amount: 0.4 }, 'data.amount'],
+        [{ amount: 101 }, 'data.amount'],
+        [{ amount: 1, count: 1.5 }, 'data.count'],
+        [{ amount: 1, name: 'x' }, 'data.name'],
+        [{ amount: 1, name: 'xxxxx' }, 'data.name'],
+        [{ amount: 1, plan: 'gold' }, 'data.plan'],
+        [{ amount: 1, agreed: 'true' }, 'data.agreed'],
+        [{ amount: 1, mail: 'dana' }, 'data.mail'],
+        [{ amount: 1, site: 'example' }, 'data.site'],
+        [{ amount: 1, day: '2026-02-30' }, 'data.day'],
+        [{ amount: 1, at: '2026-02-28' }, 'data.at'],
+        [{ amount: 1, other: 1 }, 'data.other'],
+        [JSON.parse('{"amount":1,"__proto__":{}}'), 'data.__proto__'],
+        [{ amount: 1, site: `https://x.example/${'x'.repeat(16_384)}` }, 'data'],
+      ] as const) {
+        const refused = await respond(service, id, { response: 'Yes', ...(data === undefined ? {} : { data }) });
+        assert.deepEqual([refused.status, refused.body.field], [400, field], JSON.stringify(data)?.slice(0, 80));
+      }
+      const data = {
+        amount: 5,
+        count: 2,
+        name: '😀😀',
+        plan: 'plus',
+        agreed: true,
+        mail: 'a@b',
+        site: 'https://x.example',
+        day: '2026-02-28',
+        at: '2026-02-28T10:00:00Z',
+      };
+      const answered = await respond(service, id, { data });
+      assert.equal(answered.status, 200);
+      assert.deepEqual([answered.body.hitl.data, answered.body.hitl.response], [data, JSON.stringify(data)]);
+      const event = (await historyOf(service, id)).at(-1)!;
+      assert.deepEqual(event.details.data, data);
+      // The next question has no answer yet.
+      const again = await service.call('PATCH', `/packets/${id}`, { body: { status: 'awaiting_human', hitl: { question: 'And now?' } } });
+      assert.deepEqual([again.body.hitl.data, again.body.hitl.response], [undefined, null]);
+    });
+
+    test('must be a flat object of at most 20 properties; 400 names what is wrong with it', async () => {
+      const service = await shareService(store);
+      const many = Object.fromEntries(Array.from({ length: 21 }, (_, index) => [`p${index}`, { type: 'string' }]));
+      for (const [wrong, field] of [
+        [{ ...schema, type: 'array' }, 'hitl.schema.type'],
+        [{ type: 'object', properties: {} }, 'hitl.schema.properties'],
+        [{ type: 'object', properties: many }, 'hitl.schema.properties'],
+        [{ type: 'object', properties: { a: { type: 'object' } } }, 'hitl.schema.properties.a.type'],
+        [{ type: 'object', properties: { a: { type: 'string', pattern: '(x+)+$' } } }, 'hitl.schema.properties.a.pattern'],
+        [{ ...schema, required: ['nothing'] }, 'hitl.schema.required'],
+      ] as const) {
+        const hitl = { ...question, schema: wrong };
+        const created = await service.call('POST', '/packets', { body: { metadata: {}, context: {}, hitl } });
+        assert.equal(created.status, 400);
+        const { id } = await createPacket(service);
+        const patched = await service.call('PATCH', `/packets/${id}`, { body: { hitl } });
+        assert.deepEqual([patched.status, patched.body.field], [400, field], JSON.stringify(wrong));
+      }
+      assert.deepEqual((await respond(service, await waiting(service, {}), { response: 'Yes', data: {} })).body.field, 'data');
+    });
+  });
+}
+
+test('Canonical JSON is that of RFC 8785', () => {
+  // The example of section 3.2.2, and that of section 3.2.3 for the order of properties.
+  const numbers = JSON.parse('[333333333.33333329, 1E30, 4.50, 2e-3, 0.000000000000000000000000001]');
+  assert.equal(
+    canonicalJson({ numbers, string: '\u20ac$\u000F\u000aA\'\u0042\u0022\u005c\\"/', literals: [null, true, false] }),
+    '{"literals":[null,true,false],"numbers":[333333333.3333333,1e+30,4.5,0.002,1e-27],"string":"€$\\u000f\\nA\'B\\"\\\\\\\\\\"/"}',
+  );
+  const names = ['\u20ac', '\r', '\ufb33', '1', '\ud83d\ude00', '\u0080', '\u00f6'];
+  const sorted = ['\r', '1', '\u0080', '\u00f6', '\u20ac', '\ud83d\ude00', '\ufb33'];
+  assert.deepEqual(
+    Object.keys(JSON.parse(canonicalJson(Object.fromEntries(names.map((name) => [`_${name}`, 0]))))),
+    sorted.map((name) => `_${name}`),
+  );
+});
