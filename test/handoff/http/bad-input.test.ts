@@ -468,6 +468,8 @@ for (const store of stores) {
       const limited = await startService(t, { store, settings: { SERVICE_RATE_LIMIT_PER_MINUTE: '1' } });
       assert.equal((await limited.call('GET', '/keys')).status, 200);
       const { key } = await newTenant(service, { max_api_keys: 1 });
+      const keyWith = async (scope: string) => (await service.call('POST', '/keys', { body: { name: scope, scopes: [scope] } })).body.key;
+      const [reader, responder] = [await keyWith('read'), await keyWith('respond')];
       const met = new Set<string>();
       // Streams stay open; they have their own tests.
       const refusing = every.filter(([, { access, tag }]) => access !== 'public' && tag !== 'streams');
@@ -491,6 +493,7 @@ for (const store of stores) {
         await meet(name, 401, unknownId, { key: null });
         await meet(name, 429, unknownId, {}, '', limited);
         if (route.access === 'admin') await meet(name, 403, unknownId, { key });
+        else await meet(name, 403, unknownId, { key: route.method === 'GET' ? responder : reader });
         await meet(name, 400, unknownId, {}, '?nope=1');
         if (route.path.includes('{')) await meet(name, 404, unknownId);
         if (route.body === undefined) continue;
@@ -538,6 +541,8 @@ for (const store of stores) {
       const { id: free } = await createPacket(service);
       await meet('releasePacket', 409, free);
       await meet('releasePacket', 412, claimed, stale);
+      await meet('withdrawQuestion', 409, free);
+      await meet('withdrawQuestion', 412, claimed, stale);
       await meet('renewLease', 409, claimed);
       await meet('endLease', 409, claimed);
       const { body: plain } = await service.call('POST', '/keys', { body: { name: 'plain' } });
