@@ -3,7 +3,8 @@ import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import pg from 'pg';
 
-import { freePort, startPostgres } from '../test/support/postgres.ts';
+import { freePort } from '../test/support/ports.ts';
+import { startPostgres } from '../test/support/postgres.ts';
 import type { CeilingTasks } from './ceiling.ts';
 import type { Burst, Load, LoadRequest, LoadTasks } from './load.ts';
 import type { Place } from './machine.ts';

@@ -22,6 +22,7 @@ const completion = (content: string, finish_reason = 'stop') => ({
   id: 'c1',
   object: 'chat.completion',
   system_fingerprint: 'f',
+  service_tier: 'default',
   created: 1,
   model: 'm',
   choices: [{ index: 0, message: { role: 'assistant', content }, finish_reason }],
@@ -40,8 +41,11 @@ export const ways = {
   hang: way('timeout', null, () => undefined),
   reset: way('connection_error', null, (response) => void response.socket!.destroy()),
   unauthorized: way('auth_error', 401, refuse(401, 'invalid_api_key')),
+  forbidden: way('auth_error', 403, refuse(403, 'forbidden')),
   bad_request: way('invalid_request', 400, refuse(400, 'invalid_request_error')),
   not_found: way('invalid_request', 404, refuse(404, 'model_not_found')),
+  gone: way('invalid_request', 410, refuse(410, 'gone')),
+  conflict: way('invalid_request', 409, refuse(409, 'conflict')),
   too_long: way('context_length', 400, refuse(400, 'context_length_exceeded')),
   too_large: way('context_length', 413, refuse(413, 'request_too_large')),
   filtered: way('content_filter', 400, refuse(400, 'content_filter')),
@@ -74,9 +78,13 @@ export async function startFakes(count: number): Promise<Fakes> {
   let called: number[] = [];
   let bodies: unknown[] = [];
   const server = createServer(async (request, response) => {
-    const [, place = '0'] = /^\/p(\d+)\//.exec(request.url!) ?? [];
-    const index = Number(place);
     const body = await bodyOf(request);
+    const [, place] = /^\/p(\d+)\/v1\/[\w/-]+$/.exec(request.url!) ?? [];
+    if (place === undefined || request.url!.includes('/v1/v1/')) {
+      refuse(404, 'not_found', `${request.url} is no address of a provider.`)(response);
+      return;
+    }
+    const index = Number(place);
     bodies.push(body);
     called[index] = (called[index] ?? 0) + 1;
     const behaviour = played[index];

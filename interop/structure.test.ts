@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { Ajv2019 } from 'ajv/dist/2019.js';
 import fc from 'fast-check';
-import { parse, parseAllDocuments } from 'yaml';
+import { parseAllDocuments } from 'yaml';
 
 import type { ChainRequest } from '../src/fallback/model/chain.ts';
 import { define } from '../src/fallback/rules/chain.ts';
@@ -23,75 +23,6 @@ const ajv = new Ajv2019({
 /** Checks a property for arbitrary chains and both preferences. */
 const everyChain = (check: (request: ChainRequest, prefer: 'failover' | 'retry') => void) =>
   fc.assert(fc.property(anyChain, fc.constantFrom('failover' as const, 'retry' as const), check), { numRuns: 150 });
-
-/** The faults of a LiteLLM configuration according to its documentation, for the parts that exports use. */
-function litellmFaults(config: { model_list: Shape[]; router_settings: Shape }): string[] {
-  const faults: string[] = [];
-  const sections = ['model_list', 'router_settings'];
-  faults.push(
-    ...Object.keys(config)
-      .filter((name) => !sections.includes(name))
-      .map((name) => `unknown section ${name}`),
-  );
-  const settings = ['num_retries', 'retry_policy', 'fallbacks', 'context_window_fallbacks', 'content_policy_fallbacks', 'max_fallbacks'];
-  faults.push(
-    ...Object.keys(config.router_settings)
-      .filter((name) => !settings.includes(name))
-      .map((name) => `unknown setting ${name}`),
-  );
-  const names = config.model_list.map(({ model_name }) => model_name as string);
-  if (new Set(names).size < names.length) faults.push('a model_name twice: LiteLLM would balance between them');
-  for (const { litellm_params } of config.model_list) {
-    const { model, api_key, timeout } = litellm_params as Shape;
-    if (!/^[a-z_]+\/.+/.test(String(model))) faults.push(`${model} has no provider in front`);
-    if (!/^os\.environ\/[A-Za-z_]\w*$/.test(String(api_key))) faults.push('api_key is no reference');
-    if (!(Number(timeout) > 0)) faults.push('timeout is no number of seconds');
-  }
-  const kinds = ['RateLimit', 'Timeout', 'Authentication', 'BadRequest', 'ContentPolicyViolation', 'InternalServer', 'ServiceUnavailable'];
-  const policy = Object.entries((config.router_settings.retry_policy ?? {}) as Shape);
-  for (const [name, count] of policy) {
-    if (!kinds.some((kind) => name === `${kind}ErrorRetries`)) faults.push(`unknown retry ${name}`);
-    if (!Number.isInteger(count) || Number(count) < 0) faults.push(`${name} is no count`);
-  }
-  for (const name of ['fallbacks', 'context_window_fallbacks', 'content_policy_fallbacks']) {
-    for (const map of (config.router_settings[name] ?? []) as Record<string, string[]>[]) {
-      const entries = Object.entries(map);
-      if (entries.length !== 1) faults.push(`${name}: not one key a map`);
-      for (const [from, to] of entries) {
-        for (const target of [from, ...to]) if (!names.includes(target)) faults.push(`${name}: no model ${target}`);
-        if (to.includes(from) || new Set(to).size < to.length) faults.push(`${name}: a target twice`);
-        if (to.length > Number(config.router_settings.max_fallbacks ?? 5)) faults.push(`${name}: more than max_fallbacks`);
-      }
-    }
-  }
-  return faults;
-}
-
-describe('LiteLLM (checked against its documentation, not run)', () => {
-  const configOf = (request: ChainRequest) => parse(exported(define(request), 'litellm').content) as Parameters<typeof litellmFaults>[0];
-
-  test('every export has the documented form', () => {
-    everyChain((request) => assert.deepEqual(litellmFaults(configOf(request)), []));
-  });
-
-  test('the check finds what is wrong', () => {
-    const broken: [string, (config: Parameters<typeof litellmFaults>[0]) => void][] = [
-      ['unknown section', (config) => Object.assign(config, { chain: {} })],
-      ['unknown setting', (config) => Object.assign(config.router_settings, { allowed_fails: 1 })],
-      ['twice', (config) => Object.assign(config.model_list[1]!, { model_name: 'production-chain' })],
-      ['no provider', (config) => Object.assign(config.model_list[0]!.litellm_params as Shape, { model: 'gpt-4o' })],
-      ['no reference', (config) => Object.assign(config.model_list[0]!.litellm_params as Shape, { api_key: 'sk-1' })],
-      ['no model', (config) => Object.assign(config.router_settings, { fallbacks: [{ 'production-chain': ['other'] }] })],
-      ['not one key', (config) => Object.assign(config.router_settings, { fallbacks: [{}] })],
-      ['unknown retry', (config) => Object.assign(config.router_settings, { retry_policy: { RateLimitRetries: 1 } })],
-    ];
-    for (const [fault, spoil] of broken) {
-      const config = configOf(threeProviders);
-      spoil(config);
-      assert.match(litellmFaults(config).join('; '), new RegExp(fault), fault);
-    }
-  });
-});
 
 describe('Bifrost (checked against its published schema, not run)', () => {
   const isBifrost = ajv.compile(bifrostSchema);

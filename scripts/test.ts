@@ -1,19 +1,24 @@
 import { once } from 'node:events';
-import { globSync } from 'node:fs';
+import { existsSync, globSync, mkdtempSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join, relative, resolve } from 'node:path';
 import { run } from 'node:test';
 import { spec } from 'node:test/reporters';
-import { fileURLToPath } from 'node:url';
+import { fileURLToPath, pathToFileURL } from 'node:url';
+import { parseArgs } from 'node:util';
 
 import { openStore } from '../src/handoff/store/store.ts';
 import { prepareServer } from '../test/support/databases.ts';
-import { startPostgres } from '../test/support/postgres.ts';
+import { startPostgres, type TestPostgres } from '../test/support/postgres.ts';
 import { findProgram, findPythonWith } from '../test/support/programs.ts';
+import { groupsOf, needsPostgres, runsAlone } from './test-files.ts';
 
 /**
- * Runs the tests: `npm test`, or `npm test -- FILE ...` for some. All of them share one PostgreSQL. Suites that need a
- * missing program are listed in one line, which is a failure in CI.
+ * Runs the tests: `npm test`, or `npm test -- FILE ...` for some files or folders, with `--only PATTERN` for some titles.
+ * All of them share one PostgreSQL, which starts if a file needs it. Suites that need a missing program are listed in one
+ * line, which is a failure in CI.
  */
-const named = process.argv.slice(2);
+const { positionals, values } = parseArgs({ allowPositionals: true, options: { only: { type: 'string' } } });
 
 /** The files that take longest. They are started first, so that none of them runs alone at the end. */
 const longest = [
@@ -22,12 +27,33 @@ const longest = [
   'test/package.test.ts',
   'test/handoff/serve.test.ts',
   'test/handoff/instances.test.ts',
-  'test/handoff/http/search-packets.test.ts',
   'test/fallback/durability.test.ts',
   'test/start.test.ts',
 ];
-const all = globSync('test/**/*.test.ts').sort();
-const files = named.length > 0 ? named : [...longest, ...all.filter((file) => !longest.includes(file))];
+
+/** How many files one process runs. */
+const groupSize = 8;
+
+const files = positionals.length === 0 ? globSync('test/**/*.test.ts').sort() : positionals.flatMap(testFiles);
+
+/** The test files that an argument names. */
+function testFiles(named: string): string[] {
+  const path = relative('', resolve(named));
+  const found = existsSync(path) && statSync(path).isDirectory() ? globSync(`${path}/**/*.test.ts`).sort() : globSync(path);
+  if (found.length > 0) return found;
+  console.error(`There is no test file ${named}.`);
+  process.exit(2);
+}
+
+/** The titles that a pattern means: as it is written, or as a regular expression. */
+function patternsOf(only: string): RegExp[] {
+  const asWritten = new RegExp(only.replace(/[\\^$.*+?()[\]{}|]/g, '\\$&'), 'i');
+  try {
+    return [asWritten, new RegExp(only, 'i')];
+  } catch {
+    return [asWritten];
+  }
+}
 
 /** Programs that suites need: the name of the Debian package, the suites, and whether it is installed. */
 const needed: readonly (readonly [name: string, suites: string, isThere?: boolean])[] = [
@@ -51,28 +77,53 @@ if (missing.length > 0) {
   }
 }
 
-// Shares compiled modules between the hundreds of processes of a run.
+// Shares compiled modules between the processes of a run.
 const compileCache = fileURLToPath(new URL('../node_modules/.cache/compile', import.meta.url));
+const folder = mkdtempSync(join(tmpdir(), 'baton-tests-'));
 
-const postgres = await startPostgres({ durable: false });
-await prepareServer(postgres.url, async (databaseUrl) => {
-  const store = await openStore({ databaseUrl, clock: () => new Date(), newId: () => '' });
-  await store.close();
-});
+/** The files that the processes of the run start with, the longest first. */
+function entries(): string[] {
+  const isLong = (file: string) => longest.includes(file);
+  const alone = files.filter(runsAlone);
+  const together = files.filter((file) => !alone.includes(file));
+  const groups = groupsOf(together, groupSize).map((group, index) => {
+    const entry = join(folder, `group-${index + 1}.mjs`);
+    writeFileSync(entry, group.map((file) => `import ${JSON.stringify(pathToFileURL(resolve(file)).href)};\n`).join(''));
+    return entry;
+  });
+  return [...longest.filter((file) => alone.includes(file)), ...groups, ...alone.filter((file) => !isLong(file))];
+}
+
+async function startServer(): Promise<TestPostgres> {
+  const server = await startPostgres({ durable: false });
+  await prepareServer(server.url, async (databaseUrl) => {
+    const store = await openStore({ databaseUrl, clock: () => new Date(), newId: () => '' });
+    await store.close();
+  });
+  return server;
+}
+
+const postgres = files.some(needsPostgres) ? await startServer() : undefined;
 // `node --test` would sort the files by name.
 const results = run({
-  files,
+  files: entries(),
   // With four, programs that start share two cores with so many others that their limits in real time are at risk.
   concurrency: 3,
   timeout: 300_000,
-  env: { ...process.env, BATON_TEST_POSTGRES: postgres.url, NODE_COMPILE_CACHE: compileCache },
+  ...(values.only === undefined ? {} : { testNamePatterns: patternsOf(values.only) }),
+  env: { ...process.env, ...(postgres && { BATON_TEST_POSTGRES: postgres.url }), NODE_COMPILE_CACHE: compileCache },
 });
 const report = results.compose(spec);
 report.pipe(process.stdout);
 let passed = false;
-results.on('test:summary', ({ file, success }) => {
-  if (file === undefined) passed = success;
+let count = 0;
+results.on('test:summary', ({ file, success, counts }) => {
+  if (file !== undefined) return;
+  passed = success;
+  count = counts.tests;
 });
 await once(report, 'end');
-await postgres.stop();
-process.exit(passed ? 0 : 1);
+await postgres?.stop();
+rmSync(folder, { recursive: true, force: true });
+if (count === 0) console.error(values.only === undefined ? 'No test ran.' : `No test has a title that matches ${values.only}.`);
+process.exit(passed && count > 0 ? 0 : 1);

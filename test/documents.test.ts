@@ -273,35 +273,64 @@ function sentencesOf(file: string): string[] {
   );
 }
 
-describe('docs/silences.md', () => {
-  const rows = read('docs/silences.md')
-    .split('\n')
-    .filter((line) => /^\| (?!Subject \||--- \|)/.test(line))
-    .map((line) =>
-      line
-        .slice(1, line.lastIndexOf('|'))
-        .split(/(?<!\\)\|/)
-        .map((cell) => cell.trim()),
-    );
+/** The tests that hold each row of a page: by heading, subject and file. */
+type Held = Record<string, Record<string, Record<string, string[]>>>;
 
-  test('has rows of a subject, a decision and its tests', () => {
-    assert.ok(rows.length > 200, `${rows.length} rows`);
-    for (const cells of rows) {
-      assert.equal(cells.length, 3, cells[0]);
-      for (const cell of cells) assert.notEqual(cell, '', cells[0]);
-      assert.match(cells[2]!, /^`test\/[^`]+`(<br>`test\/[^`]+`)*$/, cells[0]);
-    }
+describe('What the specification leaves open', () => {
+  const pages = ['handoff', 'fallback'].map((service) => ({
+    page: `docs/silences-${service}.md`,
+    list: `test/silences-${service}.json`,
+    held: JSON.parse(read(`test/silences-${service}.json`)) as Held,
+  }));
+
+  /** The rows of a page as `heading > subject`, with their cells. */
+  const rowsOf = (page: string): [name: string, cells: string[]][] =>
+    read(page)
+      .split(/^## /m)
+      .slice(1)
+      .flatMap((section) => {
+        const heading = section.slice(0, section.indexOf('\n')).trim();
+        const lines = section.split('\n').filter((line) => /^\| (?!What the specification leaves open \||--- \|)/.test(line));
+        return lines.map((line): [string, string[]] => {
+          const cells = line.slice(1, line.lastIndexOf('|')).split(/(?<!\\)\|/);
+          const [subject = '', ...others] = cells.map((cell) => cell.trim());
+          return [`${heading} > ${subject}`, others];
+        });
+      });
+
+  test('is listed in a page for each service, not in docs/silences.md', () => {
+    assert.ok(!existsSync(join(root, 'docs/silences.md')), 'Move its rows to the pages of the services: see "Recipes" in CONTRIBUTING.md.');
   });
 
-  test('names only existing tests', () => {
-    const missing = rows.flatMap(([subject, , held]) =>
-      codeSpans(held!)
-        .map((span) => span.split(/: (.*)/s) as [file: string, sentence: string])
-        .filter(([file, sentence]) => !existsSync(join(root, file)) || !sentencesOf(file).includes(sentence))
-        .map(([file, sentence]) => `${subject}: ${file}: ${sentence}`),
-    );
-    assert.deepEqual(missing, []);
-  });
+  for (const { page, list, held } of pages) {
+    test(`${page}: each row has a decision, and its tests in ${list}`, () => {
+      const rows = rowsOf(page);
+      assert.ok(rows.length > 70, `${rows.length} rows`);
+      for (const [name, cells] of rows) assert.ok(cells.length === 1 && cells[0] !== '', `${name} has a decision and no third cell`);
+      const listed = Object.entries(held).flatMap(([heading, subjects]) =>
+        Object.keys(subjects).map((subject) => `${heading} > ${subject}`),
+      );
+      const names = rows.map(([name]) => name);
+      assert.deepEqual(
+        { withoutTests: names.filter((name) => !listed.includes(name)), withoutRow: listed.filter((name) => !names.includes(name)) },
+        { withoutTests: [], withoutRow: [] },
+        `${page} and ${list} must have the same headings and subjects: see "Recipes" in CONTRIBUTING.md.`,
+      );
+    });
+
+    test(`${list} names only existing tests`, () => {
+      const missing = Object.values(held)
+        .flatMap((subjects) => Object.entries(subjects))
+        .flatMap(([subject, files]) => {
+          const titles = Object.entries(files).flatMap(([file, sentences]) => sentences.map((sentence) => [file, sentence] as const));
+          if (titles.length === 0) return [`${subject}: no test`];
+          return titles
+            .filter(([file, sentence]) => !existsSync(join(root, file)) || !sentencesOf(file).includes(sentence))
+            .map(([file, sentence]) => `${subject}: ${file}: ${sentence}`);
+        });
+      assert.deepEqual(missing, []);
+    });
+  }
 });
 
 describe('Markdown files', () => {

@@ -102,20 +102,16 @@ export async function createFallback(settings: Settings, dependencies: Dependenc
     onEnded: (method, route, status) => metrics.observe(method, route, status),
     isUnavailable: store.isUnavailable,
   });
+  const logFailure = (message: string) => (error: unknown) => logger.error({ err: describeCause(error) }, message);
   const heartbeat = createLoop({
     name: 'streams',
     runOnce: async () => {
       streams.beat();
       return heartbeatCheckMs;
     },
-    onError: (error) => logger.error({ err: describeCause(error) }, 'a heartbeat failed'),
+    onError: logFailure('a heartbeat failed'),
   });
-
-  const leases = createLoop({
-    name: 'leases',
-    runOnce: tests.runOnce,
-    onError: (error) => logger.error({ err: describeCause(error) }, 'the leases of tests could not be renewed'),
-  });
+  const leases = createLoop({ name: 'leases', runOnce: tests.runOnce, onError: logFailure('the leases of tests could not be renewed') });
 
   const app = createServer({
     version: packageJson.version,

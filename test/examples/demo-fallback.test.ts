@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { describe, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { startFallback } from '../support/fallback.ts';
-import { freePort } from '../support/postgres.ts';
+import { freePort } from '../support/ports.ts';
 import { startService } from '../support/service.ts';
 
 const root = fileURLToPath(new URL('../..', import.meta.url));

@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { describe, type TestContext, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 
-import { freePort } from '../support/postgres.ts';
+import { freePort } from '../support/ports.ts';
 import { adminKey, packetRequest, startService, type TestService } from '../support/service.ts';
 import { stores } from '../support/stores.ts';
 import { startHooked } from '../support/webhooks.ts';

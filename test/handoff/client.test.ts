@@ -4,7 +4,7 @@ import { describe, test } from 'node:test';
 import { ApiError, createFallbackClient, createHandoffClient, type StreamEvent } from '../../src/client.ts';
 import type { CreateRequest } from '../../src/handoff/model/packet.ts';
 import { startPeer, TestClientDependencies } from '../support/client-dependencies.ts';
-import { freePort } from '../support/postgres.ts';
+import { freePort } from '../support/ports.ts';
 import { adminKey, createPacket, packetRequest, startService } from '../support/service.ts';
 import { stores } from '../support/stores.ts';
 

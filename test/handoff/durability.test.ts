@@ -7,7 +7,8 @@ import type { Packet } from '../../src/handoff/model/packet.ts';
 import { startProcess, type TestProcess } from '../support/process.ts';
 import { startReceiver, type TestReceiver } from '../support/receiver.ts';
 import { adminKey, packetRequest, startService, type TestAnswer, TestClock, type TestService } from '../support/service.ts';
-import { stores, type TestStore } from '../support/stores.ts';
+import type { TestStore } from '../support/store.ts';
+import { stores } from '../support/stores.ts';
 import { openEvents, type TestEvent } from '../support/streams.ts';
 import { secret } from '../support/webhooks.ts';
 

@@ -17,7 +17,8 @@ import { openDatabase } from '../../src/kit/sql/database.ts';
 import { openEmptyDatabase, openHandoffDatabase } from '../support/databases.ts';
 import { startProcess } from '../support/process.ts';
 import { createPacket, newTenant, packetRequest, startService, type TestAnswer, TestClock, type TestService } from '../support/service.ts';
-import { stores, storesOfSeveral, type TestStore } from '../support/stores.ts';
+import type { TestStore } from '../support/store.ts';
+import { stores, storesOfSeveral } from '../support/stores.ts';
 
 type Status = Pick<TestAnswer, 'status'>;
 const withStatus = <T extends Status>(answers: readonly T[], status: number) => answers.filter((one) => one.status === status);

@@ -13,7 +13,7 @@ import pg from 'pg';
 import packageJson from '../../package.json' with { type: 'json' };
 import { looksLikeKey } from '../../src/handoff/rules/keys.ts';
 import { openEmptyDatabase } from '../support/databases.ts';
-import { freePort } from '../support/postgres.ts';
+import { freePort } from '../support/ports.ts';
 import { startProcess } from '../support/process.ts';
 import { adminKey, packetRequest } from '../support/service.ts';
 import { sendRaw } from '../support/socket.ts';

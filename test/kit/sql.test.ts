@@ -8,7 +8,8 @@ import { databaseUrlProblem, openDatabase } from '../../src/kit/sql/database.ts'
 import { compileOnce, type Database, type Row, SerialQueue, type Session } from '../../src/kit/sql/dialect.ts';
 import { type Migration, migrate } from '../../src/kit/sql/migrate.ts';
 import { createTestDatabase } from '../support/databases.ts';
-import { stores, type TestStore } from '../support/stores.ts';
+import type { TestStore } from '../support/store.ts';
+import { stores } from '../support/stores.ts';
 
 interface Tables {
   things: { id: string; kind: string; value: number | null };

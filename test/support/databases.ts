@@ -1,16 +1,11 @@
 import pg from 'pg';
 
+import type { TestDatabase } from './store.ts';
+
 /**
  * Databases on the test server. Creating a database, filling the caches of a new backend and
  * dropping it takes longer than most tests, so a used database is emptied and kept for another test.
  */
-
-/** A database that only one test uses. */
-export interface TestDatabase {
-  readonly url: string;
-  /** Releases it and terminates all connections to it. */
-  drop(): Promise<void>;
-}
 
 /** The template of the databases of the handoff service. */
 const template = 'baton_template_handoff';

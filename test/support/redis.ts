@@ -1,7 +1,7 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 
-import { freePort } from './postgres.ts';
+import { freePort } from './ports.ts';
 import { findProgram } from './programs.ts';
 
 /** A real Redis that a test can stop, freeze and restart. */

@@ -3,7 +3,7 @@ import type { TestContext } from 'node:test';
 import { createHandoff, type Dependencies, type Handoff } from '../../src/handoff/main.ts';
 import { createExample } from '../../src/handoff/model/examples.ts';
 import { readHandoffSettings } from '../../src/handoff/settings.ts';
-import { stores, type TestStore } from './stores.ts';
+import { inMemory, type TestStore } from './store.ts';
 
 /** When the clocks of tests start. */
 export const startOfTests = '2026-03-01T09:30:00.000Z';
@@ -75,7 +75,7 @@ export interface ServiceOptions {
 
 /** Starts a service that ends with the test. */
 export async function startService(t: Pick<TestContext, 'after'>, options: ServiceOptions = {}): Promise<TestService> {
-  const { store = stores[0]!, clock = new TestClock(), settings = {} } = options;
+  const { store = inMemory, clock = new TestClock(), settings = {} } = options;
   const opened =
     options.databaseUrl === undefined ? await store.open('handoff') : { url: options.databaseUrl, drop: async () => undefined };
   const logs: string[] = [];

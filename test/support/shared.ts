@@ -1,7 +1,7 @@
 import { after } from 'node:test';
 
 import { startOfTests, startService, type TestService } from './service.ts';
-import type { TestStore } from './stores.ts';
+import type { TestStore } from './store.ts';
 
 /** A service that tests share, as one of its tenants sees it. */
 export interface SharedService extends TestService {

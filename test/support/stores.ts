@@ -2,18 +2,12 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
-import { openEmptyDatabase, openHandoffDatabase, type TestDatabase } from './databases.ts';
-
-/** A kind of database that contract suites run on. */
-export interface TestStore {
-  readonly name: string;
-  /** Opens a new database: empty, or with the schema of the handoff service, if the store can copy that in a tenth of the time. */
-  open(schema?: 'handoff'): Promise<TestDatabase>;
-}
+import { openEmptyDatabase, openHandoffDatabase } from './databases.ts';
+import { inMemory, type TestStore } from './store.ts';
 
 /** The stores that all contract suites run on. */
 export const stores: readonly TestStore[] = [
-  { name: 'SQLite in memory', open: async () => ({ url: 'sqlite::memory:', drop: async () => undefined }) },
+  inMemory,
   {
     name: 'SQLite on disk',
     async open() {
@@ -25,4 +19,4 @@ export const stores: readonly TestStore[] = [
 ];
 
 /** The stores whose data a second connection can open, for tests that look into tables. */
-export const storesOfSeveral: readonly TestStore[] = stores.filter(({ name }) => name !== 'SQLite in memory');
+export const storesOfSeveral: readonly TestStore[] = stores.filter((store) => store !== inMemory);

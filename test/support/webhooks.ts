@@ -4,7 +4,7 @@ import type { TestContext } from 'node:test';
 import { defaultTenantId } from '../../src/handoff/service/access.ts';
 import { adminKey, type ServiceOptions, startService, type TestService } from './service.ts';
 import { shareService } from './shared.ts';
-import type { TestStore } from './stores.ts';
+import type { TestStore } from './store.ts';
 
 /** The secret of every test webhook. */
 export const secret = 'a-secret-for-tests-0123456789';

@@ -46,22 +46,22 @@ interface FeedParts {
 }
 
 function feedOf(open: OpenStream, { id, text, tests, release }: FeedParts): StreamFeed {
-  let told = -1;
-  const tell = (event: 'progress' | 'end', progress: TestProgress) => open.send(eventText({ event, data: JSON.stringify(progress) }));
-  const hear = (progress: TestProgress) => {
+  let lastStep = -1;
+  const send = (event: 'progress' | 'end', progress: TestProgress) => open.send(eventText({ event, data: JSON.stringify(progress) }));
+  const onProgress = (progress: TestProgress) => {
     if (progress.status !== 'running') {
-      tell('end', progress);
+      send('end', progress);
       return open.end('done');
     }
     const { done, total } = progress.progress;
     const step = Math.floor((done * mostEvents) / total);
-    if (step === told) return;
-    told = step;
-    tell('progress', progress);
+    if (step === lastStep) return;
+    lastStep = step;
+    send('progress', progress);
   };
-  const following = tests.follow(id, text, hear);
+  const following = tests.follow(id, text, onProgress);
   // The stream is registered only after this function has returned.
-  queueMicrotask(() => hear(following.now));
+  queueMicrotask(() => onProgress(following.now));
   return {
     heartbeat: () => Buffer.from(': still here\n\n'),
     onEnd() {

@@ -25,9 +25,8 @@ export type ExportFormat = (typeof exportFormats)[number];
 export type ImportFormat = (typeof importFormats)[number];
 export type TemplateName = (typeof templateNames)[number];
 
-/** Limits of templates: characters of the text, bytes of the output. */
-export const maxTemplate = 65_536;
-export const maxOutput = 1_048_576;
+/** The longest template, in characters. */
+const maxTemplate = 65_536;
 
 /** A chain in the configuration format of another program. */
 export const Export = Type.Object(

@@ -211,19 +211,10 @@ export type Check = Static<typeof Check>;
 export type TestResult = Static<typeof TestResult>;
 
 /** An event of a running test. */
-export const TestProgress = Type.Object(
-  {
-    id: Id,
-    status: choice(testStatuses),
-    progress: TestResult.properties.progress,
-    success_count: count('Prompts served.'),
-    failure_count: count('Prompts lost.'),
-    fallback_count: count('Prompts not served by the first provider.'),
-    verdict: TestResult.properties.verdict,
-  },
-  { ...closed, description: 'The progress of a test.' },
-);
-export type TestProgress = Static<typeof TestProgress>;
+export type TestProgress = Pick<
+  TestResult,
+  'id' | 'status' | 'progress' | 'success_count' | 'failure_count' | 'fallback_count' | 'verdict'
+>;
 
 const served = { model_id: 'anthropic/claude-sonnet-4-5', condition: null, action: null, rule: null, error: null, cost_usd: null };
 

@@ -23,7 +23,7 @@ export interface CallParts {
 }
 
 /** A real call to make. */
-export interface RealCall {
+interface RealCall {
   readonly provider: Provider;
   readonly prompt: string;
   /** The key to send; undefined for none. */

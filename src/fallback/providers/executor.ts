@@ -3,7 +3,7 @@ import type { Attempt } from '../model/test.ts';
 import { type Engine, type Next, next, startAt } from '../rules/engine.ts';
 import { faultAt, type Scene } from '../rules/plan.ts';
 import { seeded } from '../rules/random.ts';
-import type { FinishedPrompt } from '../rules/verdict.ts';
+import type { FinishedPrompt } from '../rules/statistics.ts';
 import type { CallResult, RunSignals, Transport } from './transport.ts';
 
 /** A prompt to run through a chain. */

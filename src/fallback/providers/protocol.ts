@@ -1,12 +1,6 @@
 import type { Provider } from '../model/chain.ts';
 import type { Usage } from './transport.ts';
 
-/** A request to a provider, without its key. */
-export interface ProviderRequest {
-  readonly headers: Readonly<Record<string, string>>;
-  readonly body: string;
-}
-
 /** A complete answer. */
 export interface Answer {
   readonly text: string;
@@ -16,7 +10,7 @@ export interface Answer {
 }
 
 /** Reads the events of a streaming answer. */
-export interface StreamReader {
+interface StreamReader {
   /** Takes an event; its name is empty if the stream has none. Throws if it is not an event of this protocol. */
   take(event: string, data: string): void;
   /** The answer, once the stream has marked it as complete. */
@@ -27,7 +21,8 @@ export interface StreamReader {
 export interface ChatProtocol {
   /** The headers that carry a key. */
   keyHeaders(key: string): Readonly<Record<string, string>>;
-  request(provider: Provider, prompt: string, stream: boolean): ProviderRequest;
+  /** A request to a provider, without its key. */
+  request(provider: Provider, prompt: string, stream: boolean): { headers: Readonly<Record<string, string>>; body: string };
   /** The answer in a JSON body; undefined if there is none. */
   answerOf(body: unknown): Answer | undefined;
   /** Creates a reader for one streaming answer. */

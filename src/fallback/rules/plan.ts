@@ -152,31 +152,35 @@ const presetPlans: Readonly<Record<Preset, (engine: Engine) => Plan>> = {
 function coveragePlan(engine: Engine): Plan {
   const { providers } = engine.chain;
   const cases = casesOf(engine);
-  const roads = roadsTo(engine, cases);
+  const paths = pathsTo(engine, cases);
   const scenes: Scene[] = [];
   const last = providers.length - 1;
-  if (last > 0 && roads[last] !== undefined)
-    scenes.push({ name: `all but ${providers[last]!.name} down`, faults: roads[last], expects: 'served' });
+  if (last > 0 && paths[last] !== undefined)
+    scenes.push({ name: `all but ${providers[last]!.name} down`, faults: paths[last], expects: 'served' });
   const recovering: Scene[] = [];
   for (const rule of engine.chain.fallback_rules.keys()) {
-    const provider = cases.findIndex((list, index) => roads[index] !== undefined && list.some((found) => found.rule === rule));
+    const provider = cases.findIndex((list, index) => paths[index] !== undefined && list.some((found) => found.rule === rule));
     const found = cases[provider]?.find((one) => one.rule === rule);
     if (found === undefined) continue;
     const name = `${labelOf(found)} at ${providers[provider]!.name}`;
-    const road = roads[provider]!;
-    scenes.push({ name: `${name}, lasting`, faults: [...road, failing(provider, found)], expects: 'served' });
+    const path = paths[provider]!;
+    scenes.push({ name: `${name}, lasting`, faults: [...path, failing(provider, found)], expects: 'served' });
     const retries = retriesOf(engine, found.rule);
     if (retries > 0)
-      recovering.push({ name: `${name}, recovering`, faults: [...road, failing(provider, found, retries)], expects: 'served' });
+      recovering.push({ name: `${name}, recovering`, faults: [...path, failing(provider, found, retries)], expects: 'served' });
   }
-  const bare = defaulted(engine).sort(
+  const byDefault = defaulted(engine).sort(
     (one, other) => Number(traitsOf[one].byDefault === 'fail') - Number(traitsOf[other].byDefault === 'fail'),
   );
-  const unruled = bare
+  const defaultCase = byDefault
     .map((condition) => cases[0]!.find((found) => found.condition === condition && found.rule === null))
     .find((found) => found !== undefined);
-  if (unruled !== undefined)
-    scenes.push({ name: `${labelOf(unruled)} at ${providers[0]!.name}, without a rule`, faults: [failing(0, unruled)], expects: 'served' });
+  if (defaultCase !== undefined)
+    scenes.push({
+      name: `${labelOf(defaultCase)} at ${providers[0]!.name}, without a rule`,
+      faults: [failing(0, defaultCase)],
+      expects: 'served',
+    });
   return [...scenes, ...recovering, healthy];
 }
 
@@ -184,15 +188,15 @@ const labelOf = ({ condition, status_code }: Failing) =>
   status_code === null || status_code === usualStatus(condition) ? condition : `${condition} (${status_code})`;
 
 /** For each provider the failures of earlier ones that lead a prompt to it with the fewest retries; undefined if none do. */
-function roadsTo(engine: Engine, cases: readonly (readonly Case[])[]): (SceneFault[] | undefined)[] {
-  const roads: (SceneFault[] | undefined)[] = [[]];
+function pathsTo(engine: Engine, cases: readonly (readonly Case[])[]): (SceneFault[] | undefined)[] {
+  const paths: (SceneFault[] | undefined)[] = [[]];
   for (const [provider, list] of cases.entries()) {
-    const road = roads[provider];
+    const path = paths[provider];
     const leading = list.filter((found) => endOf(engine, found) === 'failover');
     // Among equals, a connection error is preferred, because it does not depend on the request.
     const order = (found: Case) => retriesOf(engine, found.rule) * 2 + Number(found.condition !== 'connection_error');
     const [best] = leading.sort((one, other) => order(one) - order(other));
-    roads.push(road === undefined || best === undefined ? undefined : [...road, failing(provider, best)]);
+    paths.push(path === undefined || best === undefined ? undefined : [...path, failing(provider, best)]);
   }
-  return roads;
+  return paths;
 }

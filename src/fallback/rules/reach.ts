@@ -8,14 +8,16 @@ import { type Case, type Engine, longestWait, matchingRule } from './engine.ts';
  */
 export function casesOf(engine: Engine): readonly (readonly Case[])[] {
   const named = new Set(engine.chain.fallback_rules.flatMap(({ status_codes }) => status_codes ?? []));
-  const ways = conditions.flatMap((condition): Failing[] => {
+  const failures = conditions.flatMap((condition): Failing[] => {
     const { statuses } = traitsOf[condition];
     const other = statuses.find((status) => status === null || !named.has(status));
     return statuses
       .filter((status, index) => index === 0 || status === other || (status !== null && named.has(status)))
       .map((status_code) => ({ condition, status_code }));
   });
-  return engine.chain.providers.map((_, provider) => ways.map((way) => ({ ...way, rule: matchingRule(engine, provider, way) })));
+  return engine.chain.providers.map((_, provider) =>
+    failures.map((failure) => ({ ...failure, rule: matchingRule(engine, provider, failure) })),
+  );
 }
 
 /** The action of a case when its retries are used up. */
@@ -64,6 +66,6 @@ export function worstCase(engine: Engine): { attempts: number; latency_ms: numbe
 
 /** The conditions that a default decides for some provider and status. */
 export function defaulted(engine: Engine): Condition[] {
-  const bare = new Set(casesOf(engine).flatMap((cases) => cases.filter(({ rule }) => rule === null).map(({ condition }) => condition)));
-  return conditions.filter((condition) => bare.has(condition));
+  const found = new Set(casesOf(engine).flatMap((cases) => cases.filter(({ rule }) => rule === null).map(({ condition }) => condition)));
+  return conditions.filter((condition) => found.has(condition));
 }

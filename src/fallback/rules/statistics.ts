@@ -1,22 +1,7 @@
 import type { ChainDefinition, Condition } from '../model/chain.ts';
-import type { Attempt, PromptResult, TestResult } from '../model/test.ts';
-
-/** The figures of a result that are derived from its prompts. */
-export type Figures = Pick<
-  TestResult,
-  | 'success_count'
-  | 'failure_count'
-  | 'success_rate'
-  | 'fallback_count'
-  | 'fallback_rate'
-  | 'retry_count'
-  | 'attempts_total'
-  | 'latency_ms'
-  | 'added_latency_ms'
-  | 'cost_usd'
-  | 'providers'
-  | 'rules'
->;
+import type { Attempt, PromptResult, TestProgress, TestResult } from '../model/test.ts';
+import type { Next } from './engine.ts';
+import type { Scene } from './plan.ts';
 
 /** The percentile of sorted values by nearest rank; `share` is from 0 to 1. */
 export function percentile(sorted: readonly number[], share: number): number {
@@ -26,14 +11,25 @@ export function percentile(sorted: readonly number[], share: number): number {
 const rounded = (value: number, digits = 3) => Math.round(value * 10 ** digits) / 10 ** digits;
 const rateOf = (count: number, of: number) => (of === 0 ? null : count / of);
 
+/** A finished prompt. */
+export interface FinishedPrompt {
+  readonly result: PromptResult;
+  /** Why the prompt ended; null if it was served. */
+  readonly end: Next['end'];
+  /** The scene of the plan. */
+  readonly scene: Scene;
+}
+
 /** A finished prompt, without the details of its attempts. */
-export interface PromptOutcome extends Pick<PromptResult, 'index' | 'success' | 'served_by' | 'latency_ms'> {
+export interface PromptOutcome
+  extends Pick<PromptResult, 'index' | 'success' | 'served_by' | 'latency_ms'>,
+    Omit<FinishedPrompt, 'result'> {
   /** The number of its attempts. */
   readonly attempts: number;
 }
 
 /** The calls of a provider without an injected failure or delay, and its usable answers to all calls. */
-export interface Reach {
+interface Reach {
   calls: number;
   answers: number;
   /** How often each condition occurred. */
@@ -47,8 +43,8 @@ export class Tally {
   /** How the providers were reached, by name. */
   readonly reached: ReadonlyMap<string, Reach>;
   readonly #first: string;
-  readonly #providers: Map<string, Figures['providers'][number]>;
-  readonly #rules: Omit<Figures['rules'][number], 'never_hit'>[];
+  readonly #providers: Map<string, TestResult['providers'][number]>;
+  readonly #rules: Omit<TestResult['rules'][number], 'never_hit'>[];
   readonly #counts = { success_count: 0, failure_count: 0, fallback_count: 0, retry_count: 0, attempts_total: 0 };
   readonly #cost: { total: number | null; wasted: number | null } = { total: 0, wasted: 0 };
   #addedMs = 0;
@@ -60,7 +56,8 @@ export class Tally {
     this.#rules = fallback_rules.map(({ condition, action }) => ({ condition, action, hits: 0 }));
   }
 
-  add({ index, success, served_by, latency_ms, retries_used, attempts }: PromptResult): void {
+  add({ result, end, scene }: FinishedPrompt): void {
+    const { index, success, served_by, latency_ms, retries_used, attempts } = result;
     const counts = this.#counts;
     counts.attempts_total += attempts.length;
     counts.retry_count += retries_used;
@@ -69,7 +66,7 @@ export class Tally {
       this.#addedMs += attempts.at(-1)!.start_ms;
       if (served_by !== this.#first) counts.fallback_count += 1;
     } else counts.failure_count += 1;
-    this.prompts.push({ index, success, served_by, latency_ms, attempts: attempts.length });
+    this.prompts.push({ index, success, served_by, latency_ms, attempts: attempts.length, end, scene });
     for (const attempt of attempts) this.#addAttempt(attempt);
   }
 
@@ -93,13 +90,13 @@ export class Tally {
   }
 
   /** The counts that progress events have. */
-  get progress(): Pick<Figures, 'success_count' | 'failure_count' | 'fallback_count'> {
+  get progress(): Pick<TestProgress, 'success_count' | 'failure_count' | 'fallback_count'> {
     const { success_count, failure_count, fallback_count } = this.#counts;
     return { success_count, failure_count, fallback_count };
   }
 
   /** The figures of the finished prompts. */
-  figures(): Figures {
+  figures() {
     const { success_count, failure_count, fallback_count, retry_count, attempts_total } = this.#counts;
     const done = this.prompts.length;
     const costOf = (cost: number | null) => (cost === null || done === 0 ? null : rounded(cost, 9));

@@ -5,7 +5,7 @@ import { baseOf } from './exports/kind-names.ts';
 import { callAddress, modelName, protocolOf } from './kinds.ts';
 
 /** A built-in Liquid template, with the same variables as any template. */
-export interface NamedTemplate {
+interface NamedTemplate {
   content_type: string;
   template: string;
 }

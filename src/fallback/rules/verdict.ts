@@ -1,29 +1,15 @@
-import type { Check, Mode, Preset, PromptResult, Verdict } from '../model/test.ts';
-import type { Engine, Next } from './engine.ts';
-import type { Scene } from './plan.ts';
+import type { Check, Mode, Preset, Verdict } from '../model/test.ts';
+import type { Engine } from './engine.ts';
 import { reachable, worstCase } from './reach.ts';
 import type { PromptOutcome, Tally } from './statistics.ts';
 import { duration, listed, plural, times } from './wording.ts';
 
-/** Why a lost prompt ended, and the scene of the plan. */
-export interface Ending {
-  readonly end: Next['end'];
-  readonly scene: Scene;
-}
-
-/** A finished prompt. */
-export interface FinishedPrompt extends Ending {
-  readonly result: PromptResult;
-}
-
 /** The input of a verdict. */
-export interface Judged {
+interface Judged {
   readonly engine: Engine;
   readonly mode: Mode;
   readonly preset: Preset | null;
   readonly tally: Tally;
-  /** The endings of the tally's prompts, in its order. */
-  readonly endings: readonly Ending[];
   /** The tolerance per attempt beyond the time bound of a prompt, since real time is not exact. */
   readonly slackMs: number;
 }
@@ -33,8 +19,8 @@ const needBackup: ReadonlySet<Preset | null> = new Set(['coverage', 'primary_dow
 
 /** The checks of a finished run and the resulting verdict. */
 export function judge(judged: Judged): { verdict: Verdict; checks: Check[] } {
-  const { mode, preset, tally, endings, engine } = judged;
-  const done = tally.prompts.map((outcome, order) => ({ ...outcome, ...endings[order]! })).sort((one, other) => one.index - other.index);
+  const { mode, preset, tally, engine } = judged;
+  const done = tally.prompts.toSorted((one, other) => one.index - other.index);
   const lost = done.filter(({ success }) => !success);
   const checks = [
     check('all_served', lost.length === 0, servedSentence(done.length, lost.length)),
@@ -60,21 +46,19 @@ function servedSentence(prompts: number, lost: number): string {
 const check = (name: string, passed: boolean, detail: string, advisory = false): Check => ({ name, passed, advisory, detail });
 
 /** Whether a failed prompt follows the rules: a rule or default ended it, or the plan left no provider. */
-function isMeant({ end, scene }: Ending): boolean {
+function isIntended({ end, scene }: PromptOutcome): boolean {
   if (end === 'rule') return true;
   return end === 'exhausted' && scene.expects !== 'served';
 }
 
-type Ended = PromptOutcome & Ending;
-
-function lossesCheck(lost: readonly Ended[]): Check {
-  const odd = lost.find((one) => !isMeant(one));
-  if (odd === undefined) return check('losses_as_ruled', true, 'Every lost prompt ended as the rules say.');
-  const why = odd.end === 'deadline' ? 'its deadline passed' : 'no provider was left to try';
-  return check('losses_as_ruled', false, `The prompt with index ${odd.index} (${odd.scene.name}) was lost because ${why}.`);
+function lossesCheck(lost: readonly PromptOutcome[]): Check {
+  const unintended = lost.find((one) => !isIntended(one));
+  if (unintended === undefined) return check('losses_as_ruled', true, 'Every lost prompt ended as the rules say.');
+  const why = unintended.end === 'deadline' ? 'its deadline passed' : 'no provider was left to try';
+  return check('losses_as_ruled', false, `The prompt with index ${unintended.index} (${unintended.scene.name}) was lost because ${why}.`);
 }
 
-function boundedCheck({ engine, slackMs }: Judged, done: readonly Ended[]): Check {
+function boundedCheck({ engine, slackMs }: Judged, done: readonly PromptOutcome[]): Check {
   const worst = worstCase(engine);
   const bound = `${plural(worst.attempts, 'attempt')} and ${duration(worst.latency_ms)}`;
   const beyond = done.find(({ attempts, latency_ms }) => attempts > worst.attempts || latency_ms > worst.latency_ms + slackMs * attempts);
@@ -85,8 +69,8 @@ function boundedCheck({ engine, slackMs }: Judged, done: readonly Ended[]): Chec
 }
 
 function rulesCheck({ engine, tally }: Judged): Check {
-  const alive = new Set(reachable(engine).flatMap((cases) => cases.map(({ rule }) => rule)));
-  const missed = tally.figures().rules.flatMap(({ never_hit }, rule) => (never_hit && alive.has(rule) ? [rule] : []));
+  const applicable = new Set(reachable(engine).flatMap((cases) => cases.map(({ rule }) => rule)));
+  const missed = tally.figures().rules.flatMap(({ never_hit }, rule) => (never_hit && applicable.has(rule) ? [rule] : []));
   const detail =
     missed.length === 0
       ? 'Every rule that can fire has fired.'

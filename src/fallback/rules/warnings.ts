@@ -19,9 +19,10 @@ export function warningsOf(chain: ChainDefinition, engine: Engine = createEngine
   warnOfOrder(chain, reached.length, warnings);
   for (const [index, rule] of chain.fallback_rules.entries()) warnOfFields(rule, `fallback_rules.${index}`, warnings);
   for (const index of chain.fallback_rules.keys()) warnOfIdleRule(chain, index, reached, warnings);
-  const bare = defaulted(engine).filter((condition) => traitsOf[condition].common);
+  const withoutRule = defaulted(engine).filter((condition) => traitsOf[condition].common);
   const does = chain.providers.length > 1 ? 'the next provider is tried at once' : 'the prompt fails';
-  if (bare.length > 0) warnings.add('no_rule', 'fallback_rules', `No rule covers every case of ${listed(bare)}; by default ${does}.`);
+  if (withoutRule.length > 0)
+    warnings.add('no_rule', 'fallback_rules', `No rule covers every case of ${listed(withoutRule)}; by default ${does}.`);
   const { attempts, latency_ms } = worstCase(engine);
   const worst = `${duration(latency_ms)} and ${plural(attempts, 'attempt')}`;
   if (latency_ms > slowMs)

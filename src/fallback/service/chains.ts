@@ -34,11 +34,15 @@ export function createChainService({ store: { chains }, clock, newId }: ChainSer
   const get = async (id: string): Promise<Chain> => JSON.parse((await stored(id)).text) as Chain;
 
   /** Applies `change` to the stored chain, and retries if another request has changed it meanwhile. */
-  async function changeKept<T>(id: string, ifMatch: string | undefined, change: (kept: StoredChain) => Promise<T | undefined>): Promise<T> {
+  async function changeStored<T>(
+    id: string,
+    ifMatch: string | undefined,
+    change: (before: StoredChain) => Promise<T | undefined>,
+  ): Promise<T> {
     for (let attempt = 0; attempt < maxAttempts; attempt += 1) {
-      const kept = await stored(id);
-      requireMatch(ifMatch, entityTagOf(kept.version), 'chain');
-      const changed = await change(kept);
+      const before = await stored(id);
+      requireMatch(ifMatch, entityTagOf(before.version), 'chain');
+      const changed = await change(before);
       if (changed !== undefined) return changed;
     }
     throw conflict('Other requests keep changing this chain; try again.');
@@ -77,18 +81,18 @@ export function createChainService({ store: { chains }, clock, newId }: ChainSer
 
     /** Applies a merge patch (RFC 7396); the result is validated like a new chain. */
     patch: (id: string, patch: ChainPatch, ifMatch?: string): Promise<StoredChain> =>
-      changeKept(id, ifMatch, async (kept) => {
-        const before = JSON.parse(kept.text) as Chain;
-        const version = kept.version + 1;
-        const { created_at } = before;
-        const chain = shown(merge(before, patch), { id, version, created_at, updated_at: clock().toISOString() });
+      changeStored(id, ifMatch, async (before) => {
+        const chainBefore = JSON.parse(before.text) as Chain;
+        const version = before.version + 1;
+        const { created_at } = chainBefore;
+        const chain = shown(merge(chainBefore, patch), { id, version, created_at, updated_at: clock().toISOString() });
         const changed = { version, text: JSON.stringify(chain) };
-        return (await chains.replace(id, kept.version, changed)) ? changed : undefined;
+        return (await chains.replace(id, before.version, changed)) ? changed : undefined;
       }),
 
     /** Deletes a chain. The results of its tests are kept. */
     async remove(id: string, ifMatch?: string): Promise<void> {
-      await changeKept(id, ifMatch, async ({ version }) => (await chains.remove(id, version)) || undefined);
+      await changeStored(id, ifMatch, async ({ version }) => (await chains.remove(id, version)) || undefined);
     },
   };
 }

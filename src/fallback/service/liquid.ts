@@ -88,8 +88,8 @@ function describe(error: unknown): Rendered {
   const { token } = error as { token?: { getPosition?(): [number, number] } };
   const [line = null, column = null] = token?.getPosition?.() ?? [];
   // The engine appends the position to its message; it is returned separately.
-  const said = error.message.replace(/(, file:[^,]*)?, line:\d+, col:\d+$/, '');
-  const [, other] = sentences.find(([pattern]) => pattern.test(said)) ?? [];
-  const sentence = other ?? `${said.charAt(0).toUpperCase()}${said.slice(1)}`;
+  const message = error.message.replace(/(, file:[^,]*)?, line:\d+, col:\d+$/, '');
+  const [, other] = sentences.find(([pattern]) => pattern.test(message)) ?? [];
+  const sentence = other ?? `${message.charAt(0).toUpperCase()}${message.slice(1)}`;
   return { fault: /[.!?]$/.test(sentence) ? sentence : `${sentence}.`, line, column };
 }

@@ -1,8 +1,8 @@
 import type { PromptResult, TestProgress, TestResult, TestStatus } from '../model/test.ts';
 import { assumptions } from '../providers/simulate.ts';
 import type { Engine } from '../rules/engine.ts';
-import { Tally } from '../rules/statistics.ts';
-import { type Ending, type FinishedPrompt, judge } from '../rules/verdict.ts';
+import { type FinishedPrompt, Tally } from '../rules/statistics.ts';
+import { judge } from '../rules/verdict.ts';
 
 /** The parameters of a test, which are fixed before it runs. */
 export type TestParameters = Pick<
@@ -24,7 +24,6 @@ export class TestRecord {
   readonly #parameters: TestParameters;
   readonly #state: TestState = { status: 'running', error: null, completed_at: null, duration_ms: null, verdict: null, checks: [] };
   readonly #tally: Tally;
-  readonly #endings: Ending[] = [];
   /** The results of the prompts as JSON, by index, each serialized once for the store and all answers. */
   readonly #texts: string[] = [];
   #bytes = 0;
@@ -40,9 +39,9 @@ export class TestRecord {
     return { ...this.#parameters, ...this.#state };
   }
 
-  add({ result, end, scene }: FinishedPrompt): void {
-    this.#tally.add(result);
-    this.#endings.push({ end, scene });
+  add(finished: FinishedPrompt): void {
+    const { result } = finished;
+    this.#tally.add(finished);
     let text = shownText(result, shownAttempts);
     if (this.#bytes + Buffer.byteLength(text) > maxPromptBytes) text = shownText(result, 0);
     this.#bytes += Buffer.byteLength(text);
@@ -51,20 +50,20 @@ export class TestRecord {
 
   /** The number of finished prompts that are not stored yet. */
   get unstored(): number {
-    return this.#endings.length - this.#stored;
+    return this.#tally.prompts.length - this.#stored;
   }
 
   /** Returns the finished prompts that are not stored yet, and counts them as stored. */
   takeUnstored(): { position: number; text: string }[] {
     const unstored = this.#tally.prompts.slice(this.#stored);
-    this.#stored = this.#endings.length;
+    this.#stored = this.#tally.prompts.length;
     return unstored.map(({ index }) => ({ position: index, text: this.#texts[index]! }));
   }
 
   /** Completes the test with the verdict on its prompts, all of which have finished. */
   complete(engine: Engine, slackMs: number): void {
     const { mode, preset } = this.#parameters;
-    const judged = judge({ engine, mode, preset, tally: this.#tally, endings: this.#endings, slackMs });
+    const judged = judge({ engine, mode, preset, tally: this.#tally, slackMs });
     Object.assign(this.#state, { status: 'completed', ...judged });
   }
 
@@ -96,7 +95,7 @@ export class TestRecord {
   progress(): TestProgress {
     const { id, prompt_count } = this.#parameters;
     const { status, verdict } = this.#state;
-    return { id, status, progress: { done: this.#endings.length, total: prompt_count }, ...this.#tally.progress, verdict };
+    return { id, status, progress: { done: this.#tally.prompts.length, total: prompt_count }, ...this.#tally.progress, verdict };
   }
 }
 

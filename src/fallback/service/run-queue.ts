@@ -3,7 +3,7 @@ import { MemoryBudget } from '../../kit/memory-budget.ts';
 import { plural } from '../rules/wording.ts';
 
 /** A run to queue. */
-export interface QueuedRun {
+interface QueuedRun {
   readonly owner: string;
   /** What the run holds in memory until it leaves. */
   readonly bytes: number;
@@ -31,8 +31,6 @@ interface Entry {
   readonly owner: string;
   begin(): void;
 }
-
-export type RunQueue = ReturnType<typeof createRunQueue>;
 
 /**
  * Creates a queue of runs. An owner may have all concurrent runs but one, and a quarter of the waiting ones. The owner with

@@ -14,7 +14,7 @@ const realSlackMs = 250;
 
 export type ProgressListener = (progress: TestProgress) => void;
 
-export interface RunningTestParts {
+interface RunningTestParts {
   store: Store;
   clock: Clock;
   /** A monotonic clock, in milliseconds. */
@@ -80,7 +80,7 @@ export class RunningTest {
         callSignal: this.#calls.signal,
         onDone: (done) => {
           record.add(done);
-          this.tell();
+          this.publish();
           return this.#storeIfDue();
         },
       });
@@ -117,8 +117,8 @@ export class RunningTest {
     return isDue ? this.store() : undefined;
   }
 
-  /** Tells the listeners the current progress. */
-  tell(): void {
+  /** Sends the current progress to the listeners. */
+  publish(): void {
     for (const listener of this.listeners) listener(this.record.progress());
   }
 }

@@ -3,7 +3,7 @@ import { type PromptRun, runPrompt } from '../providers/executor.ts';
 import type { RunSignals, Transport } from '../providers/transport.ts';
 import type { Engine } from '../rules/engine.ts';
 import { type Plan, sceneOf } from '../rules/plan.ts';
-import type { FinishedPrompt } from '../rules/verdict.ts';
+import type { FinishedPrompt } from '../rules/statistics.ts';
 
 /** A test to run. */
 export interface Run extends RunSignals {

@@ -75,7 +75,7 @@ export function createTestService(parts: TestServiceParts) {
       .then(async (final) => final ?? (await results.stored(id)) ?? test.text())
       .finally(() => {
         runningTests.delete(id);
-        test.tell();
+        test.publish();
       });
     // A caller that does not wait for the result never sees this error, so it is logged.
     test.ended.catch(onError);

@@ -2,6 +2,7 @@ import { sql } from 'kysely';
 
 import type { Awaitable } from '../../kit/awaitable.ts';
 import type { Database } from '../../kit/sql/dialect.ts';
+import { fitting } from './pages.ts';
 import type { Tables } from './tables.ts';
 
 /** A stored chain: its version and its JSON text, as returned to callers. */
@@ -15,7 +16,7 @@ const maxPageChains = 500;
 const maxPageBytes = 1024 * 1024;
 
 /** Where a page starts: after an id, or at the start with an empty one. */
-export interface PageStart {
+interface PageStart {
   readonly after: string;
   readonly limit: number;
   readonly offset: number;
@@ -49,12 +50,7 @@ export function createChainStore(database: Database<Tables>) {
         .limit(Math.min(limit, maxPageChains))
         .offset(offset)
         .execute();
-      let bytes = 0;
-      const beyond = sizes.findIndex((row) => {
-        bytes += Number(row.bytes);
-        return bytes > maxPageBytes;
-      });
-      const ids = sizes.slice(0, beyond === -1 ? undefined : Math.max(beyond, 1)).map(({ id }) => id);
+      const ids = fitting(sizes, maxPageBytes);
       if (ids.length === 0) return { texts: [], count: 0, last: undefined };
       const rows = await database.reads.selectFrom('chains').select('text').where('id', 'in', ids).orderBy('id').execute();
       return { texts: rows.map(({ text }) => text), count: ids.length, last: ids.at(-1) };

@@ -2,6 +2,7 @@ import { type Kysely, sql } from 'kysely';
 
 import { lowestIdAt } from '../../kit/id.ts';
 import type { Database } from '../../kit/sql/dialect.ts';
+import { fitting } from './pages.ts';
 import type { Tables } from './tables.ts';
 
 /** The status of a running test; all others are final. */
@@ -32,13 +33,13 @@ export interface StoredResult {
 }
 
 /** A finished prompt: its index in the test and its result as JSON. */
-export interface DonePrompt {
+interface DonePrompt {
   readonly position: number;
   readonly text: string;
 }
 
 /** The result of an ended test. */
-export interface EndedResult {
+interface EndedResult {
   readonly id: string;
   readonly chainId: string;
   readonly status: string;
@@ -203,12 +204,7 @@ async function fittingIds(
     .limit(limit)
     .offset(offset)
     .execute();
-  let bytes = 0;
-  const beyond = rows.findIndex((row) => {
-    bytes += Number(row.bytes);
-    return bytes > maxBytes;
-  });
-  return rows.slice(0, beyond === -1 ? undefined : Math.max(beyond, 1)).map(({ id }) => id);
+  return fitting(rows, maxBytes);
 }
 
 /** Deletes a chain's results except the newest ones and running tests. */

@@ -168,6 +168,7 @@ describe('LiteLLM', () => {
       router_settings: {
         num_retries: 0,
         retry_policy: { RateLimitErrorRetries: 3, TimeoutErrorRetries: 0 },
+        disable_cooldowns: true,
         fallbacks: [{ 'production-chain': ['production-chain-1', 'production-chain-2'] }],
         context_window_fallbacks: [{ 'production-chain': ['production-chain-1', 'production-chain-2'] }],
       },

@@ -44,8 +44,8 @@ async function run(chain: ReturnType<typeof chainOf>, request: TestRequest) {
   );
   const preset = request.faults === undefined ? (request.preset ?? 'coverage') : null;
   const tally = new Tally(chain);
-  for (const { result } of done) tally.add(result);
-  return { ...judge({ engine, mode: 'simulate', preset, tally, endings: done, slackMs: 0 }), figures: tally.figures(), done };
+  for (const one of done) tally.add(one);
+  return { ...judge({ engine, mode: 'simulate', preset, tally, slackMs: 0 }), figures: tally.figures(), done };
 }
 
 describe('A plan', () => {

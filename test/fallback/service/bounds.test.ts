@@ -18,7 +18,7 @@ import { createGuard } from '../../../src/kit/outgoing/guard.ts';
 import { createOutgoing } from '../../../src/kit/outgoing/outgoing.ts';
 import { hanging, startProvider } from '../../support/providers.ts';
 import { TestClock } from '../../support/service.ts';
-import { stores } from '../../support/stores.ts';
+import { inMemory } from '../../support/store.ts';
 
 const clock = new TestClock().read;
 const newId = createIds();
@@ -45,7 +45,7 @@ function largest(nameOf: (index: number) => string = (index) => `provider-${inde
 
 /** A test service in memory. It may call providers on this machine. */
 async function opened(t: TestContext) {
-  const { url, drop } = await stores[0]!.open();
+  const { url, drop } = await inMemory.open();
   const store = await openStore({ databaseUrl: url, clock });
   const guard = createGuard({ allow: parseAllowList(['127.0.0.1']), plainHttp: true, setting: 'ALLOW' });
   const live = { allowed: true, outgoing: createOutgoing({ guard }), environment: {}, grants: [], clock, now: () => performance.now() };

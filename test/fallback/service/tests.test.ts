@@ -14,7 +14,8 @@ import { createGuard } from '../../../src/kit/outgoing/guard.ts';
 import { createOutgoing } from '../../../src/kit/outgoing/outgoing.ts';
 import { answering, type Behaviour, failing, hanging, startProvider } from '../../support/providers.ts';
 import { TestClock } from '../../support/service.ts';
-import { stores, type TestStore } from '../../support/stores.ts';
+import type { TestStore } from '../../support/store.ts';
+import { stores } from '../../support/stores.ts';
 import { requestOf } from '../rules/chains.ts';
 
 const clock = new TestClock().read;

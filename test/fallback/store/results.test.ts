@@ -3,7 +3,8 @@ import { describe, type TestContext, test } from 'node:test';
 
 import { openStore } from '../../../src/fallback/store/store.ts';
 import { TestClock } from '../../support/service.ts';
-import { stores, type TestStore } from '../../support/stores.ts';
+import type { TestStore } from '../../support/store.ts';
+import { stores } from '../../support/stores.ts';
 
 const chainId = '0197b5a6-8c3e-7f01-9a2b-3c4d5e6f7a8b';
 const idOf = (number: number) => `0197b5a6-0000-7000-8000-00000000000${number}`;

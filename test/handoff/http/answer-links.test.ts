@@ -5,7 +5,8 @@ import { escapeHtml } from '../../../src/handoff/http/answer-page.ts';
 import { happenings, historyOf, packetIn, question } from '../../support/life.ts';
 import { newTenant, startService, type TestAnswer, type TestService } from '../../support/service.ts';
 import { shareService } from '../../support/shared.ts';
-import { stores, type TestStore } from '../../support/stores.ts';
+import type { TestStore } from '../../support/store.ts';
+import { stores } from '../../support/stores.ts';
 
 const options = ['Approve', { value: 'refuse', label: 'Refuse it', style: 'danger' }];
 const unknownId = '0197b5a6-8c3e-7f01-9a2b-3c4d5e6f7a8b';

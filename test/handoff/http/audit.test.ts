@@ -4,7 +4,8 @@ import { describe, test } from 'node:test';
 import { adminKey, createPacket, newTenant, packetRequest, startService, type TestService } from '../../support/service.ts';
 import { shareService } from '../../support/shared.ts';
 import { sendRaw } from '../../support/socket.ts';
-import { stores, type TestStore } from '../../support/stores.ts';
+import type { TestStore } from '../../support/store.ts';
+import { stores } from '../../support/stores.ts';
 
 interface Entry {
   id: string;

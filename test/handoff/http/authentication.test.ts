@@ -11,7 +11,8 @@ import type { Awaitable } from '../../../src/kit/awaitable.ts';
 import { createIds } from '../../../src/kit/id.ts';
 import { adminKey, newTenant, packetRequest, startService, type TestAnswer, TestClock, type TestService } from '../../support/service.ts';
 import { shareService } from '../../support/shared.ts';
-import { stores, type TestStore } from '../../support/stores.ts';
+import type { TestStore } from '../../support/store.ts';
+import { stores } from '../../support/stores.ts';
 
 /** A key of the right form that does not exist. */
 const unknownKey = () => keyFrom(randomBytes(32));

@@ -8,7 +8,7 @@ import { verify } from '@octokit/webhooks-methods';
 import { Webhook } from 'standardwebhooks';
 
 import { signatureHeaders } from '../../../src/handoff/rules/signature.ts';
-import { freePort } from '../../support/postgres.ts';
+import { freePort } from '../../support/ports.ts';
 import { findProgram } from '../../support/programs.ts';
 import { startReceiver } from '../../support/receiver.ts';
 import { createPacket, newTenant, packetRequest } from '../../support/service.ts';

@@ -4,7 +4,8 @@ import { describe, type TestContext, test } from 'node:test';
 import { createPacket, newTenant, type TestService } from '../../support/service.ts';
 import { type SharedService, shareService } from '../../support/shared.ts';
 import { sendRaw } from '../../support/socket.ts';
-import { stores, type TestStore } from '../../support/stores.ts';
+import type { TestStore } from '../../support/store.ts';
+import { stores } from '../../support/stores.ts';
 import { openSocket, type TestSocket } from '../../support/streams.ts';
 
 const memory = stores[0]!;

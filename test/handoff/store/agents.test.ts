@@ -9,7 +9,8 @@ import { nextTurn } from '../../../src/kit/awaitable.ts';
 import { createIds } from '../../../src/kit/id.ts';
 import { isShared, openDatabase } from '../../../src/kit/sql/database.ts';
 import { TestClock } from '../../support/service.ts';
-import { stores, type TestStore } from '../../support/stores.ts';
+import type { TestStore } from '../../support/store.ts';
+import { stores } from '../../support/stores.ts';
 
 async function openAgents(t: TestContext, testStore: TestStore) {
   const { url, drop } = await testStore.open('handoff');

@@ -12,7 +12,8 @@ import { nextTurn } from '../../../src/kit/awaitable.ts';
 import type { ServiceError } from '../../../src/kit/errors.ts';
 import { createIds } from '../../../src/kit/id.ts';
 import { TestClock } from '../../support/service.ts';
-import { stores, type TestStore } from '../../support/stores.ts';
+import type { TestStore } from '../../support/store.ts';
+import { stores } from '../../support/stores.ts';
 
 const storeNamed = (wanted: string): TestStore => stores.find(({ name }) => name === wanted)!;
 

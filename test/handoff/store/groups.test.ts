@@ -7,7 +7,8 @@ import { ServiceError } from '../../../src/kit/errors.ts';
 import { openDatabase } from '../../../src/kit/sql/database.ts';
 import type { Database, DatabaseOptions, Session } from '../../../src/kit/sql/dialect.ts';
 import { injectFault } from '../../support/faults.ts';
-import { stores, type TestStore } from '../../support/stores.ts';
+import type { TestStore } from '../../support/store.ts';
+import { stores } from '../../support/stores.ts';
 
 interface Tables {
   notes: { id: number; text: string };

@@ -11,7 +11,8 @@ import { openStore } from '../../../src/handoff/store/store.ts';
 import type { Tables } from '../../../src/handoff/store/tables.ts';
 import { systemClock } from '../../../src/kit/clock.ts';
 import { openDatabase } from '../../../src/kit/sql/database.ts';
-import { stores, type TestStore } from '../../support/stores.ts';
+import type { TestStore } from '../../support/store.ts';
+import { stores } from '../../support/stores.ts';
 
 const now = new Date('2026-03-01T09:30:00.000Z');
 /** The number of the first tenant. */

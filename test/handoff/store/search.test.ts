@@ -12,7 +12,8 @@ import { openStore } from '../../../src/handoff/store/store.ts';
 import type { Tables } from '../../../src/handoff/store/tables.ts';
 import { systemClock } from '../../../src/kit/clock.ts';
 import { openDatabase } from '../../../src/kit/sql/database.ts';
-import { stores, type TestStore } from '../../support/stores.ts';
+import type { TestStore } from '../../support/store.ts';
+import { stores } from '../../support/stores.ts';
 
 const tenant = 7;
 const agent = { id: 'a', name: 'A', framework: 'f' };

@@ -9,7 +9,8 @@ import type { CommittedEvents } from '../../../src/handoff/store/trail.ts';
 import { createIds } from '../../../src/kit/id.ts';
 import { injectFault } from '../../support/faults.ts';
 import { createPacket, newTenant, packetRequest, startService, TestClock } from '../../support/service.ts';
-import { stores, type TestStore } from '../../support/stores.ts';
+import type { TestStore } from '../../support/store.ts';
+import { stores } from '../../support/stores.ts';
 
 const tier = { hourlyQuota: 0, handoffsPerDay: Number.POSITIVE_INFINITY, packetBytes: 1_000_000 };
 const limits = { free: tier, pro: tier, business: tier };

@@ -13,7 +13,8 @@ import { createIds } from '../../../src/kit/id.ts';
 import { openDatabase } from '../../../src/kit/sql/database.ts';
 import type { Database, Session } from '../../../src/kit/sql/dialect.ts';
 import { migrate } from '../../../src/kit/sql/migrate.ts';
-import { stores, type TestStore } from '../../support/stores.ts';
+import type { TestStore } from '../../support/store.ts';
+import { stores } from '../../support/stores.ts';
 
 /** An empty database that stores nothing and counts its transactions. */
 function emptyDatabase(): { database: Database<Tables>; transactions(): number } {

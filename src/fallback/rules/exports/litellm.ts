@@ -10,18 +10,18 @@ const retryNames: Partial<Record<Condition, readonly string[]>> = {
   rate_limit: ['RateLimitErrorRetries'],
   timeout: ['TimeoutErrorRetries'],
   auth_error: ['AuthenticationErrorRetries'],
-  invalid_request: ['BadRequestErrorRetries'],
+  invalid_request: ['BadRequestErrorRetries', 'NotFoundErrorRetries'],
   content_filter: ['ContentPolicyViolationErrorRetries'],
   server_error: ['InternalServerErrorRetries', 'ServiceUnavailableErrorRetries'],
 };
 
-/** Conditions without a retry count in LiteLLM, and the conditions it treats them like. */
-const likened: Partial<Record<Condition, Condition | null>> = {
-  quota_exceeded: 'rate_limit',
-  context_length: 'invalid_request',
-  connection_error: null,
-  invalid_response: null,
-};
+/** Conditions without a retry count in LiteLLM, and the conditions it treats them like, as far as their statuses allow. */
+const likened: readonly { condition: Condition; like: Condition; never?: string }[] = [
+  { condition: 'quota_exceeded', like: 'rate_limit', never: 'status 402' },
+  { condition: 'context_length', like: 'invalid_request', never: 'status 413' },
+  { condition: 'connection_error', like: 'server_error' },
+  { condition: 'invalid_response', like: 'server_error' },
+];
 
 /** LiteLLM's default for the most backups it tries. */
 const defaultMaxFallbacks = 5;
@@ -36,10 +36,13 @@ export const litellm: Exporter = (source, warnings) => {
   const names = slugs(chain.providers);
   const groups = chain.providers.map((_, index) => (index === 0 ? chain.name : `${chain.name}-${index}`));
   const model_list = chain.providers.map((provider, index) => {
-    const { kind, base } = addressed('litellm', provider, index, warnings);
+    const named = addressed('litellm', provider, index, warnings);
+    const { base } = named;
+    const kind = base !== null && nativeKinds.has(named.kind) ? 'openai' : named.kind;
+    const address = base === null ? null : addressIn(kind, base, index, warnings);
     const litellm_params = {
       model: `${kind}/${modelName(provider)}`,
-      ...(base === null ? {} : { api_base: base }),
+      ...(address === null ? {} : { api_base: address }),
       api_key: `os.environ/${keyEnv(provider, index, names[index]!, warnings)}`,
       timeout: provider.timeout_ms / 1000,
       ...(provider.max_tokens === null ? {} : { max_tokens: provider.max_tokens }),
@@ -48,34 +51,47 @@ export const litellm: Exporter = (source, warnings) => {
     };
     return { model_name: groups[index], litellm_params, model_info: { display_name: provider.name, model_id: provider.model_id } };
   });
-  const router_settings = { num_retries: 0, ...retryPolicy(source, warnings), ...fallbacks(source, groups, warnings) };
+  // A chain tries its providers anew for each prompt.
+  const router_settings = { ...retrySettings(source, warnings), disable_cooldowns: true, ...fallbacks(source, groups, warnings) };
   warnOfUnsupportedFields(source, warnings, { prices: true });
   const config = { model_list, router_settings };
   return { filename: `${slug(chain.name)}.litellm.yaml`, content_type: 'application/yaml', config, content: yamlText(config) };
 };
 
+/** Kinds that LiteLLM calls by their own protocol, and a chain by OpenAI's; with an address of their own they are exported as `openai`. */
+const nativeKinds = new Set(['gemini', 'cohere']);
+
+/** The address as LiteLLM expects it: of Anthropic's API without the version, since it appends `/v1/messages`. */
+function addressIn(kind: string, base: string, index: number, warnings: WarningList): string {
+  const plain = base.replace(/\/+$/, '');
+  if (kind !== 'anthropic') return plain;
+  if (!plain.endsWith('/v1'))
+    warnings.loss('api_base', at(index, 'api_base'), `LiteLLM calls ${plain}/v1/messages; the chain calls ${plain}/messages.`);
+  return plain.replace(/\/v1$/, '');
+}
+
 const price = (name: string, per1m: number | null) => (per1m === null ? {} : { [name]: per1m / 1_000_000 });
 
-function retryPolicy(source: Source, warnings: WarningList): { retry_policy?: Record<string, number> } {
+/** The retries: by class of error, and `num_retries` for the failures of a server that have no class. */
+function retrySettings(source: Source, warnings: WarningList): { num_retries: number; retry_policy?: Record<string, number> } {
   const retriesOf = (condition: Condition, index = 0) => reactionTo(source, index, condition).retries;
+  const num_retries = retriesOf('server_error');
   const policy: Record<string, number> = {};
   for (const condition of Object.keys(retryNames) as Condition[]) {
     const retries = retriesOf(condition);
     const named = source.chain.fallback_rules.some((rule) => rule.condition === condition);
-    if (retries > 0 || named) for (const name of retryNames[condition]!) policy[name] = retries;
+    if (retries > 0 || num_retries > 0 || named) for (const name of retryNames[condition]!) policy[name] = retries;
   }
-  if (retriesOf('server_error') > 0) {
-    warnings.loss(
-      'recent_only',
-      null,
-      'Older versions of LiteLLM ignore InternalServerErrorRetries and ServiceUnavailableErrorRetries, and so do not retry server errors.',
-    );
+  if (retriesOf('auth_error') !== num_retries)
+    warnings.loss('auth_error', null, 'Of the statuses of auth_error, LiteLLM retries 403 like a server error.');
+  if (num_retries > 0 || retriesOf('invalid_request') > 0) {
+    const retried = num_retries === 0 ? '400, 404 and 422' : '400, 404, 422 and, like a server error, 409';
+    warnings.loss('statuses', null, `Of the statuses of invalid_request, LiteLLM retries only ${retried}.`);
   }
-  if (retriesOf('auth_error') > 0) warnings.loss('auth_error', null, 'LiteLLM counts status 401 as an authentication error, but not 403.');
-  for (const [condition, like] of Object.entries(likened) as [Condition, Condition | null][]) {
-    if (retriesOf(condition) === (like === null ? 0 : retriesOf(like))) continue;
-    const instead = like === null ? 'it is not retried' : `it is retried like ${like}`;
-    warnings.loss('retries', null, `LiteLLM has no retry count for ${condition}: ${instead}.`);
+  for (const { condition, like, never } of likened) {
+    if (retriesOf(condition) === retriesOf(like) && (never === undefined || retriesOf(like) === 0)) continue;
+    const except = never === undefined ? '' : `, except for ${never}`;
+    warnings.loss('retries', null, `LiteLLM has no retry count for ${condition}: it is retried like ${like}${except}.`);
   }
   warnOfOneRouter(source, warnings);
   if (Object.values(policy).some((retries) => retries > 0)) {
@@ -85,7 +101,7 @@ function retryPolicy(source: Source, warnings: WarningList): { retry_policy?: Re
       'LiteLLM chooses the waits between retries itself: from 0.5 s to 8 s, or as long as Retry-After says.',
     );
   }
-  return Object.keys(policy).length === 0 ? {} : { retry_policy: policy };
+  return Object.keys(policy).length === 0 ? { num_retries } : { num_retries, retry_policy: policy };
 }
 
 /** Warns of what the router's single policy can't express: other policies of later providers and of single statuses. */
@@ -96,7 +112,7 @@ function warnOfOneRouter(source: Source, warnings: WarningList): void {
         warnings.loss(
           'one_policy',
           at(index),
-          `LiteLLM has one retry policy for all providers: ${name} gets the policy of the first provider.`,
+          `LiteLLM has one retry policy for all providers: on ${condition}, ${name} gets the policy of the first provider.`,
         );
       }
       const apart = exceptions.filter(
@@ -126,7 +142,7 @@ function fallbacks(source: Source, groups: string[], warnings: WarningList): Rec
   if (ends.length === all) return {};
   if (!ends.includes('invalid_response') || !ends.includes('content_filter')) {
     const sentence =
-      'LiteLLM returns an empty answer, or one with the finish reason content_filter, to the caller; it never falls back on it.';
+      'LiteLLM returns an empty answer (invalid_response), or one with the finish reason content_filter, to the caller; it never retries it or falls back on it.';
     warnings.loss('empty_answer', null, sentence);
   }
   warnOfEnds([...new Set(ends)], 'LiteLLM falls back on any failure', warnings);

@@ -7,7 +7,7 @@ import { readOwn } from './own.ts';
 import { readPortkey } from './portkey.ts';
 
 /** An imported file: the chain request, not validated yet, and findings about what was left out or interpreted differently. */
-export interface ImportedRequest {
+interface ImportedRequest {
   request: unknown;
   findings: Warning[];
 }

@@ -12,6 +12,7 @@ const policyNames: readonly [string, Condition][] = [
   ['TimeoutErrorRetries', 'timeout'],
   ['AuthenticationErrorRetries', 'auth_error'],
   ['BadRequestErrorRetries', 'invalid_request'],
+  ['NotFoundErrorRetries', 'invalid_request'],
   ['ContentPolicyViolationErrorRetries', 'content_filter'],
   ['InternalServerErrorRetries', 'server_error'],
   ['ServiceUnavailableErrorRetries', 'server_error'],
@@ -28,6 +29,7 @@ const routerNames = [
   'context_window_fallbacks',
   'content_policy_fallbacks',
   'max_fallbacks',
+  'disable_cooldowns',
 ];
 const parameterNames = ['model', 'api_base', 'api_key', 'timeout', 'max_tokens', 'input_cost_per_token', 'output_cost_per_token'];
 

@@ -29,12 +29,12 @@ export function useFollowedResult(id: string) {
 }
 
 /** Reports the progress of a test until its end. A broken stream is reconnected; meanwhile `undefined` is reported. */
-async function follow(id: string, signal: AbortSignal, tell: (progress: TestProgress | undefined) => void): Promise<void> {
+async function follow(id: string, signal: AbortSignal, onProgress: (progress: TestProgress | undefined) => void): Promise<void> {
   const client = api({
     retries: Number.POSITIVE_INFINITY,
     onNote: ({ kind }) => {
-      if (kind === 'wait') tell(undefined);
+      if (kind === 'wait') onProgress(undefined);
     },
   });
-  for await (const { data } of client.testEvents({ params: { id }, signal })) tell(data);
+  for await (const { data } of client.testEvents({ params: { id }, signal })) onProgress(data);
 }

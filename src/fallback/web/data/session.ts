@@ -11,8 +11,9 @@ export const currentKey = key.get;
 /** Sets or removes the key of this tab. */
 export function setKey(value: string | null): void {
   kept.write(value);
-  refused.set(false);
+  // Before the page is shown again, since it then sends requests.
   key.set(value);
+  refused.set(false);
 }
 
 /** Called after a 401, so that the page asks for a key. */

@@ -21,8 +21,8 @@ export function useChainForm(start: ChainDraft, kept?: Chain) {
   const saving = useSaving(request);
   const tried = saving.tried;
   const check = useCheck(useDebounced(request, settleMs), dirty || tried);
-  const told = dirty || tried ? faultsOf(check.error) : [];
-  const faults: readonly Fault[] = saving.faults.length > 0 ? saving.faults : told;
+  const checkFaults = dirty || tried ? faultsOf(check.error) : [];
+  const faults: readonly Fault[] = saving.faults.length > 0 ? saving.faults : checkFaults;
   return {
     draft,
     setDraft,

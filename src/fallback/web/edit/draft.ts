@@ -114,7 +114,7 @@ export function draftOf(chain: Chain): ChainDraft {
 }
 
 /** The number in a text. An invalid number stays a text, so that the service reports the fault. */
-function numberOf(typed: string): number | string | null {
+export function numberOf(typed: string): number | string | null {
   if (typed.trim() === '') return null;
   const value = Number(typed);
   return Number.isFinite(value) ? value : typed;

@@ -1,4 +1,5 @@
 import type { Fault, Mode, Preset, TestRequest } from '../../model/test.ts';
+import { numberOf } from './draft.ts';
 
 /** The numeric fields of a fault, as text. */
 export const faultNumbers = [
@@ -44,12 +45,9 @@ export const emptyTest = (): TestDraft => ({
   faults: [],
 });
 
-/** The number in a text; null, which means the default, if it is empty. */
-const numberOf = (typed: string): number | null => (typed.trim() === '' ? null : Number(typed));
-
 function faultRequest(draft: FaultDraft): Fault {
   const { provider, condition } = draft;
-  const numbers = faultNumbers.filter(({ name }) => draft[name].trim() !== '').map(({ name }) => [name, Number(draft[name])]);
+  const numbers = faultNumbers.filter(({ name }) => draft[name].trim() !== '').map(({ name }) => [name, numberOf(draft[name])]);
   return { provider, ...(condition === '' ? {} : { condition }), ...Object.fromEntries(numbers) } as Fault;
 }
 
@@ -66,5 +64,5 @@ export function testRequest({ mode, preset, prompt_count, seed, deadline_ms, pro
     deadline_ms: numberOf(deadline_ms),
     prompts: texts.length === 0 ? null : texts,
     ...(mode === 'live' ? {} : preset === '' ? { faults: faults.map(faultRequest) } : { preset }),
-  };
+  } as TestRequest;
 }

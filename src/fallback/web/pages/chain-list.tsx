@@ -38,18 +38,7 @@ export function ChainList() {
       <PageHeader
         title="Chains"
         subtitle={all === undefined ? ' ' : counted(all.length, 'chain')}
-        actions={
-          mayWrite ? (
-            <>
-              <LinkButton to="/import" icon={FileInput}>
-                Import
-              </LinkButton>
-              <LinkButton to="/chains/new" look="primary" icon={Plus}>
-                New chain
-              </LinkButton>
-            </>
-          ) : undefined
-        }
+        actions={mayWrite ? <WaysToCreate /> : undefined}
       />
       <Load query={{ ...chains, data: all }} what="The chains" height="3rem">
         {(found) => (found.length === 0 ? <NoChains mayWrite={mayWrite} /> : <FoundChains chains={found} mayWrite={mayWrite} />)}
@@ -149,24 +138,23 @@ function ChainMenu({ chain }: { chain: Chain }) {
   );
 }
 
+function WaysToCreate() {
+  return (
+    <>
+      <LinkButton to="/import" icon={FileInput}>
+        Import
+      </LinkButton>
+      <LinkButton to="/chains/new" look="primary" icon={Plus}>
+        New chain
+      </LinkButton>
+    </>
+  );
+}
+
 function NoChains({ mayWrite }: { mayWrite: boolean }) {
   return (
     <Panel>
-      <Empty
-        title="No chains yet"
-        actions={
-          mayWrite ? (
-            <>
-              <LinkButton to="/chains/new" look="primary" icon={Plus}>
-                New chain
-              </LinkButton>
-              <LinkButton to="/import" icon={FileInput}>
-                Import one
-              </LinkButton>
-            </>
-          ) : undefined
-        }
-      >
+      <Empty title="No chains yet" actions={mayWrite ? <WaysToCreate /> : undefined}>
         A chain lists model providers in order, with rules for what happens when one fails. A stored chain can be explained, tested and
         exported.
       </Empty>

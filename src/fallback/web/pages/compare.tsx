@@ -78,15 +78,6 @@ function Pickers({ left, b, onPick }: { left: TestResult; b: string; onPick(whic
   );
 }
 
-interface Row {
-  name: string;
-  a: string;
-  b: string;
-  change: string;
-  /** Whether B is better; undefined if neither is. */
-  better?: boolean;
-}
-
 /** A figure of a result and how to compare it. */
 interface Figure {
   name: string;
@@ -111,11 +102,12 @@ const figures: readonly Figure[] = [
   { name: 'Cost', of: ({ cost_usd }) => cost_usd.total, text: dollars },
 ];
 
-function rowOf({ name, of, text, moreIsBetter = false, difference = text }: Figure, left: TestResult, right: TestResult): Row {
+/** A row of the table. `better`: whether B is better; undefined if neither is. */
+function rowOf({ name, of, text, moreIsBetter = false, difference = text }: Figure, left: TestResult, right: TestResult) {
   const [a, b] = [of(left) ?? null, of(right) ?? null];
   const shown = { name, a: a === null ? '–' : text(a), b: b === null ? '–' : text(b) };
-  if (a === null || b === null) return { ...shown, change: '–' };
-  if (a === b) return { ...shown, change: 'same' };
+  if (a === null || b === null) return { ...shown, change: '–', better: undefined };
+  if (a === b) return { ...shown, change: 'same', better: undefined };
   return { ...shown, change: `${b > a ? '+' : '−'}${difference(Math.abs(b - a))}`, better: b > a === moreIsBetter };
 }
 

@@ -45,7 +45,7 @@ export function ResultPage() {
               </>
             }
           />
-          {found.status === 'running' ? <Running result={found} told={progress} /> : null}
+          {found.status === 'running' ? <Running result={found} streamed={progress} /> : null}
           {found.error === null ? null : (
             <Callout
               tone={found.status === 'failed' ? 'bad' : 'info'}
@@ -93,11 +93,12 @@ function Quiet() {
 }
 
 /** The progress of a test: that of the stream or of the last result, whichever is further. */
-function Running({ result, told }: { result: TestResult; told: TestProgress | undefined }) {
+function Running({ result, streamed }: { result: TestResult; streamed: TestProgress | undefined }) {
   const cancel = useCancelTest();
   const mayWrite = useMayWrite();
   const toast = useToast();
-  const { progress, success_count, failure_count } = told !== undefined && told.progress.done >= result.progress.done ? told : result;
+  const { progress, success_count, failure_count } =
+    streamed !== undefined && streamed.progress.done >= result.progress.done ? streamed : result;
   return (
     <Panel>
       <div className={styles.running}>

@@ -22,6 +22,6 @@ function whatHappens(rule: RuleRequest): string {
   const times = `try the same provider again, ${counted(retries, 'more time')} at most`;
   const grows = rule.backoff !== 'constant' && retries > 1;
   const waits = `${grows ? 'first ' : ''}after ${durationText(Math.min(wait, longest))}${grows ? `, then longer, up to ${durationText(longest)}` : ''}`;
-  const told = rule.respect_retry_after !== false ? `; Retry-After can raise a wait to ${durationText(longest)}` : '';
-  return `${times}, ${waits}${told}; then ${rule.then === 'fail' ? 'stop and return the error' : 'go to the next provider'}`;
+  const extended = rule.respect_retry_after !== false ? `; Retry-After can raise a wait to ${durationText(longest)}` : '';
+  return `${times}, ${waits}${extended}; then ${rule.then === 'fail' ? 'stop and return the error' : 'go to the next provider'}`;
 }

@@ -1,0 +1,70 @@
+import assert from 'node:assert/strict';
+import { after, describe, test } from 'node:test';
+
+import { define } from '../src/fallback/rules/chain.ts';
+import { kinds } from '../src/fallback/rules/kinds.ts';
+import { chainOf, exported, hangs, ruleSets, told } from './chains.ts';
+import { type Behaviour, startFakes, type WayName, ways } from './fakes.ts';
+import { startLitellm } from './litellm.ts';
+import { simulate } from './simulation.ts';
+
+const fakes = await startFakes(3);
+const litellm = await startLitellm();
+after(async () => {
+  litellm.stop();
+  await fakes.stop();
+});
+
+const wayNames = Object.keys(ways) as WayName[];
+/** Each failure of the first provider, and a few of several ones. */
+const scenes: Behaviour[][] = [
+  [undefined, undefined, undefined],
+  ...wayNames.map((way): Behaviour[] => [{ way }, undefined, undefined]),
+  [{ way: 'rate_limit', times: 2 }, { way: 'overloaded' }, undefined],
+  [{ way: 'reset', times: 1 }, undefined, undefined],
+  [{ way: 'server_error' }, { way: 'server_error' }, { way: 'server_error' }],
+];
+
+/** The rules to try with hanging providers; others would only add waits. */
+const hangingRules = 'retry rate limits, hand over time-outs';
+
+/** Each failure of the second provider, for rules that distinguish providers. */
+const secondScenes = wayNames.map((way): Behaviour[] => [{ way: 'server_error' }, { way }, undefined]);
+
+const conditionsIn = (behaviours: readonly Behaviour[]) =>
+  behaviours.flatMap((one) => (one === undefined ? [] : [ways[one.way].fault.condition!]));
+const names = (detail: string, condition: string) => new RegExp(`\\b${condition}\\b`).test(detail);
+
+describe("LiteLLM's proxy behaves like the simulation, except for what the export says", () => {
+  for (const [name, rules] of Object.entries(ruleSets)) {
+    test(name, { timeout: 240_000 }, async () => {
+      const { warnings } = exported(chainOf(fakes, rules), 'litellm');
+      const seen = new Set<string>();
+      const tried = rules.some((rule) => rule.providers !== undefined) ? [...scenes, ...secondScenes] : scenes;
+      for (const behaviours of tried.filter((scene) => name === hangingRules || !hangs(scene))) {
+        const chain = chainOf(fakes, rules, { hanging: hangs(behaviours) });
+        const expected = await simulate(chain, behaviours);
+        fakes.play(behaviours);
+        const { answer, error } = await litellm.ask(exported(chain, 'litellm').content, chain.name);
+        const served = answer === null || answer === '' ? null : Number(answer.slice(1));
+        if (served === expected.served && String(fakes.calls()) === String(expected.calls)) continue;
+        const said = warnings.filter(({ detail }) => conditionsIn(behaviours).some((condition) => names(detail, condition)));
+        assert.notDeepEqual(said, [], `${told(behaviours)}: ${fakes.calls()} and not ${expected.calls}, ${error}`);
+        for (const { detail } of said) seen.add(detail);
+      }
+      const unseen = warnings.filter(
+        ({ detail }) => Object.values(ways).some(({ fault }) => names(detail, fault.condition!)) && !seen.has(detail),
+      );
+      assert.deepEqual(unseen, [], 'each warning is true of some failure');
+    });
+  }
+});
+
+test('LiteLLM calls a provider of each kind at its own address', async () => {
+  for (const provider of Object.keys(kinds)) {
+    const one = { name: 'one', model_id: 'm', provider, api_base: fakes.base(0), api_key_env: 'OPENAI_API_KEY' };
+    fakes.play([undefined]);
+    const { answer, error } = await litellm.ask(exported(define({ name: 'chain', providers: [one] }), 'litellm').content, 'chain');
+    assert.equal(answer, 'p0', `${provider}: ${error}`);
+  }
+});

@@ -1,0 +1,49 @@
+import { spawn } from 'node:child_process';
+import { createInterface } from 'node:readline';
+
+/** The answer of LiteLLM to a prompt: the text, or the error; `refused` at its beginning means that the file was not loaded. */
+export interface LitellmAnswer {
+  answer: string | null;
+  error: string | null;
+}
+
+/** LiteLLM in the Python environment that CI makes. */
+export interface Litellm {
+  /** Loads a configuration afresh, and sends a prompt to a model group. */
+  ask(config: string, group: string): Promise<LitellmAnswer>;
+  stop(): void;
+}
+
+/** Starts LiteLLM. @throws Error if the Python environment is missing */
+export async function startLitellm(): Promise<Litellm> {
+  const path = (name: string) => new URL(name, import.meta.url).pathname;
+  const keys = Object.fromEntries(['OPENAI', 'ANTHROPIC', 'LLAMA'].map((name) => [`${name}_API_KEY`, 'fake']));
+  const child = spawn(path('.venv/bin/python'), [path('litellm_runner.py')], {
+    stdio: ['pipe', 'pipe', 'pipe'],
+    env: { ...process.env, ...keys },
+  });
+  let printed = '';
+  child.stderr.on('data', (chunk: Buffer) => {
+    printed = (printed + chunk).slice(-4000);
+  });
+  const lines = createInterface({ input: child.stdout })[Symbol.asyncIterator]();
+  const next = async () => {
+    const { value, done } = await lines.next();
+    if (done === true) throw new Error(`LiteLLM ended: ${printed}`);
+    return JSON.parse(value) as LitellmAnswer;
+  };
+  await new Promise((resolve, reject) => child.once('spawn', resolve).once('error', reject));
+  await next();
+  let last: Promise<unknown> = Promise.resolve();
+  return {
+    ask(config, group) {
+      const answered = last.then(() => {
+        child.stdin.write(`${JSON.stringify({ config, group })}\n`);
+        return next();
+      });
+      last = answered.catch(() => undefined);
+      return answered;
+    },
+    stop: () => void child.kill(),
+  };
+}
