@@ -1,8 +1,9 @@
-import { createMcpHandler, type McpHttpHandler, type ServerEvent } from '@modelcontextprotocol/server';
+import { type CallToolResult, createMcpHandler, type McpHttpHandler, type ServerEvent } from '@modelcontextprotocol/server';
 
 import { urisOf } from './resources.ts';
-import { createMcpServer, type Extension, type McpParts, takesTasks } from './server.ts';
+import { createMcpServer, type Extension, type McpParts, type RunTool, takesTasks } from './server.ts';
 import type { Session } from './session.ts';
+import { mayWait } from './tools.ts';
 
 /** A request to the endpoint, after admission. */
 export interface McpHttpRequest {
@@ -52,6 +53,7 @@ export function createMcpEndpoint(parts: {
           ...parts,
           era,
           subscribe: true,
+          runTool: authInfo?.extra?.runTool as RunTool | undefined,
           sessionOf: (context) => ({ ...(authInfo!.extra!.session as Session), takesTasks: takesTasks(context) }),
         }),
       // Our own streams send heartbeats.
@@ -59,8 +61,26 @@ export function createMcpEndpoint(parts: {
     );
   const shared = handlerOn();
 
+  /**
+   * Calls a tool that may wait for a minute. The SDK's objects would weigh more than the wait, so the SDK first reads and
+   * checks the request, then nothing of it is kept, and at last it writes the result.
+   */
+  async function answerLater(request: McpHttpRequest): Promise<McpHttpAnswer> {
+    let call: (() => Promise<CallToolResult>) | undefined;
+    const refused = await read(
+      // Without the signal, which would keep what listens to it.
+      await fetchFrom(shared, { ...request, signal: undefined }, async (requested) => {
+        call = requested;
+        return { content: [] };
+      }),
+    );
+    if (call === undefined) return refused;
+    const result = await call();
+    return read(await fetchFrom(shared, request, async () => result));
+  }
+
   return {
-    answer: async (request) => read(await fetchFrom(shared, request)),
+    answer: async (request) => (isWaiting(request.body) ? answerLater(request) : read(await fetchFrom(shared, request))),
     async listen(request) {
       // Each subscription has its own handler, since the events of a handler go to all of its subscriptions.
       let send: (event: ServerEvent) => void = () => undefined;
@@ -86,12 +106,22 @@ export function createMcpEndpoint(parts: {
   };
 }
 
-function fetchFrom(handler: McpHttpHandler, { headers, body, session, signal }: McpHttpRequest): Promise<Response> {
+/** Whether a message calls a tool that may wait. */
+function isWaiting(body: unknown): boolean {
+  const { method, params } = body as { method?: unknown; params?: Parameters<typeof mayWait>[0] };
+  return method === 'tools/call' && typeof params === 'object' && params !== null && mayWait(params);
+}
+
+function fetchFrom(
+  handler: McpHttpHandler,
+  { headers, body, session, signal }: Omit<McpHttpRequest, 'signal'> & { signal: AbortSignal | undefined },
+  runTool?: RunTool,
+): Promise<Response> {
   const passed = Object.entries(headers).filter(
     (header): header is [string, string] => readHeaders.test(header[0]) && typeof header[1] === 'string',
   );
-  const request = new Request('http://localhost/mcp', { method: 'POST', headers: passed, signal });
-  return handler.fetch(request, { parsedBody: body, authInfo: { token: '', clientId: '', scopes: [], extra: { session } } });
+  const request = new Request('http://localhost/mcp', { method: 'POST', headers: passed, ...(signal === undefined ? {} : { signal }) });
+  return handler.fetch(request, { parsedBody: body, authInfo: { token: '', clientId: '', scopes: [], extra: { session, runTool } } });
 }
 
 async function read(response: Response): Promise<McpHttpAnswer> {

@@ -1,5 +1,6 @@
 import {
   type CallToolResult,
+  MissingRequiredClientCapabilityError,
   ProtocolError,
   ProtocolErrorCode,
   ResourceNotFoundError,
@@ -62,12 +63,17 @@ export interface McpParts {
   readonly era: Era;
   /** Makes the session of a request. */
   sessionOf(context: ServerContext): Session;
+  /** Runs the call of a tool; at once if left out. */
+  readonly runTool?: RunTool | undefined;
   /** The refusal that an error stands for: its code and its sentence for the caller. Logs an unexpected error. */
   refusalOf(error: unknown): Refusal;
   /** Whether changes of resources are announced. */
   readonly subscribe: boolean;
   readonly extension?: Extension | undefined;
 }
+
+/** Runs the call of a tool, or takes its place. */
+export type RunTool = (call: () => Promise<CallToolResult>) => Promise<CallToolResult>;
 
 /** Why the service refused an operation. */
 export interface Refusal {
@@ -118,16 +124,16 @@ export function createMcpServer(parts: McpParts): Server {
     if (!method.startsWith('tasks/')) server.setRequestHandler(method as 'tools/call', handler as never);
     // In revision 2025-11-25 these are methods of another kind of tasks, which the service doesn't offer.
     else if (era === 'modern')
-      server.setRequestHandler(
-        method,
-        { params: anyParams },
-        (params, context) => handler({ method, params: params as McpRequest['params'] }, context) as never,
-      );
+      server.setRequestHandler(method, { params: anyParams }, (params, context) => {
+        if (!takesTasks(context))
+          throw new MissingRequiredClientCapabilityError({ requiredCapabilities: { extensions: { [tasksExtension]: {} } } });
+        return handler({ method, params: params as McpRequest['params'] }, context) as never;
+      });
   }
   return server;
 }
 
-function handlersOf({ sessionOf, refusalOf }: McpParts): Handlers {
+function handlersOf({ sessionOf, refusalOf, runTool = (call) => call() }: McpParts): Handlers {
   /** Answers a request that is not a call of a tool; a refusal is an error of JSON-RPC. */
   const orFault = async <T>(work: () => Promise<T> | T): Promise<T> => {
     try {
@@ -142,7 +148,11 @@ function handlersOf({ sessionOf, refusalOf }: McpParts): Handlers {
   };
   return {
     'tools/list': () => ({ tools: listed }),
-    'tools/call': ({ params }, context) => callTool(params as unknown as ToolCall, sessionOf(context), refusalOf),
+    'tools/call': ({ params }, context) => {
+      // The call keeps neither the context nor the server, since it may wait for a minute.
+      const session = sessionOf(context);
+      return runTool(() => callTool(params as unknown as ToolCall, session, refusalOf));
+    },
     'resources/list': (_, context) => ({ resources: resourcesOf(sessionOf(context)) }),
     'resources/templates/list': () => ({ resourceTemplates }),
     'resources/read': ({ params }, context) =>

@@ -22,6 +22,8 @@ export interface Tool {
   readonly input: TObject;
   readonly output: TObject;
   readonly annotations: Hints;
+  /** How long it waits if a call does not say, in seconds; left out for a tool that does not wait. */
+  readonly waitsFor?: number;
   run(args: never, session: Session): Promise<ToolResult | Task>;
 }
 
@@ -73,6 +75,7 @@ export const tools: Readonly<Record<keyof Inputs, Tool>> = {
     description:
       'Takes the next packet that waits for you: the highest priority first, then the oldest. With `wait_seconds` it waits for one. With `lease_seconds` the claim ends by itself unless it is renewed; send the lease token with every later call for the packet.',
     output: outputs.claimed,
+    waitsFor: 0,
     annotations: writes,
     run: async ({ idempotency_key, ...args }, session) => {
       const agent_id = agentOf(session, args.agent_id);
@@ -132,6 +135,7 @@ export const tools: Readonly<Record<keyof Inputs, Tool>> = {
     description:
       'Asks a person and waits for the answer. The packet awaits the answer; nobody else can work on it meanwhile. If the person has not answered yet, call `get_answer` later.',
     output: outputs.answer,
+    waitsFor: maxWaitSeconds,
     annotations: writes,
     run: async (args, session) => {
       const { question, reason = '', options, timeout_seconds, on_timeout, wait_seconds = maxWaitSeconds } = args;
@@ -146,6 +150,7 @@ export const tools: Readonly<Record<keyof Inputs, Tool>> = {
     title: 'Get the answer of a person',
     description: 'The answer to the last question of a packet. Waits for it if the person has not answered yet.',
     output: outputs.answer,
+    waitsFor: maxWaitSeconds,
     annotations: reads,
     run: async ({ packet_id: id, wait_seconds = maxWaitSeconds }, session) =>
       answerOf(await afterQuestion(session, must(await session.call(routes.getPacket, { params: { id } })), wait_seconds)),
@@ -175,6 +180,7 @@ export const tools: Readonly<Record<keyof Inputs, Tool>> = {
     title: 'Wait for a packet',
     description: 'Waits until a packet has one of the statuses, for example until the work you handed over is completed.',
     output: outputs.packet,
+    waitsFor: maxWaitSeconds,
     annotations: reads,
     run: async ({ packet_id: id, statuses: wanted, wait_seconds = maxWaitSeconds }, { call, takesTasks }) => {
       const packet = must(await call(routes.getPacket, { params: { id } }));
@@ -237,6 +243,12 @@ export const tools: Readonly<Record<keyof Inputs, Tool>> = {
     },
   }),
 };
+
+/** Whether a call of a tool may wait. */
+export function mayWait({ name, arguments: args = {} }: { name?: unknown; arguments?: Record<string, unknown> }): boolean {
+  const { waitsFor } = (Object.hasOwn(tools, String(name)) ? tools[name as keyof Inputs] : {}) as Partial<Tool>;
+  return waitsFor !== undefined && (args.wait_seconds ?? waitsFor) !== 0;
+}
 
 type Change = { packet_id: string; agent_id?: string; lease_token?: string; if_revision?: number };
 

@@ -106,6 +106,20 @@ for (const store of stores) {
         assert.equal((await get(service, forged)).code, -32602);
     });
 
+    test('is read and cancelled only by clients that declare the extension', async () => {
+      const service = await shareService(store);
+      const { task } = await ask(service);
+      for (const method of ['tasks/get', 'tasks/cancel', 'tasks/update']) {
+        const { error } = (await mcp(service, method, { taskId: task.taskId })).body;
+        assert.deepEqual(
+          [error.code, error.data.requiredCapabilities.extensions],
+          [-32021, { 'io.modelcontextprotocol/tasks': {} }],
+          method,
+        );
+        assert.equal((await mcp(service, method, { taskId: task.taskId }, { revision: '2025-11-25' })).body.error.code, -32601);
+      }
+    });
+
     test('takes no input, since a person answers elsewhere', async () => {
       const service = await shareService(store);
       const { task } = await ask(service);
