@@ -36,9 +36,7 @@ export interface Dependencies {
   random?: RandomSource;
   /** The destination of log lines; by default standard output. */
   logs?: DestinationStream;
-  /** The folder of the built dashboard. */
   dashboardFolder?: string;
-  /** The limits of templates and YAML. */
   sandbox?: SandboxParts;
   /** The environment with the providers' keys. Only variables that chains name are read. */
   environment?: Readonly<Record<string, string | undefined>>;

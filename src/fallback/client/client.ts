@@ -7,7 +7,6 @@ import { operations } from './operations.ts';
 export interface FallbackClientOptions extends Omit<ConnectionOptions, 'headers'> {
   /** The service's address: `http://localhost:8000`. */
   readonly baseUrl: string;
-  /** An API key, if the service needs one. */
   readonly apiKey?: string | undefined;
   readonly headers?: Readonly<Record<string, string>>;
 }

@@ -35,7 +35,6 @@ export interface ServerParts {
   tests: TestService;
   streams: Streams;
   access: Access;
-  /** The host that the service listens on. */
   host: string;
   rateLimit: RateLimit | undefined;
   allowLive: boolean;
@@ -49,7 +48,6 @@ export interface ServerParts {
 
 const serviceTitle = 'Baton fallback chain service';
 
-/** The largest body, in bytes. */
 const maxBodyBytes = 1024 * 1024;
 
 /** Creates the HTTP server of the fallback service. */

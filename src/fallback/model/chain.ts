@@ -134,7 +134,6 @@ export const Provider = Type.Object(
 
 const condition = choice(ruleConditions, { description: 'The failure; `any` stands for all.' });
 const action = choice(actions, { description: 'What happens then: retry the provider, fail over to the next one, or return an error.' });
-/** The optional fields of a rule. */
 const ruleFields = {
   max_retries: whole(0, 10, 'Extra attempts at the same provider, per provider and prompt. Default: 1 with `retry`.'),
   providers: Type.Array(Type.String({ maxLength: 256 }), {

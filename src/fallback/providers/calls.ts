@@ -22,7 +22,6 @@ export interface CallParts {
   clock: Clock;
 }
 
-/** A real call to make. */
 interface RealCall {
   readonly provider: Provider;
   readonly prompt: string;

@@ -9,7 +9,6 @@ export interface Answer {
   readonly usage: Usage | null;
 }
 
-/** Reads the events of a streaming answer. */
 interface StreamReader {
   /** Takes an event; its name is empty if the stream has none. Throws if it is not an event of this protocol. */
   take(event: string, data: string): void;
@@ -19,7 +18,6 @@ interface StreamReader {
 
 /** A chat API: creates requests and reads answers. */
 export interface ChatProtocol {
-  /** The headers that carry a key. */
   keyHeaders(key: string): Readonly<Record<string, string>>;
   /** A request to a provider, without its key. */
   request(provider: Provider, prompt: string, stream: boolean): { headers: Readonly<Record<string, string>>; body: string };

@@ -12,7 +12,6 @@ export interface RealParts extends CallParts {
   now(): number;
   /** The key of a provider's calls; undefined for none. */
   keyOf(provider: Provider): string | undefined;
-  /** Whether to request streaming answers. */
   stream: boolean;
 }
 

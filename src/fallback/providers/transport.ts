@@ -33,7 +33,6 @@ export interface Call {
   readonly prompt: string;
   /** The timeout: the provider's, or the time left until the deadline. */
   readonly timeoutMs: number;
-  /** The injected failure of the plan, if any. */
   readonly fault: SceneFault | undefined;
   readonly random: Random;
 }

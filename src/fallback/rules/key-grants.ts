@@ -1,6 +1,5 @@
 import { apiBase, kinds } from './kinds.ts';
 
-/** Prefixes of providers' API keys. */
 const keyPrefix = /^(sk[-_]|pk[-_]|rk[-_]|gsk_|xai-|hf_|ghp_|gho_|github_pat_|AIza|AKIA|ASIA|pplx-|r8_|csk-|nvapi-|ya29\.|eyJ|Bearer\s)/;
 
 /** Whether a text looks like a key rather than a variable's name: it has the prefix of a key, or is long and mixed. */

@@ -16,7 +16,6 @@ export interface FinishedPrompt {
   readonly result: PromptResult;
   /** Why the prompt ended; null if it was served. */
   readonly end: Next['end'];
-  /** The scene of the plan. */
   readonly scene: Scene;
 }
 
@@ -24,7 +23,6 @@ export interface FinishedPrompt {
 export interface PromptOutcome
   extends Pick<PromptResult, 'index' | 'success' | 'served_by' | 'latency_ms'>,
     Omit<FinishedPrompt, 'result'> {
-  /** The number of its attempts. */
   readonly attempts: number;
 }
 
@@ -95,7 +93,6 @@ export class Tally {
     return { success_count, failure_count, fallback_count };
   }
 
-  /** The figures of the finished prompts. */
   figures() {
     const { success_count, failure_count, fallback_count, retry_count, attempts_total } = this.#counts;
     const done = this.prompts.length;

@@ -4,7 +4,6 @@ import { reachable, worstCase } from './reach.ts';
 import type { PromptOutcome, Tally } from './statistics.ts';
 import { duration, listed, plural, times } from './wording.ts';
 
-/** The input of a verdict. */
 interface Judged {
   readonly engine: Engine;
   readonly mode: Mode;

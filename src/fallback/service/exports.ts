@@ -13,9 +13,7 @@ import { maxTemplateBytes } from './liquid.ts';
 import type { Sandbox } from './sandbox.ts';
 
 export interface ExportServiceParts {
-  /** The stored chains. */
   chains: {
-    /** The chain with this id. @throws ServiceError 404 */
     get(id: string): Awaitable<Chain>;
     /** Stores a new chain and returns its text. */
     create(request: ChainRequest): Awaitable<{ text: string }>;

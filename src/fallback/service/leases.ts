@@ -30,7 +30,6 @@ interface LeaseParts {
   store: Store;
   clock: Clock;
   retention: Retention;
-  /** The running tests of this instance. */
   runningTests: ReadonlyMap<string, RunningTest>;
 }
 
@@ -72,7 +71,6 @@ export function createLeases({ store, clock, retention, runningTests }: LeasePar
   }
 
   return {
-    /** The end of a lease that starts now. */
     until,
 
     /** Ends tests that were running when the process last ended. With SQLite no other process can hold a lease. */
@@ -100,7 +98,6 @@ export function createLeases({ store, clock, retention, runningTests }: LeasePar
   };
 }
 
-/** Deletes the results that started before a time. */
 async function prune({ results }: Store, before: Date): Promise<void> {
   while (await results.prune(before));
 }

@@ -13,7 +13,6 @@ export interface LiveParts extends Pick<RealParts, 'outgoing' | 'clock' | 'now'>
   allowed: boolean;
   /** The environment with the keys. Only variables that chains name are read. */
   environment: Readonly<Record<string, string | undefined>>;
-  /** Which variable may be sent to which host. */
   grants: readonly KeyGrant[];
 }
 

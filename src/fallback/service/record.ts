@@ -4,14 +4,11 @@ import type { Engine } from '../rules/engine.ts';
 import { type FinishedPrompt, Tally } from '../rules/statistics.ts';
 import { judge } from '../rules/verdict.ts';
 
-/** The parameters of a test, which are fixed before it runs. */
-export type TestParameters = Pick<
+/** What is known of a test before it runs. */
+type TestParameters = Pick<
   TestResult,
   'id' | 'chain_id' | 'chain_version' | 'chain' | 'mode' | 'preset' | 'seed' | 'prompt_count' | 'deadline_ms' | 'started_at'
 >;
-
-/** What changes in a test while it runs, besides its figures. */
-type TestState = Pick<TestResult, 'status' | 'error' | 'completed_at' | 'duration_ms' | 'verdict' | 'checks'>;
 
 /** How many attempts of a prompt a result shows; it counts the others. */
 const shownAttempts = 100;
@@ -19,24 +16,42 @@ const shownAttempts = 100;
 /** The most bytes of a result's prompts with their attempts. Further prompts only have the number of their attempts. */
 const maxPromptBytes = 16 * 1024 * 1024;
 
-/** A running test: its parameters, its finished prompts, and its state. */
+/** A running test: its result so far, and its finished prompts. */
 export class TestRecord {
-  readonly #parameters: TestParameters;
-  readonly #state: TestState = { status: 'running', error: null, completed_at: null, duration_ms: null, verdict: null, checks: [] };
+  /** The result without its prompts. Its figures and its progress are those of the start. */
+  readonly head: TestResult;
   readonly #tally: Tally;
   /** The results of the prompts as JSON, by index, each serialized once for the store and all answers. */
   readonly #texts: string[] = [];
   #bytes = 0;
   #stored = 0;
 
-  constructor(parameters: TestParameters) {
-    this.#parameters = parameters;
-    this.#tally = new Tally(parameters.chain);
-  }
-
-  /** The parameters and the state. */
-  get head(): TestParameters & TestState {
-    return { ...this.#parameters, ...this.#state };
+  constructor({ id, chain_id, chain_version, chain, mode, preset, seed, prompt_count, deadline_ms, started_at }: TestParameters) {
+    this.#tally = new Tally(chain);
+    // The fields have the order of the API description; `results` is the last.
+    this.head = {
+      id,
+      chain_id,
+      chain_name: chain.name,
+      chain_version,
+      status: 'running',
+      error: null,
+      progress: { done: 0, total: prompt_count },
+      mode,
+      preset,
+      seed,
+      prompt_count,
+      deadline_ms,
+      started_at,
+      completed_at: null,
+      duration_ms: null,
+      ...this.#tally.figures(),
+      assumptions: mode === 'simulate' ? [...assumptions] : [],
+      verdict: null,
+      checks: [],
+      chain,
+      results: [],
+    };
   }
 
   add(finished: FinishedPrompt): void {
@@ -62,24 +77,23 @@ export class TestRecord {
 
   /** Completes the test with the verdict on its prompts, all of which have finished. */
   complete(engine: Engine, slackMs: number): void {
-    const { mode, preset } = this.#parameters;
+    const { mode, preset } = this.head;
     const judged = judge({ engine, mode, preset, tally: this.#tally, slackMs });
-    Object.assign(this.#state, { status: 'completed', ...judged });
+    Object.assign(this.head, { status: 'completed', ...judged });
   }
 
   /** Ends the test before all prompts have finished. */
   stop(status: Exclude<TestStatus, 'running' | 'completed'>, error: string): void {
-    Object.assign(this.#state, { status, error });
+    Object.assign(this.head, { status, error });
   }
 
-  /** Sets the end time and the duration. */
   close(at: Date, durationMs: number): void {
-    Object.assign(this.#state, { completed_at: at.toISOString(), duration_ms: Math.round(durationMs * 100) / 100 });
+    Object.assign(this.head, { completed_at: at.toISOString(), duration_ms: Math.round(durationMs * 100) / 100 });
   }
 
   /** The result as JSON, without its prompts. */
   headText(): string {
-    return JSON.stringify(resultOf(this.#parameters, this.#state, this.#tally));
+    return JSON.stringify({ ...this.head, ...this.#tally.figures(), progress: this.progress().progress });
   }
 
   /** The result as JSON, with its prompts ordered by index. */
@@ -91,10 +105,8 @@ export class TestRecord {
     );
   }
 
-  /** The progress of the test. */
   progress(): TestProgress {
-    const { id, prompt_count } = this.#parameters;
-    const { status, verdict } = this.#state;
+    const { id, prompt_count, status, verdict } = this.head;
     return { id, status, progress: { done: this.#tally.prompts.length, total: prompt_count }, ...this.#tally.progress, verdict };
   }
 }
@@ -104,33 +116,6 @@ function shownText(result: PromptResult, most: number): string {
   const { attempts } = result;
   if (attempts.length <= most) return JSON.stringify(result);
   return JSON.stringify({ ...result, attempts: attempts.slice(0, most), attempts_omitted: attempts.length - most });
-}
-
-/** The result without its prompts. Its fields have the order of the API description; `results` is the last. */
-function resultOf(parameters: TestParameters, state: TestState, tally: Tally): TestResult {
-  return {
-    id: parameters.id,
-    chain_id: parameters.chain_id,
-    chain_name: parameters.chain.name,
-    chain_version: parameters.chain_version,
-    status: state.status,
-    error: state.error,
-    progress: { done: tally.prompts.length, total: parameters.prompt_count },
-    mode: parameters.mode,
-    preset: parameters.preset,
-    seed: parameters.seed,
-    prompt_count: parameters.prompt_count,
-    deadline_ms: parameters.deadline_ms,
-    started_at: parameters.started_at,
-    completed_at: state.completed_at,
-    duration_ms: state.duration_ms,
-    ...tally.figures(),
-    assumptions: parameters.mode === 'simulate' ? [...assumptions] : [],
-    verdict: state.verdict,
-    checks: state.checks,
-    chain: parameters.chain,
-    results: [],
-  };
 }
 
 /** The progress of a test, from its result. */

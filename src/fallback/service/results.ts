@@ -5,7 +5,6 @@ import type { Store } from '../store/store.ts';
 import { headOf, storedText, withoutPrompts } from './record.ts';
 import type { RunningTest } from './running-test.ts';
 
-/** A page of a chain's results, with or without their prompts. */
 interface ResultsPage {
   readonly limit: number;
   readonly offset: number;

@@ -2,7 +2,6 @@ import { ServiceError, tooManyPending } from '../../kit/errors.ts';
 import { MemoryBudget } from '../../kit/memory-budget.ts';
 import { plural } from '../rules/wording.ts';
 
-/** A run to queue. */
 interface QueuedRun {
   readonly owner: string;
   /** What the run holds in memory until it leaves. */

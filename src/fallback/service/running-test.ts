@@ -46,7 +46,6 @@ export class RunningTest {
     this.#storedAt = parts.now();
   }
 
-  /** The current result as JSON. */
   text(): string {
     return this.record.text();
   }
@@ -117,7 +116,6 @@ export class RunningTest {
     return isDue ? this.store() : undefined;
   }
 
-  /** Sends the current progress to the listeners. */
   publish(): void {
     for (const listener of this.listeners) listener(this.record.progress());
   }

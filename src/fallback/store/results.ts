@@ -38,12 +38,10 @@ interface DonePrompt {
   readonly text: string;
 }
 
-/** The result of an ended test. */
 interface EndedResult {
   readonly id: string;
   readonly chainId: string;
   readonly status: string;
-  /** The whole result as JSON. */
   readonly text: string;
   /** How many of the chain's newest results to keep; 0: all. */
   readonly keep?: number;

@@ -22,7 +22,6 @@ export async function openStore({ databaseUrl, clock }: { databaseUrl: string; c
     /** Whether no other instance can have the database open, as with a SQLite file. */
     isExclusive: database.name === 'sqlite',
     ping: () => database.ping(),
-    /** The number of waiting writes. */
     waiting: () => database.waiting(),
     isUnavailable: database.isUnavailable,
     close: () => database.close(),

@@ -4,7 +4,7 @@ import type { WarningList } from '../warning-list.ts';
 import { duration } from '../wording.ts';
 import { oneBudget } from './budget.ts';
 import { addressed, keyEnv, nameOfKind, speaksAnthropic } from './kind-names.ts';
-import { at, type Exporter, jsonText, type Source, slug, slugs, warnOfEnds, warnOfUnsupportedFields } from './target.ts';
+import { at, type Exporter, endsOf, jsonText, type Source, slug, slugs, warnOfEnds, warnOfUnsupportedFields } from './target.ts';
 
 /**
  * A Bifrost gateway configuration (`config.json`): the providers with their keys and network settings, and a routing
@@ -22,7 +22,7 @@ export const bifrost: Exporter = (source, warnings) => {
     providers[name] = name === provider.provider ? entry : { ...entry, custom_provider_config: customConfig(provider) };
     return { provider: name, model: modelName(provider) };
   });
-  warnOfFailing(source, warnings);
+  warnOfEnds(endsOf(source), 'Bifrost falls back on any failure', warnings);
   warnOfUnsupportedFields(source, warnings);
   const [first, ...backups] = routes;
   const rule = {
@@ -101,11 +101,4 @@ function customConfig(provider: Provider): Record<string, unknown> {
     base_provider_type: speaksAnthropic(provider) ? 'anthropic' : 'openai',
     allowed_requests: { chat_completion: true, chat_completion_stream: true },
   };
-}
-
-function warnOfFailing(source: Source, warnings: WarningList): void {
-  const ends = source.routing.providers
-    .slice(0, -1)
-    .flatMap(({ decisions }) => decisions.filter(({ next_provider }) => next_provider === null).map(({ condition }) => condition));
-  warnOfEnds([...new Set(ends)], 'Bifrost falls back on any failure', warnings);
 }

@@ -2,7 +2,7 @@ import type { Provider } from '../../model/chain.ts';
 import { modelName } from '../kinds.ts';
 import type { WarningList } from '../warning-list.ts';
 import { listed } from '../wording.ts';
-import { at, type Exporter, jsonText, reactionTo, type Source, slug, warnOfEnds, warnOfUnsupportedFields } from './target.ts';
+import { at, type Exporter, endsOf, jsonText, type Source, slug, warnOfEnds, warnOfUnsupportedFields } from './target.ts';
 
 /** The most backups that OpenRouter accepts. */
 const maxBackups = 3;
@@ -55,10 +55,5 @@ function warnOfRules(source: Source, warnings: WarningList): void {
   const retried = decisions.filter(({ max_retries }) => max_retries > 0).map(({ condition }) => condition);
   if (retried.length > 0)
     warnings.loss('retries', null, `OpenRouter does not try the same model again: the retries on ${listed(retried)} are lost.`);
-  const ends = source.chain.providers
-    .slice(0, -1)
-    .flatMap((_, index) =>
-      source.routing.providers[index]!.decisions.filter(({ condition }) => !reactionTo(source, index, condition).failsOver),
-    );
-  warnOfEnds([...new Set(ends.map(({ condition }) => condition))], 'OpenRouter tries the next model on any error', warnings);
+  warnOfEnds(endsOf(source), 'OpenRouter tries the next model on any error', warnings);
 }

@@ -78,6 +78,12 @@ export const jsonText = (value: unknown) => `${JSON.stringify(value, null, 2)}\n
 /** A value as YAML text, without anchors and line folding. */
 export const yamlText = (value: unknown) => stringify(value, { lineWidth: 0, aliasDuplicateObjects: false });
 
+/** The conditions on which a failure of a provider before the last one ends the chain. */
+export function endsOf({ routing }: Source): Condition[] {
+  const decisions = routing.providers.slice(0, -1).flatMap((provider) => provider.decisions);
+  return [...new Set(decisions.filter(({ next_provider }) => next_provider === null).map(({ condition }) => condition))];
+}
+
 /** Warns of conditions on which the chain ends with an error but the target does something else. */
 export function warnOfEnds(conditions: readonly Condition[], instead: string, warnings: WarningList): void {
   if (conditions.length > 0) warnings.loss('fail', null, `The chain ends with an error on ${listed(conditions)}; ${instead}.`);

@@ -54,7 +54,6 @@ export function useChainForm(start: ChainDraft, kept?: Chain) {
   };
 }
 
-/** Saves a chain and reports the result. */
 function useSaving(request: ChainRequest) {
   const navigate = useNavigate();
   const toast = useToast();
@@ -98,7 +97,6 @@ function useSaving(request: ChainRequest) {
     faults: variables?.chain === request ? faultsOf(error) : [],
     /** Why saving failed, unless the reason is a field or another version. */
     error: isRefusal(error, 400) || isRefusal(error, 412) ? null : error,
-    /** The conflicting version. */
     theirs,
     reset() {
       setTheirs(undefined);

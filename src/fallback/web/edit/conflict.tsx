@@ -9,7 +9,6 @@ import { draftOf, requestOf } from './draft.ts';
 
 interface ConflictProps {
   mine: ChainRequest;
-  /** The current version of the chain. */
   theirs: Chain;
   onKeepTheirs(theirs: Chain): void;
   onSaveMine(theirs: Chain): void;

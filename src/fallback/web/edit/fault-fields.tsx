@@ -10,7 +10,6 @@ import { emptyFault, type FaultDraft, faultNumbers } from './test-draft.ts';
 
 interface FaultFieldsProps {
   faults: readonly FaultDraft[];
-  /** The names of the chain's providers. */
   providers: readonly string[];
   onChange(faults: FaultDraft[]): void;
   /** The fault of a field, by dotted path. */

@@ -11,7 +11,6 @@ interface ProviderFieldsProps {
   /** How the provider is called: by its name, or by its position while it has none. */
   label: string;
   provider: ProviderDraft;
-  /** The fault of a field of this provider. */
   faultOf(field: string): string | undefined;
   onChange(changes: Partial<ProviderDraft>): void;
   /** Absent for the only provider. */

@@ -13,7 +13,6 @@ interface RuleFieldsProps {
   /** How the rule is called: `rule 1`. */
   label: string;
   rule: RuleDraft;
-  /** The chain's providers. */
   providers: readonly ProviderDraft[];
   faultOf(field: string): string | undefined;
   onChange(changes: Partial<RuleDraft>): void;

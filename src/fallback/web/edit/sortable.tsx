@@ -12,7 +12,6 @@ interface SortableProps<T extends { key: string }> {
   /** The name of an item in announcements: `Provider gpt-4o`. */
   nameOf(item: T, index: number): string;
   onMove(from: number, to: number): void;
-  /** Shown where there are no items. */
   empty?: ReactNode;
   children(item: T, index: number): ReactNode;
 }

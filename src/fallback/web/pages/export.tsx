@@ -100,7 +100,6 @@ function Exported({ exported, preferRetry, onPreferRetry }: ExportedProps) {
   );
 }
 
-/** Saves a text as a file. */
 function download(filename: string, content: string, type: string): void {
   const url = URL.createObjectURL(new Blob([content], { type }));
   const link = document.createElement('a');

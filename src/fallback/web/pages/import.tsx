@@ -112,7 +112,6 @@ function FilePicker({ onTake }: { onTake(file: File | undefined): void }) {
   );
 }
 
-/** A drop target for files. */
 const dropTarget = (onTake: (file: File | undefined) => void) => ({
   onDragOver(event: DragEvent) {
     if (event.dataTransfer.types.includes('Files')) event.preventDefault();

@@ -14,9 +14,7 @@ interface LoadProps<T> {
   query: Loading<T>;
   /** The name of the loaded thing, as the subject of a sentence: `The chain`. */
   what: string;
-  /** The number of placeholder lines. */
   lines?: number;
-  /** The height of a line. */
   height?: string;
   children(value: T): ReactNode;
 }

@@ -39,7 +39,6 @@ export function PromptList({ prompts, providers }: PromptListProps) {
 interface RowsProps extends PromptListProps {
   /** The height of a closed row in pixels. */
   closedHeight: number;
-  /** The indexes of open prompts. */
   open: ReadonlySet<number>;
   onToggle(index: number): void;
 }
