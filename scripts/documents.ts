@@ -1,7 +1,7 @@
 import { sql } from 'kysely';
 import { settingsTable as fallbackSettings } from '../src/fallback/settings.ts';
 import type { Status } from '../src/handoff/model/common.ts';
-import { transitions } from '../src/handoff/rules/packet.ts';
+import { transitions, type Verb } from '../src/handoff/rules/packet-life.ts';
 import { settingsTable as handoffSettings } from '../src/handoff/settings.ts';
 import { migrations } from '../src/handoff/store/migrations/index.ts';
 import { errorCodes } from '../src/kit/errors.ts';
@@ -126,18 +126,22 @@ large, each with the code \`VALIDATION_ERROR\`.
 `;
 }
 
-type Verb = { [From in Status]: keyof (typeof transitions)[From] }[Status];
-
 const verbs: Record<Verb, string> = {
   claim: '`POST /packets/{id}/claim`, or a batch claim',
   start: '`PATCH` with status `in_progress`',
   ask: '`PATCH` with status `awaiting_human`; the packet must have a question',
   respond: '`POST /packets/{id}/respond`',
-  withdraw: '`DELETE /packets/{id}/question`; leads to `created` if nobody holds the packet',
+  withdraw: '`DELETE /packets/{id}/question`, if an agent holds the packet',
+  reopen: '`DELETE /packets/{id}/question`, if nobody holds the packet',
   complete: '`PATCH` with status `completed`, or a batch complete; refused while a required answer is missing',
-  fail: '`PATCH` with status `failed`, or the timeout of a question with `on_timeout` `fail`',
-  release: '`POST /packets/{id}/release`, `DELETE /packets/{id}/lease`, or the expiry of a lease',
-  expire: '`PATCH` with status `expired`, the timeout of a question with `on_timeout` `expire`, or the expiry of unclaimed packets',
+  fail: '`PATCH` with status `failed`',
+  expire: '`PATCH` with status `expired`',
+  release: '`POST /packets/{id}/release`, or `DELETE /packets/{id}/lease`',
+  lose: 'the expiry of a lease',
+  time_out: 'the expiry of unclaimed packets',
+  time_out_fail: 'the timeout of a question with `on_timeout` `fail`',
+  time_out_expire: 'the timeout of a question with `on_timeout` `expire`',
+  delete: '`DELETE /packets/{id}`, the only operation that changes the status of a `completed` packet',
 };
 
 function lifeDocument(): string {
@@ -158,8 +162,7 @@ ${table(
   Object.entries(verbs).map(([verb, source]) => [verb, source]),
 )}
 
-\`DELETE /packets/{id}\` leads from every status except \`expired\` to \`expired\`. It is the only operation that changes the
-status of a \`completed\` packet. With \`?hard=true\` an admin key deletes the packet permanently.
+With \`DELETE /packets/{id}?hard=true\` an admin key deletes a packet permanently, in every status.
 
 \`\`\`mermaid
 stateDiagram-v2

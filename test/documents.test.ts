@@ -9,7 +9,7 @@ import { fileURLToPath } from 'node:url';
 import { generatedDocuments } from '../scripts/documents.ts';
 import { outdated } from '../scripts/generated.ts';
 import { settingsTable as fallbackSettings } from '../src/fallback/settings.ts';
-import { transitions } from '../src/handoff/rules/packet.ts';
+import { transitions } from '../src/handoff/rules/packet-life.ts';
 import { settingsTable as handoffSettings } from '../src/handoff/settings.ts';
 import { errorCodes } from '../src/kit/errors.ts';
 import type { SettingsTable } from '../src/kit/settings.ts';

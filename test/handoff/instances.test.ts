@@ -369,7 +369,7 @@ for (const store of stores) {
     test('a history shows the latest 10,000 events, oldest first', async (t) => {
       const { tenant, newPacket } = await openPackets(t, store);
       const id = await newPacket();
-      const more = range(10_001).map((number) => ({ event_type: 'updated', type: null, actor: `agent:${number}`, details: {} }));
+      const more = range(10_001).map((number) => ({ event_type: 'updated' as const, type: null, actor: `agent:${number}`, details: {} }));
       const at = { now: new TestClock().read(), keyId: null };
       await tenant.commit({ packets: [id], announces: true, work: ({ packets: own, trail }) => trail.append(own.get(id)!, more, at) });
       const actors = (await tenant.events.history(id)).map(({ actor }) => actor);

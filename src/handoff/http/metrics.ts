@@ -4,9 +4,8 @@ import type { Clock } from '../../kit/clock.ts';
 import { createMetrics, databaseGauges, type Metrics } from '../../kit/http/metrics.ts';
 import type { Streams } from '../../kit/http/streams.ts';
 import { type Status, statuses } from '../model/common.ts';
+import { openStatuses } from '../rules/packet-life.ts';
 import type { Store } from '../store/store.ts';
-
-const open: readonly Status[] = ['created', 'claimed', 'in_progress', 'awaiting_human'];
 
 /** The service's metrics. */
 export interface HandoffMetrics extends Metrics {
@@ -53,7 +52,7 @@ export function createHandoffMetrics({ store, streams, replays, clock, isPrivate
     {
       name: 'service_active_packets',
       help: 'Packets that are neither completed, failed nor expired.',
-      read: () => counts().then((byStatus) => open.reduce((sum, status) => sum + byStatus[status], 0)),
+      read: () => counts().then((byStatus) => openStatuses.reduce((sum, status) => sum + byStatus[status], 0)),
     },
     ...databaseGauges(store),
     {

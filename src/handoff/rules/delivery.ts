@@ -64,10 +64,23 @@ export function afterAttempt(
   return { ...failed, status: 'failed', next_retry_at: next, due_at: next };
 }
 
-/** The state of a delivery that starts over with its full number of attempts. */
+/** The state of a delivery that starts, or starts over, with its full number of attempts. */
 export function restarted(now: Date): DeliveryState {
   const none = { last_error: null, last_status_code: null, next_retry_at: null, delivered_at: null };
   return { status: 'pending', attempts: 0, ...none, due_at: now.toISOString() };
+}
+
+/** Whether the outcome of an attempt that was leased until `until` is recorded. */
+export function isRecorded({ status, due_at }: DeliveryState, { error }: AttemptOutcome, until: Date): boolean {
+  // A later attempt, begun after this lease expired, has delivered it.
+  if (status === 'delivered') return false;
+  // If the lease expired and another instance holds the delivery, a failure of this attempt no longer counts.
+  return error === undefined || status === 'cancelled' || due_at === until.toISOString();
+}
+
+/** Whether a delivery has failed and no attempt is in progress. */
+export function isRetriable({ status, due_at, next_retry_at }: DeliveryState): boolean {
+  return status === 'dead_letter' || (status === 'failed' && due_at === next_retry_at);
 }
 
 /** How the cancellation of a delivery changes it: it stays as the last attempt left it, and nothing is due. */

@@ -10,41 +10,31 @@ import {
   packetVersion,
   type RespondRequest,
 } from '../model/packet.ts';
+import type { WebhookEvent } from '../model/webhook.ts';
 import { isLeaseOver, type LeaseTerms, leaseAfter, leased, renewed, requireToken, type StoredLease } from './lease.ts';
 import { mergeContent } from './merge.ts';
+import { allowedFrom, allows, move, touched, type Verb, verbTo } from './packet-life.ts';
 import { answeredBy, answerTo, ask, isOver, newQuestion, requireStillExcluded, withDeadline, withDigest } from './question.ts';
 
-/**
- * The state machine of a packet: for each status, the verbs allowed and the status each leads to. Nothing else decides a
- * status. `docs/packet-life.md` is generated from this table.
- */
-export const transitions = {
-  created: { claim: 'claimed', ask: 'awaiting_human', fail: 'failed', expire: 'expired' },
-  claimed: { start: 'in_progress', ask: 'awaiting_human', complete: 'completed', fail: 'failed', expire: 'expired', release: 'created' },
-  in_progress: { release: 'created', ask: 'awaiting_human', complete: 'completed', fail: 'failed', expire: 'expired' },
-  // Without a holder, `withdraw` leads to `created`.
-  awaiting_human: { respond: 'claimed', withdraw: 'claimed', fail: 'failed', expire: 'expired' },
-  failed: { expire: 'expired' },
-  // Only DELETE leaves `completed`, to `expired`.
-  completed: {},
-  expired: {},
-} as const satisfies Record<Status, Partial<Record<string, Status>>>;
-
-type Verb = 'claim' | 'release' | 'start' | 'ask' | 'respond' | 'withdraw' | 'complete' | 'fail' | 'expire';
-
-/** The verb for a PATCH to each status. A PATCH can't set `created` or `claimed`. */
-const verbTo: Partial<Record<Status, Verb>> = {
-  in_progress: 'start',
-  awaiting_human: 'ask',
-  completed: 'complete',
-  failed: 'fail',
-  expired: 'expire',
-};
+/** The name of an event on streams. */
+export type EventType = WebhookEvent | 'packet.updated' | 'packet.deleted' | 'hitl.withdrawn';
 
 /** An entry in the trail of a packet. `type` is the event's name on streams and in webhooks; null: it is on neither. */
 export interface PacketEvent {
-  readonly event_type: string;
-  readonly type: string | null;
+  /** The entry's name in histories and in the audit log: the status that the packet entered, or what else happened to it. */
+  readonly event_type:
+    | Status
+    | 'answer_link_created'
+    | 'answer_link_revoked'
+    | 'chained'
+    | 'deleted'
+    | 'hitl_responded'
+    | 'hitl_timed_out'
+    | 'lease_expired'
+    | 'question_withdrawn'
+    | 'released'
+    | 'updated';
+  readonly type: EventType | null;
   readonly actor: string;
   readonly details: Record<string, unknown>;
 }
@@ -65,7 +55,8 @@ export type Command =
       readonly kind: 'patch';
       readonly patch: PatchRequest;
       readonly agentId: string | undefined;
-      readonly token?: string | undefined /** The id of the question, if the patch asks one. */;
+      readonly token?: string | undefined;
+      /** The id of the question, if the patch asks one. */
       readonly questionId?: string;
     }
   | { readonly kind: 'withdraw'; readonly agentId: string | undefined }
@@ -78,6 +69,9 @@ export type Command =
   | { readonly kind: 'remove'; readonly actor: string }
   | { readonly kind: 'time_out' }
   | { readonly kind: 'expire_unclaimed' };
+
+/** Whether a patch asks a person. */
+export const asksPerson = ({ status }: PatchRequest): boolean => status !== undefined && verbTo[status] === 'ask';
 
 /** A packet summary or a whole packet. Only an update of content needs the whole packet. */
 export type AnyPacket = PacketSummary | Packet;
@@ -180,12 +174,12 @@ function decideOn<P extends AnyPacket>(packet: P, command: Command, now: Date, s
     case 'respond':
       return respond(packet, command, now);
     case 'complete':
-      requireAllowed(packet, 'complete', 'completed', conflict);
+      if (!allows(packet, 'complete')) throw conflict(`The packet can't be completed. ${allowedFrom(packet)}`);
       requireAnswered(packet, conflict);
-      return enter(packet, 'completed', actorOf(packet, command.agentId), now);
+      return enter(packet, 'complete', actorOf(packet, command.agentId), now);
     case 'delete':
-      if (packet.status === 'expired') throw conflict('The packet is already expired.');
-      return enter(packet, 'expired', actorOf(packet, command.agentId), now, { reason: 'deleted' });
+      if (!allows(packet, 'delete')) throw conflict('The packet is already expired.');
+      return enter(packet, 'delete', actorOf(packet, command.agentId), now, { reason: 'deleted' });
     case 'release':
       return release(packet, command, now);
     case 'renew':
@@ -193,8 +187,8 @@ function decideOn<P extends AnyPacket>(packet: P, command: Command, now: Date, s
       return { ...unchanged(packet), ...renewed(packet, stored, command.seconds, now) };
     case 'end_lease':
       requireLeased(packet, stored, 'ended');
-      if (allowedTransitions(packet).release === undefined) throw conflict(`The packet is ${packet.status} and can't be released now.`);
-      return toCreated(packet, 'released', actorOf(packet, command.agentId), now);
+      if (!allows(packet, 'release')) throw conflict(`The packet is ${packet.status} and can't be released now.`);
+      return setFree(packet, 'release', actorOf(packet, command.agentId), now);
     case 'remove':
       return {
         ...unchanged(packet),
@@ -202,10 +196,10 @@ function decideOn<P extends AnyPacket>(packet: P, command: Command, now: Date, s
         isRemoved: true,
       };
     case 'time_out':
-      return isLeaseOver(packet, now) ? toCreated(packet, 'lease_expired', 'system:sweeper', now) : timeOut(packet, now);
+      return isLeaseOver(packet, now) ? setFree(packet, 'lose', 'system:sweeper', now) : timeOut(packet, now);
     case 'expire_unclaimed':
-      if (packet.status !== 'created') return unchanged(packet);
-      return enter(packet, 'expired', 'system:sweeper', now, { reason: 'unclaimed' });
+      if (!allows(packet, 'time_out')) return unchanged(packet);
+      return enter(packet, 'time_out', 'system:sweeper', now, { reason: 'unclaimed' });
   }
 }
 
@@ -218,27 +212,18 @@ function requireLeased(packet: AnyPacket, stored: StoredLease | null, done: stri
 
 const unchanged = <P extends AnyPacket>(packet: P): Decision<P> => ({ packet, events: [], searchable: false });
 
-/** The transitions allowed from the packet's status. */
-function allowedTransitions(packet: AnyPacket): Partial<Record<Verb, Status>> {
-  return transitions[packet.status];
-}
-
-/** The packet with its revision incremented and `updated_at` set. */
-function touched<P extends AnyPacket>(packet: P, now: Date): P {
-  return { ...packet, revision: packet.revision + 1, updated_at: now.toISOString() };
-}
-
 /** The packet in its new status, and the event named after the status. */
 function enter<P extends AnyPacket>(
   packet: P,
-  status: Status,
+  verb: Verb,
   actor: string,
   now: Date,
   details: Record<string, unknown> = {},
   searchable = false,
 ): Decision<P> {
-  const entered = { ...touched(packet, now), status };
-  const allDetails = status === 'completed' ? { actions_completed: completedActions(packet), ...details } : details;
+  const entered = move(packet, verb, now);
+  const { status } = entered;
+  const allDetails = verb === 'complete' ? { actions_completed: completedActions(packet), ...details } : details;
   return { packet: entered, events: [{ event_type: status, type: `packet.${status}`, actor, details: allDetails }], searchable };
 }
 
@@ -258,7 +243,7 @@ function claim<P extends AnyPacket>(
   stored: StoredLease | null,
 ): Decision<P> {
   if (packet.status === 'expired') throw new ServiceError('GONE', 'The packet has expired.');
-  if (allowedTransitions(packet).claim === undefined) {
+  if (!allows(packet, 'claim')) {
     const holder = packet.claimed_by === null ? null : { ...packet.claimed_by, claimed_at: packet.claimed_at };
     const detail =
       holder === null
@@ -268,31 +253,32 @@ function claim<P extends AnyPacket>(
   }
   const { packet: held, lease } = leased({ ...packet, claimed_by: claimant, claimed_at: now.toISOString() }, stored, terms, now);
   const details = terms === undefined ? { ...claimant } : { ...claimant, lease_seconds: terms.seconds };
-  const claimed = enter(held, 'claimed', `agent:${claimant.agent_id}`, now, details);
+  const claimed = enter(held, 'claim', `agent:${claimant.agent_id}`, now, details);
   return lease === null ? claimed : { ...claimed, lease };
 }
 
 /** Returns a packet to `created`. Allowed to the holder, to a caller with the lease token, and to an admin. */
 function release<P extends AnyPacket>(packet: P, { agentId, token, byAdmin }: Command & { kind: 'release' }, now: Date): Decision<P> {
-  if (allowedTransitions(packet).release === undefined)
+  if (!allows(packet, 'release'))
     throw conflict(`The packet is ${packet.status}; only a claimed packet or one in progress can be released.`);
   const isHolder = token !== undefined || (agentId !== undefined && agentId === packet.claimed_by?.agent_id);
   if (!isHolder && !byAdmin) {
     throw new ServiceError('FORBIDDEN', 'Only the holder of the packet, named in X-Agent-Id, or an admin key may release it.');
   }
-  return toCreated(packet, 'released', actorOf(packet, agentId), now);
+  return setFree(packet, 'release', actorOf(packet, agentId), now);
 }
 
-/** The packet back in `created`, without a claimant. */
-function toCreated<P extends AnyPacket>(packet: P, event_type: 'released' | 'lease_expired', actor: string, now: Date): Decision<P> {
+/** The packet without a claimant, so that it may be claimed again. */
+function setFree<P extends AnyPacket>(packet: P, verb: 'release' | 'lose', actor: string, now: Date): Decision<P> {
   const details = { claimed_by: packet.claimed_by, ...(packet.lease === null ? {} : { generation: packet.lease.generation }) };
-  const freed: P = { ...touched(packet, now), status: 'created', claimed_by: null, claimed_at: null };
+  const freed: P = { ...move(packet, verb, now), claimed_by: null, claimed_at: null };
+  const event_type = verb === 'release' ? 'released' : 'lease_expired';
   return { packet: freed, events: [{ event_type, type: 'packet.updated', actor, details }], searchable: false };
 }
 
 function respond<P extends AnyPacket>(packet: P, { answer, via = 'api', link }: Command & { kind: 'respond' }, now: Date): Decision<P> {
   const { hitl } = packet;
-  if (allowedTransitions(packet).respond === undefined || hitl === null) {
+  if (!allows(packet, 'respond') || hitl === null) {
     throw conflict(`The packet is ${packet.status} and awaits no answer.${answeredBy(hitl)}`);
   }
   if (isOver(hitl, now)) throw new ServiceError('GONE', 'The time to answer is over.');
@@ -301,15 +287,14 @@ function respond<P extends AnyPacket>(packet: P, { answer, via = 'api', link }: 
   const { target_agent } = packet.metadata;
   const held = packet.claimed_by !== null;
   const answered: P = {
-    ...touched(packet, now),
-    status: 'claimed',
+    ...move(packet, 'respond', now),
     hitl: { ...hitl, ...given, responded_by: answer.responded_by, responded_at: at, notes: answer.notes ?? null },
     claimed_by: held
       ? packet.claimed_by
       : { agent_id: target_agent.id, agent_name: target_agent.name, framework: target_agent.framework ?? null },
     claimed_at: held ? packet.claimed_at : at,
   };
-  const event = {
+  const event: PacketEvent = {
     event_type: 'hitl_responded',
     type: 'hitl.response_ready',
     actor: `human:${answer.responded_by}`,
@@ -321,23 +306,28 @@ function respond<P extends AnyPacket>(packet: P, { answer, via = 'api', link }: 
 /** The id of a question, for the details of an event; questions of earlier versions have none. */
 const questionOf = ({ question_id }: Hitl) => (question_id ? { question_id } : {});
 
-/** Withdraws the open question: its packet goes back to its holder, or to `created` if it has none, without a question. */
+/** Withdraws the open question: its packet goes back to its holder, or may be claimed if it has none, without a question. */
 function withdraw<P extends AnyPacket>(packet: P, agentId: string | undefined, now: Date): Decision<P> {
   const { hitl, claimed_by } = packet;
-  if (allowedTransitions(packet).withdraw === undefined || hitl === null)
-    throw conflict(`The packet is ${packet.status} and has no open question.${answeredBy(hitl)}`);
-  const freed: P = { ...touched(packet, now), status: claimed_by === null ? 'created' : 'claimed', hitl: null };
-  const event = { event_type: 'question_withdrawn', type: 'hitl.withdrawn', actor: actorOf(packet, agentId), details: questionOf(hitl) };
-  return { packet: freed, events: [event], searchable: true };
+  const verb = claimed_by === null ? 'reopen' : 'withdraw';
+  if (!allows(packet, verb) || hitl === null) throw conflict(`The packet is ${packet.status} and has no open question.${answeredBy(hitl)}`);
+  const details = questionOf(hitl);
+  const event: PacketEvent = { event_type: 'question_withdrawn', type: 'hitl.withdrawn', actor: actorOf(packet, agentId), details };
+  return { packet: { ...move(packet, verb, now), hitl: null }, events: [event], searchable: true };
 }
 
 /** Applies `hitl.on_timeout` after the time to answer. */
 function timeOut<P extends AnyPacket>(packet: P, now: Date): Decision<P> {
   const { hitl } = packet;
-  const end = hitl?.on_timeout === 'fail' ? 'failed' : hitl?.on_timeout === 'expire' ? 'expired' : undefined;
-  if (packet.status !== 'awaiting_human' || hitl === null || end === undefined || !isOver(hitl, now)) return unchanged(packet);
-  const ended = enter(packet, end, 'system:sweeper', now, { reason: 'hitl_timed_out' });
-  const timedOut = { event_type: 'hitl_timed_out', type: null, actor: 'system:sweeper', details: { expires_at: hitl.expires_at } };
+  const end = hitl?.on_timeout ?? 'keep';
+  if (hitl === null || end === 'keep' || !allows(packet, `time_out_${end}`) || !isOver(hitl, now)) return unchanged(packet);
+  const ended = enter(packet, `time_out_${end}`, 'system:sweeper', now, { reason: 'hitl_timed_out' });
+  const timedOut: PacketEvent = {
+    event_type: 'hitl_timed_out',
+    type: null,
+    actor: 'system:sweeper',
+    details: { expires_at: hitl.expires_at },
+  };
   return { ...ended, events: [timedOut, ...ended.events] };
 }
 
@@ -346,19 +336,14 @@ function timeOut<P extends AnyPacket>(packet: P, now: Date): Decision<P> {
  * `on_timeout` is `keep`; null: never.
  */
 export function dueAt(packet: AnyPacket): string | null {
-  const { status, hitl, lease } = packet;
+  const { hitl, lease } = packet;
   if (lease !== null && lease.expires_at !== null) return lease.expires_at;
-  if (status !== 'awaiting_human' || hitl === null || (hitl.on_timeout ?? 'keep') === 'keep') return null;
-  return hitl.expires_at;
+  const end = hitl?.on_timeout ?? 'keep';
+  return hitl === null || end === 'keep' || !allows(packet, `time_out_${end}`) ? null : hitl.expires_at;
 }
 
 type Refusal = (sentence: string) => ServiceError;
 const onStatus: Refusal = (sentence) => invalid('status', sentence);
-
-function requireAllowed(packet: AnyPacket, verb: Verb, to: Status, refuse: Refusal): void {
-  if (allowedTransitions(packet)[verb] !== undefined) return;
-  throw refuse(`The packet can't be moved to ${to}. ${allowedFrom(packet)}`);
-}
 
 function requireAnswered(packet: AnyPacket, refuse: Refusal): void {
   if (packet.hitl?.required && packet.hitl.response === null) {
@@ -383,7 +368,7 @@ function patch<P extends AnyPacket>(
       throw onStatus(
         `A packet can't be moved to ${status} by an update${status === 'claimed' ? '; claim it' : ''}. ${allowedFrom(packet)}`,
       );
-    requireAllowed(packet, verb, status, onStatus);
+    if (!allows(packet, verb)) throw onStatus(`The packet can't be moved to ${status}. ${allowedFrom(packet)}`);
   }
   if (changed.length === 0 && !moves) return unchanged(packet);
   if (changed.length > 0 && packet.status === 'expired') throw conflict("The packet is expired; its content can't be changed.");
@@ -391,33 +376,22 @@ function patch<P extends AnyPacket>(
   const merged = changed.length > 0 ? (mergeContent(whole(packet), content) as P) : packet;
   const actor = actorOf(packet, agentId);
   const details = changed.length > 0 ? { fields: changed } : {};
-  if (!moves) {
-    if (packet.status === 'awaiting_human' && merged.hitl === null)
+  if (verb === undefined) {
+    if (allows(packet, 'respond') && merged.hitl === null)
       throw invalid('hitl', 'The packet awaits an answer; its question can only be removed after a change of status.');
     requireStillExcluded(packet, merged);
-    const event = { event_type: 'updated', type: 'packet.updated', actor, details };
-    return {
-      packet: touched(packet.status === 'awaiting_human' ? withDigest(withDeadline(merged)) : withDeadline(merged), now),
-      events: [event],
-      searchable: true,
-    };
+    const event: PacketEvent = { event_type: 'updated', type: 'packet.updated', actor, details };
+    const dated = withDeadline(merged);
+    return { packet: touched(allows(packet, 'respond') ? withDigest(dated) : dated, now), events: [event], searchable: true };
   }
   if (verb === 'complete') requireAnswered(merged, onStatus);
   const asked = verb === 'ask' ? ask(merged, content.hitl !== undefined, now, questionId) : merged;
   const more = verb === 'ask' ? { ...details, ...questionOf(asked.hitl!) } : details;
-  return enter(asked, status, actor, now, more, changed.length > 0);
+  return enter(asked, verb, actor, now, more, changed.length > 0);
 }
 
 /** Narrows to a whole packet; callers check `needsWhole` before they load a packet. */
 function whole(packet: AnyPacket): Packet {
   if ('counts' in packet) throw new Error('An update of content needs the whole packet.');
   return packet;
-}
-
-function allowedFrom(packet: AnyPacket): string {
-  // Not the verbs that have routes of their own.
-  const ways = Object.entries(allowedTransitions(packet)).filter(
-    ([way]) => way !== 'claim' && way !== 'respond' && way !== 'withdraw' && way !== 'release',
-  );
-  return `From ${packet.status} it can be moved to ${ways.length === 0 ? 'nothing' : ways.map(([, status]) => status).join(', ')}.`;
 }

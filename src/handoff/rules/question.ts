@@ -4,6 +4,7 @@ import type { Hitl, Packet, Question, RespondRequest } from '../model/packet.ts'
 import { digestOf } from './digest.ts';
 import { requireData, requireSoundForm } from './form.ts';
 import type { AnyPacket } from './packet.ts';
+import { allows } from './packet-life.ts';
 
 const unanswered = { response: null, responded_by: null, responded_at: null, notes: null };
 
@@ -56,7 +57,7 @@ export function isOver({ expires_at }: Hitl, now: Date): boolean {
 
 /** @throws ServiceError 403 when an update of an open question lets its source answer it */
 export function requireStillExcluded(before: AnyPacket, after: AnyPacket): void {
-  if (before.status !== 'awaiting_human' || !before.hitl?.exclude_source || after.hitl?.exclude_source) return;
+  if (!allows(before, 'respond') || !before.hitl?.exclude_source || after.hitl?.exclude_source) return;
   throw new ServiceError('FORBIDDEN', 'exclude_source can not be lifted while the question is open.', { field: 'hitl.exclude_source' });
 }
 

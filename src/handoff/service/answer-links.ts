@@ -7,6 +7,8 @@ import { type AnswerLink, type AnswerLinkRequest, type AnswerLinkStatus, type Ne
 import type { Packet, RespondRequest } from '../model/packet.ts';
 import { isLinkToken, linkHash, linkStatus, linkTokenBytes, questionOf } from '../rules/answer-link.ts';
 import { digestOf } from '../rules/digest.ts';
+import type { PacketEvent } from '../rules/packet.ts';
+import { askedStatus } from '../rules/packet-life.ts';
 import { isOver } from '../rules/question.ts';
 import { requireResponder } from '../rules/rights.ts';
 import type { StoredAnswerLink } from '../store/answer-links.ts';
@@ -76,8 +78,7 @@ export function createAnswerLinkService({ store, clock, newId, random, publicUrl
           if (packet === undefined) throw notFound('packet');
           const { hitl, status } = packet;
           const question = hitl && questionOf(hitl);
-          if (status !== 'awaiting_human' || hitl === null || question === null)
-            throw conflict(`The packet is ${status} and awaits no answer.`);
+          if (status !== askedStatus || hitl === null || question === null) throw conflict(`The packet is ${status} and awaits no answer.`);
           if (isOver(hitl, at.now)) throw new ServiceError('GONE', 'The time to answer is over.');
           const links = answerLinks.ofPacket(packetId);
           const open = links.filter((link) => linkStatus(link, packet, at.now) === 'open').length;
@@ -178,7 +179,7 @@ export type AnswerLinkService = ReturnType<typeof createAnswerLinkService>;
 
 const isSame = (one: string, other: string): boolean => timingSafeEqual(Buffer.from(one), Buffer.from(other));
 
-const linkEvent = (caller: Caller, event_type: string, details: Record<string, unknown>) => ({
+const linkEvent = (caller: Caller, event_type: PacketEvent['event_type'], details: Record<string, unknown>): PacketEvent => ({
   event_type,
   type: null,
   actor: `key:${caller.key_id}`,

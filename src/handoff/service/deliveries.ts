@@ -1,6 +1,6 @@
 import type { Clock } from '../../kit/clock.ts';
 import type { DisabledReason } from '../model/webhook.ts';
-import { type AttemptOutcome, afterAttempt, hasFailedTooLong, isGone } from '../rules/delivery.ts';
+import { type AttemptOutcome, afterAttempt, hasFailedTooLong, isGone, isRecorded } from '../rules/delivery.ts';
 import type { Store } from '../store/store.ts';
 import type { Transaction } from '../store/units.ts';
 
@@ -61,11 +61,8 @@ export function createDeliveryService({ store, clock, retrySeconds, disableAfter
         work(transaction) {
           const { deliveries } = transaction;
           const delivery = deliveries.get(seq);
-          // The delivery was removed with its packet, or a later attempt, begun after this lease expired, has delivered it.
-          if (delivery === undefined || delivery.status === 'delivered') return;
-          // If the lease expired and another instance holds the delivery, a failure of this attempt no longer counts.
-          const isLeaseHolder = delivery.due_at === until.toISOString() || delivery.status === 'cancelled';
-          if (outcome.error !== undefined && !isLeaseHolder) return;
+          // Undefined: the delivery was removed with its packet.
+          if (delivery === undefined || !isRecorded(delivery, outcome, until)) return;
           deliveries.update(delivery, afterAttempt(delivery, outcome, { now, retrySeconds, random }), now);
           if (locksWebhook) updateWebhook(transaction, webhook_id, outcome, now);
         },

@@ -4,6 +4,7 @@ import { invalid } from '../../kit/errors.ts';
 import { isId } from '../../kit/id.ts';
 import { maxOffset } from '../../kit/schemas.ts';
 import type { PacketQuery, SearchQuery } from '../model/packet-routes.ts';
+import { askedStatus } from '../rules/packet-life.ts';
 import { phrasesOf } from '../rules/words.ts';
 import type { PacketFilter } from '../store/packet-filter.ts';
 import type { PacketTexts } from '../store/pages.ts';
@@ -47,7 +48,7 @@ export function createListService(store: Store) {
     packets: (caller: Caller, query: PacketQuery, signal: AbortSignal) => list(caller, query, filterOf(query), signal),
 
     /** A page of the packets that await a person. */
-    awaiting: (caller: Caller, paging: Paging, signal: AbortSignal) => list(caller, paging, { statuses: ['awaiting_human'] }, signal),
+    awaiting: (caller: Caller, paging: Paging, signal: AbortSignal) => list(caller, paging, { statuses: [askedStatus] }, signal),
 
     /** A page of the packets that match a query. */
     async search({ tenant_id, tenant_number }: Caller, query: SearchQuery, signal: AbortSignal): Promise<PageText> {

@@ -4,7 +4,7 @@ import { isId, type NewId, type RandomSource } from '../../kit/id.ts';
 import type { Tier } from '../model/common.ts';
 import type { ChainRequest, Claimant, CreateRequest, Packet, PatchRequest, RespondRequest } from '../model/packet.ts';
 import type { LeaseTerms } from '../rules/lease.ts';
-import { type AnsweredVia, type Command, chained, changesContent, entityTag, needsWhole, newPacket } from '../rules/packet.ts';
+import { type AnsweredVia, asksPerson, type Command, chained, changesContent, entityTag, needsWhole, newPacket } from '../rules/packet.ts';
 import { actingAgent, requireAgent, requireResponder } from '../rules/rights.ts';
 import { dailyCap, dayOf, secondsToMidnight, type TierLimits } from '../rules/tiers.ts';
 import type { ClaimFilter } from '../store/claim-queue.ts';
@@ -281,7 +281,7 @@ export function createPacketService({ store, clock, newId, random, limits, guard
           patch,
           agentId: actingAgent(caller, agentId),
           token,
-          ...(patch.status === 'awaiting_human' ? { questionId: newId(clock()) } : {}),
+          ...(asksPerson(patch) ? { questionId: newId(clock()) } : {}),
         },
         options,
       ),

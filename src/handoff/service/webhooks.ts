@@ -11,7 +11,7 @@ import {
   type WebhookRequest,
   webhookEvents,
 } from '../model/webhook.ts';
-import { restarted } from '../rules/delivery.ts';
+import { isRetriable, restarted } from '../rules/delivery.ts';
 import type { DeliveryPage, StoredDelivery } from '../store/deliveries.ts';
 import type { Idempotency } from '../store/idempotency.ts';
 import type { Store } from '../store/store.ts';
@@ -214,11 +214,6 @@ function patched(webhook: StoredWebhook, { url, events, active, secret }: Webhoo
 
 function requireActive(webhook: StoredWebhook): void {
   if (!webhook.active) throw conflict('The webhook is inactive; activate it first.');
-}
-
-/** Whether a delivery has failed and no attempt is in progress. */
-function isRetriable({ status, due_at, next_retry_at }: StoredDelivery): boolean {
-  return status === 'dead_letter' || (status === 'failed' && due_at === next_retry_at);
 }
 
 /** A delivery as the API shows it. */

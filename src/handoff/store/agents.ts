@@ -2,6 +2,8 @@ import { type Kysely, type SqlBool, sql } from 'kysely';
 
 import type { Database } from '../../kit/sql/dialect.ts';
 import type { Agent } from '../model/work-routes.ts';
+import { claimableStatus, heldStatuses } from '../rules/packet-life.ts';
+import { quoted } from './engine/storable.ts';
 import type { InTurn } from './in-turn.ts';
 import type { Tables } from './tables.ts';
 
@@ -13,10 +15,10 @@ export interface SeenAgent {
 }
 
 /** The condition of packets that an agent holds, as in the index that counts them. */
-const isHeld = sql<SqlBool>`packets.status in ('claimed', 'in_progress', 'awaiting_human')`;
+const isHeld = sql<SqlBool>`packets.status in (${sql.raw(quoted(heldStatuses))})`;
 
 /** The condition of packets that wait for an agent, as in the index that counts them. */
-const isWaiting = sql<SqlBool>`packets.status = 'created'`;
+const isWaiting = sql<SqlBool>`packets.status = ${sql.lit(claimableStatus)}`;
 
 /** The agents that requests of tenants have named. */
 export function createAgentStore(database: Database<Tables>) {

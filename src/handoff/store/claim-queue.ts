@@ -1,7 +1,8 @@
 import type { FreeSearch } from '../../kit/sql/dialect.ts';
 import { priorities } from '../model/common.ts';
+import { claimableStatus } from '../rules/packet-life.ts';
 import type { Kind } from './engine/group.ts';
-import { storable } from './engine/storable.ts';
+import { quoted, storable } from './engine/storable.ts';
 import { foundColumns } from './packet-rows.ts';
 import { findContents, type PacketBuffer, packets } from './packets.ts';
 
@@ -44,14 +45,14 @@ export class ClaimQueue {
    */
   take(filter: ClaimFilter): string | null | undefined {
     const { ids, isFull } = this.candidates.get(keyOf(filter))!;
-    const free = ids.find((id) => this.#packets.get(id)?.status === 'created');
+    const free = ids.find((id) => this.#packets.get(id)?.status === claimableStatus);
     return free ?? (isFull ? undefined : null);
   }
 }
 
 function freeSearch(tenant: number, { target_agent, tags, priorities: wanted }: ClaimFilter): FreeSearch {
   return {
-    condition: "status = 'created'",
+    condition: `status = ${quoted([claimableStatus])}`,
     where: { tenant, ...(target_agent === null ? {} : { target_agent: storable(target_agent) }) },
     ranked: { column: 'priority', values: priorities.toReversed().filter((priority) => wanted.includes(priority)) },
     among: tags.map((tag) => ({ table: 'packet_tags', column: 'packet_id', where: { tenant, tag: storable(tag) } })),

@@ -3,7 +3,7 @@ import { type ExpressionBuilder, type Kysely, sql } from 'kysely';
 import type { NewId } from '../../kit/id.ts';
 import type { Database, Values } from '../../kit/sql/dialect.ts';
 import type { Delivery, DeliveryStatus } from '../model/webhook.ts';
-import { cancelled, type DeliveryState } from '../rules/delivery.ts';
+import { cancelled, type DeliveryState, restarted } from '../rules/delivery.ts';
 import type { Group, Kind } from './engine/group.ts';
 import { Table, TableBuffer } from './engine/table-buffer.ts';
 import type { Tables } from './tables.ts';
@@ -92,9 +92,9 @@ export class DeliveryBuffer extends TableBuffer<number, StoredDelivery> {
     this.journal.push(this.messages, { event_id, packet_id, body: event.body() });
     return webhooks.map(({ id: webhook_id, seq: webhook }) => {
       const id = this.#newId(new Date(timestamp));
-      const state = { status: 'pending', attempts: 0, last_error: null, last_status_code: null, next_retry_at: null } as const;
-      const rest = { packet_id, event_type, ...state, delivered_at: null, created_at: timestamp, updated_at: timestamp };
-      this.insert({ seq: 0, id, webhook, event_id, due_at: timestamp, ...rest });
+      const { due_at, ...state } = restarted(new Date(timestamp));
+      const rest = { packet_id, event_type, ...state, created_at: timestamp, updated_at: timestamp };
+      this.insert({ seq: 0, id, webhook, event_id, due_at, ...rest });
       return { id, webhook_id, ...rest };
     });
   }

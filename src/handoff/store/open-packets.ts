@@ -1,6 +1,7 @@
+import { openStatuses } from '../rules/packet-life.ts';
 import type { Kind } from './engine/group.ts';
 import type { Journal } from './engine/journal.ts';
-import { storable } from './engine/storable.ts';
+import { quoted, storable } from './engine/storable.ts';
 
 /** The counts of open packets that a unit needs. */
 export interface OpenPacketNeeds {
@@ -8,8 +9,8 @@ export interface OpenPacketNeeds {
   readonly openPacketsOf?: readonly string[];
 }
 
-/** The condition of packets that are not finished, as in the index that counts them. */
-const isOpen = "status in ('created', 'claimed', 'in_progress', 'awaiting_human')";
+/** The condition of packets that are not finished, spelled as in the index that counts them. */
+const isOpen = `status in (${quoted(openStatuses)})`;
 
 /** Counts of the open packets of source agents. */
 export class OpenPacketCounts {

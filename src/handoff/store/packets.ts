@@ -7,6 +7,7 @@ import { priorities, type Status, statuses } from '../model/common.ts';
 import type { Packet } from '../model/packet.ts';
 import type { StoredLease } from '../rules/lease.ts';
 import type { AnyPacket } from '../rules/packet.ts';
+import { askedStatus, claimableStatus } from '../rules/packet-life.ts';
 import { packetText, partsOf, stateOf, summaryText } from '../rules/text.ts';
 import { type CounterBuffer, counters } from './counters.ts';
 import { everyTenant, type Group, type Kind } from './engine/group.ts';
@@ -253,7 +254,7 @@ export function createPacketReads(database: Database<Tables>) {
         .crossJoin('packets')
         .select(['packets.tenant', 'packets.id'])
         .whereRef('packets.tenant', '=', 'tenants.number')
-        .where('packets.status', '=', 'created')
+        .where('packets.status', '=', claimableStatus)
         .where('packets.id', '<', lowestIdAt(before))
         .limit(limit)
         .execute(),
@@ -280,7 +281,7 @@ export function createPacketReads(database: Database<Tables>) {
         .crossJoin('packets')
         .select(sql<string | null>`min(${askedAt(database)})`.as('asked'))
         .whereRef('packets.tenant', '=', 'tenants.number')
-        .where('packets.status', '=', 'awaiting_human')
+        .where('packets.status', '=', askedStatus)
         .executeTakeFirst();
       return row?.asked ?? undefined;
     },

@@ -1,7 +1,7 @@
 import { type ExpressionBuilder, type Kysely, sql } from 'kysely';
 
 import { bound, type Database, type Row } from '../../kit/sql/dialect.ts';
-import type { AnyPacket, PacketEvent } from '../rules/packet.ts';
+import type { AnyPacket, EventType, PacketEvent } from '../rules/packet.ts';
 import { type CounterBuffer, counters } from './counters.ts';
 import { type DeliveryBuffer, deliveries } from './deliveries.ts';
 import type { Group, Kind } from './engine/group.ts';
@@ -94,7 +94,7 @@ export class TrailBuffer {
   }
 
   /** Adds webhook deliveries with the whole packet. */
-  #announce(packet_id: string, type: string, { id, timestamp }: { id: string; timestamp: string }): void {
+  #announce(packet_id: string, type: EventType, { id, timestamp }: { id: string; timestamp: string }): void {
     const body = () => envelope(type, packet_id, this.#packets.text(packet_id), timestamp);
     this.#deliveries.announce({ id, type, packet_id, timestamp, body });
   }
@@ -118,7 +118,7 @@ export class TrailBuffer {
   }
 
   /** The stream event's columns for an event of this type. */
-  #streamColumns(packet: AnyPacket, type: string | null, timestamp: string) {
+  #streamColumns(packet: AnyPacket, type: EventType | null, timestamp: string) {
     if (type === null) return noStreamEvent;
     const { id, status, metadata, claimed_by } = packet;
     const isRemoved = type === 'packet.deleted';
@@ -135,7 +135,7 @@ export class TrailBuffer {
 }
 
 /** The envelope of an event, with its data as JSON text. */
-function envelope(type: string, packetId: string, data: string, timestamp: string): string {
+function envelope(type: EventType, packetId: string, data: string, timestamp: string): string {
   return `{"type":"${type}","packet_id":"${packetId}","data":${data},"timestamp":"${timestamp}"}`;
 }
 

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, type TestContext, test } from 'node:test';
 import pg from 'pg';
 import type { Delivery } from '../../../src/handoff/model/webhook.ts';
-import { newPacket } from '../../../src/handoff/rules/packet.ts';
+import { newPacket, type PacketEvent } from '../../../src/handoff/rules/packet.ts';
 import { createDeliveryStore } from '../../../src/handoff/store/deliveries.ts';
 import { migrations } from '../../../src/handoff/store/migrations/index.ts';
 import type { Tables } from '../../../src/handoff/store/tables.ts';
@@ -59,7 +59,7 @@ for (const store of stores) {
     const source_agent = { id: 'a', name: 'A', framework: 'f' };
     const request = { metadata: { source_agent, target_agent: { id: 'b', name: 'B' } }, context: { summary: 'Work' } };
     const { packet, events } = newPacket(request, { id: '0197b5a6-8c3e-7f01-9a2b-3c4d5e6f7a8b', now, agentId: undefined });
-    const event = (event_type: string, details = {}) => ({ event_type, type: null, actor: 'agent:a', details });
+    const event = (event_type: PacketEvent['event_type'], details = {}) => ({ event_type, type: null, actor: 'agent:a', details });
     await units.commit(1, {
       announces: true,
       work({ packets, trail }) {

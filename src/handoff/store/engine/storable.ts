@@ -2,3 +2,8 @@
 export function storable(text: string): string {
   return text.toWellFormed();
 }
+
+/** Constants of the program as a list of SQL literals, for conditions that must be spelled as in a partial index. */
+export function quoted(constants: readonly string[]): string {
+  return constants.map((constant) => `'${constant}'`).join(', ');
+}
