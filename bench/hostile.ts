@@ -79,41 +79,81 @@ export const hostileRequests: readonly HostileRequest[] = [
   },
 ];
 
-const pipelinedRequest = `GET ${path('/packets')} HTTP/1.1\r\nHost: x\r\n\r\n`;
-const pipelinedBytes = 0.9 * 1024 * 1024;
-const pieceMs = 100;
+/** An attack that runs until it is stopped. */
+export interface Attack {
+  stop(): Promise<unknown>;
+}
 
-/** Sends pipelined requests without a key on ten connections, 0.9 MiB a second each, reconnecting whenever one is closed. */
-export function pipeline({ url }: Pick<Target, 'url'>): { stop(): Promise<number> } {
+const reconnectMs = 100;
+
+/** Keeps connections open, and reconnects whenever one is closed. `begin`: called with each when it is connected. */
+function keepConnected({ url }: Pick<Target, 'url'>, count: number, begin: (socket: Socket) => void): Attack {
   const { hostname, port } = new URL(url);
-  const piece = pipelinedRequest.repeat(Math.floor((pipelinedBytes * pieceMs) / 1000 / pipelinedRequest.length));
   const open = new Set<Socket>();
   let isStopped = false;
-  let sent = 0;
   const start = () => {
+    if (isStopped) return;
     const socket = connect(Number(port), hostname);
     open.add(socket);
     socket.on('error', () => undefined);
-    socket.resume();
-    const timer = setInterval(() => {
-      if (socket.writableLength > piece.length * 20) return;
-      socket.write(piece);
-      sent += 1;
-    }, pieceMs);
+    socket.once('connect', () => begin(socket));
     socket.on('close', () => {
-      clearInterval(timer);
       open.delete(socket);
-      if (!isStopped) setTimeout(start, pieceMs);
+      setTimeout(start, reconnectMs);
     });
   };
-  for (let connection = 0; connection < 10; connection += 1) start();
+  for (let connection = 0; connection < count; connection += 1) start();
   return {
     async stop() {
       isStopped = true;
       for (const socket of open) socket.destroy();
-      return sent;
     },
   };
+}
+
+const pipelinedRequest = `GET ${path('/packets')} HTTP/1.1\r\nHost: x\r\n\r\n`;
+const pipelinedBytes = 0.9 * 1024 * 1024;
+const pieceMs = 100;
+
+/** Sends pipelined requests without a key on ten connections, 0.9 MiB a second each. */
+export function pipeline(target: Pick<Target, 'url'>): Attack {
+  const piece = pipelinedRequest.repeat(Math.floor((pipelinedBytes * pieceMs) / 1000 / pipelinedRequest.length));
+  return keepConnected(target, 10, (socket) => {
+    socket.resume();
+    const timer = setInterval(() => {
+      if (socket.writableLength <= piece.length * 20) socket.write(piece);
+    }, pieceMs);
+    socket.on('close', () => clearInterval(timer));
+  });
+}
+
+/** Opens 256 streams that resume after the event with this id, and reads nothing of them. */
+export function replay(target: Target, lastEventId: string): Attack {
+  return keepConnected(target, 256, (socket) => {
+    socket.pause();
+    socket.write(`GET /events HTTP/1.1\r\nHost: x\r\nX-API-Key: ${target.key}\r\nLast-Event-ID: ${lastEventId}\r\n\r\n`);
+  });
+}
+
+/** An empty pong of a client, with a mask of zeros. */
+const pong = Buffer.from([0x8a, 0x80, 0, 0, 0, 0]);
+
+/** Sends pongs that nobody asked for on ten WebSockets, as fast as the service takes them. */
+export function pongs(target: Target): Attack {
+  const piece = Buffer.concat(Array<Buffer>(10_000).fill(pong));
+  return keepConnected(target, 10, (socket) => {
+    const upgrade = 'Connection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==';
+    socket.write(`GET /ws HTTP/1.1\r\nHost: x\r\nX-API-Key: ${target.key}\r\n${upgrade}\r\n\r\n`);
+    socket.once('data', (answer: Buffer) => {
+      if (!answer.toString('latin1').startsWith('HTTP/1.1 101')) return socket.destroy();
+      socket.resume();
+      const more = () => {
+        while (!socket.destroyed && socket.write(piece));
+      };
+      socket.on('drain', more);
+      more();
+    });
+  });
 }
 
 /** Sends the hostile requests in turn, at a steady rate, until it is stopped. */

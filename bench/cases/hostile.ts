@@ -2,7 +2,7 @@ import { copyFileSync } from 'node:fs';
 import { join } from 'node:path';
 
 import { packetOfBytes, searched } from '../bodies.ts';
-import { attack, hostileSummaries, pipeline } from '../hostile.ts';
+import { type Attack, attack, hostileSummaries, pipeline, pongs, replay } from '../hostile.ts';
 import type { LoadRequest } from '../load.ts';
 import { requireGood } from '../rounds.ts';
 import { headers, jsonHeaders, type MeasuredService, type Run, withPostgres } from '../run.ts';
@@ -29,13 +29,17 @@ export async function hostile(run: Run): Promise<void> {
 
 async function besideHostile(run: Run, databaseUrl: string, database: string): Promise<void> {
   const service = await run.startService(databaseUrl, 'anywhere');
-  const key = await makeHostile(service);
-  const pipelining = {
-    name: `${database}: p99 of gets beside pipelining without a key`,
-    requests: await gets(service),
-    rate: othersPerSecond.gets!,
+  const { key, firstEventId } = await makeHostile(service);
+  const target = { url: service.url, key };
+  const attacks: Record<string, () => Attack> = {
+    'pipelining without a key': () => pipeline(service),
+    'streams that resume and read nothing': () => replay(target, firstEventId),
+    'pongs of WebSockets': () => pongs(target),
   };
-  await beside(run, service, pipelining, () => pipeline(service).stop);
+  for (const [name, start] of Object.entries(attacks)) {
+    const figure = { name: `${database}: p99 of gets beside ${name}`, requests: await gets(service), rate: othersPerSecond.gets! };
+    await beside(run, service, figure, () => start().stop);
+  }
   const others: Record<string, LoadRequest[]> = {
     gets: await gets(service),
     lists: [{ method: 'GET', path: '/api/v1/packets?tags=batch-7&source_agent=agent-7', headers }],
@@ -49,7 +53,7 @@ async function besideHostile(run: Run, databaseUrl: string, database: string): P
       service,
       { name: `${database}: p99 of ${name} beside a hostile tenant`, requests, rate: othersPerSecond[name]! },
       () => {
-        const attacking = attack({ url: service.url, key }, hostilePerSecond);
+        const attacking = attack(target, hostilePerSecond);
         return async () => {
           peak = Math.max(peak, (await service.program.call('memory', null)).rss);
           await attacking.stop();
@@ -99,8 +103,8 @@ async function beside(
 /** The round with the lowest p99, because other load on the machine can only raise it. */
 const leastP99 = (rounds: readonly LoadResult[]) => rounds.reduce((best, one) => (one.p99 < best.p99 ? one : best));
 
-/** Creates a tenant with packets that make its requests expensive; returns its key. */
-async function makeHostile({ url }: MeasuredService): Promise<string> {
+/** Creates a tenant with packets that make its requests expensive; returns its key, and the id of an event before theirs. */
+async function makeHostile({ url }: MeasuredService): Promise<{ key: string; firstEventId: string }> {
   const post = async (path: string, body: unknown, key?: string) => {
     const answer = await fetch(`${url}/api/v1${path}`, {
       method: 'POST',
@@ -113,10 +117,17 @@ async function makeHostile({ url }: MeasuredService): Promise<string> {
   const tenant = await post('/tenants', { name: 'Hostile', tier: 'business' });
   const { key } = await post('/keys', { name: 'hostile', tenant_id: tenant.id });
   const { context: _, ...packet } = JSON.parse(packetOfBytes(2048));
+  const stream = await fetch(`${url}/events`, { headers: { 'x-api-key': key } });
+  const events = stream.body!.pipeThrough(new TextDecoderStream()).getReader();
+  await post('/packets', { ...packet, context: { summary: 'first' } }, key);
+  let text = '';
+  while (!/^id: ?\S+\n/m.test(text)) text += (await events.read()).value ?? '';
+  const firstEventId = /^id: ?(\S+)\n/m.exec(text)![1]!;
+  await events.cancel();
   for (const summary of hostileSummaries) await post('/packets', { ...packet, context: { summary } }, key);
   // The search waits for the indexing, so that the case measures only requests.
   await fetch(`${url}/api/v1/packets/search?q=large`, { headers: { 'x-api-key': key } });
-  return key;
+  return { key, firstEventId };
 }
 
 async function gets({ url }: MeasuredService): Promise<LoadRequest[]> {
