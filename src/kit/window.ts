@@ -80,7 +80,7 @@ export class SlidingWindow {
     // After the clock was set back, earlier requests count as made now, so that nobody waits longer than the window.
     const latest = now + this.#lengthMs / maxRuns;
     for (let index = this.#runs.length - 1; index >= this.#first && this.#runs[index]!.until > latest; index -= 1)
-      this.#runs[index]!.until = latest;
+      this.#runs[index]!.until = now;
     while (this.#first < this.#runs.length && this.#runs[this.#first]!.until <= edge) {
       this.#total -= this.#runs[this.#first]!.count;
       this.#first += 1;

@@ -7,6 +7,7 @@ import { chainTests } from './dashboard/chains.ts';
 import { exportTests } from './dashboard/exports.ts';
 import { keyboardTests } from './dashboard/keyboard.ts';
 import { keyTests } from './dashboard/keys.ts';
+import { markupTests } from './dashboard/markup.ts';
 import { shellTests } from './dashboard/shell.ts';
 import { testTests } from './dashboard/tests.ts';
 
@@ -36,5 +37,6 @@ describe('the dashboard', { skip: withoutBrowser }, () => {
       () => provider,
     ));
   describe('exports, templates and imports', () => exportTests(() => dashboard));
+  describe('stored markup', () => markupTests(() => dashboard));
   describe('of a service with keys', () => keyTests(() => browser));
 });

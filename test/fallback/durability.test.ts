@@ -6,6 +6,7 @@ import { describe, type TestContext, test } from 'node:test';
 
 import { openEmptyDatabase } from '../support/databases.ts';
 import { chainRequest, createChain, startFallback } from '../support/fallback.ts';
+import { databaseInMemory } from '../support/faults.ts';
 import { fallbackRefusal, startFallbackProcess, type TestProcess } from '../support/process.ts';
 import { answering, startProvider } from '../support/providers.ts';
 import { createPacket, startService } from '../support/service.ts';
@@ -148,6 +149,27 @@ test('on a full disk a write is a clear 503, nothing is partly written, and read
     kept,
   );
   assert.equal((await roomy.call('POST', '/chains', { body: chainRequest({ metadata }) })).status, 201);
+});
+
+test('while a SQLite file is read-only a write is a clear 503, reads continue, and later writes succeed', async (t) => {
+  const service = await startFallback(t);
+  const { id } = await createChain(service);
+  // SQLite refuses writes with the same code as for a file on a file system that is mounted read-only.
+  const database = databaseInMemory();
+  database.exec('pragma query_only = on');
+  for (const [method, path, body] of [
+    ['POST', '/chains', chainRequest()],
+    ['PATCH', `/chains/${id}`, { description: 'changed' }],
+    ['DELETE', `/chains/${id}`, undefined],
+    ['POST', `/chains/${id}/test`, { prompt_count: 5 }],
+  ] as const) {
+    const refusal = await service.call(method, path, body === undefined ? {} : { body });
+    assert.deepEqual([path, refusal.status, refusal.body?.code], [path, 503, 'SERVICE_UNAVAILABLE']);
+    assert.doesNotMatch(refusal.text, /sqlite|readonly|insert/i);
+  }
+  assert.equal((await service.call('GET', `/chains/${id}`)).status, 200);
+  database.exec('pragma query_only = off');
+  assert.equal((await service.call('PATCH', `/chains/${id}`, { body: { description: 'changed' } })).status, 200);
 });
 
 describe('A start is refused with one clear line', { concurrency: true }, () => {

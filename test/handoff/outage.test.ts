@@ -7,6 +7,7 @@ import pg from 'pg';
 import { createExample } from '../../src/handoff/model/examples.ts';
 import { openDatabase } from '../../src/kit/sql/database.ts';
 import { openEmptyDatabase } from '../support/databases.ts';
+import { databaseInMemory } from '../support/faults.ts';
 import { startPostgres, type TestPostgres } from '../support/postgres.ts';
 import { startProcess, type TestProcess } from '../support/process.ts';
 import { startReceiver } from '../support/receiver.ts';
@@ -221,6 +222,28 @@ test('a full disk under SQLite: writes get 503 and reads still work; with space 
   assert.equal((await roomy.call('GET', '/packets/search?q=charged')).body.total, created.length);
   assert.equal((await roomy.call('POST', '/packets', { body: packetRequest() })).status, 201);
   assert.equal(await roomy.stop(), 0);
+});
+
+test('a SQLite file that becomes read-only: writes get 503 and reads still work; once it can be written everything works', async (t) => {
+  const service = await startService(t, { databaseUrl: 'sqlite::memory:' });
+  const { id } = await createPacket(service);
+  // SQLite refuses writes with the same code as for a file on a file system that is mounted read-only.
+  const database = databaseInMemory();
+  database.exec('pragma query_only = on');
+  const writes = [
+    ['POST', '/packets', packetRequest()],
+    ['POST', `/packets/${id}/claim`, { agent_id: 'a' }],
+    ['PATCH', `/packets/${id}`, { status: 'in_progress' }],
+    ['POST', '/keys', { name: 'k' }],
+    ['DELETE', `/packets/${id}`, undefined],
+  ] as const;
+  for (const [method, path, body] of writes) assertUnavailable(await service.call(method, path, body === undefined ? {} : { body }));
+  for (const path of [`/packets/${id}`, '/packets', `/packets/${id}/history`, '/audit'])
+    assert.equal((await service.call('GET', path)).status, 200, path);
+  database.exec('pragma query_only = off');
+  assert.equal((await service.call('POST', `/packets/${id}/claim`, { body: { agent_id: 'a' } })).status, 200);
+  assert.deepEqual((await service.call('GET', `/packets/${id}`)).body.revision, 2);
+  assert.equal((await service.call('GET', '/packets')).body.total, 1);
 });
 
 test('a damaged page of a SQLite file: requests that read it fail, all others succeed, and the program keeps running', async (t) => {

@@ -51,6 +51,16 @@ describe('limits that instances share through Redis', { skip: skipWithoutRedis }
     assert.deepEqual([answer.status, answer.headers['x-ratelimit-reset']], [200, '20']);
   });
 
+  test('after the clock was set back nobody waits longer than the length of the window', async (t) => {
+    const { instances, clock } = await threeInstances(t, { SERVICE_RATE_LIMIT_PER_MINUTE: '2' });
+    for (const instance of instances.slice(0, 2)) assert.equal((await list(instance)).status, 200);
+    clock.turn(-3600);
+    const refused = await list(instances[2]!);
+    assert.deepEqual([refused.status, refused.headers['retry-after']], [429, '60']);
+    clock.turn(60);
+    assert.equal(passed(await Promise.all(instances.map(list))), 2);
+  });
+
   test('the hourly limit is per tenant, over all its keys and instances', async (t) => {
     const { instances } = await threeInstances(t, { SERVICE_RATE_LIMIT_PER_MINUTE: '100', SERVICE_HOURLY_QUOTA_BUSINESS: '4' });
     const { key } = (await instances[0]!.call('POST', '/keys', { body: { name: 'second' } })).body;

@@ -1,5 +1,6 @@
 import { deliveryStatuses, scopes, statuses, tiers, webhookEvents } from '../model/words.ts';
 import { answerLinks } from './answer-links.ts';
+import { onCommandLine } from './context.ts';
 import { chainPacket, createPacket, updatePacket } from './create.ts';
 import {
   actor,
@@ -275,7 +276,8 @@ const hooks: readonly Row[] = [
         text: 'signs every delivery, at least 16 characters; SERVICE_WEBHOOK_SECRET keeps it out of the process list',
       },
     ],
-    prepare: ({ secret, ...fields }, { environment: { SERVICE_WEBHOOK_SECRET } }) => {
+    prepare: ({ secret, ...fields }, { environment: { SERVICE_WEBHOOK_SECRET }, say }) => {
+      if (secret !== undefined) say(onCommandLine('a secret', 'SERVICE_WEBHOOK_SECRET'));
       const used = secret ?? SERVICE_WEBHOOK_SECRET;
       if (used === undefined) throw new CliError('A webhook needs a secret: --secret, or SERVICE_WEBHOOK_SECRET.');
       return { ...fields, secret: used };
@@ -292,7 +294,8 @@ const hooks: readonly Row[] = [
       { flags: '--active', text: 'activate it' },
       { flags: '--no-active', text: 'deactivate it' },
     ],
-    prepare: (fields, { environment: { SERVICE_WEBHOOK_SECRET } }) => {
+    prepare: (fields, { environment: { SERVICE_WEBHOOK_SECRET }, say }) => {
+      if (typeof fields.secret === 'string') say(onCommandLine('a secret', 'SERVICE_WEBHOOK_SECRET'));
       if (Object.keys(fields).length === 0) throw new CliError('Nothing to change: use --url, --event, --secret, --active or --no-active.');
       if (fields.secret !== true) return fields;
       if (SERVICE_WEBHOOK_SECRET === undefined) throw new CliError('--secret without a value needs SERVICE_WEBHOOK_SECRET.');

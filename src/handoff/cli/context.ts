@@ -28,6 +28,10 @@ export interface Context extends Pick<Terminal, 'environment' | 'stdin' | 'userN
   say(line: string): void;
 }
 
+/** The warning about a secret in an argument, which the list of processes shows. */
+export const onCommandLine = (what: string, instead: string): string =>
+  `Other users of this machine can see ${what} on the command line; use ${instead}.`;
+
 /** Makes the context of a command from its global options. */
 export function createContext(options: GlobalOptions, { out, err, environment, stdin, userName }: Terminal): Context {
   const { quiet = false, verbose = false, format } = options;
@@ -46,8 +50,9 @@ export function createContext(options: GlobalOptions, { out, err, environment, s
   return {
     ...{ environment, stdin, userName, format, quiet, verbose, out, err, config, say },
     async client() {
-      const { serverUrl, apiKey, sources } = await config();
+      const { serverUrl, apiKey, sources, file } = await config();
       trace(`server ${serverUrl} (${sources.serverUrl}), API key ${apiKey === undefined ? 'none' : `hidden (${sources.apiKey})`}`);
+      if (sources.apiKey === '--api-key') say(onCommandLine('an API key', `SERVICE_API_KEY or api_key in ${file}`));
       return createHandoffClient({ baseUrl: serverUrl, apiKey, transport: nodeTransport, retryUnreachable: false, onNote });
     },
   };

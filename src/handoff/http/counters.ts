@@ -58,6 +58,8 @@ const takeScript = `
 local now, name, refused, answer = tonumber(ARGV[1]), ARGV[2], 0, {}
 for i, key in ipairs(KEYS) do
   local length, limit = tonumber(ARGV[1 + 2 * i]), tonumber(ARGV[2 + 2 * i])
+  -- After a clock was set back, earlier requests count as made now, so that nobody waits longer than the window.
+  for _, later in ipairs(redis.call('ZRANGEBYSCORE', key, '(' .. ARGV[1], '+inf')) do redis.call('ZADD', key, now, later) end
   redis.call('ZREMRANGEBYSCORE', key, '-inf', now - length)
   local count, wait = redis.call('ZCARD', key), 0
   if count >= limit then

@@ -4,6 +4,9 @@ import type { Store } from '../store/store.ts';
 /** How long the job pauses when the queue is empty, in milliseconds. */
 const idleMs = 100;
 
+/** The longest pause between rounds. */
+const mostMs = 10_000;
+
 /**
  * The shortest pause between steps, in milliseconds. Indexing many packets in one step costs less than in several, and a
  * search indexes what is queued before it runs.
@@ -32,6 +35,7 @@ export function createIndexingJob(store: Store, clock: Clock): () => Promise<num
     if (taken === 0) return idleMs;
     if (long) return 0;
     const spent = clock().getTime() - begun;
-    return Math.max(gatherMs, Math.ceil(spent / share - spent) + 1);
+    // A clock that was set ahead during the step does not end indexing.
+    return Math.min(mostMs, Math.max(gatherMs, Math.ceil(spent / share - spent) + 1));
   };
 }

@@ -74,7 +74,9 @@ class Connection {
   /** Runs a command; resolves with undefined when Redis is unavailable. */
   async ask<T>(run: () => Promise<T>): Promise<T | undefined> {
     const { client } = this;
-    if (!client.isReady || this.#clock().getTime() < this.#retryAt) return undefined;
+    const wait = this.#retryAt - this.#clock().getTime();
+    // A longer wait than the pause after a failure means that the clock was set back.
+    if (!client.isReady || (wait > 0 && wait <= backOffMs)) return undefined;
     try {
       const answer = await within(commandMs, run());
       this.#timeouts = 0;

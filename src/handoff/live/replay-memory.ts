@@ -19,7 +19,7 @@ interface Held {
   readonly owner: string;
   readonly bytes: number;
   /** When it was granted, or when it began to wait; milliseconds since 1970. */
-  readonly since: number;
+  since: number;
 }
 
 interface Waiting extends Held {
@@ -79,6 +79,8 @@ export class ReplayMemory {
   /** Ends the replays that have held memory for too long while others wait for it. */
   reclaim(): void {
     const now = this.#now();
+    // After the clock was set back, patience begins again.
+    for (const queue of [this.#held, ...this.#waiting.values()]) for (const held of queue) held.since = Math.min(held.since, now);
     for (const [owner, queue] of [...this.#waiting]) {
       const [first] = queue;
       if (first === undefined || now - first.since < patienceMs) continue;

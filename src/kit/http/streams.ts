@@ -170,6 +170,8 @@ export function createStreams({ clock, logger, onEnded, isUnavailable }: Streams
     beat() {
       const now = clock();
       for (const entry of entries) {
+        // After the clock was set back, the next heartbeat is due at the latest one interval from now.
+        entry.nextBeatAt = Math.min(entry.nextBeatAt, now.getTime() + heartbeatMs);
         if (now.getTime() < entry.nextBeatAt) continue;
         entry.nextBeatAt += heartbeatMs * Math.ceil((now.getTime() - entry.nextBeatAt + 1) / heartbeatMs);
         const sentBytes = entry.stream.sentBytes();

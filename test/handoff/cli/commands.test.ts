@@ -161,6 +161,27 @@ describe('service-cli', () => {
     assert.equal(await output(bench, 'hooks', 'list', '-q'), '');
   });
 
+  test('a key or a secret in an argument, where the list of processes shows it, gets a warning that names what to use instead', async (t) => {
+    const bench = await startCliBench(t);
+    const hook = ['hooks', 'create', '--url', 'https://example.com/hook'];
+    const secret = 'sixteen characters';
+    for (const [args, expected] of [
+      [
+        ['list', '--api-key', adminKey],
+        /^Other users of this machine can see an API key .*SERVICE_API_KEY or api_key in \S+config\.toml\.$/m,
+      ],
+      [[...hook, '--secret', secret], /^Other users of this machine can see a secret on the command line; use SERVICE_WEBHOOK_SECRET\.$/m],
+    ] as const) {
+      const { exitCode, stdout, stderr } = await bench.run(args);
+      assert.equal(exitCode, 0, stderr);
+      assert.match(stderr, expected);
+      assert.doesNotMatch(stdout + stderr, new RegExp(`${adminKey}|${secret}`));
+      assert.equal((await bench.run([...args, '--quiet'])).stderr, '');
+    }
+    const environment = { SERVICE_WEBHOOK_SECRET: secret };
+    assert.doesNotMatch((await bench.run(['list'])).stderr + (await bench.run(hook, { environment })).stderr, /Other users/);
+  });
+
   test('a flag takes precedence over the environment, then the file, then the default', async (t) => {
     const bench = await startCliBench(t);
     const { key } = await newTenant(bench.service);

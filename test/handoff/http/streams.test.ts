@@ -96,6 +96,22 @@ describe('A stream', () => {
     await listen(t, address, `?api_key=${key}`, {});
   });
 
+  test('gets its next ping within 30 seconds after the clock was set back or ahead', async (t) => {
+    const { service, address } = await started(t);
+    const stream = await listen(t, address);
+    for (const jump of [-3600, 3600, -86_400]) {
+      service.clock.turn(jump);
+      await service.handoff.runOnce.beat();
+      // A jump ahead makes a ping due at once.
+      if (jump > 0) await stream.events.next();
+      service.clock.turn(30);
+      const timestamp = service.clock.read().toISOString();
+      await service.handoff.runOnce.beat();
+      const ping = await stream.events.next();
+      assert.deepEqual([ping.event, ping.data], ['ping', { timestamp }]);
+    }
+  });
+
   test('gets a ping every 30 seconds with the id of the last event; a WebSocket without a pong is closed with 4201', async (t) => {
     const { service, address } = await started(t);
     const stream = await listen(t, address, '?subscribe=status:failed');

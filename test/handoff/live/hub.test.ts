@@ -139,6 +139,23 @@ describe('Replays', () => {
     assert.deepEqual(next.ends, []);
   });
 
+  test('after the clock was set back, that hold memory while others wait for it have 30 seconds from then', async () => {
+    const { hub, clock, replays } = newHub(largeTrail, 8 * megabyte);
+    const listeners = Array.from({ length: 3 }, () => newListener((event) => event.sse.length));
+    for (const listener of listeners) void hub.join(tenantOf(1), listener);
+    await turns();
+    assert.equal(replays.waiting, 1);
+    const ends = () => listeners.map((listener) => listener.ends.length);
+    clock.turn(-3600);
+    await hub.look();
+    clock.turn(29);
+    await hub.look();
+    assert.deepEqual(ends(), [0, 0, 0]);
+    clock.turn(1);
+    await hub.look();
+    assert.deepEqual(ends(), [1, 1, 0]);
+  });
+
   test('of streams that have ended stop waiting, and streams without past events need no memory', async () => {
     const { hub, replays } = newHub(largeTrail, 4 * megabyte);
     const holder = newListener((event) => event.sse.length);

@@ -390,15 +390,34 @@ describe('The address guard at connect', () => {
     assert.deepEqual([lookups, sockets.length], [1, 1]);
   });
 
-  test('refuses a name with one private address among public ones', async (t) => {
-    const resolve: Resolve = async () => [
+  test('refuses a name with one private address among public ones, of either family and in any place', async (t) => {
+    const publics = [
       { address: '8.8.8.8', family: 4 },
-      { address: '::ffff:127.0.0.1', family: 6 },
+      { address: '2606:4700:4700::1111', family: 6 },
     ];
-    await assert.rejects(
-      startSender(t, { allow: [], resolve }).send({ ...unhurried, url: 'https://mixed.test/' }),
-      failsWith('address_refused'),
-    );
+    for (const address of [
+      '127.0.0.1',
+      '10.0.0.1',
+      '169.254.169.254',
+      '::1',
+      'fd00::1',
+      'fe80::1',
+      '::ffff:127.0.0.1',
+      '64:ff9b::7f00:1',
+    ]) {
+      const forbidden = { address, family: address.includes(':') ? 6 : 4 };
+      for (const answers of [
+        [forbidden, ...publics],
+        [...publics, forbidden],
+      ]) {
+        const resolve: Resolve = async () => answers;
+        await assert.rejects(
+          startSender(t, { allow: [], resolve }).send({ ...unhurried, url: 'https://mixed.test/' }),
+          failsWith('address_refused'),
+          address,
+        );
+      }
+    }
   });
 });
 

@@ -1,0 +1,113 @@
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+
+import { createPacket, newTenant, type TestService } from '../support/service.ts';
+import { shareService } from '../support/shared.ts';
+import { stores } from '../support/stores.ts';
+
+// Webhooks: test/handoff/http/webhook-faults.test.ts; heartbeats: streams.test.ts; Redis: shared-limits.test.ts.
+
+/** Claims a new packet for a minute; returns its id, the token and the end of the lease. */
+async function lease(service: TestService, key: string): Promise<{ id: string; token: string; ends: string }> {
+  const { id } = await createPacket(service, {}, key);
+  const { status, body } = await service.call('POST', `/packets/${id}/claim`, { body: { agent_id: 'a', lease_seconds: 60 }, key });
+  assert.equal(status, 200);
+  return { id, token: body.lease.token, ends: body.lease.expires_at };
+}
+
+/** The status of a packet after the sweeper has run. */
+async function swept(service: TestService, id: string, key: string): Promise<string> {
+  await service.handoff.runOnce.sweep();
+  return (await service.call('GET', `/packets/${id}`, { key })).body.status;
+}
+
+for (const store of stores) {
+  describe(`A clock that jumps, on ${store.name}`, () => {
+    test('back: a lease keeps its end, its holder can work and renew it, and it is freed at its end', async () => {
+      const service = await shareService(store);
+      const { key } = await newTenant(service);
+      const { id, token, ends } = await lease(service, key);
+      service.clock.turn(-3600);
+      assert.equal(await swept(service, id, key), 'claimed');
+      const headers = { 'x-lease-token': token };
+      const patched = await service.call('PATCH', `/packets/${id}`, { body: { status: 'in_progress' }, headers, key });
+      assert.deepEqual([patched.status, patched.body.lease.expires_at], [200, ends]);
+      const renewed = await service.call('POST', `/packets/${id}/lease`, { headers, key });
+      const end = Date.parse(renewed.body.lease.expires_at) - service.clock.read().getTime();
+      assert.deepEqual([renewed.status, end], [200, 60_000]);
+      service.clock.turn(60);
+      assert.equal(await swept(service, id, key), 'created');
+      // What happened later comes later, whatever its timestamps. A renewal is no event.
+      const { body } = await service.call('GET', `/packets/${id}/history`, { key });
+      assert.deepEqual(
+        body.events.map(({ event_type }: { event_type: string }) => event_type),
+        ['created', 'claimed', 'in_progress', 'lease_expired'],
+      );
+    });
+
+    test('ahead and back again: a lease that ended stays lost, and the packet has one holder', async () => {
+      const service = await shareService(store);
+      const { key } = await newTenant(service);
+      const { id, token } = await lease(service, key);
+      service.clock.turn(3600);
+      assert.equal(await swept(service, id, key), 'created');
+      service.clock.turn(-3600);
+      const late = await service.call('POST', `/packets/${id}/lease`, { headers: { 'x-lease-token': token }, key });
+      assert.deepEqual([late.status, late.body.code], [409, 'LEASE_LOST']);
+      const claim = () => service.call('POST', `/packets/${id}/claim`, { body: { agent_id: 'b', lease_seconds: 60 }, key });
+      assert.deepEqual([(await claim()).status, (await claim()).status], [200, 409]);
+    });
+
+    test('back: a new packet is found by lists, searches, claim-next and conditional requests as any other', async () => {
+      const service = await shareService(store);
+      const { key } = await newTenant(service);
+      const before = await createPacket(service, { context: { summary: 'before' } }, key);
+      service.clock.turn(-3600);
+      const after = await createPacket(service, { context: { summary: 'after the jump' } }, key);
+      const listed = (await service.call('GET', '/packets?limit=1', { key })).body;
+      const next = (await service.call('GET', `/packets?limit=1&cursor=${listed.next_cursor}`, { key })).body;
+      // Lists are in the order of the timestamps.
+      assert.deepEqual([listed.packets[0].id, next.packets[0].id, next.total], [before.id, after.id, 2]);
+      const found = await service.call('GET', '/packets/search?q=jump', { key });
+      assert.deepEqual([found.body.total, found.body.packets[0].id], [1, after.id]);
+      const taken = await service.call('POST', '/packets/claim-next', { body: { agent_id: 'resolver' }, key });
+      assert.deepEqual([taken.status, taken.body.id], [200, after.id]);
+      const positions = (await service.call('GET', '/audit', { key })).body.entries.map(({ action }: { action: string }) => action);
+      assert.deepEqual(positions.slice(0, 3), ['claimed', 'created', 'created']);
+    });
+
+    test('back or ahead: nobody waits longer for the rate limit than its window', async () => {
+      const service = await shareService(store, { SERVICE_RATE_LIMIT_PER_MINUTE: '2' });
+      const { key } = await newTenant(service);
+      const list = () => service.call('GET', '/packets', { key });
+      for (const jump of [-3600, 3600]) {
+        await Promise.all([list(), list()]);
+        service.clock.turn(jump);
+        const { status, headers } = await list();
+        assert.deepEqual([status, headers['retry-after']], jump < 0 ? [429, '60'] : [200, undefined]);
+        service.clock.turn(60);
+        assert.equal((await list()).status, 200);
+        service.clock.turn(60);
+      }
+    });
+
+    test('ahead: an answer is repeated for its idempotency key until a day has passed, also after the jump back', async () => {
+      const service = await shareService(store);
+      const { key } = await newTenant(service);
+      const create = () => service.call('POST', '/packets', { body: { ...packet }, headers: { 'idempotency-key': 'once' }, key });
+      const { body: example } = await service.call('GET', `/packets/${(await createPacket(service, {}, key)).id}`, { key });
+      const packet = {
+        metadata: { source_agent: example.metadata.source_agent, target_agent: example.metadata.target_agent },
+        context: { summary: 'once' },
+      };
+      const first = await create();
+      assert.equal(first.status, 201);
+      for (const jump of [82_800, -82_800, -3600]) {
+        service.clock.turn(jump);
+        await service.handoff.runOnce.prune();
+        const again = await create();
+        assert.deepEqual([again.text, again.headers['idempotency-replayed']], [first.text, 'true']);
+      }
+    });
+  });
+}
