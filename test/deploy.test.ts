@@ -1,14 +1,14 @@
 import assert from 'node:assert/strict';
-import { once } from 'node:events';
 import { cpSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
-import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { describe, type TestContext, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 
-import { startDaemon, temporaryFolder, until } from './support/daemon.ts';
+import { temporaryFolder, until } from './support/daemon.ts';
 import { openHandoffDatabase } from './support/databases.ts';
+import { freePort } from './support/ports.ts';
 import { startProcess, type TestProcess } from './support/process.ts';
+import { startProgram } from './support/program.ts';
 import { findProgram } from './support/programs.ts';
 import { adminKey, packetRequest } from './support/service.ts';
 import { openEvents, openSocket } from './support/streams.ts';
@@ -31,16 +31,6 @@ async function startInstances(t: TestContext): Promise<TestProcess[]> {
 
 const hostOf = (address: string) => new URL(address).host;
 
-/** A port that was free a moment ago, for programs that can't pick one. */
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const { port } = server.address() as { port: number };
-  server.close();
-  await once(server, 'close');
-  return port;
-}
-
 /** Runs nginx with deploy/nginx/baton.conf in front of the instances; returns its address. */
 async function startNginx(t: TestContext, [first, second]: readonly TestProcess[]): Promise<string> {
   const folder = temporaryFolder(t);
@@ -58,9 +48,9 @@ async function startNginx(t: TestContext, [first, second]: readonly TestProcess[
     join(folder, 'nginx.conf'),
     `daemon off; pid ${folder}/pid; error_log stderr; events {} http { ${temporary.join(' ')} include ${folder}/baton.conf; }`,
   );
-  const nginx = startDaemon(t, 'nginx', ['-e', 'stderr', '-c', join(folder, 'nginx.conf')], folder);
+  const nginx = startProgram(['nginx', '-e', 'stderr', '-c', join(folder, 'nginx.conf')], { t, cwd: folder, endBy: 'SIGTERM' });
   const address = `http://127.0.0.1:${port}`;
-  await until(async () => ((await fetch(`${address}/health`)).status === 200 ? true : undefined), nginx.said);
+  await until(async () => ((await fetch(`${address}/health`)).status === 200 ? true : undefined), nginx.stderr);
   return address;
 }
 
@@ -137,11 +127,14 @@ describe('Prometheus with deploy/prometheus', { skip: findProgram('prometheus') 
     const rules = readFileSync(join(folder, 'alerts.yml'), 'utf8');
     writeFileSync(join(folder, 'alerts.yml'), rules.replaceAll(/for: \d+m/g, 'for: 0s'));
     const port = await freePort();
-    const prometheus = startDaemon(
-      t,
-      'prometheus',
-      [`--config.file=${folder}/prometheus.yml`, `--storage.tsdb.path=${folder}/data`, `--web.listen-address=127.0.0.1:${port}`],
-      folder,
+    const prometheus = startProgram(
+      [
+        'prometheus',
+        `--config.file=${folder}/prometheus.yml`,
+        `--storage.tsdb.path=${folder}/data`,
+        `--web.listen-address=127.0.0.1:${port}`,
+      ],
+      { t, cwd: folder, endBy: 'SIGTERM' },
     );
     // biome-ignore lint/suspicious/noExplicitAny: what Prometheus answers.
     const ask = async (path: string): Promise<any> => ((await (await fetch(`http://127.0.0.1:${port}/api/v1/${path}`)).json()) as any).data;
@@ -149,7 +142,7 @@ describe('Prometheus with deploy/prometheus', { skip: findProgram('prometheus') 
     const up = await until(async () => {
       const { result } = await ask(`query?query=${encodeURIComponent('up == 1')}`);
       return result.length === 2 ? result : undefined;
-    }, prometheus.said);
+    }, prometheus.stderr);
     assert.deepEqual(
       up.map(({ metric }: { metric: { instance: string } }) => metric.instance).sort(),
       instances.map(({ address }) => hostOf(address)).sort(),
@@ -158,7 +151,7 @@ describe('Prometheus with deploy/prometheus', { skip: findProgram('prometheus') 
     await until(async () => {
       const { result } = await ask(`query?query=${encodeURIComponent('service_packets{status="created"}')}`);
       return result.length === 2 ? result : undefined;
-    }, prometheus.said);
+    }, prometheus.stderr);
 
     const gone = hostOf(instances[1]!.address);
     await instances[1]!.kill();
@@ -168,7 +161,7 @@ describe('Prometheus with deploy/prometheus', { skip: findProgram('prometheus') 
         ({ labels, state }: { labels: { alertname: string; instance: string }; state: string }) =>
           labels.alertname === 'BatonInstanceDown' && labels.instance === gone && state === 'firing',
       );
-    }, prometheus.said);
+    }, prometheus.stderr);
     assert.match(alert.annotations.summary, /does not answer/);
   });
 });

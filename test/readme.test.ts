@@ -1,14 +1,13 @@
 import assert from 'node:assert/strict';
-import { execFile, spawn } from 'node:child_process';
+import { execFile } from 'node:child_process';
 import { chmodSync, existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { delimiter, dirname, join } from 'node:path';
-import { createInterface } from 'node:readline';
 import { describe, type TestContext, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
-
 import { startFallback } from './support/fallback.ts';
+import { startProgram } from './support/program.ts';
 import { findProgram } from './support/programs.ts';
 import { adminKey, startService } from './support/service.ts';
 import { stores } from './support/stores.ts';
@@ -123,14 +122,10 @@ describe('The README', () => {
       SERVICE_LOG_LEVEL: 'error',
       SERVICE_DATABASE_URL: 'sqlite::memory:',
     };
-    const child = spawn(process.execPath, ['src/start.ts', '--fallback-port', '0', '--fallback-storage', 'memory'], {
-      cwd: root,
-      env: environment,
-      stdio: ['ignore', 'pipe', 'ignore'],
-    });
-    t.after(() => child.kill());
-    const lines: string[] = [];
-    for await (const line of createInterface({ input: child.stdout })) if (lines.push(line) === 3) break;
+    const command = [process.execPath, 'src/start.ts', '--fallback-port', '0', '--fallback-storage', 'memory'];
+    const program = startProgram(command, { t, cwd: root, env: environment, endBy: 'SIGTERM' });
+    await program.printed(/fallback listening/);
+    const lines = program.lines.slice(0, 3);
     const shown = blocksOf('The first start').find(({ kind }) => kind === 'text')!;
     assert.match(lines.join('\n').replace(/:\d+$/m, ':8080').replace(/:\d+$/, ':8000'), patternOf(shown.text));
   });

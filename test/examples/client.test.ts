@@ -1,9 +1,8 @@
 import assert from 'node:assert/strict';
-import { execFile } from 'node:child_process';
 import { test } from 'node:test';
 import { fileURLToPath } from 'node:url';
-import { promisify } from 'node:util';
 
+import { runProgram } from '../support/program.ts';
 import { adminKey, startService } from '../support/service.ts';
 
 const root = fileURLToPath(new URL('../..', import.meta.url));
@@ -16,7 +15,7 @@ async function run(file: string, address: string): Promise<string> {
     SERVICE_URL: address,
     SERVICE_API_KEY: adminKey,
   };
-  const { stdout, stderr } = await promisify(execFile)(process.execPath, [`${root}/examples/${file}`], { env });
+  const { stdout, stderr } = await runProgram([process.execPath, `${root}/examples/${file}`], { env });
   assert.equal(stderr, '');
   return stdout;
 }

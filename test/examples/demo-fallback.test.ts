@@ -1,32 +1,29 @@
 import assert from 'node:assert/strict';
-import { execFile } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { startFallback } from '../support/fallback.ts';
 import { freePort } from '../support/ports.ts';
+import { runProgram } from '../support/program.ts';
 import { startService } from '../support/service.ts';
 
 const root = fileURLToPath(new URL('../..', import.meta.url));
 
 interface Demonstration {
-  readonly exitCode: number;
+  readonly exitCode: number | null;
   readonly output: string;
   readonly errors: string;
 }
 
 /** Runs `npm run demo:fallback` to its end. */
-function runDemo(environment: Record<string, string> = {}): Promise<Demonstration> {
+async function runDemo(environment: Record<string, string> = {}): Promise<Demonstration> {
   const { scripts } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'));
   const [command, file] = scripts['demo:fallback'].split(' ');
   assert.equal(command, 'node');
-  return new Promise((resolve) => {
-    const options = { cwd: root, env: { PATH: process.env.PATH, NODE_COMPILE_CACHE: process.env.NODE_COMPILE_CACHE, ...environment } };
-    const child = execFile(process.execPath, [file], options, (_, output, errors) =>
-      resolve({ exitCode: child.exitCode ?? -1, output, errors }),
-    );
-  });
+  const env = { PATH: process.env.PATH, NODE_COMPILE_CACHE: process.env.NODE_COMPILE_CACHE, ...environment };
+  const { exitCode, stdout, stderr } = await runProgram([process.execPath, file], { cwd: root, env });
+  return { exitCode, output: stdout, errors: stderr };
 }
 
 /** Output that does not depend on the service. */

@@ -1,5 +1,4 @@
 import assert from 'node:assert/strict';
-import { spawn } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -7,6 +6,7 @@ import { describe, type TestContext, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 
 import { freePort } from '../support/ports.ts';
+import { startProgram } from '../support/program.ts';
 import { adminKey, packetRequest, startService, type TestService } from '../support/service.ts';
 import { stores } from '../support/stores.ts';
 import { startHooked } from '../support/webhooks.ts';
@@ -36,18 +36,11 @@ interface DemonstrationOptions {
 async function runDemo({ url = '', key = adminKey, args = [], onOutput = () => undefined }: DemonstrationOptions): Promise<Demonstration> {
   const { INIT_CWD: _, ...inherited } = process.env;
   const environment = { ...inherited, SERVICE_URL: url, SERVICE_API_KEY: key };
-  const child = spawn(process.execPath, ['examples/demo/demo.ts', ...args], { cwd: root, env: environment });
-  let output = '';
-  let errors = '';
-  child.stdout.setEncoding('utf8').on('data', (text: string) => {
-    output += text;
-    onOutput(text);
-  });
-  child.stderr.setEncoding('utf8').on('data', (text: string) => {
-    errors += text;
-  });
-  const exitCode = await new Promise<number | null>((resolve) => child.on('close', resolve));
-  const lines = output.split('\n');
+  const program = startProgram([process.execPath, 'examples/demo/demo.ts', ...args], { cwd: root, env: environment });
+  program.child.stdout!.on('data', onOutput);
+  const exitCode = await program.ended;
+  const errors = program.stderr();
+  const lines = program.stdout().split('\n');
   const closing = lines.flatMap((line) => /^([a-z][a-z ]*[a-z]) {2,}([\d.]+)$/.exec(line) ?? []);
   const counts: Record<string, number> = {};
   for (let index = 0; index < closing.length; index += 3) counts[closing[index + 1]!] = Number(closing[index + 2]);

@@ -1,25 +1,19 @@
 import assert from 'node:assert/strict';
-import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { createServer, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { createInterface } from 'node:readline';
 import { type TestContext, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 
+import { type Program, startProgram } from '../support/program.ts';
 import { adminKey, createPacket, startService, type TestService } from '../support/service.ts';
 import { stores } from '../support/stores.ts';
 import { AsyncQueue } from '../support/streams.ts';
 
 const program = fileURLToPath(new URL('../../examples/worker/worker.ts', import.meta.url));
 
-interface Worker {
-  readonly child: ChildProcess;
-  readonly lines: AsyncQueue<string>;
-}
-
 /** Starts the example in a separate process; resolves when it waits for work, after those that are already waiting. */
-async function startWorker(t: TestContext, service: TestService, address: string, environment: Record<string, string>): Promise<Worker> {
+async function startWorker(t: TestContext, service: TestService, address: string, environment: Record<string, string>): Promise<Program> {
   const before = service.handoff.waiting();
   const env = {
     PATH: process.env.PATH,
@@ -28,12 +22,9 @@ async function startWorker(t: TestContext, service: TestService, address: string
     SERVICE_API_KEY: adminKey,
     ...environment,
   };
-  const child = spawn(process.execPath, [program], { env, stdio: ['ignore', 'pipe', 'inherit'] });
-  t.after(() => child.kill('SIGKILL'));
-  const lines = new AsyncQueue<string>();
-  createInterface(child.stdout).on('line', (line) => lines.put(line));
+  const worker = startProgram([process.execPath, program], { t, env });
   while (service.handoff.waiting() === before) await new Promise(setImmediate);
-  return { child, lines };
+  return worker;
 }
 
 /** A server for the page that the workers fetch; the test answers each request. */
@@ -83,12 +74,12 @@ for (const store of stores.slice(1)) {
     service.clock.turn(0.5);
     while ((await packet()).lease.expires_at === expires_at) await new Promise(setImmediate);
     answered.end('of the last');
-    assert.equal(await last.lines.next(), `completed ${id}`);
+    assert.equal((await last.printed(/^completed /)).input, `completed ${id}`);
 
     const { text } = await service.call('GET', `/packets/${id}`);
     heldBack.end('of the frozen');
     frozen.child.kill('SIGCONT');
-    assert.match(await frozen.lines.next(), new RegExp(`^lost ${id}: The packet has no lease`));
+    await frozen.printed(new RegExp(`^lost ${id}: The packet has no lease`));
     assert.equal((await service.call('GET', `/packets/${id}`)).text, text);
     assert.deepEqual((await packet()).context.artifacts, [{ key: 'page', value: 'of the last' }]);
     const { events } = (await service.call('GET', `/packets/${id}/history`)).body;

@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict';
-import { spawn } from 'node:child_process';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { TestContext } from 'node:test';
 import { fileURLToPath } from 'node:url';
 
+import { runProgram } from './program.ts';
 import { adminKey, type ServiceOptions, startService, type TestService } from './service.ts';
 
 /** The program that users start. */
@@ -49,23 +49,7 @@ export async function startCliBench(t: TestContext, options: ServiceOptions = {}
 
 /** Runs the program to its end, with the given environment and the current PATH. */
 export function runCli(args: readonly string[], { input = '', environment = {} }: CliOptions): Promise<CliResult> {
-  const env = { PATH: process.env.PATH ?? '', ...environment };
-  const child = spawn(process.execPath, [cliProgram, ...args], { env, stdio: 'pipe' });
-  let stdout = '';
-  let stderr = '';
-  child.stdout.setEncoding('utf8').on('data', (text) => {
-    stdout += text;
-  });
-  child.stderr.setEncoding('utf8').on('data', (text) => {
-    stderr += text;
-  });
-  // A program that ends without reading its input closes the pipe.
-  child.stdin.on('error', () => undefined);
-  child.stdin.end(input);
-  return new Promise((resolve, reject) => {
-    child.once('error', reject);
-    child.once('close', (exitCode) => resolve({ exitCode, stdout, stderr }));
-  });
+  return runProgram([process.execPath, cliProgram, ...args], { env: { PATH: process.env.PATH ?? '', ...environment }, input });
 }
 
 /** The output of a run that must succeed. */

@@ -1,4 +1,3 @@
-import { type ChildProcess, spawn } from 'node:child_process';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -9,24 +8,6 @@ export function temporaryFolder(t: TestContext): string {
   const folder = mkdtempSync(join(tmpdir(), 'baton-'));
   t.after(() => rmSync(folder, { recursive: true, force: true }));
   return folder;
-}
-
-/** Starts a program of another project, and kills it after the test. What it prints is in the error of `until`. */
-export function startDaemon(
-  t: TestContext,
-  command: string,
-  args: readonly string[],
-  cwd: string,
-): { said(): string; child: ChildProcess } {
-  const child = spawn(command, args, { cwd, stdio: ['ignore', 'pipe', 'pipe'] });
-  let text = '';
-  for (const stream of [child.stdout, child.stderr]) stream.on('data', (chunk) => (text += chunk));
-  const ended = new Promise((resolve) => child.once('close', resolve));
-  t.after(async () => {
-    child.kill('SIGTERM');
-    await ended;
-  });
-  return { said: () => text, child };
 }
 
 /** Asks until the answer is there; the pauses are between requests to a program whose own clock can't be turned. */

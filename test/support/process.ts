@@ -1,7 +1,6 @@
-import { type ChildProcess, spawn } from 'node:child_process';
-import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
 
+import { startProgram } from './program.ts';
 import { adminKey, type CallOptions, type TestAnswer } from './service.ts';
 
 /** The program, running as a separate process. */
@@ -81,16 +80,16 @@ export async function fallbackRefusal(
   args: readonly string[],
   settings: Record<string, string> = {},
 ): Promise<{ code: number | null; errors: string[] }> {
-  const [command, ...first] = process.getuid?.() === 0 ? [...withFilePermissions, process.execPath] : [process.execPath];
-  const child = spawn(command!, [...first, programs.fallback, 'serve', '--port', '0', ...args], {
+  const rooted = process.getuid?.() === 0 ? withFilePermissions : [];
+  const program = startProgram([...rooted, process.execPath, programs.fallback, 'serve', '--port', '0', ...args], {
     env: { ...withoutSettings(), ...settings },
   });
-  const errors: string[] = [];
-  createInterface(child.stderr).on('line', (line) => errors.push(line));
   // If it starts nevertheless, it is killed, which the exit code shows.
-  createInterface(child.stdout).once('line', () => child.kill());
-  const code = await new Promise<number | null>((resolve) => child.once('close', resolve));
-  return { code, errors };
+  program.printed(/^/).then(
+    () => program.child.kill(),
+    () => undefined,
+  );
+  return { code: await program.ended, errors: program.errors };
 }
 
 /** The environment of this process without settings of the services. */
@@ -103,15 +102,10 @@ async function run(
   env: Record<string, string | undefined>,
   fileLimitKib: number | undefined,
 ): Promise<TestProcess> {
-  const child =
-    fileLimitKib === undefined
-      ? spawn(process.execPath, args, { env })
-      : // The unit of `ulimit -f` is 512 bytes (POSIX).
-        spawn('/bin/sh', ['-c', `ulimit -f ${fileLimitKib * 2}; exec "$0" "$@"`, process.execPath, ...args], { env });
-  const ended = new Promise<number | null>((resolve) => child.once('close', resolve));
-  const lines: string[] = [];
-  const errors: string[] = [];
-  const address = await firstLine(child, lines, errors, ended);
+  // The unit of `ulimit -f` is 512 bytes (POSIX).
+  const limit = fileLimitKib === undefined ? [] : ['/bin/sh', '-c', `ulimit -f ${fileLimitKib * 2}; exec "$0" "$@"`];
+  const { child, lines, errors, printed, ended } = startProgram([...limit, process.execPath, ...args], { env });
+  const [, address = ''] = await printed(/^(?:handoff|fallback) listening on (\S+)$/);
   return {
     address,
     lines,
@@ -126,22 +120,6 @@ async function run(
       return ended;
     },
   };
-}
-
-/** Resolves with the address that the program prints. */
-async function firstLine(child: ChildProcess, lines: string[], errors: string[], ended: Promise<number | null>): Promise<string> {
-  createInterface(child.stderr!).on('line', (line) => errors.push(line));
-  const listening = new Promise<string>((resolve) => {
-    createInterface(child.stdout!).on('line', (line) => {
-      lines.push(line);
-      const [, address] = /^(?:handoff|fallback) listening on (\S+)$/.exec(line) ?? [];
-      if (address !== undefined) resolve(address);
-    });
-  });
-  const failed = ended.then((code) => {
-    throw new Error(`The program ended with ${code}: ${errors.join('\n')}`);
-  });
-  return Promise.race([listening, failed]);
 }
 
 async function call(

@@ -1,7 +1,5 @@
-import { type ChildProcess, spawn } from 'node:child_process';
-import { once } from 'node:events';
-
 import { freePort } from './ports.ts';
+import { type Program, startProgram } from './program.ts';
 import { findProgram } from './programs.ts';
 
 /** A real Redis that a test can stop, freeze and restart. */
@@ -20,29 +18,21 @@ export const skipWithoutRedis = findProgram('redis-server') === undefined && 'no
 /** Starts a Redis on a free port without persistence. */
 export async function createRedis(): Promise<TestRedis> {
   const port = await freePort();
-  let server: ChildProcess | undefined;
+  let server: Program | undefined;
   return {
     url: `redis://127.0.0.1:${port}`,
     async start() {
-      const started = spawn(findProgram('redis-server')!, [
-        '--port',
-        String(port),
-        '--bind',
-        '127.0.0.1',
-        '--save',
-        '',
-        '--appendonly',
-        'no',
+      server = startProgram([
+        findProgram('redis-server')!,
+        ...['--port', String(port), '--bind', '127.0.0.1', '--save', '', '--appendonly', 'no'],
       ]);
-      server = started;
-      for await (const chunk of started.stdout) if (String(chunk).includes('Ready to accept connections')) return;
+      await server.printed(/Ready to accept connections/);
     },
     async stop() {
-      if (server === undefined || server.exitCode !== null || server.signalCode !== null) return;
-      server.kill('SIGKILL');
-      await once(server, 'exit');
+      server?.child.kill('SIGKILL');
+      await server?.ended;
     },
-    freeze: () => void server?.kill('SIGSTOP'),
-    thaw: () => void server?.kill('SIGCONT'),
+    freeze: () => void server?.child.kill('SIGSTOP'),
+    thaw: () => void server?.child.kill('SIGCONT'),
   };
 }

@@ -1,5 +1,4 @@
 import assert from 'node:assert/strict';
-import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -9,6 +8,7 @@ import { fileURLToPath } from 'node:url';
 import { EventSource } from 'eventsource';
 import { chromium } from 'playwright-core';
 
+import { startProgram } from '../../support/program.ts';
 import { findProgram, findPythonWith } from '../../support/programs.ts';
 import { adminKey, createPacket, startService } from '../../support/service.ts';
 import { AsyncQueue } from '../../support/streams.ts';
@@ -19,13 +19,13 @@ test("Debian's python3-websockets subscribes, receives events, answers pings and
   const service = await startService(t);
   const address = await service.handoff.start();
   const script = fileURLToPath(new URL('../../support/websocket_client.py', import.meta.url));
-  const child = spawn(python!, [script, `${address.replace('http', 'ws')}/ws?api_key=${adminKey}`], { stdio: ['pipe', 'pipe', 'inherit'] });
-  t.after(() => child.kill('SIGKILL'));
+  const command = [python!, script, `${address.replace('http', 'ws')}/ws?api_key=${adminKey}`];
+  const { child } = startProgram(command, { t, input: { open: true } });
   // biome-ignore lint/suspicious/noExplicitAny: a test looks into messages of every shape.
   const messages = new AsyncQueue<any>();
-  createInterface(child.stdout).on('line', (line) => messages.put(line.startsWith('{') ? JSON.parse(line) : line));
+  createInterface(child.stdout!).on('line', (line) => messages.put(line.startsWith('{') ? JSON.parse(line) : line));
   assert.equal((await messages.next()).type, 'connected');
-  child.stdin.write('{"action": "subscribe", "channel": "status:created", "id": 1}\n');
+  child.stdin!.write('{"action": "subscribe", "channel": "status:created", "id": 1}\n');
   assert.deepEqual(await messages.next(), { type: 'subscribed', channel: 'status:created', channels: ['status:created'], id: 1 });
   const { id } = await createPacket(service);
   const event = await messages.next();
@@ -35,10 +35,10 @@ test("Debian's python3-websockets subscribes, receives events, answers pings and
     service.clock.turn(30);
     await service.handoff.runOnce.beat();
     assert.equal((await messages.next()).type, 'ping');
-    child.stdin.write(`{"action": "ping", "id": ${beat}}\n`);
+    child.stdin!.write(`{"action": "ping", "id": ${beat}}\n`);
     assert.deepEqual(((await messages.next()) as { id: number }).id, beat);
   }
-  child.stdin.end();
+  child.stdin!.end();
   assert.equal(await messages.next(), 'closed 1000');
 });
 

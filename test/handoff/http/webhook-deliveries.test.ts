@@ -1,5 +1,4 @@
 import assert from 'node:assert/strict';
-import { spawn } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -9,6 +8,7 @@ import { Webhook } from 'standardwebhooks';
 
 import { signatureHeaders } from '../../../src/handoff/rules/signature.ts';
 import { freePort } from '../../support/ports.ts';
+import { startProgram } from '../../support/program.ts';
 import { findProgram } from '../../support/programs.ts';
 import { startReceiver } from '../../support/receiver.ts';
 import { createPacket, newTenant, packetRequest } from '../../support/service.ts';
@@ -509,17 +509,8 @@ test("Debian's webhook runs a command only for a signed delivery", { skip }, asy
   const hooks = [{ id: 'handoff', 'execute-command': '/bin/true', 'trigger-rule': rule }];
   writeFileSync(join(folder, 'hooks.json'), JSON.stringify(hooks));
   const port = await freePort();
-  const child = spawn(findProgram('webhook')!, [
-    '-hooks',
-    join(folder, 'hooks.json'),
-    '-ip',
-    '127.0.0.1',
-    '-port',
-    String(port),
-    '-verbose',
-  ]);
-  t.after(() => child.kill());
-  await new Promise<void>((resolve) => child.stderr.on('data', (text: Buffer) => text.toString().includes('serving hooks') && resolve()));
+  const flags = ['-hooks', join(folder, 'hooks.json'), '-ip', '127.0.0.1', '-port', String(port), '-verbose'];
+  await startProgram([findProgram('webhook')!, ...flags], { t }).logged(/serving hooks/);
   const service = await shareHooked(t, stores[0]!);
   const url = `http://127.0.0.1:${port}/hooks/handoff`;
   const right = await register(service, url);

@@ -1,12 +1,11 @@
 import assert from 'node:assert/strict';
-import { spawn } from 'node:child_process';
-import { once } from 'node:events';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 
 import { holdFile } from '../../../src/kit/sql/file-lock.ts';
+import { startProgram } from '../../support/program.ts';
 
 const module = new URL('../../../src/kit/sql/file-lock.ts', import.meta.url);
 
@@ -19,9 +18,8 @@ function newFile(t: TestContext): string {
 /** A process that holds the lock until it is killed. */
 async function startHolder(t: TestContext, url: string) {
   const source = `import('${module}').then(async ({ holdFile }) => { await holdFile('${url}'); console.log('held'); setInterval(() => {}, 1000); })`;
-  const child = spawn(process.execPath, ['-e', source], { stdio: ['ignore', 'pipe', 'inherit'] });
-  t.after(() => child.kill('SIGKILL'));
-  await once(child.stdout, 'data');
+  const { child, printed } = startProgram([process.execPath, '-e', source], { t });
+  await printed(/^held$/);
   return child;
 }
 
