@@ -9,6 +9,7 @@ import { fileURLToPath } from 'node:url';
 import { generatedDocuments } from '../scripts/documents.ts';
 import { outdated } from '../scripts/generated.ts';
 import { settingsTable as fallbackSettings } from '../src/fallback/settings.ts';
+import { tools } from '../src/handoff/mcp/tools.ts';
 import { transitions } from '../src/handoff/rules/packet-life.ts';
 import { settingsTable as handoffSettings } from '../src/handoff/settings.ts';
 import { errorCodes } from '../src/kit/errors.ts';
@@ -331,6 +332,13 @@ describe('What the specification leaves open', () => {
       assert.deepEqual(missing, []);
     });
   }
+});
+
+describe('docs/agents.md', () => {
+  test('lists every tool that clients of MCP get, in their order', () => {
+    const listed = [...read('docs/agents.md').matchAll(/^\| `(\w+)` \|/gm)].map(([, name]) => name);
+    assert.deepEqual(listed, Object.keys(tools));
+  });
 });
 
 describe('Markdown files', () => {
