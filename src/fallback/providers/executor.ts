@@ -34,11 +34,11 @@ export async function runPrompt(run: PromptRun): Promise<FinishedPrompt> {
   const attempts: Attempt[] = [];
   let nth = 0;
   for (;;) {
-    const place = position.provider;
-    const provider = providers[place]!;
+    const current = position.provider;
+    const provider = providers[current]!;
     const start = clock.elapsed();
     const timeoutMs = deadlineMs === null ? provider.timeout_ms : Math.min(provider.timeout_ms, Math.max(deadlineMs - start, 1));
-    const fault = scene.faults.length === 0 ? undefined : faultAt(scene, { provider: place, nth, prompt: index }, random);
+    const fault = scene.faults.length === 0 ? undefined : faultAt(scene, { provider: current, nth, prompt: index }, random);
     let called = clock.call({ provider, prompt, timeoutMs, fault, random });
     if (called instanceof Promise) {
       called = await called;

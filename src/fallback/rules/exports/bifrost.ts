@@ -4,7 +4,7 @@ import type { WarningList } from '../warning-list.ts';
 import { duration } from '../wording.ts';
 import { oneBudget } from './budget.ts';
 import { addressed, keyEnv, nameOfKind, speaksAnthropic } from './kind-names.ts';
-import { at, type Exporter, endsOf, jsonText, type Source, slug, slugs, warnOfEnds, warnOfUnsupportedFields } from './target.ts';
+import { at, type Exporter, endsOf, jsonText, slug, slugs, warnOfEnds, warnOfUnsupportedFields } from './target.ts';
 
 /**
  * A Bifrost gateway configuration (`config.json`): the providers with their keys and network settings, and a routing
