@@ -1,6 +1,7 @@
 import { notFound } from '../../kit/errors.ts';
 import { entityTagOf, isKnown } from '../../kit/etag.ts';
-import { type Answer, answer, JsonPieces, JsonText, type Mount } from '../../kit/http/mount.ts';
+import type { Mount } from '../../kit/http/mount.ts';
+import { HttpResponse, JsonPieces, JsonText } from '../../kit/http/response.ts';
 import { routes } from '../model/api.ts';
 import { faultsOf } from '../rules/chain.ts';
 import type { Caller } from '../service/access.ts';
@@ -13,7 +14,7 @@ export function mountChains(mount: Mount<Caller>, chains: ChainService): void {
     routes.createChain,
     async ({ body }) => {
       const { id, version, text } = await chains.create(body);
-      return answer<never>({ headers: { location: `/chains/${id}`, etag: entityTagOf(version) }, body: new JsonText(text) });
+      return new HttpResponse<never>({ headers: { location: `/chains/${id}`, etag: entityTagOf(version) }, body: new JsonText(text) });
     },
     { bodyFaults: faultsOf },
   );
@@ -22,8 +23,8 @@ export function mountChains(mount: Mount<Caller>, chains: ChainService): void {
     const headers = { 'x-total-count': String(await chains.count()) };
     const pages = chains.pages(query);
     const [first, second] = [await pages.next(), await pages.next()];
-    if (second.done) return answer<never>({ headers, body: new JsonText(`[${(first.value ?? []).join(',')}]`) });
-    return answer<never>({ headers, body: new JsonPieces(arrayOf([first.value!, second.value], pages)) });
+    if (second.done) return new HttpResponse<never>({ headers, body: new JsonText(`[${(first.value ?? []).join(',')}]`) });
+    return new HttpResponse<never>({ headers, body: new JsonPieces(arrayOf([first.value!, second.value], pages)) });
   });
   mount(routes.getChain, ({ params }, { headers }) => {
     // The most frequent read: with a synchronous store the answer needs no promise either.
@@ -36,7 +37,7 @@ export function mountChains(mount: Mount<Caller>, chains: ChainService): void {
   );
   mount(routes.deleteChain, async ({ params }, { headers }) => {
     await chains.remove(params.id, headers['if-match']);
-    return answer({});
+    return undefined;
   });
   mount(routes.getRouting, ({ params, query }) => chains.routing(params.id, query));
 }
@@ -54,9 +55,9 @@ async function* arrayOf(read: readonly string[][], others: AsyncIterable<string[
   yield ']';
 }
 
-function chainAnswer(found: StoredChain | undefined, noneMatch: string | undefined): Answer<never> {
+function chainAnswer(found: StoredChain | undefined, noneMatch: string | undefined): HttpResponse<never> {
   if (found === undefined) throw notFound('chain');
   const etag = entityTagOf(found.version);
-  if (isKnown(noneMatch, etag)) return answer<never>({ status: 304, headers: { etag } });
-  return answer<never>({ headers: { etag }, body: new JsonText(found.text) });
+  if (isKnown(noneMatch, etag)) return new HttpResponse<never>({ status: 304, headers: { etag } });
+  return new HttpResponse<never>({ headers: { etag }, body: new JsonText(found.text) });
 }

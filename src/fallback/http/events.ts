@@ -1,6 +1,7 @@
 import { LimitReached, notFound } from '../../kit/errors.ts';
+import type { StreamResponse } from '../../kit/http/response.ts';
 import { eventStream, eventText } from '../../kit/http/sse.ts';
-import type { OpenStream, StreamAnswer, StreamFeed, Streams } from '../../kit/http/streams.ts';
+import type { OpenStream, StreamFeed, Streams } from '../../kit/http/streams.ts';
 import type { OwnerQuota } from '../../kit/owner-quota.ts';
 import type { TestProgress } from '../model/test.ts';
 import type { Caller } from '../service/access.ts';
@@ -24,7 +25,7 @@ interface EventParts {
  * Streams the events of a test: `progress` while it runs, then `end`, after which the connection closes.
  * @throws ServiceError 404 for an unknown test, 429 for a caller with too many streams
  */
-export async function testEvents(id: string, { id: owner }: Caller, { tests, streams, connections }: EventParts): Promise<StreamAnswer> {
+export async function testEvents(id: string, { id: owner }: Caller, { tests, streams, connections }: EventParts): Promise<StreamResponse> {
   streams.requireOpen();
   const release = connections.acquire(owner, maxConnections);
   if (release === undefined) throw tooMany();

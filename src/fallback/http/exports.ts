@@ -1,6 +1,7 @@
 import type { Fault } from '../../kit/errors.ts';
 import { entityTagOf } from '../../kit/etag.ts';
-import { answer, JsonText, type Mount } from '../../kit/http/mount.ts';
+import type { Mount } from '../../kit/http/mount.ts';
+import { HttpResponse, JsonText } from '../../kit/http/response.ts';
 import { bodyValidator } from '../../kit/http/validate.ts';
 import { routes } from '../model/api.ts';
 import { ChainRequest } from '../model/chain.ts';
@@ -19,7 +20,7 @@ export function mountExports(mount: Mount<Caller>, exports: ExportService): void
       'content-disposition': `attachment; filename="${made.filename}"`,
       'x-content-type-options': 'nosniff',
     };
-    return answer<Export>({ headers, body: new JsonText(made.content) });
+    return new HttpResponse<Export>({ headers, body: new JsonText(made.content) });
   });
 
   mount(routes.exportTemplate, ({ body }, { caller }) => exports.render(body, caller.id), { bodyFaults: templateFaults });
@@ -27,7 +28,7 @@ export function mountExports(mount: Mount<Caller>, exports: ExportService): void
   mount(routes.importChain, async ({ query, body }, { caller }) => {
     const imported = await exports.import({ ...query, ...fileOf(body) }, caller.id);
     const { id, version } = imported.chain;
-    return answer({ headers: { location: `/chains/${id}`, etag: entityTagOf(version) }, body: imported });
+    return new HttpResponse({ headers: { location: `/chains/${id}`, etag: entityTagOf(version) }, body: imported });
   });
 }
 

@@ -1,5 +1,6 @@
 import { notFound } from '../../kit/errors.ts';
-import { answer, JsonText, type Mount } from '../../kit/http/mount.ts';
+import type { Mount } from '../../kit/http/mount.ts';
+import { HttpResponse, JsonText } from '../../kit/http/response.ts';
 import type { Streams } from '../../kit/http/streams.ts';
 import { OwnerQuota } from '../../kit/owner-quota.ts';
 import { routes } from '../model/api.ts';
@@ -17,17 +18,17 @@ export function mountTests(mount: Mount<Caller>, { tests, streams }: { tests: Te
     const started = await tests.start(params.id, body ?? {}, caller.id);
     const location = `/test-results/${started.id}`;
     if (isAsync(headers.prefer)) {
-      return answer<never>({
+      return new HttpResponse<never>({
         status: 202,
         headers: { location, 'preference-applied': 'respond-async' },
         body: new JsonText(started.text()),
       });
     }
-    return answer<never>({ status: 201, headers: { location }, body: new JsonText(await started.ended) });
+    return new HttpResponse<never>({ status: 201, headers: { location }, body: new JsonText(await started.ended) });
   });
   mount(routes.getTestResult, async ({ params, query }) => {
     const text = await tests.find(params.id);
-    if (text !== undefined) return answer<never>({ body: new JsonText(query.prompts ? text : withoutPrompts(text)) });
+    if (text !== undefined) return new HttpResponse<never>({ body: new JsonText(query.prompts ? text : withoutPrompts(text)) });
     const page = await tests.ofChain(params.id, query);
     if (page === undefined) throw notFound('test result');
     const next = query.offset + page.texts.length;
@@ -35,10 +36,10 @@ export function mountTests(mount: Mount<Caller>, { tests, streams }: { tests: Te
       'x-total-count': String(page.total),
       ...(next < page.total ? { link: nextLink(params.id, { ...query, offset: next }) } : {}),
     };
-    return answer<never>({ headers, body: new JsonText(`[${page.texts.join(',')}]`) });
+    return new HttpResponse<never>({ headers, body: new JsonText(`[${page.texts.join(',')}]`) });
   });
   mount(routes.testEvents, ({ params }, { caller }) => testEvents(params.id, caller, { tests, streams, connections }));
-  mount(routes.cancelTest, async ({ params }) => answer<never>({ body: new JsonText(await tests.cancel(params.id)) }));
+  mount(routes.cancelTest, async ({ params }) => new HttpResponse<never>({ body: new JsonText(await tests.cancel(params.id)) }));
 }
 
 /** The Link header (RFC 8288) for the next page. */

@@ -1,4 +1,4 @@
-import { answer, type Mount } from '../../kit/http/mount.ts';
+import type { Mount } from '../../kit/http/mount.ts';
 import { routes } from '../model/api.ts';
 import type { AccessService } from '../service/access.ts';
 import type { Caller } from '../service/authentication.ts';
@@ -24,7 +24,7 @@ export function mountAccess(mount: Mount<Caller>, access: AccessService, store: 
   mount(routes.listKeys, (_, { caller }) => access.keysOf(caller));
   mount(routes.deleteKey, async ({ params }, { caller }) => {
     await access.revokeKey(caller, params.id);
-    return answer({});
+    return undefined;
   });
 
   mount(routes.createTenant, ({ body }, { caller }) => access.createTenant(caller, body));
@@ -33,7 +33,7 @@ export function mountAccess(mount: Mount<Caller>, access: AccessService, store: 
   mount(routes.patchTenant, ({ params, body }, { caller }) => access.changeTenant(caller, params.id, body));
   mount(routes.deleteTenant, async ({ params }, { caller }) => {
     await access.deleteTenant(caller, params.id);
-    return answer({});
+    return undefined;
   });
   mount(routes.listTenantKeys, ({ params }) => access.keysOfTenant(params.id));
 }

@@ -1,7 +1,8 @@
 import type { IncomingHttpHeaders } from 'node:http';
 
 import { invalid, ServiceError } from '../../kit/errors.ts';
-import { answer, type Mount } from '../../kit/http/mount.ts';
+import type { Mount } from '../../kit/http/mount.ts';
+import { HttpResponse } from '../../kit/http/response.ts';
 import { answerPageRoutes } from '../model/answer-link.ts';
 import { routes } from '../model/api.ts';
 import type { FormSchema } from '../model/form.ts';
@@ -26,23 +27,26 @@ export function mountAnswerLinks(mount: Mount<Caller, HandoffRoute>, links: Answ
   mount(routes.listAnswerLinks, ({ params }, { caller }) => links.list(caller, params.id));
   mount(routes.deleteAnswerLink, async ({ params }, { caller }) => {
     await links.revoke(caller, params.id);
-    return answer({});
+    return undefined;
   });
 
   mount(answerPageRoutes.show, async ({ params }) => {
     const opened = await links.open(params.token);
-    return opened.status === 'open' ? answer({ body: questionPage(opened) }) : ended(opened.status);
+    return opened.status === 'open' ? new HttpResponse({ body: questionPage(opened) }) : ended(opened.status);
   });
   mount(answerPageRoutes.send, async ({ params, body }, { headers }) => {
     if (isForeign(headers))
-      return answer({ status: 403, body: refusedPage('The answer was sent by another page. Open the link again and answer there.') });
+      return new HttpResponse({
+        status: 403,
+        body: refusedPage('The answer was sent by another page. Open the link again and answer there.'),
+      });
     const opened = await links.open(params.token);
     if (opened.status !== 'open') return ended(opened.status);
     const form = formOf(body);
     try {
       const given = answerOf(opened, form);
       const end = await links.answer(opened, given);
-      return end === undefined ? answer({ body: answeredPage(shownAnswer(opened.packet, form, given)) }) : ended(end);
+      return end === undefined ? new HttpResponse({ body: answeredPage(shownAnswer(opened.packet, form, given)) }) : ended(end);
     } catch (error) {
       return refused(error, form, () => links.open(params.token));
     }
@@ -51,7 +55,7 @@ export function mountAnswerLinks(mount: Mount<Caller, HandoffRoute>, links: Answ
 
 function ended(status: Parameters<typeof endPage>[0]) {
   const { httpStatus, page } = endPage(status);
-  return answer({ status: httpStatus, body: page });
+  return new HttpResponse({ status: httpStatus, body: page });
 }
 
 /** The question again with what is wrong, or a page that says why the answer is refused. */
@@ -60,17 +64,17 @@ async function refused(error: unknown, form: ReadonlyMap<string, string>, open: 
   const opened = await open();
   if (opened.status !== 'open') return ended(opened.status);
   if (error.code === 'STALE')
-    return answer({
+    return new HttpResponse({
       status: 409,
       body: questionPage(opened, 'The question, or what it is about, has changed. Read it again before you answer.', enteredIn(form)),
     });
   if (error.code === 'FORBIDDEN')
-    return answer({
+    return new HttpResponse({
       status: 403,
       body: refusedPage('This link was made by the agent that asks, and the question excludes its answer. Ask for another link.'),
     });
   const sentence = error.message.replace(/^data\.(\S+)/, '$1');
-  return answer({ status: 400, body: questionPage(opened, sentence, enteredIn(form)) });
+  return new HttpResponse({ status: 400, body: questionPage(opened, sentence, enteredIn(form)) });
 }
 
 /** Whether the form was sent by a page of another origin. The page sends no referrer, so browsers write `null` as its origin. */

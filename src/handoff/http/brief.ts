@@ -1,4 +1,5 @@
-import { answer, JsonText, type Mount } from '../../kit/http/mount.ts';
+import type { Mount } from '../../kit/http/mount.ts';
+import { HttpResponse, JsonText } from '../../kit/http/response.ts';
 import { routes } from '../model/api.ts';
 import type { HandoffRoute } from '../model/route.ts';
 import type { Caller } from '../service/authentication.ts';
@@ -10,6 +11,6 @@ export function mountBrief(mount: Mount<Caller, HandoffRoute>, briefOf: BriefSer
     const { max_chars: maxChars, depth, format } = query;
     const { brief, text } = await briefOf(caller, params.id, { maxChars, depth, format });
     if (format === 'json') return brief;
-    return answer<never>({ headers: { 'content-type': 'text/markdown; charset=utf-8' }, body: new JsonText(text) });
+    return new HttpResponse<never>({ headers: { 'content-type': 'text/markdown; charset=utf-8' }, body: new JsonText(text) });
   });
 }

@@ -1,8 +1,9 @@
 import { describeCause, invalid, toServiceError } from '../../kit/errors.ts';
+import type { HandlerContext } from '../../kit/http/exchange.ts';
 import type { LocalCall } from '../../kit/http/local.ts';
-import { answer, type HandlerContext, JsonText, type Mount } from '../../kit/http/mount.ts';
+import type { Mount } from '../../kit/http/mount.ts';
+import { HttpResponse, JsonText, type StreamResponse } from '../../kit/http/response.ts';
 import { eventStream } from '../../kit/http/sse.ts';
-import type { StreamAnswer } from '../../kit/http/streams.ts';
 import type { Listener } from '../live/hub.ts';
 import type { McpEndpoint, McpHttpRequest, McpSubscription } from '../mcp/http.ts';
 import type { Refusal } from '../mcp/server.ts';
@@ -61,7 +62,7 @@ function agentBehind({ headers, caller }: HandlerContext<Caller>, inQuery: strin
 }
 
 function written({ status, contentType, text }: Awaited<ReturnType<McpEndpoint['answer']>>) {
-  return answer<never>({
+  return new HttpResponse<never>({
     status,
     ...(contentType === undefined ? {} : { headers: { 'content-type': contentType } }),
     ...(text === '' ? {} : { body: new JsonText(text) }),
@@ -87,7 +88,7 @@ function streamOf(
   caller: Caller,
   key: string,
   { listening: { hub, streams, watch }, position, leave }: { listening: Listening; position: number; leave(): void },
-): StreamAnswer {
+): StreamResponse {
   return eventStream({
     streams,
     abandon() {

@@ -4,7 +4,9 @@ import type { IncomingHttpHeaders } from 'node:http';
 import type { Awaitable } from '../../kit/awaitable.ts';
 import { type Fault, invalid, notFound, ServiceError } from '../../kit/errors.ts';
 import { isKnown } from '../../kit/etag.ts';
-import { type Answer, answer, type HandlerContext, JsonText, type Mount } from '../../kit/http/mount.ts';
+import type { HandlerContext } from '../../kit/http/exchange.ts';
+import type { Mount } from '../../kit/http/mount.ts';
+import { HttpResponse, JsonText } from '../../kit/http/response.ts';
 import { bodyValidator } from '../../kit/http/validate.ts';
 import { isId } from '../../kit/id.ts';
 import type { LiveEvent } from '../live/event.ts';
@@ -71,7 +73,7 @@ export function mountPackets({ mount, store, packets, lists, batchMax, itemLimit
   mount(routes.listAwaiting, ({ query }, { caller, signal }) => jsonOf(lists.awaiting(caller, query, signal)));
   mount(routes.searchPackets, ({ query }, { caller, signal }) => jsonOf(lists.search(caller, query, signal)));
   /** Waits until the packet is as wanted; answers with it, or with the packet as it is when the time is over. */
-  async function whenWanted(id: string, query: WaitQuery, context: HandlerContext<Caller>): Promise<Answer<never>> {
+  async function whenWanted(id: string, query: WaitQuery, context: HandlerContext<Caller>): Promise<HttpResponse<never>> {
     const { caller, headers, endSignal: signal } = context;
     const isWanted = conditionOf(query);
     const find = async () => {
@@ -125,7 +127,7 @@ export function mountPackets({ mount, store, packets, lists, batchMax, itemLimit
   mount(routes.deletePacket, async ({ params, query }, { caller, headers }) => {
     if (query.hard === true) await packets.remove(caller, params.id, changing(headers));
     else await packets.expire(caller, params.id, changing(headers));
-    return answer({});
+    return undefined;
   });
   mount(routes.withdrawQuestion, async ({ params }, { caller, headers }) =>
     changed(await packets.withdraw(caller, params.id, changing(headers))),
@@ -139,7 +141,7 @@ export function mountPackets({ mount, store, packets, lists, batchMax, itemLimit
   });
   mount(routes.endLease, async ({ params }, { caller, headers }) => {
     await packets.endLease(caller, params.id, changing(headers));
-    return answer({});
+    return undefined;
   });
 
   mount(routes.batchClaim, async ({ body }, { caller }) => {
@@ -182,26 +184,26 @@ function jsonOf(page: Awaitable<PageText>): Awaitable<JsonText> {
 }
 
 /** The answer to a read of a packet: 304 when `If-None-Match` names its revision. */
-function packetAnswer(found: PacketText | undefined, ifNoneMatch: string | undefined): Answer<never> {
+function packetAnswer(found: PacketText | undefined, ifNoneMatch: string | undefined): HttpResponse<never> {
   if (found === undefined) throw notFound('packet');
   const etag = entityTag(found);
-  if (isKnown(ifNoneMatch, etag)) return answer<never>({ status: 304, headers: { etag } });
-  return answer<never>({ headers: { etag }, body: new JsonText(found.packet) });
+  if (isKnown(ifNoneMatch, etag)) return new HttpResponse<never>({ status: 304, headers: { etag } });
+  return new HttpResponse<never>({ headers: { etag }, body: new JsonText(found.packet) });
 }
 
 /** The answer to a create request. */
-async function createAnswer(making: Promise<CreateAnswer>): Promise<Answer<never>> {
+async function createAnswer(making: Promise<CreateAnswer>): Promise<HttpResponse<never>> {
   const { text, status, etag, replayed } = await making;
-  return answer<never>({
+  return new HttpResponse<never>({
     status,
     headers: { ...(etag === null ? {} : { etag }), ...(replayed ? { 'idempotency-replayed': 'true' } : {}) },
     body: new JsonText(text),
   });
 }
 
-function changed({ packet, revision, replayed }: Changed): Answer<never> {
+function changed({ packet, revision, replayed }: Changed): HttpResponse<never> {
   const headers = { etag: entityTag({ revision }), ...(replayed ? { 'idempotency-replayed': 'true' } : {}) };
-  return answer<never>({ headers, body: new JsonText(packet) });
+  return new HttpResponse<never>({ headers, body: new JsonText(packet) });
 }
 
 function outcome(name: 'claimed' | 'completed', packets: readonly string[], errors: readonly unknown[]): JsonText {

@@ -1,6 +1,6 @@
 import type { Mount } from '../../kit/http/mount.ts';
+import type { StreamResponse } from '../../kit/http/response.ts';
 import { eventStream, eventText } from '../../kit/http/sse.ts';
-import type { StreamAnswer } from '../../kit/http/streams.ts';
 import type { HandoffRoute } from '../model/route.ts';
 import { streamRoutes } from '../model/stream.ts';
 import { eventId, parseChannels } from '../rules/channels.ts';
@@ -25,7 +25,7 @@ function answer(
   channels: ReadonlySet<string>,
   key: string | undefined,
   { start, leave, connectionId }: Awaited<ReturnType<Listening['begin']>>,
-): StreamAnswer {
+): StreamResponse {
   const idAt = (position: number) => eventId(caller.tenant_id, position);
   return eventStream({
     streams,

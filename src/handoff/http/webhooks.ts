@@ -1,4 +1,5 @@
-import { answer, type Mount } from '../../kit/http/mount.ts';
+import type { Mount } from '../../kit/http/mount.ts';
+import { HttpResponse } from '../../kit/http/response.ts';
 import { routes } from '../model/api.ts';
 import type { HandoffRoute } from '../model/route.ts';
 import type { Delivery } from '../model/webhook.ts';
@@ -11,13 +12,13 @@ import { idempotencyOf } from './packets.ts';
 export function mountWebhooks(mount: Mount<Caller, HandoffRoute>, webhooks: WebhookService): void {
   mount(routes.createWebhook, async ({ body }, { caller, headers, rawBody }) => {
     const { webhook, replayed } = await webhooks.create(caller, body, idempotencyOf(headers, 'POST /hooks', rawBody));
-    return answer({ body: webhook, ...(replayed ? { headers: { 'idempotency-replayed': 'true' } } : {}) });
+    return new HttpResponse({ body: webhook, ...(replayed ? { headers: { 'idempotency-replayed': 'true' } } : {}) });
   });
   mount(routes.listWebhooks, (_, { caller }) => webhooks.list(caller));
   mount(routes.patchWebhook, ({ params, body }, { caller }) => webhooks.change(caller, params.id, body));
   mount(routes.deleteWebhook, async ({ params }, { caller }) => {
     await webhooks.remove(caller, params.id);
-    return answer({});
+    return undefined;
   });
   mount(routes.pingWebhook, ({ params }, { caller }) => webhooks.ping(caller, params.id));
 
@@ -40,5 +41,5 @@ export function mountWebhooks(mount: Mount<Caller, HandoffRoute>, webhooks: Webh
 
 /** A page as an array, with the total in the header `X-Total-Count`. */
 function counted({ deliveries, total }: { deliveries: Delivery[]; total: number }) {
-  return answer({ body: deliveries, headers: { 'x-total-count': String(total) } });
+  return new HttpResponse({ body: deliveries, headers: { 'x-total-count': String(total) } });
 }

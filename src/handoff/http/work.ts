@@ -1,5 +1,6 @@
 import type { Awaitable } from '../../kit/awaitable.ts';
-import { type Answer, answer, JsonText, type Mount } from '../../kit/http/mount.ts';
+import type { Mount } from '../../kit/http/mount.ts';
+import { HttpResponse, JsonText } from '../../kit/http/response.ts';
 import type { LiveEvent } from '../live/event.ts';
 import { routes } from '../model/api.ts';
 import { priorities } from '../model/common.ts';
@@ -49,10 +50,10 @@ async function retried(claim: () => Promise<Changed | null | undefined>): Promis
   }
 }
 
-function found(packet: Changed | null): Awaitable<Answer<never>> {
-  if (packet === null) return answer<never>({ status: 204 });
+function found(packet: Changed | null): Awaitable<HttpResponse<never>> {
+  if (packet === null) return new HttpResponse<never>({ status: 204 });
   const replayed: Record<string, string> = packet.replayed ? { 'idempotency-replayed': 'true' } : {};
-  return answer<never>({ headers: { etag: entityTag(packet), ...replayed }, body: new JsonText(packet.packet) });
+  return new HttpResponse<never>({ headers: { etag: entityTag(packet), ...replayed }, body: new JsonText(packet.packet) });
 }
 
 /** The filter of a request for the next packet. */

@@ -4,30 +4,19 @@ import fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest }
 import type { Logger } from 'pino';
 
 import { describeCause, type ErrorCode, errorCodes, ServiceError, toServiceError } from '../errors.ts';
-import type { Route } from '../route.ts';
 import { mergeForwarded } from './forwarded.ts';
 import { type LingerLimits, lingerBehindAnswers, noteRequest } from './linger.ts';
 import { boundPipelining, maxUnanswered } from './pipelining.ts';
 import { isUpgradeToWebSocket, routeUpgrades } from './upgrade.ts';
 
-/** What the service keeps about a request for its log line, its metrics and its handler. */
+/** What the service keeps about a request for its log line, its metrics and its limits. */
 export class RequestNotes {
   /** The path pattern, never the raw path. Unset for paths outside the API until it is needed. */
   route: string | undefined;
-  /** The matching route of the API. */
-  mounted: Route | undefined;
   /** The caller in the log, also the owner for memory budgets: a tenant, or the label of a key. */
   caller: string | undefined;
   /** The error code, if the request was refused. */
   code: ErrorCode | undefined;
-  /** The caller, as determined by the service's admission. */
-  context: unknown;
-  /** The body's bytes as received. */
-  rawBody: Buffer | undefined;
-  /** Why the body was refused. */
-  refusal: unknown;
-  /** The bytes that this request holds of the memory budget for large bodies. */
-  held = 0;
   /** Whether the response is a stream, which is logged when it ends. */
   isStream = false;
   /** What admission counted, as data: a closure over the reply would keep every request alive for long. */

@@ -1,8 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import type { FastifyInstance } from 'fastify';
-
-import { createAnswers } from './answers.ts';
+import { Sender } from './sender.ts';
 
 const require = createRequire(import.meta.url);
 
@@ -54,7 +53,7 @@ export function mountExplorers(app: FastifyInstance, prefixes: readonly string[]
 }
 
 function mountExplorersAt(app: FastifyInstance, prefix: string, title: string, description: () => Buffer): void {
-  const answers = createAnswers(maxBytes);
+  const sender = new Sender(maxBytes);
   const html = {
     'Content-Security-Policy': contentSecurityPolicy,
     'X-Content-Type-Options': 'nosniff',
@@ -62,7 +61,7 @@ function mountExplorersAt(app: FastifyInstance, prefix: string, title: string, d
   };
 
   app.get(`${prefix}/openapi.json`, async (_request, reply) =>
-    answers.send(reply.type('application/json; charset=utf-8'), '', description()),
+    sender.sendText(reply.type('application/json; charset=utf-8'), '', description()),
   );
   app.get(`${prefix}/docs`, async (_request, reply) =>
     reply
@@ -92,7 +91,7 @@ function mountExplorersAt(app: FastifyInstance, prefix: string, title: string, d
     let bytes: Buffer | undefined;
     app.get(`${prefix}/docs/assets/${name}`, async (_request, reply) => {
       bytes ??= readAsset(file, blank);
-      return answers.send(reply.type(type).header('Cache-Control', 'public, max-age=86400'), '', bytes);
+      return sender.sendText(reply.type(type).header('Cache-Control', 'public, max-age=86400'), '', bytes);
     });
   }
   for (const [name, source] of Object.entries(scripts)) {

@@ -1,7 +1,8 @@
 import type { ServerResponse } from 'node:http';
 import type { FastifyReply } from 'fastify';
 
-import { type OpenStream, type Stream, StreamAnswer, type StreamEnd, type StreamFeed, type Streams } from './streams.ts';
+import { StreamResponse } from './response.ts';
+import type { OpenStream, Stream, StreamEnd, StreamFeed, Streams } from './streams.ts';
 
 /** A server-sent event. `data` must be a single line, such as JSON text. */
 export interface ServerSentEvent {
@@ -38,8 +39,8 @@ export interface EventsParts {
 }
 
 /** An answer that is a stream of server-sent events. */
-export function eventStream({ streams, feed, abandon }: EventsParts): StreamAnswer {
-  return new StreamAnswer(
+export function eventStream({ streams, feed, abandon }: EventsParts): StreamResponse {
+  return new StreamResponse(
     (request, reply) => {
       reply.hijack();
       streams.open(takeOver(reply), request, (open) => {

@@ -1,4 +1,4 @@
-import type { FastifyReply, FastifyRequest } from 'fastify';
+import type { FastifyRequest } from 'fastify';
 import type { Logger } from 'pino';
 
 import { pauseFor } from '../awaitable.ts';
@@ -200,23 +200,3 @@ export function createStreams({ clock, logger, onEnded, isUnavailable }: Streams
 
 const stopping = () =>
   new ServiceError('SERVICE_UNAVAILABLE', 'This instance of the service is stopping. Connect again.', { headers: { 'Retry-After': '1' } });
-
-/**
- * A handler's answer that takes over the connection of an admitted and validated request.
- */
-export class StreamAnswer {
-  /** Opens the stream. */
-  readonly open: (request: FastifyRequest, reply: FastifyReply) => void;
-  /** Called instead if the client is gone or sent HEAD. */
-  readonly abandon: () => void;
-  readonly contentType: string | undefined;
-
-  constructor(
-    open: (request: FastifyRequest, reply: FastifyReply) => void,
-    { abandon, contentType }: { abandon: () => void; contentType?: string },
-  ) {
-    this.open = open;
-    this.abandon = abandon;
-    this.contentType = contentType;
-  }
-}

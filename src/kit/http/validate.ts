@@ -56,7 +56,7 @@ export function bodyValidator(
     nullIsAbsent = false,
     name = 'The body',
     faultsOf = () => [],
-  }: { nullIsAbsent?: boolean; name?: string; faultsOf?(value: unknown): readonly Fault[] } = {},
+  }: { nullIsAbsent?: boolean | undefined; name?: string; faultsOf?: ((value: unknown) => readonly Fault[]) | undefined } = {},
 ): Validator {
   const first = checker(bodies.first, schema);
   const all = checker(bodies.all, schema);

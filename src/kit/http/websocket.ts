@@ -2,7 +2,8 @@ import type { FastifyRequest } from 'fastify';
 import { type RawData, type WebSocket, WebSocketServer } from 'ws';
 
 import { ServiceError } from '../errors.ts';
-import { type OpenStream, type Stream, StreamAnswer, type StreamEnd, type StreamFeed, type Streams } from './streams.ts';
+import { StreamResponse } from './response.ts';
+import type { OpenStream, Stream, StreamEnd, StreamFeed, Streams } from './streams.ts';
 import { upgradeOf } from './upgrade.ts';
 
 /** The longest message a client may send, in bytes. */
@@ -58,8 +59,8 @@ function requireUpgrade({ raw }: FastifyRequest): void {
 }
 
 /** An answer that opens a WebSocket connection. @throws ServiceError 426 if the request does not ask for one */
-export function webSocket({ streams, feed, abandon }: SocketParts): StreamAnswer {
-  return new StreamAnswer(
+export function webSocket({ streams, feed, abandon }: SocketParts): StreamResponse {
+  return new StreamResponse(
     (request, reply) => {
       try {
         requireUpgrade(request);

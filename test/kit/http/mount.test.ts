@@ -7,7 +7,8 @@ import pino from 'pino';
 import Type from 'typebox';
 
 import { createApp } from '../../../src/kit/http/app.ts';
-import { createMount, JsonText } from '../../../src/kit/http/mount.ts';
+import { createMount } from '../../../src/kit/http/mount.ts';
+import { JsonText } from '../../../src/kit/http/response.ts';
 import { defineRoute } from '../../../src/kit/route.ts';
 import { sendRaw } from '../../support/socket.ts';
 

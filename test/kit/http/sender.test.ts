@@ -6,7 +6,8 @@ import pino from 'pino';
 import Type from 'typebox';
 
 import { createApp, listen } from '../../../src/kit/http/app.ts';
-import { answer, createMount, JsonPieces, JsonText } from '../../../src/kit/http/mount.ts';
+import { createMount } from '../../../src/kit/http/mount.ts';
+import { HttpResponse, JsonPieces, JsonText } from '../../../src/kit/http/response.ts';
 import { defineRoute } from '../../../src/kit/route.ts';
 
 /** More than the buffers of a connection hold, which grow with what the client reads. */
@@ -62,7 +63,7 @@ async function startTexts(t: TestContext, maxAnswerBytes: number) {
       pieces.open -= 1;
     }
   }
-  mount({ ...plain, id: 'getPieces', path: '/pieces' }, () => answer<never>({ body: new JsonPieces(readPieces()) }));
+  mount({ ...plain, id: 'getPieces', path: '/pieces' }, () => new HttpResponse<never>({ body: new JsonPieces(readPieces()) }));
   const address = await listen(app, '127.0.0.1', 0);
 
   /** A client that stops reading once the answer has started, and the server's side of its connection. */

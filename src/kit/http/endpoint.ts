@@ -1,0 +1,72 @@
+import type { TSchema } from 'typebox';
+
+import type { Awaitable } from '../awaitable.ts';
+import { type Fault, invalid, ServiceError } from '../errors.ts';
+import type { RequestOf, ResultOf, Route } from '../route.ts';
+import type { HandlerContext } from './exchange.ts';
+import type { HttpResponse, JsonText, StreamResponse } from './response.ts';
+import { bodyValidator, queryValidator, type Validator } from './validate.ts';
+
+export type Handler<R extends Route, Context> = (
+  request: RequestOf<R>,
+  context: HandlerContext<Context>,
+) => Awaitable<ResultOf<R> | JsonText | HttpResponse<ResultOf<R>> | StreamResponse>;
+
+/** Options of a mounted route. */
+export interface MountOptions {
+  /** Faults of a body beyond its schema. Called even if the schema is violated, so that the answer lists all faults at once. */
+  bodyFaults?(body: unknown): readonly Fault[];
+}
+
+/** A route with its validators and its handler. */
+export class Endpoint<Context> {
+  readonly route: Route;
+  readonly handler: (request: never, context: HandlerContext<Context>) => unknown;
+  readonly successStatus: number;
+  readonly #query: Validator | undefined;
+  readonly #body: Validator | undefined;
+  /** The query parameters that may be repeated: those whose schema is an array. */
+  readonly #lists: ReadonlySet<string>;
+
+  constructor(route: Route, handler: (request: never, context: HandlerContext<Context>) => unknown, options: MountOptions = {}) {
+    this.route = route;
+    this.handler = handler;
+    this.successStatus = Number(Object.keys(route.responses).find((status) => status < '300'));
+    this.#query = route.query && queryValidator(route.query);
+    this.#body = route.body && bodyValidator(route.body, { nullIsAbsent: route.nullIsAbsent, faultsOf: options.bodyFaults });
+    this.#lists = listsOf(route.query);
+  }
+
+  /**
+   * Validates a request, in place: query parameters are converted and defaults are filled in.
+   * @param size the body's length in bytes
+   * @throws ServiceError 400
+   */
+  validate(query: Record<string, unknown>, body: unknown, size?: number): void {
+    if (this.#query !== undefined) this.#query(single(query, this.#lists));
+    // Health probes may add arbitrary parameters. On other routes an unknown parameter is a mistake.
+    else if (this.route.access !== 'public') requireNone(query);
+    if (this.#body === undefined || (body === undefined && this.route.bodyOptional)) return;
+    if (body === undefined) throw new ServiceError('VALIDATION_ERROR', 'A JSON body is required.');
+    this.#body(body, size);
+  }
+}
+
+function listsOf(query: TSchema | undefined): ReadonlySet<string> {
+  const properties = Object.entries((query as { properties?: Record<string, { type?: string }> } | undefined)?.properties ?? {});
+  return new Set(properties.filter(([, { type }]) => type === 'array').map(([name]) => name));
+}
+
+/** Refuses a repeated query parameter that is not a list, and NUL, which PostgreSQL can't store in a text. */
+function single(query: Record<string, unknown>, lists: ReadonlySet<string>): Record<string, unknown> {
+  for (const [name, value] of Object.entries(query)) {
+    if (lists.has(name)) query[name] = Array.isArray(value) ? value : [value];
+    else if (Array.isArray(value)) throw invalid(name, `${name} is given more than once.`);
+    if (String(value).includes('\0')) throw invalid(name, `${name} has a character that is not allowed.`);
+  }
+  return query;
+}
+
+function requireNone(query: Record<string, unknown>): void {
+  for (const name in query) throw invalid(name, `${name} is not a parameter of this request; it takes none.`);
+}
