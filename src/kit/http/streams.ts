@@ -4,6 +4,7 @@ import type { Logger } from 'pino';
 import { pauseFor } from '../awaitable.ts';
 import type { Clock } from '../clock.ts';
 import { describeCause, ServiceError, toServiceError } from '../errors.ts';
+import { WaitingMemory } from './waiting-memory.ts';
 
 /** Why a stream ended. */
 export type StreamEnd =
@@ -26,6 +27,9 @@ export type StreamEnd =
 
 /** The most bytes that may wait for a client, exceeded by at most one message. */
 export const maxWaitingBytes = 1024 * 1024;
+
+/** A message of at least so many bytes may wait for a client although nothing waited before. */
+const largeBytes = 16 * 1024;
 
 /** How often every stream is sent a heartbeat, in milliseconds. */
 export const heartbeatMs = 30_000;
@@ -59,10 +63,14 @@ export class OpenStream {
   readonly #finished: (why: StreamEnd) => void;
   /** Logs an error under the request's id and returns what the client is told. */
   readonly refusalOf: (error: unknown) => ServiceError;
+  readonly #waiting: WaitingMessages;
+  /** The messages that wait for the client, oldest first. */
+  #held: Buffer[] = [];
   #end: StreamEnd | undefined;
 
-  constructor(stream: Stream, finished: (why: StreamEnd) => void, refusalOf: (error: unknown) => ServiceError) {
+  constructor(stream: Stream, waiting: WaitingMessages, finished: (why: StreamEnd) => void, refusalOf: (error: unknown) => ServiceError) {
     this.#stream = stream;
+    this.#waiting = waiting;
     this.#finished = finished;
     this.refusalOf = refusalOf;
   }
@@ -71,11 +79,32 @@ export class OpenStream {
     return this.#end === undefined;
   }
 
-  /** Sends a message. Ends the stream instead if too many bytes wait for the client. */
+  /** Sends a message. Ends the stream instead if too many bytes wait for the client. With `done`, the caller bounds what waits. */
   send(message: Buffer, done?: () => void): void {
-    if (this.isOpen && this.#stream.waitingBytes() > maxWaitingBytes) this.end('slow');
-    if (this.isOpen) this.#stream.write(message, done);
-    else done?.();
+    const waitingBytes = this.isOpen ? this.#stream.waitingBytes() : 0;
+    if (waitingBytes > maxWaitingBytes) this.end('slow');
+    if (!this.isOpen) done?.();
+    else if (done !== undefined || (waitingBytes === 0 && message.length < largeBytes)) this.#stream.write(message, done);
+    else this.#hold(message);
+  }
+
+  /** Sends a message that counts as waiting until it is written. */
+  #hold(message: Buffer): void {
+    const { memory, owner, endSlowest } = this.#waiting;
+    memory.hold(owner, message);
+    this.#held.push(message);
+    this.#stream.write(message, () => {
+      // Messages are written in order; an ended stream has let go of all.
+      const first = this.#held.shift();
+      if (first !== undefined) memory.letGo(first);
+    });
+    const over = memory.tooMuch(owner);
+    if (over !== undefined) endSlowest(over);
+  }
+
+  /** The bytes of its live messages that wait for the client. */
+  heldBytes(): number {
+    return this.#held.reduce((total, { length }) => total + length, 0);
   }
 
   /** Ends the stream because of an error, which is logged under the request's id. */
@@ -89,12 +118,22 @@ export class OpenStream {
   end(why: StreamEnd): void {
     if (this.#end !== undefined) return;
     this.#end = why;
+    for (const message of this.#held.splice(0)) this.#waiting.memory.letGo(message);
     this.#stream.end(why);
     this.#finished(why);
   }
 }
 
+/** The memory for messages that wait, and the owner of a stream's messages. */
+interface WaitingMessages {
+  readonly memory: WaitingMemory;
+  readonly owner: string;
+  /** Ends streams of an owner, those with the most waiting first, until its messages take no more than they may. */
+  endSlowest(owner: string): void;
+}
+
 interface Entry {
+  readonly owner: string;
   readonly open: OpenStream;
   readonly stream: Stream;
   readonly feed: StreamFeed;
@@ -126,14 +165,30 @@ export interface StreamsParts {
   logger: Logger;
   /** Called for every stream that ended, for metrics. */
   onEnded(method: string, route: string, status: number): void;
+  /** The memory for live messages that wait for clients. */
+  waitingMemory?: WaitingMemory;
   isUnavailable(error: unknown): boolean;
 }
 
 /** Creates a registry of open streams. */
-export function createStreams({ clock, logger, onEnded, isUnavailable }: StreamsParts): Streams {
+export function createStreams({
+  clock,
+  logger,
+  onEnded,
+  waitingMemory: memory = new WaitingMemory(),
+  isUnavailable,
+}: StreamsParts): Streams {
   const entries = new Set<Entry>();
   const counts = { sse: 0, websocket: 0 };
   let closing = false;
+
+  function endSlowest(owner: string): void {
+    const own = [...entries].filter((entry) => entry.owner === owner).map(({ open }) => ({ open, bytes: open.heldBytes() }));
+    for (const { open } of own.toSorted((one, other) => other.bytes - one.bytes)) {
+      open.end('slow');
+      if (memory.tooMuch(owner) !== owner) return;
+    }
+  }
 
   return {
     open(stream, request, feed) {
@@ -159,8 +214,9 @@ export function createStreams({ clock, logger, onEnded, isUnavailable }: Streams
         if (refusal.status >= 500) logger.error({ request_id: id, route, err: describeCause(refusal.cause ?? error) }, 'stream failed');
         return refusal;
       };
-      const open = new OpenStream(stream, finish, refusalOf);
-      entry = { open, stream, feed: feed(open), nextBeatAt: openedAt + heartbeatMs, sentBytes: -1 };
+      const owner = caller ?? '';
+      const open = new OpenStream(stream, { memory, owner, endSlowest }, finish, refusalOf);
+      entry = { owner, open, stream, feed: feed(open), nextBeatAt: openedAt + heartbeatMs, sentBytes: -1 };
       entries.add(entry);
       counts[stream.protocol] += 1;
       if (ended !== undefined) finish(ended);
