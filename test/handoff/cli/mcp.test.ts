@@ -21,7 +21,11 @@ function startMcp(t: TestContext, address: string, args: readonly string[] = ['-
   };
   const tool = async (name: string, args: Record<string, unknown>, revision: Revision) =>
     (await send(mcpRequest('tools/call', { name, arguments: args }, { revision }).body)).result;
-  return { send, tool, end: () => (child.stdin.end(), ended), child };
+  const end = () => {
+    child.stdin.end();
+    return ended;
+  };
+  return { send, tool, end };
 }
 
 const initialize = {

@@ -378,7 +378,7 @@ for (const store of stores) {
       while (!(await messages.next()).done);
     });
 
-    test('refuses what is no message: 400 for bad JSON and for a batch, 405 for GET, 415 for another type', async () => {
+    test('refuses what is no message: 400 for bad JSON and for a batch, 405 for GET, 413 above the tier, 415 for another type', async () => {
       const service = await shareService(store);
       const headers = { 'content-type': 'application/json' };
       assert.equal((await service.call('POST', '//mcp', { raw: '{', headers })).status, 400);
@@ -388,6 +388,9 @@ for (const store of stores) {
       assert.deepEqual([get.status, get.headers.allow], [405, 'POST']);
       assert.equal((await service.call('POST', '//mcp', { raw: '{}', headers: { 'content-type': 'text/plain' } })).status, 415);
       assert.equal((await mcp(service, 'no/such/method')).body.error.code, -32601);
+      const { key } = await newTenant(service, { tier: 'free' });
+      const large = { name: 'hand_over', arguments: { target_agent: 'x', summary: 'y'.repeat(65_536) } };
+      assert.equal((await mcp(service, 'tools/call', large, { key })).status, 413);
     });
   });
 }
