@@ -15,7 +15,8 @@ h1{font-size:1.375rem;line-height:1.3;margin:0 0 .75rem;white-space:pre-wrap}
 h2{font-size:.9375rem;margin:1.75rem 0 .5rem}
 p{margin:0 0 .75rem}
 .muted,footer,dt,label small{color:var(--muted);font-size:.875rem}
-.text{white-space:pre-wrap;margin:0;unicode-bidi:isolate}
+.text{white-space:pre-wrap;unicode-bidi:isolate}
+time{white-space:nowrap}
 .problem{background:var(--bad-surface);border-left:3px solid var(--bad);padding:.625rem .75rem;border-radius:4px}
 form{margin-top:1.25rem;padding-top:1.25rem;border-top:1px solid var(--line)}
 label{display:block;margin-bottom:1rem;font-weight:500}
@@ -23,7 +24,7 @@ label small{display:block;font-weight:400}
 input,textarea,select{display:block;width:100%;margin-top:.25rem;padding:.5rem .625rem;font:inherit;color:inherit;background:var(--canvas);border:1px solid var(--line-strong);border-radius:6px}
 textarea{min-height:5rem;resize:vertical}
 button,summary.button{font:inherit;font-weight:600;min-height:2.75rem;padding:.5rem 1.125rem;border-radius:6px;border:1px solid var(--accent);background:var(--accent);color:#fff;cursor:pointer;text-align:start}
-.danger{border-color:var(--bad-fill);background:var(--bad-fill)}
+button.danger,summary.button.danger{border-color:var(--bad-fill);background:var(--bad-fill)}
 button.plain{background:none;color:var(--text);border-color:var(--line-strong)}
 .options{display:flex;flex-wrap:wrap;gap:.625rem;align-items:flex-start;margin-bottom:1.25rem}
 details{margin-bottom:1rem}
@@ -43,7 +44,7 @@ footer{margin-top:1rem}
 
 /** The headers of every answer below `/answer`. */
 export const answerPageHeaders = {
-  'content-security-policy': `default-src 'none'; style-src 'sha256-${hash('sha256', styles, 'base64')}'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'`,
+  'content-security-policy': `default-src 'none'; img-src data:; style-src 'sha256-${hash('sha256', styles, 'base64')}'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'`,
   'x-frame-options': 'DENY',
   'x-content-type-options': 'nosniff',
   'x-robots-tag': 'noindex',

@@ -417,7 +417,7 @@ for (const store of stores) {
       for (const { headers } of answers) {
         assert.match(
           String(headers['content-security-policy']),
-          /^default-src 'none'; style-src 'sha256-[^']+'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'$/,
+          /^default-src 'none'; img-src data:; style-src 'sha256-[^']+'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'$/,
         );
         assert.deepEqual(
           ['x-frame-options', 'referrer-policy', 'x-robots-tag', 'cache-control', 'x-content-type-options'].map((name) => headers[name]),
