@@ -5,7 +5,7 @@ import type { Store } from '../store/store.ts';
 import { headOf, storedText, withoutPrompts } from './record.ts';
 import type { RunningTest } from './running-test.ts';
 
-interface ResultsPage {
+export interface ResultsPage {
   readonly limit: number;
   readonly offset: number;
   readonly prompts: boolean;

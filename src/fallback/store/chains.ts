@@ -16,7 +16,7 @@ const maxPageChains = 500;
 const maxPageBytes = 1024 * 1024;
 
 /** Where a page starts: after an id, or at the start with an empty one. */
-interface PageStart {
+export interface PageStart {
   readonly after: string;
   readonly limit: number;
   readonly offset: number;
