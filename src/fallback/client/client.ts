@@ -1,6 +1,7 @@
 import { type Client, createClient } from '../../kit/client.ts';
 import { type ConnectionOptions, createConnection, eventJson } from '../../kit/connection.ts';
 import type { routes } from '../model/api.ts';
+import type { Imported, ImportPreview } from '../model/export.ts';
 import type { TestPlan, TestProgress, TestResult } from '../model/test.ts';
 import { operations } from './operations.ts';
 
@@ -18,10 +19,17 @@ export interface TestEvent {
 }
 
 type RunTest = Client<typeof routes>['runTest'];
+type ImportInput = Parameters<Client<typeof routes>['importChain']>[0];
 type RunTestInput = Parameters<RunTest>[0];
 
 /** A client with a method for each route; `testEvents` yields the events. */
-export type FallbackClient = Omit<Client<typeof routes>, 'runTest' | 'testEvents'> & {
+export type FallbackClient = Omit<Client<typeof routes>, 'runTest' | 'testEvents' | 'importChain'> & {
+  /** Imports a chain; with `dry_run` it only answers what would be stored. */
+  importChain: {
+    (input: ImportInput & { query: { dry_run: true } }): Promise<ImportPreview>;
+    (input: ImportInput & { query?: { dry_run?: false } }): Promise<Imported>;
+    withResponse: Client<typeof routes>['importChain']['withResponse'];
+  };
   /** Runs a test; with `dry_run` it only answers what the test would do. */
   runTest: {
     (input: RunTestInput & { query: { dry_run: true } }): Promise<TestPlan>;
@@ -39,6 +47,7 @@ export function createFallbackClient({ apiKey, headers, ...options }: FallbackCl
   const client = createClient<typeof routes>(operations, connection);
   return {
     ...client,
+    importChain: client.importChain as FallbackClient['importChain'],
     runTest: client.runTest as FallbackClient['runTest'],
     async *testEvents({ params: { id }, signal }) {
       const path = operations.testEvents.path.replace('{id}', encodeURIComponent(id));

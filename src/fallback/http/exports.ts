@@ -5,7 +5,7 @@ import { HttpResponse, JsonText } from '../../kit/http/response.ts';
 import { bodyValidator } from '../../kit/http/validate.ts';
 import { routes } from '../model/api.ts';
 import { ChainRequest } from '../model/chain.ts';
-import { type Export, ImportRequest } from '../model/export.ts';
+import { type Export, type Imported, type ImportPreview, ImportRequest } from '../model/export.ts';
 import { faultsOf } from '../rules/chain.ts';
 import type { Caller } from '../service/access.ts';
 import type { ExportService } from '../service/exports.ts';
@@ -25,10 +25,17 @@ export function mountExports(mount: Mount<Caller>, exports: ExportService): void
 
   mount(routes.exportTemplate, ({ body }, { caller }) => exports.render(body, caller.id), { bodyFaults: templateFaults });
 
-  mount(routes.importChain, async ({ query, body }, { caller }) => {
-    const imported = await exports.import({ ...query, ...fileOf(body) }, caller.id);
+  mount(routes.importChain, async ({ query: { dry_run, ...query }, body }, { caller }) => {
+    const file = { ...query, ...fileOf(body) };
+    if (dry_run)
+      return new HttpResponse<ImportPreview | Imported>({ status: 200, headers: {}, body: await exports.preview(file, caller.id) });
+    const imported = await exports.import(file, caller.id);
     const { id, version } = imported.chain;
-    return new HttpResponse({ headers: { location: `/chains/${id}`, etag: entityTagOf(version) }, body: imported });
+    return new HttpResponse<ImportPreview | Imported>({
+      status: 201,
+      headers: { location: `/chains/${id}`, etag: entityTagOf(version) },
+      body: imported,
+    });
   });
 }
 

@@ -78,6 +78,7 @@ const schemas = {
   TemplateOutput: exports.TemplateOutput,
   ImportRequest: exports.ImportRequest,
   Imported: exports.Imported,
+  ImportPreview: exports.ImportPreview,
   AccessInfo: access.AccessInfo,
 };
 

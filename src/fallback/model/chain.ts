@@ -29,6 +29,7 @@ export type Action = (typeof actions)[number];
 /** The limits of a chain. */
 export const maxProviders = 50;
 export const maxRules = 50;
+export const maxTimeoutMs = 600_000;
 
 /** The defaults of optional fields; those of `priority` and `provider` depend on the position and the model. */
 export const providerDefaults = {
@@ -40,6 +41,7 @@ export const providerDefaults = {
   max_tokens: null,
   input_cost_per_1m: null,
   output_cost_per_1m: null,
+  params: {},
   metadata: {},
 };
 export const ruleDefaults = {
@@ -64,6 +66,22 @@ export const retryDefaults = {
 
 const price = (what: string) => Type.Number({ minimum: 0, maximum: 1_000_000, description: `US dollars for a million ${what} tokens.` });
 const metadata = Type.Record(Type.String(), Type.Unknown(), { description: 'Arbitrary data of the caller.' });
+
+const params = Type.Record(
+  Type.String({ maxLength: 64 }),
+  Type.Union([
+    Type.String({ maxLength: 2048 }),
+    Type.Number(),
+    Type.Boolean(),
+    Type.Record(Type.String(), Type.String({ maxLength: 2048 })),
+  ]),
+  {
+    maxProperties: 50,
+    description:
+      'Parameters of the kind for exports, by their names in LiteLLM: `api_version`, `aws_region_name`, `vertex_project`, `organization`, `headers` ... A secret only as a reference `os.environ/NAME`.',
+    example: { api_version: '2024-10-21' },
+  },
+);
 
 const modelId = Type.String({
   minLength: 1,
@@ -93,7 +111,7 @@ const apiKeyEnv = Type.String({
   example: 'OPENAI_API_KEY',
 });
 const priority = whole(0, 1_000_000, 'Order in the chain, lowest first. Default: the position in the list.');
-const timeout = whole(1, 600_000, 'The timeout of an attempt. Default: 30000.');
+const timeout = whole(1, maxTimeoutMs, 'The timeout of an attempt. Default: 30000.');
 const maxTokens = whole(1, 1_000_000, 'The token limit of requests in tests.');
 
 /** A provider in a request. */
@@ -109,6 +127,7 @@ export const ProviderRequest = Type.Object(
     max_tokens: optional(maxTokens),
     input_cost_per_1m: optional(price('input')),
     output_cost_per_1m: optional(price('output')),
+    params: optional(params),
     metadata: optional(metadata),
   },
   { ...closed, description: 'One model of a chain, and how it is reached.' },
@@ -127,6 +146,7 @@ export const Provider = Type.Object(
     max_tokens: orNull(maxTokens),
     input_cost_per_1m: orNull(price('input')),
     output_cost_per_1m: orNull(price('output')),
+    params,
     metadata,
   },
   { ...closed, description: 'One model of a chain, and how it is reached.' },
@@ -216,6 +236,7 @@ export const Chain = Type.Object(
   { ...closed, description: 'A stored chain.' },
 );
 
+export type Params = Static<typeof params>;
 export type ProviderRequest = Static<typeof ProviderRequest>;
 export type Provider = Static<typeof Provider>;
 export type RuleRequest = Static<typeof RuleRequest>;

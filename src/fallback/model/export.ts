@@ -1,7 +1,7 @@
 import Type, { type Static } from 'typebox';
 
 import { choice, defaulted, IdParams } from '../../kit/schemas.ts';
-import { Chain, ChainRequest, chainExample, chainRequestExample } from './chain.ts';
+import { Chain, ChainDefinition, ChainRequest, chainExample, chainRequestExample, definitionExample } from './chain.ts';
 import { closed, ETag, exampleId, failing, Location, optional, shortName, Warning } from './common.ts';
 import { defineRoute } from './route.ts';
 
@@ -75,11 +75,22 @@ export const Imported = Type.Object(
   closed,
 );
 
+/** An import that stores nothing. */
+export const ImportPreview = Type.Object(
+  {
+    chain: ChainDefinition,
+    findings: Type.Array(Warning, { description: 'What was interpreted differently or left out.' }),
+    warnings: Type.Array(Warning, { description: 'The warnings that the chain would have.' }),
+  },
+  { ...closed, description: 'What an import would store.' },
+);
+
 export type Export = Static<typeof Export>;
 export type TemplateRequest = Static<typeof TemplateRequest>;
 export type TemplateOutput = Static<typeof TemplateOutput>;
 export type ImportRequest = Static<typeof ImportRequest>;
 export type Imported = Static<typeof Imported>;
+export type ImportPreview = Static<typeof ImportPreview>;
 
 export const exportChain = defineRoute({
   id: 'exportChain',
@@ -149,6 +160,7 @@ export const importChain = defineRoute({
   description: 'The file as `content` or as the body itself. `findings` lists what was left out or interpreted differently.',
   query: Type.Object({
     format: defaulted(choice(importFormats, { default: 'json', description: 'The format of the file.' })),
+    dry_run: defaulted(Type.Boolean({ default: false, description: 'Answer with the chain and the findings, and store nothing.' })),
     group: Type.Optional(
       Type.String({
         maxLength: 256,
@@ -168,6 +180,11 @@ export const importChain = defineRoute({
       description: 'The chain.',
       example: { chain: chainExample, findings: [] },
       headers: { ...Location, ...ETag },
+    },
+    200: {
+      schema: ImportPreview,
+      description: 'With `dry_run`: the chain, which is not stored.',
+      example: { chain: definitionExample, findings: [], warnings: [] },
     },
     ...failing(401, 403, 413, 415, 429),
   },

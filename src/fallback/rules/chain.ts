@@ -3,6 +3,7 @@ import {
   type ChainDefinition,
   type ChainPatch,
   type ChainRequest,
+  type Params,
   type Provider,
   type ProviderRequest,
   providerDefaults,
@@ -13,6 +14,7 @@ import {
 } from '../model/chain.ts';
 import { looksLikeKey } from './key-grants.ts';
 import { kindOfModel } from './kinds.ts';
+import { paramFaults } from './params.ts';
 
 /** The definition of a create request, with defaults. @throws ServiceError 400 with all faults beyond the schema */
 export function define(request: ChainRequest): ChainDefinition {
@@ -31,7 +33,8 @@ export function define(request: ChainRequest): ChainDefinition {
 
 /** The definition of a chain, without the fields that the service adds. */
 export function definitionOf({ name, description, providers, fallback_rules, metadata }: ChainDefinition): ChainDefinition {
-  return { name, description, providers, fallback_rules, metadata };
+  // Chains of earlier versions have no params.
+  return { name, description, providers: providers.map((one) => ({ ...one, params: one.params ?? {} })), fallback_rules, metadata };
 }
 
 function defineProvider(request: ProviderRequest, index: number): Provider {
@@ -105,6 +108,10 @@ export function faultsOf(request: unknown): Fault[] {
     const base = typeof api_base === 'string' ? addressFault(api_base) : undefined;
     if (base !== undefined) faults.push({ field: `${at}.api_base`, detail: `${at}.api_base ${base}` });
     const key = typeof api_key_env === 'string' ? variableFault(api_key_env) : undefined;
+    if (isObject(provider.params)) {
+      const kind = provider.provider ?? (typeof provider.model_id === 'string' ? kindOfModel(provider.model_id) : null);
+      faults.push(...paramFaults(typeof kind === 'string' ? kind : null, provider.params as Params, at));
+    }
     if (key !== undefined) faults.push({ field: `${at}.api_key_env`, detail: `${at}.api_key_env ${key}` });
   }
   const rules = Array.isArray(fallback_rules) ? fallback_rules : [];

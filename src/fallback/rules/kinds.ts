@@ -34,16 +34,43 @@ export const kinds: Readonly<Record<string, Kind>> = {
   ollama: kind('http://127.0.0.1:11434/v1', null),
 };
 
+/** A kind with a protocol of its own, which is simulated and exported, but never called. */
+export interface ForeignKind {
+  /** The usual variable of its key; null if its credentials come from the environment of the target. */
+  readonly api_key_env: string | null;
+  /** The names of its parameters. */
+  readonly params: readonly string[];
+}
+
+const aws = [
+  ...['aws_region_name', 'aws_profile_name', 'aws_role_name', 'aws_session_name', 'aws_bedrock_runtime_endpoint'],
+  ...['aws_access_key_id', 'aws_secret_access_key', 'aws_session_token'],
+];
+const foreignKinds: Readonly<Record<string, ForeignKind>> = {
+  azure: { api_key_env: 'AZURE_API_KEY', params: ['api_version', 'tenant_id', 'client_id', 'client_secret', 'azure_ad_token'] },
+  azure_ai: { api_key_env: 'AZURE_AI_API_KEY', params: ['api_version'] },
+  bedrock: { api_key_env: null, params: aws },
+  sagemaker: { api_key_env: null, params: aws },
+  sagemaker_chat: { api_key_env: null, params: aws },
+  vertex_ai: { api_key_env: null, params: ['vertex_project', 'vertex_location', 'vertex_credentials'] },
+  watsonx: { api_key_env: 'WATSONX_API_KEY', params: ['project_id', 'space_id'] },
+};
+
+/** The foreign kind with this name; undefined for any other. */
+export const foreignKind = (name: string | null): ForeignKind | undefined =>
+  name !== null && Object.hasOwn(foreignKinds, name) ? foreignKinds[name] : undefined;
+
 /** The known kind with this name; undefined for an unknown kind or null. */
 export function knownKind(name: string | null): Kind | undefined {
   return name !== null && Object.hasOwn(kinds, name) ? kinds[name] : undefined;
 }
 
-/** The kind in a `kind/model` id, if it is known. */
+/** The kind in a `kind/model` id, if it is known or foreign. */
 export function kindOfModel(modelId: string): string | null {
   const slash = modelId.indexOf('/');
   const prefix = modelId.slice(0, Math.max(slash, 0));
-  return slash < modelId.length - 1 && knownKind(prefix) !== undefined ? prefix : null;
+  const isKind = knownKind(prefix) !== undefined || foreignKind(prefix) !== undefined;
+  return slash < modelId.length - 1 && isKind ? prefix : null;
 }
 
 type Addressed = Pick<Provider, 'provider' | 'model_id' | 'api_base'>;

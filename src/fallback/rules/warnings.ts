@@ -3,7 +3,7 @@ import type { Warning } from '../model/common.ts';
 import { isStatusOf, traitsOf } from './conditions.ts';
 import { type Case, createEngine, type Engine } from './engine.ts';
 import { isLoopback, isOwnVariable } from './key-grants.ts';
-import { apiBase, kinds, knownKind } from './kinds.ts';
+import { apiBase, foreignKind, kinds, knownKind } from './kinds.ts';
 import { defaulted, reachable, worstCase } from './reach.ts';
 import { WarningList } from './warning-list.ts';
 import { duration, listed, plural } from './wording.ts';
@@ -32,13 +32,27 @@ export function warningsOf(chain: ChainDefinition, engine: Engine = createEngine
 
 function warnOfProvider(provider: Provider, at: string, warnings: WarningList): void {
   const { name, provider: kind, api_base, api_key_env } = provider;
-  if (kind !== null && knownKind(kind) === undefined)
+  const foreign = foreignKind(kind);
+  if (foreign !== undefined)
+    warnings.add(
+      'not_callable',
+      `${at}.provider`,
+      `${name} is of kind ${kind}: it is simulated and exported, but drill and live tests can't call it.`,
+    );
+  const usualKey = foreign?.api_key_env ?? (api_base === null ? knownKind(kind)?.api_key_env : null) ?? null;
+  if (usualKey !== null && api_key_env === null)
+    warnings.add(
+      'no_key',
+      `${at}.api_key_env`,
+      `${name} has no api_key_env, so it is called without a key; the usual variable of ${kind} is ${usualKey}.`,
+    );
+  if (kind !== null && knownKind(kind) === undefined && foreign === undefined)
     warnings.add(
       'unknown_kind',
       `${at}.provider`,
       `${kind} is not a known kind, so ${name} is called with OpenAI's protocol. Known kinds: ${Object.keys(kinds).join(', ')}.`,
     );
-  if (apiBase(provider) === null)
+  if (apiBase(provider) === null && foreign === undefined)
     warnings.add('no_address', `${at}.api_base`, `${name} has neither a known kind nor an api_base: it can be simulated, but not called.`);
   if (api_key_env !== null && isOwnVariable(api_key_env))
     warnings.add(

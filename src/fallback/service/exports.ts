@@ -2,13 +2,23 @@ import type { Awaitable } from '../../kit/awaitable.ts';
 import { invalid, ServiceError } from '../../kit/errors.ts';
 import type { Chain, ChainDefinition, ChainRequest } from '../model/chain.ts';
 import type { Warning } from '../model/common.ts';
-import type { Export, ExportFormat, Imported, ImportFormat, preferences, TemplateOutput, TemplateRequest } from '../model/export.ts';
+import type {
+  Export,
+  ExportFormat,
+  Imported,
+  ImportFormat,
+  ImportPreview,
+  preferences,
+  TemplateOutput,
+  TemplateRequest,
+} from '../model/export.ts';
 import { define, definitionOf } from '../rules/chain.ts';
 import { exportChain } from '../rules/exports/export.ts';
 import { type FileToImport, importChain } from '../rules/imports/import.ts';
 import { routingOf } from '../rules/routing.ts';
 import { namedTemplates, templateChain } from '../rules/templates.ts';
 import { WarningList } from '../rules/warning-list.ts';
+import { warningsOf } from '../rules/warnings.ts';
 import { maxTemplateBytes } from './liquid.ts';
 import type { Sandbox } from './sandbox.ts';
 
@@ -43,6 +53,12 @@ export function createExportService({ chains, sandbox, parseJson, checkRequest }
     }
   }
 
+  async function read({ content, ...file }: ImportedFile, owner: string): Promise<{ request: ChainRequest; findings: Warning[] }> {
+    const value = typeof content === 'string' ? await parse(file.format, content, owner) : content;
+    const { request, findings } = importChain({ ...file, value });
+    return { request: checkRequest(request), findings };
+  }
+
   return {
     /** Exports a chain. @throws ServiceError 404 for an unknown chain */
     async export(id: string, format: ExportFormat, prefer: (typeof preferences)[number]): Promise<Export> {
@@ -67,11 +83,17 @@ export function createExportService({ chains, sandbox, parseJson, checkRequest }
      * Creates a chain from a file; returns it with findings about what was left out or interpreted differently.
      * @throws ServiceError 400 for an invalid file, with line and column or the field
      */
-    async import({ content, ...file }: ImportedFile, owner: string): Promise<Imported> {
-      const value = typeof content === 'string' ? await parse(file.format, content, owner) : content;
-      const { request, findings } = importChain({ ...file, value });
-      const { text } = await chains.create(checkRequest(request));
+    async import(file: ImportedFile, owner: string): Promise<Imported> {
+      const { request, findings } = await read(file, owner);
+      const { text } = await chains.create(request);
       return { chain: JSON.parse(text) as Chain, findings };
+    },
+
+    /** What an import would store. Refuses what `import` would refuse. */
+    async preview(file: ImportedFile, owner: string): Promise<ImportPreview> {
+      const { request, findings } = await read(file, owner);
+      const chain = define(request);
+      return { chain, findings, warnings: warningsOf(chain) };
     },
 
     stop: () => sandbox.stop(),

@@ -5,7 +5,7 @@ import { createRealTransport, type RealParts } from '../providers/real.ts';
 import { simulation } from '../providers/simulate.ts';
 import type { Transport } from '../providers/transport.ts';
 import { type KeyGrant, keyRefusal } from '../rules/key-grants.ts';
-import { callAddress } from '../rules/kinds.ts';
+import { callAddress, foreignKind } from '../rules/kinds.ts';
 
 /** The settings and dependencies of real calls. */
 export interface LiveParts extends Pick<RealParts, 'outgoing' | 'clock' | 'now'> {
@@ -42,6 +42,11 @@ export function transportFor(mode: Mode, chain: ChainDefinition, stream: boolean
 /** The key of a provider, or why it can't be called. */
 function keyFor(provider: Provider, { environment, grants }: LiveParts): { key: string | undefined } | { field: string; fault: string } {
   const { name, api_key_env: variable } = provider;
+  if (foreignKind(provider.provider) !== undefined)
+    return {
+      field: 'provider',
+      fault: `${name} is of kind ${provider.provider}, which this service simulates and exports, but can't call.`,
+    };
   if (callAddress(provider) === null)
     return { field: 'api_base', fault: `${name} cannot be called, because it has neither an api_base nor a known kind.` };
   const refusal = keyRefusal(provider, grants);

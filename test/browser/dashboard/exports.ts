@@ -73,20 +73,20 @@ export function exportTests(dashboard: () => Dashboard): void {
 
   test('a pasted configuration becomes a chain, with the findings of the import', async (t) => {
     const page = await dashboard().open(t, '/import');
-    await button(page, 'Import').click();
+    await button(page, 'Preview').click();
     await page.getByText('Paste a configuration or choose a file.').waitFor();
     const content = page.getByLabel('Content');
     await content.fill('{"no": "chain"}');
     await page.getByLabel('Format').selectOption('json');
-    await button(page, 'Import').click();
+    await button(page, 'Preview').click();
     await page.getByText('The file was not imported.').waitFor();
     await page.getByLabel('Format').selectOption('portkey');
     await content.fill(portkey);
     await page.getByLabel('Name of the chain').fill('from portkey');
-    await button(page, 'Import').click();
-    await page.getByText(/from portkey was imported, with \d+ findings?\./).waitFor();
+    await button(page, 'Preview').click();
+    await page.getByText(/The import has \d+ findings?\./).waitFor();
     await assertAccessible(page);
-    await page.getByRole('link', { name: 'Open the chain' }).click();
+    await button(page, 'Import').click();
     await heading(page, 'from portkey').waitFor();
   });
 
@@ -97,6 +97,7 @@ export function exportTests(dashboard: () => Dashboard): void {
     await page.waitForFunction(`document.querySelector('textarea').value !== ''`);
     assert.equal(await page.getByLabel('Format').inputValue(), 'yaml');
     await page.getByLabel('Name of the chain').fill('from a file');
+    await button(page, 'Preview').click();
     await button(page, 'Import').click();
     await heading(page, 'from a file').waitFor();
   });

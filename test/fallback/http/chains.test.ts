@@ -197,3 +197,25 @@ test('a list of more than 64 MiB is answered with every chain', async () => {
   const { status, body, headers } = await service.call('GET', '/chains');
   assert.deepEqual([status, headers['x-total-count'], new Set(body.map(({ id }: { id: string }) => id)).size], [200, '68', 68]);
 });
+
+test('400: a parameter of another kind, and one that holds a secret', async () => {
+  const service = await shareFallback();
+  const send = (params: unknown, model_id = 'azure/gpt') =>
+    service.call('POST', '/chains', { body: { name: 'a', providers: [{ name: 'a', model_id, api_key_env: 'KEY', params }] } });
+  const faults: [Record<string, unknown>, string][] = [
+    [{ aws_region_name: 'x' }, 'params.aws_region_name'],
+    [{ client_secret: 'x' }, 'params.client_secret'],
+    [{ api_version: 'sk-abcdefghijklmnop1234' }, 'params.api_version'],
+    [{ headers: { 'x-api-key': 'x' } }, 'params.headers'],
+  ];
+  for (const [params, field] of faults) {
+    const { status, body, text } = await send(params);
+    assert.deepEqual([status, body.field], [400, `providers.0.${field}`], text);
+    assert.ok(!text.includes('sk-'));
+  }
+  const kept = { api_version: '2024-10-21', client_secret: 'os.environ/SECRET', headers: { 'x-team': 'a' } };
+  const { status, body } = await send(kept);
+  assert.deepEqual([status, body.providers[0].params, body.providers[0].provider], [201, kept, 'azure']);
+  assert.ok(body.warnings.some(({ code }: { code: string }) => code === 'not_callable'));
+  assert.equal((await send({ whatever: 1 }, 'own-model')).status, 201);
+});

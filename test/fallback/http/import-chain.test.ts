@@ -184,8 +184,160 @@ for (const store of stores) {
   });
 }
 
+const imported = async (format: string, content: unknown) => {
+  const { status, body, text } = await send(await shareFallback(), `${format}&dry_run=true`, content);
+  assert.equal(status, 200, text);
+  return body;
+};
+const codesOf = ({ findings }: { findings: { code: string; field: string }[] }) => findings.map(({ code, field }) => `${code} ${field}`);
+const rulesOf = ({ chain }: { chain: { fallback_rules: Record<string, unknown>[] } }) =>
+  chain.fallback_rules.map(({ condition, action, max_retries, providers }) =>
+    [condition, action, max_retries, providers].filter((value) => value !== null).join(' '),
+  );
+
+describe('?dry_run=true', () => {
+  test('200: the chain, its findings and its warnings, and nothing is stored', async () => {
+    const service = await shareFallback();
+    const { status, body } = await send(service, 'litellm&dry_run=true', stringify(litellm));
+    assert.deepEqual([status, body.chain.name, body.chain.id, body.chain.providers.length], [200, 'main', undefined, 3]);
+    assert.ok(body.findings.length > 0 && body.warnings.length > 0);
+    assert.equal((await service.call('GET', '/chains')).headers['x-total-count'], '0');
+  });
+
+  test('400 where an import would get 400', async () => {
+    const { status, body } = await send(await shareFallback(), 'litellm&dry_run=true', { model_list: [] });
+    assert.deepEqual([status, body.field], [400, 'model_list']);
+  });
+});
+
+describe('LiteLLM', () => {
+  const model = (model_name: string, params: Record<string, unknown>) => ({ model_name, litellm_params: { timeout: 10, ...params } });
+  const settings = { num_retries: 0 };
+
+  test('azure, bedrock and vertex_ai keep their parameters; a secret is kept only as a reference', async () => {
+    const { chain, findings } = await imported('litellm', {
+      model_list: [
+        model('a', {
+          model: 'azure/my-gpt',
+          api_base: 'os.environ/AZURE_API_BASE',
+          api_key: 'os.environ/AZURE_API_KEY',
+          api_version: '2024-10-21',
+        }),
+        model('a', {
+          model: 'bedrock/anthropic.claude-v2',
+          aws_region_name: 'us-east-1',
+          aws_access_key_id: 'os.environ/AWS_KEY',
+          aws_secret_access_key: 'x',
+        }),
+        model('a', { model: 'vertex_ai/gemini-2.5-pro', vertex_project: 'p', extra_headers: { 'x-team': 'a', authorization: 'Bearer x' } }),
+      ],
+      router_settings: settings,
+    });
+    assert.deepEqual(
+      chain.providers.map(({ provider, model_id, params }: Record<string, unknown>) => [provider, model_id, params]),
+      [
+        ['azure', 'my-gpt', { api_version: '2024-10-21', api_base: 'os.environ/AZURE_API_BASE' }],
+        ['bedrock', 'anthropic.claude-v2', { aws_region_name: 'us-east-1', aws_access_key_id: 'os.environ/AWS_KEY' }],
+        ['vertex_ai', 'gemini-2.5-pro', { vertex_project: 'p', headers: { 'x-team': 'a' } }],
+      ],
+    );
+    const left = codesOf({ findings }).filter((finding) => finding.startsWith('key_left_out'));
+    assert.deepEqual(left, [
+      'key_left_out model_list.1.litellm_params.aws_secret_access_key',
+      'key_left_out model_list.2.litellm_params.extra_headers.authorization',
+    ]);
+  });
+
+  test('a bare model gets the kind that LiteLLM infers, and an unknown kind is kept', async () => {
+    const { chain } = await imported('litellm', {
+      model_list: ['gpt-4o', 'o3', 'claude-sonnet-4-5', 'gemini-2.5-pro', 'my-cloud/llama', 'together_ai/x'].map((name) =>
+        model('a', { model: name }),
+      ),
+      router_settings: settings,
+    });
+    const kinds = chain.providers.map(({ provider, model_id }: Record<string, unknown>) => `${provider} ${model_id}`);
+    assert.deepEqual(kinds, [
+      'openai gpt-4o',
+      'openai o3',
+      'anthropic claude-sonnet-4-5',
+      'vertex_ai gemini-2.5-pro',
+      'my-cloud my-cloud/llama',
+      'together x',
+    ]);
+  });
+
+  test('timeouts and retries come from the model, the group or the router, in this order', async () => {
+    const body = await imported('litellm', {
+      model_list: [
+        model('a', { model: 'openai/a', timeout: 5, num_retries: 3 }),
+        { model_name: 'b', litellm_params: { model: 'openai/b' } },
+        model('c', { model: 'openai/c', timeout: '900' }),
+      ],
+      litellm_settings: { request_timeout: 20, num_retries: 1, fallbacks: [{ a: ['b'] }, { b: ['c'] }] },
+      router_settings: { allowed_fails: 2, model_group_retry_policy: { b: { RateLimitErrorRetries: 4 } } },
+    });
+    assert.deepEqual(
+      body.chain.providers.map(({ timeout_ms }: { timeout_ms: number }) => timeout_ms),
+      [5_000, 20_000, 600_000],
+    );
+    assert.deepEqual(rulesOf(body), [
+      'rate_limit retry 4 b',
+      ...['auth_error', 'quota_exceeded', 'context_length', 'content_filter', 'invalid_request'].map(
+        (condition) => `${condition} failover`,
+      ),
+      'any retry 3 a',
+      'any retry 1 b,c',
+    ]);
+    assert.ok(codesOf(body).includes('reduced model_list.2.litellm_params.timeout'));
+    assert.ok(codesOf(body).includes('left_out router_settings.allowed_fails'));
+  });
+
+  test('fallbacks of one condition fail over on that one alone', async () => {
+    const body = await imported('litellm', {
+      model_list: ['a', 'b'].map((name) => model(name, { model: `openai/${name}` })),
+      router_settings: { ...settings, context_window_fallbacks: [{ a: ['b'] }] },
+    });
+    assert.deepEqual([body.chain.providers.length, rulesOf(body)], [2, ['context_length failover', 'any fail']]);
+  });
+});
+
+describe('Portkey', () => {
+  test('nested, balanced and conditional strategies are one order, with findings', async () => {
+    const target = (name: string) => ({ name, provider: 'openai', override_params: { model: name } });
+    const body = await imported('portkey', {
+      strategy: { mode: 'fallback' },
+      retry: { attempts: 2, on_status_codes: [429] },
+      cache: { mode: 'simple' },
+      targets: [
+        { strategy: { mode: 'loadbalance' }, targets: [{ ...target('a'), weight: 0.7 }, target('b')] },
+        { strategy: { mode: 'conditional', conditions: [{ query: {}, then: 'c' }], default: 'd' }, targets: [target('c'), target('d')] },
+      ],
+    });
+    assert.deepEqual(
+      body.chain.providers.map(({ name }: { name: string }) => name),
+      ['a', 'b', 'd'],
+    );
+    for (const finding of ['left_out cache', 'load_balanced targets.0.strategy.mode', 'left_out targets.1.strategy.mode'])
+      assert.ok(codesOf(body).includes(finding), finding);
+    assert.ok(rulesOf(body).includes('rate_limit retry 2'));
+  });
+
+  test('a virtual key and a target without a model are kept for exports to Portkey', async () => {
+    const service = await shareFallback();
+    const targets = [
+      { virtual_key: 'openai-prod' },
+      { provider: 'azure-openai', azure_resource_name: 'mine', azure_deployment_id: 'gpt', azure_api_version: 'v' },
+    ];
+    const { body } = await send(service, 'portkey', { strategy: { mode: 'fallback' }, targets });
+    const { body: made } = await service.call('POST', `/chains/${body.chain.id}/export?format=portkey`);
+    const [first, second] = made.config.targets;
+    assert.deepEqual([first.virtual_key, first.override_params, first.api_key], ['openai-prod', {}, undefined]);
+    const { azure_resource_name, azure_deployment_id, azure_api_version } = second;
+    assert.deepEqual([azure_resource_name, azure_deployment_id, azure_api_version], ['mine', 'gpt', 'v']);
+  });
+});
+
 describe('400 with the position, and nothing is stored', () => {
-  const target = portkey.targets[0]!;
   const faults: [string, string, unknown, string, RegExp][] = [
     ['broken JSON', 'json', '{"name": "a",', 'content', /^content is not valid JSON/],
     ['broken YAML', 'yaml', 'name: a\nproviders: [', 'content', /^Line 2, column \d+: /],
@@ -224,14 +376,14 @@ describe('400 with the position, and nothing is stored', () => {
       'fallback_rules.0.max_retries',
       /10/,
     ],
-    ['Portkey that balances', 'portkey', { ...portkey, strategy: { mode: 'loadbalance' } }, 'strategy.mode', /must be fallback or single/],
     [
-      'Portkey without a model',
-      'portkey',
-      { ...portkey, targets: [{ ...target, override_params: {} }] },
-      'targets.0.override_params.model',
-      / is required\.$/,
+      'LiteLLM that includes other files',
+      'litellm',
+      { ...litellm, include: ['models.yaml'] },
+      'include',
+      /put their models and settings into this file/,
     ],
+    ['Portkey without targets', 'portkey', { strategy: { mode: 'fallback' }, targets: [] }, 'targets', /must not be empty/],
     [
       'Portkey with statuses that are none',
       'portkey',

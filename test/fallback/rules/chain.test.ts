@@ -52,6 +52,7 @@ describe('A chain', () => {
       max_tokens: null,
       input_cost_per_1m: null,
       output_cost_per_1m: null,
+      params: {},
       metadata: {},
     });
     const none = { providers: null, status_codes: null };

@@ -1,56 +1,46 @@
 import type { Provider } from '../../model/chain.ts';
-import { apiBase, knownKind, protocolOf } from '../kinds.ts';
+import { litellmKinds, portkeyKinds } from '../kind-lists.ts';
+import { apiBase, foreignKind, knownKind, protocolOf } from '../kinds.ts';
 import type { WarningList } from '../warning-list.ts';
 import { at } from './target.ts';
 
 /** The targets with their own names for kinds of providers. */
 export type NamingTarget = 'litellm' | 'portkey' | 'bifrost';
 
-/** The targets' names of the kinds that they know. */
-const names: Readonly<Record<NamingTarget, Readonly<Record<string, string>>>> = {
-  litellm: {
-    ...same([
-      'openai',
-      'anthropic',
-      'mistral',
-      'groq',
-      'gemini',
-      'deepseek',
-      'openrouter',
-      'xai',
-      'cohere',
-      'perplexity',
-      'cerebras',
-      'deepinfra',
-    ]),
-    together: 'together_ai',
-    fireworks: 'fireworks_ai',
-    nvidia: 'nvidia_nim',
-  },
+/** The targets' names of kinds, where they differ from ours; those of Portkey otherwise have dashes for underscores. */
+const aliases: Readonly<Record<NamingTarget, Readonly<Record<string, string>>>> = {
+  litellm: { together: 'together_ai', fireworks: 'fireworks_ai', nvidia: 'nvidia_nim' },
   portkey: {
-    ...same(['openai', 'anthropic', 'groq', 'deepseek', 'openrouter', 'cohere', 'cerebras', 'deepinfra']),
     mistral: 'mistral-ai',
     gemini: 'google',
     together: 'together-ai',
     fireworks: 'fireworks-ai',
     xai: 'x-ai',
     perplexity: 'perplexity-ai',
+    azure: 'azure-openai',
   },
-  bifrost: same(['openai', 'anthropic', 'mistral', 'groq', 'gemini', 'openrouter', 'xai', 'cohere', 'perplexity', 'cerebras']),
+  bifrost: {},
 };
-
-function same(kinds: readonly string[]): Record<string, string> {
-  return Object.fromEntries(kinds.map((kind) => [kind, kind]));
-}
+const known: Readonly<Record<NamingTarget, ReadonlySet<string>>> = {
+  litellm: litellmKinds,
+  portkey: portkeyKinds,
+  bifrost: new Set(['openai', 'anthropic', 'mistral', 'groq', 'gemini', 'openrouter', 'xai', 'cohere', 'perplexity', 'cerebras']),
+};
 
 /** A target's name of a kind; null if the target does not know the kind. */
 export function nameOfKind(target: NamingTarget, kind: string | null): string | null {
-  return kind !== null && Object.hasOwn(names[target], kind) ? names[target][kind]! : null;
+  if (kind === null) return null;
+  if (Object.hasOwn(aliases[target], kind)) return aliases[target][kind]!;
+  return [kind, kind.replaceAll('_', '-')].find((name) => known[target].has(name)) ?? null;
 }
 
 /** The kind with this name at a target; null for an unknown name. */
 export function kindNamed(target: NamingTarget, name: string): string | null {
-  return Object.keys(names[target]).find((kind) => names[target][kind] === name) ?? null;
+  const aliased = Object.keys(aliases[target]).find((kind) => aliases[target][kind] === name);
+  if (aliased !== undefined) return aliased;
+  if (!known[target].has(name)) return null;
+  const underscored = name.replaceAll('-', '_');
+  return litellmKinds.has(underscored) ? underscored : name;
 }
 
 /**
@@ -66,12 +56,12 @@ export function addressed(
   const kind = nameOfKind(target, provider.provider);
   if (kind !== null) return { kind, base: provider.api_base };
   warnOfKind(provider, index, warnings);
-  return { kind: names[target].openai!, base: apiBase(provider) };
+  return { kind: 'openai', base: apiBase(provider) };
 }
 
 /** Warns that a provider of an unknown kind is exported as OpenAI-compatible. */
 export function warnOfKind({ name, provider, api_base }: Provider, index: number, warnings: WarningList): void {
-  const why = provider === null ? 'has no known kind' : `is of kind ${provider}, which the target does not know`;
+  const why = provider === null ? 'has no known kind' : `is of kind ${provider}, which this export has no name for`;
   const where = provider === null && api_base === null ? ' at api.openai.com' : '';
   warnings.loss('provider_kind', at(index, 'provider'), `${name} ${why}; it is exported as OpenAI-compatible${where}.`);
 }
@@ -82,7 +72,8 @@ export function warnOfKind({ name, provider, api_base }: Provider, index: number
  */
 export function keyEnv(provider: Provider, index: number, slugged: string, warnings: WarningList): string {
   if (provider.api_key_env !== null) return provider.api_key_env;
-  const usual = provider.api_base === null ? knownKind(provider.provider)?.api_key_env : null;
+  const usual =
+    foreignKind(provider.provider)?.api_key_env ?? (provider.api_base === null ? knownKind(provider.provider)?.api_key_env : null);
   const assumed =
     usual ??
     `${slugged
@@ -96,6 +87,11 @@ export function keyEnv(provider: Provider, index: number, slugged: string, warni
   );
   return assumed;
 }
+
+/** Whether a provider has no key of its own, since its credentials come from the environment of the target. */
+export const hasNoKey = ({ provider, api_key_env, params }: Provider): boolean =>
+  api_key_env === null &&
+  (foreignKind(provider)?.api_key_env === null || params.virtual_key !== undefined || params.azure_ad_token !== undefined);
 
 /** The base URL of a provider's API with its version path; OpenAI's if none is known. */
 export const baseOf = (provider: Provider): string => apiBase(provider) ?? knownKind('openai')!.api_base;

@@ -1,8 +1,8 @@
-import type { Condition } from '../../model/chain.ts';
-import { modelName } from '../kinds.ts';
+import type { Condition, Params, Provider } from '../../model/chain.ts';
+import { knownKind, modelName } from '../kinds.ts';
 import type { WarningList } from '../warning-list.ts';
 import { listed } from '../wording.ts';
-import { addressed, keyEnv } from './kind-names.ts';
+import { addressed, hasNoKey, keyEnv, nameOfKind } from './kind-names.ts';
 import { at, type Exporter, reactionTo, type Source, slug, slugs, warnOfEnds, warnOfUnsupportedFields, yamlText } from './target.ts';
 
 /** The settings of LiteLLM's retry policy for each condition that it distinguishes. */
@@ -36,14 +36,18 @@ export const litellm: Exporter = (source, warnings) => {
   const names = slugs(chain.providers);
   const groups = chain.providers.map((_, index) => (index === 0 ? chain.name : `${chain.name}-${index}`));
   const model_list = chain.providers.map((provider, index) => {
-    const named = addressed('litellm', provider, index, warnings);
+    // A model of an unknown kind goes out as it came in.
+    const model = isUnknown(provider) ? provider.model_id : undefined;
+    const named =
+      model === undefined ? addressed('litellm', provider, index, warnings) : { kind: provider.provider!, base: provider.api_base };
     const { base } = named;
     const kind = base !== null && nativeKinds.has(named.kind) ? 'openai' : named.kind;
     const address = base === null ? null : addressIn(kind, base, index, warnings);
     const litellm_params = {
-      model: `${kind}/${modelName(provider)}`,
+      model: model ?? `${kind}/${modelName(provider)}`,
       ...(address === null ? {} : { api_base: address }),
-      api_key: `os.environ/${keyEnv(provider, index, names[index]!, warnings)}`,
+      ...(hasNoKey(provider) ? {} : { api_key: `os.environ/${keyEnv(provider, index, names[index]!, warnings)}` }),
+      ...paramsOf(provider, index, warnings),
       timeout: provider.timeout_ms / 1000,
       ...(provider.max_tokens === null ? {} : { max_tokens: provider.max_tokens }),
       ...price('input_cost_per_token', provider.input_cost_per_1m),
@@ -53,13 +57,22 @@ export const litellm: Exporter = (source, warnings) => {
   });
   // A chain tries its providers anew for each prompt.
   const router_settings = { ...retrySettings(source, warnings), disable_cooldowns: true, ...fallbacks(source, groups, warnings) };
-  warnOfUnsupportedFields(source, warnings, { prices: true });
+  warnOfUnsupportedFields(source, warnings, { prices: true, params: true });
   const config = { model_list, router_settings };
   return { filename: `${slug(chain.name)}.litellm.yaml`, content_type: 'application/yaml', config, content: yamlText(config) };
 };
 
 /** Kinds that LiteLLM calls by their own protocol, and a chain by OpenAI's; with an address of their own they are exported as `openai`. */
-const nativeKinds = new Set(['gemini', 'cohere']);
+const nativeKinds = new Set(['gemini', 'cohere', 'ollama']);
+
+const isUnknown = ({ provider, model_id }: Provider) =>
+  provider !== null && knownKind(provider) === undefined && nameOfKind('litellm', provider) === null && model_id.startsWith(`${provider}/`);
+
+/** The parameters by their names in LiteLLM. */
+function paramsOf({ name, params: { headers, virtual_key, ...params } }: Provider, index: number, warnings: WarningList): Params {
+  if (virtual_key !== undefined) warnings.loss('params', at(index, 'params'), `${name}: LiteLLM has no virtual_key.`);
+  return headers === undefined ? params : { ...params, extra_headers: headers };
+}
 
 /** The address as LiteLLM expects it: of Anthropic's API without the version, since it appends `/v1/messages`. */
 function addressIn(kind: string, base: string, index: number, warnings: WarningList): string {

@@ -20,7 +20,9 @@ export function requestOf(chain: ChainDefinition): ChainRequest {
   return withoutNulls({
     name,
     description,
-    providers: providers.map((provider) => withoutNulls({ ...provider, metadata: orNothing(provider.metadata) })),
+    providers: providers.map((provider) =>
+      withoutNulls({ ...provider, params: orNothing(provider.params), metadata: orNothing(provider.metadata) }),
+    ),
     fallback_rules: fallback_rules.map(withoutNulls),
     metadata: orNothing(metadata),
   }) as ChainRequest;

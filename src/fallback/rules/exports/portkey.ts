@@ -1,13 +1,54 @@
-import type { Condition } from '../../model/chain.ts';
+import type { Condition, Provider } from '../../model/chain.ts';
 import { conditionOf, knownStatuses } from '../conditions.ts';
 import { modelName } from '../kinds.ts';
+import { variableOf } from '../params.ts';
 import type { WarningList } from '../warning-list.ts';
 import { times } from '../wording.ts';
-import { addressed, keyEnv } from './kind-names.ts';
+import { addressed, hasNoKey, keyEnv } from './kind-names.ts';
 import { at, type Exporter, jsonText, reactionTo, type Source, slug, slugs, warnOfUnsupportedFields } from './target.ts';
 
 /** A provider, or a nested strategy with targets. */
 type PortkeyTarget = Record<string, unknown>;
+
+/** The model of a provider that is called with the model of each request. */
+export const asRequested = 'as-requested';
+
+/** Portkey's names of parameters. */
+export const paramNamesInPortkey: Readonly<Record<string, string>> = {
+  api_version: 'azure_api_version',
+  aws_region_name: 'aws_region',
+  aws_access_key_id: 'aws_access_key_id',
+  aws_secret_access_key: 'aws_secret_access_key',
+  aws_session_token: 'aws_session_token',
+  vertex_project: 'vertex_project_id',
+  vertex_location: 'vertex_region',
+  organization: 'openai_organization',
+  virtual_key: 'virtual_key',
+};
+
+/** The host of a resource of Azure OpenAI. */
+export const azureHost = /^https:\/\/([a-z0-9-]+)\.openai\.azure\.com\/?$/i;
+
+/** The parameters by their names in Portkey; those of Azure include the resource and the deployment. */
+function paramsOf(provider: Provider, index: number, warnings: WarningList): Record<string, unknown> {
+  const { name, params } = provider;
+  const found: Record<string, unknown> = {};
+  for (const [param, value] of Object.entries(params)) {
+    const variable = variableOf(value);
+    const called = paramNamesInPortkey[param];
+    if (called === undefined) warnings.loss('params', at(index, `params.${param}`), `${name}: Portkey's configuration has no ${param}.`);
+    else found[called] = variable === undefined ? value : `\${${variable}}`;
+  }
+  if (provider.provider !== 'azure') return found;
+  const resource = azureHost.exec(provider.api_base ?? '')?.[1];
+  if (resource === undefined)
+    warnings.loss(
+      'api_base',
+      at(index, 'api_base'),
+      `${name}: Portkey calls Azure by the name of a resource, which the address does not show.`,
+    );
+  return { ...found, ...(resource === undefined ? {} : { azure_resource_name: resource }), azure_deployment_id: modelName(provider) };
+}
 
 /** The statuses with which Portkey answers failed connections. */
 const connectionStatuses = [500, 503];
@@ -26,15 +67,19 @@ export const portkey: Exporter = (source, warnings) => {
     return {
       name: provider.name,
       provider: kind,
-      ...(base === null ? {} : { custom_host: base }),
-      api_key: `\${${keyEnv(provider, index, names[index]!, warnings)}}`,
-      override_params: { model: modelName(provider), ...(provider.max_tokens === null ? {} : { max_tokens: provider.max_tokens }) },
+      ...(base === null || provider.provider === 'azure' ? {} : { custom_host: base }),
+      ...(hasNoKey(provider) ? {} : { api_key: `\${${keyEnv(provider, index, names[index]!, warnings)}}` }),
+      ...paramsOf(provider, index, warnings),
+      override_params: {
+        ...(provider.model_id === asRequested ? {} : { model: modelName(provider) }),
+        ...(provider.max_tokens === null ? {} : { max_tokens: provider.max_tokens }),
+      },
       request_timeout: provider.timeout_ms,
       ...(retry === undefined ? {} : { retry }),
     };
   });
   warnOfSharedStatuses(source, warnings);
-  warnOfUnsupportedFields(source, warnings);
+  warnOfUnsupportedFields(source, warnings, { params: true });
   warnings.add(
     'keys_substituted',
     null,

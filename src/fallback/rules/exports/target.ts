@@ -90,11 +90,16 @@ export function warnOfEnds(conditions: readonly Condition[], instead: string, wa
 }
 
 /** Warns of the fields that the format can't represent, in one warning. */
-export function warnOfUnsupportedFields({ chain }: Source, warnings: WarningList, carries: { prices?: boolean } = {}): void {
+export function warnOfUnsupportedFields(
+  { chain }: Source,
+  warnings: WarningList,
+  carries: { prices?: boolean; params?: boolean } = {},
+): void {
   const left: string[] = [];
   if (chain.description !== null) left.push('the description');
   if (Object.keys(chain.metadata).length > 0) left.push("the chain's metadata");
   if (chain.providers.some(({ metadata }) => Object.keys(metadata).length > 0)) left.push("the providers' metadata");
+  if (!carries.params && chain.providers.some(({ params }) => Object.keys(params).length > 0)) left.push("the providers' params");
   const priced = chain.providers.some(
     ({ input_cost_per_1m, output_cost_per_1m }) => input_cost_per_1m !== null || output_cost_per_1m !== null,
   );

@@ -2,6 +2,8 @@ import { invalid } from '../../../kit/errors.ts';
 import { type Condition, conditions, maxProviders } from '../../model/chain.ts';
 import { conditionOf, knownStatuses, traitsOf } from '../conditions.ts';
 import { kindNamed } from '../exports/kind-names.ts';
+import { asRequested, paramNamesInPortkey } from '../exports/portkey.ts';
+import { isSecret } from '../params.ts';
 import type { WarningList } from '../warning-list.ts';
 import { readKey } from './litellm.ts';
 import { leaveOutUnknown, listAt, numberAt, objectAt, type Shape, textAt, uniqueName } from './shape.ts';
@@ -13,15 +15,22 @@ interface Target {
   handover: readonly number[] | undefined;
 }
 
-const targetNames = ['name', 'provider', 'custom_host', 'api_key', 'override_params', 'request_timeout', 'retry'];
+const azureNames = ['azure_resource_name', 'azure_deployment_id'];
+const targetNames = [
+  ...['name', 'provider', 'custom_host', 'api_key', 'override_params', 'request_timeout', 'retry', 'weight'],
+  ...[...Object.values(paramNamesInPortkey), ...azureNames],
+];
+/** What targets inherit from the strategy around them. */
+const inheritedNames = ['override_params', 'request_timeout', 'retry'];
 
 /** The deepest nesting of strategies. */
 const maxNesting = maxProviders;
 
-/** Reads a Portkey gateway configuration with the strategy `fallback`, or with a single target. */
+/** Reads a Portkey gateway configuration: its strategies as one order, or a single target. */
 export function readPortkey(value: unknown, findings: WarningList): Shape {
   const file = objectAt(value, 'content');
   const targets = targetsOf(file, '', undefined, findings);
+  if (targets.length === 0) throw invalid('targets', 'No target is left to import.');
   // The last target has no successor. It is treated like the one before it, so that rules need not name providers.
   const last = targets.at(-1)!;
   targets[targets.length - 1] = { ...last, handover: targets.at(-2)?.handover };
@@ -37,22 +46,44 @@ function targetsOf(shape: Shape, path: string, outer: readonly number[] | undefi
   const at = (name: string) => (path === '' ? name : `${path}.${name}`);
   if (shape.targets === undefined) return [{ shape, path, handover: outer }];
   if (depth > maxNesting) throw invalid(path, `Strategies are nested more than ${maxNesting} levels deep.`);
-  leaveOutUnknown(findings, shape, ['strategy', 'targets', 'name'], path);
-  const strategy = objectAt(shape.strategy, at('strategy'));
-  if (strategy.mode !== 'fallback' && strategy.mode !== 'single') {
-    throw invalid(
-      at('strategy.mode'),
-      `${at('strategy.mode')} must be fallback or single; a chain has an order, but neither weights nor conditions.`,
-    );
-  }
-  const handover = statusesAt(strategy.on_status_codes, at('strategy.on_status_codes'));
-  const targets = listAt(shape.targets, at('targets'), maxProviders);
+  leaveOutUnknown(findings, shape, ['strategy', 'targets', 'name', 'weight', ...inheritedNames], path);
+  const strategy = shape.strategy === undefined || shape.strategy === null ? { mode: 'single' } : objectAt(shape.strategy, at('strategy'));
+  const handover = strategy.mode === 'fallback' ? statusesAt(strategy.on_status_codes, at('strategy.on_status_codes')) : outer;
+  const inherited = Object.fromEntries(inheritedNames.flatMap((name) => (shape[name] === undefined ? [] : [[name, shape[name]]])));
+  const targets = listAt(shape.targets, at('targets'), maxProviders).map((entry) => entry);
+  const chosen = chosenTargets(strategy, targets, at, findings);
   return targets.flatMap((entry, index) => {
+    if (!chosen.includes(entry)) return [];
     const inner = at(`targets.${index}`);
     // After the last target of an inner strategy, the outer strategy decides.
-    const next = index === targets.length - 1 ? outer : handover;
-    return targetsOf(objectAt(entry, inner), inner, next, findings, depth + 1);
+    const next = entry === chosen.at(-1) ? outer : handover;
+    return targetsOf({ ...inherited, ...objectAt(entry, inner) }, inner, next, findings, depth + 1);
   });
+}
+
+/** The targets that a strategy may use, as far as a chain has them: all in turn, or the one of a single or conditional strategy. */
+function chosenTargets(strategy: Shape, targets: readonly unknown[], at: (name: string) => string, findings: WarningList): unknown[] {
+  const { mode } = strategy;
+  if (mode === 'fallback') return [...targets];
+  if (mode === 'loadbalance') {
+    findings.add(
+      'load_balanced',
+      at('strategy.mode'),
+      `Portkey balances the load between ${targets.length} targets; the chain tries them in turn.`,
+    );
+    return [...targets];
+  }
+  const byDefault = targets.find((target) => typeof target === 'object' && target !== null && (target as Shape).name === strategy.default);
+  const chosen = (mode === 'conditional' && strategy.default !== undefined ? byDefault : undefined) ?? targets[0];
+  if (mode !== 'single') {
+    const why = mode === 'conditional' ? 'a chain has no conditions on requests' : `${String(mode).slice(0, 40)} is no known mode`;
+    findings.add(
+      'left_out',
+      at('strategy.mode'),
+      `Only the ${byDefault === undefined ? 'first' : 'default'} target is imported, because ${why}.`,
+    );
+  }
+  return [chosen];
 }
 
 function statusesAt(value: unknown, field: string): readonly number[] | undefined {
@@ -66,28 +97,66 @@ function statusesAt(value: unknown, field: string): readonly number[] | undefine
 function readTarget(shape: Shape, path: string, priority: number, taken: Set<string>, findings: WarningList): Shape {
   const at = (name: string) => (path === '' ? name : `${path}.${name}`);
   leaveOutUnknown(findings, shape, path === '' ? [...targetNames, 'strategy'] : targetNames, path);
-  const called = textAt(shape.provider, at('provider'));
-  const kind = kindNamed('portkey', called);
-  if (kind === null)
+  const slug = typeof shape.provider === 'string' && shape.provider.startsWith('@') ? shape.provider : undefined;
+  const virtual = shape.virtual_key ?? slug;
+  const called =
+    virtual !== undefined && (shape.provider === undefined || slug !== undefined) ? null : textAt(shape.provider, at('provider'));
+  const kind = called === null ? null : kindNamed('portkey', called);
+  if (virtual !== undefined)
+    findings.add(
+      'virtual_key',
+      at('virtual_key'),
+      `${at('virtual_key')} is kept for exports to Portkey; only Portkey knows the provider and key behind it.`,
+    );
+  if (called !== null && kind === null)
     findings.add(
       'provider_kind',
       at('provider'),
       `${at('provider')} names the unknown provider ${called}; the model is imported unchanged, without a kind.`,
     );
-  const parameters = objectAt(shape.override_params, at('override_params'));
+  const parameters = shape.override_params === undefined ? {} : objectAt(shape.override_params, at('override_params'));
   leaveOutUnknown(findings, parameters, ['model', 'max_tokens'], at('override_params'));
-  const model_id = textAt(parameters.model, at('override_params.model'));
+  const deployment = kind === 'azure' ? shape.azure_deployment_id : undefined;
+  const model_id = textAt(parameters.model ?? deployment ?? asRequested, at('override_params.model'));
+  if (model_id === asRequested)
+    findings.add(
+      'model',
+      at('override_params.model'),
+      `${at('override_params')} has no model, so Portkey sends that of each request; set model_id for tests.`,
+    );
+  const params = readParams(shape, virtual, at, findings);
   const provider = {
-    name: uniqueName(typeof shape.name === 'string' && shape.name !== '' ? shape.name : model_id, taken),
+    name: uniqueName(
+      typeof shape.name === 'string' && shape.name !== '' ? shape.name : model_id === asRequested ? (called ?? String(virtual)) : model_id,
+      taken,
+    ),
     model_id,
     priority,
     provider: kind ?? undefined,
-    api_base: shape.custom_host,
+    api_base:
+      shape.custom_host ??
+      (typeof shape.azure_resource_name === 'string' ? `https://${shape.azure_resource_name}.openai.azure.com` : undefined),
     api_key_env: readKey(shape.api_key, /^\$\{([A-Za-z_]\w*)\}$/, at('api_key'), findings),
     timeout_ms: numberAt(shape.request_timeout, at('request_timeout')),
     max_tokens: numberAt(parameters.max_tokens, at('override_params.max_tokens')),
+    params: Object.keys(params).length === 0 ? undefined : params,
   };
   return Object.fromEntries(Object.entries(provider).filter(([, member]) => member !== undefined));
+}
+
+/** The parameters by their names in a chain. */
+function readParams(shape: Shape, virtual: unknown, at: (name: string) => string, findings: WarningList): Record<string, unknown> {
+  const params: Record<string, unknown> = virtual === undefined ? {} : { virtual_key: virtual };
+  for (const [name, called] of Object.entries(paramNamesInPortkey)) {
+    const value = shape[called];
+    if (value === undefined || name === 'virtual_key') continue;
+    const variable = /^\$\{([A-Za-z_]\w*)\}$/.exec(String(value))?.[1];
+    if (variable !== undefined) params[name] = `os.environ/${variable}`;
+    else if (isSecret(name, value))
+      findings.add('key_left_out', at(called), `${at(called)} is not imported, because keys are never stored.`);
+    else params[name] = value;
+  }
+  return params;
 }
 
 const statusesOf = (condition: Condition) => knownStatuses.filter((status) => conditionOf(status) === condition);

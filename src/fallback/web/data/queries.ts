@@ -156,10 +156,19 @@ export const useTemplate = (body: TemplateRequest, enabled: boolean) =>
     placeholderData: keepPreviousData,
   });
 
+type FileToImport = ImportRequest & { format: ImportFormat; group: string };
+
+/** What an import would store. */
+export const useImportPreview = () =>
+  useMutation({
+    mutationFn: ({ format, group, ...body }: FileToImport) =>
+      api().importChain({ query: { format, dry_run: true, ...(group === '' ? {} : { group }) }, body }),
+  });
+
 /** Imports a chain from a file. */
 export const useImport = () =>
   useChange(
-    ({ format, ...body }: ImportRequest & { format: ImportFormat }) => api().importChain({ query: { format }, body }),
+    ({ format, group, ...body }: FileToImport) => api().importChain({ query: { format, ...(group === '' ? {} : { group }) }, body }),
     () => queryClient.invalidateQueries({ queryKey: ['chains'], exact: true }),
   );
 

@@ -1,6 +1,7 @@
 import {
   type Chain,
   type ChainRequest,
+  type Params,
   type Provider,
   type ProviderRequest,
   type Rule,
@@ -19,6 +20,7 @@ export interface ProviderDraft extends Record<(typeof providerFields)[number], s
   /** Kept while the order is unchanged; null means the position in the list. */
   priority: number | null;
   /** Not editable here, but preserved. */
+  params: Params;
   metadata: Record<string, unknown>;
 }
 
@@ -58,6 +60,7 @@ export const emptyProvider = (): ProviderDraft => ({
   key: newKey(),
   ...valuesOf(providerFields, () => ''),
   priority: null,
+  params: {},
   metadata: {},
 });
 
@@ -86,6 +89,7 @@ const providerDraft = (provider: Provider): ProviderDraft => ({
   key: newKey(),
   ...valuesOf(providerFields, (name) => text(provider[name])),
   priority: provider.priority,
+  params: provider.params,
   metadata: provider.metadata,
 });
 
@@ -129,6 +133,7 @@ const providerRequest = (draft: ProviderDraft, index: number) =>
     priority: draft.priority ?? index,
     ...valuesOf(providerTexts, (name) => textOf(draft[name])),
     ...valuesOf(providerNumbers, (name) => numberOf(draft[name])),
+    params: draft.params,
     metadata: draft.metadata,
   }) as ProviderRequest;
 

@@ -2,16 +2,17 @@ import { FileUp } from 'lucide-react';
 import { type DragEvent, useRef, useState } from 'react';
 import { useNavigate } from 'react-router';
 
-import { Button, LinkButton } from '../../../kit/web/components/button.tsx';
+import { Button } from '../../../kit/web/components/button.tsx';
 import { Callout } from '../../../kit/web/components/feedback.tsx';
 import { SelectField, TextArea, TextField } from '../../../kit/web/components/field.tsx';
 import { Fields, Form } from '../../../kit/web/components/form.tsx';
 import { PageHeader, Panel } from '../../../kit/web/components/layout.tsx';
 import { counted } from '../../../kit/web/format.ts';
-import { type Imported, type ImportFormat, importFormats } from '../../model/export.ts';
+import { type ImportFormat, type ImportPreview, importFormats } from '../../model/export.ts';
 import { faultsOf } from '../data/api.ts';
-import { useImport, useMayWrite } from '../data/queries.ts';
+import { useImport, useImportPreview, useMayWrite } from '../data/queries.ts';
 import { Notes } from '../parts/notes.tsx';
+import { ProviderPath } from '../parts/provider-path.tsx';
 import { useTitle } from '../parts/title.ts';
 
 /** Guesses the format of a file from its name and its text. */
@@ -29,7 +30,6 @@ export function ImportPage() {
   return (
     <>
       <PageHeader title="Import a chain" subtitle="From LiteLLM, Portkey, or our own JSON and YAML." />
-      {run.data === undefined ? null : <Findings imported={run.data} />}
       <Panel>{mayWrite ? <ImportForm run={run} /> : <p>This key may only read, so nothing can be imported with it.</p>}</Panel>
     </>
   );
@@ -37,25 +37,33 @@ export function ImportPage() {
 
 function ImportForm({ run }: { run: ReturnType<typeof useImport> }) {
   const navigate = useNavigate();
-  const [format, setFormat] = useState<ImportFormat>('litellm');
+  const [choices, setChoices] = useState<ImportChoices>({ format: 'litellm', name: '', group: '' });
   const [content, setContent] = useState('');
-  const [name, setName] = useState('');
+  const { format, name, group } = choices;
   const [empty, setEmpty] = useState(false);
+  const preview = useImportPreview();
+  const file = { format, group: format === 'litellm' ? group.trim() : '', content, ...(name.trim() === '' ? {} : { name: name.trim() }) };
+  /** Applies a change, after which the file must be previewed again. */
+  const changed = (change: () => void) => {
+    preview.reset();
+    run.reset();
+    change();
+  };
 
   async function take(chosen: File | undefined): Promise<void> {
     if (chosen === undefined) return;
     const text = await chosen.text();
-    setContent(text);
-    setFormat(guess(chosen.name, text));
-    setEmpty(false);
+    changed(() => {
+      setContent(text);
+      setChoices({ ...choices, format: guess(chosen.name, text) });
+      setEmpty(false);
+    });
   }
   function submit(): void {
     setEmpty(content.trim() === '');
     if (content.trim() === '') return;
-    run.mutate(
-      { format, content, ...(name.trim() === '' ? {} : { name: name.trim() }) },
-      { onSuccess: ({ chain, findings }) => void (findings.length === 0 && navigate(`/chains/${chain.id}`)) },
-    );
+    if (preview.data === undefined) preview.mutate(file);
+    else run.mutate(file, { onSuccess: ({ chain }) => void navigate(`/chains/${chain.id}`) });
   }
   return (
     <Form onSubmit={submit}>
@@ -66,26 +74,62 @@ function ImportForm({ run }: { run: ReturnType<typeof useImport> }) {
         rows={16}
         placeholder="Paste the configuration here, or drop a file"
         value={content}
-        onChange={(event) => setContent(event.target.value)}
+        onChange={(event) => changed(() => setContent(event.target.value))}
         {...dropTarget((file) => void take(file))}
         error={empty ? 'Paste a configuration or choose a file.' : undefined}
       />
-      <Fields>
-        <SelectField
-          label="Format"
-          options={importFormats}
-          value={format}
-          onChange={(event) => setFormat(event.target.value as ImportFormat)}
-        />
-        <TextField label="Name of the chain" placeholder="as in the file" value={name} onChange={(event) => setName(event.target.value)} />
-      </Fields>
-      <NotMade error={run.error} />
+      <Choices choices={choices} onChange={(changes) => changed(() => setChoices({ ...choices, ...changes }))} error={preview.error} />
+      <NotMade error={run.error ?? preview.error} />
+      {preview.data === undefined ? null : <Preview preview={preview.data} />}
       <div>
-        <Button type="submit" look="primary" busy={run.isPending}>
-          Import
+        <Button type="submit" look="primary" busy={run.isPending || preview.isPending}>
+          {preview.data === undefined ? 'Preview' : 'Import'}
         </Button>
       </div>
     </Form>
+  );
+}
+
+interface ImportChoices {
+  format: ImportFormat;
+  /** Empty for the name in the file. */
+  name: string;
+  /** The group where a LiteLLM chain begins; empty for the only one with fallbacks. */
+  group: string;
+}
+
+interface ChoicesProps {
+  choices: ImportChoices;
+  onChange(changes: Partial<ImportChoices>): void;
+  /** The error of the preview. */
+  error: Error | null;
+}
+
+function Choices({ choices: { format, name, group }, onChange, error }: ChoicesProps) {
+  return (
+    <Fields>
+      <SelectField
+        label="Format"
+        options={importFormats}
+        value={format}
+        onChange={({ target }) => onChange({ format: target.value as ImportFormat })}
+      />
+      <TextField
+        label="Name of the chain"
+        placeholder="as in the file"
+        value={name}
+        onChange={({ target }) => onChange({ name: target.value })}
+      />
+      {format === 'litellm' ? (
+        <TextField
+          label="First model group"
+          placeholder="the only one with fallbacks"
+          value={group}
+          onChange={({ target }) => onChange({ group: target.value })}
+          error={faultsOf(error).find(({ field }) => field === 'group')?.detail}
+        />
+      ) : null}
+    </Fields>
   );
 }
 
@@ -130,9 +174,17 @@ function NotMade({ error }: { error: Error | null }) {
   return <Notes tone="bad" alert title="The file was not imported." notes={faults.length > 0 ? faults : [{ detail: error.message }]} />;
 }
 
-function Findings({ imported: { chain, findings } }: { imported: Imported }) {
-  const title = `${chain.name} was imported${findings.length === 0 ? '' : `, with ${counted(findings.length, 'finding')}`}.`;
-  const actions = <LinkButton to={`/chains/${chain.id}`}>Open the chain</LinkButton>;
-  if (findings.length === 0) return <Callout tone="good" title={title} actions={actions} />;
-  return <Notes tone="warn" title={title} actions={actions} notes={findings} />;
+/** What would be stored: the providers in order, and what was left out or interpreted differently. */
+function Preview({ preview: { chain, findings } }: { preview: ImportPreview }) {
+  const rules = counted(chain.fallback_rules.length, 'rule');
+  return (
+    <>
+      <Callout tone="info" title={`${chain.name}: ${counted(chain.providers.length, 'provider')}, ${rules}`}>
+        <ProviderPath providers={chain.providers} />
+      </Callout>
+      {findings.length === 0 ? null : (
+        <Notes tone="warn" title={`The import has ${counted(findings.length, 'finding')}.`} notes={findings} />
+      )}
+    </>
+  );
 }
