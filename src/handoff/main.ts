@@ -8,16 +8,16 @@ import { describeCause } from '../kit/errors.ts';
 import { listen } from '../kit/http/app.ts';
 import { logOutput } from '../kit/http/logs.ts';
 import { createStreams } from '../kit/http/streams.ts';
-import { createIds, type RandomSource } from '../kit/id.ts';
+import { createIds, type NewId, type RandomSource } from '../kit/id.ts';
 import { createLoop } from '../kit/loop.ts';
 import { parseAllowList } from '../kit/outgoing/addresses.ts';
 import { createGuard } from '../kit/outgoing/guard.ts';
-import { createOutgoing, type Outgoing } from '../kit/outgoing/outgoing.ts';
+import { createOutgoing } from '../kit/outgoing/outgoing.ts';
 import type { Resolve } from '../kit/outgoing/resolver.ts';
 import { createLocalCounters, createSharedCounters } from './http/counters.ts';
-import { createHandoffMetrics, type HandoffMetrics } from './http/metrics.ts';
+import { createHandoffMetrics } from './http/metrics.ts';
 import { createServer } from './http/server.ts';
-import { createListening } from './http/streams.ts';
+import { createListening, type Listening } from './http/streams.ts';
 import { createAgentWriter } from './jobs/agents.ts';
 import { attemptMs, createDeliverer } from './jobs/deliverer.ts';
 import { createIndexingJob } from './jobs/indexer.ts';
@@ -25,15 +25,17 @@ import { createPruner } from './jobs/pruner.ts';
 import { manyAttempts } from './jobs/receivers.ts';
 import { createSweeper } from './jobs/sweeper.ts';
 import { Hub } from './live/hub.ts';
+import type { RedisLink } from './live/redis.ts';
 import { createRelay } from './live/relay.ts';
 import { ReplayMemory } from './live/replay-memory.ts';
 import { WaitingList } from './live/waiting.ts';
 import type { Extension as McpExtension } from './mcp/server.ts';
-import { createAccessService } from './service/access.ts';
-import { type AgentService, createAgentService } from './service/agents.ts';
+import { createAgentService } from './service/agents.ts';
 import { createAnswerLinkService } from './service/answer-links.ts';
 import { createDeliveryService } from './service/deliveries.ts';
-import { createPacketService, type PacketService } from './service/packets.ts';
+import { createKeyService } from './service/keys.ts';
+import { createPacketService } from './service/packets.ts';
+import { createTenantService } from './service/tenants.ts';
 import { createWebhookService } from './service/webhooks.ts';
 import { maxConnections, type Settings, tierLimits } from './settings.ts';
 import { openStore, type Store } from './store/store.ts';
@@ -67,7 +69,7 @@ export interface Handoff {
   /** Finishes the requests and attempts in progress, then closes everything. */
   stop(): Promise<void>;
   /** Runs one round of a job, for tests, which control the clock. */
-  runOnce: Record<'sweep' | 'index' | 'prune' | 'deliver' | 'look' | 'recheck' | 'beat', () => Promise<number>>;
+  runOnce: Record<'sweep' | 'index' | 'prune' | 'deliver' | 'poll' | 'recheck' | 'heartbeat', () => Promise<number>>;
 }
 
 const unusedAdminKey =
@@ -83,40 +85,95 @@ export async function makeAdminKey(settings: Settings): Promise<string> {
   const newId = createIds((bytes) => void randomFillSync(bytes));
   const store = await openStore({ databaseUrl: settings.databaseUrl, clock: systemClock, newId });
   try {
-    const access = createAccessService({ store, clock: systemClock, newId, random: (bytes) => void randomFillSync(bytes) });
+    const keys = createKeyService({ store, clock: systemClock, newId, random: (bytes) => void randomFillSync(bytes) });
     // In an empty database `begin` creates the tenant and the key.
-    return (await access.begin(undefined)).made ?? (await access.makeAdminKey());
+    return (await keys.begin(undefined)).made ?? (await keys.makeAdminKey());
   } finally {
     await store.close();
   }
 }
 
 /** How often the hub polls the database, and the keys of streams and the connection to Redis are checked, in milliseconds. */
-const lookEveryMs = 2000;
+const pollEveryMs = 2000;
 
 /** How often due heartbeats are sent, in milliseconds. */
-const beatEveryMs = 1000;
+const heartbeatEveryMs = 1000;
 
-/** Wires a handoff service: settings, database, services, jobs, HTTP. */
-export async function createHandoff(settings: Settings, dependencies: Dependencies = {}): Promise<Handoff> {
+/** What every part of the service needs. */
+interface Base {
+  readonly settings: Settings;
+  readonly dependencies: Dependencies;
+  readonly clock: Clock;
+  readonly random: RandomSource;
+  readonly newId: NewId;
+  readonly logger: Logger;
+  /** Makes the function that logs the failure of a job. */
+  onError(job: string): (error: unknown) => void;
+}
+
+function createBase(settings: Settings, dependencies: Dependencies): Base {
   const { clock = systemClock, random = (bytes: Buffer) => void randomFillSync(bytes) } = dependencies;
   const destination = dependencies.logs ?? logOutput(settings.logFormat);
   const logger: Logger = pino({ level: settings.logLevel, base: { service: 'handoff' } }, destination);
-  const newId = createIds(random);
-  const tiers = tierLimits(settings);
+  const onError = (job: string) => (error: unknown) => logger.error({ job, err: describeCause(error) }, 'job failed');
+  return { settings, dependencies, clock, random, newId: createIds(random), logger, onError };
+}
 
-  const store = await openStore({ databaseUrl: settings.databaseUrl, clock, newId, charactersPerTurn: dependencies.charactersPerTurn });
+/** Wires a handoff service: database, events, services, HTTP, jobs. */
+export async function createHandoff(settings: Settings, dependencies: Dependencies = {}): Promise<Handoff> {
+  const base = createBase(settings, dependencies);
+  const { clock, newId, logger, onError } = base;
+  const { databaseUrl, redisUrl } = settings;
+  const store = await openStore({ databaseUrl, clock, newId, charactersPerTurn: dependencies.charactersPerTurn });
   // Loaded only if it is used: the Redis library is a fifth of what a start loads.
-  const redis =
-    settings.redisUrl === undefined ? undefined : (await import('./live/redis.ts')).createRedisLink(settings.redisUrl, { logger, clock });
-  const local = createLocalCounters();
-  const counters = redis === undefined ? local : createSharedCounters(redis, local, () => newId(clock()));
+  const redis = redisUrl === undefined ? undefined : (await import('./live/redis.ts')).createRedisLink(redisUrl, { logger, clock });
+  const live = createLive(base, store, redis);
+  const services = createServices(base, store, live);
+  const { made: adminKey, unusedKey = false } = await services.keys.begin(settings.adminKey);
+  const listening = createListening({ ...live, ...services, clock, newId, maxConnections: maxConnections(settings) });
+  const app = createHttp(base, { store, live, services, listening, redis });
+  const recheck = async () => void (await Promise.all([listening.recheck(), redis?.check()]));
+  const jobs = createJobs(base, { store, live, services, recheck });
+
+  async function stop(): Promise<void> {
+    logger.info('stopping');
+    await live.waiting.stop();
+    await app.close();
+    await jobs.stop();
+    await services.agents.write().catch(onError('agents'));
+    live.metrics.stop();
+    await redis?.stop();
+    await store.close();
+    logger.info('stopped');
+    await new Promise<void>((resolve) => logger.flush(() => resolve()));
+  }
+
+  let stopped: Promise<void> | undefined;
+  return {
+    app,
+    logger,
+    adminKey,
+    warnings: unusedKey ? [unusedAdminKey] : [],
+    waiting: () => live.waiting.size,
+    async start() {
+      await redis?.start();
+      const address = await listen(app, settings.host, settings.port);
+      jobs.start();
+      return address;
+    },
+    stop: () => (stopped ??= stop()),
+    runOnce: jobs.runOnce,
+  };
+}
+
+/** Wires what passes events on after a commit, and the metrics that it reports to. */
+function createLive({ settings, clock, logger, onError }: Base, store: Store, redis: RedisLink | undefined) {
   const replays = new ReplayMemory(clock);
   const hub = new Hub({
     trail: {
-      sizesAfter: async (tenant, position, limit) => store.of(tenant).events.sizesAfter(position, limit),
-      between: async (tenant, position, upTo) => store.of(tenant).events.between(position, upTo),
-      bounds: (tenant) => store.of(tenant).events.bounds(),
+      sizesAfter: async (tenant, position, limit) => store.of(tenant).trail.sizesAfter(position, limit),
+      between: async (tenant, position, upTo) => store.of(tenant).trail.between(position, upTo),
+      bounds: (tenant) => store.of(tenant).trail.bounds(),
       positions: async (tenants) => store.positions(tenants),
     },
     memory: replays,
@@ -132,137 +189,90 @@ export async function createHandoff(settings: Settings, dependencies: Dependenci
     isUnavailable: store.isUnavailable,
   });
   const metrics = createHandoffMetrics({ store, streams, replays, clock, isPrivate: settings.metricsToken !== undefined });
-  const access = createAccessService({ store, clock, newId, random });
-  const agents = createAgentService(store, clock);
-  const packets = createPacketService({
-    store,
-    clock,
-    newId,
-    random,
-    limits: tiers,
-    guards: { chainDepthMax: settings.chainDepthMax, openPacketsPerAgent: settings.openPacketsPerAgent },
-    onSeen: agents.saw,
-    onCreated: metrics.handedOver,
-  });
-  const guard = createGuard({ allow: parseAllowList(settings.webhookAllow), setting: 'SERVICE_WEBHOOK_ALLOW', ...dependencies.outgoing });
-  const outgoing = createOutgoing({ guard, connectionsPerOrigin: manyAttempts, ...dependencies.outgoing });
-  const webhooks = createWebhookService({
-    store,
-    clock,
-    newId,
-    urlProblem: guard.problem,
-    overlapSeconds: settings.webhookSecretOverlapSeconds,
-  });
-  const { made: adminKey, unusedKey = false } = await access.begin(settings.adminKey);
-  const warnings = unusedKey ? [unusedAdminKey] : [];
-  const listening = createListening({ hub, streams, access, clock, newId, maxConnections: maxConnections(settings) });
-  const waiting = new WaitingList(hub);
-  const onError = (name: string) => (error: unknown) => logger.error({ job: name, err: describeCause(error) }, 'job failed');
-  const relay =
-    redis &&
-    createRelay({
-      redis,
-      onHint: (tenant, position) => hub.hint(tenant, position),
-      onReady: () => void hub.look().catch(onError('look')),
-      onIgnored: metrics.relayIgnored,
-    });
   store.onFailure((error, request_ids) => {
     metrics.failedAfterCommit();
     logger.error({ request_ids, err: describeCause(error) }, 'failed after a commit');
   });
   store.onCommit((appended) => hub.receive(appended));
-  if (relay !== undefined) store.onCommit(({ tenant, last }) => relay.tell(tenant, last));
+  if (redis !== undefined) {
+    const relay = createRelay({
+      redis,
+      onHint: (tenant, position) => hub.hint(tenant, position),
+      onReady: () => void hub.poll().catch(onError('poll')),
+      onIgnored: metrics.relayIgnored,
+    });
+    store.onCommit(({ tenant, last }) => relay.publish(tenant, last));
+  }
+  return { hub, streams, metrics, waiting: new WaitingList(hub) };
+}
 
-  const jobs = createJobs({
-    settings,
-    dependencies: { ...dependencies, clock, random },
-    store,
-    packets,
+type Live = ReturnType<typeof createLive>;
+
+/** Wires the operations, and the requests to receivers of webhooks. */
+function createServices({ settings, dependencies, clock, newId, random }: Base, store: Store, { metrics }: Live) {
+  const parts = { store, clock, newId, random };
+  const agents = createAgentService(store, clock);
+  const guard = createGuard({ allow: parseAllowList(settings.webhookAllow), setting: 'SERVICE_WEBHOOK_ALLOW', ...dependencies.outgoing });
+  return {
+    keys: createKeyService(parts),
+    tenants: createTenantService(parts),
     agents,
-    outgoing,
-    metrics,
-    hub,
-    onError,
-    beat: () => streams.beat(),
-    recheck: async () => void (await Promise.all([listening.recheck(), redis?.check()])),
-  });
+    packets: createPacketService({
+      ...parts,
+      limits: tierLimits(settings),
+      guards: { chainDepthMax: settings.chainDepthMax, openPacketsPerAgent: settings.openPacketsPerAgent },
+      onSeen: agents.saw,
+      onCreated: metrics.handedOver,
+    }),
+    answerLinks: createAnswerLinkService({ ...parts, publicUrl: settings.publicUrl?.replace(/\/+$/, '') }),
+    webhooks: createWebhookService({ ...parts, urlProblem: guard.problem, overlapSeconds: settings.webhookSecretOverlapSeconds }),
+    outgoing: createOutgoing({ guard, connectionsPerOrigin: manyAttempts, ...dependencies.outgoing }),
+  };
+}
 
-  const app = createServer({
-    version: packageJson.version,
+type Services = ReturnType<typeof createServices>;
+
+interface HttpParts {
+  store: Store;
+  live: Live;
+  services: Services;
+  listening: Listening;
+  redis: RedisLink | undefined;
+}
+
+/** Wires the HTTP server. */
+function createHttp(
+  { settings, dependencies, clock, newId, logger }: Base,
+  { store, live, services, listening, redis }: HttpParts,
+): FastifyInstance {
+  const { version } = packageJson;
+  const local = createLocalCounters();
+  return createServer({
+    ...settings,
+    ...live,
+    ...services,
+    version,
     logger,
     clock,
     store,
-    packets,
-    answerLinks: createAnswerLinkService({ store, clock, newId, random, publicUrl: settings.publicUrl?.replace(/\/+$/, '') }),
-    agents,
-    waiting,
-    access,
-    webhooks,
-    metrics,
-    tiers,
-    rateLimitPerMinute: settings.rateLimitPerMinute,
-    counters,
-    batchMax: settings.batchMax,
-    corsOrigins: settings.corsOrigins,
-    metricsToken: settings.metricsToken,
-    trustedProxies: settings.trustedProxies,
     listening,
-    devMode: settings.devMode,
-    host: settings.host,
-    allowedHosts: settings.allowedHosts,
+    tiers: tierLimits(settings),
+    counters: redis === undefined ? local : createSharedCounters(redis, local, () => newId(clock())),
     // Loaded with the first request, since most processes never get one.
     async loadMcp(refusalOf) {
       const { createMcpEndpoint } = await import('./mcp/http.ts');
-      return createMcpEndpoint({ version: packageJson.version, refusalOf, extension: dependencies.mcpExtension });
+      return createMcpEndpoint({ version, refusalOf, extension: dependencies.mcpExtension });
     },
   });
-
-  let stopped: Promise<void> | undefined;
-  async function stop(): Promise<void> {
-    logger.info('stopping');
-    await waiting.stop();
-    await app.close();
-    await jobs.stop();
-    await agents.write().catch(onError('agents'));
-    metrics.stop();
-    await redis?.stop();
-    await store.close();
-    logger.info('stopped');
-    await new Promise<void>((resolve) => logger.flush(() => resolve()));
-  }
-
-  return {
-    app,
-    logger,
-    adminKey,
-    warnings,
-    waiting: () => waiting.size,
-    async start() {
-      await redis?.start();
-      const address = await listen(app, settings.host, settings.port);
-      jobs.start();
-      return address;
-    },
-    stop: () => (stopped ??= stop()),
-    runOnce: jobs.runOnce,
-  };
 }
 
 /** How long a stop waits for running delivery attempts, in milliseconds. */
 const finishMs = 4_000;
 
 interface JobParts {
-  settings: Settings;
-  dependencies: Dependencies & { clock: Clock; random: RandomSource };
   store: Store;
-  packets: PacketService;
-  agents: AgentService;
-  outgoing: Outgoing;
-  metrics: HandoffMetrics;
-  hub: Hub;
-  onError(name: string): (error: unknown) => void;
-  /** Sends due heartbeats to streams. */
-  beat(): void;
+  live: Live;
+  services: Services;
   /** Checks the keys of streams and the connection to Redis. */
   recheck(): Promise<void>;
 }
@@ -271,46 +281,31 @@ interface JobParts {
 const firstPruneMs = 60_000;
 
 /** Wires the background jobs. They run from `start` to `stop`, which waits for delivery attempts in progress. */
-function createJobs({ settings, dependencies, store, packets, agents, outgoing, metrics, hub, onError, beat, recheck }: JobParts) {
-  const { clock, random } = dependencies;
+function createJobs(base: Base, { store, live, services, recheck }: JobParts) {
+  const { settings, clock, onError } = base;
+  const { packets, agents } = services;
   const runOnce = {
     sweep: createSweeper({ store, packets, clock, unclaimedTtlSeconds: settings.unclaimedTtlSeconds }),
     index: createIndexingJob(store, clock),
     prune: createPruner({ store, clock, streamRetentionSeconds: settings.streamRetentionSeconds }),
     agents: createAgentWriter(agents),
-    async look() {
+    async poll() {
       const begun = clock().getTime();
-      await hub.look();
+      await live.hub.poll();
       // Measured from the start of this round, so that a slow round does not add to the delay of events. The bounds
       // guard against a clock that was set back.
-      return Math.min(lookEveryMs, Math.max(lookEveryMs / 4, begun + lookEveryMs - clock().getTime()));
+      return Math.min(pollEveryMs, Math.max(pollEveryMs / 4, begun + pollEveryMs - clock().getTime()));
     },
     async recheck() {
       await recheck();
-      return lookEveryMs;
+      return pollEveryMs;
     },
-    async beat() {
-      beat();
-      return beatEveryMs;
+    async heartbeat() {
+      live.streams.beat();
+      return heartbeatEveryMs;
     },
   };
-  const deliverer = createDeliverer({
-    store,
-    deliveries: createDeliveryService({
-      store,
-      clock,
-      retrySeconds: settings.webhookRetrySeconds,
-      disableAfterSeconds: settings.webhookDisableAfterSeconds,
-      chance: chanceFrom(random),
-    }),
-    outgoing,
-    clock,
-    userAgent: `${packageJson.name}/${packageJson.version}`,
-    attemptMs: dependencies.outgoing?.attemptMs ?? attemptMs,
-    onAttempt: metrics.attempted,
-    onError: onError('deliver'),
-    wake: () => delivering.wake(),
-  });
+  const deliverer = createDelivererOf(base, { store, live, services, wake: () => delivering.wake() });
   const delivering = createLoop({ name: 'deliver', runOnce: deliverer.round, onError: onError('deliver') });
   store.deliveries.onWaiting(() => delivering.wake());
   // Pruning can wait, and its long reads start a thread, which a start would have to share the processor with.
@@ -335,6 +330,29 @@ function createJobs({ settings, dependencies, store, packets, agents, outgoing, 
       await deliverer.stop(finishMs);
     },
   };
+}
+
+function createDelivererOf(
+  { settings, dependencies, clock, random, onError }: Base,
+  { store, live, services, wake }: Omit<JobParts, 'recheck'> & { wake(): void },
+) {
+  return createDeliverer({
+    store,
+    deliveries: createDeliveryService({
+      store,
+      clock,
+      retrySeconds: settings.webhookRetrySeconds,
+      disableAfterSeconds: settings.webhookDisableAfterSeconds,
+      chance: chanceFrom(random),
+    }),
+    outgoing: services.outgoing,
+    clock,
+    userAgent: `${packageJson.name}/${packageJson.version}`,
+    attemptMs: dependencies.outgoing?.attemptMs ?? attemptMs,
+    onAttempt: live.metrics.attempted,
+    onError: onError('deliver'),
+    wake,
+  });
 }
 
 /** Makes a function that returns a random number from 0 to 1. */

@@ -3,7 +3,7 @@ import { test } from 'node:test';
 
 import { Hub } from '../../src/handoff/live/hub.ts';
 import type { CreateRequest } from '../../src/handoff/model/packet.ts';
-import { createAccessService, defaultTenantId } from '../../src/handoff/service/access.ts';
+import { createKeyService, defaultTenantId } from '../../src/handoff/service/keys.ts';
 import { createPacketService } from '../../src/handoff/service/packets.ts';
 import { openStore } from '../../src/handoff/store/store.ts';
 import { createIds } from '../../src/kit/id.ts';
@@ -33,7 +33,7 @@ for (const store of stores) {
     assert.equal(line.err.message, 'the hub is broken');
     const metrics = await service.call('GET', '//metrics', { key: null });
     assert.match(metrics.text, /^service_after_commit_failures_total 1$/m);
-    await service.handoff.runOnce.look();
+    await service.handoff.runOnce.poll();
     assert.equal((await stream.events.next()).data.packet_id, created.body.id);
     const { id } = await createPacket(service);
     assert.equal((await stream.events.next()).data.packet_id, id);
@@ -45,7 +45,7 @@ for (const store of stores) {
     const parts = { clock: new TestClock().read, newId: createIds(), random: (bytes: Buffer) => void bytes.fill(7) };
     const opened = await openStore({ databaseUrl: url, ...parts });
     t.after(() => opened.close());
-    await createAccessService({ store: opened, ...parts }).begin('a-key-of-sixteen-characters');
+    await createKeyService({ store: opened, ...parts }).begin('a-key-of-sixteen-characters');
     const tier = { hourlyQuota: 0, handoffsPerDay: Number.POSITIVE_INFINITY, packetBytes: 1_000_000 };
     const failing = () => {
       throw new Error('a listener is broken');

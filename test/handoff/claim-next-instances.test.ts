@@ -35,7 +35,7 @@ describe('The next packet, of two instances on one PostgreSQL,', () => {
     const answering = other.call('POST', '/packets/claim-next', { body: { agent_id: 'resolver', wait_seconds: 60 } });
     while (other.handoff.waiting() < 1) await new Promise(setImmediate);
     const { id } = await createPacket(one);
-    await other.handoff.runOnce.look();
+    await other.handoff.runOnce.poll();
     assert.equal((await answering).body.id, id);
   });
 
@@ -45,7 +45,7 @@ describe('The next packet, of two instances on one PostgreSQL,', () => {
     const answering = other.call('GET', `/packets/${id}?wait_seconds=60&until=claimed`);
     while (other.handoff.waiting() < 1) await new Promise(setImmediate);
     await one.call('POST', `/packets/${id}/claim`, { body: { agent_id: 'resolver' } });
-    await other.handoff.runOnce.look();
+    await other.handoff.runOnce.poll();
     assert.equal((await answering).body.status, 'claimed');
   });
 

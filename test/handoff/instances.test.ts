@@ -5,8 +5,8 @@ import pg from 'pg';
 import { createExample } from '../../src/handoff/model/examples.ts';
 import type { ChainRequest, CreateRequest } from '../../src/handoff/model/packet.ts';
 import { newPacket } from '../../src/handoff/rules/packet.ts';
-import { createAccessService, defaultTenantId } from '../../src/handoff/service/access.ts';
 import type { Caller } from '../../src/handoff/service/authentication.ts';
+import { createKeyService, defaultTenantId } from '../../src/handoff/service/keys.ts';
 import { createPacketService } from '../../src/handoff/service/packets.ts';
 import { readHandoffSettings, tierLimits } from '../../src/handoff/settings.ts';
 import type { PacketBuffer } from '../../src/handoff/store/packets.ts';
@@ -336,15 +336,15 @@ for (const store of stores) {
       );
       assert.equal(await tenant.packets.find(id), undefined);
       const page = { limit: 200, offset: 0 };
-      const { rows, total } = await tenant.events.audit({ packet_id: id }, page);
+      const { rows, total } = await tenant.trail.audit({ packet_id: id }, page);
       assert.deepEqual(
         rows.map(({ event_type, details }) => [event_type, details]),
         [['deleted', '{}']],
       );
       assert.equal(total, 1);
       // The child's two entries, and the entry of the removal.
-      assert.equal((await tenant.events.audit({}, page)).total, 2);
-      assert.equal((await tenant.events.audit({}, page)).rows.length, 2);
+      assert.equal((await tenant.trail.audit({}, page)).total, 2);
+      assert.equal((await tenant.trail.audit({}, page)).rows.length, 2);
       assert.equal((await tenant.packets.page({ filter: {}, full: true, ...page })).total, 1);
       assert.equal((await tenant.packets.page({ filter: { tags: ['secret'] }, full: true, ...page })).total, 0);
       assert.equal((await tenant.packets.search({ phrases: [['charged']], filter: {}, ...page })).total, 1);
@@ -372,7 +372,7 @@ for (const store of stores) {
       const more = range(10_001).map((number) => ({ event_type: 'updated' as const, type: null, actor: `agent:${number}`, details: {} }));
       const at = { now: new TestClock().read(), keyId: null };
       await tenant.commit({ packets: [id], announces: true, work: ({ packets: own, trail }) => trail.append(own.get(id)!, more, at) });
-      const actors = (await tenant.events.history(id)).map(({ actor }) => actor);
+      const actors = (await tenant.trail.history(id)).map(({ actor }) => actor);
       assert.deepEqual(
         actors,
         more.slice(1).map(({ actor }) => actor),
@@ -384,11 +384,11 @@ for (const store of stores) {
       const id = await newPacket();
       const other = whole.of(caller.tenant_number + 1);
       assert.equal(await other.packets.find(id), undefined);
-      assert.deepEqual(await other.events.history(id), []);
-      assert.deepEqual(await other.events.audit({ packet_id: id }, { limit: 1, offset: 0 }), { rows: [], total: 0 });
+      assert.deepEqual(await other.trail.history(id), []);
+      assert.deepEqual(await other.trail.audit({ packet_id: id }, { limit: 1, offset: 0 }), { rows: [], total: 0 });
       const stranger = { ...caller, tenant_number: caller.tenant_number + 1 };
       await assert.rejects(packets.claim(stranger, id, { claimant }), { code: 'NOT_FOUND' });
-      assert.equal((await tenant.events.history(id)).length, 1);
+      assert.equal((await tenant.trail.history(id)).length, 1);
     });
 
     test('units of one commit see the changes of earlier units', async (t) => {
@@ -406,7 +406,7 @@ for (const store of stores) {
       assert.deepEqual(codes, ['done', 'CONFLICT', 'done', 'PRECONDITION_FAILED', 'done', 'done']);
       const stored = JSON.parse((await tenant.packets.find(id))!.packet);
       assert.deepEqual([stored.revision, stored.status, stored.metadata.tags], [5, 'completed', ['two', 'three']]);
-      const events = await tenant.events.history(id);
+      const events = await tenant.trail.history(id);
       assert.deepEqual(
         events.map(({ event_type }) => event_type),
         ['created', 'claimed', 'in_progress', 'updated', 'completed'],
@@ -461,7 +461,7 @@ async function openPackets(t: TestContext, testStore: TestStore) {
     await store.close();
     await drop();
   });
-  await createAccessService({ store, clock, newId, random: (bytes) => void bytes.fill(7) }).begin('a-key-of-sixteen-characters');
+  await createKeyService({ store, clock, newId, random: (bytes) => void bytes.fill(7) }).begin('a-key-of-sixteen-characters');
   const packets = createPacketService({
     store,
     clock,

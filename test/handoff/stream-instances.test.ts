@@ -43,7 +43,7 @@ describe('Streams of instances that share a PostgreSQL', () => {
     const ids: string[] = [];
     for (let round = 0; round < 6; round += 1) ids.push((await createPacket(instances[round % 2]!)).id);
     // Two seconds from the start of one poll to the next leave one of the three promised seconds for the poll itself.
-    assert.deepEqual(await Promise.all(instances.map(({ handoff }) => handoff.runOnce.look())), [2000, 2000]);
+    assert.deepEqual(await Promise.all(instances.map(({ handoff }) => handoff.runOnce.poll())), [2000, 2000]);
     for (const { events } of streams) assert.deepEqual(packetIds(await events.take(6)), ids);
   });
 
@@ -72,7 +72,7 @@ describe('Streams of instances that share a PostgreSQL', () => {
     await locker.end();
     assert.equal((await waiting).status, 200);
     const last = await createPacket(instances[1]!);
-    await Promise.all(instances.map(({ handoff }) => handoff.runOnce.look()));
+    await Promise.all(instances.map(({ handoff }) => handoff.runOnce.poll()));
     for (const { events } of streams) {
       const heard = await events.take(3);
       assert.deepEqual(packetIds(heard), [later.id, first.id, last.id]);
@@ -91,7 +91,7 @@ describe('Streams of instances that share a PostgreSQL', () => {
       instances[index % 2]!.call('POST', '/packets/batch', { body: { packets: Array(20).fill(packetRequest()) } });
     const answers = await Promise.all(Array.from({ length: 20 }, (_, index) => batch(index)));
     for (const { status } of answers) assert.equal(status, 201);
-    await Promise.all(instances.map(({ handoff }) => handoff.runOnce.look()));
+    await Promise.all(instances.map(({ handoff }) => handoff.runOnce.poll()));
     const heard = await Promise.all(streams.map(({ events }) => events.take(400)));
     for (const events of heard) assert.deepEqual(events, heard[0]);
     assert.equal(new Set(packetIds(heard[0]!)).size, 400);

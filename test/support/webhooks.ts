@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import type { TestContext } from 'node:test';
 
-import { defaultTenantId } from '../../src/handoff/service/access.ts';
+import { defaultTenantId } from '../../src/handoff/service/keys.ts';
 import { adminKey, type ServiceOptions, startService, type TestService } from './service.ts';
 import { shareService } from './shared.ts';
 import type { TestStore } from './store.ts';

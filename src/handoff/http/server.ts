@@ -18,13 +18,14 @@ import type { Tier } from '../model/common.ts';
 import type { HandoffRoute } from '../model/route.ts';
 import { requireAgent, requireScope } from '../rules/rights.ts';
 import type { TierLimits } from '../rules/tiers.ts';
-import type { AccessService } from '../service/access.ts';
 import type { AgentService } from '../service/agents.ts';
 import type { AnswerLinkService } from '../service/answer-links.ts';
 import type { Caller } from '../service/authentication.ts';
 import { createBriefService } from '../service/brief.ts';
+import type { KeyService } from '../service/keys.ts';
 import { createListService } from '../service/lists.ts';
 import type { PacketService } from '../service/packets.ts';
+import type { TenantService } from '../service/tenants.ts';
 import { createTrailService } from '../service/trail.ts';
 import type { WebhookService } from '../service/webhooks.ts';
 import type { Store } from '../store/store.ts';
@@ -54,7 +55,8 @@ export interface ServerParts {
   answerLinks: AnswerLinkService;
   agents: AgentService;
   waiting: WaitingList;
-  access: AccessService;
+  keys: KeyService;
+  tenants: TenantService;
   webhooks: WebhookService;
   metrics: HandoffMetrics;
   tiers: Record<Tier, TierLimits>;
@@ -102,7 +104,8 @@ export function createServer({
   answerLinks,
   agents,
   waiting,
-  access,
+  keys,
+  tenants,
   webhooks,
   metrics,
   tiers,
@@ -141,9 +144,9 @@ export function createServer({
     const key = route.keyInQuery
       ? keyOf(request.headers, (request.query as Record<string, string | undefined>).api_key, route.forPrograms)
       : request.headers['x-api-key'];
-    if (key === undefined && route.keyInQuery && !route.forPrograms && devMode) return access.defaultCaller();
+    if (key === undefined && route.keyInQuery && !route.forPrograms && devMode) return keys.defaultCaller();
     if (typeof key !== 'string' || key === '') throw unauthorized(route, noKey(route));
-    const caller = access.authenticate(key);
+    const caller = keys.authenticate(key);
     return caller instanceof Promise ? caller.then((found) => count(route, request, reply, found)) : count(route, request, reply, caller);
   }
 
@@ -216,7 +219,7 @@ export function createServer({
 
   const wait = createWait(waiting, listening);
   mountPackets({ mount, store, packets, lists: createListService(store), batchMax, itemLimit, wait });
-  mountAccess(mount, access, store);
+  mountAccess(mount, keys, tenants);
   mountWork({ mount, packets, agents, wait });
   mountAnswerLinks(mount, answerLinks);
   mountTrail(mount, createTrailService(store));

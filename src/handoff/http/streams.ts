@@ -8,13 +8,13 @@ import { OwnerQuota } from '../../kit/owner-quota.ts';
 import type { LiveEvent } from '../live/event.ts';
 import type { Hub, Listener, Start } from '../live/hub.ts';
 import type { Tier } from '../model/common.ts';
-import type { AccessService } from '../service/access.ts';
 import type { Caller } from '../service/authentication.ts';
+import type { KeyService } from '../service/keys.ts';
 
 export interface ListeningParts {
   hub: Hub;
   streams: Streams;
-  access: AccessService;
+  keys: KeyService;
   clock: Clock;
   newId: NewId;
   /** How many connections a tenant of each tier may have open. */
@@ -43,7 +43,7 @@ export interface Listening {
 const retryAfterSeconds = 5;
 
 /** Makes the shared part of streams and waiting requests. */
-export function createListening({ hub, streams, access, clock, newId, maxConnections }: ListeningParts): Listening {
+export function createListening({ hub, streams, keys, clock, newId, maxConnections }: ListeningParts): Listening {
   const quota = new OwnerQuota();
   const byKey = new Map<string, Set<Watched>>();
 
@@ -81,7 +81,7 @@ export function createListening({ hub, streams, access, clock, newId, maxConnect
     },
     async recheck() {
       for (const [key, watched] of [...byKey]) {
-        if ((await access.authenticate(key)) !== undefined) continue;
+        if ((await keys.authenticate(key)) !== undefined) continue;
         for (const open of [...watched]) open.end('revoked');
       }
     },

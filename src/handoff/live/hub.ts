@@ -96,7 +96,7 @@ const messagesPerTurn = 500;
 export interface HubParts {
   readonly trail: Trail;
   readonly memory: ReplayMemory;
-  /** Called when the events of a tenant could not be read or sent. The next `look` tries again. */
+  /** Called when the events of a tenant could not be read or sent. The next `poll` tries again. */
   onFailure(error: unknown, tenantId: string): void;
 }
 
@@ -183,7 +183,7 @@ export class Hub {
    * Compares positions with the database, and starts to send events that no hint announced. It does not wait for the
    * sending, so a busy tenant delays no other.
    */
-  async look(): Promise<void> {
+  async poll(): Promise<void> {
     this.#parts.memory.reclaim();
     const tenants = [...this.#states.keys()];
     if (tenants.length === 0) return;

@@ -22,7 +22,7 @@ export interface RelayParts {
 /** Announces events between instances. */
 export interface Relay {
   /** Announces the last position of a tenant's trail. */
-  tell(tenant: number, position: number): void;
+  publish(tenant: number, position: number): void;
 }
 
 /**
@@ -59,7 +59,7 @@ export function createRelay({ redis, onHint, onReady, onIgnored }: RelayParts): 
   }
 
   return {
-    tell(tenant, position) {
+    publish(tenant, position) {
       pending.set(tenant, position);
       if (!isSending) void sendAll();
     },

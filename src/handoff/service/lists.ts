@@ -5,7 +5,7 @@ import { isId } from '../../kit/id.ts';
 import { maxOffset } from '../../kit/schemas.ts';
 import type { PacketQuery, SearchQuery } from '../model/packet-routes.ts';
 import { askedStatus } from '../rules/packet-life.ts';
-import { phrasesOf } from '../rules/words.ts';
+import { phrasesOf } from '../rules/tokenizer.ts';
 import type { PacketFilter } from '../store/packet-filter.ts';
 import type { PacketTexts } from '../store/pages.ts';
 import type { EncodedPage, SearchPlace } from '../store/search/search.ts';

@@ -3,7 +3,7 @@ import { isId } from '../../kit/id.ts';
 import type { AuditEntry } from '../model/audit.ts';
 import type { HistoryEvent } from '../model/packet.ts';
 import type { Store } from '../store/store.ts';
-import type { AuditFilter } from '../store/trail.ts';
+import type { AuditFilter, AuditNote } from '../store/trail.ts';
 import type { Caller } from './authentication.ts';
 
 /** Reads packet histories and the audit log. */
@@ -14,7 +14,7 @@ export function createTrailService(store: Store) {
       const tenant = store.of(caller.tenant_number);
       const known = isId(id) && (await tenant.packets.find(id)) !== undefined;
       if (!known) throw notFound('packet');
-      const events = await tenant.events.history(id);
+      const events = await tenant.trail.history(id);
       return {
         packet_id: id,
         events: events.map(({ timestamp, event_type, actor, key_id, details }) => ({
@@ -34,7 +34,7 @@ export function createTrailService(store: Store) {
       page: { limit: number; offset: number },
       signal?: AbortSignal,
     ): Promise<{ entries: AuditEntry[]; total: number; limit: number; offset: number }> {
-      const { rows, total } = await store.of(caller.tenant_number, signal).events.audit(filter, page);
+      const { rows, total } = await store.of(caller.tenant_number, signal).trail.audit(filter, page);
       const entries = rows.map(({ id, packet_id, actor, key_id, event_type, resource, details, timestamp }) => ({
         id,
         packet_id,
@@ -51,3 +51,8 @@ export function createTrailService(store: Store) {
 }
 
 export type TrailService = ReturnType<typeof createTrailService>;
+
+/** An entry of the audit log for what a caller did. */
+export function noteOf(caller: Caller, resource: AuditNote['resource'], event_type: string, details: Record<string, unknown>): AuditNote {
+  return { event_type, resource, actor: `key:${caller.key_id}`, details };
+}

@@ -17,6 +17,7 @@ import type { Idempotency } from '../store/idempotency.ts';
 import type { Store } from '../store/store.ts';
 import { type StoredWebhook, shownWebhook } from '../store/webhooks.ts';
 import type { Caller } from './authentication.ts';
+import { noteOf } from './trail.ts';
 
 interface WebhookServiceParts {
   store: Store;
@@ -61,7 +62,7 @@ export function createWebhookService({ store, clock, newId, urlProblem, overlapS
         if (changed.removed_at === null) webhooks.save(id, changed);
         else webhooks.remove(id, changed);
         const details = { webhook_id: id, ...decided.details };
-        trail.note({ event_type: action, resource: 'webhook', actor: `key:${caller.key_id}`, details }, { now, keyId: caller.key_id });
+        trail.note(noteOf(caller, 'webhook', action, details), { now, keyId: caller.key_id });
         return shownWebhook(decided.webhook);
       },
     });
@@ -98,8 +99,7 @@ export function createWebhookService({ store, clock, newId, urlProblem, overlapS
           webhooks.insert(fresh);
           const webhook = shownWebhook(fresh);
           const details = { webhook_id: fresh.id, events: wanted };
-          const note = { event_type: 'created', resource: 'webhook' as const, actor: `key:${caller.key_id}`, details };
-          trail.note(note, { now, keyId: caller.key_id });
+          trail.note(noteOf(caller, 'webhook', 'created', details), { now, keyId: caller.key_id });
           if (idempotency !== undefined) answers.remember(idempotency, { status: 201, body: JSON.stringify(webhook), etag: null }, now);
           return { webhook, replayed: false };
         },

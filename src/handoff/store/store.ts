@@ -47,7 +47,7 @@ export async function openStore({ databaseUrl, clock, newId, charactersPerTurn }
 
   const packets = createPacketReads(database);
   const pages = createPageReads(database);
-  const events = createTrailReads(database);
+  const trail = createTrailReads(database);
   const webhooks = createWebhookReads(database);
   const { ofWebhook, deadLetters, failed, ...deliveries } = createDeliveryStore(database);
   const answerLinks = createAnswerLinkReads(database);
@@ -83,13 +83,13 @@ export async function openStore({ databaseUrl, clock, newId, charactersPerTurn }
             return result;
           },
         },
-        events: {
-          history: (packetId: string) => events.history(tenant, packetId),
-          sizesAfter: (position: number, limit: number) => events.sizesAfter(tenant, position, limit),
-          between: (after: number, upTo: number) => events.between(tenant, after, upTo),
-          bounds: () => events.bounds(tenant),
-          audit: (filter: Parameters<typeof events.audit>[1], page: { limit: number; offset: number }) =>
-            events.audit(tenant, filter, page, inTurn),
+        trail: {
+          history: (packetId: string) => trail.history(tenant, packetId),
+          sizesAfter: (position: number, limit: number) => trail.sizesAfter(tenant, position, limit),
+          between: (after: number, upTo: number) => trail.between(tenant, after, upTo),
+          bounds: () => trail.bounds(tenant),
+          audit: (filter: Parameters<typeof trail.audit>[1], page: { limit: number; offset: number }) =>
+            trail.audit(tenant, filter, page, inTurn),
         },
         webhooks: {
           list: () => webhooks.list(tenant),
@@ -135,9 +135,9 @@ export async function openStore({ databaseUrl, clock, newId, charactersPerTurn }
     deliveries: { ...deliveries, onWaiting: units.onDeliveries },
     /** The answer links of all tenants. */
     answerLinks: { byHash: answerLinks.byHash, forget: answerLinks.forget },
-    forgetPayloads: events.forgetPayloads,
+    forgetPayloads: trail.forgetPayloads,
     /** The last positions of tenants, by their numbers. */
-    positions: events.positions,
+    positions: trail.positions,
     /** Calls the listener after every commit of this process, once per tenant, with the events appended to its trail. */
     onCommit: units.onCommit,
     /** Calls the listener when something that runs after a commit failed. */

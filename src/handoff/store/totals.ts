@@ -64,17 +64,17 @@ export function createTotals(database: Database<Tables>) {
 }
 
 /** A range of counter names, both ends included, to be added or subtracted. */
-interface Counters {
+interface CounterRange {
   from: string;
   to: string;
   sign: 1 | -1;
 }
 
-const counter = (name: string): Counters => ({ from: name, to: name, sign: 1 });
-const allPackets: Counters = { from: 'packets:', to: 'packets:~', sign: 1 };
+const counter = (name: string): CounterRange => ({ from: name, to: name, sign: 1 });
+const allPackets: CounterRange = { from: 'packets:', to: 'packets:~', sign: 1 };
 
 /** The counters that make up the total of a filter; undefined when counters can't. */
-function countedBy({ statuses, priority, hitl_required, ...others }: PacketFilter): Counters[] | undefined {
+function countedBy({ statuses, priority, hitl_required, ...others }: PacketFilter): CounterRange[] | undefined {
   const named = [statuses, priority, hitl_required].filter((value) => value !== undefined).length;
   if (named > 1 || Object.keys(others).length > 0) return undefined;
   if (statuses !== undefined) return statuses.map((status) => counter(`packets:${status}`));

@@ -4,8 +4,8 @@ import { request } from 'node:http';
 import { connect } from 'node:net';
 import { after, before, describe, type TestContext, test } from 'node:test';
 import { keyFrom } from '../../../src/handoff/rules/keys.ts';
-import { createAccessService, defaultTenantId } from '../../../src/handoff/service/access.ts';
 import type { Caller } from '../../../src/handoff/service/authentication.ts';
+import { createKeyService, defaultTenantId } from '../../../src/handoff/service/keys.ts';
 import { openStore } from '../../../src/handoff/store/store.ts';
 import type { Awaitable } from '../../../src/kit/awaitable.ts';
 import { createIds } from '../../../src/kit/id.ts';
@@ -36,7 +36,7 @@ async function openAccess(t: Pick<TestContext, 'after'>, testStore: TestStore) {
     await hold?.gate;
     return value;
   }
-  const access = createAccessService({
+  const access = createKeyService({
     store: {
       ...store,
       keys: {
@@ -235,7 +235,7 @@ for (const store of stores) {
       const clock = new TestClock();
       const newId = createIds();
       const data = await openStore({ databaseUrl: opened.url, clock: clock.read, newId });
-      const access = createAccessService({
+      const access = createKeyService({
         store: data,
         clock: clock.read,
         newId,

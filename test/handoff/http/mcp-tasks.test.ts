@@ -162,7 +162,7 @@ describe('Two instances on PostgreSQL', () => {
     const waiting = callTool(second, 'get_answer', { packet_id: id });
     while (second.handoff.waiting() < 1) await new Promise(setImmediate);
     await respond(first, id);
-    await second.handoff.runOnce.look();
+    await second.handoff.runOnce.poll();
     assert.equal((await waiting).structuredContent.response, 'Yes');
     assert.equal((await get(second, task.taskId)).status, 'completed');
     const other = await ask(second);

@@ -33,7 +33,7 @@ test("Debian's python3-websockets subscribes, receives events, answers pings and
   // Without an answer to the first ping the connection would be closed at the second.
   for (let beat = 0; beat < 3; beat += 1) {
     service.clock.turn(30);
-    await service.handoff.runOnce.beat();
+    await service.handoff.runOnce.heartbeat();
     assert.equal((await messages.next()).type, 'ping');
     child.stdin!.write(`{"action": "ping", "id": ${beat}}\n`);
     assert.deepEqual(((await messages.next()) as { id: number }).id, beat);

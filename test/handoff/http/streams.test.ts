@@ -101,12 +101,12 @@ describe('A stream', () => {
     const stream = await listen(t, address);
     for (const jump of [-3600, 3600, -86_400]) {
       service.clock.turn(jump);
-      await service.handoff.runOnce.beat();
+      await service.handoff.runOnce.heartbeat();
       // A jump ahead makes a ping due at once.
       if (jump > 0) await stream.events.next();
       service.clock.turn(30);
       const timestamp = service.clock.read().toISOString();
-      await service.handoff.runOnce.beat();
+      await service.handoff.runOnce.heartbeat();
       const ping = await stream.events.next();
       assert.deepEqual([ping.event, ping.data], ['ping', { timestamp }]);
     }
@@ -122,10 +122,10 @@ describe('A stream', () => {
     await createPacket(service);
     assert.equal((await socket.messages.take(2))[1].type, 'packet.created');
     service.clock.turn(29);
-    await service.handoff.runOnce.beat();
+    await service.handoff.runOnce.heartbeat();
     const pinged = once(socket.socket, 'ping');
     service.clock.turn(1);
-    await service.handoff.runOnce.beat();
+    await service.handoff.runOnce.heartbeat();
     await pinged;
     const timestamp = service.clock.read().toISOString();
     const ping = await stream.events.next();
@@ -133,7 +133,7 @@ describe('A stream', () => {
     assert.match(ping.id!, /^\d+-/);
     assert.deepEqual(await socket.messages.next(), { type: 'ping', timestamp });
     service.clock.turn(30);
-    await service.handoff.runOnce.beat();
+    await service.handoff.runOnce.heartbeat();
     assert.equal((await mute.closed).code, 4201);
     const again = await listen(t, address, '', { ...keyed, 'last-event-id': ping.id! });
     const { id } = await createPacket(service);

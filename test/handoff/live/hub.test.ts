@@ -118,7 +118,7 @@ describe('Replays', () => {
     for (const holder of holders) void hub.join(tenantOf(1), holder);
     await turns();
     clock.turn(60);
-    await hub.look();
+    await hub.poll();
     assert.deepEqual(
       holders.map(({ ends }) => ends),
       [[], []],
@@ -128,10 +128,10 @@ describe('Replays', () => {
     await turns();
     assert.equal(replays.waiting, 1);
     clock.turn(29);
-    await hub.look();
+    await hub.poll();
     assert.deepEqual(holders[0]!.ends, []);
     clock.turn(1);
-    await hub.look();
+    await hub.poll();
     assert.deepEqual(
       holders.map(({ ends }) => ends),
       [['slow'], ['slow']],
@@ -147,12 +147,12 @@ describe('Replays', () => {
     assert.equal(replays.waiting, 1);
     const ends = () => listeners.map((listener) => listener.ends.length);
     clock.turn(-3600);
-    await hub.look();
+    await hub.poll();
     clock.turn(29);
-    await hub.look();
+    await hub.poll();
     assert.deepEqual(ends(), [0, 0, 0]);
     clock.turn(1);
-    await hub.look();
+    await hub.poll();
     assert.deepEqual(ends(), [1, 1, 0]);
   });
 
@@ -214,7 +214,7 @@ test('After a failed read of the trail the hub reports it, and reads again at th
   await turns();
   assert.equal(failures.length, 1);
   isFailing = false;
-  await hub.look();
+  await hub.poll();
   await turns();
   assert.deepEqual(heard, [1]);
 });
@@ -243,9 +243,9 @@ test("a hanging read of one tenant's trail does not delay other tenants", async 
   }
   isStuck = true;
   positions.set(1, 1);
-  await hub.look();
+  await hub.poll();
   positions.set(2, 1);
-  await hub.look();
+  await hub.poll();
   assert.equal(await heard.next(), 201);
 });
 

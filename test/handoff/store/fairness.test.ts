@@ -4,7 +4,7 @@ import { type Kysely, sql } from 'kysely';
 import pg from 'pg';
 
 import { newPacket } from '../../../src/handoff/rules/packet.ts';
-import { phrasesOf } from '../../../src/handoff/rules/words.ts';
+import { phrasesOf } from '../../../src/handoff/rules/tokenizer.ts';
 import { openWithReaders } from '../../../src/handoff/store/readers.ts';
 import { openStore, type Store } from '../../../src/handoff/store/store.ts';
 import type { Tables } from '../../../src/handoff/store/tables.ts';

@@ -3,7 +3,7 @@ import { describe, type TestContext, test } from 'node:test';
 
 import type { CreateRequest } from '../../../src/handoff/model/packet.ts';
 import { newPacket } from '../../../src/handoff/rules/packet.ts';
-import { phrasesOf } from '../../../src/handoff/rules/words.ts';
+import { phrasesOf } from '../../../src/handoff/rules/tokenizer.ts';
 import type { PacketFilter } from '../../../src/handoff/store/packet-filter.ts';
 import { createBudget, unlimited } from '../../../src/handoff/store/search/budget.ts';
 import { createIndexer } from '../../../src/handoff/store/search/indexer.ts';

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, type TestContext, test } from 'node:test';
 
 import type { CreateRequest } from '../../../src/handoff/model/packet.ts';
-import { createAccessService, defaultTenantId } from '../../../src/handoff/service/access.ts';
+import { createKeyService, defaultTenantId } from '../../../src/handoff/service/keys.ts';
 import { createPacketService } from '../../../src/handoff/service/packets.ts';
 import { openStore } from '../../../src/handoff/store/store.ts';
 import type { CommittedEvents } from '../../../src/handoff/store/trail.ts';
@@ -42,7 +42,7 @@ async function openInstances(t: TestContext, testStore: TestStore, count = 1) {
   }
   // The first tenant, whose number is 1.
   const random = (bytes: Buffer) => void bytes.fill(7);
-  await createAccessService({ store: instances[0]!.store, clock: clock.read, newId, random }).begin('a-key-of-sixteen-characters');
+  await createKeyService({ store: instances[0]!.store, clock: clock.read, newId, random }).begin('a-key-of-sixteen-characters');
   const caller = (tenant_number: number) => ({
     key_id: 'key-1',
     key_tier: 'business' as const,
@@ -69,7 +69,7 @@ for (const testStore of stores) {
       const claimed = await packets.claim(one, parent.id, { claimant });
       await packets.chain(one, parent.id, request('More'));
 
-      const trail = await store.of(1).events.between(0, 100);
+      const trail = await store.of(1).trail.between(0, 100);
       assert.deepEqual(
         trail.map(({ position, type }) => [position, type]),
         [
@@ -82,7 +82,7 @@ for (const testStore of stores) {
         ],
       );
       assert.deepEqual(
-        (await store.of(1).events.between(3, 4)).map(({ position }) => position),
+        (await store.of(1).trail.between(3, 4)).map(({ position }) => position),
         [4],
       );
       assert.deepEqual(
@@ -92,7 +92,7 @@ for (const testStore of stores) {
           { tenant: 2, position: 3 },
         ],
       );
-      assert.deepEqual(await store.of(1).events.bounds(), { last: 6, removed: 0 });
+      assert.deepEqual(await store.of(1).trail.bounds(), { last: 6, removed: 0 });
 
       const own = reported.filter(({ tenant }) => tenant === 1);
       assert.deepEqual(
@@ -132,7 +132,7 @@ for (const testStore of stores) {
       const made = await Promise.all(range(8).map((index) => packets.create(caller(1 + (index % 2)), request(summary))));
       assert.ok(fault.statements() > 8, 'the units run again');
       for (const tenant of [1, 2]) {
-        const trail = await store.of(tenant).events.between(0, 100);
+        const trail = await store.of(tenant).trail.between(0, 100);
         assert.deepEqual(
           trail.map(({ position, type }) => [position, type]),
           [1, 2, 3, 4].map((position) => [position, 'packet.created']),
@@ -155,7 +155,7 @@ for (const testStore of stores) {
       await create();
       assert.equal(await store.forgetPayloads(clock.read(), 500), 2);
       assert.equal(await store.forgetPayloads(clock.read(), 500), 0);
-      const trail = await store.of(1).events.between(0, 9);
+      const trail = await store.of(1).trail.between(0, 9);
       assert.deepEqual(
         trail.map(({ position, payload }) => [position, payload === null]),
         [
@@ -166,9 +166,9 @@ for (const testStore of stores) {
         ],
       );
       // The entry at position 3 has no stream event, so the last removed position is 2.
-      assert.deepEqual(await store.of(1).events.bounds(), { last: 4, removed: 2 });
-      assert.equal((await store.of(1).events.audit({}, { limit: 9, offset: 0 })).total, 4);
-      assert.equal((await store.of(1).events.history(id)).length, 2);
+      assert.deepEqual(await store.of(1).trail.bounds(), { last: 4, removed: 2 });
+      assert.equal((await store.of(1).trail.audit({}, { limit: 9, offset: 0 })).total, 4);
+      assert.equal((await store.of(1).trail.history(id)).length, 2);
     });
 
     test('whether stream events are old enough to be removed takes one statement for all tenants', async (t) => {
@@ -198,7 +198,7 @@ for (const testStore of stores) {
       const answers = await Promise.allSettled(range(3).map(() => packets.claim(caller(1), id, { claimant })));
       assert.deepEqual(answers.map(({ status }) => status).toSorted(), ['fulfilled', 'rejected', 'rejected']);
       assert.deepEqual(
-        (await store.of(1).events.between(0, 9)).map(({ position }) => position),
+        (await store.of(1).trail.between(0, 9)).map(({ position }) => position),
         [1, 2],
       );
       assert.deepEqual(
@@ -216,7 +216,7 @@ for (const testStore of stores) {
       const { id } = JSON.parse((await packets.create(caller(1), request())).text);
       await packets.create(caller(1), request('Another'));
       await Promise.all([packets.claim(caller(1), id, { claimant }), packets.remove(caller(1), id)]);
-      const trail = await store.of(1).events.between(0, 9);
+      const trail = await store.of(1).trail.between(0, 9);
       assert.deepEqual(
         trail.map(({ type }) => type),
         ['packet.created', 'packet.deleted'],
@@ -232,7 +232,7 @@ test('instances on one PostgreSQL append to one trail without gaps or repeated p
   const postgres = stores.find(({ name }) => name === 'PostgreSQL')!;
   const { instances, caller } = await openInstances(t, postgres, 3);
   await Promise.all(range(60).map((index) => instances[index % 3]!.packets.create(caller(1), request(`Work ${index}`))));
-  const trail = await instances[0]!.store.of(1).events.between(0, 100);
+  const trail = await instances[0]!.store.of(1).trail.between(0, 100);
   assert.deepEqual(
     trail.map(({ position }) => position),
     range(60).map((index) => index + 1),

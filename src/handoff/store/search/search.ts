@@ -3,7 +3,7 @@ import { type SqlBool, sql } from 'kysely';
 import { readJson } from '../../../kit/json.ts';
 import type { Database } from '../../../kit/sql/dialect.ts';
 import type { PacketSummary } from '../../model/packet.ts';
-import { type Searched, searchableTexts, snippetIn, snippetOf } from '../../rules/words.ts';
+import { type Searched, searchableTexts, snippetIn, snippetOf } from '../../rules/tokenizer.ts';
 import { shortText, wholeText } from '../packets.ts';
 import { maxPageBytes } from '../page-size.ts';
 import type { Tables } from '../tables.ts';

@@ -1,7 +1,7 @@
 import { sql } from 'kysely';
 
 import type { Database } from '../../../kit/sql/dialect.ts';
-import { beginningOf } from '../../rules/words.ts';
+import { beginningOf } from '../../rules/tokenizer.ts';
 import { matches, type PacketFilter } from '../packet-filter.ts';
 import type { Tables } from '../tables.ts';
 import { sumOf } from '../totals.ts';

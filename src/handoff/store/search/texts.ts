@@ -1,5 +1,5 @@
 import { readJson } from '../../../kit/json.ts';
-import { hasPhrases, type Searched, searchableText } from '../../rules/words.ts';
+import { hasPhrases, type Searched, searchableText } from '../../rules/tokenizer.ts';
 import type { Budget } from './budget.ts';
 import type { FilteredQuery, FoundMatch, Matches, MatchReads, Newest, SearchBounds } from './matches.ts';
 

@@ -1,7 +1,7 @@
 import type { Clock } from '../../kit/clock.ts';
 import { conflict, invalid, notFound, ServiceError } from '../../kit/errors.ts';
 import { isId, type NewId, type RandomSource } from '../../kit/id.ts';
-import type { ApiKey, KeyRequest, NewApiKey, Tenant, TenantPatch, TenantRequest } from '../model/access.ts';
+import type { ApiKey, KeyRequest, NewApiKey, Tenant } from '../model/access.ts';
 import { scopes as allScopes } from '../model/common.ts';
 import { hashOf, keyBytes, keyFrom, prefixOf } from '../rules/keys.ts';
 import { type Rights, requireWithin } from '../rules/rights.ts';
@@ -9,8 +9,8 @@ import { defaultMaxKeys, isAbove } from '../rules/tiers.ts';
 import type { Idempotency } from '../store/idempotency.ts';
 import type { KeyToStore, StoredKey } from '../store/keys.ts';
 import type { Store } from '../store/store.ts';
-import type { AuditNote } from '../store/trail.ts';
 import { type Caller, createAuthenticator } from './authentication.ts';
+import { noteOf } from './trail.ts';
 
 /** The admin key that a start created, and whether it ignored the one in the settings. */
 export interface Beginning {
@@ -23,15 +23,15 @@ export interface Beginning {
 /** The tenant created in an empty database. Its id is fixed, so that instances that start at the same time create the same tenant. */
 export const defaultTenantId = '00000000-0000-7000-8000-000000000001';
 
-interface AccessParts {
+interface KeyServiceParts {
   store: Store;
   clock: Clock;
   newId: NewId;
   random: RandomSource;
 }
 
-/** Authentication, and the management of keys and tenants. */
-export function createAccessService({ store, clock, newId, random }: AccessParts) {
+/** Authentication, and the management of keys. */
+export function createKeyService({ store, clock, newId, random }: KeyServiceParts) {
   const { keys: keyStore, tenants: tenantStore } = store;
   function newKey(): string {
     const bytes = Buffer.alloc(keyBytes);
@@ -208,62 +208,6 @@ export function createAccessService({ store, clock, newId, random }: AccessParts
       });
     },
 
-    async createTenant(caller: Caller, { name, tier = 'free', handoffs_per_day = null, max_api_keys }: TenantRequest): Promise<Tenant> {
-      const now = clock();
-      const created_at = now.toISOString();
-      const maxKeys = max_api_keys ?? defaultMaxKeys[tier];
-      const times = { created_at, updated_at: created_at, deleted_at: null };
-      const tenant: Tenant = { id: newId(now), name, tier, handoffs_per_day, max_api_keys: maxKeys, ...times };
-      return store.of(caller.tenant_number).commit({
-        newTenant: true,
-        work({ tenants, trailOf }) {
-          const number = tenants.add(tenant, max_api_keys !== undefined);
-          trailOf(number).note(noteOf(caller, 'tenant', 'created', { name, tier }), { now, keyId: caller.key_id });
-          return tenant;
-        },
-      });
-    },
-
-    async changeTenant(caller: Caller, id: string, patch: TenantPatch): Promise<Tenant> {
-      if (!isId(id)) throw notFound('tenant');
-      const at = { now: clock(), keyId: caller.key_id };
-      return store.of(caller.tenant_number).commit({
-        tenantId: id,
-        work({ tenants, trailOf }) {
-          const found = tenants.get(id);
-          if (found === undefined) throw notFound('tenant');
-          const maxKeysSet = found.maxKeysSet || patch.max_api_keys !== undefined;
-          const changed = { ...found.tenant, ...patch, updated_at: at.now.toISOString() };
-          const tenant = maxKeysSet ? changed : { ...changed, max_api_keys: defaultMaxKeys[changed.tier] };
-          tenants.save(id, { ...found, tenant, maxKeysSet });
-          trailOf(found.number).note(noteOf(caller, 'tenant', 'updated', { fields: Object.keys(patch) }), at);
-          return tenant;
-        },
-      });
-    },
-
-    async deleteTenant(caller: Caller, id: string): Promise<void> {
-      if (!isId(id)) throw notFound('tenant');
-      if (id === defaultTenantId) throw conflict("The tenant default can't be deleted.");
-      const at = { now: clock(), keyId: caller.key_id };
-      const deleted_at = at.now.toISOString();
-      await store.of(caller.tenant_number).commit({
-        tenantId: id,
-        work({ tenants, trail }) {
-          const found = tenants.get(id);
-          if (found === undefined) throw notFound('tenant');
-          tenants.remove(id, { ...found, tenant: { ...found.tenant, updated_at: deleted_at, deleted_at } });
-          // Noted in the caller's audit log: no key can read the deleted tenant's log.
-          trail.note(noteOf(caller, 'tenant', 'deleted', { tenant_id: id, name: found.tenant.name }), at);
-        },
-      });
-    },
-
-    async tenant(id: string): Promise<Tenant> {
-      if (!isId(id)) throw notFound('tenant');
-      return tenantStore.find(id);
-    },
-
     async keysOfTenant(id: string): Promise<ApiKey[]> {
       if (!isId(id)) throw notFound('tenant');
       await tenantStore.find(id);
@@ -275,11 +219,7 @@ export function createAccessService({ store, clock, newId, random }: AccessParts
   };
 }
 
-export type AccessService = ReturnType<typeof createAccessService>;
-
-function noteOf(caller: Caller, resource: AuditNote['resource'], event_type: string, details: Record<string, unknown>): AuditNote {
-  return { event_type, resource, actor: `key:${caller.key_id}`, details };
-}
+export type KeyService = ReturnType<typeof createKeyService>;
 
 type StoredRights = Pick<KeyToStore, 'scopes' | 'agents' | 'responder'>;
 const unrestricted: StoredRights = { scopes: null, agents: null, responder: null };

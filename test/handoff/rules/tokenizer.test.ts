@@ -5,7 +5,7 @@ import fc from 'fast-check';
 
 import type { Packet } from '../../../src/handoff/model/packet.ts';
 import { newPacket } from '../../../src/handoff/rules/packet.ts';
-import { hasPhrases, phrasesOf, searchableText, searchableWords, snippetOf, wordsOf } from '../../../src/handoff/rules/words.ts';
+import { hasPhrases, phrasesOf, searchableText, searchableWords, snippetOf, wordsOf } from '../../../src/handoff/rules/tokenizer.ts';
 
 const agent = { id: 'a', name: 'A', framework: 'f' };
 

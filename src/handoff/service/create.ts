@@ -1,0 +1,234 @@
+import type { Clock } from '../../kit/clock.ts';
+import { invalid, LimitReached, notFound, ServiceError } from '../../kit/errors.ts';
+import { isId, type NewId } from '../../kit/id.ts';
+import type { Tier } from '../model/common.ts';
+import type { ChainRequest, CreateRequest, Packet } from '../model/packet.ts';
+import { chained, entityTag, newPacket } from '../rules/packet.ts';
+import { requireAgent } from '../rules/rights.ts';
+import { dailyCap, dayOf, secondsToMidnight, type TierLimits } from '../rules/tiers.ts';
+import type { Idempotency } from '../store/idempotency.ts';
+import type { OpenPacketCounts } from '../store/open-packets.ts';
+import type { Store } from '../store/store.ts';
+import type { Circumstances } from '../store/trail.ts';
+import type { Transaction } from '../store/units.ts';
+import type { Caller } from './authentication.ts';
+import { type ItemFault, itemFault } from './item-fault.ts';
+
+/** What creating packets needs. */
+export interface CreationParts {
+  store: Store;
+  clock: Clock;
+  newId: NewId;
+  limits: Record<Tier, TierLimits>;
+  guards: Guards;
+  /** Called with each agent that a request of the tenant names: before a claim, after the commit of a create. */
+  onSeen(tenant: number, agentId: string): void;
+  /** Called after a commit with the number of packets that a tenant created. */
+  onCreated(tenantId: string, count: number): void;
+}
+
+/** Limits that stop runaway agents; 0: off. */
+export interface Guards {
+  /** The most packets from the root of a chain to its end. */
+  readonly chainDepthMax: number;
+  /** The most packets of one source agent that are not completed, failed or expired. */
+  readonly openPacketsPerAgent: number;
+}
+
+/** The parameters of a create request beyond its body. */
+export interface CreateOptions {
+  readonly agentId?: string | undefined;
+  readonly idempotency?: Idempotency | undefined;
+  /** The size of the request, in bytes. */
+  readonly size?: number | undefined;
+}
+
+/** The answer to a create request, new or replayed. */
+export interface CreateAnswer {
+  readonly text: string;
+  readonly status: number;
+  readonly etag: string | null;
+  readonly replayed: boolean;
+}
+
+/** An item of a batch: a valid request, or the error of an invalid one. */
+export type BatchItem = { request: CreateRequest } | { error: ServiceError };
+
+/** The answer of a unit that creates packets, and the ids of those packets. */
+interface Created {
+  readonly status: number;
+  readonly body: string;
+  readonly etag: string | null;
+  readonly packetIds: readonly string[];
+}
+
+/** The operations that create packets, one unit of work each. */
+export function createCreations(parts: CreationParts) {
+  const { store, clock } = parts;
+  return {
+    create: (caller: Caller, request: CreateRequest, options: CreateOptions = {}) =>
+      createOne(parts, caller, request, options, unknownParent),
+
+    async chain(caller: Caller, parentId: string, request: ChainRequest, options: CreateOptions = {}): Promise<CreateAnswer> {
+      if (!isId(parentId)) throw notFound('packet');
+      return createOne(parts, caller, { ...request, parent_packet_id: parentId }, options, () => notFound('packet'));
+    },
+
+    /** Creates the valid packets. When every packet is refused, so is the batch, with the error of each packet. */
+    createBatch(caller: Caller, items: readonly BatchItem[], options: CreateOptions = {}): Promise<CreateAnswer> {
+      const requests = items.flatMap((item) => ('request' in item ? [item.request] : []));
+      return createUnder(parts, caller, options, requests, items.length, (transaction, countCreate, now) => {
+        const at = { now, keyId: caller.key_id };
+        const created: Packet[] = [];
+        const errors: ItemFault[] = [];
+        const refusals: ServiceError[] = [];
+        for (const [index, item] of items.entries()) {
+          try {
+            if ('error' in item) throw item.error;
+            requireAgent(caller, item.request.metadata.source_agent.id);
+            created.push(createIn(parts, transaction, countCreate, item.request, options.agentId, at, unknownParent));
+          } catch (error) {
+            const fault = itemFault(error);
+            errors.push({ index, ...fault, field: (error as ServiceError).field });
+            refusals.push(error as ServiceError);
+          }
+        }
+        if (created.length === 0) throw allRefused(refusals, errors);
+        const packetIds = created.map(({ id }) => id);
+        const texts = packetIds.map((id) => transaction.packets.text(id));
+        return { status: 201, body: `{"created":[${texts.join(',')}],"errors":${JSON.stringify(errors)}}`, etag: null, packetIds };
+      });
+    },
+
+    /** The error that another packet would get from the daily cap; undefined while the cap is not reached. */
+    async refusalByCap(caller: Caller): Promise<LimitReached | undefined> {
+      const cap = capOf(parts, caller);
+      if (!Number.isFinite(cap)) return undefined;
+      const now = clock();
+      return (await store.of(caller.tenant_number).usedOn(dayOf(now))) >= cap ? capReached(cap, now) : undefined;
+    },
+  };
+}
+
+const capOf = ({ limits }: CreationParts, caller: Caller) => dailyCap(caller.handoffs_per_day, limits[caller.tenant_tier]);
+
+/** Creates packets and returns the answer, or repeats the answer stored under the same idempotency key. */
+async function createUnder(
+  parts: CreationParts,
+  caller: Caller,
+  { idempotency, size = 0 }: CreateOptions,
+  requests: readonly CreateRequest[],
+  count: number,
+  make: (transaction: Transaction, countCreate: () => void, now: Date) => Created,
+): Promise<CreateAnswer> {
+  const { store, clock, guards, onCreated, onSeen } = parts;
+  const now = clock();
+  const today = createdOn(dayOf(now));
+  const cap = capOf(parts, caller);
+  const capped = Number.isFinite(cap);
+  let created = 0;
+  return store.of(caller.tenant_number).commit<CreateAnswer>({
+    packets: requests.flatMap(({ parent_packet_id }) => parent_packet_id?.toLowerCase() ?? []),
+    creates: count,
+    announces: true,
+    ...(guards.openPacketsPerAgent === 0 ? {} : { openPacketsOf: requests.map(({ metadata }) => metadata.source_agent.id) }),
+    size,
+    idempotencyKey: idempotency?.key,
+    ...(capped ? { counters: [today] } : {}),
+    work(transaction) {
+      const { idempotency: answers, counters } = transaction;
+      created = 0;
+      const again = answers.repeated(idempotency);
+      if (again !== undefined) return { text: again.body, status: again.status, etag: again.etag, replayed: true };
+      const countCreate = () => {
+        if (capped && counters.value(today) >= cap) throw capReached(cap, now);
+        counters.add(today, 1);
+        created += 1;
+      };
+      const { status, body, etag, packetIds } = make(transaction, countCreate, now);
+      if (idempotency !== undefined) answers.remember(idempotency, { status, body, etag }, now, packetIds);
+      return { text: body, status, etag, replayed: false };
+    },
+    committed() {
+      onCreated(caller.tenant_id, created);
+      if (created > 0) for (const { metadata } of requests) onSeen(caller.tenant_number, metadata.source_agent.id);
+    },
+  });
+}
+
+/** Creates one packet. `refuseParent` makes the error for a parent that the tenant doesn't have. */
+function createIn(
+  { newId, guards }: CreationParts,
+  { packets, openPacketCounts, trail }: Transaction,
+  countCreate: () => void,
+  request: CreateRequest,
+  agentId: string | undefined,
+  at: Circumstances,
+  refuseParent: () => ServiceError,
+): Packet {
+  const parentId = request.parent_packet_id?.toLowerCase();
+  const parent = parentId === undefined ? undefined : packets.get(parentId);
+  if (parentId !== undefined && parent === undefined) throw refuseParent();
+  const depth = parent === undefined ? 1 : packets.depth(parent.id) + 1;
+  requireDepth(depth, guards.chainDepthMax);
+  requireFewOpen(openPacketCounts, request.metadata.source_agent.id, guards.openPacketsPerAgent);
+  countCreate();
+  if (guards.openPacketsPerAgent > 0) openPacketCounts.add(request.metadata.source_agent.id);
+  const { packet, events } = newPacket({ ...request, parent_packet_id: parentId }, { id: newId(at.now), now: at.now, agentId });
+  packets.insert(packet, depth);
+  trail.append(packet, events, at);
+  if (parent !== undefined) trail.append(parent, [chained(packet, agentId)], at);
+  return packet;
+}
+
+async function createOne(
+  parts: CreationParts,
+  caller: Caller,
+  request: CreateRequest,
+  options: CreateOptions,
+  refuseParent: () => ServiceError,
+): Promise<CreateAnswer> {
+  requireAgent(caller, request.metadata.source_agent.id);
+  return createUnder(parts, caller, options, [request], 1, (transaction, countCreate, now) => {
+    const packet = createIn(parts, transaction, countCreate, request, options.agentId, { now, keyId: caller.key_id }, refuseParent);
+    return { status: 201, body: transaction.packets.text(packet.id), etag: entityTag(packet), packetIds: [packet.id] };
+  });
+}
+
+/** The name of the counter of packets created on a day. */
+const createdOn = (day: string) => `created:${day}`;
+
+/** @throws ServiceError 409 LOOP_GUARD when the chain would be too deep */
+function requireDepth(depth: number, max: number): void {
+  if (max === 0 || depth <= max) return;
+  throw new ServiceError('LOOP_GUARD', `The chain would have ${depth} packets from its root; at most ${max} are allowed.`);
+}
+
+/** @throws ServiceError 409 LOOP_GUARD when the source agent has too many open packets */
+function requireFewOpen(open: OpenPacketCounts, sourceAgent: string, max: number): void {
+  if (max === 0) return;
+  const count = open.count(sourceAgent);
+  if (count < max) return;
+  throw new ServiceError('LOOP_GUARD', `${sourceAgent} has ${count} open packets; a source agent may have at most ${max}.`);
+}
+
+const unknownParent = () => invalid('parent_packet_id', 'parent_packet_id must be the id of a packet of this tenant.');
+
+function capReached(cap: number, now: Date): LimitReached {
+  const seconds = secondsToMidnight(now);
+  const sentence =
+    cap === 0
+      ? "The tenant's daily cap is 0 packets; an admin can raise it."
+      : `The tenant has created the ${cap} packets it may create per day; the next UTC day begins in ${seconds} seconds.`;
+  return new LimitReached(sentence, { name: 'day', max: cap }, seconds);
+}
+
+/** The error of a batch without any valid packet: 429 when the daily cap was the only reason, else 400. */
+function allRefused(refusals: readonly ServiceError[], errors: readonly ItemFault[]): ServiceError {
+  const [first] = refusals;
+  const extra = { created: [], errors };
+  if (first !== undefined && refusals.every(({ code }) => code === 'RATE_LIMITED')) {
+    return new ServiceError('RATE_LIMITED', first.message, { extra: { ...first.extra, ...extra }, headers: first.headers });
+  }
+  return new ServiceError('VALIDATION_ERROR', 'None of the packets could be created; see errors.', { field: 'packets', extra });
+}

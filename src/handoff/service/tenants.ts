@@ -1,0 +1,80 @@
+import type { Clock } from '../../kit/clock.ts';
+import { conflict, notFound } from '../../kit/errors.ts';
+import { isId, type NewId } from '../../kit/id.ts';
+import type { Tenant, TenantPatch, TenantRequest } from '../model/access.ts';
+import { defaultMaxKeys } from '../rules/tiers.ts';
+import type { Store } from '../store/store.ts';
+import type { Caller } from './authentication.ts';
+import { defaultTenantId } from './keys.ts';
+import { noteOf } from './trail.ts';
+
+interface TenantServiceParts {
+  store: Store;
+  clock: Clock;
+  newId: NewId;
+}
+
+/** The operations on tenants. */
+export function createTenantService({ store, clock, newId }: TenantServiceParts) {
+  return {
+    list: () => store.tenants.list(),
+
+    async create(caller: Caller, { name, tier = 'free', handoffs_per_day = null, max_api_keys }: TenantRequest): Promise<Tenant> {
+      const now = clock();
+      const created_at = now.toISOString();
+      const maxKeys = max_api_keys ?? defaultMaxKeys[tier];
+      const times = { created_at, updated_at: created_at, deleted_at: null };
+      const tenant: Tenant = { id: newId(now), name, tier, handoffs_per_day, max_api_keys: maxKeys, ...times };
+      return store.of(caller.tenant_number).commit({
+        newTenant: true,
+        work({ tenants, trailOf }) {
+          const number = tenants.add(tenant, max_api_keys !== undefined);
+          trailOf(number).note(noteOf(caller, 'tenant', 'created', { name, tier }), { now, keyId: caller.key_id });
+          return tenant;
+        },
+      });
+    },
+
+    async change(caller: Caller, id: string, patch: TenantPatch): Promise<Tenant> {
+      if (!isId(id)) throw notFound('tenant');
+      const at = { now: clock(), keyId: caller.key_id };
+      return store.of(caller.tenant_number).commit({
+        tenantId: id,
+        work({ tenants, trailOf }) {
+          const found = tenants.get(id);
+          if (found === undefined) throw notFound('tenant');
+          const maxKeysSet = found.maxKeysSet || patch.max_api_keys !== undefined;
+          const changed = { ...found.tenant, ...patch, updated_at: at.now.toISOString() };
+          const tenant = maxKeysSet ? changed : { ...changed, max_api_keys: defaultMaxKeys[changed.tier] };
+          tenants.save(id, { ...found, tenant, maxKeysSet });
+          trailOf(found.number).note(noteOf(caller, 'tenant', 'updated', { fields: Object.keys(patch) }), at);
+          return tenant;
+        },
+      });
+    },
+
+    async remove(caller: Caller, id: string): Promise<void> {
+      if (!isId(id)) throw notFound('tenant');
+      if (id === defaultTenantId) throw conflict("The tenant default can't be deleted.");
+      const at = { now: clock(), keyId: caller.key_id };
+      const deleted_at = at.now.toISOString();
+      await store.of(caller.tenant_number).commit({
+        tenantId: id,
+        work({ tenants, trail }) {
+          const found = tenants.get(id);
+          if (found === undefined) throw notFound('tenant');
+          tenants.remove(id, { ...found, tenant: { ...found.tenant, updated_at: deleted_at, deleted_at } });
+          // Noted in the caller's audit log: no key can read the deleted tenant's log.
+          trail.note(noteOf(caller, 'tenant', 'deleted', { tenant_id: id, name: found.tenant.name }), at);
+        },
+      });
+    },
+
+    async find(id: string): Promise<Tenant> {
+      if (!isId(id)) throw notFound('tenant');
+      return store.tenants.find(id);
+    },
+  };
+}
+
+export type TenantService = ReturnType<typeof createTenantService>;
