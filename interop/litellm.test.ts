@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { after, describe, test } from 'node:test';
 
 import { define } from '../src/fallback/rules/chain.ts';
+import { litellmKinds } from '../src/fallback/rules/kind-lists.ts';
 import { kinds } from '../src/fallback/rules/kinds.ts';
 import { chainOf, exported, hangs, ruleSets, told } from './chains.ts';
 import { type Behaviour, startFakes, type WayName, ways } from './fakes.ts';
@@ -67,4 +68,8 @@ test('LiteLLM calls a provider of each kind at its own address', async () => {
     const { answer, error } = await litellm.ask(exported(define({ name: 'chain', providers: [one] }), 'litellm').content, 'chain');
     assert.equal(answer, 'p0', `${provider}: ${error}`);
   }
+});
+
+test("the list of LiteLLM's providers is that of the program", () => {
+  assert.deepEqual([...litellmKinds].sort(), [...new Set(litellm.providers)].sort());
 });

@@ -9,6 +9,8 @@ export interface LitellmAnswer {
 
 /** LiteLLM in the Python environment that CI makes. */
 export interface Litellm {
+  /** The names of its providers. */
+  providers: readonly string[];
   /** Loads a configuration afresh, and sends a prompt to a model group. */
   ask(config: string, group: string): Promise<LitellmAnswer>;
   stop(): void;
@@ -30,16 +32,17 @@ export async function startLitellm(): Promise<Litellm> {
   const next = async () => {
     const { value, done } = await lines.next();
     if (done === true) throw new Error(`LiteLLM ended: ${printed}`);
-    return JSON.parse(value) as LitellmAnswer;
+    return JSON.parse(value) as unknown;
   };
   await new Promise((resolve, reject) => child.once('spawn', resolve).once('error', reject));
-  await next();
+  const { providers } = (await next()) as { providers: string[] };
   let last: Promise<unknown> = Promise.resolve();
   return {
+    providers,
     ask(config, group) {
       const answered = last.then(() => {
         child.stdin.write(`${JSON.stringify({ config, group })}\n`);
-        return next();
+        return next() as Promise<LitellmAnswer>;
       });
       last = answered.catch(() => undefined);
       return answered;

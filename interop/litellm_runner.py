@@ -1,6 +1,6 @@
 """Runs LiteLLM's proxy for tests: loads configurations as it does, and sends prompts to its own route.
 
-Each line of standard input is {"config": text, "group": name}. Each line of standard output is {"answer": text or null, "error": text or null}.
+The first line of standard output is {"providers": names}. Each line of standard input is {"config": text, "group": name}. Each further line of standard output is {"answer": text or null, "error": text or null}.
 """
 
 import asyncio
@@ -55,5 +55,5 @@ async def main() -> None:
         answers.write(json.dumps(answer) + "\n")
 
 
-answers.write("{}\n")
+answers.write(json.dumps({"providers": [str(getattr(one, "value", one)) for one in litellm.provider_list]}) + "\n")
 asyncio.run(main())
