@@ -18,7 +18,7 @@ export interface Run {
 }
 
 /** The outside world of `keepRunning`. */
-export interface Supervision {
+interface Supervision {
   run(): Promise<Run>;
   /** The time in milliseconds. */
   now(): number;

@@ -38,7 +38,7 @@ export interface ConnectionOptions {
 }
 
 /** A request to a path below the base URL. */
-export interface ConnectionRequest {
+interface ConnectionRequest {
   readonly method: string;
   readonly path: string;
   readonly query?: Readonly<Record<string, unknown>>;
@@ -66,7 +66,7 @@ export interface ServerSentEvent {
   readonly data: string;
 }
 
-export interface StreamRequest {
+interface StreamRequest {
   readonly path: string;
   readonly query?: Readonly<Record<string, unknown>>;
   /** The id of the last event received: the stream resumes after it. */
@@ -84,7 +84,7 @@ export interface Connection {
 }
 
 /** Statuses that a retry may resolve: a limit, and a service that is temporarily unavailable. */
-const passing = [429, 502, 503, 504];
+const transientStatuses = [429, 502, 503, 504];
 
 /** A stream that is silent for this long counts as broken: the service sends a ping every 30 seconds. */
 const silenceMs = 75_000;
@@ -194,7 +194,7 @@ export function createConnection(options: ConnectionOptions): Connection {
         fault = error;
       }
       request.signal?.throwIfAborted();
-      const goesOn = fault instanceof NetworkError || fault instanceof TimeoutError || isPassing(fault);
+      const goesOn = fault instanceof NetworkError || fault instanceof TimeoutError || isTransient(fault);
       if (!goesOn || (!opened && state.lastEventId === undefined && failures >= retries)) throw fault;
       const wait = failures === 0 && opened ? state.retryMs : waitMs(fault, failures);
       if (wait === undefined) throw fault;
@@ -307,11 +307,11 @@ export function eventJson(data: string): unknown {
   }
 }
 
-const isPassing = (error: unknown): boolean => error instanceof ApiError && passing.includes(error.status_code);
+const isTransient = (error: unknown): boolean => error instanceof ApiError && transientStatuses.includes(error.status_code);
 
 /** Whether a failed request may be sent again: it was rate limited or never sent, or it is repeatable. */
 function mayRepeat({ repeatable }: ConnectionRequest, error: unknown): boolean {
-  if (error instanceof ApiError) return error.status_code === 429 || (repeatable && isPassing(error));
+  if (error instanceof ApiError) return error.status_code === 429 || (repeatable && isTransient(error));
   if (error instanceof NetworkError) return repeatable || error.unsent;
   return repeatable && error instanceof TimeoutError;
 }

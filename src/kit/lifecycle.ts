@@ -5,7 +5,7 @@ const stopWithinMs = 9_000;
 const failWithinMs = 2_000;
 
 /** A service whose process ends with it. */
-export interface Stoppable {
+interface Stoppable {
   /** Closes the listener, finishes requests in progress, then closes everything. */
   stop(): Promise<void>;
   /** Logs an error that no code expected. */
@@ -13,7 +13,7 @@ export interface Stoppable {
 }
 
 /** How a process ends. */
-export interface Ending {
+interface Ending {
   /** Stops the service and exits 0; after nine seconds, or if the stop fails, exits 1. Further calls do nothing. */
   terminate(): void;
   /** Logs the error as fatal, closes the listener, gives requests in progress up to two seconds, and exits 1. */

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 
 /** A background job: `runOnce` does the work that is due and returns the milliseconds until its next round. */
-export interface LoopParts {
+interface LoopParts {
   name: string;
   runOnce(): Promise<number>;
   /** Called after a failed round; must not throw. The loop continues after `retryMs`. */
@@ -12,7 +12,7 @@ export interface LoopParts {
 }
 
 /** A background loop. `stop` waits for the current round. */
-export interface Loop {
+interface Loop {
   start(): void;
   /** Starts the next round now instead of at the end of the pause. */
   wake(): void;

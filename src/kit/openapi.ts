@@ -9,7 +9,7 @@ type Json = Record<string, unknown>;
 type Headers = Readonly<Record<string, string>>;
 
 /** The parts of the description besides the routes. */
-export interface DescriptionParts {
+interface DescriptionParts {
   title: string;
   version: string;
   description: string;

@@ -3,7 +3,7 @@ import { endWithProcess } from './lifecycle.ts';
 import { SettingsError } from './settings.ts';
 
 /** A service that is wired but does not listen yet. */
-export interface Service {
+interface Service {
   /** Starts listening and returns the address. */
   start(): Promise<string>;
   /** Finishes requests in progress, then closes everything. */

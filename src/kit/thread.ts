@@ -30,7 +30,7 @@ export interface Thread<T extends Tasks> {
 /** Priority and memory limit of a thread. */
 export interface ThreadOptions {
   /** Gives the thread a lower CPU priority than the rest of the process, where the system has priorities by thread (Linux). */
-  patient?: boolean;
+  lowPriority?: boolean;
   /** The heap limit in MiB. A thread that exceeds it exits, and its calls fail with `ERR_WORKER_OUT_OF_MEMORY`. */
   heapMib?: number;
 }
@@ -39,7 +39,7 @@ export interface ThreadOptions {
  * A thread that runs a module that calls `serveTasks`; `threadData` returns `data` there. It starts at the first call and,
  * after a failure, again at the next. It keeps the process alive only while a call is open.
  */
-export function startThread<T extends Tasks>(entry: URL, data: unknown, { patient = false, heapMib }: ThreadOptions = {}): Thread<T> {
+export function startThread<T extends Tasks>(entry: URL, data: unknown, { lowPriority = false, heapMib }: ThreadOptions = {}): Thread<T> {
   const open = new Map<number, { resolve(value: unknown): void; reject(error: unknown): void }>();
   let worker: Worker | undefined;
   let lastId = 0;
@@ -48,7 +48,7 @@ export function startThread<T extends Tasks>(entry: URL, data: unknown, { patien
   function running(): Worker {
     if (worker !== undefined) return worker;
     const started = new Worker(entry, {
-      workerData: { data, patient } satisfies Start,
+      workerData: { data, lowPriority } satisfies Start,
       ...(heapMib === undefined ? {} : { resourceLimits: { maxOldGenerationSizeMb: heapMib } }),
     });
     started.on('message', (reply: Reply) => {
@@ -125,7 +125,7 @@ function withCodes(error: object, codes: object): object {
 /** What the parent passes to a thread. */
 interface Start {
   data: unknown;
-  patient: boolean;
+  lowPriority: boolean;
 }
 
 /** The `data` that the parent passed to this thread. */
@@ -135,7 +135,7 @@ export function threadData<T>(): T {
 
 /** Serves the calls of the parent thread. An error is sent with its `errcode` and `code`. */
 export function serveTasks(tasks: Tasks): void {
-  if ((workerData as Start).patient && process.platform === 'linux') setPriority(constants.priority.PRIORITY_BELOW_NORMAL);
+  if ((workerData as Start).lowPriority && process.platform === 'linux') setPriority(constants.priority.PRIORITY_BELOW_NORMAL);
   const running = new Map<number, AbortController>();
   async function run({ id, task, argument }: Call): Promise<void> {
     const controller = new AbortController();

@@ -1,4 +1,4 @@
-import { deliveryStatuses, scopes, statuses, tiers, webhookEvents } from '../model/words.ts';
+import { deliveryStatuses, scopes, statuses, tiers, webhookEvents } from '../model/constants.ts';
 import { answerLinks } from './answer-links.ts';
 import { onCommandLine } from './context.ts';
 import { chainPacket, createPacket, updatePacket } from './create.ts';

@@ -1,6 +1,6 @@
 import { InvalidArgumentError } from 'commander';
 
-import { priorities, statuses } from '../model/words.ts';
+import { priorities, statuses } from '../model/constants.ts';
 import { type Fields, type Flag, several, whole, wordsOf } from './rows.ts';
 import { CliError } from './terminal.ts';
 

@@ -50,7 +50,7 @@ export interface Row extends Spec {
   readonly hidden?: true;
 }
 
-export interface Operand {
+interface Operand {
   readonly name: string;
   readonly text: string;
   readonly choices?: readonly string[];

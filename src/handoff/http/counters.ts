@@ -3,7 +3,7 @@ import { type WindowState, Windows } from '../../kit/window.ts';
 import type { RedisLink } from '../live/redis.ts';
 
 export const minuteMs = 60_000;
-export const hourMs = 3_600_000;
+const hourMs = 3_600_000;
 
 /** A request to count, against its key's limit per minute and its tenant's limit per hour. A limit of 0 is off. */
 export interface Counted {
@@ -24,12 +24,12 @@ export interface Taken {
 }
 
 /** Counters of requests. */
-export interface Counters {
+export interface RequestCounters {
   take(counted: Counted): Awaitable<Taken>;
 }
 
 /** Makes counters in this process. */
-export function createLocalCounters(): Counters & { take(counted: Counted): Taken } {
+export function createLocalCounters(): RequestCounters & { take(counted: Counted): Taken } {
   const minutes = new Windows(minuteMs);
   const hours = new Windows(hourMs);
   return {
@@ -86,7 +86,7 @@ return answer
 const giveBackScript = `for _, key in ipairs(KEYS) do redis.call('ZREM', key, ARGV[1]) end return 1`;
 
 /** Makes counters in Redis, shared by all instances; while Redis is unavailable they count in this process. */
-export function createSharedCounters(redis: RedisLink, local: Counters, newName: () => string): Counters {
+export function createSharedCounters(redis: RedisLink, local: RequestCounters, newName: () => string): RequestCounters {
   return {
     async take(counted) {
       const { keyId, tenantId, perMinute, perHour, now } = counted;

@@ -6,7 +6,7 @@ import { Windows } from '../../kit/window.ts';
 import type { Tier } from '../model/common.ts';
 import type { TierLimits } from '../rules/tiers.ts';
 import type { Caller } from '../service/authentication.ts';
-import { type Counters, minuteMs, type Taken } from './counters.ts';
+import { minuteMs, type RequestCounters, type Taken } from './counters.ts';
 
 /** The most requests per minute for an answer link, and for answer links from one address. */
 const answersAMinute = 60;
@@ -18,12 +18,12 @@ const wrongKeysAMinute = 30;
 export class Limits {
   readonly #perMinute: number;
   readonly #tiers: Record<Tier, TierLimits>;
-  readonly #counters: Counters;
+  readonly #counters: RequestCounters;
   readonly #wrongKeys = new Windows(minuteMs);
   readonly #answerAddresses = new Windows(minuteMs);
   readonly #answerLinks = new Windows(minuteMs);
 
-  constructor(perMinute: number, tiers: Record<Tier, TierLimits>, counters: Counters) {
+  constructor(perMinute: number, tiers: Record<Tier, TierLimits>, counters: RequestCounters) {
     this.#perMinute = perMinute;
     this.#tiers = tiers;
     this.#counters = counters;

@@ -18,7 +18,7 @@ import { keyOf, type Listening } from './streams.ts';
 /** Loads the endpoint. The SDK is loaded with the first request, since most processes never get one. */
 export type LoadMcp = (refusalOf: (error: unknown) => Refusal) => Promise<McpEndpoint>;
 
-export interface McpRouteParts {
+interface McpRouteParts {
   readonly mount: Mount<Caller, HandoffRoute>;
   readonly call: LocalCall<Caller>;
   readonly load: LoadMcp;

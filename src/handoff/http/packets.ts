@@ -25,7 +25,7 @@ import type { PacketText } from '../store/packets.ts';
 import type { Store } from '../store/store.ts';
 import type { Wait } from './waiting.ts';
 
-export interface PacketRoutesParts {
+interface PacketRoutesParts {
   mount: Mount<Caller>;
   store: Store;
   packets: PacketService;

@@ -29,22 +29,24 @@ import type { TenantService } from '../service/tenants.ts';
 import { createTrailService } from '../service/trail.ts';
 import type { WebhookService } from '../service/webhooks.ts';
 import type { Store } from '../store/store.ts';
-import { mountAccess } from './access.ts';
+import { mountAgents } from './agents.ts';
 import { maxFormBytes, mountAnswerLinks } from './answer-links.ts';
 import { answerPageHeaders } from './answer-page.ts';
 import { mountBrief } from './brief.ts';
-import type { Counters } from './counters.ts';
+import { mountClaimNext } from './claim-next.ts';
+import type { RequestCounters } from './counters.ts';
+import { mountKeys } from './keys.ts';
 import { Limits } from './limits.ts';
 import { type LoadMcp, mountMcp } from './mcp.ts';
 import type { HandoffMetrics } from './metrics.ts';
 import { agentId, headerText, maxHeaderLength, mountPackets } from './packets.ts';
 import { mountSse } from './sse.ts';
 import { keyOf, type Listening } from './streams.ts';
+import { mountTenants } from './tenants.ts';
 import { mountTrail } from './trail.ts';
 import { createWait } from './waiting.ts';
 import { mountWebhooks } from './webhooks.ts';
 import { mountWebSocket } from './websocket.ts';
-import { mountWork } from './work.ts';
 
 export interface ServerParts {
   version: string;
@@ -61,7 +63,7 @@ export interface ServerParts {
   metrics: HandoffMetrics;
   tiers: Record<Tier, TierLimits>;
   rateLimitPerMinute: number;
-  counters: Counters;
+  counters: RequestCounters;
   batchMax: number;
   /** Origins whose pages may call the API. */
   corsOrigins: readonly string[];
@@ -219,8 +221,10 @@ export function createServer({
 
   const wait = createWait(waiting, listening);
   mountPackets({ mount, store, packets, lists: createListService(store), batchMax, itemLimit, wait });
-  mountAccess(mount, keys, tenants);
-  mountWork({ mount, packets, agents, wait });
+  mountKeys(mount, keys);
+  mountTenants(mount, tenants);
+  mountClaimNext({ mount, packets, wait });
+  mountAgents(mount, agents);
   mountAnswerLinks(mount, answerLinks);
   mountTrail(mount, createTrailService(store));
   mountBrief(mount, createBriefService(store));

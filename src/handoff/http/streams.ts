@@ -11,7 +11,7 @@ import type { Tier } from '../model/common.ts';
 import type { Caller } from '../service/authentication.ts';
 import type { KeyService } from '../service/keys.ts';
 
-export interface ListeningParts {
+interface ListeningParts {
   hub: Hub;
   streams: Streams;
   keys: KeyService;
@@ -22,7 +22,7 @@ export interface ListeningParts {
 }
 
 /** Something that must end when its key becomes invalid: a stream or a waiting request. */
-export type Watched = Pick<OpenStream, 'end'>;
+type Watched = Pick<OpenStream, 'end'>;
 
 /** What `/events`, `/ws` and waiting requests share: connection caps, start positions and the checks of keys. */
 export interface Listening {

@@ -2,16 +2,19 @@ import { describeApi } from '../../kit/openapi.ts';
 import type { Route } from '../../kit/route.ts';
 import { Failure } from '../../kit/schemas.ts';
 import * as system from '../../kit/system.ts';
-import * as access from './access.ts';
+import { listAgents } from './agent.ts';
 import * as answerLink from './answer-link.ts';
 import * as audit from './audit.ts';
 import * as batches from './batch-routes.ts';
 import * as brief from './brief.ts';
+import * as keys from './key.ts';
+import * as leases from './lease-routes.ts';
 import { mcp } from './mcp.ts';
 import * as packetSchemas from './packet.ts';
 import * as packets from './packet-routes.ts';
 import type { HandoffRoute } from './route.ts';
 import { streamRoutes } from './stream.ts';
+import * as tenants from './tenant.ts';
 import * as webhookSchemas from './webhook.ts';
 import * as webhooks from './webhook-routes.ts';
 import * as work from './work-routes.ts';
@@ -54,20 +57,20 @@ export const routes = {
   claimNext: work.claimNext,
   withdrawQuestion: work.withdrawQuestion,
   releasePacket: work.releasePacket,
-  renewLease: work.renewLease,
-  endLease: work.endLease,
-  listAgents: work.listAgents,
+  renewLease: leases.renewLease,
+  endLease: leases.endLease,
+  listAgents,
   listAudit: audit.listAudit,
-  createKey: access.createKey,
-  rotateKey: access.rotateKey,
-  listKeys: access.listKeys,
-  deleteKey: access.deleteKey,
-  createTenant: access.createTenant,
-  listTenants: access.listTenants,
-  getTenant: access.getTenant,
-  patchTenant: access.patchTenant,
-  deleteTenant: access.deleteTenant,
-  listTenantKeys: access.listTenantKeys,
+  createKey: keys.createKey,
+  rotateKey: keys.rotateKey,
+  listKeys: keys.listKeys,
+  deleteKey: keys.deleteKey,
+  createTenant: tenants.createTenant,
+  listTenants: tenants.listTenants,
+  getTenant: tenants.getTenant,
+  patchTenant: tenants.patchTenant,
+  deleteTenant: tenants.deleteTenant,
+  listTenantKeys: keys.listTenantKeys,
   health: system.health,
   ready: system.ready,
   metrics: system.metrics,
@@ -141,13 +144,13 @@ const schemas = {
   RetryRequest: webhookSchemas.RetryRequest,
   Retried: webhookSchemas.Retried,
   AuditEntry: audit.AuditEntry,
-  ApiKey: access.ApiKey,
-  NewApiKey: access.NewApiKey,
-  KeyRequest: access.KeyRequest,
-  RotateRequest: access.RotateRequest,
-  Tenant: access.Tenant,
-  TenantRequest: access.TenantRequest,
-  TenantPatch: access.TenantPatch,
+  ApiKey: keys.ApiKey,
+  NewApiKey: keys.NewApiKey,
+  KeyRequest: keys.KeyRequest,
+  RotateRequest: keys.RotateRequest,
+  Tenant: tenants.Tenant,
+  TenantRequest: tenants.TenantRequest,
+  TenantPatch: tenants.TenantPatch,
 };
 
 /** The service's OpenAPI description. */

@@ -16,7 +16,7 @@ export const AuditEntry = Type.Object({
 });
 export type AuditEntry = Static<typeof AuditEntry>;
 
-export const AuditQuery = Type.Object(
+const AuditQuery = Type.Object(
   {
     actor: Type.Optional(Type.String({ description: 'Who did it.' })),
     action: Type.Optional(Type.String({ description: 'What happened.' })),
@@ -27,7 +27,7 @@ export const AuditQuery = Type.Object(
   },
   { additionalProperties: false },
 );
-export type AuditQuery = Static<typeof AuditQuery>;
+type AuditQuery = Static<typeof AuditQuery>;
 
 export const listAudit = defineRoute({
   id: 'listAudit',

@@ -35,7 +35,7 @@ export type Brief = Static<typeof Brief>;
 export type BriefSection = Static<typeof BriefSection>;
 export type Omission = Static<typeof Omission>;
 
-export const BriefQuery = Type.Object(
+const BriefQuery = Type.Object(
   {
     max_chars: defaulted(
       Type.Integer({ minimum: 200, maximum: 100_000, default: 4000, description: 'The most characters (Unicode code points) of text.' }),

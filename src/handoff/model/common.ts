@@ -1,10 +1,10 @@
 import { failureShapes, name } from '../../kit/schemas.ts';
-import * as words from './words.ts';
+import * as constants from './constants.ts';
 
 /** A name that lists can be filtered by. It is short because a PostgreSQL index entry holds at most 2,704 bytes. */
 export const indexedName = (description: string) => name(description, { maxLength: 512 });
 
-export const { priorities, scopes, statuses, tiers } = words;
+export const { priorities, scopes, statuses, tiers } = constants;
 
 export type Status = (typeof statuses)[number];
 export type Tier = (typeof tiers)[number];

@@ -1,7 +1,7 @@
 // Without schemas, so that the command line can load it without the schema library.
 
 /** An answer that a question proposes. */
-export interface Choice {
+interface Choice {
   /** What the answer contains. */
   readonly value: string;
   /** What is shown. */

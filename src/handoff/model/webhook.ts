@@ -1,14 +1,14 @@
 import Type, { type Static } from 'typebox';
 
 import { choice, givenTimestamp, Id, maxOffset, orNull, timestamp } from '../../kit/schemas.ts';
-import * as words from './words.ts';
+import * as constants from './constants.ts';
 
-export const { webhookEvents, deliveryStatuses } = words;
+export const { webhookEvents, deliveryStatuses } = constants;
 export type WebhookEvent = (typeof webhookEvents)[number];
 export type DeliveryStatus = (typeof deliveryStatuses)[number];
 
 /** Why the last attempt failed: a stable code, never text from the receiver. */
-export const deliveryErrors = [
+const deliveryErrors = [
   'timeout',
   'dns_error',
   'connection_refused',
@@ -21,7 +21,7 @@ export const deliveryErrors = [
 export type DeliveryError = (typeof deliveryErrors)[number];
 
 /** Why the service disabled a webhook: its receiver answered 410, or has failed for too long. */
-export const disabledReasons = ['gone', 'failing'] as const;
+const disabledReasons = ['gone', 'failing'] as const;
 export type DisabledReason = (typeof disabledReasons)[number];
 
 const closed = { additionalProperties: false };

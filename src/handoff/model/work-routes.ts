@@ -1,9 +1,7 @@
-import Type, { type Static } from 'typebox';
-
-import { IdParams, IfMatch, paging, timestamp } from '../../kit/schemas.ts';
+import { IdParams, IfMatch } from '../../kit/schemas.ts';
 import { AgentId, failing, IdempotencyKey, LeaseToken, Replayed } from './common.ts';
 import { claimedExample, packetExample } from './examples.ts';
-import { ClaimNextRequest, Lease, Packet, RenewRequest } from './packet.ts';
+import { ClaimNextRequest, Packet } from './packet.ts';
 import { defineRoute } from './route.ts';
 
 const tag = 'packets';
@@ -66,73 +64,5 @@ export const releasePacket = defineRoute({
   responses: {
     200: { schema: Packet, description: 'The released packet.', example: packetExample, headers: ETag },
     ...failing(401, 403, 404, 409, 412, 429),
-  },
-});
-
-export const renewLease = defineRoute({
-  id: 'renewLease',
-  method: 'POST',
-  path: '/packets/{id}/lease',
-  tag,
-  access: 'work',
-  summary: 'Renew a lease',
-  description: "Restarts the lease from now. The packet's revision and history do not change.",
-  params: IdParams,
-  body: RenewRequest,
-  bodyOptional: true,
-  nullIsAbsent: true,
-  bodyExample: { lease_seconds: 300 },
-  headers: LeaseToken,
-  responses: {
-    200: { schema: Type.Object({ lease: Lease }), description: 'The lease.', example: { lease } },
-    ...failing(401, 403, 404, 409, 413, 415, 429),
-  },
-});
-
-export const endLease = defineRoute({
-  id: 'endLease',
-  method: 'DELETE',
-  path: '/packets/{id}/lease',
-  tag,
-  access: 'work',
-  summary: 'End a lease',
-  description: 'Ends the lease and returns the packet to `created`, so that others can claim it.',
-  params: IdParams,
-  headers: { ...AgentId, ...LeaseToken },
-  responses: { 204: { description: 'The packet is released.' }, ...failing(401, 403, 404, 409, 429) },
-});
-
-/** An agent that a tenant's requests have named. */
-export const Agent = Type.Object({
-  agent_id: Type.String(),
-  last_seen_at: timestamp('When a request last named it: as source, as claimant or in X-Agent-Id.'),
-  holding: Type.Integer({ description: 'How many open packets it holds.' }),
-  waiting: Type.Integer({ description: 'How many packets in `created` have it as their target.' }),
-});
-export type Agent = Static<typeof Agent>;
-
-export const AgentQuery = Type.Object(paging(), { additionalProperties: false });
-
-export const listAgents = defineRoute({
-  id: 'listAgents',
-  method: 'GET',
-  path: '/agents',
-  tag: 'agents',
-  access: 'read',
-  summary: 'List agents',
-  description: "The agents that the tenant's requests have named, most recently seen first.",
-  query: AgentQuery,
-  responses: {
-    200: {
-      schema: Type.Object({ agents: Type.Array(Agent), total: Type.Integer(), limit: Type.Integer(), offset: Type.Integer() }),
-      description: 'The agents.',
-      example: {
-        agents: [{ agent_id: 'resolver', last_seen_at: '2026-03-01T09:30:00.000Z', holding: 2, waiting: 5 }],
-        total: 1,
-        limit: 50,
-        offset: 0,
-      },
-    },
-    ...failing(401, 403, 429),
   },
 });

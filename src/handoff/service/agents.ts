@@ -1,5 +1,5 @@
 import type { Clock } from '../../kit/clock.ts';
-import type { Agent } from '../model/work-routes.ts';
+import type { Agent } from '../model/agent.ts';
 import type { SeenAgent } from '../store/agents.ts';
 import type { Store } from '../store/store.ts';
 

@@ -1,8 +1,9 @@
 import type { Clock } from '../../kit/clock.ts';
 import { conflict, invalid, notFound, ServiceError } from '../../kit/errors.ts';
 import { isId, type NewId, type RandomSource } from '../../kit/id.ts';
-import type { ApiKey, KeyRequest, NewApiKey, Tenant } from '../model/access.ts';
 import { scopes as allScopes } from '../model/common.ts';
+import type { ApiKey, KeyRequest, NewApiKey } from '../model/key.ts';
+import type { Tenant } from '../model/tenant.ts';
 import { hashOf, keyBytes, keyFrom, prefixOf } from '../rules/keys.ts';
 import { type Rights, requireWithin } from '../rules/rights.ts';
 import { defaultMaxKeys, isAbove } from '../rules/tiers.ts';

@@ -1,7 +1,7 @@
 import type { Clock } from '../../kit/clock.ts';
 import { conflict, notFound } from '../../kit/errors.ts';
 import { isId, type NewId } from '../../kit/id.ts';
-import type { Tenant, TenantPatch, TenantRequest } from '../model/access.ts';
+import type { Tenant, TenantPatch, TenantRequest } from '../model/tenant.ts';
 import { defaultMaxKeys } from '../rules/tiers.ts';
 import type { Store } from '../store/store.ts';
 import type { Caller } from './authentication.ts';

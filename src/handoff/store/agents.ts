@@ -1,7 +1,7 @@
 import { type Kysely, type SqlBool, sql } from 'kysely';
 
 import type { Database } from '../../kit/sql/dialect.ts';
-import type { Agent } from '../model/work-routes.ts';
+import type { Agent } from '../model/agent.ts';
 import { claimableStatus, heldStatuses } from '../rules/packet-life.ts';
 import { quoted } from './engine/storable.ts';
 import type { InTurn } from './in-turn.ts';

@@ -2,8 +2,9 @@ import type { ExpressionBuilder, Kysely } from 'kysely';
 
 import type { Awaitable } from '../../kit/awaitable.ts';
 import type { Database, Row } from '../../kit/sql/dialect.ts';
-import type { ApiKey, Tenant } from '../model/access.ts';
 import { scopes as allScopes, type Scope, type Tier } from '../model/common.ts';
+import type { ApiKey } from '../model/key.ts';
+import type { Tenant } from '../model/tenant.ts';
 import { everyTenant, type Kind } from './engine/group.ts';
 import { Table, TableBuffer } from './engine/table-buffer.ts';
 import type { Tables } from './tables.ts';

@@ -104,9 +104,9 @@ export function openWithReaders(databaseUrl: string, clock: Clock, options: Data
     return { database, lanes: lanesOf('sqlite', { fast: lane, slow: lane }), stopReaders: async () => undefined };
   }
   const fast = startReader(databaseUrl, { isFast: true });
-  const slow = Array.from({ length: slowReaders }, () => startReader(databaseUrl, { patient: true }));
+  const slow = Array.from({ length: slowReaders }, () => startReader(databaseUrl, { lowPriority: true }));
   // The long reads of the background jobs and of the metrics are no tenant's, and keep none of them waiting.
-  const background = startReader(databaseUrl, { patient: true });
+  const background = startReader(databaseUrl, { lowPriority: true });
   const stopReaders = async () => void (await Promise.all([fast, ...slow, background].map((reader) => reader.stop())));
   const executeElsewhere: Execute = async (sql, parameters) => (await background.query(sql, parameters)).value;
   const database = openDatabase<Tables>(databaseUrl, { ...options, executeElsewhere });

@@ -1,7 +1,7 @@
 import { notFound } from '../../kit/errors.ts';
 import type { Database } from '../../kit/sql/dialect.ts';
-import type { Tenant } from '../model/access.ts';
 import type { Tier } from '../model/common.ts';
+import type { Tenant } from '../model/tenant.ts';
 import { everyTenant, type Kind } from './engine/group.ts';
 import { Table, TableBuffer } from './engine/table-buffer.ts';
 import type { Tables } from './tables.ts';

@@ -1,7 +1,7 @@
 import { type Kysely, sql } from 'kysely';
 
 import type { Database } from '../../kit/sql/dialect.ts';
-import { priorities, statuses } from '../model/words.ts';
+import { priorities, statuses } from '../model/constants.ts';
 import type { InTurn } from './in-turn.ts';
 import { matches, type PacketFilter } from './packet-filter.ts';
 import type { Tables } from './tables.ts';

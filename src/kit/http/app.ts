@@ -10,7 +10,7 @@ import { boundPipelining, maxUnanswered } from './pipelining.ts';
 import { isUpgradeToWebSocket, routeUpgrades } from './upgrade.ts';
 
 /** What the service keeps about a request for its log line, its metrics and its limits. */
-export class RequestNotes {
+class RequestNotes {
   /** The path pattern, never the raw path. Unset for paths outside the API until it is needed. */
   route: string | undefined;
   /** The caller in the log, also the owner for memory budgets: a tenant, or the label of a key. */
@@ -33,7 +33,7 @@ declare module 'fastify' {
   }
 }
 
-export interface AppParts {
+interface AppParts {
   logger: Logger;
   /** Called for every finished request, for metrics. */
   onAnswered(method: string, route: string, status: number, seconds: number): void;

@@ -100,7 +100,7 @@ function mountExplorersAt(app: FastifyInstance, prefix: string, title: string, d
 }
 
 /** The answer of a service at `GET /`. */
-export interface RootParts {
+interface RootParts {
   name: string;
   version: string;
   /** Paths by name. */

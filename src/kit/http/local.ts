@@ -7,7 +7,7 @@ import { lowerCase, type Mount } from './mount.ts';
 import { HttpResponse, JsonPieces, JsonText } from './response.ts';
 
 /** A request to a route from inside the process, before defaults are filled in. */
-export interface LocalRequest {
+interface LocalRequest {
   readonly params?: Readonly<Record<string, string>>;
   readonly query?: Readonly<Record<string, unknown>>;
   readonly body?: unknown;
@@ -16,7 +16,7 @@ export interface LocalRequest {
 }
 
 /** Who makes a local request, and the signal that aborts when nobody waits for its result any more. */
-export interface LocalCaller<Context> {
+interface LocalCaller<Context> {
   readonly caller: Context;
   readonly signal: AbortSignal;
 }

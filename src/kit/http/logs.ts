@@ -13,7 +13,7 @@ const waitMs = 100;
 const maxWaiting = 64 * 1024 * 1024;
 
 /** A destination of log lines. */
-export interface LogOutput extends DestinationStream {
+interface LogOutput extends DestinationStream {
   /** Writes the buffered lines; calls back once all of them are written. */
   flush(done?: () => void): void;
 }
@@ -22,7 +22,7 @@ export interface LogOutput extends DestinationStream {
  * Standard output for log lines. Writes are large and asynchronous: a write for every few lines would cost more than the
  * lines themselves, and a slow reader must not block the event loop. Buffered lines are written when the process exits.
  */
-export function standardOutput(): LogOutput {
+function standardOutput(): LogOutput {
   const pipe = withoutBlocking();
   if (pipe !== undefined) return pipeOutput(pipe);
   // Its own buffering would recount all buffered lines at every line, so `minLength: 1` makes it write at once.
@@ -107,7 +107,7 @@ function pipeOutput(fd: number): LogOutput {
 }
 
 /** The format of log lines: readable text for people, or JSON for programs. */
-export type LogFormat = 'pretty' | 'json';
+type LogFormat = 'pretty' | 'json';
 
 /** Standard output in the given format; without one, `pretty` on a terminal and `json` elsewhere. */
 export function logOutput(format: LogFormat = isatty(1) ? 'pretty' : 'json'): LogOutput {

@@ -2,7 +2,7 @@ import { monitorEventLoopDelay } from 'node:perf_hooks';
 import { Counter, Gauge, Histogram, Registry } from 'prom-client';
 
 /** A gauge that is read when the metrics are requested. */
-export interface GaugeParts {
+interface GaugeParts {
   name: string;
   help: string;
   /** The value, or with a label a value for each of its values. NaN if it is currently unknown. */

@@ -13,7 +13,7 @@ import { createPaths, type Paths } from './paths.ts';
 import { Sender } from './sender.ts';
 
 /** What a service provides for all its routes. */
-export interface MountParts<Context, Traits> {
+interface MountParts<Context, Traits> {
   app: FastifyInstance;
   /** The path prefixes under which a route is mounted. */
   prefixes(route: Route): readonly string[];

@@ -4,7 +4,7 @@ import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { ServiceError } from '../errors.ts';
 
 /** What a service that answers requests without a key knows about its own pages. */
-export interface OwnPages {
+interface OwnPages {
   /** The configured hosts, which are taken as `Host` besides loopback names. A wildcard address stands for every IP address. */
   readonly hosts: readonly string[];
   /** Foreign origins whose pages may write; `*` allows all. */

@@ -30,7 +30,7 @@ const headers = {
   'x-accel-buffering': 'no',
 };
 
-export interface EventsParts {
+interface EventsParts {
   streams: Streams;
   /** Starts feeding the stream; the response head has been sent. */
   feed(open: OpenStream): StreamFeed;

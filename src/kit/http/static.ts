@@ -5,7 +5,7 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { ServiceError } from '../errors.ts';
 
 /** A built browser application to serve. */
-export interface StaticParts {
+interface StaticParts {
   /** Its path, for example `/dashboard`; also served with a trailing slash. */
   prefix: string;
   /** The folder of the built files: `index.html`, and `assets/` with content digests in the file names. */

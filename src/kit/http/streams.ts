@@ -26,13 +26,13 @@ export type StreamEnd =
   | 'done';
 
 /** The most bytes that may wait for a client, exceeded by at most one message. */
-export const maxWaitingBytes = 1024 * 1024;
+const maxWaitingBytes = 1024 * 1024;
 
 /** A message of at least so many bytes may wait for a client although nothing waited before. */
 const largeBytes = 16 * 1024;
 
 /** How often every stream is sent a heartbeat, in milliseconds. */
-export const heartbeatMs = 30_000;
+const heartbeatMs = 30_000;
 
 /** A connection that stays open and is sent messages as they occur. */
 export interface Stream {
@@ -160,7 +160,7 @@ export interface Streams {
 const closeWithinMs = 2_000;
 const closeSteps = 40;
 
-export interface StreamsParts {
+interface StreamsParts {
   clock: Clock;
   logger: Logger;
   /** Called for every stream that ended, for metrics. */

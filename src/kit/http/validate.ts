@@ -13,7 +13,7 @@ const maxFaults = 50;
 const isoTimestamp = /^\d{4}-\d{2}-\d{2}([T ]\d{2}:\d{2}(:\d{2}(\.\d+)?)?(Z|[+-]\d{2}:?\d{2})?)?$/;
 
 /** A date or date-time of ISO 8601, with or without an offset. */
-export function isTimestamp(text: string): boolean {
+function isTimestamp(text: string): boolean {
   return isoTimestamp.test(text) && !Number.isNaN(Date.parse(text)) && hasDay(text.slice(0, 10));
 }
 

@@ -31,7 +31,7 @@ export interface SocketFeed extends StreamFeed {
   onMessage(text: string | undefined): void;
 }
 
-export interface SocketParts {
+interface SocketParts {
   streams: Streams;
   /** Starts feeding the stream. `close` ends it with a code and a reason. */
   feed(open: OpenStream, request: FastifyRequest, close: (code: number, reason: string) => void): SocketFeed;

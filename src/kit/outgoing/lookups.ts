@@ -9,7 +9,7 @@ export interface LookupParts {
 }
 
 /** Looks a name up for an owner, such as a tenant. */
-export type Lookup = (name: string, owner: unknown) => Promise<readonly ResolvedAddress[]>;
+type Lookup = (name: string, owner: unknown) => Promise<readonly ResolvedAddress[]>;
 
 const defaultLookupMs = 5_000;
 

@@ -5,7 +5,7 @@ import { exchangeFailure, OutgoingError } from './failures.ts';
 import type { AddressGuard } from './guard.ts';
 
 /** A request to another server. */
-export interface OutgoingRequest {
+interface OutgoingRequest {
   readonly url: string;
   readonly method?: 'GET' | 'POST';
   readonly headers?: Readonly<Record<string, string>>;
@@ -39,7 +39,7 @@ export interface OutgoingAnswer {
   text(): Promise<string>;
 }
 
-export interface OutgoingParts {
+interface OutgoingParts {
   guard: AddressGuard;
   /** The most connections to an origin (scheme, host and port). */
   connectionsPerOrigin?: number;

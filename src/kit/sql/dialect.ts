@@ -9,7 +9,7 @@ export type Row = Record<string, string | number | null>;
 export type Values = (string | number | null)[];
 
 /** How rows are numbered: the row of `counters` with the key (`owner`, name) has the last assigned number in `value`. */
-export interface Numbering {
+interface Numbering {
   /** The column for the number. */
   readonly column: string;
   /** The column of the owner, in the rows and in `counters`. */

@@ -6,7 +6,7 @@ import type { Line } from './writer.ts';
 /** Writes the answer to a command. */
 export type Show<Body> = (context: Context, answer: Answer<Body>, options: { readonly offset?: number; readonly full?: boolean }) => void;
 
-export interface ListView<Body, Row> {
+interface ListView<Body, Row> {
   readonly columns: readonly Column<Row>[];
   /** The plural of the items. As JSON, a bare list becomes an object with its items under this name. */
   readonly noun: string;

@@ -1,12 +1,13 @@
 import type { StreamEvent, StreamReset } from '../../client/client.ts';
-import type { ApiKey, NewApiKey, Tenant } from '../../model/access.ts';
+import type { Agent } from '../../model/agent.ts';
 import type { AnswerLink, NewAnswerLink } from '../../model/answer-link.ts';
 import type { AuditEntry } from '../../model/audit.ts';
 import type { Brief } from '../../model/brief.ts';
+import type { ApiKey, NewApiKey } from '../../model/key.ts';
 import { choicesOf } from '../../model/options.ts';
 import type { HistoryEvent, Lease, Packet, PacketSummary } from '../../model/packet.ts';
+import type { Tenant } from '../../model/tenant.ts';
 import type { Delivery, Webhook } from '../../model/webhook.ts';
-import type { Agent } from '../../model/work-routes.ts';
 import type { Show } from './show.ts';
 import { shown } from './show.ts';
 import { type Column, pairLines } from './table.ts';

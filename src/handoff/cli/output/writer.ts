@@ -1,7 +1,7 @@
 import { type Colour, coloured } from './text.ts';
 
 /** A part of a line in a colour. */
-export interface Span {
+interface Span {
   readonly text: string;
   readonly colour: Colour | undefined;
 }

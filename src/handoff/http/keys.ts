@@ -2,14 +2,13 @@ import type { Mount } from '../../kit/http/mount.ts';
 import { routes } from '../model/api.ts';
 import type { Caller } from '../service/authentication.ts';
 import type { KeyService } from '../service/keys.ts';
-import type { TenantService } from '../service/tenants.ts';
 import { idempotencyOf } from './packets.ts';
 
 /** How long a rotated key remains valid by default, in seconds. */
 const defaultOverlapSeconds = 3600;
 
-/** Mounts the routes of keys and tenants. */
-export function mountAccess(mount: Mount<Caller>, keys: KeyService, tenants: TenantService): void {
+/** Mounts the routes of API keys. */
+export function mountKeys(mount: Mount<Caller>, keys: KeyService): void {
   mount(routes.createKey, ({ body }, { caller, headers, rawBody }) =>
     keys.createKey(caller, body, idempotencyOf(headers, 'POST /keys', rawBody)),
   );
@@ -24,15 +23,6 @@ export function mountAccess(mount: Mount<Caller>, keys: KeyService, tenants: Ten
   mount(routes.listKeys, (_, { caller }) => keys.keysOf(caller));
   mount(routes.deleteKey, async ({ params }, { caller }) => {
     await keys.revokeKey(caller, params.id);
-    return undefined;
-  });
-
-  mount(routes.createTenant, ({ body }, { caller }) => tenants.create(caller, body));
-  mount(routes.listTenants, () => tenants.list());
-  mount(routes.getTenant, ({ params }) => tenants.find(params.id));
-  mount(routes.patchTenant, ({ params, body }, { caller }) => tenants.change(caller, params.id, body));
-  mount(routes.deleteTenant, async ({ params }, { caller }) => {
-    await tenants.remove(caller, params.id);
     return undefined;
   });
   mount(routes.listTenantKeys, ({ params }) => keys.keysOfTenant(params.id));

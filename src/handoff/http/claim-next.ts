@@ -6,7 +6,6 @@ import { routes } from '../model/api.ts';
 import { priorities } from '../model/common.ts';
 import type { ClaimNextRequest } from '../model/packet.ts';
 import { entityTag } from '../rules/packet.ts';
-import type { AgentService } from '../service/agents.ts';
 import type { Caller } from '../service/authentication.ts';
 import type { Changed } from '../service/change.ts';
 import type { PacketService } from '../service/packets.ts';
@@ -14,15 +13,14 @@ import type { ClaimFilter } from '../store/claim-queue.ts';
 import { claimOf, idempotencyOf } from './packets.ts';
 import type { Wait } from './waiting.ts';
 
-export interface WorkRoutesParts {
+interface ClaimNextParts {
   mount: Mount<Caller>;
   packets: PacketService;
-  agents: AgentService;
   wait: Wait;
 }
 
-/** Mounts the routes for claiming the next packet and listing agents. */
-export function mountWork({ mount, packets, agents, wait }: WorkRoutesParts): void {
+/** Mounts the route that claims the next packet. */
+export function mountClaimNext({ mount, packets, wait }: ClaimNextParts): void {
   mount(routes.claimNext, async ({ body }, { caller, headers, rawBody, endSignal: signal }) => {
     const filter = filterOf(body);
     const idempotency = idempotencyOf(headers, 'POST /packets/claim-next', rawBody);
@@ -34,11 +32,6 @@ export function mountWork({ mount, packets, agents, wait }: WorkRoutesParts): vo
       channels.includes('status:created') && (agent === null || channels.includes(`agent:${agent}`));
     const { packet } = await wait({ caller, headers, signal, seconds, kind: JSON.stringify(filter), wants, claim });
     return found(packet);
-  });
-
-  mount(routes.listAgents, async ({ query: { limit, offset } }, { caller, signal }) => {
-    const { agents: page, total } = await agents.page(caller.tenant_number, { limit, offset }, signal);
-    return { agents: page, total, limit, offset };
   });
 }
 

@@ -1,0 +1,40 @@
+import Type, { type Static } from 'typebox';
+
+import { paging, timestamp } from '../../kit/schemas.ts';
+import { failing } from './common.ts';
+import { defineRoute } from './route.ts';
+
+/** An agent that a tenant's requests have named. */
+export const Agent = Type.Object({
+  agent_id: Type.String(),
+  last_seen_at: timestamp('When a request last named it: as source, as claimant or in X-Agent-Id.'),
+  holding: Type.Integer({ description: 'How many open packets it holds.' }),
+  waiting: Type.Integer({ description: 'How many packets in `created` have it as their target.' }),
+});
+export type Agent = Static<typeof Agent>;
+
+const AgentQuery = Type.Object(paging(), { additionalProperties: false });
+
+export const listAgents = defineRoute({
+  id: 'listAgents',
+  method: 'GET',
+  path: '/agents',
+  tag: 'agents',
+  access: 'read',
+  summary: 'List agents',
+  description: "The agents that the tenant's requests have named, most recently seen first.",
+  query: AgentQuery,
+  responses: {
+    200: {
+      schema: Type.Object({ agents: Type.Array(Agent), total: Type.Integer(), limit: Type.Integer(), offset: Type.Integer() }),
+      description: 'The agents.',
+      example: {
+        agents: [{ agent_id: 'resolver', last_seen_at: '2026-03-01T09:30:00.000Z', holding: 2, waiting: 5 }],
+        total: 1,
+        limit: 50,
+        offset: 0,
+      },
+    },
+    ...failing(401, 403, 429),
+  },
+});

@@ -1,0 +1,126 @@
+import Type, { type Static } from 'typebox';
+
+import { choice, Id, IdParams, name, orNull, timestamp } from '../../kit/schemas.ts';
+import { failing, tiers } from './common.ts';
+import { defineRoute } from './route.ts';
+
+const closed = { additionalProperties: false };
+const tier = choice(tiers, { description: 'The tier.' });
+const id = '0197b5a6-8c3e-7f01-9a2b-3c4d5e6f7a8b';
+const created_at = '2026-03-01T09:30:00.000Z';
+
+/** A tenant. `handoffs_per_day` null means the default of its tier. */
+export const Tenant = Type.Object(
+  {
+    id: Id,
+    name: Type.String(),
+    tier,
+    handoffs_per_day: orNull(Type.Integer({ minimum: 0 }), "The most packets per UTC day; null for the tier's default."),
+    max_api_keys: Type.Integer({ minimum: 0, description: 'The most API keys it may have; unless set, 1, 5 or 25 by tier.' }),
+    created_at: timestamp('When it was created.'),
+    updated_at: timestamp('When it last changed.'),
+    deleted_at: orNull(timestamp('When it was deleted.')),
+  },
+  closed,
+);
+const cap = Type.Union([Type.Integer({ minimum: 0, maximum: 1_000_000_000 }), Type.Null()], {
+  description: "The most packets per UTC day; null for the tier's default.",
+});
+const maxKeys = (description: string) => Type.Integer({ minimum: 0, maximum: 100_000, description });
+export const TenantRequest = Type.Object(
+  {
+    name: name('The name of the tenant.'),
+    tier: Type.Optional(choice(tiers, { description: 'The tier.', default: 'free' })),
+    handoffs_per_day: Type.Optional(cap),
+    max_api_keys: Type.Optional(maxKeys('The most API keys it may have; 1, 5 or 25 by tier if left out.')),
+  },
+  closed,
+);
+export const TenantPatch = Type.Object(
+  {
+    name: Type.Optional(name('The name of the tenant.')),
+    tier: Type.Optional(tier),
+    handoffs_per_day: Type.Optional(cap),
+    max_api_keys: Type.Optional(maxKeys('The most API keys it may have. Until it is set, it follows the tier.')),
+  },
+  closed,
+);
+
+export type Tenant = Static<typeof Tenant>;
+export type TenantRequest = Static<typeof TenantRequest>;
+export type TenantPatch = Static<typeof TenantPatch>;
+
+const tenantExample = {
+  id,
+  name: 'Acme',
+  tier: 'pro',
+  handoffs_per_day: null,
+  max_api_keys: 5,
+  created_at,
+  updated_at: created_at,
+  deleted_at: null,
+};
+
+const one = (description: string) => ({ schema: Tenant, description, example: tenantExample });
+
+export const createTenant = defineRoute({
+  id: 'createTenant',
+  method: 'POST',
+  path: '/tenants',
+  tag: 'tenants',
+  access: 'admin',
+  summary: 'Create a tenant',
+  description: 'A new tenant has no keys; create its first one with `POST /keys` and its `tenant_id`.',
+  body: TenantRequest,
+  bodyExample: { name: 'Acme', tier: 'pro' },
+  nullIsAbsent: true,
+  responses: { 201: one('The tenant.'), ...failing(401, 403, 413, 415, 429) },
+});
+export const listTenants = defineRoute({
+  id: 'listTenants',
+  method: 'GET',
+  path: '/tenants',
+  tag: 'tenants',
+  access: 'admin',
+  summary: 'List tenants',
+  description: 'Every tenant that is not deleted.',
+  responses: {
+    200: { schema: Type.Array(Tenant), description: 'The tenants that are not deleted, oldest first.', example: [tenantExample] },
+    ...failing(401, 403, 429),
+  },
+});
+export const getTenant = defineRoute({
+  id: 'getTenant',
+  method: 'GET',
+  path: '/tenants/{id}',
+  tag: 'tenants',
+  access: 'admin',
+  summary: 'Get a tenant',
+  description: 'A deleted tenant gets 404.',
+  params: IdParams,
+  responses: { 200: one('The tenant.'), ...failing(401, 403, 404, 429) },
+});
+export const patchTenant = defineRoute({
+  id: 'patchTenant',
+  method: 'PATCH',
+  path: '/tenants/{id}',
+  tag: 'tenants',
+  access: 'admin',
+  summary: 'Update a tenant',
+  description: 'Changes the given fields and keeps the others. A new tier applies from the next request on.',
+  params: IdParams,
+  body: TenantPatch,
+  bodyExample: { tier: 'business' },
+  responses: { 200: one('The updated tenant.'), ...failing(401, 403, 404, 413, 415, 429) },
+});
+export const deleteTenant = defineRoute({
+  id: 'deleteTenant',
+  method: 'DELETE',
+  path: '/tenants/{id}',
+  tag: 'tenants',
+  access: 'admin',
+  summary: 'Delete a tenant',
+  description: 'A soft delete: the data stays, the keys are refused immediately.',
+  params: IdParams,
+  responses: { 204: { description: 'Done.' }, ...failing(401, 403, 404, 409, 429) },
+});
