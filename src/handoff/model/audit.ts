@@ -27,7 +27,6 @@ const AuditQuery = Type.Object(
   },
   { additionalProperties: false },
 );
-type AuditQuery = Static<typeof AuditQuery>;
 
 export const listAudit = defineRoute({
   id: 'listAudit',
