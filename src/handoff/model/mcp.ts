@@ -31,7 +31,12 @@ export const mcp = defineRoute({
   ].join('\n\n'),
   query,
   body: Type.Object(
-    { jsonrpc: Type.Optional(Type.String()), method: Type.Optional(Type.String()) },
+    {
+      jsonrpc: Type.Optional(Type.String()),
+      id: Type.Optional(Type.Unknown()),
+      method: Type.Optional(Type.String()),
+      params: Type.Optional(Type.Unknown()),
+    },
     { description: 'A message of JSON-RPC 2.0.' },
   ),
   bodyExample: { jsonrpc: '2.0', id: 1, method: 'tools/list' },

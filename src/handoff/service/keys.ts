@@ -141,7 +141,8 @@ export function createKeyService({ store, clock, newId, random }: KeyServicePart
       return store.of(caller.tenant_number).commit({
         tenantId,
         idempotencyKey: idempotency?.key,
-        work({ tenants, keys, idempotency: answers, trailOf }) {
+        work(transaction) {
+          const { tenants, keys, idempotency: answers } = transaction;
           if (answers.repeated(idempotency) !== undefined) throw new Error('An answer with an API key was stored.');
           const found = tenants.get(tenantId);
           if (found === undefined) throw notFound('tenant');
@@ -150,7 +151,8 @@ export function createKeyService({ store, clock, newId, random }: KeyServicePart
           requireFewerKeys(keys.ofTenant(tenantId).filter(({ expires_at }) => expires_at === null).length, found.tenant);
           const { id, name, tier, admin } = stored;
           keys.add(stored);
-          trailOf(found.number).note(noteOf(caller, 'api_key', 'created', { key_id: id, name, tier, admin, ...restrictions(rights) }), at);
+          const note = noteOf(caller, 'api_key', 'created', { key_id: id, name, tier, admin, ...restrictions(rights) });
+          transaction.trailOf(found.number).note(note, at);
           // The answer contains the key, so its body is not stored.
           if (idempotency !== undefined) answers.remember(idempotency, { status: 201, body: null, etag: null }, at.now);
           return shownOnce(stored, key);

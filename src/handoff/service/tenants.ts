@@ -27,9 +27,9 @@ export function createTenantService({ store, clock, newId }: TenantServiceParts)
       const tenant: Tenant = { id: newId(now), name, tier, handoffs_per_day, max_api_keys: maxKeys, ...times };
       return store.of(caller.tenant_number).commit({
         newTenant: true,
-        work({ tenants, trailOf }) {
-          const number = tenants.add(tenant, max_api_keys !== undefined);
-          trailOf(number).note(noteOf(caller, 'tenant', 'created', { name, tier }), { now, keyId: caller.key_id });
+        work(transaction) {
+          const number = transaction.tenants.add(tenant, max_api_keys !== undefined);
+          transaction.trailOf(number).note(noteOf(caller, 'tenant', 'created', { name, tier }), { now, keyId: caller.key_id });
           return tenant;
         },
       });
@@ -40,14 +40,15 @@ export function createTenantService({ store, clock, newId }: TenantServiceParts)
       const at = { now: clock(), keyId: caller.key_id };
       return store.of(caller.tenant_number).commit({
         tenantId: id,
-        work({ tenants, trailOf }) {
+        work(transaction) {
+          const { tenants } = transaction;
           const found = tenants.get(id);
           if (found === undefined) throw notFound('tenant');
           const maxKeysSet = found.maxKeysSet || patch.max_api_keys !== undefined;
           const changed = { ...found.tenant, ...patch, updated_at: at.now.toISOString() };
           const tenant = maxKeysSet ? changed : { ...changed, max_api_keys: defaultMaxKeys[changed.tier] };
           tenants.save(id, { ...found, tenant, maxKeysSet });
-          trailOf(found.number).note(noteOf(caller, 'tenant', 'updated', { fields: Object.keys(patch) }), at);
+          transaction.trailOf(found.number).note(noteOf(caller, 'tenant', 'updated', { fields: Object.keys(patch) }), at);
           return tenant;
         },
       });

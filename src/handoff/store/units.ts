@@ -80,8 +80,7 @@ export class Transaction {
   readonly idempotency: IdempotencyBuffer;
   readonly counters: CounterBuffer;
   readonly trail: TrailBuffer;
-  /** The trail of another tenant: what an admin does to a tenant is recorded in that tenant's trail. */
-  readonly trailOf: (tenant: number) => TrailBuffer;
+  readonly #group: Group<unknown>;
 
   constructor(tenant: number, group: Group<unknown>) {
     this.tenants = group.of(tenants, everyTenant);
@@ -96,7 +95,15 @@ export class Transaction {
     this.idempotency = group.of(idempotency, tenant);
     this.counters = group.of(counters, tenant);
     this.trail = group.of(trail, tenant);
-    this.trailOf = (number) => group.of(trail, number);
+    this.#group = group;
+  }
+
+  /**
+   * The trail of another tenant: what an admin does to a tenant is recorded in that tenant's trail. It is a
+   * method, since with a function stored on each transaction, minor collections copied 5 MB instead of 0.5 MB under load.
+   */
+  trailOf(tenant: number): TrailBuffer {
+    return this.#group.of(trail, tenant);
   }
 }
 
