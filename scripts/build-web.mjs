@@ -1,5 +1,5 @@
-// Builds the dashboard into src/fallback/web/dist if its sources have changed since the last build. It runs after
-// installation (`prepare`) and before npm scripts, on any Node from version 20.
+// Builds the pages of each service into its folder `web/dist`, if their sources have changed since the last build. It runs
+// after installation (`prepare`) and before npm scripts, on any Node from version 20.
 import { spawnSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
@@ -8,13 +8,17 @@ import { fileURLToPath, pathToFileURL } from 'node:url';
 import { brotliCompressSync } from 'node:zlib';
 
 const root = fileURLToPath(new URL('..', import.meta.url));
-const web = join(root, 'src/fallback/web');
-const stamp = join(web, 'dist/.sources');
 
-/** The inputs of the build. */
-const sources = ['package-lock.json', 'src/fallback/web', 'src/kit/web', 'src/fallback/model', 'src/fallback/client', 'src/kit'];
+/** The applications: the folder of the service, and the name in messages. */
+const applications = [
+  { service: 'src/fallback', name: 'dashboard' },
+  { service: 'src/handoff', name: 'console' },
+];
 
-function digest() {
+/** A digest of the inputs of a build. */
+function digest(service) {
+  const web = join(root, service, 'web');
+  const sources = ['package-lock.json', `${service}/web`, `${service}/model`, `${service}/client`, 'src/kit'];
   const hash = createHash('sha256');
   const add = (path) => {
     if (!existsSync(path)) return;
@@ -35,13 +39,19 @@ function digest() {
   return hash.digest('hex');
 }
 
-/** Builds the dashboard if necessary. Without Vite (no development packages) an existing build is kept. */
+/** Builds what is necessary. Without Vite (no development packages) an existing build is kept. */
 export function buildWeb() {
+  for (const application of applications) build(application);
+}
+
+function build({ service, name }) {
+  const web = join(root, service, 'web');
+  const stamp = join(web, 'dist/.sources');
   const vite = join(root, 'node_modules/vite/bin/vite.js');
   if (!existsSync(web) || !existsSync(vite)) return;
-  const wanted = digest();
+  const wanted = digest(service);
   if (existsSync(stamp) && readFileSync(stamp, 'utf8') === wanted) return;
-  console.error('Building the dashboard ...');
+  console.error(`Building the ${name} ...`);
   const node = join(root, 'node_modules/node/bin', process.platform === 'win32' ? 'node.exe' : 'node');
   const { status, stdout, stderr } = spawnSync(
     existsSync(node) ? node : process.execPath,
@@ -49,7 +59,7 @@ export function buildWeb() {
     { cwd: root, encoding: 'utf8', env: { ...process.env, NODE_ENV: 'production' } },
   );
   if (status !== 0) {
-    console.error(`${stdout}${stderr}The dashboard could not be built.`);
+    console.error(`${stdout}${stderr}The ${name} could not be built.`);
     process.exit(status ?? 1);
   }
   compress(join(web, 'dist'));

@@ -87,7 +87,7 @@ function tableOfLinter(): Record<string, { layers: string[]; packages: string[] 
       const folder = posix.dirname(includes[0]!);
       // Subfolders of a layer import from one another.
       const isOwn = (entry: string) =>
-        folder.endsWith('/web') && entry.startsWith('../') && existsSync(join(root, folder, entry.slice(3).replace(/\/\*\*$/, '')));
+        folder.endsWith('/web') && /^\.\.\/(?!\.\.)/.test(entry) && existsSync(join(root, folder, entry.slice(3).replace(/\/\*\*$/, '')));
       const layers = allowed
         .filter((entry) => entry.startsWith('.') && !isOwn(entry))
         .map((entry) => layerName(placeOf(folder, entry)))

@@ -1,18 +1,33 @@
 import { QueryClientProvider } from '@tanstack/react-query';
 import { createBrowserRouter, Navigate, RouterProvider } from 'react-router';
 
-import { Skeleton } from '../../kit/web/components/feedback.tsx';
+import { NotFound, PageFailure } from '../../kit/web/app/failure.tsx';
+import { KeyForm } from '../../kit/web/app/key-form.tsx';
+import { queryClient } from '../../kit/web/app/queries.ts';
+import { Shell } from '../../kit/web/app/shell.tsx';
+import { Product } from '../../kit/web/app/title.ts';
+import { Badge, Skeleton } from '../../kit/web/components/feedback.tsx';
 import { Toasts } from '../../kit/web/components/toasts.tsx';
-import { queryClient } from './data/queries.ts';
+import { useAccess } from './data/queries.ts';
 import { ChainList } from './pages/chain-list.tsx';
-import { NotFound, PageFailure } from './pages/not-found.tsx';
-import { Shell } from './shell.tsx';
+
+const links = [
+  { to: '/chains', label: 'Chains' },
+  { to: '/import', label: 'Import' },
+  { to: '/templates', label: 'Templates' },
+];
+
+function AccessBadge() {
+  const access = useAccess();
+  if (access === undefined || access.may_write) return null;
+  return <Badge tone="info">Read only</Badge>;
+}
 
 // The list is part of the first load; other pages are loaded when opened.
 const router = createBrowserRouter(
   [
     {
-      element: <Shell />,
+      element: <Shell name="fallback chains" links={links} tools={<AccessBadge />} keyForm={<KeyForm />} />,
       errorElement: <PageFailure />,
       hydrateFallbackElement: <Skeleton lines={6} height="3rem" />,
       children: [
@@ -45,9 +60,11 @@ const router = createBrowserRouter(
 export function App() {
   return (
     <QueryClientProvider client={queryClient}>
-      <Toasts>
-        <RouterProvider router={router} />
-      </Toasts>
+      <Product value="Fallback chains">
+        <Toasts>
+          <RouterProvider router={router} />
+        </Toasts>
+      </Product>
     </QueryClientProvider>
   );
 }

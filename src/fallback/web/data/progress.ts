@@ -2,7 +2,8 @@ import { useEffect, useState } from 'react';
 
 import type { TestProgress } from '../../model/test.ts';
 import { api } from './api.ts';
-import { queryClient, useResult } from './queries.ts';
+import { queryClient } from '../../../kit/web/app/queries.ts';
+import { useResult } from './queries.ts';
 
 /**
  * A result. While its test runs, `progress` is the latest event of the stream. The details are polled with the result, as

@@ -1,47 +1,20 @@
-import { keepPreviousData, QueryClient, type UseQueryOptions, useMutation, useQuery } from '@tanstack/react-query';
-import { useEffect, useState } from 'react';
+import { keepPreviousData, useMutation } from '@tanstack/react-query';
 
-import { ApiError } from '../../../kit/client-errors.ts';
+import { polled, queryClient, useChange, useRead } from '../../../kit/web/app/queries.ts';
 import type { FallbackClient } from '../../client/client.ts';
 import type { AccessInfo } from '../../model/access.ts';
 import type { Chain, ChainRequest } from '../../model/chain.ts';
 import type { ExportFormat, ImportFormat, ImportRequest, TemplateRequest } from '../../model/export.ts';
 import type { RoutingQuery } from '../../model/routing.ts';
 import type { TestRequest, TestResult } from '../../model/test.ts';
-import { api, connected } from './api.ts';
-
-/** The query cache. It retries network errors, but not errors of the service. */
-export const queryClient = new QueryClient({
-  defaultOptions: {
-    queries: {
-      retry: (failures, error) => !(error instanceof ApiError && error.status_code < 500) && failures < 2,
-      staleTime: 5000,
-      refetchOnReconnect: true,
-    },
-  },
-});
-
-/** Refetches all shown data, with another key. Loaded data stays until then, and with it the state of edits. */
-export function askAgain(): void {
-  void queryClient.resetQueries({ predicate: ({ state }) => state.data === undefined });
-  void queryClient.invalidateQueries();
-}
+import { api } from './api.ts';
 
 /** The answer of the service to a read, cached by its key. */
 const useAnswer = <T>(
   queryKey: readonly unknown[],
   read: (client: FallbackClient, signal: AbortSignal) => Promise<T>,
-  options: Omit<UseQueryOptions<T>, 'queryKey' | 'queryFn'> = {},
-) => useQuery({ queryKey, queryFn: ({ signal }) => read(api(), signal), ...options });
-
-/** A change in the service. `refresh` updates the cache with the answer. */
-const useChange = <Input, Answer>(
-  mutationFn: (input: Input) => Promise<Answer>,
-  refresh: (answer: Answer, input: Input) => Promise<void> | undefined,
-) => useMutation({ mutationFn, onSuccess: (answer, input) => void refresh(answer, input) });
-
-/** Without a connection shown data is requested every five seconds. */
-const polled = { refetchInterval: () => (connected.get() ? 30_000 : 5000) };
+  options: Parameters<typeof useRead<T>>[2] = {},
+) => useRead(queryKey, (signal) => read(api(), signal), options);
 
 /** The rights of the current key; undefined until they are known. */
 export const useAccess = (): AccessInfo | undefined =>
@@ -179,13 +152,3 @@ export const useCheck = (chain: ChainRequest, enabled: boolean) =>
     staleTime: Number.POSITIVE_INFINITY,
     placeholderData: keepPreviousData,
   });
-
-/** The value, debounced: it changes only after it was stable for this long. */
-export function useDebounced<T>(value: T, milliseconds: number): T {
-  const [settled, setSettled] = useState(value);
-  useEffect(() => {
-    const timer = setTimeout(() => setSettled(value), milliseconds);
-    return () => clearTimeout(timer);
-  }, [value, milliseconds]);
-  return settled;
-}

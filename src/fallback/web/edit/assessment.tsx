@@ -1,7 +1,7 @@
+import type { Fault } from '../../../kit/web/app/transport.ts';
+import { Notes } from '../../../kit/web/components/notes.tsx';
 import { counted, durationText } from '../../../kit/web/format.ts';
 import type { ChainCheck } from '../../model/routing.ts';
-import type { Fault } from '../data/api.ts';
-import { Notes } from '../parts/notes.tsx';
 import styles from './assessment.module.css';
 
 interface AssessmentProps {

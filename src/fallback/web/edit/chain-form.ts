@@ -1,10 +1,11 @@
 import { useEffect, useMemo, useRef, useState } from 'react';
 import { useNavigate } from 'react-router';
-
+import { queryClient, useDebounced } from '../../../kit/web/app/queries.ts';
+import { besideField, type Fault, faultsOf, isRefusal } from '../../../kit/web/app/transport.ts';
 import { useToast } from '../../../kit/web/components/toasts.tsx';
 import type { Chain, ChainRequest } from '../../model/chain.ts';
-import { api, besideField, type Fault, faultsOf, isRefusal } from '../data/api.ts';
-import { queryClient, useCheck, useDebounced, useSaveChain } from '../data/queries.ts';
+import { api } from '../data/api.ts';
+import { useCheck, useSaveChain } from '../data/queries.ts';
 import { type ChainDraft, draftOf, requestOf } from './draft.ts';
 
 /** How long the draft must be unchanged before the service checks it, in milliseconds. */

@@ -1,7 +1,8 @@
 import { Play } from 'lucide-react';
 import { useState } from 'react';
 import { useNavigate } from 'react-router';
-
+import { useDebounced } from '../../../kit/web/app/queries.ts';
+import { besideField, type Fault, faultsOf } from '../../../kit/web/app/transport.ts';
 import { Button } from '../../../kit/web/components/button.tsx';
 import { Callout } from '../../../kit/web/components/feedback.tsx';
 import { CheckField, SelectField, TextArea, TextField } from '../../../kit/web/components/field.tsx';
@@ -9,8 +10,7 @@ import { bind, Fields, Form } from '../../../kit/web/components/form.tsx';
 import { counted } from '../../../kit/web/format.ts';
 import type { Chain } from '../../model/chain.ts';
 import type { TestRequest } from '../../model/test.ts';
-import { besideField, type Fault, faultsOf } from '../data/api.ts';
-import { useAccess, useDebounced, useStartTest, useTestPlan } from '../data/queries.ts';
+import { useAccess, useStartTest, useTestPlan } from '../data/queries.ts';
 import { FaultFields } from './fault-fields.tsx';
 import { emptyFault, emptyTest, type TestDraft, testRequest } from './test-draft.ts';
 

@@ -1,5 +1,6 @@
 import { useNavigate, useParams, useSearchParams } from 'react-router';
-
+import { Load } from '../../../kit/web/app/load.tsx';
+import { useTitle } from '../../../kit/web/app/title.ts';
 import { Button } from '../../../kit/web/components/button.tsx';
 import { Callout } from '../../../kit/web/components/feedback.tsx';
 import { TextArea, TextField } from '../../../kit/web/components/field.tsx';
@@ -14,8 +15,6 @@ import { type ChainDraft, draftOf, emptyDraft } from '../edit/draft.ts';
 import { LeaveGuard } from '../edit/leave-guard.tsx';
 import { type PartProps, ProviderPanel } from '../edit/provider-panel.tsx';
 import { RulePanel } from '../edit/rule-panel.tsx';
-import { Load } from '../parts/load.tsx';
-import { useTitle } from '../parts/title.ts';
 
 /** The page for a new chain; `?from=` starts with a copy of another chain. */
 export function NewChain() {

@@ -1,19 +1,19 @@
-import { Copy, Ellipsis, FileInput, Pencil, Plus, Search, Trash2 } from 'lucide-react';
+import { Copy, Ellipsis, FileInput, Pencil, Plus, Trash2 } from 'lucide-react';
 import { useDeferredValue, useState } from 'react';
 import { Link, useNavigate, useSearchParams } from 'react-router';
-
+import { Load } from '../../../kit/web/app/load.tsx';
+import { useTitle } from '../../../kit/web/app/title.ts';
 import { Button, LinkButton } from '../../../kit/web/components/button.tsx';
 import { Badge, Empty } from '../../../kit/web/components/feedback.tsx';
 import { PageHeader, Panel } from '../../../kit/web/components/layout.tsx';
 import { Menu } from '../../../kit/web/components/menu.tsx';
+import { SearchField } from '../../../kit/web/components/search.tsx';
 import { Table } from '../../../kit/web/components/table.tsx';
 import { counted, moment } from '../../../kit/web/format.ts';
 import type { Chain } from '../../model/chain.ts';
 import { useDelete, useHidden } from '../data/deletions.ts';
 import { useChains, useMayWrite } from '../data/queries.ts';
-import { Load } from '../parts/load.tsx';
 import { ProviderPath } from '../parts/provider-path.tsx';
-import { useTitle } from '../parts/title.ts';
 import styles from './chain-list.module.css';
 
 /** Whether the name, the description or a provider of a chain contains the text. */
@@ -60,16 +60,7 @@ function FoundChains({ chains, mayWrite }: { chains: readonly Chain[]; mayWrite:
   };
   return (
     <Panel flush>
-      <search className={styles.search}>
-        <Search size={15} aria-hidden="true" />
-        <input
-          type="search"
-          aria-label="Search chains"
-          placeholder="Search by chain, provider or model"
-          value={text}
-          onChange={(event) => search(event.target.value)}
-        />
-      </search>
+      <SearchField label="Search chains" placeholder="Search by chain, provider or model" value={text} onChange={search} />
       <p className="visually-hidden" role="status">
         {wanted === '' ? '' : `${counted(found.length, 'chain')} found`}
       </p>

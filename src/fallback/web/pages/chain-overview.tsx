@@ -1,15 +1,14 @@
 import { Link } from 'react-router';
-
+import { Load } from '../../../kit/web/app/load.tsx';
 import { Badge } from '../../../kit/web/components/feedback.tsx';
 import { Panel, Stats } from '../../../kit/web/components/layout.tsx';
+import { Notes } from '../../../kit/web/components/notes.tsx';
 import { Table } from '../../../kit/web/components/table.tsx';
 import { counted, dollars, duration, durationText, moment, words } from '../../../kit/web/format.ts';
 import type { Chain } from '../../model/chain.ts';
 import type { ChainSummary } from '../../model/summary.ts';
 import { useSummary } from '../data/queries.ts';
 import { Action } from '../parts/action-cell.tsx';
-import { Load } from '../parts/load.tsx';
-import { Notes } from '../parts/notes.tsx';
 import { ruleText } from '../parts/rule-text.ts';
 import { Verdict } from '../parts/verdict.tsx';
 import { useCurrentChain } from './chain.tsx';

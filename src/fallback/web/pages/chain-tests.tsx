@@ -1,6 +1,6 @@
 import { useState } from 'react';
 import { Link, useNavigate } from 'react-router';
-
+import { Load } from '../../../kit/web/app/load.tsx';
 import { Button } from '../../../kit/web/components/button.tsx';
 import { Empty } from '../../../kit/web/components/feedback.tsx';
 import { Panel } from '../../../kit/web/components/layout.tsx';
@@ -9,7 +9,6 @@ import { count, durationText, moment, percent } from '../../../kit/web/format.ts
 import type { TestResult } from '../../model/test.ts';
 import { resultsPerPage, useMayWrite, useResults } from '../data/queries.ts';
 import { TestForm } from '../edit/test-form.tsx';
-import { Load } from '../parts/load.tsx';
 import { planName } from '../parts/plan-name.ts';
 import { Verdict } from '../parts/verdict.tsx';
 import { useCurrentChain } from './chain.tsx';

@@ -1,6 +1,7 @@
 import { Copy, Ellipsis, Pencil, Play, Trash2 } from 'lucide-react';
 import { Outlet, useNavigate, useOutletContext, useParams } from 'react-router';
-
+import { Load } from '../../../kit/web/app/load.tsx';
+import { useTitle } from '../../../kit/web/app/title.ts';
 import { LinkButton } from '../../../kit/web/components/button.tsx';
 import { PageHeader, PageTabs } from '../../../kit/web/components/layout.tsx';
 import { Menu } from '../../../kit/web/components/menu.tsx';
@@ -8,8 +9,6 @@ import { moment } from '../../../kit/web/format.ts';
 import type { Chain } from '../../model/chain.ts';
 import { useDelete } from '../data/deletions.ts';
 import { useChain, useMayWrite } from '../data/queries.ts';
-import { Load } from '../parts/load.tsx';
-import { useTitle } from '../parts/title.ts';
 
 /** The chain of the current page. */
 export const useCurrentChain = (): Chain => useOutletContext<Chain>();

@@ -1,5 +1,6 @@
 import { useSearchParams } from 'react-router';
-
+import { Load } from '../../../kit/web/app/load.tsx';
+import { useTitle } from '../../../kit/web/app/title.ts';
 import { LinkButton } from '../../../kit/web/components/button.tsx';
 import { Badge, Callout, Empty } from '../../../kit/web/components/feedback.tsx';
 import { SelectField } from '../../../kit/web/components/field.tsx';
@@ -8,9 +9,7 @@ import { Table } from '../../../kit/web/components/table.tsx';
 import { count, dollars, durationText, moment, percent, percentagePoints } from '../../../kit/web/format.ts';
 import type { TestResult } from '../../model/test.ts';
 import { useResult, useResults } from '../data/queries.ts';
-import { Load } from '../parts/load.tsx';
 import { planName } from '../parts/plan-name.ts';
-import { useTitle } from '../parts/title.ts';
 import { Verdict } from '../parts/verdict.tsx';
 import styles from './compare.module.css';
 

@@ -1,16 +1,15 @@
 import { Download } from 'lucide-react';
 import { useState } from 'react';
 import { useSearchParams } from 'react-router';
-
+import { Load } from '../../../kit/web/app/load.tsx';
 import { Button } from '../../../kit/web/components/button.tsx';
 import { CodeBlock, CopyButton } from '../../../kit/web/components/code.tsx';
 import { Badge } from '../../../kit/web/components/feedback.tsx';
 import { CheckField } from '../../../kit/web/components/field.tsx';
 import { Panel } from '../../../kit/web/components/layout.tsx';
+import { Notes } from '../../../kit/web/components/notes.tsx';
 import { type Export, type ExportFormat, exportFormats } from '../../model/export.ts';
 import { useExport } from '../data/queries.ts';
-import { Load } from '../parts/load.tsx';
-import { Notes } from '../parts/notes.tsx';
 import { useCurrentChain } from './chain.tsx';
 import styles from './export.module.css';
 

@@ -1,19 +1,18 @@
 import { FileUp } from 'lucide-react';
 import { type DragEvent, useRef, useState } from 'react';
 import { useNavigate } from 'react-router';
-
+import { useTitle } from '../../../kit/web/app/title.ts';
+import { faultsOf } from '../../../kit/web/app/transport.ts';
 import { Button } from '../../../kit/web/components/button.tsx';
 import { Callout } from '../../../kit/web/components/feedback.tsx';
 import { SelectField, TextArea, TextField } from '../../../kit/web/components/field.tsx';
 import { Fields, Form } from '../../../kit/web/components/form.tsx';
 import { PageHeader, Panel } from '../../../kit/web/components/layout.tsx';
+import { Notes } from '../../../kit/web/components/notes.tsx';
 import { counted } from '../../../kit/web/format.ts';
 import { type ImportFormat, type ImportPreview, importFormats } from '../../model/export.ts';
-import { faultsOf } from '../data/api.ts';
 import { useImport, useImportPreview, useMayWrite } from '../data/queries.ts';
-import { Notes } from '../parts/notes.tsx';
 import { ProviderPath } from '../parts/provider-path.tsx';
-import { useTitle } from '../parts/title.ts';
 
 /** Guesses the format of a file from its name and its text. */
 function guess(filename: string, text: string): ImportFormat {

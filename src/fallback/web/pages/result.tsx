@@ -1,7 +1,8 @@
 import { GitCompare, Square } from 'lucide-react';
 import { useEffect, useMemo, useState } from 'react';
 import { Link, useParams } from 'react-router';
-
+import { Load } from '../../../kit/web/app/load.tsx';
+import { useTitle } from '../../../kit/web/app/title.ts';
 import { Button, LinkButton } from '../../../kit/web/components/button.tsx';
 import { Badge, Callout } from '../../../kit/web/components/feedback.tsx';
 import { Columns, PageHeader, Panel, Stats } from '../../../kit/web/components/layout.tsx';
@@ -10,13 +11,11 @@ import { count, counted, dollars, duration, durationText, moment, percent } from
 import type { TestProgress, TestResult } from '../../model/test.ts';
 import { useFollowedResult } from '../data/progress.ts';
 import { useCancelTest, useMayWrite } from '../data/queries.ts';
-import { Load } from '../parts/load.tsx';
 import { planName } from '../parts/plan-name.ts';
 import { PromptList } from '../parts/prompt-list.tsx';
 import { ResultCharts } from '../parts/result-charts.tsx';
 import { RuleHits } from '../parts/rule-hits.tsx';
 import { ScenarioGrid } from '../parts/scenario-grid.tsx';
-import { useTitle } from '../parts/title.ts';
 import { Verdict, verdictMeanings } from '../parts/verdict.tsx';
 import styles from './result.module.css';
 

@@ -1,6 +1,8 @@
 import { useState } from 'react';
 import { useSearchParams } from 'react-router';
-
+import { Load } from '../../../kit/web/app/load.tsx';
+import { useDebounced } from '../../../kit/web/app/queries.ts';
+import { useTitle } from '../../../kit/web/app/title.ts';
 import { LinkButton } from '../../../kit/web/components/button.tsx';
 import { CodeBlock, CopyButton } from '../../../kit/web/components/code.tsx';
 import { Callout, Empty, Skeleton } from '../../../kit/web/components/feedback.tsx';
@@ -8,9 +10,7 @@ import { SelectField, TextArea } from '../../../kit/web/components/field.tsx';
 import { Fields } from '../../../kit/web/components/form.tsx';
 import { Columns, PageHeader, Panel } from '../../../kit/web/components/layout.tsx';
 import { templateNames } from '../../model/export.ts';
-import { useChains, useDebounced, useTemplate } from '../data/queries.ts';
-import { Load } from '../parts/load.tsx';
-import { useTitle } from '../parts/title.ts';
+import { useChains, useTemplate } from '../data/queries.ts';
 import styles from './templates.module.css';
 
 const beginning = `# {{ chain.name }}

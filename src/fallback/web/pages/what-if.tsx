@@ -1,16 +1,15 @@
 import { ArrowDown } from 'lucide-react';
 import { Fragment, type KeyboardEvent, useId } from 'react';
 import { useSearchParams } from 'react-router';
-
+import { Load } from '../../../kit/web/app/load.tsx';
 import { Badge, Skeleton } from '../../../kit/web/components/feedback.tsx';
 import { Panel, ScrollX, Stats } from '../../../kit/web/components/layout.tsx';
+import { Notes } from '../../../kit/web/components/notes.tsx';
 import { counted, duration, durationText, words } from '../../../kit/web/format.ts';
 import { conditions } from '../../model/chain.ts';
 import type { Decision, Routing, RoutingQuery } from '../../model/routing.ts';
 import { useRouting } from '../data/queries.ts';
 import { Action } from '../parts/action-cell.tsx';
-import { Load } from '../parts/load.tsx';
-import { Notes } from '../parts/notes.tsx';
 import { useCurrentChain } from './chain.tsx';
 import styles from './what-if.module.css';
 

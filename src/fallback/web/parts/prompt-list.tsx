@@ -1,7 +1,7 @@
-import { useVirtualizer } from '@tanstack/react-virtual';
-import { memo, useCallback, useMemo, useRef, useState } from 'react';
+import { memo, useCallback, useMemo, useState } from 'react';
 
 import { seriesColor } from '../../../kit/web/charts/series.ts';
+import { Rows as VirtualRows } from '../../../kit/web/components/rows.tsx';
 import { counted, durationText, words } from '../../../kit/web/format.ts';
 import { useMedia } from '../../../kit/web/media.ts';
 import type { PromptResult } from '../../model/test.ts';
@@ -44,40 +44,19 @@ interface RowsProps extends PromptListProps {
 }
 
 function Rows({ prompts, providers, closedHeight, open, onToggle }: RowsProps) {
-  const scroller = useRef<HTMLDivElement>(null);
   const longestMs = useMemo(() => prompts.reduce((longest, { latency_ms }) => Math.max(longest, latency_ms), 1), [prompts]);
-  const rows = useVirtualizer({
-    count: prompts.length,
-    getScrollElement: () => scroller.current,
-    estimateSize: () => closedHeight,
-    // A new function at every rendering would recompute all positions.
-    getItemKey: useCallback((index: number) => prompts[index]!.index, [prompts]),
-    overscan: 6,
-  });
   return (
-    // biome-ignore lint/a11y/noNoninteractiveTabindex: a scrolling region must be reachable by keyboard (WCAG 2.1.1).
-    <section ref={scroller} className={styles.scroller} aria-label={counted(prompts.length, 'prompt')} tabIndex={0}>
-      <ul className={styles.rows} style={{ height: `${rows.getTotalSize()}px` }}>
-        {rows.getVirtualItems().map(({ index, key, start }) => {
-          const prompt = prompts[index]!;
-          const isOpen = open.has(prompt.index);
-          return (
-            <li
-              key={key}
-              // Only open rows are measured: the height of others is known, and measuring would force a layout.
-              ref={isOpen ? rows.measureElement : undefined}
-              data-index={index}
-              className={styles.row}
-              style={{ transform: `translateY(${start}px)` }}
-              aria-setsize={prompts.length}
-              aria-posinset={index + 1}
-            >
-              <Prompt prompt={prompt} providers={providers} longestMs={longestMs} open={isOpen} onToggle={onToggle} />
-            </li>
-          );
-        })}
-      </ul>
-    </section>
+    <VirtualRows
+      label={counted(prompts.length, 'prompt')}
+      count={prompts.length}
+      height={closedHeight}
+      keyOf={useCallback((index: number) => prompts[index]!.index, [prompts])}
+      isHigher={(index) => open.has(prompts[index]!.index)}
+      row={(index) => {
+        const prompt = prompts[index]!;
+        return <Prompt prompt={prompt} providers={providers} longestMs={longestMs} open={open.has(prompt.index)} onToggle={onToggle} />;
+      }}
+    />
   );
 }
 

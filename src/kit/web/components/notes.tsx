@@ -1,6 +1,6 @@
 import type { ReactNode } from 'react';
 
-import { Callout, type Tone } from '../../../kit/web/components/feedback.tsx';
+import { Callout, type Tone } from './feedback.tsx';
 import styles from './notes.module.css';
 
 interface Note {

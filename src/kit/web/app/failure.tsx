@@ -1,12 +1,12 @@
 import { useRouteError } from 'react-router';
 
-import { Button, LinkButton } from '../../../kit/web/components/button.tsx';
-import { Callout, Empty } from '../../../kit/web/components/feedback.tsx';
+import { Button, LinkButton } from '../components/button.tsx';
+import { Callout, Empty } from '../components/feedback.tsx';
 
 /** The page for unknown paths. */
 export function NotFound() {
   return (
-    <Empty level={1} title="Page not found" actions={<LinkButton to="/chains">Show all chains</LinkButton>}>
+    <Empty level={1} title="Page not found" actions={<LinkButton to="/">Go to the start</LinkButton>}>
       The address may be mistyped, or its resource was deleted.
     </Empty>
   );
@@ -22,7 +22,7 @@ export function PageFailure() {
       <Callout
         tone="bad"
         alert
-        title={stale ? 'The dashboard was updated.' : 'This page failed.'}
+        title={stale ? 'The service was updated.' : 'This page failed.'}
         actions={<Button onClick={() => location.reload()}>Reload</Button>}
       >
         {stale ? 'Reload the page to use the new version.' : error instanceof Error ? error.message : 'The cause is unknown.'}

@@ -1,16 +1,16 @@
-import { keptText, sharedValue } from '../../../kit/web/shared-value.ts';
+import { keptText, sharedValue } from '../shared-value.ts';
 
-// The key is kept in session storage: it ends with the tab, and other tabs have no access to it.
-const kept = keptText('sessionStorage', 'baton.fallback.key');
+// Session storage ends with the tab, and other tabs have no access to it. The name differs for each application of an origin.
+const kept = keptText('sessionStorage', `baton.key ${import.meta.env.BASE_URL}`);
 const key = sharedValue(kept.read());
 const refused = sharedValue(false);
 
 /** The API key of this tab; null if none was entered. */
 export const currentKey = key.get;
 
-/** Sets or removes the key of this tab. */
-export function setKey(value: string | null): void {
-  kept.write(value);
+/** Sets or removes the key of this tab. It is kept in session storage, or only until the page is left. */
+export function setKey(value: string | null, keep = true): void {
+  kept.write(keep ? value : null);
   // Before the page is shown again, since it then sends requests.
   key.set(value);
   refused.set(false);

@@ -1,15 +1,21 @@
 import { useRef, useState } from 'react';
 
-import { Button } from '../../../kit/web/components/button.tsx';
-import { TextField } from '../../../kit/web/components/field.tsx';
-import { Form } from '../../../kit/web/components/form.tsx';
-import { PageHeader, Panel } from '../../../kit/web/components/layout.tsx';
-import { askAgain } from '../data/queries.ts';
-import { currentKey, setKey } from '../data/session.ts';
+import { Button } from '../components/button.tsx';
+import { CheckField, TextField } from '../components/field.tsx';
+import { Form } from '../components/form.tsx';
+import { PageHeader, Panel } from '../components/layout.tsx';
 import styles from './key-form.module.css';
+import { askAgain } from './queries.ts';
+import { currentKey, setKey } from './session.ts';
+
+interface KeyFormProps {
+  /** Asks whether to keep the key until the tab is closed. Without the question it is kept. */
+  asksToKeep?: boolean;
+}
 
 /** Asks for the API key, which is kept only in this tab. */
-export function KeyForm() {
+export function KeyForm({ asksToKeep = false }: KeyFormProps) {
+  const [keep, setKeep] = useState(!asksToKeep);
   const field = useRef<HTMLInputElement>(null);
   const wrong = currentKey() !== null;
   const [error, setError] = useState(wrong ? 'The service refused this key.' : undefined);
@@ -21,7 +27,7 @@ export function KeyForm() {
       field.current!.focus();
       return;
     }
-    setKey(value);
+    setKey(value, keep);
     askAgain();
   }
 
@@ -35,9 +41,12 @@ export function KeyForm() {
             label="Key"
             type="password"
             autoComplete="off"
-            hint="The key is kept until this tab is closed."
+            hint={asksToKeep ? 'The key is kept in memory, and never in an address.' : 'The key is kept until this tab is closed.'}
             error={error}
           />
+          {asksToKeep ? (
+            <CheckField label="Keep it until this tab is closed" checked={keep} onChange={({ target }) => setKeep(target.checked)} />
+          ) : null}
           <Button type="submit" look="primary">
             Continue
           </Button>

@@ -1,19 +1,28 @@
 import { Contrast, KeyRound, Moon, Sun } from 'lucide-react';
-import { Activity, useEffect, useRef } from 'react';
+import { Activity, type ReactNode, useEffect, useRef } from 'react';
 import { NavLink, Outlet, ScrollRestoration, useLocation } from 'react-router';
 
-import { Badge, Callout } from '../../kit/web/components/feedback.tsx';
-import { Menu } from '../../kit/web/components/menu.tsx';
-import { chooseScheme, useScheme } from '../../kit/web/scheme.ts';
-import { connected } from './data/api.ts';
-import { queryClient, useAccess } from './data/queries.ts';
-import { setKey, useHasKey, useKeyWanted } from './data/session.ts';
-import icon from './icon.svg';
-import { KeyForm } from './parts/key-form.tsx';
+import { Callout } from '../components/feedback.tsx';
+import { Menu } from '../components/menu.tsx';
+import icon from '../icon.svg';
+import { chooseScheme, useScheme } from '../scheme.ts';
+import { queryClient } from './queries.ts';
+import { setKey, useHasKey, useKeyWanted } from './session.ts';
 import styles from './shell.module.css';
+import { connected } from './transport.ts';
+
+interface ShellProps {
+  /** The name of the application, after that of the product. */
+  name: string;
+  links: readonly { to: string; label: ReactNode }[];
+  /** What stands before the menus. */
+  tools?: ReactNode;
+  /** Shown instead of the page when a key is needed. */
+  keyForm: ReactNode;
+}
 
 /** The frame of every page: navigation, the state of the connection, and the form that asks for a key. */
-export function Shell() {
+export function Shell({ name, links, tools, keyForm }: ShellProps) {
   const wanted = useKeyWanted();
   const isConnected = connected.use();
   const { pathname } = useLocation();
@@ -34,19 +43,21 @@ export function Shell() {
         Skip to content
       </a>
       <header className={styles.bar}>
-        <NavLink to="/chains" className={styles.brand!}>
+        <NavLink to={links[0]!.to} className={styles.brand!}>
           <img src={icon} width={20} height={20} alt="" />
           <span>
-            Baton <span className={styles.product}>fallback chains</span>
+            Baton <span className={styles.product}>{name}</span>
           </span>
         </NavLink>
         <nav className={styles.nav} aria-label="Main">
-          <NavLink to="/chains">Chains</NavLink>
-          <NavLink to="/import">Import</NavLink>
-          <NavLink to="/templates">Templates</NavLink>
+          {links.map(({ to, label }) => (
+            <NavLink key={to} to={to}>
+              {label}
+            </NavLink>
+          ))}
         </nav>
         <div className={styles.tools}>
-          <AccessBadge />
+          {tools}
           <SchemeMenu />
           <KeyMenu />
         </div>
@@ -61,7 +72,7 @@ export function Shell() {
         )}
       </div>
       <main id="content" ref={main} className={styles.main} tabIndex={-1}>
-        {wanted ? <KeyForm /> : null}
+        {wanted ? keyForm : null}
         {/* Keeps the state of edits while the key is asked for again. */}
         <Activity mode={wanted ? 'hidden' : 'visible'}>
           <Outlet />
@@ -86,12 +97,6 @@ function focusHeading(page: HTMLElement): (() => void) | undefined {
   });
   observer.observe(page, { childList: true, subtree: true });
   return () => observer.disconnect();
-}
-
-function AccessBadge() {
-  const access = useAccess();
-  if (access === undefined || access.may_write) return null;
-  return <Badge tone="info">Read only</Badge>;
 }
 
 function SchemeMenu() {

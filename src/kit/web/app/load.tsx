@@ -1,8 +1,8 @@
 import type { ReactNode } from 'react';
 
-import { Button, LinkButton } from '../../../kit/web/components/button.tsx';
-import { Callout, Empty, Skeleton } from '../../../kit/web/components/feedback.tsx';
-import { isRefusal } from '../data/api.ts';
+import { Button, LinkButton } from '../components/button.tsx';
+import { Callout, Empty, Skeleton } from '../components/feedback.tsx';
+import { isRefusal } from './transport.ts';
 
 interface Loading<T> {
   data: T | undefined;
@@ -25,7 +25,7 @@ export function Load<T>({ query, lines = 6, height = '2.5rem', what, children }:
   if (query.error === null) return <Skeleton lines={lines} height={height} />;
   if (isRefusal(query.error, 404)) {
     return (
-      <Empty level={1} title={`${what} was not found`} actions={<LinkButton to="/chains">Show all chains</LinkButton>}>
+      <Empty level={1} title={`${what} was not found`} actions={<LinkButton to="/">Go to the start</LinkButton>}>
         It may have been deleted, or the address is mistyped.
       </Empty>
     );

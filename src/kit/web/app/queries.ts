@@ -1,0 +1,48 @@
+import { QueryClient, type UseQueryOptions, useMutation, useQuery } from '@tanstack/react-query';
+import { useEffect, useState } from 'react';
+
+import { ApiError } from '../../client-errors.ts';
+import { connected } from './transport.ts';
+
+/** The query cache. It retries network errors, but not errors of the service. */
+export const queryClient = new QueryClient({
+  defaultOptions: {
+    queries: {
+      retry: (failures, error) => !(error instanceof ApiError && error.status_code < 500) && failures < 2,
+      staleTime: 5000,
+      refetchOnReconnect: true,
+    },
+  },
+});
+
+/** Refetches all shown data, with another key. Loaded data stays until then, and with it the state of edits. */
+export function askAgain(): void {
+  void queryClient.resetQueries({ predicate: ({ state }) => state.data === undefined });
+  void queryClient.invalidateQueries();
+}
+
+/** The answer of the service to a read, cached by its key. */
+export const useRead = <T>(
+  queryKey: readonly unknown[],
+  read: (signal: AbortSignal) => Promise<T>,
+  options: Omit<UseQueryOptions<T>, 'queryKey' | 'queryFn'> = {},
+) => useQuery({ queryKey, queryFn: ({ signal }) => read(signal), ...options });
+
+/** A change in the service. `refresh` updates the cache with the answer. */
+export const useChange = <Input, Answer>(
+  mutationFn: (input: Input) => Promise<Answer>,
+  refresh: (answer: Answer, input: Input) => Promise<void> | undefined,
+) => useMutation({ mutationFn, onSuccess: (answer, input) => void refresh(answer, input) });
+
+/** Without a connection shown data is requested every five seconds. */
+export const polled = { refetchInterval: () => (connected.get() ? 30_000 : 5000) };
+
+/** The value, debounced: it changes only after it was stable for this long. */
+export function useDebounced<T>(value: T, milliseconds: number): T {
+  const [settled, setSettled] = useState(value);
+  useEffect(() => {
+    const timer = setTimeout(() => setSettled(value), milliseconds);
+    return () => clearTimeout(timer);
+  }, [value, milliseconds]);
+  return settled;
+}
