@@ -35,5 +35,15 @@ export function createProgram(): Command {
         process.env,
       );
     });
+  program
+    .command('backup')
+    .argument('<file>', 'the new file, which must not exist')
+    .description('copy the SQLite database into a new file, even while the service runs')
+    .option('--storage <url>', 'where the service stores chains and results: sqlite://./relative.db or sqlite:///absolute.db')
+    .option('--config <file>', 'the TOML file of settings')
+    .action(async (file: string, flags: { storage?: string; config?: string }) => {
+      const { backUpFallback } = await import('../serve.ts');
+      await backUpFallback(file, flags, process.env);
+    });
   return program;
 }

@@ -7,6 +7,7 @@ import {
   agent,
   claimant,
   claimLease,
+  configFile,
   file,
   hookFilter,
   lease,
@@ -22,6 +23,7 @@ import {
   tenantFields,
   token,
 } from './flags.ts';
+import { maintenance } from './maintenance.ts';
 import { mcp } from './mcp.ts';
 import { done, list, one, shown } from './output/show.ts';
 import { tableLines } from './output/table.ts';
@@ -421,7 +423,7 @@ const local: readonly Row[] = [
     flags: [
       { flags: '--host <host>', text: 'the address to listen on (default 0.0.0.0)' },
       { flags: '--port <port>', text: 'the port to listen on; 0 picks a free one (default 8080)' },
-      configFile(),
+      configFile,
       { flags: '--reload', text: 'restart whenever a source file changes; for development' },
     ],
     run: serve,
@@ -437,9 +439,10 @@ const local: readonly Row[] = [
     name: 'admin-key',
     text: 'create an admin key directly in the database, even while the service runs',
     operands: [],
-    flags: [configFile()],
+    flags: [configFile],
     run: adminKey,
   },
+  ...maintenance,
   {
     name: 'open',
     text: "print the address of the service's interactive documentation",
@@ -447,10 +450,6 @@ const local: readonly Row[] = [
     run: async ({ config, out }) => out.line(`${(await config()).serverUrl.replace(/\/api\/v1$/, '')}/docs`),
   },
 ];
-
-function configFile(): Flag {
-  return { flags: '--config <file>', text: 'a TOML file of settings', completion: 'file' };
-}
 
 /** Every command, in the order of help. */
 export const commands: readonly Row[] = [...packets, ...answerLinks, ...trail, ...hooks, ...keys, ...tenants, ...local];

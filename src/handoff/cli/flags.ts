@@ -19,6 +19,7 @@ export const statusFilter: Flag = {
 export const tagsFilter: Flag = { flags: '--tags <tags>', text: 'only packets with all of these tags, comma-separated' };
 export const tag: Flag = { flags: '--tag <tag>', text: 'a tag (repeatable)', parse: several };
 export const file = (text: string): Flag => ({ flags: '-f, --file <file>', text, completion: 'file' });
+export const configFile: Flag = { flags: '--config <file>', text: 'a TOML file of settings', completion: 'file' };
 export const packetFilter = (text: string): Flag => ({ flags: '--packet <packet_id>', text, field: 'packet_id', completion: 'packet' });
 export const lease = (text: string): Flag => ({ flags: '--lease <seconds>', text, field: 'lease_seconds', parse: whole(1, 86_400) });
 export const claimLease = lease('how long the claim lasts; without it the claim does not expire');
