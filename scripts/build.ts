@@ -11,3 +11,6 @@ if (status !== 0) process.exit(status ?? 1);
 // Files that the services read at run time.
 for (const files of ['src/fallback/web/dist', 'src/handoff/web/dist'])
   if (existsSync(root + files)) cpSync(root + files, `${root}dist/${files}`, { recursive: true });
+
+// After `dist` is complete: the package of the clients is made of it.
+await import('./build-client.ts');

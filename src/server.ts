@@ -1,98 +1,46 @@
-import { type Dependencies as FallbackDependencies, createFallback as wireFallback } from './fallback/main.ts';
-import { type Settings as FallbackSettings, readFallbackSettings } from './fallback/settings.ts';
-import { type Dependencies, createHandoff as wireHandoff } from './handoff/main.ts';
-import { type Settings as HandoffSettings, readHandoffSettings } from './handoff/settings.ts';
+import type { EmbeddedDependencies, EmbeddedHandoff, EmbeddedService } from './embedded.ts';
+import type { Dependencies as EmbeddedFallbackDependencies } from './fallback/main.ts';
+import type { Settings as FallbackSettings } from './fallback/settings.ts';
+import type { Settings as HandoffSettings } from './handoff/settings.ts';
 
 // The package's export `baton/server`: services inside another program, such as a test suite.
 
-/** A service that runs inside this program. */
-export interface EmbeddedService extends AsyncDisposable {
-  /** The address that it listens on, for example `http://127.0.0.1:41573`. */
-  readonly url: string;
-  /** Finishes the requests in progress, then closes everything. `await using` calls it at the end of the block. */
-  stop(): Promise<void>;
-}
-
-/** A handoff packet service that runs inside this program. Its API is at `/api/v1` below `url`. */
-export interface EmbeddedHandoff extends EmbeddedService {
-  /** An admin key of its tenant `default`: the given key, or a key that this start created. Undefined if the database already had keys. */
-  readonly adminKey: string | undefined;
-  /** Runs one round of every job, for tests that control the clock. The jobs also run by themselves. */
-  runJobs(): Promise<void>;
-}
-
-/** The dependencies of a handoff service that a test can replace, such as the clock, randomness and the log. */
-export type EmbeddedDependencies = Dependencies;
-
-/** The dependencies of a fallback service that a test can replace. */
-export type { Dependencies as EmbeddedFallbackDependencies } from './fallback/main.ts';
-
-/** The settings of the fallback service by their names in code: `rateLimit` is `--rate-limit`. */
-export type { Settings as FallbackSettings } from './fallback/settings.ts';
-
-/** The settings of the handoff service by their names in code: `databaseUrl` is `SERVICE_DATABASE_URL`. */
-export type { Settings as HandoffSettings } from './handoff/settings.ts';
-
-/** The defaults, meant for test suites: in memory, no log, a free loopback port, no request limits. */
-const forTests = {
-  SERVICE_DATABASE_URL: 'sqlite::memory:',
-  SERVICE_HOST: '127.0.0.1',
-  SERVICE_PORT: '0',
-  SERVICE_LOG_LEVEL: 'silent',
-  SERVICE_RATE_LIMIT_PER_MINUTE: '0',
-  SERVICE_HOURLY_QUOTA_FREE: '0',
-  SERVICE_HOURLY_QUOTA_PRO: '0',
-  SERVICE_HOURLY_QUOTA_BUSINESS: '0',
-};
-
-const nowhere = { write: () => undefined };
-
-/** The destination of log lines. A silent log gets one that discards them, so that standard output is not opened. */
-const logsOf = (dependencies: { logs?: Dependencies['logs'] }, logLevel: string) =>
-  dependencies.logs ?? (logLevel === 'silent' ? nowhere : undefined);
+export type { EmbeddedDependencies, EmbeddedFallbackDependencies, EmbeddedHandoff, EmbeddedService, FallbackSettings, HandoffSettings };
 
 /**
  * Starts a handoff packet service inside this program: `const { url, adminKey } = await createHandoff();`.
  * The default settings are meant for tests: in memory, on a free port of 127.0.0.1, without a log and request limits. It
  * does not read the environment.
- * @throws when it can't listen, or the database can't be opened
+ * @param settings by their names in code: `databaseUrl` is `SERVICE_DATABASE_URL`
+ * @param dependencies that a test can replace, such as the clock, randomness and the log
+ * @throws when it can't listen, the database can't be opened, or Node is older than 24
  */
-export async function createHandoff(settings: Partial<HandoffSettings> = {}, dependencies: Dependencies = {}): Promise<EmbeddedHandoff> {
-  const all: HandoffSettings = { ...readHandoffSettings({ environment: forTests }), ...settings };
-  const logs = logsOf(dependencies, all.logLevel);
-  const service = await wireHandoff(all, { ...dependencies, ...(logs === undefined ? {} : { logs }) });
-  const url = await startOrStop(service);
-  const { runOnce, stop } = service;
-  const runJobs = async () => {
-    for (const job of Object.values(runOnce)) await job();
-  };
-  return { url, adminKey: service.adminKey ?? all.adminKey, runJobs, stop, [Symbol.asyncDispose]: stop };
+export async function createHandoff(
+  settings: Partial<HandoffSettings> = {},
+  dependencies: EmbeddedDependencies = {},
+): Promise<EmbeddedHandoff> {
+  return (await embedded()).createHandoff(settings, dependencies);
 }
 
 /**
  * Starts a fallback chain service inside this program: `const { url } = await createFallback();`.
  * The default settings are meant for tests: in memory, on a free port of 127.0.0.1, without a log and keys. It does not
  * read the environment.
- * @throws when it can't listen, or the storage can't be opened
+ * @param settings by their names in code: `rateLimit` is `--rate-limit`
+ * @param dependencies that a test can replace
+ * @throws when it can't listen, the storage can't be opened, or Node is older than 24
  */
 export async function createFallback(
   settings: Partial<FallbackSettings> = {},
-  dependencies: FallbackDependencies = {},
+  dependencies: EmbeddedFallbackDependencies = {},
 ): Promise<EmbeddedService> {
-  const all: FallbackSettings = {
-    ...readFallbackSettings({ flags: { port: '0' }, environment: { SERVICE_LOG_LEVEL: 'silent' } }),
-    ...settings,
-  };
-  const logs = logsOf(dependencies, all.logLevel);
-  const service = await wireFallback(all, { ...dependencies, ...(logs === undefined ? {} : { logs }) });
-  const url = await startOrStop(service);
-  return { url, stop: service.stop, [Symbol.asyncDispose]: service.stop };
+  return (await embedded()).createFallback(settings, dependencies);
 }
 
-/** Starts a service and returns its address. If it can't start, closes it. */
-function startOrStop({ start, stop }: { start(): Promise<string>; stop(): Promise<void> }): Promise<string> {
-  return start().catch(async (error: unknown) => {
-    await stop();
-    throw error;
-  });
+/** The services' code, which older versions of Node can't load. */
+function embedded(): Promise<typeof import('./embedded.ts')> {
+  const { node } = process.versions;
+  if (Number(node.split('.')[0]) < 24)
+    throw new Error(`baton/server needs Node 24 or newer; this is Node ${node}. The client of baton and baton-client need Node 20.`);
+  return import('./embedded.ts');
 }

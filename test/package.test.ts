@@ -7,18 +7,23 @@ import {
   mkdirSync,
   mkdtempSync,
   readdirSync,
+  readFileSync,
   readlinkSync,
   rmSync,
+  statSync,
   symlinkSync,
   writeFileSync,
 } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { delimiter, join } from 'node:path';
 import { createInterface } from 'node:readline';
-import { after, before, describe, test } from 'node:test';
+import { after, before, describe, type TestContext, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
+import { build } from 'vite';
 import packageJson from '../package.json' with { type: 'json' };
 import packageLock from '../package-lock.json' with { type: 'json' };
+import { startFallback } from './support/fallback.ts';
+import { adminKey, startService } from './support/service.ts';
 
 const root = fileURLToPath(new URL('..', import.meta.url));
 const folder = mkdtempSync(join(tmpdir(), 'baton-package-'));
@@ -203,6 +208,144 @@ describe('The packed package', () => {
     assert.deepEqual(
       files.filter((file) => file.endsWith('.ts') && !file.endsWith('.d.ts')),
       [],
+    );
+  });
+});
+
+/** A program of a user of `baton-client`. It fails if anything needs Node's types, or a field that the API does not have. */
+const clientProgram = `
+import { ApiError, createFallbackClient, createHandoffClient, type HandoffClient, type Packet, type StreamEvent } from 'baton-client';
+
+export async function work(handoffUrl: string, apiKey: string, fallbackUrl: string): Promise<unknown[]> {
+  const client: HandoffClient = createHandoffClient({ baseUrl: handoffUrl, apiKey });
+  let opened: () => void;
+  const open = new Promise<void>((resolve) => { opened = resolve; });
+  const listener = createHandoffClient({ baseUrl: handoffUrl, apiKey, onNote: ({ kind }) => kind === 'answer' && opened() });
+  const events = listener.events({ signal: AbortSignal.timeout(20_000) });
+  const first = events.next();
+  await open;
+  const packet: Packet = await client.createPacket({
+    body: {
+      metadata: { source_agent: { id: 'a', name: 'A', framework: 'x' }, target_agent: { id: 'b', name: 'B' } },
+      context: { summary: 's' },
+    },
+  });
+  const status: 'created' | 'claimed' | 'in_progress' | 'awaiting_human' | 'completed' | 'failed' | 'expired' = packet.status;
+  // @ts-expect-error a packet has no such field
+  void packet.sumary;
+  // @ts-expect-error the id is required
+  void (() => client.getPacket());
+  const refused = await client.getPacket({ params: { id: 'unknown' } }).catch((error: unknown) => error instanceof ApiError && error.code);
+  const event = (await first).value as StreamEvent;
+  await events.return();
+  const chains = await createFallbackClient({ baseUrl: fallbackUrl }).listChains();
+  return [status, refused, event.type, event.data?.status, chains.length];
+}
+`;
+
+describe('The package of the clients alone', () => {
+  const place = join(folder, 'client-only');
+  const archive = join(folder, `baton-client-${packageJson.version}.tgz`);
+
+  before(() => {
+    mkdirSync(place);
+    writeFileSync(join(place, 'package.json'), JSON.stringify({ type: 'module' }));
+    writeFileSync(join(place, 'program.ts'), clientProgram);
+    const options = ['--offline', '--no-audit', '--no-fund', '--loglevel=error'];
+    execFileSync('npm', ['install', '--prefix', place, ...options, archive], { cwd: place, env, encoding: 'utf8' });
+  });
+
+  /** Starts both services and runs the compiled program against them with a Node. */
+  async function ran(t: TestContext, node: string) {
+    const handoff = await (await startService(t)).handoff.start();
+    const fallback = await (await startFallback(t)).fallback.start();
+    const script = `const { work } = await import('./program.js');
+      console.log(JSON.stringify(await work(...${JSON.stringify([handoff, adminKey, fallback])})));`;
+    return new Promise<{ output: string; problems: string }>((resolve) => {
+      const child = spawn(node, ['--input-type=module', '-e', script], { cwd: place, env: { PATH: env.PATH }, timeout: 30_000 });
+      const found = { output: '', problems: '' };
+      child.stdout.setEncoding('utf8').on('data', (text: string) => (found.output += text));
+      child.stderr.setEncoding('utf8').on('data', (text: string) => (found.problems += text));
+      child.once('close', () => resolve(found));
+    });
+  }
+
+  test("has no dependencies, the services' version, and nothing but the clients", async (t) => {
+    assert.deepEqual(
+      readdirSync(join(place, 'node_modules')).filter((name) => !name.startsWith('.')),
+      ['baton-client'],
+    );
+    const { dependencies, peerDependencies, version } = JSON.parse(
+      readFileSync(join(place, 'node_modules/baton-client/package.json'), 'utf8'),
+    );
+    assert.deepEqual([dependencies, peerDependencies], [undefined, undefined]);
+    const handoff = await (await startService(t)).handoff.start();
+    const body = (await (await fetch(handoff)).json()) as { version: string };
+    assert.deepEqual([version, body.version], [packageJson.version, packageJson.version]);
+    assert.ok(statSync(archive).size < 200_000, `${statSync(archive).size} bytes`);
+  });
+
+  for (const [module, moduleResolution] of [
+    ['node16', 'node16'],
+    ['esnext', 'bundler'],
+  ])
+    test(`has types for a strict program with moduleResolution ${moduleResolution}, without those of Node`, () => {
+      const options = { target: 'es2022', lib: ['es2022', 'dom'], module, moduleResolution, strict: true, types: [], skipLibCheck: false };
+      writeFileSync(join(place, 'tsconfig.json'), JSON.stringify({ compilerOptions: options, files: ['program.ts'] }));
+      const { status, stdout } = spawnSync(join(root, 'node_modules/.bin/tsc'), ['-p', place, '--checkers', '1'], { encoding: 'utf8' });
+      assert.equal(stdout, '');
+      assert.equal(status, 0);
+    });
+
+  test('works on this Node and on Node 20', async (t) => {
+    for (const node of [process.execPath, olderNode()]) {
+      assert.deepEqual(await ran(t, node), { output: '["created","NOT_FOUND","packet.created","created",0]\n', problems: '' }, node);
+    }
+  });
+
+  test('can be bundled for browsers: nothing of it needs Node', async () => {
+    const warnings: string[] = [];
+    const bundle = await build({
+      root: place,
+      configFile: false,
+      logLevel: 'silent',
+      build: {
+        write: false,
+        lib: { entry: 'program.js', formats: ['es'] },
+        rolldownOptions: { onLog: (_, { message }) => void warnings.push(message) },
+      },
+    });
+    const [{ output }] = bundle as unknown as [{ output: { code: string; imports: string[] }[] }];
+    assert.deepEqual(warnings, []);
+    assert.deepEqual(
+      output.flatMap(({ imports }) => imports),
+      [],
+    );
+    assert.doesNotMatch(output[0]!.code, /\bprocess\.|\brequire\(|node:|__vite-browser-external|\bBuffer\b/);
+    assert.ok(output[0]!.code.length < 40_000, `${output[0]!.code.length} characters`);
+  });
+});
+
+/** The program of a Node 20: that of the system, or one from npm. */
+function olderNode(): string {
+  const version = (node: string) => spawnSync(node, ['--version'], { encoding: 'utf8', env }).stdout ?? '';
+  if (version('node').startsWith('v20.')) return 'node';
+  return execFileSync('npm', ['exec', '--yes', '--package=node@20', '--', 'node', '-p', 'process.execPath'], {
+    encoding: 'utf8',
+    env,
+  }).trim();
+}
+
+describe('On a Node older than 24, the package', () => {
+  test('can be imported, and says what a service needs when one is created', () => {
+    const script = `
+      import { createHandoff, createFallback } from 'baton/server';
+      for (const create of [createHandoff, createFallback]) await create().catch(({ message }) => console.log(message));`;
+    const { stdout, stderr } = spawnSync(olderNode(), ['--input-type=module', '-e', script], { cwd: folder, env, encoding: 'utf8' });
+    assert.equal(stderr, '');
+    assert.match(
+      stdout,
+      /^(baton\/server needs Node 24 or newer; this is Node 20\.[\d.]+\. The client of baton and baton-client need Node 20\.\n){2}$/,
     );
   });
 });

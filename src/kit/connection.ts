@@ -339,5 +339,6 @@ const systemDependencies: ClientDependencies = {
       else signal?.addEventListener('abort', stop, { once: true });
     }),
   random: systemRandom,
-  newIdempotencyKey: () => crypto.randomUUID(),
+  // Browsers have `randomUUID` only on pages of HTTPS and of localhost.
+  newIdempotencyKey: () => Array.from(crypto.getRandomValues(new Uint8Array(16)), (byte) => byte.toString(16).padStart(2, '0')).join(''),
 };
