@@ -216,3 +216,7 @@ create table answer_links (
 create index answer_links_by_packet on answer_links (tenant, packet_id);
 
 create index answer_links_by_expiry on answer_links (expires_at);
+
+-- 0012-traces
+
+alter table messages add column traceparent text;

@@ -68,7 +68,7 @@ CREATE TABLE webhooks (
 
 CREATE INDEX webhooks_by_tenant on webhooks (tenant);
 
-CREATE TABLE messages (event_id text primary key, body text not null);
+CREATE TABLE messages (event_id text primary key, body text not null, traceparent text);
 
 CREATE TABLE deliveries (
   seq integer primary key autoincrement, id text not null unique, tenant integer not null, webhook integer not null, packet_id text,

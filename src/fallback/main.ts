@@ -15,6 +15,7 @@ import { parseAllowList } from '../kit/outgoing/addresses.ts';
 import { createGuard } from '../kit/outgoing/guard.ts';
 import { createOutgoing, type Outgoing } from '../kit/outgoing/outgoing.ts';
 import type { Resolve } from '../kit/outgoing/resolver.ts';
+import type { Tracer } from '../kit/trace-context.ts';
 import { checkChainRequest } from './http/exports.ts';
 import { createFallbackMetrics } from './http/metrics.ts';
 import { createServer } from './http/server.ts';
@@ -69,12 +70,21 @@ export async function createFallback(settings: Settings, dependencies: Dependenc
   const destination = dependencies.logs ?? logOutput(settings.logFormat);
   const logger: Logger = pino({ level: settings.logLevel, base: { service: 'fallback' } }, destination);
   const newId = createIds(random);
+  const { otlpEndpoint: endpoint, traceRatio: ratio } = settings;
+  // Loaded only if it is used.
+  const tracer =
+    endpoint === undefined
+      ? undefined
+      : (await import('../kit/tracing/otlp.ts')).createOtlpTracer({
+          ...{ endpoint, ratio, service: 'baton-fallback', version: packageJson.version, instance: newId(clock()) },
+          onFailure: (error) => logger.warn({ err: describeCause(error) }, 'spans could not be exported'),
+        });
 
   const store = await openStore({ databaseUrl: databaseUrlOf(settings), clock });
   const access = createAccess(settings.apiKeys.keys);
   const chains = createChainService({ store, clock, newId });
   const exports = createExportService({ chains, sandbox: createSandbox(dependencies.sandbox), parseJson, checkRequest: checkChainRequest });
-  const outgoing = createProviderCalls(settings, dependencies);
+  const outgoing = createProviderCalls(settings, dependencies, tracer);
   const tests = createTestService({
     store,
     chains,
@@ -114,6 +124,7 @@ export async function createFallback(settings: Settings, dependencies: Dependenc
   const app = createServer({
     version: packageJson.version,
     logger,
+    tracer,
     clock,
     store,
     chains,
@@ -143,6 +154,7 @@ export async function createFallback(settings: Settings, dependencies: Dependenc
     outgoing.close();
     metrics.stop();
     await store.close();
+    await tracer?.stop();
     logger.info('stopped');
     await new Promise<void>((resolve) => logger.flush(() => resolve()));
   }
@@ -170,10 +182,10 @@ export async function createFallback(settings: Settings, dependencies: Dependenc
 }
 
 /** Creates the client for calls to providers. It reaches private addresses only if they are explicitly allowed. */
-function createProviderCalls({ liveAllow }: Settings, { ca, resolve }: Dependencies): Outgoing {
+function createProviderCalls({ liveAllow }: Settings, { ca, resolve }: Dependencies, tracer: Tracer | undefined): Outgoing {
   const allow = parseAllowList(liveAllow);
   const guard = createGuard({ allow, setting: 'SERVICE_LIVE_ALLOW', plainHttp: true, ...(resolve === undefined ? {} : { resolve }) });
-  return createOutgoing({ guard, ...(ca === undefined ? {} : { ca }) });
+  return createOutgoing({ guard, tracer, ...(ca === undefined ? {} : { ca }) });
 }
 
 /** A random number from 0 up to but not including 1, with 32 bits. */

@@ -1,4 +1,4 @@
-import { logSettings, metricsToken } from '../kit/common-settings.ts';
+import { logSettings, metricsToken, tracingSettings } from '../kit/common-settings.ts';
 import { privateHosts, trustedProxies } from '../kit/outgoing/settings.ts';
 import { listOf, parsed, readSettings, SettingsError, type SettingsOf, text, whole, yesOrNo } from '../kit/settings.ts';
 import { databaseUrlProblem } from '../kit/sql/database.ts';
@@ -81,6 +81,7 @@ export const settingsTable = {
   trustedProxies,
   metricsToken: metricsToken(''),
   ...logSettings,
+  ...tracingSettings,
 } as const;
 
 export type Settings = SettingsOf<typeof settingsTable>;

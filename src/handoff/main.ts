@@ -14,6 +14,7 @@ import { parseAllowList } from '../kit/outgoing/addresses.ts';
 import { createGuard } from '../kit/outgoing/guard.ts';
 import { createOutgoing } from '../kit/outgoing/outgoing.ts';
 import type { Resolve } from '../kit/outgoing/resolver.ts';
+import type { Tracer } from '../kit/trace-context.ts';
 import { createLocalCounters, createSharedCounters } from './http/counters.ts';
 import { createHandoffMetrics } from './http/metrics.ts';
 import { createServer } from './http/server.ts';
@@ -107,22 +108,33 @@ interface Base {
   readonly random: RandomSource;
   readonly newId: NewId;
   readonly logger: Logger;
+  readonly tracer: Tracer | undefined;
   /** Makes the function that logs the failure of a job. */
   onError(job: string): (error: unknown) => void;
 }
 
-function createBase(settings: Settings, dependencies: Dependencies): Base {
+async function createBase(settings: Settings, dependencies: Dependencies): Promise<Base> {
   const { clock = systemClock, random = (bytes: Buffer) => void randomFillSync(bytes) } = dependencies;
   const destination = dependencies.logs ?? logOutput(settings.logFormat);
   const logger: Logger = pino({ level: settings.logLevel, base: { service: 'handoff' } }, destination);
   const onError = (job: string) => (error: unknown) => logger.error({ job, err: describeCause(error) }, 'job failed');
-  return { settings, dependencies, clock, random, newId: createIds(random), logger, onError };
+  const newId = createIds(random);
+  const { otlpEndpoint: endpoint, traceRatio: ratio } = settings;
+  // Loaded only if it is used, like the Redis library below.
+  const tracer =
+    endpoint === undefined
+      ? undefined
+      : (await import('../kit/tracing/otlp.ts')).createOtlpTracer({
+          ...{ endpoint, ratio, service: 'baton-handoff', version: packageJson.version, instance: newId(clock()) },
+          onFailure: (error) => logger.warn({ err: describeCause(error) }, 'spans could not be exported'),
+        });
+  return { settings, dependencies, clock, random, newId, logger, tracer, onError };
 }
 
 /** Wires a handoff service: database, events, services, HTTP, jobs. */
 export async function createHandoff(settings: Settings, dependencies: Dependencies = {}): Promise<Handoff> {
-  const base = createBase(settings, dependencies);
-  const { clock, newId, logger, onError } = base;
+  const base = await createBase(settings, dependencies);
+  const { clock, newId, logger, tracer, onError } = base;
   const { databaseUrl, redisUrl } = settings;
   const store = await openStore({ databaseUrl, clock, newId, charactersPerTurn: dependencies.charactersPerTurn });
   // Loaded only if it is used: the Redis library is a fifth of what a start loads.
@@ -144,6 +156,7 @@ export async function createHandoff(settings: Settings, dependencies: Dependenci
     live.metrics.stop();
     await redis?.stop();
     await store.close();
+    await tracer?.stop();
     logger.info('stopped');
     await new Promise<void>((resolve) => logger.flush(() => resolve()));
   }
@@ -209,7 +222,7 @@ function createLive({ settings, clock, logger, onError }: Base, store: Store, re
 type Live = ReturnType<typeof createLive>;
 
 /** Wires the operations, and the requests to receivers of webhooks. */
-function createServices({ settings, dependencies, clock, newId, random }: Base, store: Store, { metrics }: Live) {
+function createServices({ settings, dependencies, clock, newId, random, tracer }: Base, store: Store, { metrics }: Live) {
   const parts = { store, clock, newId, random };
   const agents = createAgentService(store, clock);
   const guard = createGuard({ allow: parseAllowList(settings.webhookAllow), setting: 'SERVICE_WEBHOOK_ALLOW', ...dependencies.outgoing });
@@ -226,7 +239,7 @@ function createServices({ settings, dependencies, clock, newId, random }: Base, 
     }),
     answerLinks: createAnswerLinkService({ ...parts, publicUrl: settings.publicUrl?.replace(/\/+$/, '') }),
     webhooks: createWebhookService({ ...parts, urlProblem: guard.problem, overlapSeconds: settings.webhookSecretOverlapSeconds }),
-    outgoing: createOutgoing({ guard, connectionsPerOrigin: manyAttempts, ...dependencies.outgoing }),
+    outgoing: createOutgoing({ guard, connectionsPerOrigin: manyAttempts, tracer, ...dependencies.outgoing }),
   };
 }
 
@@ -242,7 +255,7 @@ interface HttpParts {
 
 /** Wires the HTTP server. */
 function createHttp(
-  { settings, dependencies, clock, newId, logger }: Base,
+  { settings, dependencies, clock, newId, logger, tracer }: Base,
   { store, live, services, listening, redis }: HttpParts,
 ): FastifyInstance {
   const { version } = packageJson;
@@ -253,6 +266,7 @@ function createHttp(
     ...services,
     version,
     logger,
+    tracer,
     clock,
     store,
     listening,

@@ -1,4 +1,4 @@
-import { logSettings, metricsToken } from '../kit/common-settings.ts';
+import { logSettings, metricsToken, tracingSettings } from '../kit/common-settings.ts';
 import { privateHosts, trustedProxies } from '../kit/outgoing/settings.ts';
 import { listOf, originList, readSettings, type SettingsOf, text, whole, wholeOrUnlimited, yesOrNo } from '../kit/settings.ts';
 import { databaseUrlProblem } from '../kit/sql/database.ts';
@@ -178,6 +178,7 @@ export const settingsTable = {
   trustedProxies,
   metricsToken: metricsToken(' and labels tenants with their ids; otherwise with pseudonyms'),
   ...logSettings,
+  ...tracingSettings,
 } as const;
 
 export type Settings = SettingsOf<typeof settingsTable>;

@@ -1,4 +1,4 @@
-import { oneOf, text } from './settings.ts';
+import { oneOf, parsed, text } from './settings.ts';
 
 /** The settings of logs, which both services have. */
 export const logSettings = {
@@ -18,6 +18,30 @@ export const logSettings = {
       help: 'The format of log lines; by default `pretty` on a terminal and `json` elsewhere.',
     },
     ['pretty', 'json'],
+  ),
+};
+
+/** The settings of tracing, which both services have, by their standard names. */
+export const tracingSettings = {
+  otlpEndpoint: text(
+    {
+      variable: 'OTEL_EXPORTER_OTLP_ENDPOINT',
+      fallback: undefined,
+      help: 'http://host:port of a receiver of OpenTelemetry spans (OTLP over HTTP, in JSON); by default no spans are recorded. The exporter also reads `OTEL_EXPORTER_OTLP_HEADERS`, `OTEL_EXPORTER_OTLP_CERTIFICATE`, `OTEL_SERVICE_NAME` and `OTEL_RESOURCE_ATTRIBUTES`.',
+    },
+    (url) => (/^https?:\/\/[^?#\s]+$/.test(url) && URL.canParse(url) ? undefined : 'an http or https URL without a query'),
+  ),
+  traceRatio: parsed(
+    {
+      variable: 'OTEL_TRACES_SAMPLER_ARG',
+      fallback: '1',
+      help: 'The share of traces begun here whose spans are exported, from 0 to 1. A request with `traceparent` brings the decision along.',
+    },
+    (value) => {
+      const share = Number(value);
+      if (value.trim() === '' || !(share >= 0 && share <= 1)) throw new Error(`a number from 0 to 1, not ${JSON.stringify(value)}`);
+      return share;
+    },
   ),
 };
 

@@ -6,8 +6,8 @@ import type { CreateRequest } from '../../src/handoff/model/packet.ts';
 import { createKeyService, defaultTenantId } from '../../src/handoff/service/keys.ts';
 import { createPacketService } from '../../src/handoff/service/packets.ts';
 import { openStore } from '../../src/handoff/store/store.ts';
+import { withRequest } from '../../src/kit/current-request.ts';
 import { createIds } from '../../src/kit/id.ts';
-import { withRequestId } from '../../src/kit/request-id.ts';
 import { createPacket, packetRequest, startService, TestClock } from '../support/service.ts';
 import { stores } from '../support/stores.ts';
 import { openEvents } from '../support/streams.ts';
@@ -92,7 +92,7 @@ for (const store of stores) {
     for (const [name, operation] of Object.entries(operations)) {
       const before = await stored();
       reported.length = 0;
-      const failure = await withRequestId(name, async () => operation()).then(
+      const failure = await withRequest({ id: name, trace: undefined }, async () => operation()).then(
         () => undefined,
         (error: unknown) => error ?? 'refused',
       );

@@ -12,6 +12,7 @@ import { refuseForeignPages } from '../../kit/http/origin.ts';
 import { mountStatic } from '../../kit/http/static.ts';
 import type { Streams } from '../../kit/http/streams.ts';
 import { mountSystem } from '../../kit/http/system.ts';
+import type { Tracer } from '../../kit/trace-context.ts';
 import { describeFallback, routes } from '../model/api.ts';
 import type { FallbackRoute } from '../model/route.ts';
 import type { RateLimit } from '../rules/rate-limit.ts';
@@ -28,6 +29,7 @@ import { mountTests } from './tests.ts';
 export interface ServerParts {
   version: string;
   logger: Logger;
+  tracer: Tracer | undefined;
   clock: Clock;
   store: Store;
   chains: ChainService;
@@ -52,9 +54,10 @@ const maxBodyBytes = 1024 * 1024;
 
 /** Creates the HTTP server of the fallback service. */
 export function createServer(parts: ServerParts): FastifyInstance {
-  const { version, logger, store, tests, access, metrics, trustedProxies, metricsToken, rateLimit } = parts;
+  const { version, logger, tracer, store, tests, access, metrics, trustedProxies, metricsToken, rateLimit } = parts;
   const app = createApp({
     logger,
+    tracer,
     trustedProxies,
     isUnavailable: store.isUnavailable,
     onAnswered: metrics.observe,

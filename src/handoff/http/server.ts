@@ -12,6 +12,7 @@ import { mountLocally } from '../../kit/http/local.ts';
 import { createMount, lowerCase } from '../../kit/http/mount.ts';
 import { isOwnOrigin, ownHosts, refuseForeignPages } from '../../kit/http/origin.ts';
 import { mountSystem } from '../../kit/http/system.ts';
+import type { Tracer } from '../../kit/trace-context.ts';
 import type { WaitingList } from '../live/waiting.ts';
 import { apiPrefix, describeHandoff, prefixesOf, serviceTitle } from '../model/api.ts';
 import type { Tier } from '../model/common.ts';
@@ -51,6 +52,7 @@ import { mountWebSocket } from './websocket.ts';
 export interface ServerParts {
   version: string;
   logger: Logger;
+  tracer: Tracer | undefined;
   clock: Clock;
   store: Store;
   packets: PacketService;
@@ -100,6 +102,7 @@ const maxBatchBytes = 16 * 1024 * 1024;
 export function createServer({
   version,
   logger,
+  tracer,
   clock,
   store,
   packets,
@@ -128,6 +131,7 @@ export function createServer({
 
   const app = createApp({
     logger,
+    tracer,
     trustedProxies,
     isUnavailable: store.isUnavailable,
     onAnswered: metrics.observe,

@@ -1,6 +1,7 @@
 import type { Clock } from '../../kit/clock.ts';
 import { OutgoingError, statusFailure } from '../../kit/outgoing/failures.ts';
 import type { Outgoing } from '../../kit/outgoing/outgoing.ts';
+import { parseTraceparent, type TraceContext } from '../../kit/trace-context.ts';
 import { type AttemptOutcome, currentSecrets } from '../rules/delivery.ts';
 import { signatureHeaders } from '../rules/signature.ts';
 import type { DeliveryService } from '../service/deliveries.ts';
@@ -37,6 +38,16 @@ export interface DelivererParts {
   onError(error: unknown): void;
   /** Requests another round as soon as possible. */
   wake(): void;
+}
+
+/** A delivery at the moment of an attempt. */
+interface Sending {
+  readonly delivery: ClaimedDelivery;
+  readonly queue: DeliveryQueue;
+  readonly body: Buffer;
+  /** The trace of the request that caused the event; undefined if it had none. */
+  readonly trace: TraceContext | undefined;
+  readonly now: Date;
 }
 
 /** A leased delivery, its webhook, and the end of its lease. */
@@ -130,14 +141,14 @@ export function createDeliverer(parts: DelivererParts): Deliverer {
 
   async function attemptOn(item: Item, { receiver, attempt, place }: RunningAttempt): Promise<void> {
     const { delivery, queue, until } = item;
-    const text = await store.deliveries.body(delivery.event_id);
+    const message = await store.deliveries.message(delivery.event_id);
     // The packet was removed permanently, and the delivery with it.
-    if (text === undefined) return;
+    if (message === undefined) return;
     // Encoded once, for the signatures and the request.
-    const body = Buffer.from(text);
+    const body = Buffer.from(message.body);
     place.resize(body.length);
     const started = performance.now();
-    const outcome = await send(parts, { delivery, queue, body, now: clock() });
+    const outcome = await send(parts, { delivery, queue, body, trace: parseTraceparent(message.traceparent ?? undefined), now: clock() });
     if (outcome === undefined) {
       aborted.push(item);
       return;
@@ -218,7 +229,7 @@ export function createDeliverer(parts: DelivererParts): Deliverer {
   /** Makes one attempt; undefined when a stop aborted it. */
   async function send(
     { userAgent, attemptMs: timeoutMs }: DelivererParts,
-    { delivery, queue, body, now }: { delivery: ClaimedDelivery; queue: DeliveryQueue; body: Buffer; now: Date },
+    { delivery, queue, body, trace, now }: Sending,
   ): Promise<AttemptOutcome | undefined> {
     const headers = {
       'content-type': 'application/json; charset=utf-8',
@@ -230,7 +241,7 @@ export function createDeliverer(parts: DelivererParts): Deliverer {
     };
     try {
       // Idempotent: receivers recognise a repeat by the delivery id.
-      const request = { url: queue.url, headers, body, timeoutMs, maxBytes: maxAnswerBytes, idempotent: true, owner: queue.tenant };
+      const request = { url: queue.url, headers, body, timeoutMs, maxBytes: maxAnswerBytes, idempotent: true, owner: queue.tenant, trace };
       const answer = await outgoing.send(request);
       const retryAfter = answer.headers['retry-after'];
       return { error: statusFailure(answer.status), statusCode: answer.status, ...(retryAfter === undefined ? {} : { retryAfter }) };

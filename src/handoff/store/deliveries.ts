@@ -1,7 +1,7 @@
 import { type ExpressionBuilder, type Kysely, sql } from 'kysely';
 
-import type { NewId } from '../../kit/id.ts';
 import type { Database, Values } from '../../kit/sql/dialect.ts';
+import { traceparentOf } from '../../kit/trace-context.ts';
 import type { Delivery, DeliveryStatus } from '../model/webhook.ts';
 import { cancelled, type DeliveryState, restarted } from '../rules/delivery.ts';
 import type { Group, Kind } from './engine/group.ts';
@@ -36,6 +36,13 @@ export interface Announcement {
   body(): string;
 }
 
+/** What the deliveries of an event have in common. */
+export interface Message {
+  readonly body: string;
+  /** The trace of the request that caused the event. */
+  readonly traceparent: string | null;
+}
+
 const table = new Table<StoredDelivery>({
   name: 'deliveries',
   columns: [
@@ -65,13 +72,13 @@ const table = new Table<StoredDelivery>({
 
 /** A tenant's deliveries, by `seq`, and the bodies of new ones. */
 export class DeliveryBuffer extends TableBuffer<number, StoredDelivery> {
-  messages: { readonly event_id: string; readonly packet_id: string | null; readonly body: string }[] = [];
-  readonly #newId: NewId;
+  messages: (Message & { readonly event_id: string; readonly packet_id: string | null })[] = [];
+  readonly #group: Group<unknown>;
   readonly #webhooks: WebhookBuffer;
 
-  constructor({ journal, newId }: Group<unknown>, webhooks: WebhookBuffer) {
-    super(journal);
-    this.#newId = newId;
+  constructor(group: Group<unknown>, webhooks: WebhookBuffer) {
+    super(group.journal);
+    this.#group = group;
     this.#webhooks = webhooks;
   }
 
@@ -89,9 +96,11 @@ export class DeliveryBuffer extends TableBuffer<number, StoredDelivery> {
   /** Adds a delivery for each of the webhooks; returns the deliveries as callers see them. */
   send(event: Announcement, webhooks: readonly StoredWebhook[]): Delivery[] {
     const { id: event_id, type: event_type, packet_id, timestamp } = event;
-    this.journal.push(this.messages, { event_id, packet_id, body: event.body() });
+    const { newId, trace } = this.#group;
+    const traceparent = trace === undefined ? null : traceparentOf(trace);
+    this.journal.push(this.messages, { event_id, packet_id, body: event.body(), traceparent });
     return webhooks.map(({ id: webhook_id, seq: webhook }) => {
-      const id = this.#newId(new Date(timestamp));
+      const id = newId(new Date(timestamp));
       const { due_at, ...state } = restarted(new Date(timestamp));
       const rest = { packet_id, event_type, ...state, created_at: timestamp, updated_at: timestamp };
       this.insert({ seq: 0, id, webhook, event_id, due_at, ...rest });
@@ -136,7 +145,7 @@ export const deliveries: Kind<DeliveryNeeds, DeliveryBuffer> = {
   async flush(session, group) {
     await session.insert(
       'messages',
-      group.each(deliveries, ({ messages }) => messages.map(({ event_id, body }) => ({ event_id, body }))),
+      group.each(deliveries, ({ messages }) => messages.map(({ event_id, body, traceparent }) => ({ event_id, body, traceparent }))),
     );
     await table.flush(session, group, deliveries);
   },
@@ -208,8 +217,8 @@ const cancelSize = 1000;
 /** Finds and leases pending deliveries, and reads the outcome of past ones. */
 export function createDeliveryStore(database: Database<Tables>) {
   const queues = database.query<Record<string, never>, DeliveryQueue>((db) => queuesOf(db));
-  const body = database.query<{ event_id: string }, { body: string }>((db, { event_id }) =>
-    db.selectFrom('messages').select('body').where('event_id', '=', event_id),
+  const message = database.query<{ event_id: string }, Message>((db, { event_id }) =>
+    db.selectFrom('messages').select(['body', 'traceparent']).where('event_id', '=', event_id),
   );
 
   return {
@@ -225,10 +234,8 @@ export function createDeliveryStore(database: Database<Tables>) {
       return rows.map((values: Values) => Object.fromEntries(columns.map((column, index) => [column, values[index]])) as never);
     },
 
-    /** The body to send for an event; undefined when its packet was deleted permanently. */
-    async body(eventId: string): Promise<string | undefined> {
-      return (await body.first({ event_id: eventId }))?.body;
-    },
+    /** What to send for an event; undefined when its packet was deleted permanently. */
+    message: async (eventId: string): Promise<Message | undefined> => message.first({ event_id: eventId }),
 
     /** Releases leased deliveries: they are due at once. */
     async release(inHand: readonly { delivery: ClaimedDelivery; until: Date }[], now: Date): Promise<void> {

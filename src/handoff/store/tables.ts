@@ -22,7 +22,7 @@ export interface Tables {
   webhooks: WebhookTable;
   answer_links: AnswerLinkTable;
   /** The bodies of deliveries, one per event. */
-  messages: { event_id: string; body: string };
+  messages: { event_id: string; body: string; traceparent: string | null };
   deliveries: DeliveryTable;
   agents: AgentTable;
   counters: { tenant: number; name: string; value: number };

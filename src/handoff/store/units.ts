@@ -1,6 +1,6 @@
 import { nextTurn } from '../../kit/awaitable.ts';
+import { currentRequest } from '../../kit/current-request.ts';
 import type { NewId } from '../../kit/id.ts';
-import { currentRequestId } from '../../kit/request-id.ts';
 import type { Database, Session } from '../../kit/sql/dialect.ts';
 import { type AnswerLinkBuffer, type AnswerLinkNeeds, answerLinks } from './answer-links.ts';
 import { type ClaimNeeds, type ClaimQueue, claimQueue } from './claim-queue.ts';
@@ -136,7 +136,7 @@ export function createUnits(database: Database<Tables>, newId: NewId) {
       try {
         work();
       } catch (error) {
-        const requestIds = group.units.flatMap(({ requestId }) => requestId ?? []);
+        const requestIds = group.units.flatMap(({ request }) => request?.id ?? []);
         for (const report of failureListeners) report(error, requestIds);
       }
     };
@@ -155,7 +155,7 @@ export function createUnits(database: Database<Tables>, newId: NewId) {
   const groups = createGroups<Tables, AnyUnit>(database, runGroup);
   return {
     async commit<T>(tenant: number, unit: Unit<T>): Promise<T> {
-      return (await groups.submit({ tenant, unit: unit as Unit<unknown>, requestId: currentRequestId() })) as T;
+      return (await groups.submit({ tenant, unit: unit as Unit<unknown>, request: currentRequest() })) as T;
     },
     /** Calls the listener after every commit from now on. */
     onCommit: (listener: CommitListener) => void listeners.push(listener),
@@ -188,6 +188,7 @@ async function runUnits(group: UnitGroup, charactersPerTurn: number): Promise<Ou
     length += lengthOf(unit, group);
     const transaction = transactions.get(unit.tenant) ?? new Transaction(unit.tenant, group);
     transactions.set(unit.tenant, transaction);
+    group.trace = unit.request?.trace;
     outcomes.push(runUnit(unit.unit, transaction, group));
   }
   return outcomes;

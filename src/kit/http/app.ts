@@ -4,13 +4,20 @@ import fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest }
 import type { Logger } from 'pino';
 
 import { describeCause, type ErrorCode, errorCodes, ServiceError, toServiceError } from '../errors.ts';
+import { parseTraceparent, type Span, type TraceContext, type Tracer, traceFields } from '../trace-context.ts';
 import { mergeForwarded } from './forwarded.ts';
 import { type LingerLimits, lingerBehindAnswers, noteRequest } from './linger.ts';
 import { boundPipelining, maxUnanswered } from './pipelining.ts';
+import { endSpan } from './spans.ts';
 import { isUpgradeToWebSocket, routeUpgrades } from './upgrade.ts';
 
 /** What the service keeps about a request for its log line, its metrics and its limits. */
 class RequestNotes {
+  readonly id: string;
+  /** The span of this request if spans are exported, else that of the caller if it named one. */
+  trace: TraceContext | undefined;
+  /** The span of this request, until it ends. */
+  span: Span | undefined;
   /** The path pattern, never the raw path. Unset for paths outside the API until it is needed. */
   route: string | undefined;
   /** The caller in the log, also the owner for memory budgets: a tenant, or the label of a key. */
@@ -21,6 +28,10 @@ class RequestNotes {
   isStream = false;
   /** What admission counted, as data: a closure over the reply would keep every request alive for long. */
   counted: unknown;
+
+  constructor(id: string) {
+    this.id = id;
+  }
 }
 
 declare module 'fastify' {
@@ -46,6 +57,8 @@ interface AppParts {
   trustedProxies?: readonly string[];
   /** How long a connection waits after its last response for the rest of a request body. */
   linger?: LingerLimits;
+  /** Records a span for each request; undefined: none. */
+  tracer?: Tracer | undefined;
 }
 
 /** How long a stopping application waits for requests that are still arriving, in milliseconds. */
@@ -60,6 +73,7 @@ export function createApp({
   callerField = 'tenant_id',
   trustedProxies = [],
   linger,
+  tracer,
 }: AppParts): FastifyInstance {
   // biome-ignore lint/plugin: distinguishes the request ids of different starts; no decision depends on it.
   const instance = process.pid.toString(36) + Date.now().toString(36);
@@ -117,7 +131,13 @@ export function createApp({
 
   app.decorateRequest('notes', null as never);
   app.addHook('onRequest', (request, reply, done) => {
-    request.notes = new RequestNotes();
+    const notes = new RequestNotes(request.id);
+    request.notes = notes;
+    notes.trace = parseTraceparent(request.raw.headers.traceparent);
+    if (tracer !== undefined) {
+      notes.span = tracer.begin('server', notes.trace);
+      notes.trace = notes.span.context;
+    }
     if (trustedProxies.length > 0) mergeForwarded(request.raw.headers);
     noteRequest(request.raw);
     // RFC 9112, 3.2. Node itself would answer a missing Host without a body, and ignore a second one.
@@ -132,6 +152,7 @@ export function createApp({
     const { method, id } = request;
     const { statusCode } = reply;
     const route = routeOf(request);
+    endSpan(request, statusCode);
     onAnswered(method, route, statusCode, ms / 1000);
     logger.info(
       {
@@ -142,6 +163,7 @@ export function createApp({
         status: statusCode,
         code: request.notes.code,
         ms: Math.round(ms * 100) / 100,
+        ...traceFields(request.notes.trace),
       },
       'request',
     );
@@ -155,7 +177,7 @@ export function createApp({
   function sendError(reply: FastifyReply, request: FastifyRequest, error: ServiceError): FastifyReply {
     if (stopping) reply.header('connection', 'close');
     // Requests that Fastify itself refuses have passed no hook.
-    request.notes ??= new RequestNotes();
+    request.notes ??= new RequestNotes(request.id);
     request.notes.code = error.code;
     return reply
       .code(error.status)
@@ -170,7 +192,8 @@ export function createApp({
     if (error.code === 'RATE_LIMITED') onLimited(request, reply);
     if (error.status >= 500) {
       const cause = error.cause ?? thrown;
-      logger.error({ request_id: request.id, route: routeOf(request), err: describeCause(cause) }, 'request failed');
+      const fields = { request_id: request.id, route: routeOf(request), err: describeCause(cause), ...traceFields(request.notes?.trace) };
+      logger.error(fields, 'request failed');
     }
     return sendError(reply, request, error);
   });

@@ -2,8 +2,8 @@ import type { IncomingMessage } from 'node:http';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 
 import type { Awaitable } from '../awaitable.ts';
+import { withRequest } from '../current-request.ts';
 import { MemoryBudget } from '../memory-budget.ts';
-import { withRequestId } from '../request-id.ts';
 import type { Route } from '../route.ts';
 import { bodyKind, discardBody, readBody, textOf } from './body.ts';
 import { Endpoint, type Handler, type MountOptions } from './endpoint.ts';
@@ -166,7 +166,7 @@ class Steps<Context, Traits> {
     endpoint.validate(query, request.body, exchange.rawBody?.length);
     const params = request.params as Record<string, string>;
     const input = { params: readParams === undefined ? params : readParams(params), query, body: request.body };
-    const result = withRequestId(request.id, () => endpoint.handler(input as never, exchange));
+    const result = withRequest(request.notes, () => endpoint.handler(input as never, exchange));
     if (result instanceof Promise) {
       // Resolving with the reply makes Fastify wait for a response that is sent in pieces.
       return result.then((found) => {

@@ -4,6 +4,8 @@ import type { Logger } from 'pino';
 import { pauseFor } from '../awaitable.ts';
 import type { Clock } from '../clock.ts';
 import { describeCause, ServiceError, toServiceError } from '../errors.ts';
+import { traceFields } from '../trace-context.ts';
+import { endSpan } from './spans.ts';
 import { WaitingMemory } from './waiting-memory.ts';
 
 /** Why a stream ended. */
@@ -205,7 +207,8 @@ export function createStreams({
         if (entry === undefined || !entries.delete(entry)) return;
         counts[stream.protocol] -= 1;
         const seconds = (clock().getTime() - openedAt) / 1000;
-        logger.info({ request_id: id, caller, method, route, status, seconds, end: why }, 'stream');
+        endSpan(request, status);
+        logger.info({ request_id: id, caller, method, route, status, seconds, end: why, ...traceFields(notes.trace) }, 'stream');
         onEnded(method, route, status);
         entry.feed.onEnd(why);
       };

@@ -1,5 +1,7 @@
 import type { IncomingHttpHeaders } from 'node:http';
 
+import { currentRequest } from '../current-request.ts';
+import { httpSpanEnd, type Span, type TraceContext, type Tracer, traceparentOf } from '../trace-context.ts';
 import type { Connection, Connections } from './connections.ts';
 import { exchangeFailure, OutgoingError } from './failures.ts';
 import type { AddressGuard } from './guard.ts';
@@ -24,6 +26,8 @@ interface OutgoingRequest {
   readonly owner?: unknown;
   /** Aborts the exchange, which then fails as `cancelled`. */
   readonly signal?: AbortSignal;
+  /** The trace that the request continues, sent as `traceparent`. */
+  readonly trace?: TraceContext | undefined;
 }
 
 /** A response whose head has arrived. Its body is not decompressed. */
@@ -45,6 +49,8 @@ interface OutgoingParts {
   connectionsPerOrigin?: number;
   /** Certificate authorities to trust instead of the default ones, in PEM. */
   ca?: string;
+  /** Records a span for each exchange, until the head of its response; undefined: none. */
+  tracer?: Tracer | undefined;
 }
 
 /** Outgoing HTTP with keep-alive, the address guard at every connect, one deadline, bounded responses and no redirects. */
@@ -73,7 +79,7 @@ const maxInterim = 10;
 const maxOverhead = 256 * 1024;
 
 /** Creates a client for outgoing requests. */
-export function createOutgoing({ guard, connectionsPerOrigin = 32, ca }: OutgoingParts): Outgoing {
+export function createOutgoing({ guard, connectionsPerOrigin = 32, ca, tracer }: OutgoingParts): Outgoing {
   let connections: Connections | undefined;
   const exchanges = new Set<AbortController>();
   let closed = false;
@@ -155,10 +161,26 @@ export function createOutgoing({ guard, connectionsPerOrigin = 32, ca }: Outgoin
     }
   }
 
+  /** Like `open`, with a span. Only a request that names its trace sends `traceparent`. */
+  async function openTraced(request: OutgoingRequest): Promise<OutgoingAnswer> {
+    const span = tracer?.begin('client', request.trace ?? currentRequest()?.trace);
+    const trace = request.trace && (span?.context ?? request.trace);
+    const traced = trace === undefined ? request : { ...request, headers: { ...request.headers, traceparent: traceparentOf(trace) } };
+    if (span === undefined) return open(traced);
+    try {
+      const answer = await open(traced);
+      endSpan(span, request, { status: answer.status });
+      return answer;
+    } catch (error) {
+      endSpan(span, request, { failure: error instanceof OutgoingError ? error.failure : 'internal' });
+      throw error;
+    }
+  }
+
   return {
-    open,
+    open: openTraced,
     async send(request) {
-      const answer = await open(request);
+      const answer = await openTraced(request);
       void discardBody(answer.body);
       return { status: answer.status, headers: answer.headers };
     },
@@ -169,6 +191,14 @@ export function createOutgoing({ guard, connectionsPerOrigin = 32, ca }: Outgoin
       connections?.close();
     },
   };
+}
+
+/** Ends the span of an exchange. The path is left out: it may have secrets. */
+function endSpan(span: Span, { url, method = 'POST' }: OutgoingRequest, { status, failure }: { status?: number; failure?: string }): void {
+  const { hostname, port, protocol } = new URL(url);
+  const more = { 'server.address': hostname, 'server.port': Number(port) || (protocol === 'https:' ? 443 : 80) };
+  const refused = status !== undefined && status >= 400 ? String(status) : undefined;
+  span.end(httpSpanEnd(method, { ...(status === undefined ? {} : { status }), failure: failure ?? refused, more }));
 }
 
 interface Received {

@@ -199,7 +199,7 @@ for (const store of stores) {
           tx.deliveries.update(delivery, { ...delivery, status: 'delivered', due_at: null }, on);
         },
       });
-    const bodies = async () => [await deliveries.body('event'), await deliveries.body('ping')];
+    const bodies = async () => [(await deliveries.message('event'))?.body, (await deliveries.message('ping'))?.body];
     await end(first, day(2));
     assert.equal(await deliveries.forget(day(2), 10), 0);
     assert.equal(await deliveries.forget(day(3), 10), 1);

@@ -1,6 +1,8 @@
 import type { Awaitable } from '../../../kit/awaitable.ts';
+import type { CurrentRequest } from '../../../kit/current-request.ts';
 import type { NewId } from '../../../kit/id.ts';
 import type { Session } from '../../../kit/sql/dialect.ts';
+import type { TraceContext } from '../../../kit/trace-context.ts';
 import { Journal } from './journal.ts';
 
 /** A unit of work and the number of its tenant. */
@@ -8,7 +10,7 @@ export interface TenantUnit<Unit> {
   readonly tenant: number;
   readonly unit: Unit;
   /** The request that submitted it; undefined for a background job. */
-  readonly requestId?: string | undefined;
+  readonly request?: CurrentRequest | undefined;
 }
 
 /** A packet that a group deletes permanently. */
@@ -41,6 +43,8 @@ export class Group<Unit> {
   readonly newId: NewId;
   /** After the commit, the last position of each tenant whose trail the group appended to. */
   readonly lastPositions = new Map<number, number>();
+  /** The trace of the unit that runs. */
+  trace: TraceContext | undefined;
   readonly #staged = new Map<unknown, Map<number, unknown>>();
 
   constructor(units: readonly TenantUnit<Unit>[], newId: NewId) {

@@ -10,6 +10,7 @@ import { bounds } from './0008-bounds.ts';
 import { rights } from './0009-rights.ts';
 import { agents } from './0010-agents.ts';
 import { answerLinks } from './0011-answer-links.ts';
+import { traces } from './0012-traces.ts';
 
 /** All migrations, in order. */
 export const migrations: readonly Migration[] = [
@@ -24,4 +25,5 @@ export const migrations: readonly Migration[] = [
   rights,
   agents,
   answerLinks,
+  traces,
 ];

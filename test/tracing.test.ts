@@ -1,0 +1,257 @@
+import assert from 'node:assert/strict';
+import { createRequire } from 'node:module';
+import { describe, type TestContext, test } from 'node:test';
+
+import { chainRequest, startFallback } from './support/fallback.ts';
+import { failing, startProvider } from './support/providers.ts';
+import { startReceiver, type TestReceiver } from './support/receiver.ts';
+import { adminKey, createPacket, packetRequest, startService, type TestService } from './support/service.ts';
+import { stores } from './support/stores.ts';
+import { register, startHooked } from './support/webhooks.ts';
+
+const traceId = '0af7651916cd43dd8448eb211c80319c';
+const callerSpan = 'b7ad6b7169203331';
+const traceparent = `00-${traceId}-${callerSpan}-01`;
+const unknownId = '0197b5a6-8c3e-7f01-9a2b-3c4d5e6f7a8b';
+
+const lines = (service: { logs: string[] }, msg: string) => service.logs.map((line) => JSON.parse(line)).filter((line) => line.msg === msg);
+
+/** A span as OTLP sends it, with its attributes and those of its resource as objects. */
+interface Exported {
+  readonly traceId: string;
+  readonly spanId: string;
+  readonly parentSpanId?: string;
+  readonly name: string;
+  readonly kind: number;
+  readonly code: number;
+  readonly attributes: Record<string, unknown>;
+  readonly resource: Record<string, unknown>;
+}
+
+// biome-ignore lint/suspicious/noExplicitAny: a test looks into messages of every shape.
+const valuesOf = (list: any[]): Record<string, unknown> => Object.fromEntries(list.map(({ key, value }) => [key, Object.values(value)[0]]));
+
+/** The spans that a receiver got, oldest first. */
+function exported({ posts }: TestReceiver): Exported[] {
+  return posts
+    .filter(({ path, headers }) => path === '/otlp/v1/traces' && headers['content-type'] === 'application/json')
+    .flatMap(({ body }) => JSON.parse(body).resourceSpans)
+    .flatMap(({ resource, scopeSpans }) =>
+      // biome-ignore lint/suspicious/noExplicitAny: as above.
+      scopeSpans.flatMap(({ spans }: any) =>
+        // biome-ignore lint/suspicious/noExplicitAny: as above.
+        spans.map((span: any) => ({
+          ...span,
+          code: span.status.code,
+          attributes: valuesOf(span.attributes),
+          resource: valuesOf(resource.attributes),
+        })),
+      ),
+    );
+}
+
+const endpointOf = ({ url }: TestReceiver) => url.replace('/hook', '/otlp');
+
+test('the packages of OpenTelemetry are loaded only if spans are exported', async (t) => {
+  const isLoaded = () => Object.keys(createRequire(import.meta.url).cache).some((path) => path.includes('@opentelemetry/sdk-trace'));
+  await startService(t);
+  await startFallback(t);
+  assert.ok(!isLoaded());
+  await startService(t, { settings: { OTEL_EXPORTER_OTLP_ENDPOINT: 'http://127.0.0.1:9' } });
+  assert.ok(isLoaded());
+});
+
+test('log lines about a request have the trace and span of its traceparent, also those of failures and of streams', async (t) => {
+  const service = await startService(t);
+  const fallback = await startFallback(t);
+  await service.call('GET', `/packets/${unknownId}`, { headers: { traceparent } });
+  await service.call('GET', '/packets', { headers: { traceparent: traceparent.toUpperCase() } });
+  await fallback.call('GET', '/chains', { headers: { traceparent } });
+  const [refused, without] = lines(service, 'request');
+  assert.deepEqual([refused.trace_id, refused.span_id, refused.code], [traceId, callerSpan, 'NOT_FOUND']);
+  assert.ok(!('trace_id' in without) && !('span_id' in without));
+  assert.equal(lines(fallback, 'request')[0].trace_id, traceId);
+
+  const address = await service.handoff.start();
+  const abort = new AbortController();
+  const stream = await fetch(`${address}/events`, { headers: { 'x-api-key': adminKey, traceparent }, signal: abort.signal });
+  assert.equal(stream.status, 200);
+  const ended = service.logged('"msg":"stream"');
+  abort.abort();
+  await ended;
+  assert.equal(lines(service, 'stream')[0].trace_id, traceId);
+});
+
+for (const store of stores) {
+  describe(`Traces of webhooks on ${store.name}`, () => {
+    test('every attempt of a delivery continues the trace of the request that caused the event', async (t) => {
+      const receiver = await startReceiver(t, 500, 500, 204);
+      const service = await startHooked(t, { store });
+      await register(service, receiver.url);
+      const body = packetRequest();
+      // Units of one group have their own traces.
+      const [traced, plain] = await Promise.all([
+        service.call('POST', '/packets', { body, headers: { traceparent, tracestate: 'vendor=1' } }),
+        service.call('POST', '/packets', { body }),
+      ]);
+      assert.deepEqual([traced.status, plain.status], [201, 201]);
+      for (const seconds of [0, 2, 10]) {
+        service.clock.turn(seconds);
+        await service.handoff.runOnce.deliver();
+      }
+      const attempts = Map.groupBy(receiver.posts, (post) => JSON.parse(post.body).data?.id ?? JSON.parse(post.body).packet_id);
+      const sent = (id: string) => attempts.get(id)!.map(({ headers }) => headers.traceparent);
+      assert.deepEqual(new Set(sent(traced.body.id)), new Set([traceparent]));
+      assert.deepEqual(new Set(sent(plain.body.id)), new Set([undefined]));
+      assert.ok(sent(traced.body.id).length + sent(plain.body.id).length >= 4);
+      assert.ok(receiver.posts.every(({ headers }) => headers.tracestate === undefined));
+    });
+  });
+}
+
+/** Starts both services with an exporter, and a receiver of spans. */
+async function startTraced(t: TestContext, settings: Record<string, string> = {}) {
+  const collector = await startReceiver(t, (response) => response.writeHead(200, { 'content-type': 'application/json' }).end('{}'));
+  const environment = { OTEL_EXPORTER_OTLP_ENDPOINT: endpointOf(collector), ...settings };
+  return { collector, environment };
+}
+
+describe('With OTEL_EXPORTER_OTLP_ENDPOINT', () => {
+  test('each request has a server span by the semantic conventions, and each attempt of a webhook a client span in its trace', async (t) => {
+    const { collector, environment } = await startTraced(t);
+    const receiver = await startReceiver(t);
+    const service = await startHooked(t, { settings: environment });
+    await register(service, receiver.url);
+    service.logs.length = 0;
+    const made = await service.call('POST', '/packets', { body: packetRequest(), headers: { traceparent } });
+    await service.call('GET', `/packets/${made.body.id}?api_key=${adminKey}`);
+    await service.handoff.runOnce.deliver();
+    await service.handoff.stop();
+
+    const spans = exported(collector).filter(({ name }) => !name.includes('hooks'));
+    const [create, get, attempt] = spans.toSorted((one, other) => one.kind - other.kind) as [Exported, Exported, Exported];
+    assert.equal(spans.length, 3);
+    assert.equal(create.name, 'POST /api/v1/packets');
+    assert.deepEqual([create.traceId, create.parentSpanId, create.kind, create.code], [traceId, callerSpan, 2, 0]);
+    const line = lines(service, 'request')[0];
+    assert.deepEqual(create.attributes, {
+      'http.request.method': 'POST',
+      'http.route': '/api/v1/packets',
+      'http.response.status_code': 201,
+      'baton.request_id': line.request_id,
+      'baton.caller': line.tenant_id,
+    });
+    // The log names the service's own span.
+    assert.deepEqual([line.trace_id, line.span_id], [traceId, create.spanId]);
+    assert.deepEqual([create.resource['service.name'], typeof create.resource['service.instance.id']], ['baton-handoff', 'string']);
+
+    assert.equal(get.name, 'GET /api/v1/packets/:id');
+    assert.notEqual(get.traceId, traceId);
+    assert.equal(get.parentSpanId, undefined);
+
+    assert.deepEqual([attempt.name, attempt.kind, attempt.traceId, attempt.parentSpanId], ['POST', 3, traceId, create.spanId]);
+    const { hostname, port } = new URL(receiver.url);
+    assert.deepEqual(attempt.attributes, {
+      'http.request.method': 'POST',
+      'http.response.status_code': 204,
+      'server.address': hostname,
+      'server.port': Number(port),
+    });
+    assert.equal(receiver.posts[0]!.headers.traceparent, `00-${traceId}-${attempt.spanId}-01`);
+    const text = collector.posts.map(({ body }) => body).join('');
+    for (const hidden of [adminKey, made.body.id, 'api_key', '/hook'])
+      assert.ok(!text.replace(/"POST \/api\/v1\/hooks"|"\/api\/v1\/hooks"/g, '').includes(hidden), hidden);
+  });
+
+  test('a failed request has a span with an error, a stream one that ends with it, and the fallback service has spans too', async (t) => {
+    const { collector, environment } = await startTraced(t);
+    const service = await startService(t, { settings: environment });
+    const address = await service.handoff.start();
+    const abort = new AbortController();
+    await fetch(`${address}/events`, { headers: { 'x-api-key': adminKey, traceparent }, signal: abort.signal });
+    const ended = service.logged('"msg":"stream"');
+    abort.abort();
+    await ended;
+    const fallback = await startFallback(t, { environment });
+    await fallback.call('POST', '/chains', { body: chainRequest(), headers: { traceparent } });
+    // An address that nothing mounts has no route.
+    await fallback.call('GET', '/nowhere');
+    await service.handoff.stop();
+    await fallback.fallback.stop();
+    const spans = exported(collector);
+    const named = (name: string) => spans.find((span) => span.name === name)!;
+    assert.deepEqual(named('GET /events').attributes['http.response.status_code'], 200);
+    assert.equal(named('POST /chains').resource['service.name'], 'baton-fallback');
+    assert.equal(named('POST /chains').traceId, traceId);
+    assert.equal(named('GET').attributes['http.response.status_code'], 404);
+    assert.ok(!('http.route' in named('GET').attributes));
+  });
+
+  test('each call of a provider has a client span in the trace of the request that started the test, and sends no traceparent', async (t) => {
+    const { collector, environment } = await startTraced(t);
+    const provider = await startProvider(t, failing(500, 'server_error'));
+    const flags = { allowLive: 'true' };
+    const fallback = await startFallback(t, { flags, environment: { ...environment, SERVICE_LIVE_ALLOW: '127.0.0.1' } });
+    const providers = [{ name: 'a', model_id: 'm', api_base: provider.base }];
+    const chain = await fallback.call('POST', '/chains', { body: { name: 'one', providers, fallback_rules: [] } });
+    const run = await fallback.call('POST', `/chains/${chain.body.id}/test`, {
+      body: { mode: 'live', prompt_count: 1, prompts: ['a secret prompt'] },
+      headers: { traceparent },
+    });
+    assert.equal(run.status, 201, run.text);
+    await fallback.fallback.stop();
+    const calls = exported(collector).filter(({ kind }) => kind === 3);
+    assert.equal(calls.length, provider.seen.length);
+    assert.ok(calls.length > 0 && provider.seen.every(({ headers }) => headers.traceparent === undefined));
+    for (const call of calls) {
+      assert.deepEqual([call.traceId, call.code], [traceId, 2]);
+      assert.deepEqual([call.attributes['error.type'], call.attributes['server.port']], ['500', provider.port]);
+    }
+    assert.ok(!collector.posts.some(({ body }) => body.includes('secret')));
+  });
+
+  test('a trace that its caller does not record is not recorded, and OTEL_TRACES_SAMPLER_ARG is the share of the others', async (t) => {
+    const { collector, environment } = await startTraced(t, { OTEL_TRACES_SAMPLER_ARG: '0' });
+    const service = await startService(t, { settings: environment });
+    await service.call('GET', '/packets');
+    await service.call('GET', '/agents', { headers: { traceparent: traceparent.replace(/01$/, '00') } });
+    await service.call('GET', '/keys', { headers: { traceparent } });
+    await service.handoff.stop();
+    assert.deepEqual(
+      exported(collector).map(({ name }) => name),
+      ['GET /api/v1/keys'],
+    );
+    // Its lines name the trace nevertheless.
+    assert.equal(lines(service, 'request')[1].trace_id, traceId);
+  });
+
+  test('a receiver of spans that hangs, refuses or is gone delays no request and no stop, is logged once, and gets bounded bodies', async (t) => {
+    const hanging = await startReceiver(t, () => undefined);
+    const refusing = await startReceiver(t, 400);
+    const start = (endpoint: string) => startService(t, { settings: { OTEL_EXPORTER_OTLP_ENDPOINT: endpoint } });
+    const services: TestService[] = [
+      await start(endpointOf(hanging)),
+      await start(endpointOf(refusing)),
+      await start('http://127.0.0.1:9'),
+    ];
+    for (const service of services) {
+      for (let index = 0; index < 3000; index += 1) await service.handoff.app.inject({ method: 'GET', url: '/health' });
+      await createPacket(service);
+    }
+    await Promise.all(services.map(({ handoff }) => handoff.stop()));
+    const warnings = (service: TestService) => lines(service, 'spans could not be exported');
+    assert.equal(warnings(services[1]!).length, 1);
+    assert.ok(hanging.posts.length > 0);
+    // One export before the stop, then no more than may wait.
+    assert.ok(exported(hanging).length <= 512 + 2048, String(exported(hanging).length));
+  });
+});
+
+test('OTEL_TRACES_SAMPLER_ARG and OTEL_EXPORTER_OTLP_ENDPOINT are checked at the start', async (t) => {
+  for (const [name, value] of [
+    ['OTEL_TRACES_SAMPLER_ARG', '2'],
+    ['OTEL_EXPORTER_OTLP_ENDPOINT', 'localhost:4318'],
+  ] as const) {
+    await assert.rejects(startService(t, { settings: { [name]: value } }), new RegExp(`${name} must be`));
+  }
+});
