@@ -4,7 +4,7 @@ import { describe, type TestContext, test } from 'node:test';
 import { sql } from 'kysely';
 import { createGroups, type Outcome } from '../../src/handoff/store/engine/groups.ts';
 import { systemClock } from '../../src/kit/clock.ts';
-import { databaseUrlProblem, openDatabase } from '../../src/kit/sql/database.ts';
+import { databaseUrlProblem, isShared, openDatabase } from '../../src/kit/sql/database.ts';
 import { compileOnce, type Database, type Row, SerialQueue, type Session } from '../../src/kit/sql/dialect.ts';
 import { type Migration, migrate } from '../../src/kit/sql/migrate.ts';
 import { createTestDatabase } from '../support/databases.ts';
@@ -284,6 +284,23 @@ for (const store of stores) {
       assert.equal((await query.first({ least: 1, kind: 'a' }))!.id, '2');
       assert.equal(await query.first({ least: 10, kind: 'a' }), undefined);
     });
+  });
+
+  test(`A snapshot on ${store.name} sees one moment, and what is written meanwhile is there after it`, async (t) => {
+    const { database, url } = await openThings(t, store);
+    const write = (id: string) => database.session(async (session) => session.insert('things', [row(id)]));
+    await write('1');
+    let writing: Promise<void> | undefined;
+    await database.snapshot(async (tx) => {
+      const read = async () => (await tx.selectFrom('things').select('id').execute()).map(({ id }) => id);
+      assert.deepEqual(await read(), ['1']);
+      writing = write('2');
+      // In memory the write waits for the snapshot.
+      if (isShared(url)) await writing;
+      assert.deepEqual(await read(), ['1']);
+    });
+    await writing;
+    assert.equal((await all(database)).length, 2);
   });
 
   describe(`Concurrent units on ${store.name}`, () => {

@@ -1,24 +1,35 @@
-import type { Context } from './context.ts';
 import { configFile } from './flags.ts';
-import type { Options, Row } from './rows.ts';
+import { createProgress, type Progress } from './output/progress.ts';
+import type { Row } from './rows.ts';
 import { CliError } from './terminal.ts';
 
 type Maintenance = typeof import('../maintenance.ts');
+type Source = Parameters<Maintenance['backUpData']>[0];
+type OnProgress = Parameters<Maintenance['exportData']>[2];
 
-/** Runs an operation on the database that the settings name, and says what it did. Any failure is the operator's to read: 1. */
-function onDatabase(operate: (maintenance: Maintenance, context: Context, source: Source, file: string) => Promise<string>): Row['run'] {
-  return async (context, { config }: Options, file = '') => {
+/** Makes a command that works on the database of the settings, and says what it did. Its failures are the operator's to read: 1. */
+function onDatabase(
+  operate: (file: string, source: Source, onProgress: OnProgress, maintenance: Maintenance) => Promise<string>,
+): Row['run'] {
+  return async (context, { config }, file = '') => {
+    const progress = createProgress(context);
     try {
       const source = { environment: context.environment, config: config === undefined ? undefined : String(config) };
       // Loaded only here: other commands need no database.
-      context.say(await operate(await import('../maintenance.ts'), context, source, file));
+      const done = await operate(file, source, shownOn(progress), await import('../maintenance.ts'));
+      progress.clear();
+      context.say(done);
     } catch (error) {
+      progress.clear();
       throw new CliError((error as Error).message, 1, { cause: error });
     }
   };
 }
 
-type Source = Parameters<Maintenance['backUpData']>[0];
+const shownOn =
+  (progress: Progress): OnProgress =>
+  (done, total, doing) =>
+    progress.show(done / total, `${doing} (${done} of ${total})`);
 
 const newFile = [{ name: 'file', text: 'the new file, which must not exist' }];
 
@@ -29,6 +40,26 @@ export const maintenance: readonly Row[] = [
     text: 'copy the SQLite database into a new file, even while the service runs',
     operands: newFile,
     flags: [configFile],
-    run: onDatabase(async ({ backUpData }, _, source, file) => `Copied the database to ${file}: ${await backUpData(source, file)} bytes.`),
+    run: onDatabase(async (file, source, _, { backUpData }) => `Copied the database to ${file}: ${await backUpData(source, file)} bytes.`),
+  },
+  {
+    name: 'export',
+    text: 'write everything in the database into a new file (JSON Lines), to move it to another database',
+    operands: newFile,
+    flags: [configFile],
+    run: onDatabase(async (file, source, onProgress, { exportData }) => {
+      const { rows, bytes } = await exportData(source, file, onProgress);
+      return `Exported ${rows} rows to ${file}: ${bytes} bytes.`;
+    }),
+  },
+  {
+    name: 'import',
+    text: 'read a file of `export` into an empty database, all of it or nothing',
+    operands: [{ name: 'file', text: 'the file' }],
+    flags: [configFile],
+    run: onDatabase(async (file, source, onProgress, { importData }) => {
+      const { rows } = await importData(source, file, onProgress);
+      return `Imported ${rows} rows from ${file}.`;
+    }),
   },
 ];

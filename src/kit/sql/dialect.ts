@@ -131,6 +131,8 @@ export interface DatabaseOptions {
   readonly charactersPerTurn?: number | undefined;
   /** Runs SQLite's long reads on another thread. */
   readonly executeElsewhere?: Execute | undefined;
+  /** Whether PostgreSQL's statements may take as long as they need, for a program that nobody waits for. */
+  readonly withoutTimeout?: boolean;
   /** The statement timeout of long reads on PostgreSQL, in milliseconds (5,000). */
   readonly longTimeoutMs?: number;
   /** Whether PostgreSQL avoids sequential scans in long reads: its word statistics cover all tenants, so it may prefer a scan wrongly. */
@@ -189,6 +191,8 @@ export interface Database<Tables> {
    * requests that arrive together so cost one read. The result is shared and must not be modified.
    */
   inView<T>(name: string, read: () => T): T;
+  /** Reads that all see the same moment, for as long as they take. They delay no writer, unless the database is in memory. */
+  snapshot<T>(work: (tx: Kysely<Tables>) => Promise<T>): Promise<T>;
   /**
    * A transaction of single statements, for work that is not on the hot path. Only SQL may be awaited in it. On PostgreSQL
    * it runs again after a deadlock or a serialization failure, so `work` must have no other effects.

@@ -12,16 +12,16 @@ const patienceMs = 10_000;
 const pauseMs = 100;
 
 /** The locks of this process: a connection without references would be garbage collected and closed. */
-const held: DatabaseSync[] = [];
+const held = new Set<DatabaseSync>();
 
 /**
  * Locks a SQLite file for this process, so that no second process serves it: waits ten seconds for the current holder to
  * exit. The lock is the operating system's, on a file `<path>.lock` beside the database, and lasts until this process exits
- * for any reason. Databases in memory and on a server are not locked.
+ * for any reason, or calls the function that is returned. Databases in memory and on a server are not locked.
  * @throws Error that names the process that holds the file
  */
-export async function holdFile(databaseUrl: string, { waitMs = patienceMs } = {}): Promise<void> {
-  if (!isShared(databaseUrl) || !databaseUrl.startsWith('sqlite')) return;
+export async function holdFile(databaseUrl: string, { waitMs = patienceMs } = {}): Promise<() => void> {
+  if (!isShared(databaseUrl) || !databaseUrl.startsWith('sqlite')) return () => undefined;
   const path = sqlitePath(databaseUrl);
   createPrivately(path);
   // A symbolic link to the folder must lead to the same lock.
@@ -31,8 +31,10 @@ export async function holdFile(databaseUrl: string, { waitMs = patienceMs } = {}
   try {
     for (let left = waitMs; ; left -= pauseMs) {
       if (tryHold(lock)) {
-        held.push(lock);
-        return;
+        held.add(lock);
+        return () => {
+          if (held.delete(lock)) lock.close();
+        };
       }
       if (left <= 0) throw new Error(heldBy(path, lock));
       await pauseFor(pauseMs);

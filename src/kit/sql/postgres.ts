@@ -33,14 +33,13 @@ const types = {
 
 /** A PostgreSQL database: a pool, and one pipelined connection for the groups of units of work. */
 export function openPostgres<Tables>(url: string, options: DatabaseOptions = {}): Database<Tables> {
-  const { longTimeoutMs = 5_000, byIndex = false, charactersPerTurn = defaultCharactersPerTurn } = options;
+  const { longTimeoutMs = 5_000, byIndex = false, charactersPerTurn = defaultCharactersPerTurn, withoutTimeout = false } = options;
   const config: pg.PoolConfig = {
     connectionString: url,
     types,
     keepAlive: true,
     connectionTimeoutMillis: 5_000,
-    statement_timeout: statementTimeoutMs,
-    query_timeout: statementTimeoutMs + 5_000,
+    ...(withoutTimeout ? {} : { statement_timeout: statementTimeoutMs, query_timeout: statementTimeoutMs + 5_000 }),
     application_name: 'baton',
   };
   const pool = openPool(config, poolSize);
@@ -72,6 +71,7 @@ export function openPostgres<Tables>(url: string, options: DatabaseOptions = {})
     // No view is needed: each statement sees everything committed before it, without a lock.
     beginView: () => undefined,
     inView: (_name, read) => read(),
+    snapshot: (work) => kysely.transaction().setIsolationLevel('repeatable read').setAccessMode('read only').execute(work),
     transaction: (work) => retrying(() => kysely.transaction().execute(work)),
     session: writer.session,
     betweenTransactions: (work) => work(),

@@ -144,6 +144,16 @@ export function openSqlite<Tables>(url: string, options: DatabaseOptions = {}): 
     },
     beginView: inMemory ? () => undefined : view.begin,
     inView: view.share,
+    async snapshot(work) {
+      if (inMemory) return inTransaction(() => work(writes));
+      const own = new SqliteConnection(path, { readOnly: true });
+      try {
+        own.exec('begin');
+        return await work(kyselyOver<Tables>(executeOn(own)));
+      } finally {
+        own.close();
+      }
+    },
     transaction: (work) => inTransaction(() => work(writes)),
     session: (work, { asyncCommit } = {}) => inTransaction(() => inSession(work), asyncCommit),
     betweenTransactions: (work) => queue.run(work),

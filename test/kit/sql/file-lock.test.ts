@@ -43,3 +43,11 @@ test('a killed process releases its lock, for a waiting process and for later on
 test('a database in memory or on a server is not locked', async () => {
   for (const url of ['sqlite::memory:', 'postgres://u:p@localhost/x']) for (let time = 0; time < 2; time += 1) await holdFile(url);
 });
+
+test('a lock that its process releases can be taken again', async (t) => {
+  const url = newFile(t);
+  const release = await holdFile(url, { waitMs: 0 });
+  release();
+  release();
+  await holdFile(url, { waitMs: 0 });
+});

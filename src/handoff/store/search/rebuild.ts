@@ -1,0 +1,34 @@
+import { type Kysely, sql } from 'kysely';
+
+import type { Database } from '../../../kit/sql/dialect.ts';
+import type { Tables } from '../tables.ts';
+import { createIndexer } from './indexer.ts';
+
+/** How many queued packets one step indexes. */
+const stepSize = 400;
+
+/** Queues every packet for an index that has none of them. */
+export async function queueAll(tx: Kysely<unknown>): Promise<void> {
+  await sql`delete from search_queue`.execute(tx);
+  await sql`insert into search_queue (tenant, packet, revision) select tenant, seq, revision from packets`.execute(tx);
+}
+
+/**
+ * Indexes everything that is queued, in a process that no service runs in.
+ * @throws Error with the packets that the database refused to index
+ */
+export async function indexAll(database: Database<Tables>, onProgress: (done: number, total: number) => void): Promise<void> {
+  const indexer = createIndexer(database);
+  const count = sql<number>`count(*)`.as('count');
+  const total = Number((await database.reads.selectFrom('search_queue').select(count).executeTakeFirstOrThrow()).count);
+  const refused: string[] = [];
+  let done = 0;
+  for (let more = true; more; ) {
+    const prepared = await indexer.prepare({ limit: stepSize });
+    refused.push(...(await indexer.write()).refused);
+    done += prepared.taken;
+    onProgress(done, Math.max(done, total));
+    more = prepared.more;
+  }
+  if (refused.length > 0) throw new Error(`The search index refused packets, so a search can't find them: ${refused.join(', ')}`);
+}

@@ -1,0 +1,203 @@
+import { createHash } from 'node:crypto';
+import { promises } from 'node:fs';
+import { type Kysely, sql } from 'kysely';
+
+import type { Database, Row, Values } from './dialect.ts';
+import type { Migration } from './migrate.ts';
+import { writeNewFile } from './new-file.ts';
+import { type TableShape, tablesOf } from './shape.ts';
+
+/** What is moved between databases: the schema of a service, and the table with the migrations that a database has. */
+export interface Moved {
+  readonly service: string;
+  readonly migrations: readonly Migration[];
+  readonly migrationsTable: string;
+}
+
+/** The first line of an exported file. */
+export interface ExportHeader {
+  /** `baton-handoff`: what the file is, and of which service. */
+  readonly format: string;
+  readonly version: 1;
+  /** The migrations of the database, which tell what its tables are. */
+  readonly migrations: readonly string[];
+  /** The number of rows, by table. */
+  readonly rows: Readonly<Record<string, number>>;
+  /** The last number that the database assigned, by table, also if its row is gone. */
+  readonly last: Readonly<Record<string, number>>;
+}
+
+/** The line before the rows of a table, each of which is a line with an array of the values of these columns. */
+export interface TableHeader {
+  readonly table: string;
+  readonly columns: readonly string[];
+}
+
+/** The last line: the number of rows, and the SHA-256 of everything before this line. */
+export interface ClosingRecord {
+  readonly end: { readonly rows: number; readonly sha256: string };
+}
+
+export const formatOf = ({ service }: Pick<Moved, 'service'>): string => `baton-${service}`;
+
+/** Called now and then with the number of rows that are done, and their total. */
+export type OnProgress = (done: number, total: number, doing: string) => void;
+
+/** How many rows are measured at once, and about how many bytes of rows are held at once, unless one row alone has more. */
+const pageRows = 1000;
+const pageBytes = 1024 * 1024;
+
+/**
+ * Writes everything that a service stores into a new file, one JSON text per line: a header, each table with its rows in the
+ * order of their keys, and a closing record. It is one snapshot, and delays no writer. Search indexes are left out.
+ * @returns the number of rows, and of bytes
+ * @throws Error when the database has no such data or was written by a newer version, or the file can't be created
+ */
+export async function exportTo(
+  file: string,
+  { database, moved, onProgress }: { database: Database<unknown>; moved: Moved; onProgress: OnProgress },
+): Promise<{ rows: number; bytes: number }> {
+  return writeNewFile(file, (partial) =>
+    database.snapshot(async (tx) => {
+      const output = await openOutput(partial);
+      try {
+        const header = await headerOf(tx, database.name, moved);
+        const total = Object.values(header.rows).reduce((sum, count) => sum + count, 0);
+        await output.line(JSON.stringify(header));
+        let done = 0;
+        for (const table of tablesAt(moved, 'The database', header.migrations)) {
+          await output.line(JSON.stringify({ table: table.name, columns: table.columns } satisfies TableHeader));
+          for await (const page of pagesOf(tx, table)) {
+            for (const row of page) await output.line(JSON.stringify(row));
+            done += page.length;
+            onProgress(done, total, `exporting ${table.name}`);
+          }
+        }
+        const bytes = await output.close((sha256) => JSON.stringify({ end: { rows: done, sha256 } } satisfies ClosingRecord));
+        return { rows: done, bytes };
+      } finally {
+        await output.release();
+      }
+    }),
+  );
+}
+
+/** The tables of a database or file that has these migrations. @throws Error when one of them is unknown: of a newer version */
+export function tablesAt({ migrations }: Moved, what: string, applied: readonly string[]): TableShape[] {
+  const unknown = applied.filter((name) => !migrations.some((migration) => migration.name === name));
+  if (unknown.length > 0)
+    throw new Error(`${what} was written by another version, probably a newer one (it has ${unknown.join(', ')}); use that version.`);
+  return tablesOf(migrations.filter(({ name }) => applied.includes(name)));
+}
+
+/** Which of the tables a database has. */
+export async function presentTables(tx: Kysely<unknown>, database: Database<unknown>['name'], names: readonly string[]): Promise<string[]> {
+  const given = sql.join(names);
+  const { rows } =
+    database === 'sqlite'
+      ? await sql<{ name: string }>`select name from sqlite_schema where type = 'table' and name in (${given})`.execute(tx)
+      : await sql<{
+          name: string;
+        }>`select name from unnest(array[${given}]::text[]) name where to_regclass(quote_ident(name)) is not null`.execute(tx);
+  return rows.map(({ name }) => name);
+}
+
+async function headerOf(tx: Kysely<unknown>, database: Database<unknown>['name'], moved: Moved): Promise<ExportHeader> {
+  if ((await presentTables(tx, database, [moved.migrationsTable])).length === 0)
+    throw new Error(`The database has no data of the ${moved.service} service.`);
+  const applied = await sql<{ name: string }>`select name from ${sql.table(moved.migrationsTable)} order by name`.execute(tx);
+  const migrations = applied.rows.map(({ name }) => name);
+  const rows: Record<string, number> = {};
+  const last: Record<string, number> = {};
+  for (const { name, numbered } of tablesAt(moved, 'The database', migrations)) {
+    const counted = await sql<{ count: number }>`select count(*) as count from ${sql.table(name)}`.execute(tx);
+    rows[name] = Number(counted.rows[0]!.count);
+    if (numbered !== undefined) last[name] = await lastNumber(tx, database, name, numbered);
+  }
+  return { format: formatOf(moved), version: 1, migrations, rows, last };
+}
+
+async function lastNumber(tx: Kysely<unknown>, database: Database<unknown>['name'], table: string, column: string): Promise<number> {
+  if (database === 'sqlite') {
+    const { rows } = await sql<{ seq: number }>`select seq from sqlite_sequence where name = ${table}`.execute(tx);
+    return rows[0]?.seq ?? 0;
+  }
+  const { rows: named } = await sql<{ name: string }>`select pg_get_serial_sequence(${table}, ${column}) as name`.execute(tx);
+  const { rows } = await sql<{
+    last: number;
+  }>`select case when is_called then last_value else 0 end as last from ${sql.raw(named[0]!.name)}`.execute(tx);
+  return Number(rows[0]!.last);
+}
+
+/** The rows of a table in the order of its key, some at a time: their sizes are read first, so that memory is bounded. */
+export async function* pagesOf(tx: Kysely<unknown>, { name, columns, texts, key }: TableShape): AsyncGenerator<Values[]> {
+  const table = sql.table(name);
+  const refs = (names: readonly string[]) => sql.join(names.map((column) => sql.ref(column)));
+  const keys = refs(key);
+  const place = (row: Row) => sql`(${sql.join(key.map((column) => row[column]))})`;
+  const beyond = (row: Row | undefined) => (row === undefined ? sql`1 = 1` : sql`(${keys}) > ${place(row)}`);
+  const bytes = sql.join([sql`0`, ...texts.map((column) => sql`coalesce(octet_length(${sql.ref(column)}), 0)`)], sql` + `);
+  let after: Row | undefined;
+  for (;;) {
+    const { rows: sizes } = await sql<Row>`select ${keys}, ${bytes} as bytes from ${table} where ${beyond(after)}
+      order by ${keys} limit ${sql.lit(pageRows)}`.execute(tx);
+    for (const last of endsOf(sizes)) {
+      const { rows } = await sql<Row>`select ${refs(columns)} from ${table} where ${beyond(after)} and (${keys}) <= ${place(last)}
+        order by ${keys}`.execute(tx);
+      yield rows.map((row) => columns.map((column) => row[column]!));
+      after = last;
+    }
+    if (sizes.length < pageRows) return;
+  }
+}
+
+/** The last rows of parts that have about `pageBytes` each. */
+function endsOf(sizes: readonly Row[]): Row[] {
+  let part = 0;
+  return sizes.filter((row, index) => {
+    part += Number(row.bytes);
+    const next = sizes[index + 1];
+    const isEnd = next === undefined || part + Number(next.bytes) > pageBytes;
+    if (isEnd) part = 0;
+    return isEnd;
+  });
+}
+
+/** A file that lines are written to, and its digest. */
+async function openOutput(path: string) {
+  const handle = await promises.open(path, 'w');
+  const digest = createHash('sha256');
+  let pending: string[] = [];
+  let length = 0;
+  let bytes = 0;
+  let released = false;
+  async function flush(): Promise<void> {
+    const buffer = Buffer.from(pending.join(''));
+    pending = [];
+    length = 0;
+    bytes += buffer.length;
+    digest.update(buffer);
+    await handle.writeFile(buffer);
+  }
+  const release = async () => {
+    if (released) return;
+    released = true;
+    await handle.close();
+  };
+  return {
+    async line(text: string): Promise<void> {
+      pending.push(text, '\n');
+      length += text.length;
+      if (length > pageBytes) await flush();
+    },
+    /** Writes the last line, which is not part of the digest; returns the size of the file. */
+    async close(closing: (sha256: string) => string): Promise<number> {
+      await flush();
+      const last = Buffer.from(`${closing(digest.digest('hex'))}\n`);
+      await handle.writeFile(last);
+      await release();
+      return bytes + last.length;
+    },
+    release,
+  };
+}

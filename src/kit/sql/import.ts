@@ -1,0 +1,219 @@
+import { createHash } from 'node:crypto';
+import { createReadStream, promises } from 'node:fs';
+import { type Kysely, sql } from 'kysely';
+
+import type { Clock } from '../clock.ts';
+import type { Database, Values } from './dialect.ts';
+import {
+  type ClosingRecord,
+  type ExportHeader,
+  formatOf,
+  type Moved,
+  type OnProgress,
+  pagesOf,
+  presentTables,
+  type TableHeader,
+  tablesAt,
+} from './export.ts';
+import { lockForMigration, migrateWithin } from './migrate.ts';
+import { type TableShape, tablesOf } from './shape.ts';
+
+/** How many rows, and about how many characters of them, one statement inserts. */
+const batchRows = 1000;
+const batchLength = 1024 * 1024;
+
+/** How much of the end of a file is searched for its closing record. */
+const closingBytes = 4096;
+
+interface Import {
+  readonly database: Database<unknown>;
+  readonly moved: Moved;
+  readonly clock: Clock;
+  readonly onProgress: OnProgress;
+  /** Completes what the file does not have, such as search indexes, in the transaction of the import. */
+  complete(tx: Kysely<unknown>): Promise<void>;
+}
+
+/**
+ * Reads a file that `exportTo` wrote into an empty database, in one transaction: all of it or nothing. The file is compared with
+ * its digest before, and the rows of each table with those of the file afterwards. A file of an earlier version is
+ * migrated.
+ * @returns the number of rows
+ * @throws Error when the file is damaged or of another kind or a newer version, or the database has tables of the service
+ */
+export async function importFrom(file: string, { database, moved, clock, onProgress, complete }: Import): Promise<{ rows: number }> {
+  const { end, length } = await verified(file, formatOf(moved));
+  await database.transaction(async (tx) => {
+    const anyTx = tx as Kysely<unknown>;
+    if (database.name === 'postgres') await lockForMigration(anyTx);
+    await requireEmpty(anyTx, database, moved);
+    const lines = linesOf(file, length);
+    const header = await headerIn(lines);
+    const tables = tablesAt(moved, 'The file', header.migrations);
+    const to = { clock, table: moved.migrationsTable };
+    await migrateWithin(anyTx, database, { ...to, migrations: moved.migrations.filter(({ name }) => header.migrations.includes(name)) });
+    await load(anyTx, { database, tables, header, lines, onProgress });
+    for (const table of tables) await numberFrom(anyTx, database, table, header.last[table.name]);
+    await migrateWithin(anyTx, database, { ...to, migrations: moved.migrations });
+    await complete(anyTx);
+    // The planner knows nothing of new tables until they are analyzed.
+    if (database.name === 'postgres') for (const { name } of tables) await sql`analyze ${sql.table(name)}`.execute(anyTx);
+  });
+  return { rows: end.rows };
+}
+
+/** The closing record, and the length of what is before it. @throws Error when the file is not whole, as it was written */
+async function verified(file: string, format: string): Promise<{ end: ClosingRecord['end']; length: number }> {
+  const damaged = new Error(`${file} is truncated or was changed: it does not end with its own digest. Export it again.`);
+  const handle = await promises.open(file).catch((error: NodeJS.ErrnoException) => {
+    throw new Error(`${file} can't be read (${error.code}).`, { cause: error });
+  });
+  try {
+    const { size } = await handle.stat();
+    const tail = Buffer.alloc(Math.min(size, closingBytes));
+    await handle.read(tail, 0, tail.length, size - tail.length);
+    const start = tail.lastIndexOf(10, tail.length - 2) + 1;
+    const length = size - tail.length + start;
+    const digest = createHash('sha256');
+    let first: Buffer | undefined;
+    if (length > 0)
+      for await (const chunk of createReadStream(file, { end: length - 1 }) as AsyncIterable<Buffer>) {
+        first ??= chunk;
+        digest.update(chunk);
+      }
+    if (first?.subarray(0, format.length + 20).includes(`"${format}"`) !== true)
+      throw new Error(`${file} is not an export of this service.`);
+    const end = closingIn(tail.subarray(start).toString());
+    if (end === undefined || end.sha256 !== digest.digest('hex')) throw damaged;
+    return { end, length };
+  } finally {
+    await handle.close();
+  }
+}
+
+function closingIn(line: string): ClosingRecord['end'] | undefined {
+  try {
+    return line.endsWith('\n') ? (JSON.parse(line) as Partial<ClosingRecord>).end : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+/** The lines of the first `length` bytes of a file. */
+async function* linesOf(file: string, length: number): AsyncGenerator<string> {
+  let rest: Buffer[] = [];
+  for await (const chunk of createReadStream(file, { end: length - 1, highWaterMark: batchLength }) as AsyncIterable<Buffer>) {
+    let start = 0;
+    for (let end = chunk.indexOf(10); end !== -1; end = chunk.indexOf(10, start)) {
+      yield Buffer.concat([...rest, chunk.subarray(start, end)]).toString();
+      rest = [];
+      start = end + 1;
+    }
+    rest.push(chunk.subarray(start));
+  }
+}
+
+async function headerIn(lines: AsyncGenerator<string>): Promise<ExportHeader> {
+  const header = JSON.parse((await lines.next()).value as string) as ExportHeader;
+  if (header.version !== 1) throw new Error('The file was written by a newer version; use that version.');
+  return header;
+}
+
+/** @throws Error when the database has a table of the service, also an empty one */
+async function requireEmpty(
+  tx: Kysely<unknown>,
+  database: Database<unknown>,
+  { service, migrations, migrationsTable }: Moved,
+): Promise<void> {
+  const [found] = await presentTables(tx, database.name, [migrationsTable, ...tablesOf(migrations).map(({ name }) => name)]);
+  if (found === undefined) return;
+  throw new Error(
+    `The database is not empty: it has the table ${found} of the ${service} service. Import into a new database in which no service was started.`,
+  );
+}
+
+interface Load {
+  database: Database<unknown>;
+  tables: readonly TableShape[];
+  header: ExportHeader;
+  lines: AsyncGenerator<string>;
+  onProgress: OnProgress;
+}
+
+/** Inserts the rows of all tables, and compares each table with what was read. */
+async function load(tx: Kysely<unknown>, { database, tables, header, lines, onProgress }: Load): Promise<void> {
+  const total = Object.values(header.rows).reduce((sum, count) => sum + count, 0);
+  let done = 0;
+  let reading: { shape: TableShape; columns: readonly string[]; digest: ReturnType<typeof createHash>; count: number } | undefined;
+  let batch: Values[] = [];
+  let length = 0;
+  async function flush(): Promise<void> {
+    if (reading === undefined || batch.length === 0) return;
+    await insert(tx, database.name, reading.shape.name, reading.columns, batch);
+    reading.count += batch.length;
+    done += batch.length;
+    onProgress(done, total, `importing ${reading.shape.name}`);
+    batch = [];
+    length = 0;
+  }
+  async function finish(): Promise<void> {
+    await flush();
+    if (reading === undefined) return;
+    const { shape, digest, count } = reading;
+    const stored = createHash('sha256');
+    for await (const page of pagesOf(tx, shape)) for (const row of page) stored.update(`${JSON.stringify(row)}\n`);
+    if (count !== header.rows[shape.name] || stored.digest('hex') !== digest.digest('hex'))
+      throw new Error(`The rows of ${shape.name} were not stored as they are in the file.`);
+  }
+  for await (const line of lines) {
+    const value = JSON.parse(line) as Values | TableHeader;
+    if (!('table' in value)) {
+      reading!.digest.update(`${line}\n`);
+      batch.push(value);
+      length += line.length;
+      if (batch.length >= batchRows || length >= batchLength) await flush();
+      continue;
+    }
+    await finish();
+    const shape = tables.find(({ name }) => name === value.table);
+    if (shape === undefined) throw new Error(`The file has a table ${value.table}, which its version does not have.`);
+    reading = { shape, columns: value.columns, digest: createHash('sha256'), count: 0 };
+    // The file has the rows that migrations insert too.
+    await sql`delete from ${sql.table(shape.name)}`.execute(tx);
+  }
+  await finish();
+}
+
+async function insert(
+  tx: Kysely<unknown>,
+  database: Database<unknown>['name'],
+  name: string,
+  columns: readonly string[],
+  rows: readonly Values[],
+): Promise<void> {
+  const table = sql.table(name);
+  const json = JSON.stringify(rows.map((values) => Object.fromEntries(columns.map((column, index) => [column, values[index]]))));
+  const names = sql.join(columns.map((column) => sql.ref(column)));
+  const values = sql.join(columns.map((column) => sql`value ->> ${sql.lit(column)}`));
+  const rowsOf =
+    database === 'sqlite'
+      ? sql`select ${values} from json_each(${json})`
+      : sql`select ${names} from json_populate_recordset(null::${table}, ${json}::json)`;
+  await sql`insert into ${table} (${names}) ${rowsOf}`.execute(tx);
+}
+
+/** Makes the database assign numbers after the last one that it was assigned where it comes from. */
+async function numberFrom(
+  tx: Kysely<unknown>,
+  database: Database<unknown>,
+  { name, numbered }: TableShape,
+  last: number | undefined,
+): Promise<void> {
+  if (numbered === undefined || last === undefined || last === 0) return;
+  if (database.name === 'postgres') {
+    await sql`select setval(pg_get_serial_sequence(${name}, ${numbered}), ${last}::bigint)`.execute(tx);
+    return;
+  }
+  await sql`delete from sqlite_sequence where name = ${name}`.execute(tx);
+  await sql`insert into sqlite_sequence (name, seq) values (${name}, ${last})`.execute(tx);
+}
