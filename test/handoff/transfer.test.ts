@@ -6,17 +6,14 @@ import { join } from 'node:path';
 import { describe, type TestContext, test } from 'node:test';
 
 import { exportData, importData } from '../../src/handoff/maintenance.ts';
-import { eventId } from '../../src/handoff/rules/channels.ts';
-import { defaultTenantId } from '../../src/handoff/service/keys.ts';
 import { migrations } from '../../src/handoff/store/migrations/index.ts';
 import { tablesOf } from '../../src/kit/sql/shape.ts';
 import { refused, runCli } from '../support/cli.ts';
-import { contentsOf, disagreements, type Inspector, inspect, orphans, type Row } from '../support/consistency.ts';
-import { answersTo, type Filled, fill, fillSettings, repeatedKey } from '../support/filled.ts';
-import { createPacket, packetRequest, startService, type TestService } from '../support/service.ts';
+import { contentsOf, disagreements, type Inspector, looking, orphans, type Row } from '../support/consistency.ts';
+import { answersTo, continues, type Filled, fill, fillSettings } from '../support/filled.ts';
+import { startService, type TestService } from '../support/service.ts';
 import type { TestStore } from '../support/store.ts';
 import { storesOfSeveral } from '../support/stores.ts';
-import { openEvents } from '../support/streams.ts';
 
 /** Nothing listens on port 1. */
 const unreachable = 'http://127.0.0.1:1/hook';
@@ -35,16 +32,6 @@ function newFolder(t: TestContext): string {
 function sealed(lines: readonly string[]): string {
   const text = lines.map((line) => `${line}\n`).join('');
   return `${text}${JSON.stringify({ end: { rows: 0, sha256: hash('sha256', text) } })}\n`;
-}
-
-/** Looks into the database at the URL. */
-async function looking<T>(url: string, look: (inspector: Inspector) => Promise<T>): Promise<T> {
-  const inspector = await inspect(url);
-  try {
-    return await look(inspector);
-  } finally {
-    await inspector.close();
-  }
 }
 
 /** The tables of a database that are not carried: the search index with its parts, and what the databases keep themselves. */
@@ -90,36 +77,6 @@ function everyRow(url: string): Promise<Record<string, Row[]>> {
 async function filledOn(t: TestContext, store: TestStore): Promise<{ service: TestService; filled: Filled }> {
   const service = await startService(t, { store, settings: fillSettings });
   return { service, filled: await fill(service, unreachable) };
-}
-
-/** A service on a moved database continues exactly where the earlier one stopped. */
-async function continues(t: TestContext, service: TestService, before: Filled): Promise<void> {
-  const { repeatable, leased, page, reader } = before;
-  const repeated = await service.call('POST', '/packets', { body: repeatable.body, headers: { 'Idempotency-Key': repeatedKey } });
-  assert.deepEqual([repeated.status, repeated.text], [201, repeatable.text]);
-  const held = await service.call('POST', `/packets/${leased.id}/claim`, { body: { agent_id: 'other' } });
-  assert.equal(held.status, 409);
-  const token = { 'x-lease-token': leased.token };
-  const done = await service.call('PATCH', `/packets/${leased.id}`, { body: { status: 'in_progress' }, headers: token });
-  assert.equal(done.status, 200, done.text);
-  assert.equal((await service.call('GET', page, { key: null })).status, 200);
-  assert.equal((await service.call('POST', '/packets', { key: reader, body: packetRequest() })).status, 403);
-  const address = await service.handoff.start();
-  const counter = `select value from counters where tenant = 1 and name = 'position'`;
-  const [{ value: last }] = (await looking(service.databaseUrl, ({ query }) => query(counter))) as [Row];
-  const stream = await openEvents(address, `?last_event_id=${eventId(defaultTenantId, Number(last))}`, {
-    'x-api-key': 'test-admin-key-0123456789',
-  });
-  t.after(() => stream.close());
-  const { id } = await createPacket(service);
-  const events = await stream.events.take(2);
-  assert.deepEqual(
-    events.map(({ event, data }) => [event, data.packet_id]),
-    [
-      ['connected', undefined],
-      ['packet.created', id],
-    ],
-  );
 }
 
 for (const from of storesOfSeveral) {

@@ -30,6 +30,16 @@ export async function inspect(url: string): Promise<Inspector> {
   return { query: async (sql) => (await client.query(sql)).rows, close: () => client.end() };
 }
 
+/** Looks into the database at the URL. */
+export async function looking<T>(url: string, look: (inspector: Inspector) => Promise<T>): Promise<T> {
+  const inspector = await inspect(url);
+  try {
+    return await look(inspector);
+  } finally {
+    await inspector.close();
+  }
+}
+
 /** The rows of one tenant, by table, in a fixed order. When agents were last seen is left out, since it is written later. */
 export type Contents = Record<string, Row[]>;
 

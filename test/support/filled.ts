@@ -1,7 +1,12 @@
 import assert from 'node:assert/strict';
+import type { TestContext } from 'node:test';
 
+import { eventId } from '../../src/handoff/rules/channels.ts';
+import { defaultTenantId } from '../../src/handoff/service/keys.ts';
+import { looking, type Row } from './consistency.ts';
 import { packetIn, question } from './life.ts';
 import { adminKey, createPacket, newTenant, packetRequest, type TestAnswer, type TestService } from './service.ts';
+import { openEvents } from './streams.ts';
 import { secret } from './webhooks.ts';
 
 /** Settings of a service that `fill` fills. */
@@ -110,4 +115,34 @@ export async function answersTo(service: TestService, { paths, key }: Pick<Fille
     }
   }
   return answers;
+}
+
+/** Asserts that a service continues exactly where the one that was filled stopped. */
+export async function continues(t: TestContext, service: TestService, before: Filled): Promise<void> {
+  const { repeatable, leased, page, reader } = before;
+  const repeated = await service.call('POST', '/packets', { body: repeatable.body, headers: { 'Idempotency-Key': repeatedKey } });
+  assert.deepEqual([repeated.status, repeated.text], [201, repeatable.text]);
+  const held = await service.call('POST', `/packets/${leased.id}/claim`, { body: { agent_id: 'other' } });
+  assert.equal(held.status, 409);
+  const token = { 'x-lease-token': leased.token };
+  const done = await service.call('PATCH', `/packets/${leased.id}`, { body: { status: 'in_progress' }, headers: token });
+  assert.equal(done.status, 200, done.text);
+  assert.equal((await service.call('GET', page, { key: null })).status, 200);
+  assert.equal((await service.call('POST', '/packets', { key: reader, body: packetRequest() })).status, 403);
+  const address = await service.handoff.start();
+  const counter = `select value from counters where tenant = 1 and name = 'position'`;
+  const [{ value: last }] = (await looking(service.databaseUrl, ({ query }) => query(counter))) as [Row];
+  const stream = await openEvents(address, `?last_event_id=${eventId(defaultTenantId, Number(last))}`, {
+    'x-api-key': 'test-admin-key-0123456789',
+  });
+  t.after(() => stream.close());
+  const { id } = await createPacket(service);
+  const events = await stream.events.take(2);
+  assert.deepEqual(
+    events.map(({ event, data }) => [event, data.packet_id]),
+    [
+      ['connected', undefined],
+      ['packet.created', id],
+    ],
+  );
 }
