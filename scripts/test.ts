@@ -9,16 +9,21 @@ import { parseArgs } from 'node:util';
 
 import { openStore } from '../src/handoff/store/store.ts';
 import { prepareServer } from '../test/support/databases.ts';
+import { skipWithoutPgbouncer, startPgbouncer } from '../test/support/pgbouncer.ts';
 import { startPostgres, type TestPostgres } from '../test/support/postgres.ts';
 import { findProgram, findPythonWith } from '../test/support/programs.ts';
 import { groupsOf, needsPostgres, runsAlone } from './test-files.ts';
 
 /**
  * Runs the tests: `npm test`, or `npm test -- FILE ...` for some files or folders, with `--only PATTERN` for some titles.
- * All of them share one PostgreSQL, which starts if a file needs it. Suites that need a missing program are listed in one
+ * All of them share one PostgreSQL, which starts if a file needs it. The whole suite runs some files again through PgBouncer,
+ * and `--pgbouncer` runs the given ones through it. Suites that need a missing program are listed in one
  * line, which is a failure in CI.
  */
-const { positionals, values } = parseArgs({ allowPositionals: true, options: { only: { type: 'string' } } });
+const { positionals, values } = parseArgs({
+  allowPositionals: true,
+  options: { only: { type: 'string' }, pgbouncer: { type: 'boolean' } },
+});
 
 /** The files that take longest. They are started first, so that none of them runs alone at the end. */
 const longest = [
@@ -30,6 +35,12 @@ const longest = [
   'test/fallback/durability.test.ts',
   'test/start.test.ts',
 ];
+
+/** The contract suites that also run through PgBouncer: those of transactions, locks, long reads and many statements. */
+const throughPgbouncer = [
+  ...['batch-claim', 'batch-create', 'chain-packet', 'claim-next', 'claim-packet', 'create-packet', 'events', 'idempotency', 'leases'],
+  ...['list-packets', 'patch-packet', 'respond-packet', 'tenants', 'webhooks'],
+].map((name) => `test/handoff/http/${name}.test.ts`);
 
 /** How many files one process runs. */
 const groupSize = 8;
@@ -64,6 +75,7 @@ const needed: readonly (readonly [name: string, suites: string, isThere?: boolea
   ['python3', 'terminal suites'],
   ['webhook', 'the webhook receiver'],
   ['nginx', 'the proxy suite'],
+  ['pgbouncer', 'the suites through PgBouncer'],
   ['prometheus', 'the monitoring suite'],
   ['python3-websockets', 'the WebSocket client in Python', findPythonWith('websockets') !== undefined],
 ];
@@ -81,16 +93,29 @@ if (missing.length > 0) {
 const compileCache = fileURLToPath(new URL('../node_modules/.cache/compile', import.meta.url));
 const folder = mkdtempSync(join(tmpdir(), 'baton-tests-'));
 
+/** Writes modules that each import a group of files; `first` runs before them. */
+function groupEntries(name: string, members: readonly string[], first = ''): string[] {
+  const before = join(folder, `${name}.mjs`);
+  writeFileSync(before, first);
+  return groupsOf(members, groupSize).map((group, index) => {
+    const entry = join(folder, `${name}-${index + 1}.mjs`);
+    writeFileSync(entry, [before, ...group].map((file) => `import ${JSON.stringify(pathToFileURL(resolve(file)).href)};\n`).join(''));
+    return entry;
+  });
+}
+
+/** Groups of files whose stores are PostgreSQL through a PgBouncer. */
+const bouncedEntries = (members: readonly string[], host: string): string[] =>
+  groupEntries('pgbouncer', members, `process.env.BATON_TEST_PGBOUNCER = ${JSON.stringify(host)};\n`);
+
 /** The files that the processes of the run start with, the longest first. */
 function entries(): string[] {
   const isLong = (file: string) => longest.includes(file);
   const alone = files.filter(runsAlone);
   const together = files.filter((file) => !alone.includes(file));
-  const groups = groupsOf(together, groupSize).map((group, index) => {
-    const entry = join(folder, `group-${index + 1}.mjs`);
-    writeFileSync(entry, group.map((file) => `import ${JSON.stringify(pathToFileURL(resolve(file)).href)};\n`).join(''));
-    return entry;
-  });
+  if (bouncer !== undefined && values.pgbouncer) return bouncedEntries(files, bouncer.host);
+  const bounced = bouncer === undefined ? [] : bouncedEntries(throughPgbouncer, bouncer.host);
+  const groups = [...bounced, ...groupEntries('group', together)];
   return [...longest.filter((file) => alone.includes(file)), ...groups, ...alone.filter((file) => !isLong(file))];
 }
 
@@ -104,6 +129,8 @@ async function startServer(): Promise<TestPostgres> {
 }
 
 const postgres = files.some(needsPostgres) ? await startServer() : undefined;
+const isBounced = values.pgbouncer || (positionals.length === 0 && !skipWithoutPgbouncer);
+const bouncer = isBounced && postgres !== undefined ? await startPgbouncer(postgres.url) : undefined;
 // `node --test` would sort the files by name.
 const results = run({
   files: entries(),
@@ -127,6 +154,7 @@ results.on('test:summary', ({ file, success }) => {
   if (file === undefined) passed = success;
 });
 await once(report, 'end');
+await bouncer?.stop();
 await postgres?.stop();
 rmSync(folder, { recursive: true, force: true });
 if (!hasTests) console.error(values.only === undefined ? 'No test ran.' : `No test has a title that matches ${values.only}.`);

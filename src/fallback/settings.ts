@@ -14,7 +14,7 @@ export const settingsTable = {
     {
       flag: '--storage',
       fallback: 'memory',
-      help: 'Where chains and results are stored: memory, sqlite://PATH or postgres://user:password@host:port/database.',
+      help: 'Where chains and results are stored: memory, sqlite://PATH or postgres://user:password@host:port/database, with ?pgbouncer=true through a PgBouncer in transaction mode.',
     },
     (url) => {
       const problem = url === 'memory' ? undefined : databaseUrlProblem(url);

@@ -59,7 +59,7 @@ export const settingsTable = {
     {
       variable: 'SERVICE_DATABASE_URL',
       fallback: 'sqlite://./data/handoff.db',
-      help: 'sqlite://PATH, sqlite::memory: or postgres://user:password@host:port/database.',
+      help: 'sqlite://PATH, sqlite::memory: or postgres://user:password@host:port/database, with ?pgbouncer=true through a PgBouncer in transaction mode.',
     },
     databaseUrlProblem,
   ),

@@ -133,7 +133,9 @@ export function conflict(detail: string, extra: Record<string, unknown> = {}): S
 
 /** The database is unavailable: 503 `SERVICE_UNAVAILABLE`. The cause is logged and never sent to a caller. */
 export function unavailable(cause?: unknown): ServiceError {
-  const error = new ServiceError('SERVICE_UNAVAILABLE', 'The database is not reachable. Try again in a moment.');
+  const error = new ServiceError('SERVICE_UNAVAILABLE', 'The database is not reachable. Try again in a moment.', {
+    headers: { 'Retry-After': '1' },
+  });
   if (cause !== undefined) error.cause = cause;
   return error;
 }

@@ -18,9 +18,10 @@ import { register } from '../support/webhooks.ts';
 const unknownId = '0197b5a6-8c3e-7f01-9a2b-000000000000';
 const range = (count: number) => Array.from({ length: count }, (_, index) => index);
 
-function assertUnavailable({ status, body, text }: TestAnswer): void {
+function assertUnavailable({ status, body, text, headers }: TestAnswer): void {
   assert.equal(status, 503, text.slice(0, 300));
   assert.deepEqual([body.code, body.field, body.status_code], ['SERVICE_UNAVAILABLE', null, 503]);
+  assert.equal(headers['retry-after'], '1');
   assert.equal(typeof body.detail, 'string');
   assert.doesNotMatch(text, /127\.0\.0\.1|ECONN|postgres|terminat|sqlite|errcode/i);
 }

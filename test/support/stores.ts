@@ -5,8 +5,22 @@ import { join } from 'node:path';
 import { openEmptyDatabase, openHandoffDatabase } from './databases.ts';
 import { inMemory, type TestStore } from './store.ts';
 
-/** The stores that all contract suites run on. */
-export const stores: readonly TestStore[] = [
+/** The host of a PgBouncer before the test server, for runs through it. */
+const bouncer = process.env.BATON_TEST_PGBOUNCER;
+
+/** PostgreSQL through a PgBouncer in transaction mode. */
+const throughPgbouncer: TestStore = {
+  name: 'PostgreSQL through PgBouncer',
+  async open(schema) {
+    const { url, drop } = await (schema === 'handoff' ? openHandoffDatabase() : openEmptyDatabase());
+    const through = new URL(url);
+    through.host = bouncer!;
+    through.searchParams.set('pgbouncer', 'true');
+    return { url: through.href, drop };
+  },
+};
+
+const usualStores: readonly TestStore[] = [
   inMemory,
   {
     name: 'SQLite on disk',
@@ -17,6 +31,9 @@ export const stores: readonly TestStore[] = [
   },
   { name: 'PostgreSQL', open: (schema) => (schema === 'handoff' ? openHandoffDatabase() : openEmptyDatabase()) },
 ];
+
+/** The stores that all contract suites run on. */
+export const stores: readonly TestStore[] = bouncer === undefined ? usualStores : [throughPgbouncer];
 
 /** The stores whose data a second connection can open, for tests that look into tables. */
 export const storesOfSeveral: readonly TestStore[] = stores.filter((store) => store !== inMemory);

@@ -34,7 +34,8 @@ export function startError(url: string, error: unknown): unknown {
   const { host, pathname } = new URL(url);
   // Node reports a name with several addresses as one error without a message.
   const reason = message || errors?.map((one) => one.message).join('; ') || code;
-  return new Error(`PostgreSQL at ${host}${pathname} can't be used: ${reason}`, { cause: error });
+  const hint = /unsupported startup parameter/.test(reason) ? ' Behind PgBouncer, add ?pgbouncer=true to the address.' : '';
+  return new Error(`PostgreSQL at ${host}${pathname} can't be used: ${reason}${hint && `.${hint}`}`, { cause: error });
 }
 
 /** Whether another connection, and so another thread, can open the same data. */

@@ -13,6 +13,7 @@ import {
   type SessionOptions,
   type Values,
 } from './dialect.ts';
+import { isBehindPgbouncer, openPool, withSettings } from './postgres-pool.ts';
 
 /** Connections of one instance for reads and for transactions of single statements. One further connection writes groups. */
 const poolSize = 10;
@@ -34,23 +35,24 @@ const types = {
 /** A PostgreSQL database: a pool, and one pipelined connection for the groups of units of work. */
 export function openPostgres<Tables>(url: string, options: DatabaseOptions = {}): Database<Tables> {
   const { longTimeoutMs = 5_000, byIndex = false, charactersPerTurn = defaultCharactersPerTurn, withoutTimeout = false } = options;
+  const behindPgbouncer = isBehindPgbouncer(url);
   const config: pg.PoolConfig = {
     connectionString: url,
     types,
     keepAlive: true,
     connectionTimeoutMillis: 5_000,
-    ...(withoutTimeout ? {} : { statement_timeout: statementTimeoutMs, query_timeout: statementTimeoutMs + 5_000 }),
+    ...(withoutTimeout || behindPgbouncer ? {} : { statement_timeout: statementTimeoutMs }),
+    ...(withoutTimeout ? {} : { query_timeout: statementTimeoutMs + 5_000 }),
     application_name: 'baton',
   };
   const pool = openPool(config, poolSize);
-  const longPool = openPool(
-    { ...config, statement_timeout: longTimeoutMs, ...(byIndex ? { options: '-c enable_seqscan=off' } : {}) },
-    longPoolSize,
-  );
+  const longPool = behindPgbouncer
+    ? withSettings(openPool(config, longPoolSize), [`statement_timeout = ${longTimeoutMs}`, ...(byIndex ? ['enable_seqscan = off'] : [])])
+    : openPool({ ...config, statement_timeout: longTimeoutMs, ...(byIndex ? { options: '-c enable_seqscan=off' } : {}) }, longPoolSize);
   const kysely = new Kysely<Tables>({ dialect: new PostgresDialect({ pool }) });
   const longReads = new Kysely<Tables>({ dialect: new PostgresDialect({ pool: longPool }) });
-  const writer = createWriter(config);
-  const names = new Map<string, string>();
+  const writer = createWriter(config, new StatementNames(behindPgbouncer));
+  const names = new StatementNames(behindPgbouncer);
 
   return {
     name: 'postgres',
@@ -59,7 +61,7 @@ export function openPostgres<Tables>(url: string, options: DatabaseOptions = {})
     longReads,
     query(build, { long = false, quick = false } = {}) {
       const { sql, bind } = compileOnce(kysely, build);
-      const name = nameOf(names, sql);
+      const name = names.of(sql);
       const timeout = quick ? { query_timeout: quickTimeoutMs } : {};
       const run = async (values: unknown[]) =>
         (await (long ? longPool : pool).query({ name, text: sql, values, ...timeout })).rows as never[];
@@ -108,23 +110,24 @@ async function retrying<T>(transaction: () => Promise<T>): Promise<T> {
   }
 }
 
-function openPool(config: pg.PoolConfig, max: number): pg.Pool {
-  const pool = new pg.Pool({ ...config, max });
-  // A broken connection is replaced at its next use. Without these listeners it would end the process: the pool's listener
-  // covers an idle connection, the client's own covers one that is checked out and between two statements.
-  pool.on('error', () => undefined);
-  pool.on('connect', (client) => void client.on('error', () => undefined));
-  return pool;
-}
+/** The short names of prepared statements, one for each SQL text; every connection prepares its own. */
+class StatementNames {
+  readonly #names = new Map<string, string>();
+  readonly #areUnnamed: boolean;
 
-/** The short name of a prepared statement, one for each SQL text; every connection prepares its own. */
-function nameOf(names: Map<string, string>, sql: string): string {
-  let name = names.get(sql);
-  if (name === undefined) {
-    name = `baton_${names.size}`;
-    names.set(sql, name);
+  constructor(areUnnamed: boolean) {
+    this.#areUnnamed = areUnnamed;
   }
-  return name;
+
+  of(sql: string): string | undefined {
+    if (this.#areUnnamed) return undefined;
+    let name = this.#names.get(sql);
+    if (name === undefined) {
+      name = `baton_${this.#names.size}`;
+      this.#names.set(sql, name);
+    }
+    return name;
+  }
 }
 
 function sqlState(error: unknown): string {
@@ -155,9 +158,8 @@ interface Writer {
  * The connection that writes groups, one transaction at a time. It is pipelined: statements of a group that do not depend
  * on each other's results are sent together. A failed connection is replaced at the next group.
  */
-function createWriter(config: pg.ClientConfig): Writer {
+function createWriter(config: pg.ClientConfig, names: StatementNames): Writer {
   const queue = new SerialQueue();
-  const names = new Map<string, string>();
   let client: pg.Client | undefined;
 
   async function connected(): Promise<pg.Client> {
@@ -223,7 +225,7 @@ interface PostgresSession extends Session {
 }
 
 /** Begins a transaction, and returns its session. Rows are sent as one JSON parameter. */
-function postgresSession(client: pg.Client, names: Map<string, string>, asyncCommit: boolean): PostgresSession {
+function postgresSession(client: pg.Client, names: StatementNames, asyncCommit: boolean): PostgresSession {
   const sent: Promise<unknown>[] = [];
   let state: 'beginning' | 'open' | 'ended' = 'beginning';
   const begun = client.query(asyncCommit ? 'begin; set local synchronous_commit = off' : 'begin').then(() => {
@@ -233,7 +235,7 @@ function postgresSession(client: pg.Client, names: Map<string, string>, asyncCom
 
   const run = <R extends unknown[]>(text: string, values: unknown[]) => {
     if (state === 'ended') throw new Error('The session has ended.');
-    return client.query<R>({ name: nameOf(names, text), text, values, rowMode: 'array' });
+    return client.query<R>({ name: names.of(text), text, values, rowMode: 'array' });
   };
   const query = (text: string, rows: readonly Row[]) => run<Values>(text, [JSON.stringify(rows)]);
   const requireBegun = () => {
