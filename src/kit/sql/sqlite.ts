@@ -211,7 +211,8 @@ function openConnections(path: string, inMemory: boolean): { writer: SqliteConne
  */
 function createView(connection: SqliteConnection): { begin(): void; share<T>(name: string, read: () => T): T; close(): void } {
   let open = false;
-  const known = new Map<string, unknown>();
+  /** Replaced and never cleared: V8 links the table of a cleared map to its next one, so that one old table keeps all later ones alive. */
+  let known = new Map<string, unknown>();
   function close(): void {
     // SQLite may have ended the transaction itself after a failed read.
     if (open && connection.isInTransaction) {
@@ -223,7 +224,7 @@ function createView(connection: SqliteConnection): { begin(): void; share<T>(nam
       }
     }
     open = false;
-    known.clear();
+    if (known.size > 0) known = new Map();
   }
   return {
     begin() {

@@ -222,9 +222,9 @@ export const newKey: Show<NewApiKey> = (context, answer, options) => {
 };
 
 /** A brief: the text as it is if Markdown was asked for, else a heading for each packet and each part. */
-export const brief: Show<Brief> = (context, { body, text }) => {
+export const brief: Show<Brief | string> = (context, { body, text }) => {
+  if (context.format === 'json') return context.out.json(typeof body === 'string' ? JSON.stringify(body) : text);
   if (typeof body === 'string') return context.out.block(body);
-  if (context.format === 'json') return context.out.json(text);
   let packet: string | undefined;
   for (const { packet_id, kind, text: part } of body.sections) {
     if (packet_id !== packet) context.out.line(`Packet ${packet_id}`);
