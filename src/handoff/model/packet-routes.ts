@@ -104,6 +104,12 @@ export type WaitQuery = Static<typeof WaitQuery>;
 
 const page = { total: Type.Integer(), limit: Type.Integer(), offset: Type.Integer(), next_cursor: orNull(Type.String()) };
 export const PacketList = Type.Object({ packets: Type.Array(Type.Union([PacketSummary, Packet])), ...page });
+const AwaitingList = Type.Object({
+  ...PacketList.properties,
+  unnotified: Type.Optional(
+    Type.Boolean({ description: 'True if the tenant has no active channel that tells of new questions; else left out.' }),
+  ),
+});
 const pageExample = { packets: [summaryExample], total: 1, limit: 50, offset: 0, next_cursor: null };
 
 /** A packet in a search result. */
@@ -178,10 +184,10 @@ export const listAwaiting = defineRoute({
   tag,
   access: 'read',
   summary: 'List packets that await a person',
-  description: 'Every packet in `awaiting_human`, newest first.',
+  description: 'Every packet in `awaiting_human`, newest first. `unnotified` says that no channel tells anybody of them.',
   query: AwaitingQuery,
   responses: {
-    200: { schema: PacketList, description: 'A page of packets in `awaiting_human`.', example: pageExample },
+    200: { schema: AwaitingList, description: 'A page of packets in `awaiting_human`.', example: { ...pageExample, unnotified: true } },
     ...failing(401, 403, 429),
     413: tooLargePage,
   },

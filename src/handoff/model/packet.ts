@@ -82,6 +82,13 @@ const question = {
   strict_options: Type.Optional(Type.Boolean({ description: 'Whether the response must be one of the options.' })),
   schema: Type.Optional(FormSchema),
   responder: Type.Optional(remark('Who is asked: a name or a mail address. It is shown, and is no permission.')),
+  remind_after_seconds: Type.Optional(
+    Type.Integer({
+      minimum: 1,
+      maximum: 3_153_600_000,
+      description: 'When to remind the channels once of the open question, from the moment the packet enters awaiting_human.',
+    }),
+  ),
   timeout_seconds: Type.Optional(
     Type.Integer({
       minimum: 1,
@@ -280,6 +287,7 @@ export const Hitl = Type.Object({
   ),
   requested_at: orNull(timestamp('When the packet entered awaiting_human.')),
   expires_at: orNull(timestamp('When the time to answer ends.')),
+  remind_at: Type.Optional(orNull(timestamp('When the reminder is due.'), 'Null when it was sent, or the question is answered.')),
   data: Type.Optional(Type.Record(Type.String(), Type.Unknown(), { description: 'The answer to a question with a schema.' })),
   digest: Type.Optional(
     Type.String({

@@ -3,6 +3,7 @@ import type { Agent } from '../../model/agent.ts';
 import type { AnswerLink, NewAnswerLink } from '../../model/answer-link.ts';
 import type { AuditEntry } from '../../model/audit.ts';
 import type { Brief } from '../../model/brief.ts';
+import type { Channel } from '../../model/channel.ts';
 import type { ApiKey, NewApiKey } from '../../model/key.ts';
 import { choicesOf } from '../../model/options.ts';
 import type { HistoryEvent, Lease, Packet, PacketSummary } from '../../model/packet.ts';
@@ -82,6 +83,17 @@ export const hookColumns: readonly Column<Webhook>[] = [
   id,
   { title: 'ACTIVE', value: ({ active, disabled_reason }) => (active ? 'yes' : (disabled_reason ?? 'no')) },
   { title: 'URL', value: ({ url }) => url, least: 16 },
+  { title: 'EVENTS', value: ({ events }) => events.join(','), least: 8 },
+  created,
+];
+
+export const channelColumns: readonly Column<Channel>[] = [
+  id,
+  { title: 'ACTIVE', value: ({ active, disabled_reason }) => (active ? 'yes' : (disabled_reason ?? 'no')) },
+  { title: 'KIND', value: ({ kind }) => kind },
+  { title: 'NAME', value: ({ name }) => name },
+  { title: 'TARGET', value: ({ target }) => target, least: 16 },
+  { title: 'RESPONDER', value: ({ responder }) => responder },
   { title: 'EVENTS', value: ({ events }) => events.join(','), least: 8 },
   created,
 ];
@@ -260,6 +272,18 @@ export const hookLines = (hook: Webhook) =>
     ['Active', hook.active ? 'yes' : `no ${hook.disabled_reason ?? ''}`],
     ['Events', hook.events.join(', ')],
     ['Created', hook.created_at],
+  ]);
+
+export const channelLines = (channel: Channel) =>
+  pairLines([
+    ['ID', channel.id],
+    ['Kind', channel.kind],
+    ['Target', channel.target],
+    ['Name', channel.name ?? ''],
+    ['Responder', channel.responder ?? 'anybody'],
+    ['Active', channel.active ? 'yes' : `no ${channel.disabled_reason ?? ''}`],
+    ['Events', channel.events.join(', ')],
+    ['Created', channel.created_at],
   ]);
 
 export const deliveryLines = (delivery: Delivery) =>
