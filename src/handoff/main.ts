@@ -325,7 +325,7 @@ function createJobs(base: Base, { store, live, services, recheck }: JobParts) {
       return pollEveryMs;
     },
     async heartbeat() {
-      live.streams.beat();
+      live.streams.sendHeartbeats();
       return heartbeatEveryMs;
     },
   };

@@ -103,8 +103,8 @@ export const settingsTable = {
   }),
   rateLimitPerMinute: whole({
     variable: 'SERVICE_RATE_LIMIT_PER_MINUTE',
-    fallback: '60',
-    help: 'Requests per key in any 60 seconds; 0 = off.',
+    fallback: undefined,
+    help: 'Requests per key in any 60 seconds; 0 = off. If not set: 60 for keys of the tiers free and pro, no limit for business.',
   }),
   hourlyQuotaFree: hour('FREE', '100'),
   hourlyQuotaPro: hour('PRO', '1000'),

@@ -7,7 +7,7 @@ import { type LimitReached, ServiceError } from '../../kit/errors.ts';
 import { createApp } from '../../kit/http/app.ts';
 import { allowOrigins } from '../../kit/http/cors.ts';
 import { mountExplorers, mountRoot } from '../../kit/http/explorers.ts';
-import { type LimitState, takeBack } from '../../kit/http/limits.ts';
+import { type LimitState, uncountRefused } from '../../kit/http/limits.ts';
 import { mountLocally } from '../../kit/http/local.ts';
 import { createMount, lowerCase } from '../../kit/http/mount.ts';
 import { isOwnOrigin, ownHosts, refuseForeignPages } from '../../kit/http/origin.ts';
@@ -67,7 +67,7 @@ export interface ServerParts {
   channels: ChannelService;
   metrics: HandoffMetrics;
   tiers: Record<Tier, TierLimits>;
-  rateLimitPerMinute: number;
+  rateLimitPerMinute: number | undefined;
   counters: RequestCounters;
   batchMax: number;
   /** Origins whose pages may call the API. */
@@ -139,7 +139,7 @@ export function createServer({
     trustedProxies,
     isUnavailable: store.isUnavailable,
     onAnswered: metrics.observe,
-    onLimited: takeBack,
+    onLimited: uncountRefused,
   });
   allowOrigins(app, corsOrigins);
   if (devMode) refuseForeignPages(app, { hosts: [host], origins: corsOrigins, hasKey });

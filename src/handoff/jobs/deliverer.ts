@@ -2,7 +2,7 @@ import type { Clock } from '../../kit/clock.ts';
 import type { DeliveryService } from '../service/deliveries.ts';
 import type { DeliveryQueue } from '../store/deliveries.ts';
 import type { Store } from '../store/store.ts';
-import { AttemptRoom, type Place } from './attempt-room.ts';
+import { AttemptRoom, type Reservation } from './attempt-room.ts';
 import { type Attempt, Receiver } from './receivers.ts';
 import type { Item, Send } from './senders.ts';
 
@@ -98,13 +98,13 @@ export function createDeliverer(parts: DelivererParts): Deliverer {
 
   function start(item: Item, receiver: Receiver<Item>): void {
     const attempt = receiver.begin(nowMs());
-    const place = room.enter(item.queue.tenant);
-    const ended = attemptOn(item, { receiver, attempt, place })
+    const reservation = room.reserve(item.queue.tenant);
+    const ended = attemptOn(item, { receiver, attempt, reservation })
       .catch(parts.onError)
       .finally(() => {
         receiver.end(attempt);
         running.delete(ended);
-        place.leave();
+        reservation.release();
         startWaiting(receiver);
         const isShort = short.delete(item.queue.tenant);
         const hasMore = receiver.hasMore && receiver.room(nowMs()) > 0;
@@ -117,13 +117,13 @@ export function createDeliverer(parts: DelivererParts): Deliverer {
   interface RunningAttempt {
     readonly receiver: Receiver<Item>;
     readonly attempt: Attempt;
-    readonly place: Place;
+    readonly reservation: Reservation;
   }
 
-  async function attemptOn(item: Item, { receiver, attempt, place }: RunningAttempt): Promise<void> {
+  async function attemptOn(item: Item, { receiver, attempt, reservation }: RunningAttempt): Promise<void> {
     const { delivery, queue, until } = item;
     const started = performance.now();
-    const sent = await parts.send(item, (bytes) => place.resize(bytes));
+    const sent = await parts.send(item, (bytes) => reservation.resize(bytes));
     if (sent === 'aborted') aborted.push(item);
     if (sent === 'over') await parts.deliveries.drop(queue, { seq: delivery.seq, until });
     if (typeof sent === 'string') return;

@@ -10,7 +10,11 @@ export const packetVersion = '1.0.0';
 const anyJson = (description: string) => Type.Unknown({ description });
 
 export const SourceAgent = Type.Object(
-  { id: indexedName("The agent's id."), name: name("The agent's name."), framework: prose('What the agent runs on.') },
+  {
+    id: indexedName("The agent's id."),
+    name: name("The agent's name."),
+    framework: prose('What the agent runs on.', { example: 'langgraph' }),
+  },
   { description: 'The agent that hands over.' },
 );
 
@@ -72,7 +76,7 @@ export const Dependency = Type.Object({
 
 const question = {
   required: Type.Boolean({ description: 'Whether a person must answer before the packet can be completed.' }),
-  reason: prose('Why a person is asked.'),
+  reason: prose('Why a person is asked.', { example: 'Refunds over 50 need approval' }),
   question: statement('The question.'),
   options: Type.Optional(
     Type.Array(

@@ -80,9 +80,14 @@ export function isRecorded({ status, due_at }: DeliveryState, { error }: Attempt
   return error === undefined || status === 'cancelled' || due_at === until.toISOString();
 }
 
+/** Whether a delivery has failed for good, unless it is replayed. */
+export function isDeadLetter({ status }: Pick<DeliveryState, 'status'>): boolean {
+  return status === 'dead_letter';
+}
+
 /** Whether a delivery has failed and no attempt is in progress. */
-export function isRetriable({ status, due_at, next_retry_at }: DeliveryState): boolean {
-  return status === 'dead_letter' || (status === 'failed' && due_at === next_retry_at);
+export function isRetriable(delivery: DeliveryState): boolean {
+  return isDeadLetter(delivery) || (delivery.status === 'failed' && delivery.due_at === delivery.next_retry_at);
 }
 
 /** How the cancellation of a delivery changes it: it stays as the last attempt left it, and nothing is due. */

@@ -2,7 +2,7 @@ import type { Clock } from '../../kit/clock.ts';
 import { conflict, notFound } from '../../kit/errors.ts';
 import { isId, type NewId } from '../../kit/id.ts';
 import type { Delivery, DeliveryStatus } from '../model/webhook.ts';
-import { restarted } from '../rules/delivery.ts';
+import { isDeadLetter, restarted } from '../rules/delivery.ts';
 import type { DeliveryPage, StoredDelivery } from '../store/deliveries.ts';
 import type { Idempotency } from '../store/idempotency.ts';
 import type { Store } from '../store/store.ts';
@@ -131,7 +131,7 @@ export function createDestinations<Shown>({ store, clock, newId, noun, most, sho
           const isOwn =
             to === undefined ? id === undefined : webhooks.named(noun, to.id) !== undefined && (id === undefined || to.id === id);
           if (delivery === undefined || !isOwn) throw notFound('delivery');
-          if (delivery.status !== 'dead_letter') throw conflict(`The delivery is ${delivery.status}; only a dead letter can be replayed.`);
+          if (!isDeadLetter(delivery)) throw conflict(`The delivery is ${delivery.status}; only a dead letter can be replayed.`);
           if (to === undefined) throw conflict(`The ${noun} was removed.`);
           requireActive(to, noun);
           return shownDelivery(deliveries.update(delivery, restarted(now), now), to.id);

@@ -1,3 +1,4 @@
+import { accessSync, constants } from 'node:fs';
 import type { StatementSync } from 'node:sqlite';
 import {
   type CompiledQuery,
@@ -29,6 +30,9 @@ import { sqliteSession } from './sqlite-session.ts';
 
 /** SQLITE_BUSY: another connection holds the write lock. */
 const busy = 5;
+
+/** The codes of the system for a file that may not be written. */
+const notWritable = ['EACCES', 'EROFS'];
 
 /** SQLITE_READONLY. */
 const readOnlyCode = 8;
@@ -192,12 +196,14 @@ function openConnections(path: string, inMemory: boolean): { writer: SqliteConne
   let writer: SqliteConnection | undefined;
   try {
     if (!inMemory) createPrivately(path);
+    // SQLite opens a file that it can't write, and refuses the first write without naming it.
+    if (!inMemory) accessSync(path, constants.W_OK);
     writer = new SqliteConnection(path);
     return { writer, reader: inMemory ? writer : new SqliteConnection(path, { readOnly: true }) };
   } catch (error) {
     writer?.close();
-    const { errcode, message } = error as { errcode?: number; message: string };
-    if ((errcode ?? 0) % 256 === readOnlyCode)
+    const { errcode, code, message } = error as { errcode?: number; code?: string; message: string };
+    if ((errcode ?? 0) % 256 === readOnlyCode || notWritable.includes(code ?? ''))
       throw new Error(`The database file ${path} can't be written: this user may only read it, or its file system is read-only.`, {
         cause: error,
       });
