@@ -18,7 +18,7 @@ const way = (condition: NonNullable<SceneFault['condition']>, status_code: numbe
   fault: { condition, status_code },
   answer,
 });
-const completion = (content: string, finish_reason = 'stop') => ({
+export const completion = (content: string, finish_reason = 'stop') => ({
   id: 'c1',
   object: 'chat.completion',
   system_fingerprint: 'f',
@@ -46,9 +46,13 @@ export const ways = {
   not_found: way('invalid_request', 404, refuse(404, 'model_not_found')),
   gone: way('invalid_request', 410, refuse(410, 'gone')),
   conflict: way('invalid_request', 409, refuse(409, 'conflict')),
-  too_long: way('context_length', 400, refuse(400, 'context_length_exceeded')),
+  too_long: way('context_length', 400, refuse(400, 'context_length_exceeded', "This model's maximum context length is 8192 tokens.")),
   too_large: way('context_length', 413, refuse(413, 'request_too_large')),
-  filtered: way('content_filter', 400, refuse(400, 'content_filter')),
+  filtered: way(
+    'content_filter',
+    400,
+    refuse(400, 'content_filter', "The response was filtered due to the prompt triggering Azure OpenAI's content management policy."),
+  ),
   held_back: way('content_filter', 200, say(JSON.stringify(completion('', 'content_filter')))),
   empty: way('invalid_response', 200, say(JSON.stringify(completion('')))),
   broken: way('invalid_response', 200, say('{"id": "c1", "choices": [')),

@@ -16,13 +16,17 @@ export interface Litellm {
   stop(): void;
 }
 
-/** Starts LiteLLM. @throws Error if the Python environment is missing */
-export async function startLitellm(): Promise<Litellm> {
+/**
+ * Starts LiteLLM: its proxy, or its router with all calls of providers redirected to `internet`.
+ * @throws Error if the Python environment is missing
+ */
+export async function startLitellm(internet?: { origin: string; keys: readonly string[] }): Promise<Litellm> {
   const path = (name: string) => new URL(name, import.meta.url).pathname;
-  const keys = Object.fromEntries(['OPENAI', 'ANTHROPIC', 'LLAMA'].map((name) => [`${name}_API_KEY`, 'fake']));
-  const child = spawn(path('.venv/bin/python'), [path('litellm_runner.py')], {
+  const keys = Object.fromEntries((internet?.keys ?? ['OPENAI_API_KEY', 'ANTHROPIC_API_KEY', 'LLAMA_API_KEY']).map((name) => [name, name]));
+  const script = internet === undefined ? 'litellm_runner.py' : 'litellm_router.py';
+  const child = spawn(path('.venv/bin/python'), [path(script)], {
     stdio: ['pipe', 'pipe', 'pipe'],
-    env: { ...process.env, ...keys },
+    env: { ...process.env, ...keys, ...(internet === undefined ? {} : { INTERNET: internet.origin }) },
   });
   let printed = '';
   child.stderr.on('data', (chunk: Buffer) => {

@@ -1,12 +1,11 @@
 import assert from 'node:assert/strict';
-import { type ChildProcess, spawn } from 'node:child_process';
 import { readFileSync } from 'node:fs';
-import { type AddressInfo, createServer } from 'node:net';
 import { after, describe, test } from 'node:test';
 
 import type { ChainDefinition, ChainRequest } from '../src/fallback/model/chain.ts';
 import { chainOf, exported, hangs, told } from './chains.ts';
 import { type Behaviour, startFakes, type WayName, ways } from './fakes.ts';
+import { startGateway } from './portkey.ts';
 import { simulate } from './simulation.ts';
 
 const fakes = await startFakes(3);
@@ -15,36 +14,6 @@ after(async () => {
   gateway.stop();
   await fakes.stop();
 });
-
-/** A free port. */
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1');
-  await new Promise((resolve) => server.once('listening', resolve));
-  const { port } = server.address() as AddressInfo;
-  await new Promise((resolve) => server.close(resolve));
-  return port;
-}
-
-/** Starts Portkey's gateway on loopback and waits until it answers. */
-async function startGateway(): Promise<{ port: number; stop(): void }> {
-  const port = await freePort();
-  const entry = new URL('node_modules/@portkey-ai/gateway/build/start-server.js', import.meta.url).pathname;
-  const preload = new URL('loopback.mjs', import.meta.url).href;
-  const child: ChildProcess = spawn(process.execPath, ['--import', preload, entry, '--headless', `--port=${port}`], {
-    stdio: ['ignore', 'pipe', 'pipe'],
-  });
-  let printed = '';
-  await new Promise<void>((resolve, reject) => {
-    const read = (chunk: Buffer) => {
-      printed += chunk;
-      if (/ready/i.test(printed)) resolve();
-    };
-    child.stdout!.on('data', read);
-    child.stderr!.on('data', read);
-    child.once('exit', (code) => reject(new Error(`The gateway ended with ${code}: ${printed}`)));
-  });
-  return { port, stop: () => void child.kill() };
-}
 
 /** Sends a prompt through the gateway with an exported configuration, into which it inserts the keys. */
 async function send(content: string): Promise<{ status: number; served: number | null; text: string }> {

@@ -20,6 +20,25 @@ const ajv = new Ajv2019({
   formats: { uri: (text) => URL.canParse(text) },
 });
 
+const clouds: ChainRequest = {
+  name: 'clouds',
+  providers: [
+    {
+      name: 'azure',
+      model_id: 'azure/gpt',
+      api_base: 'https://one.openai.azure.com',
+      api_key_env: 'K',
+      params: { api_version: '2024-10-21' },
+    },
+    {
+      ...{ name: 'bedrock', model_id: 'bedrock/anthropic.claude-v2' },
+      params: { aws_region_name: 'eu-west-1', aws_access_key_id: 'os.environ/AWS_KEY', aws_secret_access_key: 'os.environ/AWS_SECRET' },
+    },
+    { name: 'vertex', model_id: 'vertex_ai/gemini-2.5-pro', params: { vertex_project: 'p' } },
+    { name: 'azure-2', model_id: 'azure/gpt', api_base: 'https://two.openai.azure.com', api_key_env: 'K' },
+  ],
+};
+
 /** Checks a property for arbitrary chains and both preferences. */
 const everyChain = (check: (request: ChainRequest, prefer: 'failover' | 'retry') => void) =>
   fc.assert(fc.property(anyChain, fc.constantFrom('failover' as const, 'retry' as const), check), { numRuns: 150 });
@@ -31,7 +50,7 @@ describe('Bifrost (checked against its published schema, not run)', () => {
   test('every export is accepted, its rule names existing providers, and its keys are references', () => {
     everyChain((request, prefer) => {
       const config = JSON.parse(exported(define(request), 'bifrost', prefer).content) as {
-        providers: Record<string, Shape & { keys: { value: string }[] }>;
+        providers: Record<string, Shape & { keys: { value?: string }[] }>;
         governance: { routing_rules: { targets: { provider: string }[]; fallbacks: string[] }[] };
       };
       assert.ok(isBifrost(config), ajv.errorsText(isBifrost.errors));
@@ -42,9 +61,24 @@ describe('Bifrost (checked against its published schema, not run)', () => {
       for (const [name, provider] of Object.entries(config.providers)) {
         // The schema says nothing of providers with names of their own; they are the same objects as those of known kinds.
         assert.ok(isProvider(provider), `${name}: ${ajv.errorsText(isProvider.errors)}`);
-        for (const { value } of provider.keys) assert.match(value, /^env\.[A-Za-z_]\w*$/);
+        for (const { value } of provider.keys) if (value !== undefined) assert.match(value, /^env\.[A-Za-z_]\w*$/);
       }
     });
+  });
+
+  test('Azure, Bedrock and Vertex AI are exported as such, with their accounts', () => {
+    const { content, warnings } = exported(define(clouds), 'bifrost');
+    const config = JSON.parse(content);
+    assert.ok(isBifrost(config), ajv.errorsText(isBifrost.errors));
+    const { azure, bedrock, vertex, 'azure-2': second } = config.providers;
+    assert.deepEqual(azure.keys[0].azure_key_config, { endpoint: 'https://one.openai.azure.com', api_version: '2024-10-21' });
+    assert.deepEqual(bedrock.keys[0].bedrock_key_config, { region: 'eu-west-1', access_key: 'env.AWS_KEY', secret_key: 'env.AWS_SECRET' });
+    assert.deepEqual(vertex.keys[0].vertex_key_config, { project_id: 'p', region: 'us-central1' });
+    assert.equal(second.custom_provider_config.base_provider_type, 'azure');
+    assert.deepEqual(
+      warnings.filter(({ code }) => code === 'params').map(({ field }) => field),
+      ['providers.2.params.vertex_location'],
+    );
   });
 
   test('the schema finds a misspelt field', () => {
@@ -84,6 +118,19 @@ describe('Envoy AI Gateway (checked against its published schemas, not run)', ()
         }
       }
     });
+  });
+
+  test('Azure, Bedrock and Vertex AI are exported as such, with their accounts', () => {
+    const { content } = exported(define(clouds), 'envoy-ai-gateway');
+    assert.deepEqual(faultsOf(content), []);
+    for (const part of [
+      /schema:\n\s+name: AzureOpenAI\n\s+version: "2024-10-21"/,
+      /type: AWSCredentials\n\s+awsCredentials:\n\s+region: eu-west-1/,
+      /hostname: bedrock-runtime\.eu-west-1\.amazonaws\.com/,
+      /type: GCPCredentials\n\s+gcpCredentials:\n\s+projectName: p\n\s+region: us-central1/,
+      /hostname: us-central1-aiplatform\.googleapis\.com/,
+    ])
+      assert.match(content, part);
   });
 
   test('the schemas find a misspelt field', () => {

@@ -114,7 +114,7 @@ export async function createFallback(settings: Settings, dependencies: Dependenc
   const heartbeat = createLoop({
     name: 'streams',
     runOnce: async () => {
-      streams.sendHeartbeats();
+      streams.beat();
       return heartbeatCheckMs;
     },
     onError: logFailure('a heartbeat failed'),

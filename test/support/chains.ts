@@ -47,7 +47,9 @@ const provider = fc.record(
       'meta-llama/llama-3.3-70b',
       'x:y z'.replace(' ', '-'),
     ),
-    provider: fc.option(fc.constantFrom('openai', 'anthropic', 'mistral', 'nvidia', 'own-kind'), { nil: undefined }),
+    provider: fc.option(fc.constantFrom('openai', 'anthropic', 'mistral', 'nvidia', 'azure', 'bedrock', 'vertex_ai', 'own-kind'), {
+      nil: undefined,
+    }),
     api_base: fc.option(fc.constantFrom('https://llm.example.com/v1', 'http://127.0.0.1:9000/openai/v1', 'https://[2001:db8::1]:8443/v1'), {
       nil: undefined,
     }),

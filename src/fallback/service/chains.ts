@@ -4,6 +4,7 @@ import { conflict, notFound } from '../../kit/errors.ts';
 import { entityTagOf, requireMatch } from '../../kit/etag.ts';
 import { isId, type NewId } from '../../kit/id.ts';
 import type { Chain, ChainDefinition, ChainPatch, ChainRequest } from '../model/chain.ts';
+import type { Warning } from '../model/common.ts';
 import type { ChainCheck, Routing, RoutingQuery } from '../model/routing.ts';
 import { define, merge } from '../rules/chain.ts';
 import { routingOf } from '../rules/routing.ts';
@@ -48,15 +49,24 @@ export function createChainService({ store: { chains }, clock, newId }: ChainSer
     throw conflict('Other requests keep changing this chain; try again.');
   }
 
+  /** A chain as stored and returned, with fields in the documented order. */
+  async function shown(
+    definition: ChainDefinition,
+    { id, ...stamps }: Pick<Chain, 'id' | 'version' | 'created_at' | 'updated_at'>,
+  ): Promise<Chain> {
+    const namesake = await chains.namesake(definition.name, id);
+    return { id, ...definition, ...stamps, warnings: [...warningsOf(definition), ...(namesake === undefined ? [] : [sameName(namesake)])] };
+  }
+
   return {
     /** Creates a chain. @throws ServiceError 400 with all faults */
     async create(request: ChainRequest): Promise<{ id: string } & StoredChain> {
       const now = clock();
       const at = now.toISOString();
       const id = newId(now);
-      const chain = shown(define(request), { id, version: 1, created_at: at, updated_at: at });
+      const chain = await shown(define(request), { id, version: 1, created_at: at, updated_at: at });
       const text = JSON.stringify(chain);
-      await chains.insert(id, { version: 1, text });
+      await chains.insert(id, { version: 1, text, name: chain.name });
       return { id, version: 1, text };
     },
 
@@ -85,8 +95,8 @@ export function createChainService({ store: { chains }, clock, newId }: ChainSer
         const chainBefore = JSON.parse(before.text) as Chain;
         const version = before.version + 1;
         const { created_at } = chainBefore;
-        const chain = shown(merge(chainBefore, patch), { id, version, created_at, updated_at: clock().toISOString() });
-        const changed = { version, text: JSON.stringify(chain) };
+        const chain = await shown(merge(chainBefore, patch), { id, version, created_at, updated_at: clock().toISOString() });
+        const changed = { version, text: JSON.stringify(chain), name: chain.name };
         return (await chains.replace(id, before.version, changed)) ? changed : undefined;
       }),
 
@@ -110,7 +120,9 @@ async function* pagesOf(
   }
 }
 
-/** A chain as stored and returned, with fields in the documented order. */
-function shown(definition: ChainDefinition, { id, ...stamps }: Pick<Chain, 'id' | 'version' | 'created_at' | 'updated_at'>): Chain {
-  return { id, ...definition, ...stamps, warnings: warningsOf(definition) };
-}
+/** The warning of a chain that was saved while another had its name. */
+const sameName = (id: string): Warning => ({
+  code: 'same_name',
+  field: 'name',
+  detail: `Another chain, ${id}, had the same name when this one was saved.`,
+});

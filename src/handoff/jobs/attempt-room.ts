@@ -18,11 +18,11 @@ interface Use {
   bytes: number;
 }
 
-/** The reservation of room for a running attempt. */
-export interface Reservation {
+/** An attempt's place among those that may run at once. */
+export interface Place {
   /** Corrects the size that is counted for its body. */
   resize(bytes: number): void;
-  release(): void;
+  leave(): void;
 }
 
 /** The room for attempts, which no tenant can use up: a tenant's slow receivers delay no deliveries of others. */
@@ -67,8 +67,8 @@ export class AttemptRoom {
     return (this.#tenants.get(tenant)?.bytes ?? 0) + unreadBody <= maxBodiesOfTenant;
   }
 
-  /** Reserves room for an attempt at a leased delivery. */
-  reserve(tenant: number): Reservation {
+  /** Takes a place for an attempt at a leased delivery. */
+  enter(tenant: number): Place {
     const use = this.#tenants.get(tenant)!;
     let reserved = 0;
     const count = (bytes: number) => {
@@ -83,7 +83,7 @@ export class AttemptRoom {
         count(bytes);
         this.#onRoom();
       },
-      release: () => {
+      leave: () => {
         this.#running -= 1;
         count(0);
         this.giveUp(tenant);

@@ -35,7 +35,6 @@ const hitl = {
   notes: null,
   requested_at: null,
   expires_at: null,
-  question_id: null,
 };
 const tail = {
   claimed_by: null,

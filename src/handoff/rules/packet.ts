@@ -1,5 +1,4 @@
 import { conflict, invalid, ServiceError } from '../../kit/errors.ts';
-import type { ChannelEvent } from '../model/channel.ts';
 import type { Status } from '../model/common.ts';
 import {
   type ChainRequest,
@@ -15,11 +14,10 @@ import type { WebhookEvent } from '../model/webhook.ts';
 import { isLeaseOver, type LeaseTerms, leaseAfter, leased, renewed, requireToken, type StoredLease } from './lease.ts';
 import { mergeContent } from './merge.ts';
 import { allowedFrom, allows, move, touched, type Verb, verbTo } from './packet-life.ts';
-import { answeredBy, answerTo, ask, isOver, newQuestion, requireStillExcluded, updated, withDigest } from './question.ts';
-import { remind } from './reminder.ts';
+import { answeredBy, answerTo, ask, isOver, newQuestion, requireStillExcluded, withDeadline, withDigest } from './question.ts';
 
 /** The name of an event on streams. */
-export type EventType = WebhookEvent | 'packet.updated' | 'packet.deleted' | 'hitl.reminder' | 'hitl.withdrawn';
+export type EventType = WebhookEvent | 'packet.updated' | 'packet.deleted' | 'hitl.withdrawn';
 
 /** An entry in the trail of a packet. `type` is the event's name on streams and in webhooks; null: it is on neither. */
 export interface PacketEvent {
@@ -30,7 +28,6 @@ export interface PacketEvent {
     | 'answer_link_revoked'
     | 'chained'
     | 'deleted'
-    | 'hitl_reminded'
     | 'hitl_responded'
     | 'hitl_timed_out'
     | 'lease_expired'
@@ -40,8 +37,6 @@ export interface PacketEvent {
   readonly type: EventType | null;
   readonly actor: string;
   readonly details: Record<string, unknown>;
-  /** What channels are told. */
-  readonly notifies?: ChannelEvent | undefined;
 }
 
 /** How an answer came. */
@@ -201,8 +196,7 @@ function decideOn<P extends AnyPacket>(packet: P, command: Command, now: Date, s
         isRemoved: true,
       };
     case 'time_out':
-      if (isLeaseOver(packet, now)) return setFree(packet, 'lose', 'system:sweeper', now);
-      return timeOut(packet, now) ?? remind(packet, now) ?? unchanged(packet);
+      return isLeaseOver(packet, now) ? setFree(packet, 'lose', 'system:sweeper', now) : timeOut(packet, now);
     case 'expire_unclaimed':
       if (!allows(packet, 'time_out')) return unchanged(packet);
       return enter(packet, 'time_out', 'system:sweeper', now, { reason: 'unclaimed' });
@@ -230,8 +224,7 @@ function enter<P extends AnyPacket>(
   const entered = move(packet, verb, now);
   const { status } = entered;
   const allDetails = verb === 'complete' ? { actions_completed: completedActions(packet), ...details } : details;
-  const notice = verb === 'ask' ? { notifies: 'asked' as const } : {};
-  return { packet: entered, events: [{ event_type: status, type: `packet.${status}`, actor, details: allDetails, ...notice }], searchable };
+  return { packet: entered, events: [{ event_type: status, type: `packet.${status}`, actor, details: allDetails }], searchable };
 }
 
 function completedActions(packet: AnyPacket): number {
@@ -295,14 +288,7 @@ function respond<P extends AnyPacket>(packet: P, { answer, via = 'api', link }: 
   const held = packet.claimed_by !== null;
   const answered: P = {
     ...move(packet, 'respond', now),
-    hitl: {
-      ...hitl,
-      ...given,
-      ...(hitl.remind_at ? { remind_at: null } : {}),
-      responded_by: answer.responded_by,
-      responded_at: at,
-      notes: answer.notes ?? null,
-    },
+    hitl: { ...hitl, ...given, responded_by: answer.responded_by, responded_at: at, notes: answer.notes ?? null },
     claimed_by: held
       ? packet.claimed_by
       : { agent_id: target_agent.id, agent_name: target_agent.name, framework: target_agent.framework ?? null },
@@ -312,7 +298,6 @@ function respond<P extends AnyPacket>(packet: P, { answer, via = 'api', link }: 
     event_type: 'hitl_responded',
     type: 'hitl.response_ready',
     actor: `human:${answer.responded_by}`,
-    notifies: 'answered',
     details: { ...given, ...questionOf(hitl), ...(answer.digest === undefined ? {} : { digest: answer.digest }), via, ...link },
   };
   return { packet: answered, events: [event], searchable: false };
@@ -331,11 +316,11 @@ function withdraw<P extends AnyPacket>(packet: P, agentId: string | undefined, n
   return { packet: { ...move(packet, verb, now), hitl: null }, events: [event], searchable: true };
 }
 
-/** Applies `hitl.on_timeout` after the time to answer; undefined when there is nothing to do. */
-function timeOut<P extends AnyPacket>(packet: P, now: Date): Decision<P> | undefined {
+/** Applies `hitl.on_timeout` after the time to answer. */
+function timeOut<P extends AnyPacket>(packet: P, now: Date): Decision<P> {
   const { hitl } = packet;
   const end = hitl?.on_timeout ?? 'keep';
-  if (hitl === null || end === 'keep' || !allows(packet, `time_out_${end}`) || !isOver(hitl, now)) return undefined;
+  if (hitl === null || end === 'keep' || !allows(packet, `time_out_${end}`) || !isOver(hitl, now)) return unchanged(packet);
   const ended = enter(packet, `time_out_${end}`, 'system:sweeper', now, { reason: 'hitl_timed_out' });
   const timedOut: PacketEvent = {
     event_type: 'hitl_timed_out',
@@ -347,16 +332,14 @@ function timeOut<P extends AnyPacket>(packet: P, now: Date): Decision<P> | undef
 }
 
 /**
- * When the sweeper must process the packet: at the end of its lease, at the reminder of its question, or at its timeout
- * unless `on_timeout` is `keep`; null: never.
+ * When the sweeper must process the packet: at the end of its lease, or at the timeout of its question unless
+ * `on_timeout` is `keep`; null: never.
  */
 export function dueAt(packet: AnyPacket): string | null {
   const { hitl, lease } = packet;
   if (lease !== null && lease.expires_at !== null) return lease.expires_at;
-  if (hitl === null || !allows(packet, 'respond')) return null;
-  const times = [hitl.remind_at ?? null, (hitl.on_timeout ?? 'keep') === 'keep' ? null : hitl.expires_at];
-  // ISO 8601 texts of the same form are in order of time.
-  return times.filter((time) => time !== null).toSorted()[0] ?? null;
+  const end = hitl?.on_timeout ?? 'keep';
+  return hitl === null || end === 'keep' || !allows(packet, `time_out_${end}`) ? null : hitl.expires_at;
 }
 
 type Refusal = (sentence: string) => ServiceError;
@@ -397,12 +380,9 @@ function patch<P extends AnyPacket>(
     if (allows(packet, 'respond') && merged.hitl === null)
       throw invalid('hitl', 'The packet awaits an answer; its question can only be removed after a change of status.');
     requireStillExcluded(packet, merged);
-    const isOpen = allows(packet, 'respond');
-    // Somebody else is asked now, who has not been told.
-    const notice = isOpen && merged.hitl?.responder !== packet.hitl?.responder ? { notifies: 'asked' as const } : {};
-    const event: PacketEvent = { event_type: 'updated', type: 'packet.updated', actor, details, ...notice };
-    const dated = updated(merged, packet);
-    return { packet: touched(isOpen ? withDigest(dated) : dated, now), events: [event], searchable: true };
+    const event: PacketEvent = { event_type: 'updated', type: 'packet.updated', actor, details };
+    const dated = withDeadline(merged);
+    return { packet: touched(allows(packet, 'respond') ? withDigest(dated) : dated, now), events: [event], searchable: true };
   }
   if (verb === 'complete') requireAnswered(merged, onStatus);
   const asked = verb === 'ask' ? ask(merged, content.hitl !== undefined, now, questionId) : merged;

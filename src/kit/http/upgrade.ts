@@ -35,18 +35,18 @@ export function routeUpgrades(app: FastifyInstance): void {
     const response = new ServerResponse(request);
     response.shouldKeepAlive = false;
     response.assignSocket(socket);
-    const releaseSocket = () => {
+    const giveBack = () => {
       response.detachSocket(socket);
       upgrades.delete(request);
     };
     response.once('finish', () => {
       if (!upgrades.has(request)) return;
-      releaseSocket();
+      giveBack();
       socket.end();
       socket.resume();
       socket.setTimeout(closeMs, () => socket.destroy());
     });
-    upgrades.set(request, { socket, head, takeSocket: releaseSocket });
+    upgrades.set(request, { socket, head, takeSocket: giveBack });
     app.routing(request, response);
   });
 }

@@ -1,4 +1,4 @@
-import { isIP, type LookupFunction } from 'node:net';
+import { isIP } from 'node:net';
 
 import { type AllowList, bareHost, isPublic } from './addresses.ts';
 import { OutgoingError } from './failures.ts';
@@ -30,8 +30,6 @@ export interface AddressGuard {
   problem(url: string, owner?: unknown): Promise<string | undefined>;
   /** Whether a host is refused without a look-up, because it is an IP address or a local name. */
   refusesHost(target: Target): boolean;
-  /** Whether plain text may be sent to a host at this address, because the allow list names either. */
-  allowsPlain(hostname: string, address: string): boolean;
   /**
    * The addresses of a name, all of them checked, looked up for `owner`, whose concurrent look-ups are bounded. One refused
    * address refuses the name.
@@ -47,7 +45,7 @@ export function createGuard({ allow, setting, plainHttp = false, ...lookupParts 
   const lookup = createLookup(lookupParts);
 
   const mayReach = (protocol: string, address: string): boolean =>
-    allow.hasAddress(address) || (isPublic(address) && (plainHttp || protocol !== 'http:'));
+    allow.hasAddress(address) || (isPublic(address) && (plainHttp || protocol === 'https:'));
 
   function refusesHost({ protocol, hostname }: Target): boolean {
     const host = bareHost(hostname);
@@ -80,7 +78,6 @@ export function createGuard({ allow, setting, plainHttp = false, ...lookupParts 
   return {
     refusesHost,
     addressesOf,
-    allowsPlain: (hostname, address) => allow.hasHost(bareHost(hostname)) || (isIP(address) !== 0 && allow.hasAddress(address)),
     formProblem,
     async problem(text, owner) {
       const wrong = formProblem(text);
@@ -96,19 +93,6 @@ export function createGuard({ allow, setting, plainHttp = false, ...lookupParts 
         return mayBeReached ? undefined : refusal(url.protocol);
       }
     },
-  };
-}
-
-/** A look-up for a connect, whose addresses the guard has checked. Node calls it for names, but not for IP addresses. */
-export function guardedLookup(guard: AddressGuard, protocol: string, ownerOf: () => unknown): LookupFunction {
-  return (hostname, { all }, callback) => {
-    guard.addressesOf({ protocol, hostname }, ownerOf()).then(
-      (found) => {
-        if (all) callback(null, [...found]);
-        else callback(null, found[0]!.address, found[0]!.family);
-      },
-      (error: Error) => callback(error, ''),
-    );
   };
 }
 

@@ -30,6 +30,21 @@ for (const store of stores) {
       assert.equal(found.headers.etag, '"1"');
     });
 
+    test('a chain created or renamed to the name of another gets a warning with the id of the other', async () => {
+      const service = await shareFallback(store);
+      const named = ({ warnings }: { warnings: { code: string; detail: string }[] }) =>
+        warnings.filter(({ code }) => code === 'same_name').map(({ detail }) => detail);
+      const first = await createChain(service, { name: 'twice' });
+      const second = await createChain(service, { name: 'twice' });
+      const third = await createChain(service, { name: 'Twice' });
+      const said = [`Another chain, ${first.id}, had the same name when this one was saved.`];
+      assert.deepEqual([named(first), named(second), named(third)], [[], said, []]);
+      const renamed = await service.call('PATCH', `/chains/${third.id}`, { body: { name: 'twice' } });
+      assert.deepEqual(named(renamed.body), said);
+      const alone = await service.call('PATCH', `/chains/${third.id}`, { body: { name: 'thrice' } });
+      assert.deepEqual(named(alone.body), []);
+    });
+
     test('400: all faults are reported at once, those of the schema and the others', async () => {
       const service = await shareFallback(store);
       const { status, body } = await service.call('POST', '/chains', {

@@ -7,6 +7,12 @@ import { anyChain, plainChain, threeProviders } from '../../support/chains.ts';
 import { createChain, shareFallback, startFallback } from '../../support/fallback.ts';
 import { stores } from '../../support/stores.ts';
 
+/** A chain without what differs between two of the same content. */
+const contentOf = ({ id, created_at, updated_at, warnings, ...chain }: Record<string, unknown> & { warnings: { code: string }[] }) => ({
+  ...chain,
+  warnings: warnings.filter(({ code }) => code !== 'same_name'),
+});
+
 for (const store of stores) {
   describe(`POST /chains/{id}/export on ${store.name}`, () => {
     test('200: every format, with its file name, text and losses', async () => {
@@ -89,11 +95,9 @@ for (const store of stores) {
           const named = format === 'portkey' ? { name: request.name } : {};
           const imported = await service.call('POST', `/import?format=${format}`, { body: { content: body.content, ...named } });
           assert.equal(imported.status, 201, imported.text);
-          const { id, created_at, updated_at, ...chain } = imported.body.chain;
-          const { id: _id, created_at: _created, updated_at: _updated, ...before } = created.body;
-          assert.deepEqual(chain, before);
-          assert.notEqual(id, created.body.id);
-          assert.equal(created_at, updated_at);
+          assert.deepEqual(contentOf(imported.body.chain), contentOf(created.body));
+          assert.notEqual(imported.body.chain.id, created.body.id);
+          assert.equal(imported.body.chain.created_at, imported.body.chain.updated_at);
         }),
         { numRuns: 40 },
       );

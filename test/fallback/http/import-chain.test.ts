@@ -332,8 +332,8 @@ describe('Portkey', () => {
     const { body: made } = await service.call('POST', `/chains/${body.chain.id}/export?format=portkey`);
     const [first, second] = made.config.targets;
     assert.deepEqual([first.virtual_key, first.override_params, first.api_key], ['openai-prod', {}, undefined]);
-    const { azure_resource_name, azure_deployment_id, azure_api_version } = second;
-    assert.deepEqual([azure_resource_name, azure_deployment_id, azure_api_version], ['mine', 'gpt', 'v']);
+    const { resource_name, deployment_id, api_version } = second;
+    assert.deepEqual([resource_name, deployment_id, api_version], ['mine', 'gpt', 'v']);
   });
 });
 

@@ -387,3 +387,32 @@ describe('The events of a test', () => {
     assert.match(await again.text(), /^event: end\n/m);
   });
 });
+
+test('400: drill and live refuse a chain with a kind that the service cannot call, before any call; simulate tests it', async (t) => {
+  const service = await startFallback(t, { flags: { allowLive: 'true' }, environment: { SERVICE_LIVE_ALLOW: '127.0.0.1' } });
+  const provider = await startProvider(t);
+  const kinds = ['azure', 'azure_ai', 'bedrock', 'sagemaker', 'sagemaker_chat', 'vertex_ai', 'watsonx'];
+  const providers = [
+    { name: 'callable', model_id: 'm', api_base: provider.base },
+    ...kinds.map((kind) => ({ name: `on ${kind}`, model_id: 'm', provider: kind })),
+  ];
+  const chain = await createChain(service, { name: 'clouds', providers, fallback_rules: [] });
+  for (const mode of ['drill', 'live']) {
+    for (const query of ['', '?dry_run=true']) {
+      const { status, body } = await service.call('POST', `/chains/${chain.id}/test${query}`, { body: { mode } });
+      assert.deepEqual(
+        [status, body.errors],
+        [
+          400,
+          kinds.map((kind, index) => ({
+            field: `providers.${index + 1}.provider`,
+            detail: `on ${kind} is of kind ${kind}, which this service simulates and exports, but can't call.`,
+          })),
+        ],
+      );
+    }
+  }
+  assert.equal(provider.seen.length, 0);
+  const simulated = await service.call('POST', `/chains/${chain.id}/test`, { body: { mode: 'simulate' } });
+  assert.equal(simulated.status, 201);
+});

@@ -3,7 +3,8 @@ import { kinds, modelName } from '../kinds.ts';
 import type { WarningList } from '../warning-list.ts';
 import { duration } from '../wording.ts';
 import { oneBudget } from './budget.ts';
-import { addressed, keyEnv, nameOfKind, speaksAnthropic } from './kind-names.ts';
+import { CloudParams, cloudKind } from './cloud.ts';
+import { addressed, hasNoKey, keyEnv, nameOfKind, speaksAnthropic } from './kind-names.ts';
 import { at, type Exporter, endsOf, jsonText, slug, slugs, warnOfEnds, warnOfUnsupportedFields } from './target.ts';
 
 /**
@@ -19,11 +20,12 @@ export const bifrost: Exporter = (source, warnings) => {
   const routes = chain.providers.map((provider, index) => {
     const entry = providerEntry(provider, index, names[index]!, max_retries, warnings);
     const name = entryName(providers, provider, names[index]!, entry);
-    providers[name] = name === provider.provider ? entry : { ...entry, custom_provider_config: customConfig(provider) };
+    const isNative = name === nameOfKind('bifrost', provider.provider);
+    providers[name] = isNative ? entry : { ...entry, custom_provider_config: customConfig(provider) };
     return { provider: name, model: modelName(provider) };
   });
   warnOfEnds(endsOf(source), 'Bifrost falls back on any failure', warnings);
-  warnOfUnsupportedFields(source, warnings);
+  warnOfUnsupportedFields(source, warnings, { params: true });
   const [first, ...backups] = routes;
   const rule = {
     id: slug(chain.name),
@@ -50,9 +52,11 @@ function providerEntry(provider: Provider, index: number, name: string, max_retr
   }
   if (provider.max_tokens !== null)
     warnings.loss('max_tokens', at(index, 'max_tokens'), `${provider.name}: Bifrost takes max_tokens only from each request.`);
-  const base = baseUrl(addressed('bifrost', provider, index, warnings).base, provider, index, warnings);
+  const cloud = cloudConfig(provider, index, warnings);
+  const base = cloud === null ? baseUrl(addressed('bifrost', provider, index, warnings).base, provider, index, warnings) : {};
+  const value = hasNoKey(provider) ? {} : { value: `env.${keyEnv(provider, index, name, warnings)}` };
   return {
-    keys: [{ name: `${name}-key`, value: `env.${keyEnv(provider, index, name, warnings)}`, models: ['*'], weight: 1 }],
+    keys: [{ name: `${name}-key`, ...value, models: ['*'], weight: 1, ...cloud }],
     network_config: {
       ...base,
       default_request_timeout_in_seconds: seconds,
@@ -60,6 +64,45 @@ function providerEntry(provider: Provider, index: number, name: string, max_retr
       ...(max_retries > 0 ? { retry_backoff_initial: 500, retry_backoff_max: 5000 } : {}),
     },
   };
+}
+
+/** The part of a key with the account of a cloud; null for other providers. https://docs.getbifrost.ai/providers/supported-providers/overview */
+function cloudConfig(provider: Provider, index: number, warnings: WarningList): Record<string, unknown> | null {
+  const params = new CloudParams(provider, index, 'Bifrost', warnings);
+  const named = (names: Record<string, string>) => params.named(names, (variable) => `env.${variable}`);
+  const config = (): Record<string, unknown> | null => {
+    switch (cloudKind(provider)) {
+      case 'azure': {
+        const { endpoint = provider.api_base ?? params.required('api_base', 'https://resource.openai.azure.com'), ...others } = named({
+          ...{ endpoint: 'api_base', api_version: 'api_version' },
+          ...(provider.params.client_id && provider.params.client_secret && provider.params.tenant_id
+            ? { client_id: 'client_id', client_secret: 'client_secret', tenant_id: 'tenant_id' }
+            : {}),
+        });
+        return { azure_key_config: { endpoint, ...others } };
+      }
+      case 'bedrock': {
+        const { region = params.required('aws_region_name', 'us-east-1'), ...others } = named({
+          ...{ region: 'aws_region_name', access_key: 'aws_access_key_id', secret_key: 'aws_secret_access_key' },
+          ...{ session_token: 'aws_session_token', role_arn: 'aws_role_name', session_name: 'aws_session_name' },
+        });
+        return { bedrock_key_config: { region, ...others } };
+      }
+      case 'vertex_ai': {
+        const {
+          project_id = params.required('vertex_project', 'project'),
+          region = params.required('vertex_location', 'us-central1'),
+          ...others
+        } = named({ project_id: 'vertex_project', region: 'vertex_location', auth_credentials: 'vertex_credentials' });
+        return { vertex_key_config: { project_id, region, ...others } };
+      }
+      case null:
+        return null;
+    }
+  };
+  const found = config();
+  params.warnOfOthers();
+  return found;
 }
 
 /** The base URL without its version path, which Bifrost adds. */
@@ -81,9 +124,9 @@ const isPrivate = (host: string) =>
   /^(localhost|.*\.local(host)?|\[?::1\]?|127\..*|10\..*|192\.168\..*|172\.(1[6-9]|2\d|3[01])\..*)$/.test(host);
 
 /** The name of an entry: that of the kind if Bifrost knows it and address and settings match, else the provider's own. */
-function entryName(taken: Record<string, unknown>, provider: Provider, own: string, entry: { keys: { value: string }[] }): string {
+function entryName(taken: Record<string, unknown>, provider: Provider, own: string, entry: object): string {
   const { provider: kind, api_base } = provider;
-  const known = api_base === null ? nameOfKind('bifrost', kind) : null;
+  const known = api_base === null || cloudKind(provider) !== null ? nameOfKind('bifrost', kind) : null;
   if (known !== null && (taken[known] === undefined || sameSettings(taken[known], entry))) return known;
   let name = own in kinds ? `${own}-custom` : own;
   while (taken[name] !== undefined) name = `${name}-2`;
@@ -92,13 +135,14 @@ function entryName(taken: Record<string, unknown>, provider: Provider, own: stri
 
 const sameSettings = (one: unknown, other: unknown) => JSON.stringify(strip(one)) === JSON.stringify(strip(other));
 const strip = (entry: unknown) => {
-  const { keys, network_config } = entry as { keys: { value: string }[]; network_config: unknown };
-  return { value: keys[0]!.value, network_config };
+  const { keys, network_config } = entry as { keys: { name: string }[]; network_config: unknown };
+  return { keys: keys.map(({ name: _, ...key }) => key), network_config };
 };
 
 function customConfig(provider: Provider): Record<string, unknown> {
   return {
-    base_provider_type: speaksAnthropic(provider) ? 'anthropic' : 'openai',
+    base_provider_type:
+      cloudKind(provider) === null ? (speaksAnthropic(provider) ? 'anthropic' : 'openai') : nameOfKind('bifrost', provider.provider),
     allowed_requests: { chat_completion: true, chat_completion_stream: true },
   };
 }

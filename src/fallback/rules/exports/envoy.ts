@@ -4,6 +4,7 @@ import { knownKind, modelName } from '../kinds.ts';
 import type { WarningList } from '../warning-list.ts';
 import { duration, listed } from '../wording.ts';
 import { oneBudget } from './budget.ts';
+import { CloudParams, cloudKind } from './cloud.ts';
 import { baseOf, keyEnv, speaksAnthropic, warnOfKind } from './kind-names.ts';
 import { at, type Exporter, reactionTo, type Source, slug, slugs, warnOfUnsupportedFields, yamlText } from './target.ts';
 
@@ -28,6 +29,7 @@ export const envoyAiGateway: Exporter = (source, warnings) => {
   const { chain } = source;
   const name = slug(chain.name);
   const secrets = slugs(chain.providers).map((provider, index) => secretOf(chain.providers[index]!, index, provider, warnings));
+  const clouds = chain.providers.map((provider, index) => cloudForm(provider, index, secrets[index]!.name, warnings));
   const manifests: Manifest[] = [
     {
       apiVersion: `${gatewayGroup}/v1`,
@@ -41,14 +43,16 @@ export const envoyAiGateway: Exporter = (source, warnings) => {
     }),
     routeManifest(chain.name, name, chain.providers),
     policyManifest(name, source, warnings),
-    ...chain.providers.flatMap((provider, index) => backendManifests(provider, `${name}-${index}`, secrets[index]!, index, warnings)),
+    ...chain.providers.flatMap((provider, index) =>
+      backendManifests(provider, `${name}-${index}`, { ...secrets[index]!, cloud: clouds[index]! }, index, warnings),
+    ),
   ];
-  warnOfUnsupportedFields(source, warnings);
+  warnOfUnsupportedFields(source, warnings, { params: true });
   const needed = [...new Map(secrets.map((secret) => [secret.name, secret])).values()];
   warnings.add(
     'secrets',
     null,
-    `The cluster needs a Secret with the field apiKey for each key: ${listed(needed.map((secret) => `${secret.name} (${secret.env})`))}.`,
+    `The cluster needs a Secret for each key: ${listed(needed.map((secret) => `${secret.name} (${secret.field}: ${secret.env})`))}.`,
   );
   const content = manifests.map(yamlText).join('---\n');
   return { filename: `${name}.envoy.yaml`, content_type: 'application/yaml', config: manifests, content };
@@ -58,9 +62,67 @@ function namespaced(apiVersion: string, kind: string, name: string, spec: Record
   return { apiVersion, kind, metadata: { name, namespace: 'default' }, spec };
 }
 
-function secretOf(provider: Provider, index: number, slugged: string, warnings: WarningList): { name: string; env: string } {
+interface Secret {
+  name: string;
+  /** Its field. */
+  field: string;
+  /** What the field has: the value of a variable, or a file. */
+  env: string;
+}
+
+function secretOf(provider: Provider, index: number, slugged: string, warnings: WarningList): Secret {
+  const cloud = cloudKind(provider);
+  if (cloud === 'bedrock') return { name: `${slugged}-aws`, field: 'credentials', env: 'a credentials file of AWS' };
+  if (cloud === 'vertex_ai') return { name: `${slugged}-gcp`, field: 'service_account.json', env: 'the key file of a service account' };
   const env = keyEnv(provider, index, slugged, warnings);
-  return { name: slug(env, 'key'), env };
+  return { name: slug(env, 'key'), field: 'apiKey', env };
+}
+
+/** How a provider of a cloud is reached; null for other providers. */
+interface CloudForm {
+  base: string;
+  schema: Record<string, string>;
+  security: Record<string, unknown>;
+}
+
+function cloudForm(provider: Provider, index: number, secret: string, warnings: WarningList): CloudForm | null {
+  const params = new CloudParams(provider, index, 'Envoy', warnings);
+  const secretRef = { name: secret, namespace: 'default' };
+  const form = (): CloudForm | null => {
+    switch (cloudKind(provider)) {
+      case 'azure':
+        return {
+          base: provider.api_base ?? params.required('api_base', 'https://resource.invalid'),
+          schema: { name: 'AzureOpenAI', ...params.named({ version: 'api_version' }, (variable) => variable) },
+          security: { type: 'AzureAPIKey', azureAPIKey: { secretRef } },
+        };
+      case 'bedrock': {
+        const region = params.required('aws_region_name', 'us-east-1');
+        // Their values are in the credentials file.
+        params.named({ id: 'aws_access_key_id', key: 'aws_secret_access_key', token: 'aws_session_token' }, (variable) => variable);
+        return {
+          base: `https://bedrock-runtime.${region}.amazonaws.com`,
+          schema: { name: 'AWSBedrock' },
+          security: { type: 'AWSCredentials', awsCredentials: { region, credentialsFile: { secretRef } } },
+        };
+      }
+      case 'vertex_ai': {
+        const projectName = params.required('vertex_project', 'project');
+        const region = params.required('vertex_location', 'us-central1');
+        params.named({ file: 'vertex_credentials' }, (variable) => variable);
+        return {
+          base: `https://${region === 'global' ? '' : `${region}-`}aiplatform.googleapis.com`,
+          schema: { name: /^claude/.test(modelName(provider)) ? 'GCPAnthropic' : 'GCPVertexAI' },
+          security: { type: 'GCPCredentials', gcpCredentials: { projectName, region, credentialsFile: { secretRef } } },
+        };
+      }
+      case null:
+        return null;
+    }
+  };
+  const found = form();
+  params.warnOfOthers();
+  return found;
 }
 
 function routeManifest(model: string, name: string, providers: readonly Provider[]): Manifest {
@@ -150,11 +212,18 @@ function connectionTriggers(source: Source, warnings: WarningList): string[] {
   return [];
 }
 
-function backendManifests(provider: Provider, name: string, secret: { name: string }, index: number, warnings: WarningList): Manifest[] {
-  const { protocol, hostname, port, pathname } = new URL(baseOf(provider));
+function backendManifests(
+  provider: Provider,
+  name: string,
+  secret: { name: string; cloud: CloudForm | null },
+  index: number,
+  warnings: WarningList,
+): Manifest[] {
+  const { cloud } = secret;
+  const { protocol, hostname, port, pathname } = new URL(cloud?.base ?? baseOf(provider));
   const secure = protocol === 'https:';
   const prefix = pathname.replace(/\/$/, '');
-  if (knownKind(provider.provider) === undefined) warnOfKind(provider, index, warnings);
+  if (cloud === null && knownKind(provider.provider) === undefined) warnOfKind(provider, index, warnings);
   if (provider.max_tokens !== null)
     warnings.loss('max_tokens', at(index, 'max_tokens'), `${provider.name}: Envoy takes max_tokens only from each request.`);
   const isAddress = 'ip' in endpoint(hostname, 443);
@@ -175,13 +244,14 @@ function backendManifests(provider: Provider, name: string, secret: { name: stri
     );
   }
   const anthropic = speaksAnthropic(provider);
-  const schema = { name: anthropic ? 'Anthropic' : 'OpenAI', ...(prefix === '' || prefix === '/v1' ? {} : { prefix }) };
+  const schema = cloud?.schema ?? { name: anthropic ? 'Anthropic' : 'OpenAI', ...(prefix === '' || prefix === '/v1' ? {} : { prefix }) };
   const secretRef = { name: secret.name, namespace: 'default' };
   return [
     namespaced(`${aiGroup}/v1beta1`, 'AIServiceBackend', name, { schema, backendRef: { name, kind: 'Backend', group: envoyGroup } }),
     namespaced(`${aiGroup}/v1beta1`, 'BackendSecurityPolicy', `${name}-key`, {
       targetRefs: [{ group: aiGroup, kind: 'AIServiceBackend', name }],
-      ...(anthropic ? { type: 'AnthropicAPIKey', anthropicAPIKey: { secretRef } } : { type: 'APIKey', apiKey: { secretRef } }),
+      ...(cloud?.security ??
+        (anthropic ? { type: 'AnthropicAPIKey', anthropicAPIKey: { secretRef } } : { type: 'APIKey', apiKey: { secretRef } })),
     }),
     namespaced(`${envoyGroup}/v1alpha1`, 'Backend', name, {
       endpoints: [endpoint(host, port === '' ? (secure ? 443 : 80) : Number(port))],

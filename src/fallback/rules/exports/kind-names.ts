@@ -19,12 +19,26 @@ const aliases: Readonly<Record<NamingTarget, Readonly<Record<string, string>>>> 
     perplexity: 'perplexity-ai',
     azure: 'azure-openai',
   },
-  bifrost: {},
+  bifrost: { vertex_ai: 'vertex' },
 };
 const known: Readonly<Record<NamingTarget, ReadonlySet<string>>> = {
   litellm: litellmKinds,
   portkey: portkeyKinds,
-  bifrost: new Set(['openai', 'anthropic', 'mistral', 'groq', 'gemini', 'openrouter', 'xai', 'cohere', 'perplexity', 'cerebras']),
+  bifrost: new Set([
+    'openai',
+    'anthropic',
+    'mistral',
+    'groq',
+    'gemini',
+    'openrouter',
+    'xai',
+    'cohere',
+    'perplexity',
+    'cerebras',
+    'azure',
+    'bedrock',
+    'vertex',
+  ]),
 };
 
 /** A target's name of a kind; null if the target does not know the kind. */

@@ -15,7 +15,7 @@ export const asRequested = 'as-requested';
 
 /** Portkey's names of parameters. */
 export const paramNamesInPortkey: Readonly<Record<string, string>> = {
-  api_version: 'azure_api_version',
+  api_version: 'api_version',
   aws_region_name: 'aws_region',
   aws_access_key_id: 'aws_access_key_id',
   aws_secret_access_key: 'aws_secret_access_key',
@@ -47,7 +47,7 @@ function paramsOf(provider: Provider, index: number, warnings: WarningList): Rec
       at(index, 'api_base'),
       `${name}: Portkey calls Azure by the name of a resource, which the address does not show.`,
     );
-  return { ...found, ...(resource === undefined ? {} : { azure_resource_name: resource }), azure_deployment_id: modelName(provider) };
+  return { ...found, ...(resource === undefined ? {} : { resource_name: resource }), deployment_id: modelName(provider) };
 }
 
 /** The statuses with which Portkey answers failed connections. */

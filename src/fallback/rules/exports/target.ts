@@ -75,8 +75,8 @@ export function slugs(providers: readonly Provider[]): string[] {
 /** A value as JSON text, indented by two spaces, with a final line feed. */
 export const jsonText = (value: unknown) => `${JSON.stringify(value, null, 2)}\n`;
 
-/** A value as YAML text, without anchors and line folding. */
-export const yamlText = (value: unknown) => stringify(value, { lineWidth: 0, aliasDuplicateObjects: false });
+/** A value as YAML text, without anchors and line folding. Most programs read YAML 1.1, where `2024-10-21` is a date and `on` a boolean. */
+export const yamlText = (value: unknown) => stringify(value, { version: '1.1', lineWidth: 0, aliasDuplicateObjects: false });
 
 /** The conditions on which a failure of a provider before the last one ends the chain. */
 export function endsOf({ routing }: Source): Condition[] {

@@ -4,7 +4,7 @@ import { kindNamed } from '../exports/kind-names.ts';
 import { modelName } from '../kinds.ts';
 import { isSecret, paramNames, variableOf } from '../params.ts';
 import type { WarningList } from '../warning-list.ts';
-import { listed, plural } from '../wording.ts';
+import { listed, plural, times } from '../wording.ts';
 import { leaveOutUnknown, listAt, numberAt, objectAt, type Shape, textAt, uniqueName } from './shape.ts';
 
 /** The entries of LiteLLM's retry policy, in the order of their rules in a chain. */
@@ -70,7 +70,7 @@ export function readLitellm(value: unknown, findings: WarningList, group?: strin
   const deployments = listAt(file.model_list, 'model_list', 1000).map((entry, index) =>
     readDeployment(entry, index, { taken, timeout, findings }),
   );
-  const { first, order, only } = orderOf(router, [...new Set(deployments.map((deployment) => deployment.group))], group, findings);
+  const { first, order, ...ends } = orderOf(router, [...new Set(deployments.map((deployment) => deployment.group))], group, findings);
   const found = order.flatMap((name) => deploymentsOf(name, deployments, findings));
   const providers = found.map(({ provider }) => provider);
   for (const { index, group: left } of deployments.filter((deployment) => !order.includes(deployment.group))) {
@@ -82,7 +82,7 @@ export function readLitellm(value: unknown, findings: WarningList, group?: strin
   return {
     name: first,
     providers: providers.map((provider, priority) => ({ ...provider, priority })),
-    fallback_rules: rulesOf(router, found, only, findings),
+    fallback_rules: rulesOf(router, found, ends, findings),
   };
 }
 
@@ -300,7 +300,10 @@ function orderFrom(first: string, fallbacks: ReadonlyMap<string, string[]>): str
   return [...order];
 }
 
-/** The order of the groups, and the only conditions that fail over, if only some do. */
+/** What no other model of a group is tried for. */
+const neverInGroup: readonly Condition[] = ['context_length'];
+
+/** The order of the groups, the only conditions that fail over, if only some do, and those that never do. */
 function orderOf(router: Shape, groups: readonly string[], wanted: string | undefined, findings: WarningList) {
   const general = readFallbacks(router.fallbacks, 'fallbacks', router.default_fallbacks);
   const special = specialFallbacks.map(([name, condition]) => ({ name, condition, map: readFallbacks(router[name], name) }));
@@ -312,7 +315,9 @@ function orderOf(router: Shape, groups: readonly string[], wanted: string | unde
     if (String(orderFrom(first, map)) !== String(order))
       findings.add('left_out', name, `${name} has a different order from the other fallbacks of ${first}; a chain has a single order.`);
   }
-  return { first, order, only: fallbacksOf(first, general).length > 0 ? null : leading.map(({ condition }) => condition) };
+  const hasGeneral = fallbacksOf(first, general).length > 0;
+  const only = hasGeneral || leading.length === 0 ? null : leading.map(({ condition }) => condition);
+  return { first, order, only, never: hasGeneral || leading.length > 0 ? [] : neverInGroup };
 }
 
 function deploymentsOf(group: string, deployments: readonly Deployment[], findings: WarningList): Deployment[] {
@@ -345,6 +350,11 @@ function policyRules(value: unknown, field: string, named: Shape, findings: Warn
     const count = numberAt(policy[name], `${field}.${name}`);
     if (count !== undefined) retries.set(condition, Math.max(count, retries.get(condition) ?? 0));
   }
+  for (const [condition, count] of retries) {
+    const names = policyNames.flatMap(([name, of]) => (of === condition ? [name] : []));
+    if (names.some((name) => (policy[name] ?? 0) !== count))
+      findings.add('combined', field, `LiteLLM has ${listed(names)}; the chain retries every ${condition} ${times(count)}.`);
+  }
   const asServer = retries.get('server_error');
   if (asServer !== undefined && asServer > 0)
     for (const condition of ['connection_error', 'invalid_response'] as const) retries.set(condition, asServer);
@@ -354,7 +364,13 @@ function policyRules(value: unknown, field: string, named: Shape, findings: Warn
   return { rules, zero: [...retries].filter(([, count]) => count === 0).map(([condition]) => condition) };
 }
 
-function rulesOf(router: Shape, found: readonly Deployment[], only: readonly Condition[] | null, findings: WarningList): Shape[] {
+/** The only conditions that fail over, or null for all, and those that never do. */
+interface Ends {
+  only: readonly Condition[] | null;
+  never: readonly Condition[];
+}
+
+function rulesOf(router: Shape, found: readonly Deployment[], { only, never }: Ends, findings: WarningList): Shape[] {
   const hasBackups = found.length > 1;
   const byGroup = router.model_group_retry_policy ?? undefined;
   const ofGroups = Object.entries(byGroup === undefined ? {} : objectAt(byGroup, 'model_group_retry_policy')).flatMap(([group, policy]) => {
@@ -370,9 +386,9 @@ function rulesOf(router: Shape, found: readonly Deployment[], only: readonly Con
   const ends = hasBackups ? 'failover' : 'fail';
   // Only these conditions fail over; all others end the chain.
   const then = only === null || !hasBackups ? {} : { then: 'fail' };
-  const action = (condition: Condition) => (only === null || only.includes(condition) ? ends : 'fail');
+  const action = (condition: Condition) => ((only === null || only.includes(condition)) && !never.includes(condition) ? ends : 'fail');
   const most = Math.max(...counts);
-  const exempt = most === 0 ? (only ?? []) : notRetried;
+  const exempt = most === 0 ? (only ?? (hasBackups ? never : [])) : notRetried;
   const single = [...new Set([...zero.filter(() => most > 0), ...exempt])].filter((condition) => !isRetried(condition));
   const last = [...new Set(counts)].map((max_retries): Shape => {
     const names = found.filter((_, index) => counts[index] === max_retries).map(({ provider }) => provider.name);

@@ -5,6 +5,7 @@ import { kindNamed } from '../exports/kind-names.ts';
 import { asRequested, paramNamesInPortkey } from '../exports/portkey.ts';
 import { isSecret } from '../params.ts';
 import type { WarningList } from '../warning-list.ts';
+import { listed } from '../wording.ts';
 import { readKey } from './litellm.ts';
 import { leaveOutUnknown, listAt, numberAt, objectAt, type Shape, textAt, uniqueName } from './shape.ts';
 
@@ -15,10 +16,11 @@ interface Target {
   handover: readonly number[] | undefined;
 }
 
-const azureNames = ['azure_resource_name', 'azure_deployment_id'];
+/** The gateway reads the names without a prefix; its headers, and files that people have, use those with one. */
+const azureNames = ['resource_name', 'deployment_id', 'api_version'];
 const targetNames = [
   ...['name', 'provider', 'custom_host', 'api_key', 'override_params', 'request_timeout', 'retry', 'weight'],
-  ...[...Object.values(paramNamesInPortkey), ...azureNames],
+  ...[...Object.values(paramNamesInPortkey), ...azureNames, ...azureNames.map((name) => `azure_${name}`)],
 ];
 /** What targets inherit from the strategy around them. */
 const inheritedNames = ['override_params', 'request_timeout', 'retry'];
@@ -29,7 +31,7 @@ const maxNesting = maxProviders;
 /** Reads a Portkey gateway configuration: its strategies as one order, or a single target. */
 export function readPortkey(value: unknown, findings: WarningList): Shape {
   const file = objectAt(value, 'content');
-  const targets = targetsOf(file, '', undefined, findings);
+  const targets = targetsOf(file, '', null, findings);
   if (targets.length === 0) throw invalid('targets', 'No target is left to import.');
   // The last target has no successor. It is treated like the one before it, so that rules need not name providers.
   const last = targets.at(-1)!;
@@ -41,24 +43,39 @@ export function readPortkey(value: unknown, findings: WarningList): Shape {
   return { ...(typeof file.name === 'string' ? { name: file.name } : {}), providers, fallback_rules: rules };
 }
 
+/** The strategy around targets, with the statuses on which it goes on to the target after them; null if there is none. */
+type Outer = { readonly codes: readonly number[] | undefined } | null;
+
 /** The targets in order, including those of nested strategies. */
-function targetsOf(shape: Shape, path: string, outer: readonly number[] | undefined, findings: WarningList, depth = 0): Target[] {
+function targetsOf(shape: Shape, path: string, outer: Outer, findings: WarningList, depth = 0): Target[] {
   const at = (name: string) => (path === '' ? name : `${path}.${name}`);
-  if (shape.targets === undefined) return [{ shape, path, handover: outer }];
+  if (shape.targets === undefined) return [{ shape, path, handover: outer?.codes }];
   if (depth > maxNesting) throw invalid(path, `Strategies are nested more than ${maxNesting} levels deep.`);
   leaveOutUnknown(findings, shape, ['strategy', 'targets', 'name', 'weight', ...inheritedNames], path);
   const strategy = shape.strategy === undefined || shape.strategy === null ? { mode: 'single' } : objectAt(shape.strategy, at('strategy'));
-  const handover = strategy.mode === 'fallback' ? statusesAt(strategy.on_status_codes, at('strategy.on_status_codes')) : outer;
+  const isFallback = strategy.mode === 'fallback';
+  const own = isFallback ? statusesAt(strategy.on_status_codes, at('strategy.on_status_codes')) : outer?.codes;
   const inherited = Object.fromEntries(inheritedNames.flatMap((name) => (shape[name] === undefined ? [] : [[name, shape[name]]])));
   const targets = listAt(shape.targets, at('targets'), maxProviders).map((entry) => entry);
   const chosen = chosenTargets(strategy, targets, at, findings);
+  const handover = isFallback && chosen.length > 1 ? withOuter(own, outer, at('strategy'), findings) : own;
   return targets.flatMap((entry, index) => {
     if (!chosen.includes(entry)) return [];
     const inner = at(`targets.${index}`);
     // After the last target of an inner strategy, the outer strategy decides.
-    const next = entry === chosen.at(-1) ? outer : handover;
+    const next = entry === chosen.at(-1) ? outer : { codes: handover };
     return targetsOf({ ...inherited, ...objectAt(entry, inner) }, inner, next, findings, depth + 1);
   });
+}
+
+/** The statuses on which an inner strategy or the one around it goes on; on those of the latter alone, Portkey skips the rest of the inner one. */
+function withOuter(own: readonly number[] | undefined, outer: Outer, field: string, findings: WarningList): readonly number[] | undefined {
+  if (own === undefined || outer === null) return own;
+  const skipping = (outer.codes ?? knownStatuses).filter((status) => !own.includes(status));
+  if (skipping.length === 0) return own;
+  const skippedOn = conditions.filter((condition) => statusesOf(condition).some((status) => skipping.includes(status)));
+  findings.add('skips', field, `On ${listed(skippedOn)}, Portkey skips the rest of this strategy; the chain tries its targets in turn.`);
+  return outer.codes === undefined ? undefined : [...own, ...skipping];
 }
 
 /** The targets that a strategy may use, as far as a chain has them: all in turn, or the one of a single or conditional strategy. */
@@ -116,8 +133,9 @@ function readTarget(shape: Shape, path: string, priority: number, taken: Set<str
     );
   const parameters = shape.override_params === undefined ? {} : objectAt(shape.override_params, at('override_params'));
   leaveOutUnknown(findings, parameters, ['model', 'max_tokens'], at('override_params'));
-  const deployment = kind === 'azure' ? shape.azure_deployment_id : undefined;
-  const model_id = textAt(parameters.model ?? deployment ?? asRequested, at('override_params.model'));
+  const deployment = kind === 'azure' ? (shape.deployment_id ?? shape.azure_deployment_id) : undefined;
+  const resource = shape.resource_name ?? shape.azure_resource_name;
+  const model_id = textAt(deployment ?? parameters.model ?? asRequested, at('override_params.model'));
   if (model_id === asRequested)
     findings.add(
       'model',
@@ -133,9 +151,7 @@ function readTarget(shape: Shape, path: string, priority: number, taken: Set<str
     model_id,
     priority,
     provider: kind ?? undefined,
-    api_base:
-      shape.custom_host ??
-      (typeof shape.azure_resource_name === 'string' ? `https://${shape.azure_resource_name}.openai.azure.com` : undefined),
+    api_base: shape.custom_host ?? (typeof resource === 'string' ? `https://${resource}.openai.azure.com` : undefined),
     api_key_env: readKey(shape.api_key, /^\$\{([A-Za-z_]\w*)\}$/, at('api_key'), findings),
     timeout_ms: numberAt(shape.request_timeout, at('request_timeout')),
     max_tokens: numberAt(parameters.max_tokens, at('override_params.max_tokens')),
@@ -148,7 +164,7 @@ function readTarget(shape: Shape, path: string, priority: number, taken: Set<str
 function readParams(shape: Shape, virtual: unknown, at: (name: string) => string, findings: WarningList): Record<string, unknown> {
   const params: Record<string, unknown> = virtual === undefined ? {} : { virtual_key: virtual };
   for (const [name, called] of Object.entries(paramNamesInPortkey)) {
-    const value = shape[called];
+    const value = shape[called] ?? (called === 'api_version' ? shape.azure_api_version : undefined);
     if (value === undefined || name === 'virtual_key') continue;
     const variable = /^\$\{([A-Za-z_]\w*)\}$/.exec(String(value))?.[1];
     if (variable !== undefined) params[name] = `os.environ/${variable}`;

@@ -11,7 +11,6 @@ import { rights } from './0009-rights.ts';
 import { agents } from './0010-agents.ts';
 import { answerLinks } from './0011-answer-links.ts';
 import { traces } from './0012-traces.ts';
-import { channels } from './0013-channels.ts';
 
 /** All migrations, in order. */
 export const migrations: readonly Migration[] = [
@@ -27,5 +26,4 @@ export const migrations: readonly Migration[] = [
   agents,
   answerLinks,
   traces,
-  channels,
 ];

@@ -1,0 +1,159 @@
+import assert from 'node:assert/strict';
+import { readdirSync, readFileSync } from 'node:fs';
+import { createServer, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { parse } from 'yaml';
+
+import type { ChainDefinition, ChainRequest } from '../src/fallback/model/chain.ts';
+import type { Warning } from '../src/fallback/model/common.ts';
+import type { ExportFormat } from '../src/fallback/model/export.ts';
+import { define } from '../src/fallback/rules/chain.ts';
+import { importChain } from '../src/fallback/rules/imports/import.ts';
+import { exported } from './chains.ts';
+import { completion, type WayName, ways } from './fakes.ts';
+
+/** A file as people have it, and what became of it: the chain, its export, and all that import and export say of differences. */
+export interface CorpusFile {
+  name: string;
+  text: string;
+  chain: ChainDefinition;
+  exported: string;
+  said: Warning[];
+}
+
+/** The files of a program, imported and exported again. */
+export function corpusOf(format: ExportFormat & ('litellm' | 'portkey')): CorpusFile[] {
+  const folder = new URL(`corpus/${format}/`, import.meta.url);
+  return readdirSync(folder).map((file) => {
+    const text = readFileSync(new URL(file, folder), 'utf8');
+    assert.match(text, /^(#|\/\/) Source: /, `${file} names its source`);
+    const value: unknown = format === 'litellm' ? parse(text, { merge: true }) : JSON.parse(withoutComments(text));
+    const { request, findings } = importChain({ format, value });
+    const chain = define(request as ChainRequest);
+    const { content, warnings } = exported(chain, format);
+    return { name: file.replace(/\.\w+$/, ''), text, chain, exported: content, said: [...findings, ...warnings] };
+  });
+}
+
+/** The text of a JSON file without its comments at the beginning. */
+export const withoutComments = (text: string) => text.replace(/^\/\/.*\n/gm, '');
+
+/** A failure of the provider that is called first, or of all of them. */
+export interface Scene {
+  way: WayName | null;
+  everywhere: boolean;
+}
+
+/** One failure for each condition that a program can see, none, and an outage of all. */
+export const scenes: readonly Scene[] = [
+  { way: null, everywhere: false },
+  ...(
+    [
+      ...['rate_limit', 'quota', 'server_error', 'unavailable', 'gateway_timeout', 'unauthorized', 'forbidden'],
+      ...['bad_request', 'not_found', 'too_long', 'filtered'],
+    ] as WayName[]
+  ).map((way): Scene => ({ way, everywhere: false })),
+  { way: 'server_error', everywhere: true },
+];
+
+export const told = ({ way, everywhere }: Scene) => (way === null ? 'no failure' : `${way}${everywhere ? ' everywhere' : ''}`);
+
+/** The providers that were called, each with the number of its calls. */
+export type Calls = Readonly<Record<string, number>>;
+
+/** What changes the order of calls for every failure alike. */
+const structural = ['load_balanced', 'unknown_model'];
+
+/** A sentence for each difference between the calls of the file and of its export that no finding and no warning explains. */
+export function unexplained({ said }: CorpusFile, runs: readonly { scene: Scene; before: Calls; after: Calls }[]): string[] {
+  return runs.flatMap(({ scene, before, after }) => {
+    if (sameCalls(before, after)) return [];
+    const condition = scene.way === null ? null : ways[scene.way].fault.condition;
+    const isSaid = said.some(
+      ({ code, detail }) => structural.includes(code) || (condition !== null && new RegExp(`\\b${condition}\\b`).test(detail)),
+    );
+    return isSaid ? [] : [`${told(scene)}: ${JSON.stringify(before)} became ${JSON.stringify(after)}`];
+  });
+}
+
+const sameCalls = (one: Calls, other: Calls) => JSON.stringify(Object.entries(one).sort()) === JSON.stringify(Object.entries(other).sort());
+
+/** Providers of all hosts on loopback; a program is made to call `<origin>/<host>/<path>` instead of `https://<host>/<path>`. */
+export interface Internet {
+  origin: string;
+  /** Starts a scene. Its calls have a key that ends in `.<number>`; without such a key they belong to the latest. */
+  play(scene: Scene): number;
+  calls(run: number): Calls;
+  stop(): Promise<void>;
+}
+
+interface Run {
+  scene: Scene;
+  first: string | undefined;
+  calls: Record<string, number>;
+}
+
+/** Starts it. */
+export async function startInternet(): Promise<Internet> {
+  const runs: Run[] = [];
+  const server = createServer(async (request, response) => {
+    let text = '';
+    for await (const chunk of request) text += chunk;
+    const key = `${request.headers.authorization ?? ''} ${request.headers['x-api-key'] ?? ''} ${request.headers['api-key'] ?? ''} ${request.url!}`;
+    const run = runs[Number(/\.run(\d+)\b/.exec(key)?.[1] ?? runs.length - 1)]!;
+    const path = decodeURIComponent(request.url!);
+    const body = text.startsWith('{') ? (JSON.parse(text) as { model?: string }) : {};
+    // Azure calls the deployment of the path, whatever model the body names.
+    const model = /(?:deployments|models?)\/([^/]+?)(?::generateContent|\/|\?|$)/.exec(path)?.[1] ?? body.model ?? '?';
+    const account = /\b(\w+_KEY_(?:ONE|TWO))\b/.exec(key)?.[1];
+    const provider = `${model} at ${path.split('/')[1]}${account === undefined ? '' : ` with ${account}`}`;
+    run.first ??= provider;
+    run.calls[provider] = (run.calls[provider] ?? 0) + 1;
+    const { way, everywhere } = run.scene;
+    if (way !== null && (everywhere || run.first === provider)) ways[way].answer(response);
+    else answer(path, response);
+  });
+  server.listen(0, '127.0.0.1');
+  await new Promise((resolve) => server.once('listening', resolve));
+  return {
+    origin: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    play: (scene) => runs.push({ scene, first: undefined, calls: {} }) - 1,
+    calls: (run) => runs[run]!.calls,
+    stop() {
+      server.closeAllConnections();
+      return new Promise((resolve) => server.close(() => resolve()));
+    },
+  };
+}
+
+/** Answers in the protocol of the path. */
+function answer(path: string, response: ServerResponse): void {
+  const bodies: [RegExp, unknown][] = [
+    [
+      /:generateContent/,
+      {
+        candidates: [{ content: { role: 'model', parts: [{ text: 'ok' }] }, finishReason: 'STOP', index: 0 }],
+        usageMetadata: { promptTokenCount: 1, candidatesTokenCount: 1, totalTokenCount: 2 },
+      },
+    ],
+    [
+      /\/converse$/,
+      {
+        output: { message: { role: 'assistant', content: [{ text: 'ok' }] } },
+        stopReason: 'end_turn',
+        usage: { inputTokens: 1, outputTokens: 1, totalTokens: 2 },
+        metrics: { latencyMs: 1 },
+      },
+    ],
+    [
+      /\/(messages|invoke)$/,
+      {
+        ...{ id: 'm', type: 'message', role: 'assistant', model: 'm', content: [{ type: 'text', text: 'ok' }] },
+        ...{ stop_reason: 'end_turn', stop_sequence: null, usage: { input_tokens: 1, output_tokens: 1 } },
+      },
+    ],
+    [/./, completion('ok')],
+  ];
+  const [, body] = bodies.find(([pattern]) => pattern.test(path.split('?')[0]!))!;
+  response.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify(body));
+}
