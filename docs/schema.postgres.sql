@@ -220,3 +220,7 @@ create index answer_links_by_expiry on answer_links (expires_at);
 -- 0012-traces
 
 alter table messages add column traceparent text;
+
+-- 0014-retention
+
+create index deliveries_dead on deliveries (updated_at) where status = 'dead_letter';

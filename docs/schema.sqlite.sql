@@ -123,3 +123,5 @@ CREATE TABLE answer_links (
 CREATE INDEX answer_links_by_packet on answer_links (tenant, packet_id);
 
 CREATE INDEX answer_links_by_expiry on answer_links (expires_at);
+
+CREATE INDEX deliveries_dead on deliveries (updated_at) where status = 'dead_letter';

@@ -22,6 +22,7 @@ import { createListening, type Listening } from './http/streams.ts';
 import { createAgentWriter } from './jobs/agents.ts';
 import { attemptMs, createDeliverer } from './jobs/deliverer.ts';
 import { createIndexingJob } from './jobs/indexer.ts';
+import { createMeasurer } from './jobs/measurer.ts';
 import { createPruner } from './jobs/pruner.ts';
 import { manyAttempts } from './jobs/receivers.ts';
 import { createSweeper } from './jobs/sweeper.ts';
@@ -70,7 +71,7 @@ export interface Handoff {
   /** Finishes the requests and attempts in progress, then closes everything. */
   stop(): Promise<void>;
   /** Runs one round of a job, for tests, which control the clock. */
-  runOnce: Record<'sweep' | 'index' | 'prune' | 'deliver' | 'poll' | 'recheck' | 'heartbeat', () => Promise<number>>;
+  runOnce: Record<'sweep' | 'index' | 'prune' | 'measure' | 'deliver' | 'poll' | 'recheck' | 'heartbeat', () => Promise<number>>;
 }
 
 const unusedAdminKey =
@@ -291,7 +292,7 @@ interface JobParts {
   recheck(): Promise<void>;
 }
 
-/** When the first round of pruning begins after a start, in milliseconds. */
+/** When the first rounds of pruning and measuring begin after a start, in milliseconds. */
 const firstPruneMs = 60_000;
 
 /** Wires the background jobs. They run from `start` to `stop`, which waits for delivery attempts in progress. */
@@ -301,7 +302,8 @@ function createJobs(base: Base, { store, live, services, recheck }: JobParts) {
   const runOnce = {
     sweep: createSweeper({ store, packets, clock, unclaimedTtlSeconds: settings.unclaimedTtlSeconds }),
     index: createIndexingJob(store, clock),
-    prune: createPruner({ store, clock, streamRetentionSeconds: settings.streamRetentionSeconds }),
+    prune: createPruner({ store, clock, retention: settings }),
+    measure: createMeasurer(store, live.metrics.measured),
     agents: createAgentWriter(agents),
     async poll() {
       const begun = clock().getTime();
@@ -322,9 +324,9 @@ function createJobs(base: Base, { store, live, services, recheck }: JobParts) {
   const deliverer = createDelivererOf(base, { store, live, services, wake: () => delivering.wake() });
   const delivering = createLoop({ name: 'deliver', runOnce: deliverer.round, onError: onError('deliver') });
   store.deliveries.onWaiting(() => delivering.wake());
-  // Pruning can wait, and its long reads start a thread, which a start would have to share the processor with.
+  // These can wait, and their long reads start a thread, which a start would have to share the processor with.
   const loopOf = (name: string, job: () => Promise<number>) =>
-    createLoop({ name, runOnce: job, onError: onError(name), firstAfterMs: name === 'prune' ? firstPruneMs : 0 });
+    createLoop({ name, runOnce: job, onError: onError(name), firstAfterMs: name === 'prune' || name === 'measure' ? firstPruneMs : 0 });
   const loops = [...Object.entries(runOnce).map(([name, job]) => loopOf(name, job)), delivering];
 
   return {

@@ -31,6 +31,12 @@ const connections = (tier: string, fallback: string) =>
     help: `Connections that a ${tier.toLowerCase()} tenant may have open per instance: streams, and requests that wait for work.`,
   });
 
+/** The longest time for which data is kept that is kept for a time: a century, in seconds. */
+const maxRetention = 3_153_600_000;
+/** How long something is kept, in seconds; 0: forever. */
+const retention = <const Fallback extends string>(parts: { variable: string; fallback: Fallback; help: string }) =>
+  whole(parts, 0, maxRetention);
+
 /** A list of delays in seconds, at least one. */
 function secondsList<const Fallback extends string | undefined>(parts: Parameters<typeof listOf<number, Fallback>>[0]) {
   const list = listOf(parts, (item) => {
@@ -145,6 +151,25 @@ export const settingsTable = {
       help: 'How far back a stream can resume, in seconds. History and audit log are kept forever.',
     },
     1,
+  ),
+  deliveryRetentionSeconds: retention({
+    variable: 'SERVICE_DELIVERY_RETENTION_SECONDS',
+    fallback: '2592000',
+    help: 'How long a delivered or cancelled delivery is kept with its body, in seconds after its end; 0 = forever.',
+  }),
+  deadLetterRetentionSeconds: retention({
+    variable: 'SERVICE_DEAD_LETTER_RETENTION_SECONDS',
+    fallback: '0',
+    help: 'How long a dead letter is kept with its body, in seconds after its last attempt; 0 = until it is replayed.',
+  }),
+  idempotencyRetentionSeconds: whole(
+    {
+      variable: 'SERVICE_IDEMPOTENCY_RETENTION_SECONDS',
+      fallback: '86400',
+      help: 'How long an answer is repeated to requests with its `Idempotency-Key`, in seconds.',
+    },
+    60,
+    maxRetention,
   ),
   unclaimedTtlSeconds: whole({
     variable: 'SERVICE_UNCLAIMED_TTL_SECONDS',

@@ -131,12 +131,10 @@ for (const fixture of fixtures) {
     const { url, drop } = await openFixture.PostgreSQL!(fixture);
     let ended = false;
     const callers = [1, 2, 3].map((number) => earlierVersion(url, number, () => ended));
-    const starting = Promise.all([upgraded(t, url, expected), upgraded(t, url, expected)]);
-    starting.catch(() => undefined);
-    t.after(drop);
-    const instances = await starting.finally(() => {
+    const instances = await whileLocked(url, () => Promise.all([upgraded(t, url, expected), upgraded(t, url, expected)])).finally(() => {
       ended = true;
     });
+    t.after(drop);
     const written = await Promise.all(callers);
     assert.ok(
       written.every((count) => count > 0),
@@ -157,6 +155,28 @@ for (const fixture of fixtures) {
     assert.equal(new Set(made.map(({ id }) => id)).size, 4);
     await assertConsistent(url);
   });
+}
+
+/** Starts instances on a database whose table of migrations is locked until two of them wait, so that none is done before another begins. */
+async function whileLocked<T>(url: string, start: () => Promise<T>): Promise<T> {
+  const client = new pg.Client(url);
+  await client.connect();
+  try {
+    await client.query('begin; lock table migrations in access exclusive mode');
+    const starting = start();
+    const state = { ended: false };
+    const end = () => {
+      state.ended = true;
+    };
+    starting.then(end, end);
+    const waiting = `select count(*)::integer as count from pg_locks where not granted and locktype in ('relation', 'advisory')
+      and database = (select oid from pg_database where datname = current_database())`;
+    while (!state.ended && (await client.query(waiting)).rows[0].count < 2);
+    await client.query('commit');
+    return await starting;
+  } finally {
+    await client.end();
+  }
 }
 
 /**

@@ -5,6 +5,7 @@ import { createMetrics, databaseGauges, type Metrics } from '../../kit/http/metr
 import type { Streams } from '../../kit/http/streams.ts';
 import { type Status, statuses } from '../model/common.ts';
 import { openStatuses } from '../rules/packet-life.ts';
+import type { Sizes } from '../store/sizes.ts';
 import type { Store } from '../store/store.ts';
 
 /** The service's metrics. */
@@ -15,6 +16,8 @@ export interface HandoffMetrics extends Metrics {
   attempted(outcome: string, seconds: number): void;
   /** Counts an invalid message from the broker. */
   relayIgnored(): void;
+  /** Takes over how large the database is. */
+  measured(sizes: Sizes): void;
   /** Counts a failure of what runs after a commit. */
   failedAfterCommit(): void;
 }
@@ -33,6 +36,7 @@ interface MetricsParts {
 export function createHandoffMetrics({ store, streams, replays, clock, isPrivate }: MetricsParts): HandoffMetrics {
   const unknown = Object.fromEntries(statuses.map((status) => [status, Number.NaN])) as Record<Status, number>;
   const counts = () => store.countByStatus().catch(() => unknown);
+  let sizes: Sizes = { rows: {}, bytes: Number.NaN };
   const metrics = createMetrics([
     {
       name: 'service_packets',
@@ -70,6 +74,17 @@ export function createHandoffMetrics({ store, streams, replays, clock, isPrivate
       name: 'service_webhook_queue_length',
       help: 'Deliveries to webhooks waiting for an attempt, due or not.',
       read: () => store.deliveries.waiting(1_000_000).catch(() => Number.NaN),
+    },
+    {
+      name: 'service_table_rows',
+      help: 'Rows of the database, by table, when it was last measured: every 15 minutes, from a minute after the start.',
+      label: 'table',
+      read: () => sizes.rows,
+    },
+    {
+      name: 'service_database_bytes',
+      help: 'Size of the database when it was last measured, with its indexes and free space.',
+      read: () => sizes.bytes,
     },
   ]);
   const handoffs = new Counter({
@@ -112,6 +127,9 @@ export function createHandoffMetrics({ store, streams, replays, clock, isPrivate
   });
   return {
     ...metrics,
+    measured(measured) {
+      sizes = measured;
+    },
     failedAfterCommit: () => afterCommit.inc(),
     relayIgnored: () => ignored.inc(),
     handedOver: (tenantId, count) => handoffs.inc({ tenant_id: nameOf(tenantId) }, count),

@@ -2,11 +2,8 @@ import type { Clock } from '../../kit/clock.ts';
 import { dayOf } from '../rules/tiers.ts';
 import type { Store } from '../store/store.ts';
 
-/** How long an answer is kept for its idempotency key. */
-export const idempotencyMs = 24 * 3_600_000;
-
-/** How long a delivered or cancelled delivery and its body are kept. */
-const deliveriesMs = 30 * 24 * 3_600_000;
+/** How long the counters of a day are kept after it. */
+const dayMs = 24 * 3_600_000;
 
 /** How long an agent is listed after a request last named it, unless it holds a packet. */
 const agentsMs = 30 * 24 * 3_600_000;
@@ -17,26 +14,40 @@ const answerLinksMs = 30 * 24 * 3_600_000;
 const everyMs = 60_000;
 const roundSize = 500;
 
+/** How long data is kept, in seconds. */
+export interface Retention {
+  /** Answers to requests with an idempotency key. */
+  readonly idempotencyRetentionSeconds: number;
+  /** The texts of events, with which streams resume. */
+  readonly streamRetentionSeconds: number;
+  /** Delivered and cancelled deliveries; 0: forever. */
+  readonly deliveryRetentionSeconds: number;
+  /** Dead letters; 0: forever. */
+  readonly deadLetterRetentionSeconds: number;
+}
+
 interface PrunerParts {
   store: Store;
   clock: Clock;
-  /** How far back a stream can resume, in seconds. */
-  streamRetentionSeconds: number;
+  retention: Retention;
 }
 
 /**
- * Makes the job that deletes old data: idempotency records after 24 hours, day counters after their day, stream events
- * after their retention, delivered or cancelled deliveries, unseen agents and expired answer links after 30 days. A round
- * returns the milliseconds until the next one.
+ * Makes the job that deletes old data in small batches: what has a retention after that, day counters after their day, unseen
+ * agents and expired answer links after 30 days. A round returns the milliseconds until the next one.
  */
-export function createPruner({ store, clock, streamRetentionSeconds }: PrunerParts): () => Promise<number> {
+export function createPruner({ store, clock, retention }: PrunerParts): () => Promise<number> {
+  const { idempotencyRetentionSeconds, streamRetentionSeconds, deliveryRetentionSeconds, deadLetterRetentionSeconds } = retention;
   return async () => {
     const now = clock().getTime();
-    const yesterday = new Date(now - idempotencyMs);
+    const ago = (seconds: number) => new Date(now - seconds * 1000);
+    const forget = async (kind: 'ended' | 'dead', seconds: number) =>
+      seconds === 0 ? 0 : store.deliveries.forget(kind, ago(seconds), roundSize);
     const removed = [
-      await store.prune(yesterday, dayOf(yesterday), roundSize),
-      await store.forgetPayloads(new Date(now - streamRetentionSeconds * 1000), roundSize),
-      await store.deliveries.forget(new Date(now - deliveriesMs), roundSize),
+      await store.prune(ago(idempotencyRetentionSeconds), dayOf(new Date(now - dayMs)), roundSize),
+      await store.forgetPayloads(ago(streamRetentionSeconds), roundSize),
+      await forget('ended', deliveryRetentionSeconds),
+      await forget('dead', deadLetterRetentionSeconds),
       await store.forgetAgents(new Date(now - agentsMs), roundSize),
       await store.answerLinks.forget(new Date(now - answerLinksMs), roundSize),
     ];

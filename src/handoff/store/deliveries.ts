@@ -262,10 +262,10 @@ export function createDeliveryStore(database: Database<Tables>) {
     },
 
     /**
-     * Deletes deliveries that were delivered or cancelled before `before`, earliest first and up to `limit`, and bodies that
-     * no delivery needs any more; returns how many deliveries it deleted.
+     * Deletes deliveries that were delivered or cancelled before `before`, or that became dead letters then, earliest first and up
+     * to `limit`, and bodies that no delivery needs any more; returns how many deliveries it deleted.
      */
-    forget: (before: Date, limit: number) => database.transaction((tx) => forgetEnded(tx, before, limit)),
+    forget: (kind: 'ended' | 'dead', before: Date, limit: number) => database.transaction((tx) => forgetOld(tx, kind, before, limit)),
 
     /** The number of pending deliveries, counted up to `most`. */
     async waiting(most: number): Promise<number> {
@@ -343,21 +343,26 @@ function queuesOf(db: Kysely<Tables>) {
   return { compile: () => query.compile(db), execute: async () => (await query.execute(db)).rows };
 }
 
-async function forgetEnded(tx: Kysely<Tables>, before: Date, limit: number): Promise<number> {
-  const ended = (eb: ExpressionBuilder<Tables, 'deliveries'>) =>
-    // Literals, so that the partial index of ended deliveries matches.
-    eb('status', 'in', [sql.lit('delivered' as const), sql.lit('cancelled' as const)]);
+/** Literals, so that the partial indexes of these deliveries match. */
+const forgettable = {
+  ended: (eb: ExpressionBuilder<Tables, 'deliveries'>) =>
+    eb('status', 'in', [sql.lit('delivered' as const), sql.lit('cancelled' as const)]),
+  dead: (eb: ExpressionBuilder<Tables, 'deliveries'>) => eb('status', '=', sql.lit('dead_letter' as const)),
+};
+
+async function forgetOld(tx: Kysely<Tables>, kind: keyof typeof forgettable, before: Date, limit: number): Promise<number> {
+  const isOld = forgettable[kind];
   const old = await tx
     .selectFrom('deliveries')
     .select(['seq', 'tenant', 'packet_id', 'event_id'])
-    .where(ended)
+    .where(isOld)
     .where('updated_at', '<', before.toISOString())
     .orderBy('updated_at')
     .limit(limit)
     .execute();
   if (old.length === 0) return 0;
   const seqs = old.map(({ seq }) => seq);
-  await tx.deleteFrom('deliveries').where('seq', 'in', seqs).where(ended).execute();
+  await tx.deleteFrom('deliveries').where('seq', 'in', seqs).where(isOld).execute();
   // All webhooks share the body of an event.
   const events = [...new Map(old.map((delivery) => [delivery.event_id, delivery])).values()];
   const given = sql.join(

@@ -20,6 +20,7 @@ import { openWithReaders, type Reader, startSearchThread } from './readers.ts';
 import { createQueueReads } from './search/indexer.ts';
 import { createIndexing } from './search/indexing.ts';
 import type { EncodedPage, Search } from './search/search.ts';
+import { measure } from './sizes.ts';
 import { createTenantReads } from './tenants.ts';
 import { createTrailReads } from './trail.ts';
 import { createUnits, type Unit } from './units.ts';
@@ -180,6 +181,8 @@ export async function openStore({ databaseUrl, clock, newId, charactersPerTurn }
     },
     /** The result of `read`, shared between identical reads of this turn of the event loop: see `Database.inView`. */
     inView: database.inView,
+    /** How large the database is. */
+    measure: () => measure(database),
     ping: () => database.ping(),
     /** The number of writes that wait for their commit. */
     waiting: () => units.waiting() + database.waiting(),

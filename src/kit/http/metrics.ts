@@ -1,12 +1,14 @@
 import { monitorEventLoopDelay } from 'node:perf_hooks';
 import { Counter, Gauge, Histogram, Registry } from 'prom-client';
 
+import type { Awaitable } from '../awaitable.ts';
+
 /** A gauge that is read when the metrics are requested. */
 interface GaugeParts {
   name: string;
   help: string;
   /** The value, or with a label a value for each of its values. NaN if it is currently unknown. */
-  read(): Promise<number | Readonly<Record<string, number>>> | number;
+  read(): Awaitable<number | Readonly<Record<string, number>>>;
   label?: string;
 }
 

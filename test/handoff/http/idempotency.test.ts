@@ -287,6 +287,18 @@ for (const store of stores) {
       assert.equal(packets + (await keyNames(service)).length - 1, 1);
     });
 
+    test('answers are repeated for as long as SERVICE_IDEMPOTENCY_RETENTION_SECONDS says', async () => {
+      const service = await shareService(store, { SERVICE_IDEMPOTENCY_RETENTION_SECONDS: '172800' });
+      assert.equal((await send(service, '/packets', 'key-1')).status, 201);
+      service.clock.turn(48 * hourSeconds - 1);
+      await service.handoff.runOnce.prune();
+      assert.ok(isReplay(await send(service, '/packets', 'key-1')));
+      service.clock.turn(2);
+      await service.handoff.runOnce.prune();
+      const fresh = await send(service, '/packets', 'key-1');
+      assert.deepEqual([fresh.status, isReplay(fresh)], [201, false]);
+    });
+
     test('answers older than 24 hours are deleted in rounds, however many there are', async () => {
       const service = await shareService(store);
       const names = Array.from({ length: 510 }, (_, index) => `key-${index}`);

@@ -2,9 +2,9 @@ import assert from 'node:assert/strict';
 import { hash } from 'node:crypto';
 import { connect, createServer, type Socket } from 'node:net';
 import { describe, type TestContext, test } from 'node:test';
-
 import packageJson from '../../../package.json' with { type: 'json' };
 import { apiPrefix, routes } from '../../../src/handoff/model/api.ts';
+import { looking } from '../../support/consistency.ts';
 import { openHandoffDatabase } from '../../support/databases.ts';
 import { adminKey, createPacket, newTenant, packetRequest, startService, type TestService } from '../../support/service.ts';
 import { shareService } from '../../support/shared.ts';
@@ -140,6 +140,25 @@ for (const store of stores) {
       assert.equal(await age(), 10);
     });
 
+    test('/metrics has the rows of each table and the size of the database, as they were when they were last measured', async (t) => {
+      const service = await startService(t, { store });
+      const rows = async (table: string) => (await readMetrics(service)).get(`service_table_rows{table="${table}"}`);
+      const bytes = async () => (await readMetrics(service)).get('service_database_bytes');
+      await createPacket(service);
+      assert.deepEqual([await rows('packets'), await bytes()], [undefined, Number.NaN]);
+      // PostgreSQL collects its statistics now and then, or when it is told to.
+      if (store.name === 'PostgreSQL') await looking(service.databaseUrl, ({ query }) => query('analyze'));
+      const next = await service.handoff.runOnce.measure();
+      assert.ok(next >= 600_000);
+      assert.deepEqual(
+        [await rows('packets'), await rows('tenants'), await rows('deliveries'), await rows('contents')],
+        [1, 1, 0, undefined],
+      );
+      assert.ok((await bytes())! > 100_000);
+      await createPacket(service);
+      assert.equal(await rows('packets'), 1);
+    });
+
     test('/metrics counts the handoffs of each tenant: created, chained and in batches, but not refused', async () => {
       const service = await shareService(store);
       const { id: tenant, key } = await newTenant(service, { handoffs_per_day: 5 });
@@ -185,6 +204,8 @@ describe('/metrics', () => {
       ['service_database_up', 'gauge'],
       ['service_write_queue_length', 'gauge'],
       ['service_search_queue_length', 'gauge'],
+      ['service_table_rows', 'gauge'],
+      ['service_database_bytes', 'gauge'],
     ]) {
       assert.match(text, new RegExp(`^# HELP ${name} .+$`, 'm'));
       assert.match(text, new RegExp(`^# TYPE ${name} ${type}$`, 'm'));

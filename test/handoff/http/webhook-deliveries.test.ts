@@ -7,6 +7,7 @@ import { verify } from '@octokit/webhooks-methods';
 import { Webhook } from 'standardwebhooks';
 
 import { signatureHeaders } from '../../../src/handoff/rules/signature.ts';
+import { looking } from '../../support/consistency.ts';
 import { freePort } from '../../support/ports.ts';
 import { startProgram } from '../../support/program.ts';
 import { findProgram } from '../../support/programs.ts';
@@ -259,6 +260,61 @@ for (const store of stores) {
       service.clock.turn(2);
       await service.handoff.runOnce.prune();
       assert.deepEqual(await statuses(), ['dead_letter']);
+    });
+
+    test('deliveries are kept as long as the settings say: those that ended, and dead letters, each with its body; 0 is forever', async (t) => {
+      const receiver = await startReceiver(t, 204, 410);
+      const kept = { SERVICE_DELIVERY_RETENTION_SECONDS: '0', SERVICE_DEAD_LETTER_RETENTION_SECONDS: '3600' };
+      const service = await startHooked(t, { store, settings: kept });
+      const { id } = await register(service, receiver.url);
+      for (let index = 0; index < 2; index += 1) {
+        await createPacket(service);
+        await service.handoff.runOnce.deliver();
+      }
+      const statuses = async () => (await deliveriesOf(service, id)).map(({ status }) => status);
+      const bodies = () => looking(service.databaseUrl, async ({ query }) => (await query('select event_id from messages')).length);
+      service.clock.turn(3600);
+      await service.handoff.runOnce.prune();
+      assert.deepEqual([await statuses(), await bodies()], [['dead_letter', 'delivered'], 2]);
+      service.clock.turn(1);
+      await service.handoff.runOnce.prune();
+      assert.deepEqual([await statuses(), await bodies()], [['delivered'], 1]);
+      service.clock.turn(400 * 86_400);
+      await service.handoff.runOnce.prune();
+      assert.deepEqual([await statuses(), await bodies()], [['delivered'], 1]);
+    });
+
+    test('old dead letters are removed in rounds, however many there are; one that is replayed stays', async (t) => {
+      const service = await startHooked(t, {
+        store,
+        settings: {
+          SERVICE_DEAD_LETTER_RETENTION_SECONDS: '60',
+          SERVICE_WEBHOOK_RETRY_SECONDS: '1',
+          SERVICE_WEBHOOK_DISABLE_AFTER_SECONDS: '0',
+        },
+      });
+      const { id } = await register(service, 'http://127.0.0.1:1/hook', { events: ['packet.created'] });
+      await createPacket(service);
+      await service.handoff.runOnce.deliver();
+      await looking(service.databaseUrl, ({ query }) => {
+        const columns =
+          'tenant, webhook, packet_id, event_id, event_type, status, attempts, last_error, next_retry_at, created_at, updated_at';
+        return query(`with recursive copies (number) as (select 1 union all select number + 1 from copies where number < 599)
+          insert into deliveries (id, ${columns}) select 'copy-' || number, ${columns} from deliveries, copies`);
+      });
+      const dead = async () => (await service.call('GET', '/hooks/dlq?limit=1')).headers['x-total-count'];
+      assert.equal(await dead(), '600');
+      const [one] = await deliveriesOf(service, id, '?limit=1&offset=599');
+      assert.equal((await service.call('POST', `/hooks/dlq/${one.id}/replay`)).status, 200);
+      service.clock.turn(61);
+      const soon = await service.handoff.runOnce.prune();
+      assert.equal(await dead(), '99');
+      const later = await service.handoff.runOnce.prune();
+      assert.ok(soon < later, 'another round follows a full one immediately');
+      assert.deepEqual(
+        (await deliveriesOf(service, id)).map((delivery) => [delivery.id, delivery.status]),
+        [[one.id, 'pending']],
+      );
     });
 
     test('a delivery that is replayed after 30 days is removed 30 days after it was delivered', async (t) => {

@@ -201,14 +201,14 @@ for (const store of stores) {
       });
     const bodies = async () => [(await deliveries.message('event'))?.body, (await deliveries.message('ping'))?.body];
     await end(first, day(2));
-    assert.equal(await deliveries.forget(day(2), 10), 0);
-    assert.equal(await deliveries.forget(day(3), 10), 1);
+    assert.equal(await deliveries.forget('ended', day(2), 10), 0);
+    assert.equal(await deliveries.forget('ended', day(3), 10), 1);
     assert.deepEqual(await bodies(), ['body of event', 'body of ping']);
     await end(second, day(4));
     await end(third, day(5));
-    assert.equal(await deliveries.forget(day(6), 1), 1);
+    assert.equal(await deliveries.forget('ended', day(6), 1), 1);
     assert.deepEqual(await bodies(), [undefined, 'body of ping']);
-    assert.equal(await deliveries.forget(day(6), 10), 1);
+    assert.equal(await deliveries.forget('ended', day(6), 10), 1);
     assert.deepEqual(await bodies(), [undefined, undefined]);
   });
 }

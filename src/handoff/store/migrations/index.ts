@@ -11,6 +11,7 @@ import { rights } from './0009-rights.ts';
 import { agents } from './0010-agents.ts';
 import { answerLinks } from './0011-answer-links.ts';
 import { traces } from './0012-traces.ts';
+import { retention } from './0014-retention.ts';
 
 /** All migrations, in order. */
 export const migrations: readonly Migration[] = [
@@ -26,4 +27,5 @@ export const migrations: readonly Migration[] = [
   agents,
   answerLinks,
   traces,
+  retention,
 ];
