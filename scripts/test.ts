@@ -11,7 +11,7 @@ import { openStore } from '../src/handoff/store/store.ts';
 import { prepareServer } from '../test/support/databases.ts';
 import { skipWithoutPgbouncer, startPgbouncer } from '../test/support/pgbouncer.ts';
 import { startPostgres, type TestPostgres } from '../test/support/postgres.ts';
-import { findProgram, findPythonWith } from '../test/support/programs.ts';
+import { debianPostgres, findProgram, findPythonWith } from '../test/support/programs.ts';
 import { groupsOf, needsPostgres, runsAlone } from './test-files.ts';
 
 /**
@@ -77,6 +77,7 @@ const needed: readonly (readonly [name: string, suites: string, isThere?: boolea
   ['nginx', 'the proxy suite'],
   ['pgbouncer', 'the suites through PgBouncer'],
   ['prometheus', 'the monitoring suite'],
+  ['postgresql', 'the suite of dumps', debianPostgres !== undefined],
   ['python3-websockets', 'the WebSocket client in Python', findPythonWith('websockets') !== undefined],
 ];
 const missing = needed.filter(([name, , isThere = findProgram(name) !== undefined]) => !isThere);

@@ -1,5 +1,5 @@
 import { spawnSync } from 'node:child_process';
-import { existsSync } from 'node:fs';
+import { existsSync, globSync } from 'node:fs';
 import { delimiter, join } from 'node:path';
 
 /** The path of an installed program, or undefined. */
@@ -18,3 +18,9 @@ function findPrograms(name: string): string[] {
 export function findPythonWith(module: string): string | undefined {
   return findPrograms('python3').find((path) => spawnSync(path, ['-c', `import ${module}`]).status === 0);
 }
+
+/** The folder with the programs of Debian's newest PostgreSQL, or undefined. */
+export const debianPostgres = globSync('/usr/lib/postgresql/*/bin')
+  .filter((folder) => existsSync(join(folder, 'initdb')))
+  .sort((one, other) => one.localeCompare(other, 'en', { numeric: true }))
+  .at(-1);
