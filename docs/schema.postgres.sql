@@ -221,6 +221,24 @@ create index answer_links_by_expiry on answer_links (expires_at);
 
 alter table messages add column traceparent text;
 
+-- 0013-channels
+
+alter table webhooks add column kind text not null default 'webhook';
+
+alter table webhooks add column name text;
+
+alter table webhooks add column responder text;
+
+alter table webhooks add column key_id text;
+
+alter table webhooks add column key_origin text;
+
+alter table webhooks add column origin text;
+
+alter table answer_links add column channel text;
+
+alter table api_keys add column lineage text;
+
 -- 0014-retention
 
 create index deliveries_dead on deliveries (updated_at) where status = 'dead_letter';

@@ -10,7 +10,7 @@ CREATE TABLE tenants (
 CREATE TABLE api_keys (
   id text primary key, tenant_id text not null references tenants (id), name text not null, tier text not null,
   admin integer not null, prefix text not null, hash text not null unique,
-  created_at text not null, revoked_at text, expires_at text, rotated_from text, scopes text, agents text, responder text);
+  created_at text not null, revoked_at text, expires_at text, rotated_from text, scopes text, agents text, responder text, lineage text);
 
 CREATE INDEX api_keys_by_tenant on api_keys (tenant_id, id);
 
@@ -64,7 +64,7 @@ CREATE INDEX events_by_position on events (tenant, position);
 CREATE TABLE webhooks (
   seq integer primary key autoincrement, id text not null unique, tenant integer not null, url text not null, events text not null,
   secret text not null, old_secret text, old_secret_until text, active integer not null, disabled_reason text,
-  failing_since text, created_at text not null, updated_at text not null, removed_at text);
+  failing_since text, created_at text not null, updated_at text not null, removed_at text, kind text not null default 'webhook', name text, responder text, key_id text, key_origin text, origin text);
 
 CREATE INDEX webhooks_by_tenant on webhooks (tenant);
 
@@ -118,7 +118,7 @@ CREATE INDEX agents_by_age on agents (last_seen_at);
 CREATE TABLE answer_links (
   seq integer primary key autoincrement, id text not null unique, tenant integer not null, packet_id text not null,
   question text not null, token_hash text not null unique, responder text, key_id text not null,
-  key_origin text not null, created_at text not null, expires_at text not null, answered_at text, revoked_at text);
+  key_origin text not null, created_at text not null, expires_at text not null, answered_at text, revoked_at text, channel text);
 
 CREATE INDEX answer_links_by_packet on answer_links (tenant, packet_id);
 

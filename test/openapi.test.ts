@@ -317,10 +317,19 @@ function createChecker(service: TestService) {
     async answer(
       id: string,
       status: number,
-      { id: packetId = '', query = '', ...options }: CallOptions & { id?: string; query?: string } = {},
+      {
+        id: packetId = '',
+        delivery = packetId,
+        query = '',
+        ...options
+      }: CallOptions & { id?: string; delivery?: string; query?: string } = {},
     ): Promise<TestAnswer> {
       const { method, path, operation } = operationOf(id);
-      const answer = await service.call(method, `/${path.replace(/\{\w+\}/, packetId)}${query}`, options);
+      const answer = await service.call(
+        method,
+        `/${path.replace('{delivery_id}', delivery).replace(/\{\w+\}/, packetId)}${query}`,
+        options,
+      );
       assert.equal(answer.status, status, `${id}: ${answer.text}`);
       const described = operation.responses[status];
       assert.ok(described !== undefined, `${id} may answer ${status}`);
@@ -437,6 +446,17 @@ describe('the answers of the service', () => {
     await answer('replayDeadLetter', 409, { id: deliveryId });
     await answer('retryAll', 200, { body: { force: true } });
     await answer('deleteWebhook', 204, { id: hookId });
+    const { id: channelId } = (await answer('createChannel', 201, { body: { kind: 'slack', target: 'http://127.0.0.1:9/services/x' } }))
+      .body;
+    await answer('createChannel', 400, { body: { kind: 'email', target: 'dana@example.com' } });
+    await answer('listChannels', 200);
+    await answer('patchChannel', 200, { id: channelId, body: { name: null, responder: 'dana' } });
+    const { id: messageId } = (await answer('testChannel', 202, { id: channelId })).body;
+    await service.handoff.runOnce.deliver();
+    await answer('listChannelDeliveries', 200, { id: channelId });
+    await answer('replayChannelDelivery', 202, { id: channelId, delivery: messageId });
+    await answer('replayChannelDelivery', 409, { id: channelId, delivery: messageId });
+    await answer('deleteChannel', 204, { id: channelId });
     await answer('health', 200, { key: null });
     await answer('ready', 200, { key: null });
     await answer('metrics', 200, { key: null });

@@ -114,7 +114,7 @@ export async function createFallback(settings: Settings, dependencies: Dependenc
   const heartbeat = createLoop({
     name: 'streams',
     runOnce: async () => {
-      streams.beat();
+      streams.sendHeartbeats();
       return heartbeatCheckMs;
     },
     onError: logFailure('a heartbeat failed'),

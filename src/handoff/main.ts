@@ -12,6 +12,7 @@ import { createIds, type NewId, type RandomSource } from '../kit/id.ts';
 import { createLoop } from '../kit/loop.ts';
 import { parseAllowList } from '../kit/outgoing/addresses.ts';
 import { createGuard } from '../kit/outgoing/guard.ts';
+import { createMailer } from '../kit/outgoing/mail.ts';
 import { createOutgoing } from '../kit/outgoing/outgoing.ts';
 import type { Resolve } from '../kit/outgoing/resolver.ts';
 import type { Tracer } from '../kit/trace-context.ts';
@@ -25,6 +26,7 @@ import { createIndexingJob } from './jobs/indexer.ts';
 import { createMeasurer } from './jobs/measurer.ts';
 import { createPruner } from './jobs/pruner.ts';
 import { manyAttempts } from './jobs/receivers.ts';
+import { createSend } from './jobs/senders.ts';
 import { createSweeper } from './jobs/sweeper.ts';
 import { Hub } from './live/hub.ts';
 import type { RedisLink } from './live/redis.ts';
@@ -34,12 +36,14 @@ import { WaitingList } from './live/waiting.ts';
 import type { Extension as McpExtension } from './mcp/server.ts';
 import { createAgentService } from './service/agents.ts';
 import { createAnswerLinkService } from './service/answer-links.ts';
+import { createChannelService } from './service/channels.ts';
 import { createDeliveryService } from './service/deliveries.ts';
 import { createKeyService } from './service/keys.ts';
+import { createNoticeService } from './service/notices.ts';
 import { createPacketService } from './service/packets.ts';
 import { createTenantService } from './service/tenants.ts';
 import { createWebhookService } from './service/webhooks.ts';
-import { maxConnections, type Settings, tierLimits } from './settings.ts';
+import { mailProblem, maxConnections, type Settings, tierLimits } from './settings.ts';
 import { openStore, type Store } from './store/store.ts';
 
 /** The outside world of a service. Tests replace it; programs use the defaults. */
@@ -48,7 +52,7 @@ export interface Dependencies {
   random?: RandomSource;
   /** Where log lines go; standard output by default. */
   logs?: DestinationStream;
-  /** For webhooks: how names are resolved, which certificate authority is trusted, and the timeout of an attempt in milliseconds. */
+  /** For webhooks and channels: how names are resolved, which certificate authority is trusted, and the timeout of an attempt in milliseconds. */
   outgoing?: { resolve?: Resolve; ca?: string; attemptMs?: number };
   /** Adds tools, resources and prompts to `/mcp`. */
   mcpExtension?: McpExtension;
@@ -222,10 +226,13 @@ function createLive({ settings, clock, logger, onError }: Base, store: Store, re
 
 type Live = ReturnType<typeof createLive>;
 
-/** Wires the operations, and the requests to receivers of webhooks. */
+/** Wires the operations, and the requests to receivers of webhooks and messages. */
 function createServices({ settings, dependencies, clock, newId, random, tracer }: Base, store: Store, { metrics }: Live) {
   const parts = { store, clock, newId, random };
   const agents = createAgentService(store, clock);
+  const publicUrl = settings.publicUrl?.replace(/\/+$/, '');
+  const answerLinks = createAnswerLinkService({ ...parts, publicUrl });
+  const { smtpUrl: url, mailFrom: from } = settings;
   const guard = createGuard({ allow: parseAllowList(settings.webhookAllow), setting: 'SERVICE_WEBHOOK_ALLOW', ...dependencies.outgoing });
   return {
     keys: createKeyService(parts),
@@ -238,9 +245,12 @@ function createServices({ settings, dependencies, clock, newId, random, tracer }
       onSeen: agents.saw,
       onCreated: metrics.handedOver,
     }),
-    answerLinks: createAnswerLinkService({ ...parts, publicUrl: settings.publicUrl?.replace(/\/+$/, '') }),
+    answerLinks,
+    notices: createNoticeService({ ...parts, answerLinks }),
+    channels: createChannelService({ ...parts, urlProblem: guard.problem, mailProblem: mailProblem(settings), publicUrl }),
     webhooks: createWebhookService({ ...parts, urlProblem: guard.problem, overlapSeconds: settings.webhookSecretOverlapSeconds }),
     outgoing: createOutgoing({ guard, connectionsPerOrigin: manyAttempts, tracer, ...dependencies.outgoing }),
+    mailer: url === undefined || from === undefined ? undefined : createMailer({ url, from, guard, ca: dependencies.outgoing?.ca }),
   };
 }
 
@@ -317,7 +327,7 @@ function createJobs(base: Base, { store, live, services, recheck }: JobParts) {
       return pollEveryMs;
     },
     async heartbeat() {
-      live.streams.beat();
+      live.streams.sendHeartbeats();
       return heartbeatEveryMs;
     },
   };
@@ -361,10 +371,18 @@ function createDelivererOf(
       disableAfterSeconds: settings.webhookDisableAfterSeconds,
       chance: chanceFrom(random),
     }),
-    outgoing: services.outgoing,
     clock,
-    userAgent: `${packageJson.name}/${packageJson.version}`,
-    attemptMs: dependencies.outgoing?.attemptMs ?? attemptMs,
+    send: createSend({
+      ...services,
+      store,
+      clock,
+      userAgent: `${packageJson.name}/${packageJson.version}`,
+      attemptMs: dependencies.outgoing?.attemptMs ?? attemptMs,
+    }),
+    abort() {
+      services.outgoing.close();
+      services.mailer?.close();
+    },
     onAttempt: live.metrics.attempted,
     onError: onError('deliver'),
     wake,

@@ -31,6 +31,20 @@ const connections = (tier: string, fallback: string) =>
     help: `Connections that a ${tier.toLowerCase()} tenant may have open per instance: streams, and requests that wait for work.`,
   });
 
+/** What is wrong with the address of a mail server. The value is not repeated, since it may contain a password. */
+function smtpUrlProblem(value: string): string | undefined {
+  const url = URL.parse(value);
+  const isWhole = url !== null && /^smtps?:$/.test(url.protocol) && url.hostname !== '' && !/[?#]/.test(value);
+  return isWhole && (url.pathname === '' || url.pathname === '/') ? undefined : 'smtp://user:password@host:port, or smtps://';
+}
+
+/** Why no mail can be sent, as a sentence; undefined when it can. */
+export function mailProblem({ smtpUrl, mailFrom }: Settings): string | undefined {
+  const missing = [smtpUrl === undefined ? 'SERVICE_SMTP_URL' : [], mailFrom === undefined ? 'SERVICE_MAIL_FROM' : []].flat();
+  if (missing.length === 0) return undefined;
+  return `Channels of the kind email need a mail server: the operator must set ${missing.join(' and ')}.`;
+}
+
 /** The longest time for which data is kept that is kept for a time: a century, in seconds. */
 const maxRetention = 3_153_600_000;
 /** How long something is kept, in seconds; 0: forever. */
@@ -95,8 +109,8 @@ export const settingsTable = {
   }),
   rateLimitPerMinute: whole({
     variable: 'SERVICE_RATE_LIMIT_PER_MINUTE',
-    fallback: '60',
-    help: 'Requests per key in any 60 seconds; 0 = off.',
+    fallback: undefined,
+    help: 'Requests per key in any 60 seconds; 0 = off. If not set: 60 for keys of the tiers free and pro, no limit for business.',
   }),
   hourlyQuotaFree: hour('FREE', '100'),
   hourlyQuotaPro: hour('PRO', '1000'),
@@ -127,7 +141,22 @@ export const settingsTable = {
   connectionsBusiness: connections('BUSINESS', '1000'),
   webhookAllow: privateHosts(
     'SERVICE_WEBHOOK_ALLOW',
-    'Private hosts or CIDRs that webhooks may reach, also over plain http. For development.',
+    'Private hosts or CIDRs that webhooks, channels and `SERVICE_SMTP_URL` may reach, also over plain http or SMTP without TLS.',
+  ),
+  smtpUrl: text(
+    {
+      variable: 'SERVICE_SMTP_URL',
+      fallback: undefined,
+      help: 'The mail server for channels of the kind `email`: smtp://user:password@host:port, or smtps:// for TLS from the start. Over smtp:// it must offer STARTTLS, unless SERVICE_WEBHOOK_ALLOW names it, as it must a server with a private address.',
+    },
+    smtpUrlProblem,
+  ),
+  mailFrom: text(
+    { variable: 'SERVICE_MAIL_FROM', fallback: undefined, help: 'The sender of mails: an address, or `Name <address>`.' },
+    (sender) =>
+      /^([^<>"\p{Cc}]* )?<?[^\s<>"(),:;@]+@[\w.-]+>?$/u.test(sender)
+        ? undefined
+        : 'an address such as baton@example.com, or Name <address>',
   ),
   webhookRetrySeconds: secondsList({
     variable: 'SERVICE_WEBHOOK_RETRY_SECONDS',

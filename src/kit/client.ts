@@ -2,7 +2,7 @@ import type { Static, TObject, TSchema } from 'typebox';
 
 import { ApiError } from './client-errors.ts';
 import { type Connection, type ConnectionAnswer, malformed } from './connection.ts';
-import type { Defaulted, ResultOf, Route } from './route.ts';
+import type { CommaList, Defaulted, ResultOf, Route } from './route.ts';
 
 /** The part of a route that a client needs at run time. */
 export interface Operation {
@@ -44,9 +44,16 @@ type PropertiesOf<T> = T extends TObject<infer Properties> ? Properties : never;
 type DefaultedNames<T extends TObject> = {
   [Name in keyof PropertiesOf<T>]: PropertiesOf<T>[Name] extends Defaulted ? Name : never;
 }[keyof PropertiesOf<T>];
-/** The type of a value before defaults are filled in. */
+type CommaLists<T extends TObject> = {
+  [Name in keyof PropertiesOf<T> as PropertiesOf<T>[Name] extends CommaList<string>
+    ? Name
+    : never]?: PropertiesOf<T>[Name] extends CommaList<infer Item> ? Item | readonly Item[] | undefined : never;
+};
+/** The type of a value before defaults are filled in, and comma lists are joined. */
 type Before<T extends TSchema> = T extends TObject
-  ? Omit<Static<T>, DefaultedNames<T>> & Partial<Pick<Static<T>, DefaultedNames<T> & keyof Static<T>>>
+  ? Omit<Static<T>, DefaultedNames<T> | keyof CommaLists<T>> &
+      Partial<Pick<Static<T>, DefaultedNames<T> & keyof Static<T>>> &
+      ([keyof CommaLists<T>] extends [never] ? unknown : CommaLists<T>)
   : Static<T>;
 
 /** A part of the request: absent if the route does not declare it, optional if it has no required field. */
@@ -157,7 +164,7 @@ async function call(operation: Operation, connection: Connection, request: AnyRe
   const answer = await connection.send({
     method,
     path: pathOf(operation, request.params ?? {}),
-    query: request.query ?? {},
+    query: joined(request.query ?? {}),
     headers: { ...request.headers, ...(key === undefined ? {} : { 'idempotency-key': key }) },
     ...(operation.body ? { body: request.body ?? {} } : {}),
     repeatable: method === 'GET' || key !== undefined,
@@ -168,6 +175,11 @@ async function call(operation: Operation, connection: Connection, request: AnyRe
     timeoutSeconds: request.timeoutSeconds,
   });
   return { ...answer, body: bodyOf(operation, answer) };
+}
+
+/** The query with its comma lists as texts. */
+function joined(query: Readonly<Record<string, unknown>>): Record<string, unknown> {
+  return Object.fromEntries(Object.entries(query).map(([name, value]) => [name, Array.isArray(value) ? value.join(',') : value]));
 }
 
 function pathOf({ path }: Operation, params: Readonly<Record<string, unknown>>): string {

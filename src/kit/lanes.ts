@@ -1,10 +1,10 @@
 import type { Clock } from './clock.ts';
 import type { FairQueue } from './fair-queue.ts';
 
-/** A queue of work and the place where its work runs. */
-export interface Lane<Place> {
+/** A queue of work and what its work runs with. */
+export interface Lane<Runner> {
   readonly queue: FairQueue;
-  readonly place: Place;
+  readonly runner: Runner;
 }
 
 /** The result of work, and how many milliseconds it took: measured where it ran, without waiting for it to start. */
@@ -20,9 +20,9 @@ export async function timed<T>(now: () => number, work: () => Promise<T>): Promi
   return { value, tookMs: now() - start };
 }
 
-interface LaneParts<Place> {
-  readonly fast: Lane<Place>;
-  readonly slow: Lane<Place>;
+interface LaneParts<Runner> {
+  readonly fast: Lane<Runner>;
+  readonly slow: Lane<Runner>;
   /** Work that takes longer sends its owner to the slow lane. */
   readonly longMs: number;
   /** How long the owner stays there after its last long work, in milliseconds. */
@@ -42,7 +42,7 @@ interface LaneOptions {
  * Two queues that keep short work from waiting behind long work. How long work takes is known only afterwards, so it is
  * expected of its owner: an owner whose work took long uses the slow lane for a while.
  */
-export function createLanes<Place>({ fast, slow, longMs, stayMs, clock }: LaneParts<Place>) {
+export function createLanes<Runner>({ fast, slow, longMs, stayMs, clock }: LaneParts<Runner>) {
   const now = () => clock().getTime();
   /** When the last long work of each owner ended; the owner whose long work is longest ago comes first. */
   const lastLong = new Map<unknown, number>();
@@ -64,13 +64,13 @@ export function createLanes<Place>({ fast, slow, longMs, stayMs, clock }: LanePa
 
   return {
     /** Runs the work when it is its owner's turn. @throws ServiceError 503 when the owner has too much pending, or it waited too long */
-    run<T>(owner: unknown, work: (place: Place) => Promise<Timed<T>>, { signal, long = false }: LaneOptions = {}): Promise<T> {
+    run<T>(owner: unknown, work: (runner: Runner) => Promise<Timed<T>>, { signal, long = false }: LaneOptions = {}): Promise<T> {
       forget();
-      const { queue, place } = long || lastLong.has(owner) ? slow : fast;
+      const { queue, runner } = long || lastLong.has(owner) ? slow : fast;
       const measured = async () => {
         const start = now();
         try {
-          const { value, tookMs } = await work(place);
+          const { value, tookMs } = await work(runner);
           note(owner, tookMs);
           return value;
         } catch (error) {
@@ -84,4 +84,4 @@ export function createLanes<Place>({ fast, slow, longMs, stayMs, clock }: LanePa
 }
 
 /** Two queues for work that is short or long. */
-export type Lanes<Place> = ReturnType<typeof createLanes<Place>>;
+export type Lanes<Runner> = ReturnType<typeof createLanes<Runner>>;

@@ -73,6 +73,12 @@ export interface Defaulted {
   readonly default: unknown;
 }
 
+/** A text of comma-separated items: handlers get the text, clients give an item or an array of them. */
+export interface CommaList<Item extends string> {
+  /** Exists for types only. */
+  readonly '~item': Item;
+}
+
 type StaticOr<T, Otherwise> = T extends TSchema ? Static<T> : Otherwise;
 
 /** The request that a handler gets, with defaults filled in. */

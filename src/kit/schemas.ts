@@ -1,14 +1,14 @@
 import Type, { type TSchema } from 'typebox';
 
 import { type ErrorCode, errorCodes, limitNames } from './errors.ts';
-import type { Defaulted, ResponseShape } from './route.ts';
+import type { CommaList, Defaulted, ResponseShape } from './route.ts';
 
 /** A short text that is not empty. It may not contain NUL, which PostgreSQL can't store in a text column. */
 export const name = (description: string, more: object = {}) =>
   Type.String({ minLength: 1, maxLength: 1024, pattern: '^[^\\u0000]*$', description, ...more });
 
 /** A text of any length, possibly empty. */
-export const prose = (description: string) => Type.String({ description });
+export const prose = (description: string, more: { example?: string } = {}) => Type.String({ description, ...more });
 
 /** A short text, possibly empty; bounded because answers repeat it. */
 export const remark = (description: string) => Type.String({ maxLength: 1024, description });
@@ -32,6 +32,10 @@ export const orNull = <T extends TSchema>(schema: T, description = '') =>
 /** One of the given values. */
 export const choice = <const Values extends readonly string[]>(values: Values, options: object = {}) =>
   Type.Unsafe<Values[number]>({ type: 'string', enum: [...values], ...options });
+
+/** A text of comma-separated items, typed so that clients give an item or an array of them. */
+export const commaList = <Item extends string = string>(options: Type.TStringOptions): Type.TString & CommaList<Item> =>
+  Type.String(options) as Type.TString & CommaList<Item>;
 
 export const Id = Type.String({ format: 'uuid', description: 'A UUID.', example: '0197b5a6-8c3e-7f01-9a2b-3c4d5e6f7a8b' });
 

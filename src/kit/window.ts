@@ -57,7 +57,7 @@ export class SlidingWindow {
   }
 
   /** Uncounts the latest request, which was refused after all. */
-  takeBack(): void {
+  uncountLast(): void {
     const last = this.#runs.at(-1);
     if (last === undefined || this.#total === 0) return;
     last.count -= 1;

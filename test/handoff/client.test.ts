@@ -38,6 +38,35 @@ describe('The client of the handoff service', () => {
     assert.deepEqual([again.status, again.body], [304, undefined]);
   });
 
+  test('takes statuses by name, one or several, and refuses others before the request', async (t) => {
+    const service = await startService(t);
+    const client = createHandoffClient({ baseUrl: await service.handoff.start(), apiKey: adminKey });
+    const metadata = { source_agent: { id: 'a', name: 'A', framework: 'x' }, target_agent: { id: 'b', name: 'B' }, tags: ['a', 'b'] };
+    const packets = [1, 2, 3].map(() => ({ metadata, context: { summary: 's' } }));
+    const { created } = await client.batchCreate({ body: { packets } });
+    const [first, second] = created.map(({ id }) => ({ params: { id } }));
+    await client.claimPacket({ ...first!, body: { agent_id: 'a' } });
+    await client.deletePacket(second!);
+    type ListQuery = NonNullable<NonNullable<Parameters<typeof client.listPackets>[0]>['query']>;
+    const found = async (query: ListQuery) => (await client.listPackets({ query })).total;
+    assert.deepEqual(
+      [await found({ status: 'created' }), await found({ status: ['claimed', 'expired'] }), await found({ tags: ['a', 'b'] })],
+      [1, 2, 3],
+    );
+    assert.deepEqual([await found({ status: 'claimed', tags: ['a', 'c'] }), await found({ status: undefined })], [0, 3]);
+    const waited = await client.getPacket({ ...first!, query: { wait_seconds: 60, until: ['completed', 'claimed'] } });
+    assert.equal(waited.status, 'claimed');
+    const refused = () => [
+      // @ts-expect-error a misspelt status
+      client.listPackets({ query: { status: 'creatd' } }),
+      // @ts-expect-error statuses are given as an array
+      client.listPackets({ query: { status: 'created,claimed' } }),
+      // @ts-expect-error one of them is misspelt
+      client.getPacket({ params: { id: '' }, query: { wait_seconds: 1, until: ['claimd'] } }),
+    ];
+    assert.equal(refused.length, 0);
+  });
+
   test("rejects a key that a header can't carry, without quoting it", () => {
     assert.throws(
       () => createHandoffClient({ baseUrl: 'http://localhost', apiKey: 'secret\nkey' }),

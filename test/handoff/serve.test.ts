@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { type ChildProcess, spawn } from 'node:child_process';
-import { existsSync, mkdtempSync, rmSync, statSync, utimesSync, writeFileSync } from 'node:fs';
+import { chmodSync, existsSync, mkdtempSync, readFileSync, rmSync, statSync, utimesSync, writeFileSync } from 'node:fs';
 import { request } from 'node:http';
 import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
@@ -14,7 +14,7 @@ import packageJson from '../../package.json' with { type: 'json' };
 import { looksLikeKey } from '../../src/handoff/rules/keys.ts';
 import { openEmptyDatabase } from '../support/databases.ts';
 import { freePort } from '../support/ports.ts';
-import { startProcess } from '../support/process.ts';
+import { startProcess, withFilePermissions } from '../support/process.ts';
 import { adminKey, packetRequest } from '../support/service.ts';
 import { sendRaw } from '../support/socket.ts';
 
@@ -37,8 +37,15 @@ function newFolder(t: TestContext): string {
 }
 
 /** Runs `service-cli` in its own folder, with only the given environment and the compiled modules of earlier tests. */
-function run(t: TestContext, folder: string, args: string[], environment: Record<string, string> = {}): Running {
-  const child = spawn(process.execPath, [program, ...args], {
+function run(
+  t: TestContext,
+  folder: string,
+  args: string[],
+  environment: Record<string, string> = {},
+  before: readonly string[] = [],
+): Running {
+  const [command = '', ...rest] = [...before, process.execPath, program, ...args];
+  const child = spawn(command, rest, {
     cwd: folder,
     env: { PATH: process.env.PATH, NODE_COMPILE_CACHE: process.env.NODE_COMPILE_CACHE, ...environment },
     stdio: ['ignore', 'pipe', 'pipe'],
@@ -488,6 +495,26 @@ describe('service-cli serve', { concurrency: 3 }, () => {
       assert.deepEqual(others, []);
       assert.ok(!problem!.includes('s3cret'));
     }
+  });
+
+  test('a database file that may not be written: one line that says so, exit 1, and the file is as before', async (t) => {
+    const folder = newFolder(t);
+    const file = join(folder, 'read-only.db');
+    const first = run(t, folder, ['admin-key'], { SERVICE_DATABASE_URL: `sqlite://${file}` });
+    assert.equal((await first.ended).code, 0);
+    const before = readFileSync(file);
+    chmodSync(file, 0o444);
+    for (const args of [['serve', '--port', '0'], ['admin-key']]) {
+      const running = run(t, folder, args, { SERVICE_DATABASE_URL: `sqlite://${file}` }, withFilePermissions);
+      assert.equal((await running.ended).code, 1);
+      const [problem = '', ...others] = running.stderr();
+      assert.match(
+        problem,
+        new RegExp(`The database file ${file} can't be written: this user may only read it, or its file system is read-only\\.$`),
+      );
+      assert.deepEqual([others, running.stdout()], [[], []]);
+    }
+    assert.deepEqual(readFileSync(file), before);
   });
 
   test('two instances that start concurrently on one new PostgreSQL agree on the first key', async (t) => {

@@ -16,7 +16,8 @@ const documented: Record<string, string | undefined> = {
   SERVICE_REDIS_URL: undefined,
   SERVICE_ADMIN_KEY: undefined,
   SERVICE_DEV_MODE: 'false',
-  SERVICE_RATE_LIMIT_PER_MINUTE: '60',
+  // Without a value it depends on the tier of the key.
+  SERVICE_RATE_LIMIT_PER_MINUTE: undefined,
   SERVICE_HOURLY_QUOTA_FREE: '100',
   SERVICE_HOURLY_QUOTA_PRO: '1000',
   SERVICE_HOURLY_QUOTA_BUSINESS: '10000',
@@ -66,7 +67,7 @@ describe('The settings of the handoff service', () => {
     assert.equal(settings.redisUrl, undefined);
     assert.equal(settings.adminKey, undefined);
     assert.equal(settings.devMode, false);
-    assert.equal(settings.rateLimitPerMinute, 60);
+    assert.equal(settings.rateLimitPerMinute, undefined);
     assert.equal(settings.batchMax, 100);
     assert.deepEqual([settings.connectionsFree, settings.connectionsPro, settings.connectionsBusiness], [10, 100, 1000]);
     assert.deepEqual(settings.webhookAllow, []);

@@ -7,15 +7,15 @@ import { createLanes } from '../../src/kit/lanes.ts';
 /** Lanes whose places are strings, and a clock that work advances. */
 function timed() {
   let nowMs = 0;
-  const laneOf = (place: string) => ({ queue: new FairQueue({ concurrency: 1, perOwner: 1 }), place });
+  const laneOf = (runner: string) => ({ queue: new FairQueue({ concurrency: 1, perOwner: 1 }), runner });
   const lanes = createLanes({ fast: laneOf('fast'), slow: laneOf('slow'), longMs: 50, stayMs: 30_000, clock: () => new Date(nowMs) });
   const pass = (milliseconds: number) => {
     nowMs += milliseconds;
   };
   /** Work that takes the given time; returns the lane it ran in. */
-  const taking = (milliseconds: number) => async (place: string) => {
+  const taking = (milliseconds: number) => async (runner: string) => {
     pass(milliseconds);
-    return { value: place, tookMs: milliseconds };
+    return { value: runner, tookMs: milliseconds };
   };
   return { lanes, pass, taking };
 }
@@ -64,7 +64,7 @@ describe('Lanes', () => {
   test('work marked as long runs in the slow lane, and short work of others does not wait for it', async () => {
     const { lanes, taking } = timed();
     const ended = Promise.withResolvers<void>();
-    const long = lanes.run('a', (place) => ended.promise.then(() => ({ value: place, tookMs: 0 })), { long: true });
+    const long = lanes.run('a', (runner) => ended.promise.then(() => ({ value: runner, tookMs: 0 })), { long: true });
     assert.equal(await lanes.run('b', taking(1)), 'fast');
     ended.resolve();
     assert.equal(await long, 'slow');

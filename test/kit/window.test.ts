@@ -36,7 +36,7 @@ class NaiveWindow {
     this.#moments.push(now);
   }
 
-  takeBack(now: number): void {
+  uncountLast(now: number): void {
     // A request that has left the window can't be uncounted.
     if (this.count(now) > 0) this.#moments.pop();
   }
@@ -102,13 +102,13 @@ describe('A sliding window', () => {
 
   test('uncounts the latest request, and nothing when it is empty', () => {
     const window = new SlidingWindow(minuteMs);
-    window.takeBack();
+    window.uncountLast();
     window.add(0, 2);
     window.add(10, 2);
     assert.equal(window.peek(10, 2).allowed, false);
-    window.takeBack();
+    window.uncountLast();
     assert.deepEqual(window.peek(10, 2), { allowed: true, remaining: 1, retryAfterMs: 0, resetMs: minuteMs - 10 });
-    window.takeBack();
+    window.uncountLast();
     assert.equal(window.isEmpty(10), true);
   });
 
@@ -140,8 +140,8 @@ describe('A sliding window', () => {
             const state = window.peek(now, limit);
             assert.deepEqual(state, naive.peek(now, limit));
             if (kind === 'take back') {
-              window.takeBack();
-              naive.takeBack(now);
+              window.uncountLast();
+              naive.uncountLast(now);
             } else if (state.allowed) {
               window.add(now, limit);
               naive.add(now);

@@ -159,7 +159,10 @@ function deliveriesOf({ deliveries = [], messages = [], webhooks = [], events = 
   const bodies = new Set(messages.map(({ event_id }) => event_id));
   const known = new Set(events.map(({ id }) => id));
   return deliveries.flatMap(({ id, event_id, webhook, packet_id }) => [
-    ...(bodies.has(event_id) ? [] : [`delivery ${id} has no body`]),
+    // A message to a channel is made when it is sent.
+    ...(bodies.has(event_id) || webhooks.some(({ seq, kind }) => seq === webhook && kind !== 'webhook')
+      ? []
+      : [`delivery ${id} has no body`]),
     ...(webhooks.some(({ seq }) => seq === webhook) ? [] : [`delivery ${id} has no webhook`]),
     ...(packet_id === null || known.has(event_id) ? [] : [`delivery ${id} has no event`]),
   ]);

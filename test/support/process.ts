@@ -73,15 +73,15 @@ export async function startFallbackProcess({
 }
 
 /** Makes file permissions apply to a program that root runs (util-linux). */
-const withFilePermissions = ['setpriv', '--inh-caps=-dac_override', '--bounding-set=-dac_override'];
+export const withFilePermissions: readonly string[] =
+  process.getuid?.() === 0 ? ['setpriv', '--inh-caps=-dac_override', '--bounding-set=-dac_override'] : [];
 
 /** The exit code and the errors of a fallback service that must not start. */
 export async function fallbackRefusal(
   args: readonly string[],
   settings: Record<string, string> = {},
 ): Promise<{ code: number | null; errors: string[] }> {
-  const rooted = process.getuid?.() === 0 ? withFilePermissions : [];
-  const program = startProgram([...rooted, process.execPath, programs.fallback, 'serve', '--port', '0', ...args], {
+  const program = startProgram([...withFilePermissions, process.execPath, programs.fallback, 'serve', '--port', '0', ...args], {
     env: { ...withoutSettings(), ...settings },
   });
   // If it starts nevertheless, it is killed, which the exit code shows.

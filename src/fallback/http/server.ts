@@ -5,7 +5,7 @@ import type { Logger } from 'pino';
 import type { Clock } from '../../kit/clock.ts';
 import { createApp } from '../../kit/http/app.ts';
 import { mountExplorers, mountRoot } from '../../kit/http/explorers.ts';
-import { takeBack } from '../../kit/http/limits.ts';
+import { uncountRefused } from '../../kit/http/limits.ts';
 import type { Metrics } from '../../kit/http/metrics.ts';
 import { createMount, lowerCase } from '../../kit/http/mount.ts';
 import { refuseForeignPages } from '../../kit/http/origin.ts';
@@ -61,7 +61,7 @@ export function createServer(parts: ServerParts): FastifyInstance {
     trustedProxies,
     isUnavailable: store.isUnavailable,
     onAnswered: metrics.observe,
-    onLimited: takeBack,
+    onLimited: uncountRefused,
     callerField: 'label',
   });
   // Without configured keys any key is accepted, so a key in a request proves nothing.

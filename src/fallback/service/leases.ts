@@ -41,7 +41,8 @@ export type Leases = ReturnType<typeof createLeases>;
  */
 export function createLeases({ store, clock, retention, runningTests }: LeaseParts) {
   let round = newRound();
-  let pruneAt = 0;
+  /** When expired results were deleted last. */
+  let prunedAt = Number.NEGATIVE_INFINITY;
 
   const until = (): Date => new Date(clock().getTime() + leaseMs);
 
@@ -80,9 +81,11 @@ export function createLeases({ store, clock, retention, runningTests }: LeasePar
     async runOnce(): Promise<number> {
       await renew();
       await endOrphans(clock());
-      if (retention.seconds > 0 && clock().getTime() >= pruneAt) {
-        await prune(store, new Date(clock().getTime() - retention.seconds * 1000));
-        pruneAt = clock().getTime() + pruneEveryMs;
+      const now = clock().getTime();
+      // A clock that was set back past the last time must not make it wait.
+      if (retention.seconds > 0 && (now < prunedAt || now >= prunedAt + pruneEveryMs)) {
+        await prune(store, new Date(now - retention.seconds * 1000));
+        prunedAt = now;
       }
       round.resolve();
       round = newRound();

@@ -1,5 +1,6 @@
 import { deliveryStatuses, scopes, statuses, tiers, webhookEvents } from '../model/constants.ts';
 import { answerLinks } from './answer-links.ts';
+import { channels } from './channels.ts';
 import { onCommandLine } from './context.ts';
 import { chainPacket, createPacket, updatePacket } from './create.ts';
 import {
@@ -452,12 +453,13 @@ const local: readonly Row[] = [
 ];
 
 /** Every command, in the order of help. */
-export const commands: readonly Row[] = [...packets, ...answerLinks, ...trail, ...hooks, ...keys, ...tenants, ...local];
+export const commands: readonly Row[] = [...packets, ...answerLinks, ...trail, ...hooks, ...channels, ...keys, ...tenants, ...local];
 
 /** The groups of commands: the first words of their names. */
 export const groups: Readonly<Record<string, string>> = {
   packets: 'create, find and work on packets',
   hooks: 'register webhooks, and retry failed deliveries',
+  channels: 'tell people of questions by mail or Slack',
   keys: 'create, list, rotate and revoke API keys',
   tenants: 'manage tenants; needs an admin key',
 };

@@ -2,6 +2,7 @@ import { hash } from 'node:crypto';
 
 import type { FormField } from '../model/form.ts';
 import { choicesOf } from '../model/options.ts';
+import { escapeHtml } from '../rules/html.ts';
 import type { AskingPacket, OpenedLink } from '../service/answer-links.ts';
 
 /** The styles of the page. The look is that of the console, without its files. */
@@ -53,13 +54,6 @@ export const answerPageHeaders = {
   'cross-origin-opener-policy': 'same-origin',
   'cross-origin-resource-policy': 'same-origin',
 };
-
-const entities: Record<string, string> = { '&': '&amp;', '<': '&lt;', '>': '&gt;', '"': '&quot;', "'": '&#39;' };
-
-/** A text of a packet as HTML, without the characters that would reorder the text around it. */
-export function escapeHtml(text: string): string {
-  return text.replace(/[&<>"']/g, (character) => entities[character]!).replace(/[\u202a-\u202e\u2066-\u2069]|(?![\n\t])\p{Cc}/gu, '');
-}
 
 const textBlock = (text: string, tag = 'p') => `<${tag} class="text" dir="auto">${escapeHtml(text)}</${tag}>`;
 

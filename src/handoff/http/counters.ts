@@ -15,12 +15,12 @@ export interface Counted {
   readonly now: number;
 }
 
-/** The result of counting a request. A request that either limit refuses is not counted; `giveBack` removes a counted one. */
+/** The result of counting a request. A request that either limit refuses is not counted; `uncount` removes a counted one. */
 export interface Taken {
   readonly minute: WindowState | undefined;
   readonly hour: WindowState | undefined;
   readonly refused: boolean;
-  giveBack(): void;
+  uncount(): void;
 }
 
 /** Counters of requests. */
@@ -37,14 +37,14 @@ export function createLocalCounters(): RequestCounters & { take(counted: Counted
       const minute = perMinute > 0 ? minutes.of(keyId, now) : undefined;
       const hour = perHour > 0 ? hours.of(tenantId, now) : undefined;
       const found = { minute: minute?.peek(now, perMinute), hour: hour?.peek(now, perHour) };
-      if (found.minute?.allowed === false || found.hour?.allowed === false) return { ...found, refused: true, giveBack: () => undefined };
+      if (found.minute?.allowed === false || found.hour?.allowed === false) return { ...found, refused: true, uncount: () => undefined };
       minute?.add(now, perMinute);
       hour?.add(now, perHour);
-      const giveBack = () => {
-        minute?.takeBack();
-        hour?.takeBack();
+      const uncount = () => {
+        minute?.uncountLast();
+        hour?.uncountLast();
       };
-      return { minute: minute?.peek(now, perMinute), hour: hour?.peek(now, perHour), refused: false, giveBack };
+      return { minute: minute?.peek(now, perMinute), hour: hour?.peek(now, perHour), refused: false, uncount };
     },
   };
 }
@@ -83,7 +83,7 @@ answer[#KEYS + 1] = refused
 return answer
 `;
 
-const giveBackScript = `for _, key in ipairs(KEYS) do redis.call('ZREM', key, ARGV[1]) end return 1`;
+const uncountScript = `for _, key in ipairs(KEYS) do redis.call('ZREM', key, ARGV[1]) end return 1`;
 
 /** Makes counters in Redis, shared by all instances; while Redis is unavailable they count in this process. */
 export function createSharedCounters(redis: RedisLink, local: RequestCounters, newName: () => string): RequestCounters {
@@ -106,7 +106,7 @@ export function createSharedCounters(redis: RedisLink, local: RequestCounters, n
         minute: states.get('minute'),
         hour: states.get('hour'),
         refused: answer.refused,
-        giveBack: () => void redis.evaluate(giveBackScript, keys, [name], () => undefined),
+        uncount: () => void redis.evaluate(uncountScript, keys, [name], () => undefined),
       };
     },
   };

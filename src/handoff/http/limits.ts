@@ -8,6 +8,9 @@ import type { TierLimits } from '../rules/tiers.ts';
 import type { Caller } from '../service/authentication.ts';
 import { minuteMs, type RequestCounters, type Taken } from './counters.ts';
 
+/** The most requests per minute of a key whose tier is not business, unless the settings have a limit for all keys. */
+const requestsAMinute = 60;
+
 /** The most requests per minute for an answer link, and for answer links from one address. */
 const answersAMinute = 60;
 
@@ -16,14 +19,15 @@ const wrongKeysAMinute = 30;
 
 /** Rate limits in sliding windows: requests per key and minute, per tenant and hour, and wrong keys per address and minute. */
 export class Limits {
-  readonly #perMinute: number;
+  readonly #perMinute: number | undefined;
   readonly #tiers: Record<Tier, TierLimits>;
   readonly #counters: RequestCounters;
   readonly #wrongKeys = new Windows(minuteMs);
   readonly #answerAddresses = new Windows(minuteMs);
   readonly #answerLinks = new Windows(minuteMs);
 
-  constructor(perMinute: number, tiers: Record<Tier, TierLimits>, counters: RequestCounters) {
+  /** @param perMinute for all keys; undefined: 60, and no limit for keys of tier business; 0: no limit */
+  constructor(perMinute: number | undefined, tiers: Record<Tier, TierLimits>, counters: RequestCounters) {
     this.#perMinute = perMinute;
     this.#tiers = tiers;
     this.#counters = counters;
@@ -31,17 +35,14 @@ export class Limits {
 
   /** Counts the request unless a limit refuses it; a refused request is not counted. */
   take({ key_id, rotated_from = key_id, key_tier, tenant_id, tenant_tier }: Caller, now: number): Awaitable<LimitState> {
-    const taken = this.#counters.take({
-      keyId: rotated_from,
-      tenantId: tenant_id,
-      perMinute: this.#perMinute,
-      perHour: this.#tiers[tenant_tier].hourlyQuota,
-      now,
-    });
+    // The tenant may have moved to a lower tier than its key.
+    const isBusiness = key_tier === 'business' && tenant_tier === 'business';
+    const perMinute = this.#perMinute ?? (isBusiness ? 0 : requestsAMinute);
     const perHour = this.#tiers[tenant_tier].hourlyQuota;
+    const taken = this.#counters.take({ keyId: rotated_from, tenantId: tenant_id, perMinute, perHour, now });
     return taken instanceof Promise
-      ? taken.then((found) => this.#stateOf(found, key_tier, perHour))
-      : this.#stateOf(taken, key_tier, perHour);
+      ? taken.then((found) => stateOf(found, key_tier, perMinute, perHour))
+      : stateOf(taken, key_tier, perMinute, perHour);
   }
 
   /** Counts a wrong key from an address. @throws LimitReached when there were too many */
@@ -63,20 +64,17 @@ export class Limits {
     }
     for (const window of windows) window.add(now, answersAMinute);
   }
+}
 
-  #stateOf({ minute, hour, refused, giveBack }: Taken, tier: Tier, perHour: number): LimitState {
-    const headers: Record<string, string> = minute === undefined ? {} : limitHeaders(this.#perMinute, minute);
-    headers['x-ratelimit-tier'] = tier;
-    if (!refused) return { headers, refusal: undefined, giveBack };
-    const [minuteWait, hourWait] = [minute?.retryAfterMs ?? 0, hour?.retryAfterMs ?? 0];
-    const refusal =
-      hourWait > minuteWait
-        ? tooMany(`The tenant's limit of ${perHour} requests an hour is used up.`, { name: 'hour', max: perHour }, hourWait)
-        : tooMany(
-            `The key's limit of ${this.#perMinute} requests a minute is used up.`,
-            { name: 'minute', max: this.#perMinute },
-            minuteWait,
-          );
-    return { headers, refusal, giveBack };
-  }
+function stateOf({ minute, hour, refused, uncount }: Taken, tier: Tier, perMinute: number, perHour: number): LimitState {
+  const headers: Record<string, string> =
+    minute !== undefined ? limitHeaders(perMinute, minute) : hour !== undefined ? limitHeaders(perHour, hour) : {};
+  headers['x-ratelimit-tier'] = tier;
+  if (!refused) return { headers, refusal: undefined, uncount };
+  const [minuteWait, hourWait] = [minute?.retryAfterMs ?? 0, hour?.retryAfterMs ?? 0];
+  const refusal =
+    hourWait > minuteWait
+      ? tooMany(`The tenant's limit of ${perHour} requests an hour is used up.`, { name: 'hour', max: perHour }, hourWait)
+      : tooMany(`The key's limit of ${perMinute} requests a minute is used up.`, { name: 'minute', max: perMinute }, minuteWait);
+  return { headers, refusal, uncount };
 }

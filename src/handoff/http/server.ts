@@ -7,7 +7,7 @@ import { type LimitReached, ServiceError } from '../../kit/errors.ts';
 import { createApp } from '../../kit/http/app.ts';
 import { allowOrigins } from '../../kit/http/cors.ts';
 import { mountExplorers, mountRoot } from '../../kit/http/explorers.ts';
-import { type LimitState, takeBack } from '../../kit/http/limits.ts';
+import { type LimitState, uncountRefused } from '../../kit/http/limits.ts';
 import { mountLocally } from '../../kit/http/local.ts';
 import { createMount, lowerCase } from '../../kit/http/mount.ts';
 import { isOwnOrigin, ownHosts, refuseForeignPages } from '../../kit/http/origin.ts';
@@ -23,6 +23,7 @@ import type { AgentService } from '../service/agents.ts';
 import type { AnswerLinkService } from '../service/answer-links.ts';
 import type { Caller } from '../service/authentication.ts';
 import { createBriefService } from '../service/brief.ts';
+import type { ChannelService } from '../service/channels.ts';
 import type { KeyService } from '../service/keys.ts';
 import { createListService } from '../service/lists.ts';
 import type { PacketService } from '../service/packets.ts';
@@ -34,6 +35,7 @@ import { mountAgents } from './agents.ts';
 import { maxFormBytes, mountAnswerLinks } from './answer-links.ts';
 import { answerPageHeaders } from './answer-page.ts';
 import { mountBrief } from './brief.ts';
+import { mountChannels } from './channels.ts';
 import { mountClaimNext } from './claim-next.ts';
 import type { RequestCounters } from './counters.ts';
 import { mountKeys } from './keys.ts';
@@ -62,9 +64,10 @@ export interface ServerParts {
   keys: KeyService;
   tenants: TenantService;
   webhooks: WebhookService;
+  channels: ChannelService;
   metrics: HandoffMetrics;
   tiers: Record<Tier, TierLimits>;
-  rateLimitPerMinute: number;
+  rateLimitPerMinute: number | undefined;
   counters: RequestCounters;
   batchMax: number;
   /** Origins whose pages may call the API. */
@@ -112,6 +115,7 @@ export function createServer({
   keys,
   tenants,
   webhooks,
+  channels,
   metrics,
   tiers,
   rateLimitPerMinute,
@@ -135,7 +139,7 @@ export function createServer({
     trustedProxies,
     isUnavailable: store.isUnavailable,
     onAnswered: metrics.observe,
-    onLimited: takeBack,
+    onLimited: uncountRefused,
   });
   allowOrigins(app, corsOrigins);
   if (devMode) refuseForeignPages(app, { hosts: [host], origins: corsOrigins, hasKey });
@@ -233,6 +237,7 @@ export function createServer({
   mountTrail(mount, createTrailService(store));
   mountBrief(mount, createBriefService(store));
   mountWebhooks(mount, webhooks);
+  mountChannels(mount, channels);
   mountSystem(mount, { ping: store.ping, metrics, metricsToken });
   mountSse(mount, listening);
   mountWebSocket(mount, listening, corsOrigins);

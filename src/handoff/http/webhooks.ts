@@ -2,7 +2,6 @@ import type { Mount } from '../../kit/http/mount.ts';
 import { HttpResponse } from '../../kit/http/response.ts';
 import { routes } from '../model/api.ts';
 import type { HandoffRoute } from '../model/route.ts';
-import type { Delivery } from '../model/webhook.ts';
 import type { Caller } from '../service/authentication.ts';
 import { momentOf } from '../service/filters.ts';
 import type { WebhookService } from '../service/webhooks.ts';
@@ -11,8 +10,8 @@ import { idempotencyOf } from './packets.ts';
 /** Mounts the routes of webhooks and their deliveries. */
 export function mountWebhooks(mount: Mount<Caller, HandoffRoute>, webhooks: WebhookService): void {
   mount(routes.createWebhook, async ({ body }, { caller, headers, rawBody }) => {
-    const { webhook, replayed } = await webhooks.create(caller, body, idempotencyOf(headers, 'POST /hooks', rawBody));
-    return new HttpResponse({ body: webhook, ...(replayed ? { headers: { 'idempotency-replayed': 'true' } } : {}) });
+    const { added, replayed } = await webhooks.create(caller, body, idempotencyOf(headers, 'POST /hooks', rawBody));
+    return new HttpResponse({ body: added, ...(replayed ? { headers: { 'idempotency-replayed': 'true' } } : {}) });
   });
   mount(routes.listWebhooks, (_, { caller }) => webhooks.list(caller));
   mount(routes.patchWebhook, ({ params, body }, { caller }) => webhooks.change(caller, params.id, body));
@@ -40,6 +39,6 @@ export function mountWebhooks(mount: Mount<Caller, HandoffRoute>, webhooks: Webh
 }
 
 /** A page as an array, with the total in the header `X-Total-Count`. */
-function counted({ deliveries, total }: { deliveries: Delivery[]; total: number }) {
+export function counted<One>({ deliveries, total }: { deliveries: One[]; total: number }) {
   return new HttpResponse({ body: deliveries, headers: { 'x-total-count': String(total) } });
 }

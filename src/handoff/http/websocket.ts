@@ -20,7 +20,7 @@ const maxMessages = 120;
 const windowMs = 10_000;
 
 /** How many past subscriptions are remembered, so that resuming on the same connection sends no event twice. */
-const maxStretches = 50;
+const maxSentRanges = 50;
 
 const check = bodyValidator(SocketRequest, { nullIsAbsent: true });
 
@@ -28,7 +28,7 @@ const check = bodyValidator(SocketRequest, { nullIsAbsent: true });
 type Subscription = ReadonlySet<string> | null;
 
 /** A range of positions for which a connection has been sent all events of its subscription at the time. */
-interface Stretch {
+interface SentRange {
   readonly after: number;
   readonly upTo: number;
   readonly subscription: Subscription;
@@ -80,7 +80,7 @@ class Connection {
   #listener!: Listener;
   /** The position from which the current subscription applies. */
   #since = 0;
-  #sent: Stretch[] = [];
+  #sent: SentRange[] = [];
   #work = Promise.resolve();
   #isFlooded = false;
 
@@ -169,7 +169,7 @@ class Connection {
   #remember(): void {
     const upTo = this.#listener.position;
     if (upTo > this.#since) this.#sent.push({ after: this.#since, upTo, subscription: this.#subscription });
-    if (this.#sent.length > maxStretches) this.#sent.shift();
+    if (this.#sent.length > maxSentRanges) this.#sent.shift();
     this.#since = upTo;
   }
 

@@ -18,11 +18,11 @@ interface Use {
   bytes: number;
 }
 
-/** An attempt's place among those that may run at once. */
-export interface Place {
+/** The reservation of room for a running attempt. */
+export interface Reservation {
   /** Corrects the size that is counted for its body. */
   resize(bytes: number): void;
-  leave(): void;
+  release(): void;
 }
 
 /** The room for attempts, which no tenant can use up: a tenant's slow receivers delay no deliveries of others. */
@@ -67,8 +67,8 @@ export class AttemptRoom {
     return (this.#tenants.get(tenant)?.bytes ?? 0) + unreadBody <= maxBodiesOfTenant;
   }
 
-  /** Takes a place for an attempt at a leased delivery. */
-  enter(tenant: number): Place {
+  /** Reserves room for an attempt at a leased delivery. */
+  reserve(tenant: number): Reservation {
     const use = this.#tenants.get(tenant)!;
     let reserved = 0;
     const count = (bytes: number) => {
@@ -83,7 +83,7 @@ export class AttemptRoom {
         count(bytes);
         this.#onRoom();
       },
-      leave: () => {
+      release: () => {
         this.#running -= 1;
         count(0);
         this.giveUp(tenant);

@@ -7,6 +7,7 @@ import * as answerLink from './answer-link.ts';
 import * as audit from './audit.ts';
 import * as batches from './batch-routes.ts';
 import * as brief from './brief.ts';
+import * as channel from './channel.ts';
 import * as keys from './key.ts';
 import * as leases from './lease-routes.ts';
 import { mcp } from './mcp.ts';
@@ -54,6 +55,13 @@ export const routes = {
   listDeadLetters: webhooks.listDeadLetters,
   replayDeadLetter: webhooks.replayDeadLetter,
   retryAll: webhooks.retryAll,
+  createChannel: channel.createChannel,
+  listChannels: channel.listChannels,
+  patchChannel: channel.patchChannel,
+  deleteChannel: channel.deleteChannel,
+  testChannel: channel.testChannel,
+  listChannelDeliveries: channel.listChannelDeliveries,
+  replayChannelDelivery: channel.replayChannelDelivery,
   claimNext: work.claimNext,
   withdrawQuestion: work.withdrawQuestion,
   releasePacket: work.releasePacket,
@@ -143,6 +151,10 @@ const schemas = {
   ReplayedDelivery: webhookSchemas.Replayed,
   RetryRequest: webhookSchemas.RetryRequest,
   Retried: webhookSchemas.Retried,
+  Channel: channel.Channel,
+  ChannelRequest: channel.ChannelRequest,
+  ChannelPatch: channel.ChannelPatch,
+  ChannelDelivery: channel.ChannelDelivery,
   AuditEntry: audit.AuditEntry,
   ApiKey: keys.ApiKey,
   NewApiKey: keys.NewApiKey,
@@ -177,6 +189,7 @@ export function describeHandoff(version: string): Record<string, unknown> {
       { name: 'packets', description: 'Units of work that agents hand over.' },
       { name: 'answer links', description: 'Pages on which people answer a question without a key.' },
       { name: 'webhooks', description: 'Signed callbacks, their deliveries and dead letters.' },
+      { name: 'channels', description: 'Mail addresses and Slack channels that learn of questions.' },
       { name: 'agents', description: 'The agents that hand over and claim packets.' },
       { name: 'streams', description: 'Events as they happen. Served at the root.' },
       { name: 'mcp', description: 'The tools of the service, for clients of the Model Context Protocol. Served at the root.' },

@@ -21,5 +21,9 @@ export const webhookEvents = [
   'hitl.response_ready',
 ] as const;
 
+/** The kinds of channels, and what they tell. */
+export const channelKinds = ['email', 'slack'] as const;
+export const channelEvents = ['asked', 'reminded', 'answered'] as const;
+
 /** The statuses of a delivery. An attempt in progress is a lease, not a status: the delivery keeps its previous status. */
 export const deliveryStatuses = ['pending', 'failed', 'delivered', 'dead_letter', 'cancelled'] as const;

@@ -35,6 +35,7 @@ const hitl = {
   notes: null,
   requested_at: null,
   expires_at: null,
+  question_id: null,
 };
 const tail = {
   claimed_by: null,

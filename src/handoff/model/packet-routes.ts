@@ -1,7 +1,7 @@
 import Type, { type Static } from 'typebox';
 
-import { choice, Failure, givenTimestamp, Id, IdParams, IfMatch, orNull, paging, timestamp } from '../../kit/schemas.ts';
-import { AgentId, failing, IdempotencyKey, LeaseToken, priorities, Replayed } from './common.ts';
+import { choice, commaList, Failure, givenTimestamp, Id, IdParams, IfMatch, orNull, paging, timestamp } from '../../kit/schemas.ts';
+import { AgentId, failing, IdempotencyKey, LeaseToken, priorities, Replayed, type Status } from './common.ts';
 import {
   answeredExample,
   chainedExample,
@@ -35,11 +35,11 @@ const packet = (description: string, example: unknown, headers: Record<string, s
 
 const listFilters = {
   status: Type.Optional(
-    Type.String({ description: 'Comma-separated statuses; a packet must have one of them.', example: 'created,claimed' }),
+    commaList<Status>({ description: 'Comma-separated statuses; a packet must have one of them.', example: 'created,claimed' }),
   ),
   source_agent: Type.Optional(Type.String({ description: "The source agent's id." })),
   target_agent: Type.Optional(Type.String({ description: "The target agent's id." })),
-  tags: Type.Optional(Type.String({ description: 'Comma-separated tags; a packet must have all of them.', example: 'billing,urgent' })),
+  tags: Type.Optional(commaList({ description: 'Comma-separated tags; a packet must have all of them.', example: 'billing,urgent' })),
   priority: Type.Optional(choice(priorities, { description: 'The priority.' })),
   hitl_required: Type.Optional(Type.Boolean({ description: 'Whether the packet has a checkpoint that a person must answer.' })),
   created_after: Type.Optional(givenTimestamp('Created at or after this moment.')),
@@ -89,7 +89,7 @@ export const WaitQuery = Type.Object(
       Type.Integer({ minimum: 0, maximum: 60, description: 'How long to wait until the packet is as `until` or `until_revision` says.' }),
     ),
     until: Type.Optional(
-      Type.String({
+      commaList<Status>({
         description: 'Comma-separated statuses; the wait ends when the packet has one of them.',
         example: 'claimed,completed',
       }),
@@ -104,6 +104,12 @@ export type WaitQuery = Static<typeof WaitQuery>;
 
 const page = { total: Type.Integer(), limit: Type.Integer(), offset: Type.Integer(), next_cursor: orNull(Type.String()) };
 export const PacketList = Type.Object({ packets: Type.Array(Type.Union([PacketSummary, Packet])), ...page });
+const AwaitingList = Type.Object({
+  ...PacketList.properties,
+  unnotified: Type.Optional(
+    Type.Boolean({ description: 'True if the tenant has no active channel that tells of new questions; else left out.' }),
+  ),
+});
 const pageExample = { packets: [summaryExample], total: 1, limit: 50, offset: 0, next_cursor: null };
 
 /** A packet in a search result. */
@@ -178,10 +184,10 @@ export const listAwaiting = defineRoute({
   tag,
   access: 'read',
   summary: 'List packets that await a person',
-  description: 'Every packet in `awaiting_human`, newest first.',
+  description: 'Every packet in `awaiting_human`, newest first. `unnotified` says that no channel tells anybody of them.',
   query: AwaitingQuery,
   responses: {
-    200: { schema: PacketList, description: 'A page of packets in `awaiting_human`.', example: pageExample },
+    200: { schema: AwaitingList, description: 'A page of packets in `awaiting_human`.', example: { ...pageExample, unnotified: true } },
     ...failing(401, 403, 429),
     413: tooLargePage,
   },

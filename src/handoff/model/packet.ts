@@ -10,7 +10,11 @@ export const packetVersion = '1.0.0';
 const anyJson = (description: string) => Type.Unknown({ description });
 
 export const SourceAgent = Type.Object(
-  { id: indexedName("The agent's id."), name: name("The agent's name."), framework: prose('What the agent runs on.') },
+  {
+    id: indexedName("The agent's id."),
+    name: name("The agent's name."),
+    framework: prose('What the agent runs on.', { example: 'langgraph' }),
+  },
   { description: 'The agent that hands over.' },
 );
 
@@ -72,7 +76,7 @@ export const Dependency = Type.Object({
 
 const question = {
   required: Type.Boolean({ description: 'Whether a person must answer before the packet can be completed.' }),
-  reason: prose('Why a person is asked.'),
+  reason: prose('Why a person is asked.', { example: 'Refunds over 50 need approval' }),
   question: statement('The question.'),
   options: Type.Optional(
     Type.Array(
@@ -82,6 +86,13 @@ const question = {
   strict_options: Type.Optional(Type.Boolean({ description: 'Whether the response must be one of the options.' })),
   schema: Type.Optional(FormSchema),
   responder: Type.Optional(remark('Who is asked: a name or a mail address. It is shown, and is no permission.')),
+  remind_after_seconds: Type.Optional(
+    Type.Integer({
+      minimum: 1,
+      maximum: 3_153_600_000,
+      description: 'When to remind the channels once of the open question, from the moment the packet enters awaiting_human.',
+    }),
+  ),
   timeout_seconds: Type.Optional(
     Type.Integer({
       minimum: 1,
@@ -280,6 +291,7 @@ export const Hitl = Type.Object({
   ),
   requested_at: orNull(timestamp('When the packet entered awaiting_human.')),
   expires_at: orNull(timestamp('When the time to answer ends.')),
+  remind_at: Type.Optional(orNull(timestamp('When the reminder is due.'), 'Null when it was sent, or the question is answered.')),
   data: Type.Optional(Type.Record(Type.String(), Type.Unknown(), { description: 'The answer to a question with a schema.' })),
   digest: Type.Optional(
     Type.String({

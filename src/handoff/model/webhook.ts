@@ -17,6 +17,8 @@ const deliveryErrors = [
   'redirect_refused',
   'address_refused',
   'http_status',
+  'smtp_status',
+  'not_configured',
 ] as const;
 export type DeliveryError = (typeof deliveryErrors)[number];
 

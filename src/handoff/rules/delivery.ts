@@ -16,10 +16,12 @@ export interface DeliveryState {
 export interface AttemptOutcome {
   /** Why it failed; undefined when the receiver answered 2xx. */
   readonly error: DeliveryError | undefined;
-  /** The receiver's HTTP status, if it answered. */
+  /** The receiver's HTTP status, or the reply code of a mail server, if it answered. */
   readonly statusCode: number | undefined;
   /** The answer's `Retry-After`. */
   readonly retryAfter?: string | undefined;
+  /** Whether a mail server has refused for good. */
+  readonly isFinal?: boolean;
 }
 
 interface Circumstances {
@@ -44,7 +46,7 @@ const after = (now: Date, seconds: number) => new Date(now.getTime() + Math.ceil
 /** The state of a delivery after an attempt: delivered, to be retried, or a dead letter. */
 export function afterAttempt(
   { attempts: before, status }: Pick<DeliveryState, 'attempts' | 'status'>,
-  { error, statusCode, retryAfter }: AttemptOutcome,
+  { error, statusCode, retryAfter, isFinal }: AttemptOutcome,
   { now, retrySeconds, random }: Circumstances,
 ): DeliveryState {
   const attempts = before + 1;
@@ -57,7 +59,7 @@ export function afterAttempt(
   // The webhook was removed during the attempt: record the outcome, but do not retry.
   if (status === 'cancelled') return { ...failed, ...cancelled() };
   const delay = retrySeconds[attempts - 1] ?? retrySeconds.at(-1)!;
-  if (isGone({ statusCode }) || attempts >= retrySeconds.length) {
+  if (isFinal || isGone({ statusCode }) || attempts >= retrySeconds.length) {
     return { ...failed, status: 'dead_letter', next_retry_at: after(now, retrySeconds.at(-1)!), due_at: null };
   }
   const next = after(now, Math.max(delay * (1 + maxJitter * random), retryAfterSeconds(statusCode, retryAfter, now)));
@@ -78,9 +80,14 @@ export function isRecorded({ status, due_at }: DeliveryState, { error }: Attempt
   return error === undefined || status === 'cancelled' || due_at === until.toISOString();
 }
 
+/** Whether a delivery has failed for good, unless it is replayed. */
+export function isDeadLetter({ status }: Pick<DeliveryState, 'status'>): boolean {
+  return status === 'dead_letter';
+}
+
 /** Whether a delivery has failed and no attempt is in progress. */
-export function isRetriable({ status, due_at, next_retry_at }: DeliveryState): boolean {
-  return status === 'dead_letter' || (status === 'failed' && due_at === next_retry_at);
+export function isRetriable(delivery: DeliveryState): boolean {
+  return isDeadLetter(delivery) || (delivery.status === 'failed' && delivery.due_at === delivery.next_retry_at);
 }
 
 /** How the cancellation of a delivery changes it: it stays as the last attempt left it, and nothing is due. */

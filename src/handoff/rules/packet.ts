@@ -1,4 +1,5 @@
 import { conflict, invalid, ServiceError } from '../../kit/errors.ts';
+import type { ChannelEvent } from '../model/channel.ts';
 import type { Status } from '../model/common.ts';
 import {
   type ChainRequest,
@@ -14,10 +15,11 @@ import type { WebhookEvent } from '../model/webhook.ts';
 import { isLeaseOver, type LeaseTerms, leaseAfter, leased, renewed, requireToken, type StoredLease } from './lease.ts';
 import { mergeContent } from './merge.ts';
 import { allowedFrom, allows, move, touched, type Verb, verbTo } from './packet-life.ts';
-import { answeredBy, answerTo, ask, isOver, newQuestion, requireStillExcluded, withDeadline, withDigest } from './question.ts';
+import { answeredBy, answerTo, ask, isOver, newQuestion, requireStillExcluded, updated, withDigest } from './question.ts';
+import { remind } from './reminder.ts';
 
 /** The name of an event on streams. */
-export type EventType = WebhookEvent | 'packet.updated' | 'packet.deleted' | 'hitl.withdrawn';
+export type EventType = WebhookEvent | 'packet.updated' | 'packet.deleted' | 'hitl.reminder' | 'hitl.withdrawn';
 
 /** An entry in the trail of a packet. `type` is the event's name on streams and in webhooks; null: it is on neither. */
 export interface PacketEvent {
@@ -28,6 +30,7 @@ export interface PacketEvent {
     | 'answer_link_revoked'
     | 'chained'
     | 'deleted'
+    | 'hitl_reminded'
     | 'hitl_responded'
     | 'hitl_timed_out'
     | 'lease_expired'
@@ -37,6 +40,8 @@ export interface PacketEvent {
   readonly type: EventType | null;
   readonly actor: string;
   readonly details: Record<string, unknown>;
+  /** What channels are told. */
+  readonly notifies?: ChannelEvent | undefined;
 }
 
 /** How an answer came. */
@@ -196,7 +201,8 @@ function decideOn<P extends AnyPacket>(packet: P, command: Command, now: Date, s
         isRemoved: true,
       };
     case 'time_out':
-      return isLeaseOver(packet, now) ? setFree(packet, 'lose', 'system:sweeper', now) : timeOut(packet, now);
+      if (isLeaseOver(packet, now)) return setFree(packet, 'lose', 'system:sweeper', now);
+      return timeOut(packet, now) ?? remind(packet, now) ?? unchanged(packet);
     case 'expire_unclaimed':
       if (!allows(packet, 'time_out')) return unchanged(packet);
       return enter(packet, 'time_out', 'system:sweeper', now, { reason: 'unclaimed' });
@@ -224,7 +230,8 @@ function enter<P extends AnyPacket>(
   const entered = move(packet, verb, now);
   const { status } = entered;
   const allDetails = verb === 'complete' ? { actions_completed: completedActions(packet), ...details } : details;
-  return { packet: entered, events: [{ event_type: status, type: `packet.${status}`, actor, details: allDetails }], searchable };
+  const notice = verb === 'ask' ? { notifies: 'asked' as const } : {};
+  return { packet: entered, events: [{ event_type: status, type: `packet.${status}`, actor, details: allDetails, ...notice }], searchable };
 }
 
 function completedActions(packet: AnyPacket): number {
@@ -288,7 +295,14 @@ function respond<P extends AnyPacket>(packet: P, { answer, via = 'api', link }: 
   const held = packet.claimed_by !== null;
   const answered: P = {
     ...move(packet, 'respond', now),
-    hitl: { ...hitl, ...given, responded_by: answer.responded_by, responded_at: at, notes: answer.notes ?? null },
+    hitl: {
+      ...hitl,
+      ...given,
+      ...(hitl.remind_at ? { remind_at: null } : {}),
+      responded_by: answer.responded_by,
+      responded_at: at,
+      notes: answer.notes ?? null,
+    },
     claimed_by: held
       ? packet.claimed_by
       : { agent_id: target_agent.id, agent_name: target_agent.name, framework: target_agent.framework ?? null },
@@ -298,6 +312,7 @@ function respond<P extends AnyPacket>(packet: P, { answer, via = 'api', link }: 
     event_type: 'hitl_responded',
     type: 'hitl.response_ready',
     actor: `human:${answer.responded_by}`,
+    notifies: 'answered',
     details: { ...given, ...questionOf(hitl), ...(answer.digest === undefined ? {} : { digest: answer.digest }), via, ...link },
   };
   return { packet: answered, events: [event], searchable: false };
@@ -316,11 +331,11 @@ function withdraw<P extends AnyPacket>(packet: P, agentId: string | undefined, n
   return { packet: { ...move(packet, verb, now), hitl: null }, events: [event], searchable: true };
 }
 
-/** Applies `hitl.on_timeout` after the time to answer. */
-function timeOut<P extends AnyPacket>(packet: P, now: Date): Decision<P> {
+/** Applies `hitl.on_timeout` after the time to answer; undefined when there is nothing to do. */
+function timeOut<P extends AnyPacket>(packet: P, now: Date): Decision<P> | undefined {
   const { hitl } = packet;
   const end = hitl?.on_timeout ?? 'keep';
-  if (hitl === null || end === 'keep' || !allows(packet, `time_out_${end}`) || !isOver(hitl, now)) return unchanged(packet);
+  if (hitl === null || end === 'keep' || !allows(packet, `time_out_${end}`) || !isOver(hitl, now)) return undefined;
   const ended = enter(packet, `time_out_${end}`, 'system:sweeper', now, { reason: 'hitl_timed_out' });
   const timedOut: PacketEvent = {
     event_type: 'hitl_timed_out',
@@ -332,14 +347,16 @@ function timeOut<P extends AnyPacket>(packet: P, now: Date): Decision<P> {
 }
 
 /**
- * When the sweeper must process the packet: at the end of its lease, or at the timeout of its question unless
- * `on_timeout` is `keep`; null: never.
+ * When the sweeper must process the packet: at the end of its lease, at the reminder of its question, or at its timeout
+ * unless `on_timeout` is `keep`; null: never.
  */
 export function dueAt(packet: AnyPacket): string | null {
   const { hitl, lease } = packet;
   if (lease !== null && lease.expires_at !== null) return lease.expires_at;
-  const end = hitl?.on_timeout ?? 'keep';
-  return hitl === null || end === 'keep' || !allows(packet, `time_out_${end}`) ? null : hitl.expires_at;
+  if (hitl === null || !allows(packet, 'respond')) return null;
+  const times = [hitl.remind_at ?? null, (hitl.on_timeout ?? 'keep') === 'keep' ? null : hitl.expires_at];
+  // ISO 8601 texts of the same form are in order of time.
+  return times.filter((time) => time !== null).toSorted()[0] ?? null;
 }
 
 type Refusal = (sentence: string) => ServiceError;
@@ -380,9 +397,12 @@ function patch<P extends AnyPacket>(
     if (allows(packet, 'respond') && merged.hitl === null)
       throw invalid('hitl', 'The packet awaits an answer; its question can only be removed after a change of status.');
     requireStillExcluded(packet, merged);
-    const event: PacketEvent = { event_type: 'updated', type: 'packet.updated', actor, details };
-    const dated = withDeadline(merged);
-    return { packet: touched(allows(packet, 'respond') ? withDigest(dated) : dated, now), events: [event], searchable: true };
+    const isOpen = allows(packet, 'respond');
+    // Somebody else is asked now, who has not been told.
+    const notice = isOpen && merged.hitl?.responder !== packet.hitl?.responder ? { notifies: 'asked' as const } : {};
+    const event: PacketEvent = { event_type: 'updated', type: 'packet.updated', actor, details, ...notice };
+    const dated = updated(merged, packet);
+    return { packet: touched(isOpen ? withDigest(dated) : dated, now), events: [event], searchable: true };
   }
   if (verb === 'complete') requireAnswered(merged, onStatus);
   const asked = verb === 'ask' ? ask(merged, content.hitl !== undefined, now, questionId) : merged;

@@ -16,7 +16,7 @@ export function newQuestion(question: Question): Hitl {
 
 /** The question without the fields that only the service sets. */
 export function withoutOwn<Q extends object>(question: Q): Q {
-  const { data: _, digest: __, ...rest } = question as Q & { data?: unknown; digest?: unknown };
+  const { data: _, digest: __, remind_at: ___, ...rest } = question as Q & { data?: unknown; digest?: unknown; remind_at?: unknown };
   return rest as Q;
 }
 
@@ -32,15 +32,34 @@ export function ask<P extends AnyPacket>(packet: P, isNew: boolean, now: Date, q
   const { hitl } = packet;
   if (hitl === null) throw invalid('hitl', 'A packet that awaits a human needs a question: send hitl.');
   const fresh = isNew ? { ...withoutOwn(hitl), ...unanswered } : hitl;
-  return withDigest(withDeadline({ ...packet, hitl: { ...fresh, requested_at: now.toISOString(), question_id } }));
+  return withDigest(withReminder(withDeadline({ ...packet, hitl: { ...fresh, requested_at: now.toISOString(), question_id } })));
 }
 
+/** The packet after an update of its content: its deadline and reminder follow the question. A reminder is sent once only. */
+export function updated<P extends AnyPacket>(packet: P, { hitl: before }: AnyPacket): P {
+  const dated = withDeadline(packet);
+  const { remind_after_seconds: seconds } = packet.hitl ?? {};
+  const wasSent = before?.remind_after_seconds !== undefined && !before.remind_at;
+  return seconds === before?.remind_after_seconds || wasSent ? dated : withReminder(dated);
+}
+
+/** The packet with `remind_at` computed from the time of its question; without one if no reminder is wanted. */
+function withReminder<P extends AnyPacket>(packet: P): P {
+  const { hitl } = packet;
+  if (hitl === null || hitl.requested_at === null) return packet;
+  const { remind_at: _, ...rest } = hitl;
+  if (hitl.remind_after_seconds === undefined) return { ...packet, hitl: rest };
+  return { ...packet, hitl: { ...rest, remind_at: secondsAfter(hitl.requested_at, hitl.remind_after_seconds) } };
+}
+
+const secondsAfter = (time: string, seconds: number): string => new Date(Date.parse(time) + seconds * 1000).toISOString();
+
 /** The packet with `expires_at` computed from the time of its question. */
-export function withDeadline<P extends AnyPacket>(packet: P): P {
+function withDeadline<P extends AnyPacket>(packet: P): P {
   const { hitl } = packet;
   if (hitl === null || hitl.requested_at === null) return packet;
   const { requested_at, timeout_seconds } = hitl;
-  const expires_at = timeout_seconds === undefined ? null : new Date(Date.parse(requested_at) + timeout_seconds * 1000).toISOString();
+  const expires_at = timeout_seconds === undefined ? null : secondsAfter(requested_at, timeout_seconds);
   return { ...packet, hitl: { ...hitl, expires_at } };
 }
 

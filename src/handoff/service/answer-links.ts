@@ -1,20 +1,22 @@
 import { timingSafeEqual } from 'node:crypto';
 
 import type { Clock } from '../../kit/clock.ts';
-import { conflict, invalid, notFound, ServiceError } from '../../kit/errors.ts';
+import { conflict, notFound, ServiceError } from '../../kit/errors.ts';
 import { isId, type NewId, type RandomSource } from '../../kit/id.ts';
 import { type AnswerLink, type AnswerLinkRequest, type AnswerLinkStatus, type NewAnswerLink, validSeconds } from '../model/answer-link.ts';
 import type { Packet, RespondRequest } from '../model/packet.ts';
 import { isLinkToken, linkHash, linkStatus, linkTokenBytes, questionOf } from '../rules/answer-link.ts';
 import { digestOf } from '../rules/digest.ts';
-import type { PacketEvent } from '../rules/packet.ts';
+import type { AnyPacket, PacketEvent } from '../rules/packet.ts';
 import { askedStatus } from '../rules/packet-life.ts';
 import { isOver } from '../rules/question.ts';
 import { requireResponder } from '../rules/rights.ts';
 import type { StoredAnswerLink } from '../store/answer-links.ts';
+import type { DeliveryQueue } from '../store/deliveries.ts';
 import type { Store } from '../store/store.ts';
 import type { Caller } from './authentication.ts';
 import { changeIn } from './change.ts';
+import { requireOrigin } from './origin.ts';
 import { commitAsPerson, originOf } from './respond.ts';
 
 /** What the page of a link shows: the open question, or why there is none. */
@@ -39,7 +41,16 @@ interface AnswerLinkParts {
   publicUrl: string | undefined;
 }
 
-/** The most open links of a question, and the most of a packet at all. */
+/** Who a link is made by and for. */
+type Maker = Pick<StoredAnswerLink, 'key_id' | 'key_origin' | 'responder' | 'channel'>;
+
+/** A channel, as far as a link for it needs it. */
+type ChannelOfLink = Pick<DeliveryQueue, 'tenant' | 'webhook_id' | 'responder' | 'key_id' | 'key_origin' | 'origin'>;
+
+/** How long a link in a message is valid, in seconds, unless the question ends earlier. */
+const maxChannelSeconds = 7 * 86_400;
+
+/** The most open links of a question that callers made, and the most of a packet at all. */
 const maxOpenLinks = 100;
 const maxLinks = 1000;
 
@@ -57,51 +68,57 @@ export function createAnswerLinkService({ store, clock, newId, random, publicUrl
     return link === undefined || text === undefined ? undefined : { link, packet: JSON.parse(text.packet) as Packet };
   }
 
+  /** Stores a link to the open question of a packet. */
+  async function insert(tenant: number, packetId: string, maker: Maker, base: string, seconds: number): Promise<NewAnswerLink> {
+    const bytes = Buffer.alloc(linkTokenBytes);
+    random(bytes);
+    const token = bytes.toString('hex');
+    const at = { now: clock(), keyId: maker.channel === null ? maker.key_id : null };
+    const expires_at = new Date(at.now.getTime() + seconds * 1000).toISOString();
+    const id = newId(at.now);
+    const { responder, channel } = maker;
+    await commitAsPerson(store, tenant, {
+      id: packetId,
+      origin: maker.key_origin,
+      answerLinksOf: packetId,
+      work({ packets, answerLinks, trail }) {
+        const packet = packets.get(packetId);
+        if (packet === undefined) throw notFound('packet');
+        const question = openQuestion(packet, at.now);
+        requireRoom(answerLinks.ofPacket(packetId), packet, channel, at.now);
+        const times = { created_at: at.now.toISOString(), expires_at, answered_at: null, revoked_at: null };
+        answerLinks.insert({ seq: 0, id, packet_id: packetId, question, token_hash: linkHash(token), ...maker, ...times });
+        const details = { answer_link_id: id, responder, expires_at, ...(channel === null ? {} : { channel_id: channel }) };
+        const actor = channel === null ? `key:${maker.key_id}` : 'system:deliverer';
+        trail.append(packet, [linkEvent(actor, 'answer_link_created', details)], at);
+      },
+    });
+    return { id, url: `${base}/answer/${token}`, responder, expires_at };
+  }
+
   return {
     async create(caller: Caller, packetId: string, request: AnswerLinkRequest, origin: string): Promise<NewAnswerLink> {
       if (!isId(packetId)) throw notFound('packet');
       const responder = request.responder ?? caller.responder ?? null;
       if (responder !== null) requireResponder(caller, responder);
       const base = publicUrl ?? requireOrigin(origin);
-      const bytes = Buffer.alloc(linkTokenBytes);
-      random(bytes);
-      const token = bytes.toString('hex');
-      const at = { now: clock(), keyId: caller.key_id };
-      const expires_at = new Date(at.now.getTime() + validSeconds(request) * 1000).toISOString();
-      const id = newId(at.now);
-      await commitAsPerson(store, caller.tenant_number, {
-        id: packetId,
-        origin: originOf(caller),
-        answerLinksOf: packetId,
-        work({ packets, answerLinks, trail }) {
-          const packet = packets.get(packetId);
-          if (packet === undefined) throw notFound('packet');
-          const { hitl, status } = packet;
-          const question = hitl && questionOf(hitl);
-          if (status !== askedStatus || hitl === null || question === null) throw conflict(`The packet is ${status} and awaits no answer.`);
-          if (isOver(hitl, at.now)) throw new ServiceError('GONE', 'The time to answer is over.');
-          const links = answerLinks.ofPacket(packetId);
-          const open = links.filter((link) => linkStatus(link, packet, at.now) === 'open').length;
-          if (open >= maxOpenLinks) throw conflict(`The question has ${open} open answer links; revoke one first.`);
-          if (links.length >= maxLinks) throw conflict(`The packet has had ${links.length} answer links; there can be no more.`);
-          answerLinks.insert({
-            seq: 0,
-            id,
-            packet_id: packetId,
-            question,
-            token_hash: linkHash(token),
-            responder,
-            key_id: caller.key_id,
-            key_origin: originOf(caller),
-            created_at: at.now.toISOString(),
-            expires_at,
-            answered_at: null,
-            revoked_at: null,
-          });
-          trail.append(packet, [linkEvent(caller, 'answer_link_created', { answer_link_id: id, responder, expires_at })], at);
-        },
-      });
-      return { id, url: `${base}/answer/${token}`, responder, expires_at };
+      const maker = { key_id: caller.key_id, key_origin: originOf(caller), responder, channel: null };
+      return insert(caller.tenant_number, packetId, maker, base, validSeconds(request));
+    },
+
+    /**
+     * A link for a message to a channel; undefined when the packet is gone or awaits no answer.
+     * @throws ServiceError 403 when the channel's key is a source of the question, 409 when the packet has had too many links
+     */
+    async createFor(channel: ChannelOfLink, packetId: string): Promise<NewAnswerLink | undefined> {
+      const { tenant, webhook_id, responder, key_id, key_origin, origin } = channel;
+      const maker = { key_id: key_id!, key_origin: key_origin!, responder, channel: webhook_id };
+      try {
+        return await insert(tenant, packetId, maker, publicUrl ?? origin!, maxChannelSeconds);
+      } catch (error) {
+        if (error instanceof NoQuestion || (error instanceof ServiceError && error.status === 404)) return undefined;
+        throw error;
+      }
     },
 
     async list(caller: Caller, packetId: string): Promise<AnswerLink[]> {
@@ -129,7 +146,7 @@ export function createAnswerLinkService({ store, clock, newId, random, publicUrl
           const link = answerLinks.get(id);
           if (packet === undefined || link === undefined || link.revoked_at !== null) throw notFound('answer link');
           answerLinks.save(id, { ...link, revoked_at: at.now.toISOString() });
-          trail.append(packet, [linkEvent(caller, 'answer_link_revoked', { answer_link_id: id })], at);
+          trail.append(packet, [linkEvent(`key:${caller.key_id}`, 'answer_link_revoked', { answer_link_id: id })], at);
         },
       });
     },
@@ -179,15 +196,28 @@ export type AnswerLinkService = ReturnType<typeof createAnswerLinkService>;
 
 const isSame = (one: string, other: string): boolean => timingSafeEqual(Buffer.from(one), Buffer.from(other));
 
-const linkEvent = (caller: Caller, event_type: PacketEvent['event_type'], details: Record<string, unknown>): PacketEvent => ({
+const linkEvent = (actor: string, event_type: PacketEvent['event_type'], details: Record<string, unknown>): PacketEvent => ({
   event_type,
   type: null,
-  actor: `key:${caller.key_id}`,
+  actor,
   details,
 });
 
-/** The origin of a request, for an address. @throws ServiceError 400 when the header Host is none that an address can contain */
-function requireOrigin(origin: string): string {
-  if (/^https?:\/\/[\w.-]+(:\d+)?$/.test(origin) || /^https?:\/\/\[[\da-f:]+\](:\d+)?$/i.test(origin)) return origin;
-  throw invalid('Host', 'Host must be the name of this service, since the link begins with it; SERVICE_PUBLIC_URL sets another.');
+/** The packet awaits no answer: 409, or 410 when the time to answer is over. */
+class NoQuestion extends ServiceError {}
+
+/** What identifies the open question of a packet. @throws NoQuestion */
+function openQuestion({ hitl, status }: AnyPacket, now: Date): string {
+  const question = hitl && questionOf(hitl);
+  if (status !== askedStatus || hitl === null || question === null)
+    throw new NoQuestion('CONFLICT', `The packet is ${status} and awaits no answer.`);
+  if (isOver(hitl, now)) throw new NoQuestion('GONE', 'The time to answer is over.');
+  return question;
+}
+
+/** @throws ServiceError 409 when the packet can have no further link. Those for channels don't use up those of callers. */
+function requireRoom(links: readonly StoredAnswerLink[], packet: AnyPacket, channel: string | null, now: Date): void {
+  const open = links.filter((link) => link.channel === null && linkStatus(link, packet, now) === 'open').length;
+  if (channel === null && open >= maxOpenLinks) throw conflict(`The question has ${open} open answer links; revoke one first.`);
+  if (links.length >= maxLinks) throw conflict(`The packet has had ${links.length} answer links; there can be no more.`);
 }

@@ -1,8 +1,9 @@
 import type { Clock } from '../../kit/clock.ts';
 import type { DisabledReason } from '../model/webhook.ts';
-import { type AttemptOutcome, afterAttempt, hasFailedTooLong, isGone, isRecorded } from '../rules/delivery.ts';
+import { type AttemptOutcome, afterAttempt, cancelled, hasFailedTooLong, isGone, isRecorded } from '../rules/delivery.ts';
 import type { Store } from '../store/store.ts';
 import type { Transaction } from '../store/units.ts';
+import { nounOf } from '../store/webhooks.ts';
 
 interface DeliveryServiceParts {
   store: Store;
@@ -15,7 +16,7 @@ interface DeliveryServiceParts {
   chance(): number;
 }
 
-/** The webhook of a delivery, as the deliverer read it. */
+/** The webhook or channel of a delivery, as the deliverer read it. */
 interface Destination {
   readonly tenant: number;
   readonly webhook_id: string;
@@ -40,11 +41,24 @@ export function createDeliveryService({ store, clock, retrySeconds, disableAfter
       return;
     }
     webhooks.save(id, { ...webhook, failing_since, active: false, disabled_reason: reason, updated_at: now.toISOString() });
-    const details = { webhook_id: id, reason };
-    trail.note({ event_type: 'disabled', resource: 'webhook', actor: 'system:deliverer', details }, { now, keyId: null });
+    const noun = nounOf(webhook);
+    const details = { [`${noun}_id`]: id, reason };
+    trail.note({ event_type: 'disabled', resource: noun, actor: 'system:deliverer', details }, { now, keyId: null });
   }
 
   return {
+    /** Cancels a delivery that was leased until `until`: there is nothing to say any more. */
+    async drop({ tenant }: Destination, { seq, until }: { readonly seq: number; readonly until: Date }): Promise<void> {
+      const now = clock();
+      await store.of(tenant).commit({
+        deliveries: [seq],
+        work({ deliveries }) {
+          const delivery = deliveries.get(seq);
+          if (delivery?.due_at === until.toISOString()) deliveries.update(delivery, { ...delivery, ...cancelled() }, now);
+        },
+      });
+    },
+
     /** Records the outcome of an attempt on a delivery that was leased until `until`. */
     async record(
       { tenant, webhook_id, failing_since }: Destination,

@@ -27,17 +27,23 @@ const nothing: EncodedPage = { packets: new Uint8Array(), order: 'rank', total: 
 
 /** Lists and searches a tenant's packets. A `signal` cancels the read when the client has disconnected. */
 export function createListService(store: Store) {
-  function list({ tenant_id, tenant_number }: Caller, paging: Paging, filter: PacketFilter, signal: AbortSignal): Awaitable<PageText> {
+  function list(
+    { tenant_id, tenant_number }: Caller,
+    paging: Paging,
+    filter: PacketFilter,
+    signal: AbortSignal,
+    more: object = {},
+  ): Awaitable<PageText> {
     const { limit, offset, cursor, view, order } = paging;
     requireOneWay(paging);
     const ascending = order === 'asc';
     const scope = `${tenant_id} ${ascending ? 'asc ' : ''}${JSON.stringify(filter)}`;
     const after = cursor === undefined ? undefined : readCursor(scope, cursor);
     if (after !== undefined && !isId(after)) throw invalid('cursor', 'This cursor does not belong to this list.');
-    const pageOf = ({ text, octets, last, more, total }: PacketTexts) =>
-      joined(text, octets, { total, limit, offset, next_cursor: more && last !== undefined ? writeCursor(scope, last) : null });
+    const pageOf = ({ text, octets, last, more: hasMore, total }: PacketTexts) =>
+      joined(text, octets, { total, limit, offset, next_cursor: hasMore && last !== undefined ? writeCursor(scope, last) : null, ...more });
     // Clients that poll the same list at the same time share one read.
-    return store.inView(JSON.stringify(['packets', scope, limit, offset, view, after]), () => {
+    return store.inView(JSON.stringify(['packets', scope, limit, offset, view, after, more]), () => {
       const found = store.of(tenant_number, signal).packets.page({ filter, limit, offset, full: view === 'full', after, ascending });
       return found instanceof Promise ? found.then(pageOf) : pageOf(found);
     });
@@ -47,8 +53,12 @@ export function createListService(store: Store) {
     /** A page of packets, newest first by default. Callers that share a read get the same object. */
     packets: (caller: Caller, query: PacketQuery, signal: AbortSignal) => list(caller, query, filterOf(query), signal),
 
-    /** A page of the packets that await a person. */
-    awaiting: (caller: Caller, paging: Paging, signal: AbortSignal) => list(caller, paging, { statuses: [askedStatus] }, signal),
+    /** A page of the packets that await a person; it says if no channel tells anybody of them. */
+    awaiting(caller: Caller, paging: Paging, signal: AbortSignal): Awaitable<PageText> {
+      const isTold = store.of(caller.tenant_number).webhooks.isTold();
+      const page = (told: boolean) => list(caller, paging, { statuses: [askedStatus] }, signal, told ? {} : { unnotified: true });
+      return isTold instanceof Promise ? isTold.then(page) : page(isTold);
+    },
 
     /** A page of the packets that match a query. */
     async search({ tenant_id, tenant_number }: Caller, query: SearchQuery, signal: AbortSignal): Promise<PageText> {

@@ -26,6 +26,8 @@ export interface StoredAnswerLink extends LinkState {
   readonly key_id: string;
   readonly key_origin: string;
   readonly created_at: string;
+  /** The id of the channel that it was made for; null: a caller made it. */
+  readonly channel: string | null;
 }
 
 const columns = [
@@ -41,6 +43,7 @@ const columns = [
   'expires_at',
   'answered_at',
   'revoked_at',
+  'channel',
 ] as const;
 
 const table = new Table<StoredAnswerLink>({
@@ -105,14 +108,16 @@ export function createAnswerLinkReads(database: Database<Tables>) {
       .select('answer_links.tenant')
       .where('token_hash', '=', token_hash)
       .where('tenants.deleted_at', 'is', null)
-      // Whoever revokes a stolen key ends the links that were made with it.
+      // Whoever revokes a stolen key ends the links that were made with it; whoever removes a channel, those made for it.
       .where(
-        sql<boolean>`exists (select 1 from api_keys where (api_keys.id = key_origin or api_keys.rotated_from = key_origin)
-          and api_keys.revoked_at is null and (api_keys.expires_at is null or api_keys.expires_at > ${now}))`,
+        sql<boolean>`case when channel is null
+          then exists (select 1 from api_keys where (api_keys.id = key_origin or api_keys.rotated_from = key_origin)
+            and api_keys.revoked_at is null and (api_keys.expires_at is null or api_keys.expires_at > ${now}))
+          else exists (select 1 from webhooks where webhooks.id = channel and webhooks.removed_at is null) end`,
       ),
   );
   return {
-    /** The link with this hash of its token, unless its tenant is deleted or its key is revoked or expired. */
+    /** The link with this hash of its token, unless its tenant is deleted, its key revoked or expired, or its channel removed. */
     byHash: (token_hash: string, now: Date) => byHash.first({ token_hash, now: now.toISOString() }),
 
     /** A tenant's link. */

@@ -2,6 +2,7 @@ import { type ExpressionBuilder, type Kysely, sql } from 'kysely';
 
 import type { Database, Values } from '../../kit/sql/dialect.ts';
 import { traceparentOf } from '../../kit/trace-context.ts';
+import type { ChannelEvent } from '../model/channel.ts';
 import type { Delivery, DeliveryStatus } from '../model/webhook.ts';
 import { cancelled, type DeliveryState, restarted } from '../rules/delivery.ts';
 import type { Group, Kind } from './engine/group.ts';
@@ -20,20 +21,23 @@ export interface DeliveryNeeds {
 export type StoredDelivery = Omit<Delivery, 'webhook_id'> &
   DeliveryState & {
     readonly seq: number;
-    /** The `seq` of its webhook. */
+    /** The `seq` of its webhook or channel. */
     readonly webhook: number;
     /** The event that it delivers; the body is stored under this id. */
     readonly event_id: string;
   };
 
-/** An event to be sent to webhooks. */
+/** An event to be sent to webhooks, and perhaps told to channels. */
 export interface Announcement {
   readonly id: string;
   readonly type: string;
   readonly packet_id: string | null;
   readonly timestamp: string;
-  /** The exact body to send. */
+  /** The exact body to send to webhooks. */
   body(): string;
+  /** What it is for channels, and who is asked. A message to a channel is made when it is sent. */
+  readonly notifies?: ChannelEvent | undefined;
+  readonly responder?: string | undefined;
 }
 
 /** What the deliveries of an event have in common. */
@@ -87,25 +91,30 @@ export class DeliveryBuffer extends TableBuffer<number, StoredDelivery> {
     return this.all().find((delivery) => delivery.id === id);
   }
 
-  /** Adds a delivery for every active webhook that subscribes to the event's type. */
+  /** Adds a delivery for every active webhook that subscribes to the event's type, and every channel that tells of it. */
   announce(event: Announcement): void {
     const subscribed = this.#webhooks.subscribedTo(event.type);
     if (subscribed.length > 0) this.send(event, subscribed);
+    const { notifies } = event;
+    if (notifies === undefined) return;
+    for (const channel of this.#webhooks.telling(notifies, event.responder)) this.add({ ...event, type: notifies }, channel);
   }
 
   /** Adds a delivery for each of the webhooks; returns the deliveries as callers see them. */
   send(event: Announcement, webhooks: readonly StoredWebhook[]): Delivery[] {
-    const { id: event_id, type: event_type, packet_id, timestamp } = event;
-    const { newId, trace } = this.#group;
+    const { trace } = this.#group;
     const traceparent = trace === undefined ? null : traceparentOf(trace);
-    this.journal.push(this.messages, { event_id, packet_id, body: event.body(), traceparent });
-    return webhooks.map(({ id: webhook_id, seq: webhook }) => {
-      const id = newId(new Date(timestamp));
-      const { due_at, ...state } = restarted(new Date(timestamp));
-      const rest = { packet_id, event_type, ...state, created_at: timestamp, updated_at: timestamp };
-      this.insert({ seq: 0, id, webhook, event_id, due_at, ...rest });
-      return { id, webhook_id, ...rest };
-    });
+    this.journal.push(this.messages, { event_id: event.id, packet_id: event.packet_id, body: event.body(), traceparent });
+    return webhooks.map((webhook) => this.add(event, webhook));
+  }
+
+  /** Adds a delivery without a body. */
+  add({ id: event_id, type: event_type, packet_id, timestamp }: Omit<Announcement, 'body'>, to: StoredWebhook): Delivery {
+    const id = this.#group.newId(new Date(timestamp));
+    const { due_at, ...state } = restarted(new Date(timestamp));
+    const rest = { packet_id, event_type, ...state, created_at: timestamp, updated_at: timestamp };
+    this.insert({ seq: 0, id, webhook: to.seq, event_id, due_at, ...rest });
+    return { id, webhook_id: to.id, ...rest };
   }
 
   /** Saves the new state of a delivery; returns the updated delivery. */
@@ -116,7 +125,7 @@ export class DeliveryBuffer extends TableBuffer<number, StoredDelivery> {
   }
 }
 
-/** Deliveries to webhooks, and their bodies. */
+/** Deliveries to webhooks and channels, and the bodies of those to webhooks. */
 export const deliveries: Kind<DeliveryNeeds, DeliveryBuffer> = {
   stage: (tenant, group) => new DeliveryBuffer(group, group.of(webhooks, tenant)),
 
@@ -151,9 +160,9 @@ export const deliveries: Kind<DeliveryNeeds, DeliveryBuffer> = {
   },
 };
 
-/** The pending deliveries of one webhook, with what is needed to send them. */
-export interface DeliveryQueue {
-  /** The webhook's number, its id, and its tenant's number. */
+/** The pending deliveries of one webhook or channel, with what is needed to send them. */
+export interface DeliveryQueue extends Pick<StoredWebhook, 'kind' | 'responder' | 'key_id' | 'key_origin' | 'origin'> {
+  /** The number of the webhook or channel, its id, and its tenant's number. */
   webhook: number;
   webhook_id: string;
   tenant: number;
@@ -164,7 +173,7 @@ export interface DeliveryQueue {
   /** Whether deliveries may be sent: 0 or 1. */
   active: number;
   failing_since: string | null;
-  /** Whether the webhook or its tenant is deleted, so that its pending deliveries must be cancelled: 0 or 1. */
+  /** Whether it or its tenant is deleted, so that its pending deliveries must be cancelled: 0 or 1. */
   gone: number;
   /** When the first pending delivery is due. */
   due_at: string;
@@ -175,6 +184,7 @@ export interface ClaimedDelivery {
   readonly seq: number;
   readonly id: string;
   readonly webhook: number;
+  readonly packet_id: string | null;
   readonly event_id: string;
   readonly event_type: string;
   readonly attempts: number;
@@ -222,12 +232,12 @@ export function createDeliveryStore(database: Database<Tables>) {
   );
 
   return {
-    /** Every webhook with pending deliveries, due or not. */
+    /** Every webhook and channel with pending deliveries, due or not. */
     queues: () => queues.all({}),
 
-    /** Leases due deliveries until `until`: of each webhook the earliest, up to its quota. */
+    /** Leases due deliveries until `until`: of each webhook or channel the earliest, up to its quota. */
     async claim(takes: readonly { owner: number; quota: number }[], now: Date, until: Date): Promise<ClaimedDelivery[]> {
-      const columns = ['seq', 'id', 'webhook', 'event_id', 'event_type', 'attempts', 'created_at'] as const;
+      const columns = ['seq', 'id', 'webhook', 'packet_id', 'event_id', 'event_type', 'attempts', 'created_at'] as const;
       const claim = { owner: 'webhook', due: 'due_at', now: now.toISOString(), until: until.toISOString(), takes };
       // A lease lost in a power failure causes one duplicate delivery at worst.
       const rows = await database.session(async (session) => session.claim('deliveries', columns, claim), { asyncCommit: true });
@@ -247,7 +257,7 @@ export function createDeliveryStore(database: Database<Tables>) {
       }
     },
 
-    /** Cancels some pending deliveries of a deleted webhook; returns whether there may be more. */
+    /** Cancels some pending deliveries of a deleted webhook or channel; returns whether there may be more. */
     async cancel(webhook: number, now: Date): Promise<boolean> {
       const waiting = (db: Kysely<Tables>) =>
         db.selectFrom('deliveries').select('seq').where('webhook', '=', webhook).where('due_at', 'is not', null).limit(cancelSize);
@@ -273,7 +283,7 @@ export function createDeliveryStore(database: Database<Tables>) {
       return Number((await database.longReads.selectFrom(some).select(sql<number>`count(*)`.as('count')).executeTakeFirstOrThrow()).count);
     },
 
-    /** A webhook's deliveries, newest first, and how many there are. */
+    /** The deliveries of a webhook or channel, newest first, and how many there are. */
     ofWebhook(
       db: Kysely<Tables>,
       tenant: number,
@@ -290,7 +300,7 @@ export function createDeliveryStore(database: Database<Tables>) {
       );
     },
 
-    /** A page of a tenant's dead letters, newest first, and their total. */
+    /** A page of a tenant's dead letters of webhooks, newest first, and their total. */
     deadLetters(
       db: Kysely<Tables>,
       tenant: number,
@@ -300,6 +310,7 @@ export function createDeliveryStore(database: Database<Tables>) {
       return list(db, page, (eb) =>
         eb.and([
           eb('deliveries.tenant', '=', tenant),
+          eb('kind', '=', 'webhook'),
           eb('status', '=', 'dead_letter'),
           eb('next_retry_at', 'is not', null),
           ...(webhook === undefined ? [] : [eb('deliveries.webhook', '=', webhook)]),
@@ -307,7 +318,7 @@ export function createDeliveryStore(database: Database<Tables>) {
       );
     },
 
-    /** Failed deliveries to retry, oldest first, and their totals for active and inactive webhooks. */
+    /** Failed deliveries to webhooks to retry, oldest first, and their totals for active and inactive webhooks. */
     async failed(
       db: Kysely<Tables>,
       tenant: number,
@@ -336,7 +347,8 @@ function queuesOf(db: Kysely<Tables>) {
       union all
       select (select min(webhook) from deliveries where due_at is not null and webhook > queued.webhook)
       from queued where queued.webhook is not null)
-    select webhooks.seq as webhook, webhooks.id as webhook_id, webhooks.tenant, url, secret, old_secret, old_secret_until, active,
+    select webhooks.seq as webhook, webhooks.id as webhook_id, webhooks.tenant, kind, url, secret, old_secret, old_secret_until, active,
+      responder, key_id, key_origin, origin,
       failing_since, case when webhooks.removed_at is null and tenants.deleted_at is null then 0 else 1 end as gone,
       (select min(due_at) from deliveries where due_at is not null and webhook = webhooks.seq) as due_at
     from queued join webhooks on webhooks.seq = queued.webhook join tenants on tenants.number = webhooks.tenant`;
@@ -398,6 +410,7 @@ function retriable(tenant: number, { due, webhook, since, until }: RetryFilter) 
   return (eb: Joined) => {
     const conditions = [
       eb('deliveries.tenant', '=', tenant),
+      eb('kind', '=', 'webhook'),
       eb('status', 'in', ['failed', 'dead_letter']),
       eb('next_retry_at', 'is not', null),
       eb.or([eb('due_at', 'is', null), eb('due_at', '=', eb.ref('next_retry_at'))]),

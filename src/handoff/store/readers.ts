@@ -100,7 +100,7 @@ export function openWithReaders(databaseUrl: string, clock: Clock, options: Data
     createLanes<Reader>({ ...lanes, longMs: longMs[name], stayMs, clock });
   if (!isShared(databaseUrl)) {
     const database = openDatabase<Tables>(databaseUrl, options);
-    const lane = { queue: new FairQueue({ concurrency: 4, perOwner: 1 }), place: readerInPlace(database, now) };
+    const lane = { queue: new FairQueue({ concurrency: 4, perOwner: 1 }), runner: readerInPlace(database, now) };
     return { database, lanes: lanesOf('sqlite', { fast: lane, slow: lane }), stopReaders: async () => undefined };
   }
   const fast = startReader(databaseUrl, { isFast: true });
@@ -113,15 +113,15 @@ export function openWithReaders(databaseUrl: string, clock: Clock, options: Data
   if (database.name === 'postgres') {
     const read: Reader['read'] = (work) => timed(now, () => work(database.longReads));
     const lanes = lanesOf('postgres', {
-      fast: { queue: new FairQueue({ concurrency: 4, perOwner: 2 }), place: { ...fast, read } },
-      slow: { queue: new FairQueue({ concurrency: 2, perOwner: 1 }), place: { ...slow[0]!, read } },
+      fast: { queue: new FairQueue({ concurrency: 4, perOwner: 2 }), runner: { ...fast, read } },
+      slow: { queue: new FairQueue({ concurrency: 2, perOwner: 1 }), runner: { ...slow[0]!, read } },
     });
     return { database, lanes, stopReaders };
   }
   const withRead = (reader: ReturnType<typeof startReader>): Reader => ({ ...reader, read: readOn(reader) });
   const lanes = lanesOf('sqlite', {
-    fast: { queue: new FairQueue({ concurrency: 1, perOwner: 1 }), place: withRead(fast) },
-    slow: { queue: new FairQueue({ concurrency: slowReaders, perOwner: 1 }), place: eachOnItsOwn(slow.map(withRead)) },
+    fast: { queue: new FairQueue({ concurrency: 1, perOwner: 1 }), runner: withRead(fast) },
+    slow: { queue: new FairQueue({ concurrency: slowReaders, perOwner: 1 }), runner: eachOnItsOwn(slow.map(withRead)) },
   });
   return { database, lanes, stopReaders };
 }

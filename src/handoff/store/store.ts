@@ -24,7 +24,7 @@ import { measure } from './sizes.ts';
 import { createTenantReads } from './tenants.ts';
 import { createTrailReads } from './trail.ts';
 import { createUnits, type Unit } from './units.ts';
-import { createWebhookReads } from './webhooks.ts';
+import { createWebhookReads, type Noun } from './webhooks.ts';
 
 interface StoreParts {
   databaseUrl: string;
@@ -94,17 +94,19 @@ export async function openStore({ databaseUrl, clock, newId, charactersPerTurn }
         },
         webhooks: {
           list: () => webhooks.list(tenant),
-          number: (id: string) => webhooks.number(tenant, id),
+          channels: () => webhooks.channels(tenant),
+          isTold: () => webhooks.isTold(tenant),
+          number: (id: string, noun: Noun) => webhooks.number(tenant, id, noun),
         },
         answerLinks: {
           find: (id: string) => answerLinks.find(tenant, id),
           ofPacket: (packetId: string) => answerLinks.ofPacket(tenant, packetId),
         },
         deliveries: {
-          /** The deliveries of a webhook, removed or not; undefined when the webhook is unknown. */
-          ofWebhook: (id: string, status: DeliveryStatus | undefined, page: DeliveryPage) =>
+          /** The deliveries of a webhook or channel, removed or not; undefined when it is unknown. */
+          of: (noun: Noun, id: string, status: DeliveryStatus | undefined, page: DeliveryPage) =>
             inTurn(async (db) => {
-              const webhook = await webhooks.number(tenant, id);
+              const webhook = await webhooks.number(tenant, id, noun);
               return webhook === undefined ? undefined : ofWebhook(db, tenant, webhook, status, page);
             }),
           deadLetters: (webhook: number | undefined, page: DeliveryPage) => inTurn((db) => deadLetters(db, tenant, webhook, page)),
@@ -132,7 +134,7 @@ export async function openStore({ databaseUrl, clock, newId, charactersPerTurn }
     /** Records when agents of any tenant were last seen. */
     sawAgents: agents.saw,
     forgetAgents: agents.forget,
-    /** The webhook deliveries of all tenants. */
+    /** The deliveries of all tenants. */
     deliveries: { ...deliveries, onWaiting: units.onDeliveries },
     /** The answer links of all tenants. */
     answerLinks: { byHash: answerLinks.byHash, forget: answerLinks.forget },

@@ -1,5 +1,5 @@
 import type { Generated } from 'kysely';
-
+import type { ChannelKind } from '../model/channel.ts';
 import type { Tier } from '../model/common.ts';
 import type { DeliveryError, DeliveryStatus, DisabledReason } from '../model/webhook.ts';
 
@@ -74,6 +74,8 @@ interface ApiKeyTable {
   scopes: string | null;
   agents: string | null;
   responder: string | null;
+  /** The first keys of the chains of rotations of the keys through which it was created, as a JSON array; null: none. */
+  lineage: string | null;
   revoked_at: string | null;
 }
 
@@ -134,10 +136,13 @@ interface EventTable {
   payload: string | null;
 }
 
+/** Webhooks and channels: what deliveries are sent to. */
 interface WebhookTable {
   seq: Generated<number>;
+  kind: Generated<'webhook' | ChannelKind>;
   id: string;
   tenant: number;
+  /** The URL, or the mail address. */
   url: string;
   /** A JSON array of the event types that it subscribes to. */
   events: string;
@@ -150,6 +155,12 @@ interface WebhookTable {
   created_at: string;
   updated_at: string;
   removed_at: string | null;
+  /** The rest belongs to channels. */
+  name: string | null;
+  responder: string | null;
+  key_id: string | null;
+  key_origin: string | null;
+  origin: string | null;
 }
 
 interface AnswerLinkTable {
@@ -168,13 +179,15 @@ interface AnswerLinkTable {
   expires_at: string;
   answered_at: string | null;
   revoked_at: string | null;
+  /** The id of the channel that it was made for. */
+  channel: string | null;
 }
 
 interface DeliveryTable {
   seq: Generated<number>;
   id: string;
   tenant: number;
-  /** The `seq` of its webhook. */
+  /** The `seq` of its webhook or channel. */
   webhook: number;
   packet_id: string | null;
   event_id: string;

@@ -13,7 +13,7 @@ import type { Tables } from './tables.ts';
 /** An entry of the audit log that is not about a packet. */
 export interface AuditNote {
   readonly event_type: string;
-  readonly resource: 'api_key' | 'tenant' | 'webhook';
+  readonly resource: 'api_key' | 'channel' | 'tenant' | 'webhook';
   readonly actor: string;
   readonly details: Record<string, unknown>;
 }
@@ -81,10 +81,10 @@ export class TrailBuffer {
 
   /** Appends the events of a packet that has already been saved, inserted or removed. */
   append(packet: AnyPacket, events: readonly PacketEvent[], at: Circumstances): void {
-    for (const { event_type, type, actor, details } of events) {
+    for (const { event_type, type, actor, details, notifies } of events) {
       const entry = this.#entry({ event_type, resource: 'packet', actor, details }, at);
       this.#push({ ...entry, packet_id: packet.id, ...this.#streamColumns(packet, type, entry.timestamp) });
-      if (type !== null && type !== 'packet.deleted') this.#announce(packet.id, type, entry);
+      if (type !== null && type !== 'packet.deleted') this.#announce(packet, type, { ...entry, notifies });
     }
   }
 
@@ -93,10 +93,15 @@ export class TrailBuffer {
     this.#push({ ...this.#entry(note, at), packet_id: null, ...noStreamEvent });
   }
 
-  /** Adds webhook deliveries with the whole packet. */
-  #announce(packet_id: string, type: EventType, { id, timestamp }: { id: string; timestamp: string }): void {
+  /** Adds deliveries to webhooks, with the whole packet, and to channels. */
+  #announce(
+    { id: packet_id, hitl }: AnyPacket,
+    type: EventType,
+    entry: { id: string; timestamp: string } & Pick<PacketEvent, 'notifies'>,
+  ): void {
+    const { id, timestamp, notifies } = entry;
     const body = () => envelope(type, packet_id, this.#packets.text(packet_id), timestamp);
-    this.#deliveries.announce({ id, type, packet_id, timestamp, body });
+    this.#deliveries.announce({ id, type, packet_id, timestamp, body, notifies, responder: hitl?.responder });
   }
 
   #push(draft: Draft): void {

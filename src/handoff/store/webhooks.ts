@@ -1,26 +1,32 @@
+import { sql } from 'kysely';
+
+import type { Awaitable } from '../../kit/awaitable.ts';
 import type { Database } from '../../kit/sql/dialect.ts';
+import type { ChannelEvent, ChannelKind } from '../model/channel.ts';
 import type { DisabledReason, Webhook, WebhookEvent } from '../model/webhook.ts';
 import type { Kind } from './engine/group.ts';
 import { Table, TableBuffer } from './engine/table-buffer.ts';
 import type { Tables } from './tables.ts';
 
-/** The webhooks that a unit needs. */
+/** The webhooks and channels that a unit needs. */
 export interface WebhookNeeds {
-  /** Webhooks to lock. */
+  /** The ids of webhooks or channels to lock. */
   readonly webhooks?: readonly string[];
-  /** Whether it needs all webhooks of the tenant. */
+  /** Whether it needs all webhooks and channels of the tenant. */
   readonly allWebhooks?: boolean;
-  /** Whether it appends events of packets, which are sent to the tenant's webhooks. */
+  /** Whether it appends events of packets, which are sent to the tenant's webhooks and channels. */
   readonly announces?: boolean;
 }
 
-/** A stored webhook. Times are ISO 8601 texts. */
-export interface StoredWebhook {
+/** A stored webhook or channel. Times are ISO 8601 texts. */
+export interface StoredWebhook extends ChannelColumns {
   /** Its `seq`; 0 before it is inserted. */
   readonly seq: number;
   readonly id: string;
+  readonly kind: 'webhook' | ChannelKind;
+  /** The URL, or the mail address. */
   readonly url: string;
-  readonly events: readonly WebhookEvent[];
+  readonly events: readonly (WebhookEvent | ChannelEvent)[];
   readonly secret: string;
   /** The previous secret, and until when deliveries are also signed with it. */
   readonly old_secret: string | null;
@@ -34,9 +40,29 @@ export interface StoredWebhook {
   readonly removed_at: string | null;
 }
 
+/** What only channels have; null: none. */
+interface ChannelColumns {
+  readonly name: string | null;
+  /** The person whose questions it gets; null: all questions. */
+  readonly responder: string | null;
+  /** The key that set the target, and the first key of its chain of rotations: the maker of the channel's answer links. */
+  readonly key_id: string | null;
+  readonly key_origin: string | null;
+  /** The origin of that request, with which answer links begin. */
+  readonly origin: string | null;
+}
+
+/** The columns of a channel, of a webhook. */
+export const noChannel: ChannelColumns = { name: null, responder: null, key_id: null, key_origin: null, origin: null };
+
+/** What deliveries are sent to: a webhook, or a channel. */
+export type Noun = 'webhook' | 'channel';
+
+export const nounOf = ({ kind }: Pick<StoredWebhook, 'kind'>): Noun => (kind === 'webhook' ? kind : 'channel');
+
 /** A webhook as callers see it, without its secret. */
 export function shownWebhook({ id, url, events, active, disabled_reason, created_at }: StoredWebhook): Webhook {
-  return { id, url, events: [...events], active, disabled_reason, created_at };
+  return { id, url, events: events as WebhookEvent[], active, disabled_reason, created_at };
 }
 
 const table = new Table<StoredWebhook>({
@@ -44,6 +70,7 @@ const table = new Table<StoredWebhook>({
   columns: [
     'seq',
     'id',
+    'kind',
     'url',
     'events',
     'secret',
@@ -55,6 +82,11 @@ const table = new Table<StoredWebhook>({
     'created_at',
     'updated_at',
     'removed_at',
+    'name',
+    'responder',
+    'key_id',
+    'key_origin',
+    'origin',
   ],
   key: 'seq',
   decode: (row) => ({ ...row, events: JSON.parse(row.events as string), active: row.active === 1 }) as unknown as StoredWebhook,
@@ -62,24 +94,39 @@ const table = new Table<StoredWebhook>({
   fresh: ({ seq: _, ...row }, tenant) => ({ tenant, ...row }),
 });
 
-/** A tenant's webhooks that are not removed, by id. */
+/** A tenant's webhooks and channels that are not removed, by id. */
 export class WebhookBuffer extends TableBuffer<string, StoredWebhook> {
-  /** Whether all webhooks of the tenant were read. */
+  /** Whether all of the tenant were read. */
   isComplete = false;
 
-  /** The number of webhooks, including new ones. */
-  count(): number {
-    return this.found.size + this.inserted.length;
+  /** The webhook, or the channel, with the id. */
+  named(noun: Noun, id: string): StoredWebhook | undefined {
+    const found = this.get(id);
+    return found !== undefined && nounOf(found) === noun ? found : undefined;
+  }
+
+  /** The number of webhooks, or of channels, including new ones. */
+  count(noun: Noun): number {
+    return [...this.all(), ...this.inserted].filter((stored) => nounOf(stored) === noun).length;
   }
 
   /** The webhooks that subscribe to an event type. */
   subscribedTo(type: string): StoredWebhook[] {
+    return this.#active('webhook', type);
+  }
+
+  /** The channels that tell the person who is asked of an event. */
+  telling(event: ChannelEvent, person: string | undefined): StoredWebhook[] {
+    return this.#active('channel', event).filter(({ responder }) => responder === null || responder === person);
+  }
+
+  #active(noun: Noun, event: string): StoredWebhook[] {
     if (!this.isComplete) throw new Error('A unit appends events without `announces`.');
-    return this.all().filter(({ active, events }) => active && (events as readonly string[]).includes(type));
+    return this.all().filter((stored) => stored.active && nounOf(stored) === noun && (stored.events as readonly string[]).includes(event));
   }
 }
 
-/** Webhooks. Units that announce events read all of them without a lock but in the same transaction, so that a new webhook counts at once. */
+/** Webhooks and channels. Units that announce events read all of them without a lock but in the same transaction, so that a new one counts at once. */
 export const webhooks: Kind<WebhookNeeds, WebhookBuffer> = {
   stage: (_tenant, { journal }) => new WebhookBuffer(journal),
 
@@ -100,8 +147,26 @@ export const webhooks: Kind<WebhookNeeds, WebhookBuffer> = {
   flush: (session, group) => table.flush(session, group, webhooks),
 };
 
-/** Reads a tenant's webhooks. */
-export function createWebhookReads({ reads }: Database<Tables>) {
+/** A channel as lists need it. */
+export type ChannelRow = Pick<
+  StoredWebhook,
+  'id' | 'kind' | 'url' | 'name' | 'events' | 'responder' | 'active' | 'disabled_reason' | 'created_at'
+>;
+
+/** Reads a tenant's webhooks and channels. */
+export function createWebhookReads(database: Database<Tables>) {
+  const { reads } = database;
+  const telling = database.query<{ tenant: number }, { seq: number }>((db, { tenant }) =>
+    db
+      .selectFrom('webhooks')
+      .select('seq')
+      .where('tenant', '=', tenant)
+      .where('kind', '<>', sql.lit('webhook' as const))
+      .where('removed_at', 'is', null)
+      .where('active', '=', sql.lit(1))
+      .where('events', 'like', sql.lit('%"asked"%'))
+      .limit(sql.lit(1)),
+  );
   return {
     /** The webhooks that are not removed, oldest first. */
     async list(tenant: number): Promise<Webhook[]> {
@@ -109,14 +174,38 @@ export function createWebhookReads({ reads }: Database<Tables>) {
         .selectFrom('webhooks')
         .select(['id', 'url', 'events', 'active', 'disabled_reason', 'created_at'])
         .where('tenant', '=', tenant)
+        .where('kind', '=', 'webhook')
         .where('removed_at', 'is', null)
         .orderBy('seq')
         .execute();
       return rows.map(({ events, active, ...rest }) => ({ ...rest, events: JSON.parse(events), active: active === 1 }));
     },
-    /** The `seq` of a webhook, removed or not; undefined when it is unknown. */
-    async number(tenant: number, id: string): Promise<number | undefined> {
-      return (await reads.selectFrom('webhooks').select('seq').where('id', '=', id).where('tenant', '=', tenant).executeTakeFirst())?.seq;
+    /** The channels that are not removed, oldest first. */
+    async channels(tenant: number): Promise<ChannelRow[]> {
+      const rows = await reads
+        .selectFrom('webhooks')
+        .select(['id', 'kind', 'url', 'name', 'events', 'responder', 'active', 'disabled_reason', 'created_at'])
+        .where('tenant', '=', tenant)
+        .where('kind', '<>', 'webhook')
+        .where('removed_at', 'is', null)
+        .orderBy('seq')
+        .execute();
+      return rows.map(({ events, active, ...rest }) => ({ ...rest, events: JSON.parse(events), active: active === 1 }));
+    },
+    /** Whether a channel of the tenant tells of new questions. */
+    isTold(tenant: number): Awaitable<boolean> {
+      const found = telling.first({ tenant });
+      return found instanceof Promise ? found.then((row) => row !== undefined) : found !== undefined;
+    },
+    /** The `seq` of a webhook or channel, removed or not; undefined when it is unknown. */
+    async number(tenant: number, id: string, noun: Noun): Promise<number | undefined> {
+      const found = await reads
+        .selectFrom('webhooks')
+        .select(['seq', 'kind'])
+        .where('id', '=', id)
+        .where('tenant', '=', tenant)
+        .executeTakeFirst();
+      return found !== undefined && nounOf(found) === noun ? found.seq : undefined;
     },
   };
 }

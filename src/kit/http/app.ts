@@ -160,6 +160,7 @@ export function createApp({
         [callerField]: request.notes.caller,
         method,
         route,
+        ...(route === 'unknown' ? { path: redactedPath(request.url) } : {}),
         status: statusCode,
         code: request.notes.code,
         ms: Math.round(ms * 100) / 100,
@@ -204,6 +205,18 @@ export function createApp({
 /** The pattern of the request's path. Mounted routes set it themselves, since Fastify builds an object to return it. */
 function routeOf(request: FastifyRequest): string {
   return request.notes.route ?? request.routeOptions.url ?? 'unknown';
+}
+
+/** The most segments of an unknown path in the log. */
+const maxSegments = 12;
+
+/**
+ * An unknown path for the log, by which a mistyped one can be found. Only segments that are words in lower case are shown,
+ * and versions: all others could be an id, a key or content. The query is left out.
+ */
+export function redactedPath(url: string): string {
+  const segments = url.replace(/[?#].*$/s, '').split('/', maxSegments + 1);
+  return segments.map((segment) => (/^([a-z]{1,20}(-[a-z]{1,20})?(\.[a-z]{2,5})?|v\d|)$/.test(segment) ? segment : '*')).join('/');
 }
 
 const notOneHost = () => new ServiceError('VALIDATION_ERROR', 'An HTTP/1.1 request needs one Host header.');

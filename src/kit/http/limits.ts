@@ -10,7 +10,7 @@ export interface LimitState {
   /** The refusal, if a limit is reached. */
   readonly refusal: LimitReached | undefined;
   /** Uncounts the request. Called if another limit refuses it, since refused requests do not count. */
-  giveBack(): void;
+  uncount(): void;
 }
 
 /** The headers of a window: its limit, the remaining requests, and the seconds until its oldest request leaves it. */
@@ -29,10 +29,10 @@ export function tooMany(detail: string, limit: Limit, waitMs: number): LimitReac
 }
 
 /** Uncounts a request in the limits that allowed it before another one refused it. */
-export function takeBack({ notes }: FastifyRequest, reply: FastifyReply): void {
+export function uncountRefused({ notes }: FastifyRequest, reply: FastifyReply): void {
   const state = notes.counted as LimitState | undefined;
   if (state === undefined) return;
-  state.giveBack();
+  state.uncount();
   const remaining = state.headers['x-ratelimit-remaining'];
   if (remaining !== undefined) reply.header('x-ratelimit-remaining', String(Number(remaining) + 1));
 }

@@ -139,7 +139,7 @@ interface Entry {
   readonly open: OpenStream;
   readonly stream: Stream;
   readonly feed: StreamFeed;
-  nextBeatAt: number;
+  nextHeartbeatAt: number;
   /** The bytes sent up to the last heartbeat. */
   sentBytes: number;
 }
@@ -149,7 +149,7 @@ export interface Streams {
   /** Opens a stream for a request, which is logged when the stream ends. */
   open(stream: Stream, request: FastifyRequest, feed: (open: OpenStream) => StreamFeed): OpenStream;
   /** Sends the heartbeats that are due. */
-  beat(): void;
+  sendHeartbeats(): void;
   /** The number of open streams of a protocol. */
   count(protocol: Stream['protocol']): number;
   /** Ends all streams, spread over two seconds if they are many, and accepts no new ones. */
@@ -219,20 +219,20 @@ export function createStreams({
       };
       const owner = caller ?? '';
       const open = new OpenStream(stream, { memory, owner, endSlowest }, finish, refusalOf);
-      entry = { owner, open, stream, feed: feed(open), nextBeatAt: openedAt + heartbeatMs, sentBytes: -1 };
+      entry = { owner, open, stream, feed: feed(open), nextHeartbeatAt: openedAt + heartbeatMs, sentBytes: -1 };
       entries.add(entry);
       counts[stream.protocol] += 1;
       if (ended !== undefined) finish(ended);
       else if (closing) open.end('shutdown');
       return open;
     },
-    beat() {
+    sendHeartbeats() {
       const now = clock();
       for (const entry of entries) {
         // After the clock was set back, the next heartbeat is due at the latest one interval from now.
-        entry.nextBeatAt = Math.min(entry.nextBeatAt, now.getTime() + heartbeatMs);
-        if (now.getTime() < entry.nextBeatAt) continue;
-        entry.nextBeatAt += heartbeatMs * Math.ceil((now.getTime() - entry.nextBeatAt + 1) / heartbeatMs);
+        entry.nextHeartbeatAt = Math.min(entry.nextHeartbeatAt, now.getTime() + heartbeatMs);
+        if (now.getTime() < entry.nextHeartbeatAt) continue;
+        entry.nextHeartbeatAt += heartbeatMs * Math.ceil((now.getTime() - entry.nextHeartbeatAt + 1) / heartbeatMs);
         const sentBytes = entry.stream.sentBytes();
         const standsStill = entry.stream.waitingBytes() > 0 && sentBytes === entry.sentBytes;
         entry.sentBytes = sentBytes;

@@ -35,18 +35,18 @@ export function routeUpgrades(app: FastifyInstance): void {
     const response = new ServerResponse(request);
     response.shouldKeepAlive = false;
     response.assignSocket(socket);
-    const giveBack = () => {
+    const releaseSocket = () => {
       response.detachSocket(socket);
       upgrades.delete(request);
     };
     response.once('finish', () => {
       if (!upgrades.has(request)) return;
-      giveBack();
+      releaseSocket();
       socket.end();
       socket.resume();
       socket.setTimeout(closeMs, () => socket.destroy());
     });
-    upgrades.set(request, { socket, head, takeSocket: giveBack });
+    upgrades.set(request, { socket, head, takeSocket: releaseSocket });
     app.routing(request, response);
   });
 }

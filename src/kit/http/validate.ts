@@ -121,7 +121,7 @@ function refusal(faults: readonly Fault[]): ServiceError {
 
 /** Translates an error of the validator into a dotted path and a sentence. */
 function describe(
-  { instancePath, keyword, params, message, data, schema }: ErrorObject,
+  { instancePath, keyword, params, message, data, schema, parentSchema }: ErrorObject,
   whole: string,
   parameters?: readonly string[],
 ): Fault {
@@ -132,8 +132,14 @@ function describe(
   const at = (name?: string) => [...path, ...(name === undefined ? [] : [name])].join('.');
   const name = at() === '' ? whole : at();
   switch (keyword) {
-    case 'required':
-      return { field: at(params.missingProperty), detail: `${at(params.missingProperty)} is required.` };
+    case 'required': {
+      const field = at(params.missingProperty);
+      const { example } = (parentSchema as ObjectShape).properties?.[params.missingProperty] ?? {};
+      return {
+        field,
+        detail: `${field} is required${example === undefined || parameters ? '' : `, for example ${JSON.stringify(example)}`}.`,
+      };
+    }
     case 'additionalProperties':
       return {
         field: at(params.additionalProperty),
@@ -196,6 +202,7 @@ interface ObjectShape {
   required?: string[];
   items?: ObjectShape;
   anyOf?: ObjectShape[];
+  example?: unknown;
 }
 
 type Dropper = (value: unknown) => void;

@@ -1,9 +1,9 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
-import type { LookupFunction, Socket } from 'node:net';
+import type { Socket } from 'node:net';
 import { buildConnector, Client } from 'undici';
 
 import { connectFailure, OutgoingError } from './failures.ts';
-import type { AddressGuard } from './guard.ts';
+import { type AddressGuard, guardedLookup } from './guard.ts';
 
 /** A connection to an origin, used by one exchange at a time. */
 export interface Connection {
@@ -179,15 +179,7 @@ export function createConnections({ guard, ca, perOrigin, maxIdle = 1_000 }: Con
 function guarded(protocol: string, guard: AddressGuard, ca?: string) {
   // undici passes a connect no more than the origin on to `lookup`.
   const owners = new AsyncLocalStorage<unknown>();
-  const lookup: LookupFunction = (hostname, { all }, callback) => {
-    guard.addressesOf({ protocol, hostname }, owners.getStore()).then(
-      (found) => {
-        if (all) callback(null, [...found]);
-        else callback(null, found[0]!.address, found[0]!.family);
-      },
-      (error: Error) => callback(error, ''),
-    );
-  };
+  const lookup = guardedLookup(guard, protocol, () => owners.getStore());
   // The deadline of the exchange also covers the connect.
   const connect = buildConnector({ ...(ca === undefined ? {} : { ca }), lookup, autoSelectFamily: true, timeout: 0 });
   return (target: buildConnector.Options, callback: buildConnector.Callback, owner: unknown): Socket | undefined => {

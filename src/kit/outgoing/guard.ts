@@ -1,4 +1,4 @@
-import { isIP } from 'node:net';
+import { isIP, type LookupFunction } from 'node:net';
 
 import { type AllowList, bareHost, isPublic } from './addresses.ts';
 import { OutgoingError } from './failures.ts';
@@ -30,6 +30,8 @@ export interface AddressGuard {
   problem(url: string, owner?: unknown): Promise<string | undefined>;
   /** Whether a host is refused without a look-up, because it is an IP address or a local name. */
   refusesHost(target: Target): boolean;
+  /** Whether plain text may be sent to a host at this address, because the allow list names either. */
+  allowsPlain(hostname: string, address: string): boolean;
   /**
    * The addresses of a name, all of them checked, looked up for `owner`, whose concurrent look-ups are bounded. One refused
    * address refuses the name.
@@ -45,7 +47,7 @@ export function createGuard({ allow, setting, plainHttp = false, ...lookupParts 
   const lookup = createLookup(lookupParts);
 
   const mayReach = (protocol: string, address: string): boolean =>
-    allow.hasAddress(address) || (isPublic(address) && (plainHttp || protocol === 'https:'));
+    allow.hasAddress(address) || (isPublic(address) && (plainHttp || protocol !== 'http:'));
 
   function refusesHost({ protocol, hostname }: Target): boolean {
     const host = bareHost(hostname);
@@ -78,6 +80,7 @@ export function createGuard({ allow, setting, plainHttp = false, ...lookupParts 
   return {
     refusesHost,
     addressesOf,
+    allowsPlain: (hostname, address) => allow.hasHost(bareHost(hostname)) || (isIP(address) !== 0 && allow.hasAddress(address)),
     formProblem,
     async problem(text, owner) {
       const wrong = formProblem(text);
@@ -93,6 +96,19 @@ export function createGuard({ allow, setting, plainHttp = false, ...lookupParts 
         return mayBeReached ? undefined : refusal(url.protocol);
       }
     },
+  };
+}
+
+/** A look-up for a connect, whose addresses the guard has checked. Node calls it for names, but not for IP addresses. */
+export function guardedLookup(guard: AddressGuard, protocol: string, ownerOf: () => unknown): LookupFunction {
+  return (hostname, { all }, callback) => {
+    guard.addressesOf({ protocol, hostname }, ownerOf()).then(
+      (found) => {
+        if (all) callback(null, [...found]);
+        else callback(null, found[0]!.address, found[0]!.family);
+      },
+      (error: Error) => callback(error, ''),
+    );
   };
 }
 

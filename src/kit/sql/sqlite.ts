@@ -1,3 +1,4 @@
+import { accessSync, constants } from 'node:fs';
 import type { StatementSync } from 'node:sqlite';
 import {
   type CompiledQuery,
@@ -29,6 +30,9 @@ import { sqliteSession } from './sqlite-session.ts';
 
 /** SQLITE_BUSY: another connection holds the write lock. */
 const busy = 5;
+
+/** The codes of the system for a file that may not be written. */
+const notWritable = ['EACCES', 'EROFS'];
 
 /** SQLITE_READONLY. */
 const readOnlyCode = 8;
@@ -192,12 +196,14 @@ function openConnections(path: string, inMemory: boolean): { writer: SqliteConne
   let writer: SqliteConnection | undefined;
   try {
     if (!inMemory) createPrivately(path);
+    // SQLite opens a file that it can't write, and refuses the first write without naming it.
+    if (!inMemory) accessSync(path, constants.W_OK);
     writer = new SqliteConnection(path);
     return { writer, reader: inMemory ? writer : new SqliteConnection(path, { readOnly: true }) };
   } catch (error) {
     writer?.close();
-    const { errcode, message } = error as { errcode?: number; message: string };
-    if ((errcode ?? 0) % 256 === readOnlyCode)
+    const { errcode, code, message } = error as { errcode?: number; code?: string; message: string };
+    if ((errcode ?? 0) % 256 === readOnlyCode || notWritable.includes(code ?? ''))
       throw new Error(`The database file ${path} can't be written: this user may only read it, or its file system is read-only.`, {
         cause: error,
       });
@@ -211,7 +217,8 @@ function openConnections(path: string, inMemory: boolean): { writer: SqliteConne
  */
 function createView(connection: SqliteConnection): { begin(): void; share<T>(name: string, read: () => T): T; close(): void } {
   let open = false;
-  const known = new Map<string, unknown>();
+  /** Replaced and never cleared: V8 links the table of a cleared map to its next one, so that one old table keeps all later ones alive. */
+  let known = new Map<string, unknown>();
   function close(): void {
     // SQLite may have ended the transaction itself after a failed read.
     if (open && connection.isInTransaction) {
@@ -223,7 +230,7 @@ function createView(connection: SqliteConnection): { begin(): void; share<T>(nam
       }
     }
     open = false;
-    known.clear();
+    if (known.size > 0) known = new Map();
   }
   return {
     begin() {

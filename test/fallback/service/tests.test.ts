@@ -187,6 +187,25 @@ for (const kind of stores) {
       await tests.runOnce();
       assert.deepEqual(await kept(), [false, false, true]);
     });
+
+    test('are limited by age as well after the clock was set back', async (t) => {
+      const store = await openedStore(t, kind);
+      const turning = new TestClock();
+      const tests = createTestService(partsOf(store, { clock: turning.read, retention: { perChain: 0, seconds: 60 } }));
+      const chain = await createChainService({ store, clock: turning.read, newId }).create(requestOf(1));
+      await tests.runOnce();
+      turning.turn(-86_400);
+      // The first round after the jump does what is due, and from then on there is one an hour.
+      await tests.runOnce();
+      const started = await tests.start(chain.id, { prompt_count: 1 });
+      await started.ended;
+      turning.turn(3599);
+      await tests.runOnce();
+      assert.notEqual(await tests.find(started.id), undefined);
+      turning.turn(1);
+      await tests.runOnce();
+      assert.equal(await tests.find(started.id), undefined);
+    });
   });
 }
 

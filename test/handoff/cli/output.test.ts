@@ -8,6 +8,7 @@ import { PassThrough } from 'node:stream';
 import { describe, type TestContext, test } from 'node:test';
 
 import { commands } from '../../../src/handoff/cli/commands.ts';
+import { maintenance } from '../../../src/handoff/cli/maintenance.ts';
 import { Writer } from '../../../src/handoff/cli/output/writer.ts';
 import { runCli } from '../../../src/handoff/cli/program.ts';
 import { operations } from '../../../src/handoff/client/operations.ts';
@@ -71,9 +72,12 @@ function poisoned(value: unknown): unknown {
   return Object.fromEntries(Object.entries(value).map(([name, one]) => [name, poisoned(one)]));
 }
 
+/** The commands that send no request, or have output of their own. */
+const others = ['serve', 'admin-key', 'packets watch', 'mcp', ...maintenance.map(({ name }) => name)];
+
 /** A command line for each command that sends a request, with values for its operands and required options. */
 const commandLines = commands
-  .filter(({ name }) => !['serve', 'admin-key', 'packets watch'].includes(name))
+  .filter(({ name }) => !others.includes(name))
   .map(({ name, operands, flags = [] }) => [
     ...name.split(' '),
     ...operands.map(() => 'id'),

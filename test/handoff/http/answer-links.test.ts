@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 
-import { escapeHtml } from '../../../src/handoff/http/answer-page.ts';
+import { escapeHtml } from '../../../src/handoff/rules/html.ts';
 import { happenings, historyOf, packetIn, question } from '../../support/life.ts';
 import { newTenant, startService, type TestAnswer, type TestService } from '../../support/service.ts';
 import { shareService } from '../../support/shared.ts';

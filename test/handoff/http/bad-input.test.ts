@@ -3,8 +3,8 @@ import { Agent, request } from 'node:http';
 import { describe, test } from 'node:test';
 import { routes } from '../../../src/handoff/model/api.ts';
 import { createExample } from '../../../src/handoff/model/examples.ts';
+import type { HandoffRoute } from '../../../src/handoff/model/route.ts';
 import { errorCodes } from '../../../src/kit/errors.ts';
-import { listen } from '../../../src/kit/http/app.ts';
 import type { Route } from '../../../src/kit/route.ts';
 import {
   adminKey,
@@ -43,7 +43,10 @@ const whole = {
 };
 
 /** A valid body for each route, by the operation's name. */
-const bodies: Record<string, Record<string, unknown>> = {
+/** The routes that take a body. */
+type WithBody = { [Name in keyof typeof routes]: (typeof routes)[Name] extends { body: object } ? Name : never }[keyof typeof routes];
+
+const bodiesOf: Record<WithBody, Record<string, unknown>> = {
   createPacket: whole,
   chainPacket: whole,
   patchPacket: {
@@ -73,12 +76,14 @@ const bodies: Record<string, Record<string, unknown>> = {
   patchWebhook: { url: 'https://example.com/hook', events: ['packet.created'], secret: 'a-secret-of-16-or-more', active: true },
   retryAll: { webhook_id: unknownId, force: true },
   rotateKey: { overlap_seconds: 60 },
+  createAnswerLink: { responder: 'dana', expires_in: 60 },
   createKey: { name: 'ci', tier: 'pro', admin: false, tenant_id: unknownId },
   createTenant: { name: 'Acme', tier: 'pro', handoffs_per_day: 5, max_api_keys: 5 },
   patchTenant: { name: 'Acme', tier: 'pro', handoffs_per_day: 5, max_api_keys: 5 },
 };
+const bodies: Record<string, Record<string, unknown>> = bodiesOf;
 
-const every: [string, Route][] = Object.entries(routes);
+const every: [string, Route & HandoffRoute][] = Object.entries(routes);
 const withBody = every.filter(([, route]) => route.body !== undefined);
 const pathOf = (route: Route, id: string) => route.path.replace(/\{\w+\}/, encodeURIComponent(id));
 
@@ -436,7 +441,7 @@ for (const store of stores) {
 
     test('401: invalid keys, two key headers, and a key anywhere but in its header', async () => {
       const service = await shareService(store);
-      const address = await listen(service.handoff.app, '127.0.0.1', 0);
+      const address = await service.listen();
       const junk = [
         '',
         ' ',
@@ -469,7 +474,11 @@ for (const store of stores) {
       assert.equal((await limited.call('GET', '/keys')).status, 200);
       const { key } = await newTenant(service, { max_api_keys: 1 });
       const keyWith = async (scope: string) => (await service.call('POST', '/keys', { body: { name: scope, scopes: [scope] } })).body.key;
-      const [reader, responder] = [await keyWith('read'), await keyWith('respond')];
+      const lesser = [
+        ['read', await keyWith('read')] as const,
+        ['respond', await keyWith('respond')] as const,
+        ['work', await keyWith('work')] as const,
+      ];
       const met = new Set<string>();
       // Streams stay open; they have their own tests.
       const refusing = every.filter(([, { access, tag }]) => access !== 'public' && tag !== 'streams');
@@ -493,7 +502,7 @@ for (const store of stores) {
         await meet(name, 401, unknownId, { key: null });
         await meet(name, 429, unknownId, {}, '', limited);
         if (route.access === 'admin') await meet(name, 403, unknownId, { key });
-        else await meet(name, 403, unknownId, { key: route.method === 'GET' ? responder : reader });
+        else await meet(name, 403, unknownId, { key: lesser.find(([scope]) => ![route.access, route.alternative].includes(scope))![1] });
         await meet(name, 400, unknownId, {}, '?nope=1');
         if (route.path.includes('{')) await meet(name, 404, unknownId);
         if (route.body === undefined) continue;
@@ -520,10 +529,12 @@ for (const store of stores) {
       await meet('deletePacket', 409, expired);
       await meet('claimPacket', 409, claimed);
       await meet('respondPacket', 409, claimed);
+      await meet('createAnswerLink', 409, claimed);
       await meet('createKey', 409, claimed, { key, body: { name: 'second' } });
       await meet('deleteTenant', 409, '00000000-0000-7000-8000-000000000001');
       await meet('claimPacket', 410, expired);
       await meet('respondPacket', 410, late);
+      await meet('createAnswerLink', 410, late);
       for (const name of ['patchPacket', 'deletePacket', 'claimPacket', 'respondPacket'] as const) await meet(name, 412, claimed, stale);
       await meet('deletePacket', 403, claimed, { key }, '?hard=true');
       await meet('createKey', 403, claimed, { key, body: { name: 'mine', admin: true } });

@@ -286,6 +286,18 @@ for (const store of stores) {
       assert.equal((await service.call('GET', '/packets')).body.total, 0);
     });
 
+    test('400 for a missing field that nobody guesses shows a value that would do', async () => {
+      const service = await shareService(store);
+      for (const [path, value] of [
+        ['metadata.source_agent.framework', 'langgraph'],
+        ['hitl.reason', 'Refunds over 50 need approval'],
+      ] as const) {
+        const refused = await service.call('POST', '/packets', { body: withValue(oneOfEach(), path, undefined) });
+        assert.deepEqual([refused.status, refused.body.detail], [400, `${path} is required, for example "${value}".`]);
+        assert.equal((await service.call('POST', '/packets', { body: withValue(oneOfEach(), path, value) })).status, 201);
+      }
+    });
+
     test('400 lists all faults in errors, each with its path and a sentence', async () => {
       const service = await shareService(store);
       const body = {

@@ -21,7 +21,7 @@ async function keyWith(service: TestService, by: string, rights: Record<string, 
 
 /** The scopes that suffice for a route, as the guide lists them. */
 function scopesOf({ method, path }: Route): string[] {
-  const isManaged = /^\/(keys|hooks)/.test(path);
+  const isManaged = /^\/(keys|hooks|channels)/.test(path);
   if (method === 'GET') return isManaged ? ['read', 'manage'] : path.includes('answer-links') ? ['read', 'respond'] : ['read'];
   if (isManaged) return ['manage'];
   return path.endsWith('/respond') || path.includes('answer-links') ? ['respond'] : ['work'];

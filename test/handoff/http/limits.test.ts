@@ -6,6 +6,7 @@ import { minuteMs } from '../../../src/handoff/http/counters.ts';
 import { apiPrefix, routes } from '../../../src/handoff/model/api.ts';
 import { Windows } from '../../../src/kit/window.ts';
 import {
+  adminKey,
   createPacket,
   newTenant,
   packetRequest,
@@ -149,6 +150,24 @@ describe('The limit of requests a minute', () => {
     const { key } = await newTenant(service);
     assert.equal((await service.call('HEAD', '/packets', { key })).headers['x-ratelimit-remaining'], '59');
     assert.equal((await read(service, key)).headers['x-ratelimit-remaining'], '58');
+  });
+
+  test('if it is not set, keys of tier business have none and others 60; if it is set, it is for all keys', async (t) => {
+    const service = await startService(t, { settings: { SERVICE_RATE_LIMIT_PER_MINUTE: '' } });
+    const passing = async (key: string) => count(await times(61, () => read(service, key)), 200);
+    assert.equal(await passing(adminKey), 61);
+    const business = await newTenant(service);
+    assert.equal(await passing(business.key), 61);
+    const { body: lower } = await service.call('POST', '/keys', { key: business.key, body: { name: 'lower', tier: 'pro' } });
+    assert.equal(await passing(lower.key), 60);
+    for (const tier of ['free', 'pro']) assert.equal(await passing((await newTenant(service, { tier })).key), 60);
+    // The key keeps its tier when its tenant moves to a lower one.
+    const { status } = await service.call('PATCH', `/tenants/${business.id}`, { body: { tier: 'pro' } });
+    assert.equal(status, 200);
+    assert.equal(await passing(business.key), 60);
+
+    const limited = await startService(t, { settings: { SERVICE_RATE_LIMIT_PER_MINUTE: '7' } });
+    assert.equal(count(await times(8, () => read(limited, adminKey)), 200), 7);
   });
 
   test('0 turns it off', async () => {
@@ -338,13 +357,15 @@ describe('The headers of the limits', () => {
     assert.equal((await read(service, key)).headers['x-ratelimit-remaining'], '1');
   });
 
-  test('without a limit per minute an answer only has X-RateLimit-Tier, with or without a limit per hour', async (t) => {
-    const limited = await startService(t, { settings: { SERVICE_HOURLY_QUOTA_BUSINESS: '5' } });
-    for (const service of [await shareService(memory), limited]) {
-      const answer = await service.call('GET', '/packets');
-      assert.equal(answer.status, 200);
-      assert.deepEqual(limitHeaders(answer), ['x-ratelimit-tier']);
-    }
+  test('without a limit per minute report that per hour; without either an answer only has X-RateLimit-Tier', async (t) => {
+    const hourly = await startService(t, { settings: { SERVICE_HOURLY_QUOTA_BUSINESS: '5' } });
+    const { headers } = await hourly.call('GET', '/packets');
+    assert.deepEqual(
+      ['limit', 'remaining', 'reset', 'tier'].map((name) => headers[`x-ratelimit-${name}`]),
+      ['5', '4', '3600', 'business'],
+    );
+    const unlimited = await (await shareService(memory)).call('GET', '/packets');
+    assert.deepEqual([unlimited.status, limitHeaders(unlimited)], [200, ['x-ratelimit-tier']]);
   });
 
   test('X-RateLimit-Reset counts the seconds until the oldest request counted leaves the window', async () => {

@@ -4,6 +4,7 @@ import { describe, test } from 'node:test';
 import { sql } from 'kysely';
 import pg from 'pg';
 
+import { readable } from '../../../src/kit/http/logs.ts';
 import { openDatabase } from '../../../src/kit/sql/database.ts';
 import { adminKey, createPacket, newTenant, packetRequest, startService, type TestService } from '../../support/service.ts';
 import { shareService } from '../../support/shared.ts';
@@ -70,6 +71,24 @@ for (const store of stores) {
           ['/health', 200, undefined, false],
         ],
       );
+    });
+
+    test('has the path of a request to an unknown one; what may be an id, a key or content is shown as *, and the query not at all', async () => {
+      const service = await shareService(store);
+      for (const path of [
+        '/packet/list',
+        `/packets/${unknownId}/claims?api_key=svc_secret`,
+        `//api/v2/packets//${'a'.repeat(40)}/`,
+        `//answers/Refund%20order/49.90/svc_abcdefgh`,
+        `//${'a/'.repeat(100)}`,
+      ])
+        assert.equal((await service.call('GET', path)).status, 404, path);
+      await service.call('GET', `/packets/${unknownId}`);
+      assert.deepEqual(
+        requestLines(service).map(({ path }) => path),
+        ['/api/v1/packet/list', '/api/v1/packets/*/claims', '/api/v2/packets//*/', '/answers/*/*/*', `/${'a/'.repeat(11)}a`, undefined],
+      );
+      assert.match(readable(service.logs[0]!), / GET unknown 404 [\d.]+ ms .*path=\/api\/v1\/packet\/list/);
     });
 
     test('never contains a key or text of a packet', async (t) => {

@@ -281,10 +281,11 @@ test('a tenant with many slow receivers has at most 256 attempts at once, and le
   await createPacket(service, {}, key);
   delivering.push(service.handoff.runOnce.deliver());
   await other.received(1);
-  // Each of the receivers alone would have four.
-  assert.equal(held.posts().length, 256);
+  const most = held.posts().length;
   held.release();
   await Promise.all(delivering);
+  // Each of the receivers alone would have four.
+  assert.equal(most, 256);
   while (held.posts().length < 350) await service.handoff.runOnce.deliver();
   assert.equal(held.posts().length, 350);
 });

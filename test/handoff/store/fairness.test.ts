@@ -41,7 +41,7 @@ const longReads: Record<string, (store: Store, tenant: number) => unknown> = {
   'filtered lists': (store, tenant) => store.of(tenant).packets.page({ ...list, filter: { tags: ['x'], source_agent: 'a' } }),
   'deep pages': (store, tenant) => store.of(tenant).packets.page({ ...list, offset: 2000, filter: {} }),
   'the audit log': (store, tenant) => store.of(tenant).deliveries.failed({ due: undefined }, 20),
-  deliveries: (store, tenant) => store.of(tenant).deliveries.ofWebhook('unknown', undefined, page),
+  deliveries: (store, tenant) => store.of(tenant).deliveries.of('webhook', 'unknown', undefined, page),
   'dead letters': (store, tenant) => store.of(tenant).deliveries.deadLetters(undefined, page),
   'retried deliveries': (store, tenant) => store.of(tenant).deliveries.failed({ due: undefined }, 20),
   agents: (store, tenant) => store.of(tenant).agents.page(page),

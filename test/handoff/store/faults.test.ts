@@ -48,6 +48,18 @@ async function leased({ service, tenant, call }: Bench) {
 
 const newHook = async ({ service, tenant }: Bench) => (await register(service, 'https://127.0.0.1:9/hook', {}, tenant.key)).id as string;
 
+const slack = { kind: 'slack', target: 'https://127.0.0.1:9/hook' };
+
+async function removeChannels({ call }: Bench): Promise<void> {
+  for (const { id } of (await call('GET', '/channels')).body) await call('DELETE', `/channels/${id}`);
+}
+
+/** A new channel, in place of others when there are many. */
+async function newChannel(bench: Bench, target = slack.target): Promise<string> {
+  if ((await bench.call('GET', '/channels')).body.length > 15) await removeChannels(bench);
+  return (await bench.call('POST', '/channels', { ...slack, target })).body.id;
+}
+
 /** A dead letter of a new webhook. */
 async function deadLetter(bench: Bench): Promise<{ hook: string; id: string }> {
   const hook = await newHook(bench);
@@ -160,6 +172,24 @@ const operations: Record<string, Prepare> = {
   'retry all dead letters': async (bench) => {
     const { hook } = await deadLetter(bench);
     return () => bench.call('POST', '/hooks/dlq/retry-all', { webhook_id: hook, force: true });
+  },
+  'create a channel': async ({ call }) => {
+    const headers = freshKey();
+    return () => call('POST', '/channels', slack, headers);
+  },
+  'change a channel': async (bench) => {
+    const id = await newChannel(bench);
+    return () => bench.call('PATCH', `/channels/${id}`, { name: randomUUID(), responder: 'dana' });
+  },
+  'remove a channel': async (bench) => {
+    const id = await newChannel(bench);
+    return () => bench.call('DELETE', `/channels/${id}`);
+  },
+  'ask, and tell a channel': async (bench) => {
+    await removeChannels(bench);
+    await newChannel(bench);
+    const { id } = await createPacket(bench.service, { hitl: question }, bench.tenant.key);
+    return () => bench.call('PATCH', `/packets/${id}`, { status: 'awaiting_human' });
   },
   'create a key': async ({ call }) => {
     const headers = freshKey();
@@ -329,6 +359,11 @@ const jobs: Record<string, Prepare> = {
     const { service, tenant } = bench;
     await leased(bench);
     await packetIn(service, 'awaiting_human', { hitl: { ...question, timeout_seconds: 60, on_timeout: 'fail' } }, tenant.key);
+    return round(bench, 'sweep', 61);
+  },
+  'remind of questions': async (bench) => {
+    const { service, tenant } = bench;
+    await packetIn(service, 'awaiting_human', { hitl: { ...question, remind_after_seconds: 60 } }, tenant.key);
     return round(bench, 'sweep', 61);
   },
   'index packets': async (bench) => {

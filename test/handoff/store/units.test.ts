@@ -8,6 +8,7 @@ import { migrations } from '../../../src/handoff/store/migrations/index.ts';
 import type { Tables } from '../../../src/handoff/store/tables.ts';
 import type { Unit } from '../../../src/handoff/store/units.ts';
 import { createUnits } from '../../../src/handoff/store/units.ts';
+import { noChannel } from '../../../src/handoff/store/webhooks.ts';
 import { systemClock } from '../../../src/kit/clock.ts';
 import { createIds } from '../../../src/kit/id.ts';
 import { openDatabase } from '../../../src/kit/sql/database.ts';
@@ -168,6 +169,8 @@ for (const store of stores) {
     const deliveries = createDeliveryStore(database);
     const day = (number: number) => new Date(Date.UTC(2026, 0, number));
     const hook = {
+      kind: 'webhook',
+      ...noChannel,
       url: 'https://a.example',
       events: ['packet.created'],
       secret: 's',

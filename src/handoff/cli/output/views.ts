@@ -3,6 +3,7 @@ import type { Agent } from '../../model/agent.ts';
 import type { AnswerLink, NewAnswerLink } from '../../model/answer-link.ts';
 import type { AuditEntry } from '../../model/audit.ts';
 import type { Brief } from '../../model/brief.ts';
+import type { Channel } from '../../model/channel.ts';
 import type { ApiKey, NewApiKey } from '../../model/key.ts';
 import { choicesOf } from '../../model/options.ts';
 import type { HistoryEvent, Lease, Packet, PacketSummary } from '../../model/packet.ts';
@@ -82,6 +83,17 @@ export const hookColumns: readonly Column<Webhook>[] = [
   id,
   { title: 'ACTIVE', value: ({ active, disabled_reason }) => (active ? 'yes' : (disabled_reason ?? 'no')) },
   { title: 'URL', value: ({ url }) => url, least: 16 },
+  { title: 'EVENTS', value: ({ events }) => events.join(','), least: 8 },
+  created,
+];
+
+export const channelColumns: readonly Column<Channel>[] = [
+  id,
+  { title: 'ACTIVE', value: ({ active, disabled_reason }) => (active ? 'yes' : (disabled_reason ?? 'no')) },
+  { title: 'KIND', value: ({ kind }) => kind },
+  { title: 'NAME', value: ({ name }) => name },
+  { title: 'TARGET', value: ({ target }) => target, least: 16 },
+  { title: 'RESPONDER', value: ({ responder }) => responder },
   { title: 'EVENTS', value: ({ events }) => events.join(','), least: 8 },
   created,
 ];
@@ -222,9 +234,9 @@ export const newKey: Show<NewApiKey> = (context, answer, options) => {
 };
 
 /** A brief: the text as it is if Markdown was asked for, else a heading for each packet and each part. */
-export const brief: Show<Brief> = (context, { body, text }) => {
+export const brief: Show<Brief | string> = (context, { body, text }) => {
+  if (context.format === 'json') return context.out.json(typeof body === 'string' ? JSON.stringify(body) : text);
   if (typeof body === 'string') return context.out.block(body);
-  if (context.format === 'json') return context.out.json(text);
   let packet: string | undefined;
   for (const { packet_id, kind, text: part } of body.sections) {
     if (packet_id !== packet) context.out.line(`Packet ${packet_id}`);
@@ -260,6 +272,18 @@ export const hookLines = (hook: Webhook) =>
     ['Active', hook.active ? 'yes' : `no ${hook.disabled_reason ?? ''}`],
     ['Events', hook.events.join(', ')],
     ['Created', hook.created_at],
+  ]);
+
+export const channelLines = (channel: Channel) =>
+  pairLines([
+    ['ID', channel.id],
+    ['Kind', channel.kind],
+    ['Target', channel.target],
+    ['Name', channel.name ?? ''],
+    ['Responder', channel.responder ?? 'anybody'],
+    ['Active', channel.active ? 'yes' : `no ${channel.disabled_reason ?? ''}`],
+    ['Events', channel.events.join(', ')],
+    ['Created', channel.created_at],
   ]);
 
 export const deliveryLines = (delivery: Delivery) =>

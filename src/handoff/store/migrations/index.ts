@@ -11,6 +11,7 @@ import { rights } from './0009-rights.ts';
 import { agents } from './0010-agents.ts';
 import { answerLinks } from './0011-answer-links.ts';
 import { traces } from './0012-traces.ts';
+import { channels } from './0013-channels.ts';
 import { retention } from './0014-retention.ts';
 
 /** All migrations, in order. */
@@ -27,5 +28,6 @@ export const migrations: readonly Migration[] = [
   agents,
   answerLinks,
   traces,
+  channels,
   retention,
 ];

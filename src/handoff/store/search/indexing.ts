@@ -35,8 +35,8 @@ export function createIndexing(database: Database<Tables>, thread: Thread<Search
   const queue = new SerialQueue();
 
   /** One step, over the whole queue or a range of it; steps run one at a time. */
-  function step(stretch: Omit<Range, 'limit'> = {}): Promise<IndexStep> {
-    const which = { ...stretch, limit: stepSize };
+  function step(range: Omit<Range, 'limit'> = {}): Promise<IndexStep> {
+    const which = { ...range, limit: stepSize };
     return queue.run(async () => {
       // Checked here, so that a service with nothing to index starts no thread.
       if ((await firstQueued.first({})) === undefined) return { taken: 0, more: false, refused: [], reached: undefined };

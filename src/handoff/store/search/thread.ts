@@ -32,7 +32,7 @@ function cpuMs(): number {
 const clock = database.name === 'sqlite' ? cpuMs : () => performance.now();
 
 const tasks = {
-  prepare: (stretch: Range) => indexer.prepare(stretch),
+  prepare: (range: Range) => indexer.prepare(range),
   write: (_: Record<string, never>) => indexer.write(),
   async search({ search, isFast }: { search: Search; isFast: boolean }, signal: AbortSignal) {
     const budget = createBudget(isFast && database.name === 'sqlite' ? fastLane : unlimited, clock);

@@ -1,0 +1,45 @@
+import { channelEvents, channelKinds } from '../model/constants.ts';
+import { done, list, one } from './output/show.ts';
+import * as view from './output/views.ts';
+import { type Row, row, several } from './rows.ts';
+import { CliError } from './terminal.ts';
+
+/** The commands of channels. */
+export const channels: readonly Row[] = [
+  row('listChannels', {
+    name: 'channels list',
+    text: 'list the channels',
+    show: list({ columns: view.channelColumns, noun: 'channels', rows: (body) => body, none: 'No channels.' }),
+  }),
+  row('createChannel', {
+    name: 'channels create',
+    text: 'create a channel that tells people of questions',
+    flags: [
+      { flags: '--kind <kind>', text: 'how it tells them', choices: channelKinds, required: true },
+      {
+        flags: '--target <target>',
+        text: 'a mail address, or the URL of an incoming webhook of Slack; SERVICE_CHANNEL_TARGET keeps it out of the process list',
+      },
+      { flags: '--name <name>', text: 'what it is called' },
+      {
+        flags: '--responder <name>',
+        text: 'the person whose questions it gets, and in whose name its links answer (default: all questions)',
+      },
+      {
+        flags: '--event <event>',
+        text: `what it tells of (repeatable; default: asked and reminded): ${channelEvents.join(', ')}`,
+        field: 'events',
+        completion: channelEvents,
+        parse: several,
+      },
+    ],
+    prepare: ({ target, ...fields }, { environment: { SERVICE_CHANNEL_TARGET } }) => {
+      const used = target ?? SERVICE_CHANNEL_TARGET;
+      if (used === undefined) throw new CliError('A channel needs a target: --target, or SERVICE_CHANNEL_TARGET.');
+      return { ...fields, target: used };
+    },
+    show: one(view.channelLines),
+  }),
+  row('testChannel', { name: 'channels test', text: 'send a test message', show: done('The test message is queued.') }),
+  row('deleteChannel', { name: 'channels delete', text: 'remove a channel', show: done('The channel is removed.') }),
+];

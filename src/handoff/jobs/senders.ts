@@ -1,0 +1,118 @@
+import type { Clock } from '../../kit/clock.ts';
+import { OutgoingError, type OutgoingFailure, statusFailure } from '../../kit/outgoing/failures.ts';
+import { type Mailer, MailRefused } from '../../kit/outgoing/mail.ts';
+import type { Outgoing } from '../../kit/outgoing/outgoing.ts';
+import { parseTraceparent, type TraceContext } from '../../kit/trace-context.ts';
+import { type AttemptOutcome, currentSecrets } from '../rules/delivery.ts';
+import { mailOf } from '../rules/mail.ts';
+import { signatureHeaders } from '../rules/signature.ts';
+import { slackOf } from '../rules/slack.ts';
+import type { NoticeService } from '../service/notices.ts';
+import type { ClaimedDelivery, DeliveryQueue } from '../store/deliveries.ts';
+import type { Store } from '../store/store.ts';
+
+/** A leased delivery, its webhook or channel, and the end of its lease. */
+export interface Item {
+  readonly delivery: ClaimedDelivery;
+  readonly queue: DeliveryQueue;
+  readonly until: Date;
+}
+
+export interface SenderParts {
+  store: Store;
+  notices: NoticeService;
+  outgoing: Outgoing;
+  /** Undefined when no mail server is set. */
+  mailer: Mailer | undefined;
+  clock: Clock;
+  userAgent: string;
+  /** The timeout of an attempt, in milliseconds. */
+  attemptMs: number;
+}
+
+/**
+ * How an attempt ended: its outcome, or that there was none, because a stop aborted it, the delivery was removed with its
+ * packet, or there is nothing to tell any more.
+ */
+export type Sent = AttemptOutcome | 'aborted' | 'removed' | 'over';
+
+/** Makes one attempt. `onSize` is told the bytes of the message. */
+export type Send = (item: Item, onSize: (bytes: number) => void) => Promise<Sent>;
+
+/** The most bytes of an answer's body that are read before the connection is closed. */
+const maxAnswerBytes = 64 * 1024;
+
+/** Makes the function that sends a delivery, by the kind of what it goes to. */
+export function createSend({ store, notices, outgoing, mailer, clock, userAgent, attemptMs: timeoutMs }: SenderParts): Send {
+  async function post(queue: DeliveryQueue, headers: Record<string, string>, body: Buffer, trace?: TraceContext): Promise<Sent> {
+    const common = { 'content-type': 'application/json; charset=utf-8', 'user-agent': userAgent };
+    return outcomeOf(async () => {
+      // Idempotent: receivers of webhooks recognise a repeat by the delivery id.
+      const request = {
+        url: queue.url,
+        body,
+        timeoutMs,
+        maxBytes: maxAnswerBytes,
+        idempotent: queue.kind === 'webhook',
+        owner: queue.tenant,
+      };
+      const answer = await outgoing.send({ ...request, headers: { ...common, ...headers }, trace });
+      const retryAfter = answer.headers['retry-after'];
+      return { error: statusFailure(answer.status), statusCode: answer.status, ...(retryAfter === undefined ? {} : { retryAfter }) };
+    });
+  }
+
+  const toWebhook: Send = async ({ delivery, queue }, onSize) => {
+    const message = await store.deliveries.message(delivery.event_id);
+    if (message === undefined) return 'removed';
+    // Encoded once, for the signatures and the request.
+    const body = Buffer.from(message.body);
+    onSize(body.length);
+    const now = clock();
+    const headers = {
+      'x-service-event': delivery.event_type,
+      'x-service-delivery': delivery.id,
+      'x-service-attempt': String(delivery.attempts + 1),
+      ...signatureHeaders({ eventId: delivery.event_id, body, secrets: currentSecrets(queue, now), now }),
+    };
+    return post(queue, headers, body, parseTraceparent(message.traceparent ?? undefined));
+  };
+
+  const toSlack: Send = async ({ delivery, queue }, onSize) => {
+    const notice = await notices.of(queue, delivery);
+    if (notice === undefined) return 'over';
+    const body = Buffer.from(JSON.stringify(slackOf(notice)));
+    onSize(body.length);
+    return post(queue, {}, body);
+  };
+
+  const toMail: Send = async ({ delivery, queue }, onSize) => {
+    if (mailer === undefined) return { error: 'not_configured', statusCode: undefined };
+    const notice = await notices.of(queue, delivery);
+    if (notice === undefined) return 'over';
+    const mail = mailOf(notice);
+    onSize(mail.text.length + mail.html.length);
+    return outcomeOf(async () => {
+      const statusCode = await mailer.send({ ...mail, to: queue.url, id: delivery.id, timeoutMs });
+      return { error: undefined, statusCode };
+    });
+  };
+
+  const senders = { webhook: toWebhook, slack: toSlack, email: toMail };
+  return (item, onSize) => senders[item.queue.kind](item, onSize);
+}
+
+/** The outcome of an attempt, also when it fails. */
+async function outcomeOf(attempt: () => Promise<AttemptOutcome>): Promise<Sent> {
+  try {
+    return await attempt();
+  } catch (error) {
+    // Replies from 500 on are final (RFC 5321, 4.2.1).
+    if (error instanceof MailRefused) return { error: 'smtp_status', statusCode: error.code, isFinal: error.code >= 500 };
+    if (!(error instanceof OutgoingError)) throw error;
+    return error.failure === 'cancelled' ? 'aborted' : { error: stored(error.failure), statusCode: undefined };
+  }
+}
+
+/** `send` reads no more of a body than its limit, so it never fails with `too_large`. */
+const stored = (failure: Exclude<OutgoingFailure, 'cancelled'>) => (failure === 'too_large' ? 'connection_reset' : failure);

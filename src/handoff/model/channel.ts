@@ -1,0 +1,235 @@
+import Type, { type Static } from 'typebox';
+
+import { choice, Id, IdParams, name, orNull, timestamp } from '../../kit/schemas.ts';
+import { failing, IdempotencyKey, Replayed as ReplayedHeader } from './common.ts';
+import * as constants from './constants.ts';
+import { defineRoute } from './route.ts';
+import { Delivery, DeliveryQuery, Webhook } from './webhook.ts';
+
+const { channelKinds, channelEvents } = constants;
+export type ChannelKind = (typeof channelKinds)[number];
+export type ChannelEvent = (typeof channelEvents)[number];
+
+const closed = { additionalProperties: false };
+
+/** The events that a channel tells of by default. */
+export const defaultEvents: readonly ChannelEvent[] = ['asked', 'reminded'];
+
+const events = Type.Array(choice(channelEvents), {
+  minItems: 1,
+  maxItems: 100,
+  description: 'What it tells of: `asked` a new question, `reminded` its reminder, `answered` its answer.',
+});
+const responder = 'The person whose questions it gets (`hitl.responder`), and in whose name its answer links answer.';
+
+export const Channel = Type.Object(
+  {
+    id: Id,
+    kind: choice(channelKinds, { description: '`email` or `slack`.' }),
+    target: Type.String({
+      description: 'The mail address; of a Slack URL, which is a secret, the origin and the last four characters.',
+      example: 'https://hooks.slack.com/...x9Qz',
+    }),
+    name: orNull(Type.String(), 'What it is called.'),
+    events,
+    responder: orNull(Type.String(), `${responder} Null: all questions, and the person enters a name.`),
+    active: Type.Boolean({ description: 'Whether messages are sent to it.' }),
+    disabled_reason: { ...Webhook.properties.disabled_reason },
+    created_at: timestamp('When it was created.'),
+  },
+  closed,
+);
+
+const target = Type.String({
+  minLength: 1,
+  maxLength: 2048,
+  description: "A mail address, or the https URL of one of Slack's incoming webhooks.",
+});
+
+export const ChannelRequest = Type.Object(
+  {
+    kind: choice(channelKinds, { description: '`email` or `slack`.' }),
+    target,
+    name: Type.Optional(name('What it is called.')),
+    events: Type.Optional({ ...events, default: [...defaultEvents] }),
+    responder: Type.Optional(name(`${responder} If left out: all questions.`)),
+  },
+  closed,
+);
+export const ChannelPatch = Type.Object(
+  {
+    target: Type.Optional(target),
+    name: Type.Optional(orNull(name('What it is called.'))),
+    events: Type.Optional(events),
+    responder: Type.Optional(orNull(name(responder))),
+    active: Type.Optional(Type.Boolean({ description: 'Whether messages are sent to it.' })),
+  },
+  closed,
+);
+
+const { id: deliveryId, webhook_id: _, event_type: __, ...outcome } = Delivery.properties;
+
+/** A message that is or was to be sent to a channel. */
+export const ChannelDelivery = Type.Object(
+  {
+    id: deliveryId,
+    channel_id: Id,
+    event_type: Type.String({ description: 'What it tells of: `asked`, `reminded`, `answered` or `test`.', example: 'asked' }),
+    ...outcome,
+  },
+  closed,
+);
+
+export type Channel = Static<typeof Channel>;
+export type ChannelRequest = Static<typeof ChannelRequest>;
+export type ChannelPatch = Static<typeof ChannelPatch>;
+export type ChannelDelivery = Static<typeof ChannelDelivery>;
+
+const tag = 'channels';
+const id = '0197b5a6-8c3e-7f01-9a2b-3c4d5e6f7a8b';
+const at = '2026-03-01T09:30:00.000Z';
+const channelExample = {
+  id,
+  kind: 'email',
+  target: 'dana@example.com',
+  name: 'Dana',
+  events: ['asked', 'reminded'],
+  responder: null,
+  active: true,
+  disabled_reason: null,
+  created_at: at,
+};
+const deliveryExample = {
+  id: '0197b5a6-8c3e-7f01-9a2b-3c4d5e6f7a8d',
+  channel_id: id,
+  event_type: 'asked',
+  packet_id: '0197b5a6-8c3e-7f01-9a2b-3c4d5e6f7a8c',
+  status: 'delivered',
+  attempts: 1,
+  last_error: null,
+  last_status_code: 250,
+  next_retry_at: null,
+  delivered_at: at,
+  created_at: at,
+  updated_at: at,
+};
+const channel = (description: string) => ({ schema: Channel, description, example: channelExample });
+const total = { 'X-Total-Count': 'The length of the whole list.' };
+
+export const createChannel = defineRoute({
+  id: 'createChannel',
+  method: 'POST',
+  path: '/channels',
+  tag,
+  access: 'manage',
+  summary: 'Create a channel',
+  description:
+    'A mail address or a Slack channel that learns of questions: each message has the question, the beginning of the summary, the time left and an answer link. Without `SERVICE_PUBLIC_URL` the links begin with the origin of this request.',
+  body: ChannelRequest,
+  bodyExample: { kind: 'email', target: 'dana@example.com', name: 'Dana' },
+  nullIsAbsent: true,
+  headers: IdempotencyKey,
+  responses: { 201: { ...channel('The channel.'), headers: ReplayedHeader }, ...failing(401, 403, 409, 413, 415, 429) },
+});
+export const listChannels = defineRoute({
+  id: 'listChannels',
+  method: 'GET',
+  path: '/channels',
+  tag,
+  access: 'read',
+  alternative: 'manage',
+  summary: 'List channels',
+  description: 'The channels that are not removed. If the service disabled one, `disabled_reason` says why.',
+  responses: {
+    200: { schema: Type.Array(Channel), description: 'The channels, oldest first.', example: [channelExample] },
+    ...failing(401, 403, 429),
+  },
+});
+export const patchChannel = defineRoute({
+  id: 'patchChannel',
+  method: 'PATCH',
+  path: '/channels/{id}',
+  tag,
+  access: 'manage',
+  summary: 'Change a channel',
+  description: 'Changes the given fields; null removes a name or responder. Answer links that were sent stay valid.',
+  params: IdParams,
+  body: ChannelPatch,
+  bodyExample: { active: true },
+  responses: { 200: channel('The changed channel.'), ...failing(401, 403, 404, 413, 415, 429) },
+});
+export const deleteChannel = defineRoute({
+  id: 'deleteChannel',
+  method: 'DELETE',
+  path: '/channels/{id}',
+  tag,
+  access: 'manage',
+  summary: 'Remove a channel',
+  description: 'It gets no more messages, its pending ones are cancelled, and the answer links that were sent to it end.',
+  params: IdParams,
+  responses: { 204: { description: 'Done.' }, ...failing(401, 403, 404, 429) },
+});
+export const testChannel = defineRoute({
+  id: 'testChannel',
+  method: 'POST',
+  path: '/channels/{id}/test',
+  tag,
+  access: 'manage',
+  summary: 'Send a test message',
+  description: 'Sends a message without a question, recorded and retried like any other.',
+  params: IdParams,
+  responses: {
+    202: {
+      schema: ChannelDelivery,
+      description: 'The delivery.',
+      example: {
+        ...deliveryExample,
+        packet_id: null,
+        event_type: 'test',
+        status: 'pending',
+        attempts: 0,
+        last_status_code: null,
+        delivered_at: null,
+      },
+    },
+    ...failing(401, 403, 404, 409, 429),
+  },
+});
+export const listChannelDeliveries = defineRoute({
+  id: 'listChannelDeliveries',
+  method: 'GET',
+  path: '/channels/{id}/deliveries',
+  tag,
+  access: 'read',
+  alternative: 'manage',
+  summary: "List a channel's deliveries",
+  description:
+    'Newest first. A delivery whose question ended before it was sent is `cancelled`. For mail, `last_status_code` is the reply code of SMTP.',
+  params: IdParams,
+  query: DeliveryQuery,
+  responses: {
+    200: { schema: Type.Array(ChannelDelivery), description: 'The deliveries, newest first.', example: [deliveryExample], headers: total },
+    ...failing(401, 403, 404, 429),
+  },
+});
+export const replayChannelDelivery = defineRoute({
+  id: 'replayChannelDelivery',
+  method: 'POST',
+  path: '/channels/{id}/deliveries/{delivery_id}/replay',
+  tag,
+  access: 'manage',
+  summary: "Replay a channel's dead letter",
+  description: 'Makes the message anew and sends it, with a full set of attempts.',
+  params: Type.Object({
+    ...IdParams.properties,
+    delivery_id: Type.String({ description: 'The id of the delivery.', example: deliveryExample.id }),
+  }),
+  responses: {
+    202: {
+      schema: ChannelDelivery,
+      description: 'The delivery, pending again.',
+      example: { ...deliveryExample, status: 'pending', attempts: 0 },
+    },
+    ...failing(401, 403, 404, 409, 429),
+  },
+});

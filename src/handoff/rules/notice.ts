@@ -1,0 +1,101 @@
+import type { ChannelEvent } from '../model/channel.ts';
+import { choicesOf } from '../model/options.ts';
+import type { Packet } from '../model/packet.ts';
+import { plain } from './html.ts';
+import { askedStatus } from './packet-life.ts';
+import { isOver } from './question.ts';
+
+/** What a message to a channel says. Its texts are those of the packet, cut, without control characters, not yet escaped. */
+export interface Notice {
+  /** A line such as `Frontline agent asks`. */
+  readonly heading: string;
+  /** The subject of a mail: one line. */
+  readonly subject: string;
+  readonly question?: string;
+  /** Paragraphs with a title each. */
+  readonly parts: readonly { readonly title: string; readonly text: string }[];
+  /** Where to answer, and what else there is to know of that. */
+  readonly link?: string | undefined;
+  readonly hint: string;
+}
+
+const maxQuestion = 2000;
+const maxPart = 800;
+const maxLine = 120;
+const maxOptions = 20;
+
+/** A text in at most so many characters. */
+const cut = (text: string, length: number): string => (text.length > length ? `${text.slice(0, length - 1).toWellFormed()}…` : text);
+
+const block = (text: string, length: number): string => cut(plain(text).trim(), length);
+
+/** A text in one line: a header can't have another. */
+const line = (text: string): string => cut(plain(text.replace(/[\s\p{Cc}]+/gu, ' ')).trim(), maxLine);
+
+/** The message of a test. */
+export const testNotice: Notice = {
+  heading: 'A test message',
+  subject: 'A test message of the handoff packet service',
+  parts: [],
+  hint: 'Questions to people will arrive here.',
+};
+
+/** What a channel is told, if that is still so: undefined when the question is no longer open, or was asked again. */
+export function isStillSo(event: ChannelEvent, { status, hitl }: Packet, since: string, now: Date): boolean {
+  if (hitl === null || (hitl.requested_at ?? '') > since) return false;
+  if (event === 'answered') return hitl.response !== null;
+  return status === askedStatus && !isOver(hitl, now);
+}
+
+/** What a message says of a packet's question. `link`: the page to answer on, or why there is none. */
+export function noticeOf(event: ChannelEvent, packet: Packet, link: { url: string } | { none: string }, now: Date): Notice {
+  const { hitl, context, metadata } = packet;
+  const { question, reason, options, response, responded_by, notes, expires_at } = hitl!;
+  const from = line(metadata.source_agent.name);
+  const asked = block(question, maxQuestion);
+  if (event === 'answered') {
+    const parts = [
+      { title: `Answer of ${line(responded_by ?? '')}`, text: block(response ?? '', maxPart) },
+      { title: 'Remarks', text: block(notes ?? '', maxPart) },
+    ];
+    return {
+      heading: `A question of ${from} is answered`,
+      subject: line(`Answered: ${question}`),
+      question: asked,
+      parts: withText(parts),
+      hint: '',
+    };
+  }
+  const choices = choicesOf(options).slice(0, maxOptions);
+  const parts = [
+    { title: 'Why a person is asked', text: block(reason, maxPart) },
+    { title: 'Proposed answers', text: block(choices.map(({ value, label }) => line(label ?? value)).join('\n'), maxPart) },
+    { title: 'Summary', text: block(context.summary, maxPart) },
+  ];
+  const left = expires_at === null ? 'There is no time limit.' : `Time left: ${timeLeft(expires_at, now)}.`;
+  const isReminder = event === 'reminded';
+  return {
+    heading: isReminder ? `${from} still waits for an answer` : `${from} asks`,
+    subject: line(`${isReminder ? 'Reminder' : 'Question'}: ${question}`),
+    question: asked,
+    parts: withText(parts),
+    ...('url' in link ? { link: link.url } : {}),
+    hint: 'url' in link ? `${left} Whoever has the link can answer.` : `${left} ${link.none}`,
+  };
+}
+
+const withText = (parts: Notice['parts']) => parts.filter(({ text }) => text !== '');
+
+const units = [
+  ['day', 86_400],
+  ['hour', 3600],
+  ['minute', 60],
+] as const;
+
+/** The time until a moment, rounded down to its largest unit. */
+function timeLeft(moment: string, now: Date): string {
+  const seconds = (Date.parse(moment) - now.getTime()) / 1000;
+  const [unit, length] = units.find(([, one]) => seconds >= one) ?? ['second', 1];
+  const count = Math.max(0, Math.floor(seconds / length));
+  return `${count} ${unit}${count === 1 ? '' : 's'}`;
+}

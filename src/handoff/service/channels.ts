@@ -1,0 +1,138 @@
+import { invalid, notFound } from '../../kit/errors.ts';
+import { isId } from '../../kit/id.ts';
+import {
+  type Channel,
+  type ChannelDelivery,
+  type ChannelEvent,
+  type ChannelKind,
+  type ChannelPatch,
+  type ChannelRequest,
+  defaultEvents,
+} from '../model/channel.ts';
+import type { Delivery, DeliveryStatus } from '../model/webhook.ts';
+import type { DeliveryPage } from '../store/deliveries.ts';
+import type { Idempotency } from '../store/idempotency.ts';
+import type { ChannelRow } from '../store/webhooks.ts';
+import type { Caller } from './authentication.ts';
+import { createDestinations } from './destinations.ts';
+import { requireOrigin } from './origin.ts';
+import { originOf } from './respond.ts';
+
+interface ChannelServiceParts extends Pick<Parameters<typeof createDestinations>[0], 'store' | 'clock' | 'newId'> {
+  /** Returns a sentence that says why messages of a tenant can't be sent to a URL; undefined when they can. */
+  urlProblem(url: string, tenant: number): Promise<string | undefined>;
+  /** Why no mail can be sent, as a sentence; undefined when it can. */
+  mailProblem: string | undefined;
+  /** The address of the service for people, if it is set. */
+  publicUrl: string | undefined;
+}
+
+/** The most channels of a tenant: every question writes a delivery and makes a link for each of them. */
+const maxChannels = 20;
+
+/**
+ * A mail address in the common form: no quotation, comment, second address or address of a machine. Everything else of
+ * RFC 5322 only helps whoever wants to smuggle something in.
+ */
+const mailAddress =
+  /^[\w!#$%&'*+/=?^`{|}~-]+(\.[\w!#$%&'*+/=?^`{|}~-]+)*@([a-z\d]([a-z\d-]{0,61}[a-z\d])?\.)*[a-z]([a-z\d-]{0,61}[a-z\d])?$/i;
+const maxAddress = 254;
+
+/** The operations on channels and their deliveries. */
+export function createChannelService({ store, clock, newId, urlProblem, mailProblem, publicUrl }: ChannelServiceParts) {
+  const { change, add, remove, test, deliveries, replay } = createDestinations({
+    ...{ store, clock, newId },
+    noun: 'channel',
+    most: maxChannels,
+    show: shownChannel,
+  });
+
+  async function requireTarget(kind: ChannelKind, target: string, { tenant_number }: Caller): Promise<void> {
+    if (kind === 'slack') {
+      const problem = await urlProblem(target, tenant_number);
+      if (problem !== undefined) throw invalid('target', problem);
+    } else {
+      if (mailProblem !== undefined) throw invalid('kind', mailProblem);
+      if (target.length > maxAddress || !mailAddress.test(target))
+        throw invalid('target', 'target must be one mail address, such as dana@example.com.');
+    }
+  }
+
+  /** What a channel keeps of the request that sets its target: its links are those of that key. */
+  const makerOf = (caller: Caller, origin: string) => ({
+    key_id: caller.key_id,
+    key_origin: originOf(caller),
+    origin: publicUrl === undefined ? requireOrigin(origin) : null,
+  });
+
+  return {
+    remove,
+
+    /** Creates a channel, or repeats the answer stored under the same idempotency key. */
+    async create(
+      caller: Caller,
+      request: ChannelRequest,
+      origin: string,
+      idempotency?: Idempotency,
+    ): Promise<{ added: Channel; replayed: boolean }> {
+      const { kind, target, name = null, events = defaultEvents, responder = null } = request;
+      await requireTarget(kind, target, caller);
+      const wanted = [...new Set(events)];
+      const given = { kind, url: target, events: wanted, secret: '', name, responder, ...makerOf(caller, origin) };
+      return add(caller, given, { kind, name, events: wanted, responder }, idempotency);
+    },
+
+    async list(caller: Caller): Promise<Channel[]> {
+      return (await store.of(caller.tenant_number).webhooks.channels()).map(shownChannel);
+    },
+
+    async change(caller: Caller, id: string, patch: ChannelPatch, origin: string): Promise<Channel> {
+      const { target, name, events, responder, active } = patch;
+      if (target !== undefined) {
+        const known = isId(id)
+          ? (await store.of(caller.tenant_number).webhooks.channels()).find((channel) => channel.id === id)
+          : undefined;
+        if (known === undefined) throw notFound('channel');
+        await requireTarget(known.kind as ChannelKind, target, caller);
+      }
+      return change(caller, id, 'updated', (stored) => {
+        const fields = Object.keys(patch);
+        if (fields.length === 0) return undefined;
+        const changed = {
+          ...stored,
+          ...(target === undefined ? {} : { url: target, ...makerOf(caller, origin) }),
+          ...(name === undefined ? {} : { name }),
+          ...(events === undefined ? {} : { events: [...new Set(events)] }),
+          // Who gets somebody's questions answers for the links to them.
+          ...(responder === undefined ? {} : { responder, ...makerOf(caller, origin) }),
+          ...(active === undefined ? {} : { active, disabled_reason: null, failing_since: null }),
+        };
+        return { stored: changed, details: { fields } };
+      });
+    },
+
+    /** Queues a test message. */
+    test: async (caller: Caller, id: string): Promise<ChannelDelivery> => shownDelivery(await test(caller, id, 'test')),
+
+    async deliveries(caller: Caller, id: string, status: DeliveryStatus | undefined, page: DeliveryPage, signal: AbortSignal) {
+      const found = await deliveries(caller, id, status, page, signal);
+      return { ...found, deliveries: found.deliveries.map(shownDelivery) };
+    },
+
+    /** Queues a dead letter again; its message is made anew. */
+    async replay(caller: Caller, id: string, deliveryId: string): Promise<ChannelDelivery> {
+      if (!isId(id)) throw notFound('channel');
+      return shownDelivery(await replay(caller, deliveryId, id));
+    },
+  };
+}
+
+export type ChannelService = ReturnType<typeof createChannelService>;
+
+/** A channel as callers see it. */
+function shownChannel({ id, kind, url, name, events, responder, active, disabled_reason, created_at }: ChannelRow): Channel {
+  const target = kind === 'slack' ? `${new URL(url).origin}/...${url.slice(-4)}` : url;
+  return { id, kind: kind as ChannelKind, target, name, events: events as ChannelEvent[], responder, active, disabled_reason, created_at };
+}
+
+const shownDelivery = ({ webhook_id, ...delivery }: Delivery): ChannelDelivery => ({ ...delivery, channel_id: webhook_id });

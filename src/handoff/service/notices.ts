@@ -1,0 +1,46 @@
+import type { Clock } from '../../kit/clock.ts';
+import { ServiceError } from '../../kit/errors.ts';
+import type { ChannelEvent } from '../model/channel.ts';
+import type { Packet } from '../model/packet.ts';
+import { isStillSo, type Notice, noticeOf, testNotice } from '../rules/notice.ts';
+import type { ClaimedDelivery, DeliveryQueue } from '../store/deliveries.ts';
+import type { Store } from '../store/store.ts';
+import type { AnswerLinkService } from './answer-links.ts';
+
+interface NoticeParts {
+  store: Store;
+  clock: Clock;
+  answerLinks: Pick<AnswerLinkService, 'createFor'>;
+}
+
+/** Makes the messages to channels at the moment at which they are sent, since a kept message would hold an answer link. */
+export function createNoticeService({ store, clock, answerLinks }: NoticeParts) {
+  /** A new link to a packet's question, or why there is none. */
+  async function linkFor(queue: DeliveryQueue, packetId: string): Promise<{ url: string } | { none: string } | undefined> {
+    try {
+      return await answerLinks.createFor(queue, packetId);
+    } catch (error) {
+      if (!(error instanceof ServiceError)) throw error;
+      if (error.code === 'FORBIDDEN')
+        return { none: 'Answer with a key: the question excludes links of this channel, since the agent that asks has set it up.' };
+      if (error.code === 'CONFLICT') return { none: 'Answer with a key: the packet has had too many answer links.' };
+      throw error;
+    }
+  }
+
+  return {
+    /** What a delivery to a channel says now; undefined when there is nothing to say any more. */
+    async of(queue: DeliveryQueue, { packet_id, event_type, created_at }: ClaimedDelivery): Promise<Notice | undefined> {
+      if (packet_id === null) return testNotice;
+      const event = event_type as ChannelEvent;
+      const found = await store.of(queue.tenant).packets.find(packet_id);
+      const packet = found && (JSON.parse(found.packet) as Packet);
+      if (packet === undefined || !isStillSo(event, packet, created_at, clock())) return undefined;
+      if (event === 'answered') return noticeOf(event, packet, { none: '' }, clock());
+      const link = await linkFor(queue, packet_id);
+      return link && noticeOf(event, packet, link, clock());
+    },
+  };
+}
+
+export type NoticeService = ReturnType<typeof createNoticeService>;

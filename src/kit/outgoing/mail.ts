@@ -1,0 +1,148 @@
+import { connect, type Socket } from 'node:net';
+
+import { connectFailure, OutgoingError } from './failures.ts';
+import { type AddressGuard, guardedLookup } from './guard.ts';
+
+/** A mail. Its addresses are single ones, and its subject one line. */
+export interface OutgoingMail {
+  readonly to: string;
+  readonly subject: string;
+  readonly text: string;
+  readonly html: string;
+  /** What identifies it, the same for each attempt, so that receivers recognise a repeat. */
+  readonly id: string;
+  /** The deadline of the whole exchange, in milliseconds. */
+  readonly timeoutMs: number;
+}
+
+/** A refusal of the mail server. */
+export class MailRefused extends Error {
+  /** The reply code of SMTP. */
+  readonly code: number;
+
+  constructor(code: number) {
+    super(`The mail server refused with ${code}.`);
+    this.name = 'MailRefused';
+    this.code = code;
+  }
+}
+
+export interface MailerParts {
+  /** `smtp://` or `smtps://`, with user and password if the server wants them. */
+  url: string;
+  /** The sender, `address` or `Name <address>`. */
+  from: string;
+  guard: AddressGuard;
+  /** Certificate authorities to trust instead of the default ones, in PEM. */
+  ca?: string | undefined;
+}
+
+/** Sends mails through one mail server. */
+export interface Mailer {
+  /**
+   * Sends a mail, on a connection of its own; resolves with the server's reply code.
+   * @throws OutgoingError `timeout`, `dns_error`, `connection_refused`, `connection_reset`, `tls_error`, `address_refused` or `cancelled`
+   * @throws MailRefused
+   */
+  send(mail: OutgoingMail): Promise<number>;
+  /** Aborts all exchanges as `cancelled`. */
+  close(): void;
+}
+
+/** The most bytes of one reply of a mail server. */
+const maxReply = 64 * 1024;
+
+/** Creates a mailer. The library is loaded with the first mail. */
+export function createMailer({ url, from, guard, ca }: MailerParts): Mailer {
+  const { protocol, hostname: host, port, username, password } = new URL(url);
+  const secure = protocol === 'smtps:';
+  const target = { protocol, hostname: host };
+  const domain = /@([^\s<>@]+)>?\s*$/.exec(from)?.[1] ?? 'localhost';
+  const exchanges = new Set<AbortController>();
+  let isClosed = false;
+
+  /** Connects to an address that the guard has checked. */
+  function open(signal: AbortSignal): Promise<Socket> {
+    if (guard.refusesHost(target)) throw new OutgoingError('address_refused');
+    const { promise, resolve, reject } = Promise.withResolvers<Socket>();
+    const lookup = guardedLookup(guard, protocol, () => 'mail');
+    const socket = connect({
+      host: host.replace(/^\[(.*)\]$/, '$1'),
+      port: Number(port || (secure ? 465 : 587)),
+      lookup,
+      autoSelectFamily: true,
+    });
+    const end = () => socket.destroy(signal.reason as Error);
+    signal.addEventListener('abort', end, { once: true });
+    socket.once('connect', () => resolve(socket)).once('error', reject);
+    return promise;
+  }
+
+  async function exchange(mail: OutgoingMail, signal: AbortSignal): Promise<number> {
+    const { createTransport } = await import('nodemailer');
+    signal.throwIfAborted();
+    const connection = await open(signal);
+    // Where the text may be sent in the clear, an unverified certificate is no loss.
+    const mayBePlain = !secure && guard.allowsPlain(host, connection.remoteAddress ?? '');
+    const transport = createTransport({
+      host,
+      secure,
+      connection,
+      requireTLS: !secure && !mayBePlain,
+      tls: { rejectUnauthorized: !mayBePlain, ...(ca === undefined ? {} : { ca }) },
+      ...(username === '' ? {} : { auth: { user: decodeURIComponent(username), pass: decodeURIComponent(password) } }),
+      greetingTimeout: mail.timeoutMs,
+      socketTimeout: mail.timeoutMs,
+      socketCloseTimeout: 0,
+      maxResponseSize: maxReply,
+      disableFileAccess: true,
+      disableUrlAccess: true,
+    });
+    const { to, subject, text, html, id } = mail;
+    try {
+      const { response } = await transport.sendMail({
+        from,
+        to: { name: '', address: to },
+        subject,
+        text,
+        html,
+        messageId: `<${id}@${domain}>`,
+        // RFC 3834: nobody's absence note answers it.
+        headers: { 'Auto-Submitted': 'auto-generated', 'X-Auto-Response-Suppress': 'All' },
+      });
+      return Number(/^\d{3}/.exec(response)?.[0] ?? 250);
+    } finally {
+      connection.destroy();
+    }
+  }
+
+  return {
+    async send(mail) {
+      if (isClosed) throw new OutgoingError('cancelled');
+      const ending = new AbortController();
+      const timer = setTimeout(() => ending.abort(new OutgoingError('timeout')), mail.timeoutMs);
+      exchanges.add(ending);
+      try {
+        return await exchange(mail, ending.signal);
+      } catch (error) {
+        throw ending.signal.aborted ? ending.signal.reason : failureOf(error, protocol);
+      } finally {
+        clearTimeout(timer);
+        exchanges.delete(ending);
+      }
+    },
+    close() {
+      isClosed = true;
+      for (const ending of exchanges) ending.abort(new OutgoingError('cancelled'));
+    },
+  };
+}
+
+/** What a failure of the library or of the connection stands for. */
+function failureOf(error: unknown, protocol: string): Error {
+  const { code, responseCode } = error as { code?: unknown; responseCode?: unknown };
+  if (typeof responseCode === 'number') return new MailRefused(responseCode);
+  if (code === 'ETLS' || /certificate|SSL|TLS/i.test(String((error as Error).message))) return new OutgoingError('tls_error', error);
+  if (code === 'ETIMEDOUT') return new OutgoingError('timeout', error);
+  return connectFailure(error, protocol);
+}

