@@ -423,6 +423,7 @@ describe('the answers of the service', () => {
 
     const key = (await answer('createKey', 201, { body: { name: 'ci' } })).body;
     await answer('listKeys', 200);
+    await answer('getOwnKey', 200);
     const rotated = await answer('rotateKey', 201, { id: key.id, body: { overlap_seconds: 60 } });
     await answer('deleteKey', 204, { id: key.id });
     await answer('deleteKey', 204, { id: rotated.body.id });

@@ -15,18 +15,22 @@ interface Scope {
   after(work: () => unknown): void;
 }
 
-/** A listening fallback service, and a browser for its dashboard. */
-export interface Dashboard {
-  readonly service: TestFallback;
+/** The pages of a listening service in a browser. */
+export interface Pages {
   /** `http://127.0.0.1:PORT`. */
   readonly address: string;
   readonly browser: Browser;
   /**
-   * Loads a page below `/dashboard` in a tab that tests share, since opening a tab costs more than most tests, or in one
+   * Loads a page in a tab that tests share, since opening a tab costs more than most tests, or in one
    * with a fake clock. The test fails if the page sends a request to another host, breaks its content security policy, or
    * logs an error or a warning to the console.
    */
   open(t: Scope, path: string, tab?: 'usual' | 'with a clock'): Promise<Page>;
+}
+
+/** A listening fallback service, and a browser for its dashboard. */
+export interface Dashboard extends Pages {
+  readonly service: TestFallback;
   /** Creates a chain and returns its id. */
   chain(changes?: Record<string, unknown>): Promise<string>;
   /** Runs a test of a chain and returns the id of its result. */
@@ -37,22 +41,9 @@ export interface Dashboard {
 export async function startDashboard(t: Scope, browser: Browser, options: FallbackOptions = {}): Promise<Dashboard> {
   const service = await startFallback(t as Parameters<typeof startFallback>[0], options);
   const address = await service.fallback.start();
-  const tabs = new Map<string, Promise<Page>>();
-  t.after(async () => {
-    for (const tab of tabs.values()) await (await tab).context().close();
-  });
   return {
+    ...pagesOf(t, browser, `${address}/dashboard`),
     service,
-    address,
-    browser,
-    async open(scope, path, tab = 'usual') {
-      if (!tabs.has(tab)) tabs.set(tab, openTab(browser, tab === 'with a clock'));
-      const page = await tabs.get(tab)!;
-      watch(scope, page, address);
-      const answer = await page.goto(`${address}/dashboard${path}`);
-      assert.equal(answer?.status(), 200);
-      return page;
-    },
     async chain(changes) {
       const answer = await service.call('POST', '/chains', { body: chainRequest(changes) });
       assert.equal(answer.status, 201, answer.text);
@@ -62,6 +53,27 @@ export async function startDashboard(t: Scope, browser: Browser, options: Fallba
       const answer = await service.call('POST', `/chains/${chainId}/test`, { body });
       assert.equal(answer.status, 201, answer.text);
       return answer.body.id;
+    },
+  };
+}
+
+/** The pages below an address, in tabs that end with the suite. */
+export function pagesOf(t: Scope, browser: Browser, base: string): Pages {
+  const tabs = new Map<string, Promise<Page>>();
+  const address = new URL(base).origin;
+  t.after(async () => {
+    for (const tab of tabs.values()) await (await tab).context().close();
+  });
+  return {
+    address,
+    browser,
+    async open(scope, path, tab = 'usual') {
+      if (!tabs.has(tab)) tabs.set(tab, openTab(browser, tab === 'with a clock'));
+      const page = await tabs.get(tab)!;
+      watch(scope, page, address);
+      const answer = await page.goto(`${base}${path}`);
+      assert.equal(answer?.status(), 200);
+      return page;
     },
   };
 }
@@ -104,10 +116,10 @@ function watch(scope: Scope, page: Page, address: string): void {
   });
 }
 
-/** Navigates within the dashboard, without loading the document again. */
+/** Navigates within an application, without loading the document again. */
 export const go = (page: Page, path: string): Promise<void> =>
   page.evaluate(
-    `history.pushState({ ...history.state, idx: (history.state?.idx ?? 0) + 1 }, '', ${JSON.stringify(`/dashboard${path}`)}), dispatchEvent(new PopStateEvent('popstate', { state: history.state }))`,
+    `history.pushState({ ...history.state, idx: (history.state?.idx ?? 0) + 1 }, '', '/' + location.pathname.split('/')[1] + ${JSON.stringify(path)}), dispatchEvent(new PopStateEvent('popstate', { state: history.state }))`,
   );
 
 /** Fails if axe finds a violation in the page; with `colours`, only rules that depend on the colour scheme are checked. */

@@ -4,11 +4,12 @@ import type { Logger } from 'pino';
 
 import type { Clock } from '../../kit/clock.ts';
 import { createApp } from '../../kit/http/app.ts';
-import { mountExplorers, mountRoot } from '../../kit/http/explorers.ts';
+import { mountExplorers } from '../../kit/http/explorers.ts';
 import { uncountRefused } from '../../kit/http/limits.ts';
 import type { Metrics } from '../../kit/http/metrics.ts';
 import { createMount, lowerCase } from '../../kit/http/mount.ts';
 import { refuseForeignPages } from '../../kit/http/origin.ts';
+import { mountStart } from '../../kit/http/start-page.ts';
 import { mountStatic } from '../../kit/http/static.ts';
 import type { Streams } from '../../kit/http/streams.ts';
 import { mountSystem } from '../../kit/http/system.ts';
@@ -94,10 +95,22 @@ export function createServer(parts: ServerParts): FastifyInstance {
     folder: parts.dashboardFolder ?? fileURLToPath(new URL('../web/dist', import.meta.url)),
     notBuilt: 'The dashboard is not built yet: run `npm run build:web` and reload the page.',
   });
-  mountRoot(app, {
+  mountStart(app, {
     name: serviceTitle,
     version,
+    about: 'Chains of AI model providers with fallback rules: explained, tested, exported and imported.',
     links: { docs: '/docs', reference: '/redoc', openapi: '/openapi.json', dashboard: '/dashboard', health: '/health' },
+    pages: [
+      { href: '/dashboard', text: 'Dashboard', about: 'Chains, what happens if a provider fails, tests and exports.' },
+      { href: '/docs', text: 'API explorer', about: 'Every operation, to read and to try.' },
+      { href: '/redoc', text: 'API reference', about: 'The same on one page.' },
+      { href: '/openapi.json', text: 'OpenAPI description', about: 'For programs and generators.' },
+      {
+        href: '/ready',
+        text: 'Readiness',
+        about: 'Whether the service can reach its database. /health says whether it runs, /metrics what it counts.',
+      },
+    ],
   });
   return app;
 }

@@ -46,6 +46,7 @@ export const operations = {
   createKey: { method: 'POST', path: '/api/v1/keys', body: true, idempotent: true },
   rotateKey: { method: 'POST', path: '/api/v1/keys/{id}/rotate', body: true, idempotent: true },
   listKeys: { method: 'GET', path: '/api/v1/keys' },
+  getOwnKey: { method: 'GET', path: '/api/v1/keys/self' },
   deleteKey: { method: 'DELETE', path: '/api/v1/keys/{id}' },
   createTenant: { method: 'POST', path: '/api/v1/tenants', body: true },
   listTenants: { method: 'GET', path: '/api/v1/tenants' },

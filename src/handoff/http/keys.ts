@@ -21,6 +21,7 @@ export function mountKeys(mount: Mount<Caller>, keys: KeyService): void {
     ),
   );
   mount(routes.listKeys, (_, { caller }) => keys.keysOf(caller));
+  mount(routes.getOwnKey, (_, { caller }) => keys.ownKey(caller));
   mount(routes.deleteKey, async ({ params }, { caller }) => {
     await keys.revokeKey(caller, params.id);
     return undefined;

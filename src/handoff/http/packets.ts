@@ -119,7 +119,12 @@ export function mountPackets({ mount, store, packets, lists, batchMax, itemLimit
   mount(
     routes.respondPacket,
     async ({ params, body }, { caller, headers, rawBody }) =>
-      changed(await packets.respond(caller, params.id, body, changing(headers, `POST /packets/${params.id}/respond`, rawBody))),
+      changed(
+        await packets.respond(caller, params.id, body, {
+          ...changing(headers, `POST /packets/${params.id}/respond`, rawBody),
+          via: headers['x-answered-via'] === 'console' ? 'console' : 'api',
+        }),
+      ),
     { bodyFaults: answerFaults },
   );
   mount(routes.patchPacket, async ({ params, body }, { caller, headers }) =>

@@ -1,4 +1,5 @@
 import type { IncomingHttpHeaders } from 'node:http';
+import { fileURLToPath } from 'node:url';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import type { Logger } from 'pino';
 
@@ -6,11 +7,13 @@ import type { Clock } from '../../kit/clock.ts';
 import { type LimitReached, ServiceError } from '../../kit/errors.ts';
 import { createApp } from '../../kit/http/app.ts';
 import { allowOrigins } from '../../kit/http/cors.ts';
-import { mountExplorers, mountRoot } from '../../kit/http/explorers.ts';
+import { mountExplorers } from '../../kit/http/explorers.ts';
 import { type LimitState, uncountRefused } from '../../kit/http/limits.ts';
 import { mountLocally } from '../../kit/http/local.ts';
 import { createMount, lowerCase } from '../../kit/http/mount.ts';
 import { isOwnOrigin, ownHosts, refuseForeignPages } from '../../kit/http/origin.ts';
+import { mountStart } from '../../kit/http/start-page.ts';
+import { mountStatic } from '../../kit/http/static.ts';
 import { mountSystem } from '../../kit/http/system.ts';
 import type { Tracer } from '../../kit/trace-context.ts';
 import type { WaitingList } from '../live/waiting.ts';
@@ -83,9 +86,12 @@ export interface ServerParts {
   /** Further names of the service, as clients of `/mcp` send them in `Host` and `Origin`. */
   allowedHosts: readonly string[];
   loadMcp: LoadMcp;
+  /** The folder of the built console; by default beside these sources. */
+  consoleFolder?: string | undefined;
 }
 
 const rootLinks = {
+  console: '/console',
   api: apiPrefix,
   docs: '/docs',
   redoc: '/redoc',
@@ -94,6 +100,18 @@ const rootLinks = {
   ready: '/ready',
   metrics: '/metrics',
 };
+
+const startPages = [
+  { href: '/console', text: 'Console', about: 'Open questions, packets, agents, webhooks and keys.' },
+  { href: '/docs', text: 'API explorer', about: 'Every operation, to read and to try.' },
+  { href: '/redoc', text: 'API reference', about: 'The same on one page.' },
+  { href: '/openapi.json', text: 'OpenAPI description', about: 'For programs and generators.' },
+  {
+    href: '/ready',
+    text: 'Readiness',
+    about: 'Whether the service can reach its database. /health says whether it runs, /metrics what it counts.',
+  },
+];
 
 /** The properties of a route that admission needs. */
 type Admission = Pick<HandoffRoute, 'access' | 'alternative' | 'capped' | 'keyInQuery' | 'forPrograms'>;
@@ -129,6 +147,7 @@ export function createServer({
   host,
   allowedHosts,
   loadMcp,
+  consoleFolder,
 }: ServerParts): FastifyInstance {
   const limits = new Limits(rateLimitPerMinute, tiers, counters);
   const itemLimit = (caller: Caller) => tiers[caller.tenant_tier].packetBytes;
@@ -245,7 +264,18 @@ export function createServer({
   mountMcp({ mount, call, load: loadMcp, listening, isUnavailable: store.isUnavailable, onError });
   app.addHook('preClose', () => listening.streams.close());
   mountExplorers(app, ['', apiPrefix], serviceTitle, () => describeHandoff(version));
-  mountRoot(app, { name: serviceTitle, version, links: rootLinks });
+  mountStatic(app, {
+    prefix: '/console',
+    folder: consoleFolder ?? fileURLToPath(new URL('../web/dist', import.meta.url)),
+    notBuilt: 'The console is not built yet: run `npm run build:web` and reload the page.',
+  });
+  mountStart(app, {
+    name: serviceTitle,
+    version,
+    about: 'Software agents hand units of work to one another, and ask people questions.',
+    links: rootLinks,
+    pages: startPages,
+  });
   return app;
 }
 

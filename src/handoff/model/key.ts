@@ -125,6 +125,32 @@ export const listKeys = defineRoute({
     ...failing(401, 403, 429),
   },
 });
+/** The key of a request, with its tenant. */
+export const OwnKey = Type.Object(
+  {
+    ...ApiKey.properties,
+    tenant: Type.Object({ id: Id, name: Type.String(), tier }, { ...closed, description: 'The tenant of the key.' }),
+  },
+  closed,
+);
+export type OwnKey = Static<typeof OwnKey>;
+export const getOwnKey = defineRoute({
+  id: 'getOwnKey',
+  method: 'GET',
+  path: '/keys/self',
+  tag: 'keys',
+  access: 'any',
+  summary: 'Get the key of the request',
+  description: 'What the key in `X-API-Key` may do, and the tenant that it belongs to. Any key may ask for itself.',
+  responses: {
+    200: {
+      schema: OwnKey,
+      description: 'The key, without its value.',
+      example: { ...keyExample, tenant: { id, name: 'Acme', tier: 'pro' } },
+    },
+    ...failing(401, 429),
+  },
+});
 export const deleteKey = defineRoute({
   id: 'deleteKey',
   method: 'DELETE',

@@ -307,7 +307,11 @@ export const respondPacket = defineRoute({
   body: RespondRequest,
   bodyExample: { response: 'Approve', responded_by: 'dana@example.com', notes: 'Loyal customer' },
   nullIsAbsent: true,
-  headers: { ...IfMatch, ...IdempotencyKey },
+  headers: {
+    ...IfMatch,
+    ...IdempotencyKey,
+    'X-Answered-Via': '`console` in requests of the console; the history keeps it as `via`. Optional.',
+  },
   responses: {
     200: packet('The packet, answered and `claimed`.', answeredExample, Replayed),
     409: {

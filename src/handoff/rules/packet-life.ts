@@ -1,4 +1,6 @@
-import { type Status, statuses } from '../model/common.ts';
+import type { Status } from '../model/common.ts';
+// Not from common.ts: the console loads this file, and should not load the schema library with it.
+import { statuses } from '../model/constants.ts';
 
 /**
  * The state machine of a packet: for each status, the verbs allowed and the status each leads to. Nothing else decides a

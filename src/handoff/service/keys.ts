@@ -2,7 +2,7 @@ import type { Clock } from '../../kit/clock.ts';
 import { conflict, invalid, notFound, ServiceError } from '../../kit/errors.ts';
 import { isId, type NewId, type RandomSource } from '../../kit/id.ts';
 import { scopes as allScopes } from '../model/common.ts';
-import type { ApiKey, KeyRequest, NewApiKey } from '../model/key.ts';
+import type { ApiKey, KeyRequest, NewApiKey, OwnKey } from '../model/key.ts';
 import type { Tenant } from '../model/tenant.ts';
 import { hashOf, keyBytes, keyFrom, prefixOf } from '../rules/keys.ts';
 import { type Rights, requireWithin } from '../rules/rights.ts';
@@ -215,6 +215,15 @@ export function createKeyService({ store, clock, newId, random }: KeyServicePart
       if (!isId(id)) throw notFound('tenant');
       await tenantStore.find(id);
       return keyStore.of(id, clock());
+    },
+
+    /** The caller's own key, with its tenant. */
+    async ownKey(caller: Caller): Promise<OwnKey> {
+      const [keys, { id, name, tier }] = await Promise.all([keyStore.of(caller.tenant_id, clock()), tenantStore.find(caller.tenant_id)]);
+      const own = keys.find((key) => key.id === caller.key_id);
+      // It was revoked since it was admitted.
+      if (own === undefined) throw new ServiceError('UNAUTHORIZED', 'The API key is not valid.');
+      return { ...own, tenant: { id, name, tier } };
     },
 
     /** The keys of the caller's tenant. */

@@ -99,24 +99,6 @@ function mountExplorersAt(app: FastifyInstance, prefix: string, title: string, d
   }
 }
 
-/** The answer of a service at `GET /`. */
-interface RootParts {
-  name: string;
-  version: string;
-  /** Paths by name. */
-  links: Readonly<Record<string, string>>;
-}
-
-/** Answers `GET /`: browsers are redirected to the explorer, other clients get the name, the version and the links. */
-export function mountRoot(app: FastifyInstance, root: RootParts): void {
-  const text = JSON.stringify(root);
-  app.get('/', async (request, reply) => {
-    reply.header('Vary', 'Accept');
-    if (/\btext\/html\b/.test(request.headers.accept ?? '')) return reply.redirect('/docs');
-    return reply.type('application/json; charset=utf-8').send(text);
-  });
-}
-
 function readAsset(file: string, blank: string | undefined): Buffer {
   const bytes = readFileSync(require.resolve(file));
   return blank === undefined ? bytes : Buffer.from(bytes.toString().replaceAll(blank, 'data:,'));

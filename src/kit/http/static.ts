@@ -14,9 +14,9 @@ interface StaticParts {
   notBuilt: string;
 }
 
-// Same-origin scripts, styles and requests only, and no framing.
+// Same-origin scripts, styles and requests only, no framing, and no text that becomes HTML or a script.
 const contentSecurityPolicy =
-  "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; font-src 'self'; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
+  "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; font-src 'self'; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types 'none'";
 
 const types: Record<string, string> = {
   '.html': 'text/html; charset=utf-8',

@@ -28,7 +28,7 @@ function scopesOf({ method, path }: Route): string[] {
 }
 
 const scoped = Object.values({ ...routes, ...streamRoutes } as Record<string, Route & HandoffRoute>).filter(
-  ({ access }) => access !== 'public' && access !== 'admin',
+  ({ access }) => access !== 'public' && access !== 'admin' && access !== 'any',
 );
 
 const refused = ({ status, body }: TestAnswer, pattern: RegExp, about = '') => {
@@ -39,6 +39,22 @@ const refused = ({ status, body }: TestAnswer, pattern: RegExp, about = '') => {
 
 for (const store of stores) {
   describe(`The scopes of a key on ${store.name}`, () => {
+    test('GET /keys/self tells any key what it may do and which tenant it belongs to; without a valid key it is 401', async () => {
+      const service = await shareService(store);
+      const tenant = await newTenant(service);
+      const own = { scopes: ['respond'], agents: ['resolver'], responder: 'dana' };
+      const key = await keyWith(service, tenant.key, own);
+      const { status, body } = await service.call('GET', '/keys/self', { key });
+      assert.equal(status, 200);
+      const { scopes, agents, responder } = body;
+      assert.deepEqual({ scopes, agents, responder }, own);
+      assert.deepEqual(body.tenant, { id: tenant.id, name: 'Acme', tier: 'business' });
+      assert.equal(body.prefix, key.slice(0, 8));
+      assert.ok(!JSON.stringify(body).includes(key));
+      await service.call('DELETE', `/keys/${body.id}`, { key: tenant.key });
+      for (const refused of [key, null, 'svc_wrong']) assert.equal((await service.call('GET', '/keys/self', { key: refused })).status, 401);
+    });
+
     test('every operation needs its scope: without it 403 names the scope, and with it alone the request is admitted', async () => {
       const service = await shareService(store);
       const { key } = await newTenant(service, { max_api_keys: 20 });

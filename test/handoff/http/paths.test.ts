@@ -5,12 +5,17 @@ import packageJson from '../../../package.json' with { type: 'json' };
 import { createPacket, startService } from '../../support/service.ts';
 
 describe('GET /', () => {
-  test('redirects a browser to the explorer', async (t) => {
+  test('shows a browser a page whose links lead to what is there, without a key and without a script', async (t) => {
     const service = await startService(t);
     const accept = 'text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8';
     const answer = await service.call('GET', '//', { key: null, headers: { accept } });
-    assert.equal(answer.status, 302);
-    assert.equal(answer.headers.location, '/docs');
+    assert.equal(answer.status, 200);
+    assert.match(String(answer.headers['content-type']), /^text\/html/);
+    assert.match(String(answer.headers['content-security-policy']), /default-src 'none'/);
+    assert.doesNotMatch(answer.text, /<script/);
+    const paths = [...answer.text.matchAll(/href="(\/[^"]*)"/g)].map(([, path]) => path);
+    assert.deepEqual(paths, ['/console', '/docs', '/redoc', '/openapi.json', '/ready']);
+    for (const path of paths) assert.equal((await service.call('GET', `/${path}`, { key: null })).status, 200, path);
   });
 
   test('returns the name, the version and valid links to a program, without a key and uncounted', async (t) => {
@@ -22,7 +27,7 @@ describe('GET /', () => {
     assert.equal(body.version, packageJson.version);
     const { api, ...links } = body.links;
     assert.equal(api, '/api/v1');
-    assert.deepEqual(Object.keys(links), ['docs', 'redoc', 'openapi', 'health', 'ready', 'metrics']);
+    assert.deepEqual(Object.keys(links), ['console', 'docs', 'redoc', 'openapi', 'health', 'ready', 'metrics']);
     for (const path of Object.values(links)) assert.equal((await service.call('GET', `/${path}`, { key: null })).status, 200);
   });
 });

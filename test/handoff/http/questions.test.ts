@@ -71,6 +71,20 @@ for (const store of stores) {
       assert.equal(listed.body.packets[0].hitl.digest, body.hitl.digest);
     });
 
+    test('an answer of the console is marked so in the history, any other one is of the api', async () => {
+      const service = await shareService(store);
+      for (const [given, via] of [
+        ['console', 'console'],
+        ['link', 'api'],
+      ] as const) {
+        const id = await waiting(service, {});
+        const body = { response: 'Yes', responded_by: 'dana' };
+        const answer = await service.call('POST', `/packets/${id}/respond`, { body, headers: { 'x-answered-via': given } });
+        assert.equal(answer.status, 200);
+        assert.equal((await historyOf(service, id)).at(-1)!.details.via, via);
+      }
+    });
+
     test('of another state is 409 STALE with the current question; the right one is kept in the history', async () => {
       const service = await shareService(store);
       const id = await waiting(service, {});

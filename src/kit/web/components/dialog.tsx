@@ -13,16 +13,19 @@ interface DialogProps {
   /** Buttons, the safe one first. */
   actions?: ReactNode;
   wide?: boolean;
+  /** Stays open when something outside of it is clicked or focused. */
+  firm?: boolean;
 }
 
 /** A modal dialog: focus stays inside it, Escape closes it, and focus returns to where it was. */
-export function Dialog({ open, onClose, title, children, actions, wide = false }: DialogProps) {
+export function Dialog({ open, onClose, title, children, actions, wide = false, firm = false }: DialogProps) {
   return (
     <AriakitDialog
       open={open}
       onClose={onClose}
       className={wide ? `${styles.dialog} ${styles.wide}` : styles.dialog!}
       backdrop={<div className={styles.backdrop} />}
+      hideOnInteractOutside={!firm}
       unmountOnHide
     >
       <header className={styles.head}>

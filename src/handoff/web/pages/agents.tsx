@@ -1,0 +1,110 @@
+import { useState } from 'react';
+import { Link } from 'react-router';
+
+import { Load } from '../../../kit/web/app/load.tsx';
+import { polled } from '../../../kit/web/app/queries.ts';
+import { useTitle } from '../../../kit/web/app/title.ts';
+import { Empty } from '../../../kit/web/components/feedback.tsx';
+import { PageHeader, Panel } from '../../../kit/web/components/layout.tsx';
+import { Pager, Table } from '../../../kit/web/components/table.tsx';
+import { count } from '../../../kit/web/format.ts';
+import type { Agent } from '../../model/agent.ts';
+import { claimableStatus } from '../../rules/packet-life.ts';
+import { useAnswer } from '../data/queries.ts';
+import { Command } from '../parts/form-dialog.tsx';
+import { Ago, Name } from '../parts/texts.tsx';
+
+const perPage = 50;
+/** How many of the packets that wait longest are shown. */
+const longest = 10;
+
+const packetsOf = (filters: Record<string, string>) => `/packets?${new URLSearchParams(filters)}`;
+
+const figure = (number: number, to: string) => (number === 0 ? <span className="muted">0</span> : <Link to={to}>{count(number)}</Link>);
+
+/** The agents of the tenant, and the packets that nobody takes. */
+export function Agents() {
+  useTitle('Agents');
+  const [page, setPage] = useState(0);
+  const agents = useAnswer(
+    ['agents', page],
+    (client, signal) => client.listAgents({ query: { limit: perPage, offset: page * perPage }, signal }),
+    polled,
+  );
+  return (
+    <>
+      <PageHeader title="Agents" />
+      <Waiting />
+      <Panel title="Seen" flush>
+        <Load query={agents} what="The agents">
+          {({ agents: found, total }) =>
+            total === 0 ? (
+              <Empty title="No agents yet">
+                <p>An agent is listed as soon as a request names it. For example, one that waits for work:</p>
+                <Command>service-cli packets claim-next --agent resolver --wait 30</Command>
+              </Empty>
+            ) : (
+              <>
+                <AgentTable agents={found} />
+                <Pager page={page} perPage={perPage} total={total} onPage={setPage} />
+              </>
+            )
+          }
+        </Load>
+      </Panel>
+    </>
+  );
+}
+
+const AgentTable = ({ agents }: { agents: readonly Agent[] }) => (
+  <Table
+    label="Agents"
+    rows={agents}
+    keyOf={({ agent_id }) => agent_id}
+    columns={[
+      { name: 'Agent', cell: ({ agent_id }) => <Name>{agent_id}</Name> },
+      {
+        name: 'Waiting for it',
+        number: true,
+        cell: ({ agent_id, waiting }) => figure(waiting, packetsOf({ target_agent: agent_id, status: claimableStatus })),
+      },
+      { name: 'Holding', number: true, cell: ({ agent_id, holding }) => figure(holding, packetsOf({ claimed_by: agent_id })) },
+      { name: 'Last seen', muted: true, tabular: true, cell: ({ last_seen_at }) => <Ago at={last_seen_at} /> },
+    ]}
+  />
+);
+
+/** The packets that wait longest for an agent. */
+function Waiting() {
+  const waiting = useAnswer(
+    ['packets', 'list', 'waiting'],
+    (client, signal) => client.listPackets({ query: { status: claimableStatus, order: 'asc', limit: longest } as never, signal }),
+    polled,
+  ).data;
+  if (waiting === undefined || waiting.total === 0) return null;
+  return (
+    <Panel
+      title="Waiting longest"
+      flush
+      actions={<Link to={packetsOf({ status: claimableStatus, order: 'asc' })}>All {count(waiting.total)}</Link>}
+    >
+      <Table
+        label="Packets that wait longest"
+        rows={waiting.packets}
+        keyOf={({ id }) => id}
+        columns={[
+          {
+            name: 'Packet',
+            cell: ({ id, context }) => (
+              <Link to={`/packets/${id}`}>
+                <Name>{context.summary.slice(0, 100)}</Name>
+              </Link>
+            ),
+          },
+          { name: 'For', cell: ({ metadata }) => <Name>{metadata.target_agent.id}</Name> },
+          { name: 'Created', muted: true, tabular: true, cell: ({ created_at }) => <Ago at={created_at} /> },
+        ]}
+      />
+    </Panel>
+  );
+}

@@ -1,0 +1,168 @@
+import { Download } from 'lucide-react';
+import { useState } from 'react';
+import { Link, useSearchParams } from 'react-router';
+
+import { Load } from '../../../kit/web/app/load.tsx';
+import { useDebounced } from '../../../kit/web/app/queries.ts';
+import { useTitle } from '../../../kit/web/app/title.ts';
+import { Button } from '../../../kit/web/components/button.tsx';
+import { Empty } from '../../../kit/web/components/feedback.tsx';
+import { TextField } from '../../../kit/web/components/field.tsx';
+import { Fields } from '../../../kit/web/components/form.tsx';
+import { PageHeader, Panel } from '../../../kit/web/components/layout.tsx';
+import { Pager, Table } from '../../../kit/web/components/table.tsx';
+import { useToast } from '../../../kit/web/components/toasts.tsx';
+import { count, moment, words } from '../../../kit/web/format.ts';
+import type { AuditEntry } from '../../model/audit.ts';
+import { api } from '../data/api.ts';
+import { useAnswer } from '../data/queries.ts';
+import { csvOf, jsonLinesOf } from '../parts/audit-file.ts';
+import { textOf } from '../parts/question.tsx';
+import { Name } from '../parts/texts.tsx';
+
+const perPage = 50;
+/** The most entries of a download. */
+const maxEntries = 10_000;
+
+const fields = {
+  actor: 'Actor',
+  action: 'Action',
+  packet_id: 'Packet (id)',
+  created_after: 'After',
+  created_before: 'Before',
+} as const;
+const names = Object.keys(fields) as (keyof typeof fields)[];
+
+/** The filters in an address, as the API takes them. */
+function filtersIn(params: URLSearchParams): Record<string, string> {
+  return Object.fromEntries(
+    names.flatMap((name) => {
+      const value = params.get(name) ?? '';
+      const isMoment = name.startsWith('created_');
+      if (value === '' || (isMoment && Number.isNaN(Date.parse(value)))) return [];
+      return [[name, isMoment ? new Date(value).toISOString() : value]];
+    }),
+  );
+}
+
+/** The audit log of the tenant, with filters and download. */
+export function Audit() {
+  useTitle('Audit');
+  const [params, setParams] = useSearchParams();
+  const [page, setPage] = useState(0);
+  const filters = filtersIn(new URLSearchParams(useDebounced(params.toString(), 250)));
+  const audit = useAnswer(['audit', filters, page], (client, signal) =>
+    client.listAudit({ query: { ...filters, limit: perPage, offset: page * perPage }, signal }),
+  );
+  return (
+    <>
+      <PageHeader title="Audit" actions={<Downloads filters={filters} />} />
+      <Fields min="13rem">
+        {names.map((name) => (
+          <TextField
+            key={name}
+            label={fields[name]}
+            type={name.startsWith('created_') ? 'datetime-local' : 'text'}
+            value={params.get(name) ?? ''}
+            onChange={({ target }) => {
+              setPage(0);
+              setParams(
+                (before) => {
+                  if (target.value === '') before.delete(name);
+                  else before.set(name, target.value);
+                  return before;
+                },
+                { replace: true },
+              );
+            }}
+          />
+        ))}
+      </Fields>
+      <Panel flush>
+        <Load query={audit} what="The audit log">
+          {({ entries, total }) =>
+            total === 0 ? (
+              <Empty title="No entries match" />
+            ) : (
+              <>
+                <Entries entries={entries} />
+                <Pager page={page} perPage={perPage} total={total} onPage={setPage} />
+              </>
+            )
+          }
+        </Load>
+      </Panel>
+    </>
+  );
+}
+
+const Entries = ({ entries }: { entries: readonly AuditEntry[] }) => (
+  <Table
+    label="Audit log"
+    rows={entries}
+    keyOf={({ id }) => id}
+    columns={[
+      { name: 'When', tabular: true, cell: ({ timestamp }) => moment(timestamp) },
+      { name: 'Action', cell: ({ action, resource }) => `${words(resource)}: ${words(action)}` },
+      { name: 'Actor', cell: ({ actor }) => <Name>{actor}</Name> },
+      {
+        name: 'Packet',
+        cell: ({ packet_id: id }) =>
+          id === null ? (
+            '–'
+          ) : (
+            <Link to={`/packets/${id}`}>
+              <code>{id.slice(-8)}</code>
+            </Link>
+          ),
+      },
+      {
+        name: 'Details',
+        muted: true,
+        cell: ({ details }) => (
+          <Name>
+            {Object.entries(details)
+              .map(([name, value]) => `${words(name)}: ${textOf(value)}`)
+              .join(' · ')
+              .slice(0, 200)}
+          </Name>
+        ),
+      },
+    ]}
+  />
+);
+
+/** Buttons that download what the filters match, up to a bound. */
+function Downloads({ filters }: { filters: Record<string, string> }) {
+  const toast = useToast();
+  const [busy, setBusy] = useState(false);
+  const download = async (name: string, type: string, write: (entries: readonly AuditEntry[]) => string) => {
+    const entries: AuditEntry[] = [];
+    // A limit per minute may make it wait.
+    for await (const entry of api({ retries: 5 }).listAudit.items({ query: { ...filters, limit: 200 } })) {
+      entries.push(entry);
+      if (entries.length === maxEntries) break;
+    }
+    const url = URL.createObjectURL(new Blob([write(entries)], { type }));
+    Object.assign(document.createElement('a'), { href: url, download: name }).click();
+    setTimeout(() => URL.revokeObjectURL(url), 10_000);
+    if (entries.length === maxEntries)
+      toast({ text: `The file has the newest ${count(maxEntries)} entries. Narrow the filters for others.` });
+  };
+  const start = (...args: Parameters<typeof download>) => {
+    setBusy(true);
+    download(...args)
+      .catch((error: Error) => toast({ text: `The download failed: ${error.message}`, tone: 'bad' }))
+      .finally(() => setBusy(false));
+  };
+  return (
+    <>
+      <Button icon={Download} busy={busy} onClick={() => start('audit.csv', 'text/csv', csvOf)}>
+        CSV
+      </Button>
+      <Button icon={Download} busy={busy} onClick={() => start('audit.jsonl', 'application/jsonl', jsonLinesOf)}>
+        JSON Lines
+      </Button>
+    </>
+  );
+}

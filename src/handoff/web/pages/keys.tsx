@@ -1,0 +1,227 @@
+import { Plus } from 'lucide-react';
+import { useState } from 'react';
+
+import { Load } from '../../../kit/web/app/load.tsx';
+import { useTitle } from '../../../kit/web/app/title.ts';
+import { Button } from '../../../kit/web/components/button.tsx';
+import { Badge, Callout } from '../../../kit/web/components/feedback.tsx';
+import { CheckField, TextField } from '../../../kit/web/components/field.tsx';
+import { PageHeader, Panel } from '../../../kit/web/components/layout.tsx';
+import { Table } from '../../../kit/web/components/table.tsx';
+import { scopes } from '../../model/constants.ts';
+import type { ApiKey, KeyRequest } from '../../model/key.ts';
+import { useAnswer, useMay, useOwnKey, useWrite } from '../data/queries.ts';
+import { FormDialog, ShownOnce } from '../parts/form-dialog.tsx';
+import { Ago, Name, TimeLeft } from '../parts/texts.tsx';
+import styles from './webhooks.module.css';
+
+const meanings = {
+  read: 'read packets, events and the audit log',
+  work: 'create, claim and change packets',
+  respond: 'answer questions, make answer links',
+  manage: 'keys and webhooks',
+};
+
+/** The keys of the tenant, or of another one for an admin key. */
+export function Keys({ tenantId }: { tenantId?: string }) {
+  useTitle(tenantId === undefined ? 'Keys' : undefined);
+  const own = useOwnKey();
+  const mayManage = useMay('manage');
+  const keys = useAnswer(['keys', ...(tenantId === undefined ? [] : [tenantId])], (client, signal) =>
+    tenantId === undefined ? client.listKeys({ signal }) : client.listTenantKeys({ params: { id: tenantId }, signal }),
+  );
+  const [making, setMaking] = useState(false);
+  const [asked, setAsked] = useState<{ what: 'rotate' | 'revoke'; key: ApiKey }>();
+  const [secret, setSecret] = useState<string>();
+  const rotate = useWrite((client, id: string) => client.rotateKey({ params: { id } }), 'keys');
+  const revoke = useWrite((client, id: string) => client.deleteKey({ params: { id } }), 'keys');
+  const close = () => setAsked(undefined);
+  return (
+    <>
+      {tenantId === undefined ? <PageHeader title="Keys" /> : null}
+      <Panel
+        title="API keys"
+        flush
+        actions={
+          mayManage ? (
+            <Button icon={Plus} onClick={() => setMaking(true)}>
+              New key
+            </Button>
+          ) : undefined
+        }
+      >
+        <Load query={keys} what="The keys">
+          {(found) => <KeyTable keys={found} ownId={own?.id} {...(mayManage && { onAsk: (what, key) => setAsked({ what, key }) })} />}
+        </Load>
+      </Panel>
+      {making ? <NewKey tenantId={tenantId} onClose={() => setMaking(false)} onMade={setSecret} /> : null}
+      <FormDialog
+        open={asked?.what === 'rotate'}
+        title={`Rotate ${asked?.key.name}`}
+        onClose={close}
+        submit="Rotate"
+        request={rotate}
+        onSubmit={() =>
+          rotate.mutate(asked!.key.id, {
+            onSuccess({ key }) {
+              close();
+              setSecret(key);
+            },
+          })
+        }
+      >
+        <p>A new key with the same rights takes its place. The present one stays valid for an hour.</p>
+      </FormDialog>
+      <FormDialog
+        open={asked?.what === 'revoke'}
+        title={`Revoke ${asked?.key.name}`}
+        onClose={close}
+        submit="Revoke"
+        danger
+        request={revoke}
+        onSubmit={() => revoke.mutate(asked!.key.id, { onSuccess: close })}
+      >
+        <p>It is refused from now on, and the answer links that it made end. This can not be undone.</p>
+        {asked?.key.id === own?.id ? <Callout tone="warn">This is the key that you are signed in with.</Callout> : null}
+      </FormDialog>
+      <ShownOnce title="The new key" secret={secret} onClose={() => setSecret(undefined)}>
+        Copy it now: it is never shown again.
+      </ShownOnce>
+    </>
+  );
+}
+
+interface KeyTableProps {
+  keys: readonly ApiKey[];
+  ownId: string | undefined;
+  onAsk?: (what: 'rotate' | 'revoke', key: ApiKey) => void;
+}
+
+function KeyTable({ keys, ownId, onAsk }: KeyTableProps) {
+  return (
+    <Table
+      label="API keys"
+      rows={keys}
+      keyOf={({ id }) => id}
+      columns={[
+        {
+          name: 'Key',
+          cell: ({ id, name, prefix }) => (
+            <>
+              <Name>{name}</Name> <code className="muted">{prefix}…</code> {id === ownId ? <Badge tone="info">yours</Badge> : null}
+            </>
+          ),
+        },
+        {
+          name: 'May',
+          cell: ({ admin, scopes: own }) => (
+            <>
+              {admin ? <Badge tone="warn">admin</Badge> : null} {own.length === scopes.length ? 'everything' : own.join(', ')}
+            </>
+          ),
+        },
+        { name: 'As agents', cell: ({ agents }) => <Name>{agents === null ? 'any' : agents.join(', ')}</Name> },
+        { name: 'Answers as', cell: ({ responder }) => <Name>{responder ?? 'anybody'}</Name> },
+        { name: 'Tier', cell: ({ tier }) => tier },
+        {
+          name: 'Created',
+          muted: true,
+          cell: ({ created_at, expires_at }) => (expires_at === null ? <Ago at={created_at} /> : <TimeLeft until={expires_at} />),
+        },
+        ...(onAsk === undefined
+          ? []
+          : [
+              {
+                name: 'Actions',
+                nameHidden: true,
+                cell: (key: ApiKey) => (
+                  <>
+                    <Button look="quiet" aria-label={`Rotate ${key.name}`} onClick={() => onAsk('rotate', key)}>
+                      Rotate
+                    </Button>
+                    <Button look="quiet" aria-label={`Revoke ${key.name}`} onClick={() => onAsk('revoke', key)}>
+                      Revoke
+                    </Button>
+                  </>
+                ),
+              },
+            ]),
+      ]}
+    />
+  );
+}
+
+interface NewKeyProps {
+  tenantId: string | undefined;
+  onClose(): void;
+  onMade(key: string): void;
+}
+
+function NewKey({ tenantId, onClose, onMade }: NewKeyProps) {
+  const own = useOwnKey();
+  const [draft, setDraft] = useState({ name: '', agents: '', responder: '', scopes: [...(own?.scopes ?? scopes)], admin: false });
+  const set = (changes: Partial<typeof draft>) => setDraft({ ...draft, ...changes });
+  const create = useWrite((client, body: KeyRequest) => client.createKey({ body }), 'keys');
+  const agents = draft.agents
+    .split(',')
+    .map((agent) => agent.trim())
+    .filter(Boolean);
+  const rights = {
+    scopes: draft.scopes,
+    ...(agents.length === 0 ? {} : { agents }),
+    ...(draft.responder.trim() === '' ? {} : { responder: draft.responder.trim() }),
+  };
+  const request = { name: draft.name, ...(tenantId && { tenant_id: tenantId }), ...(draft.admin ? { admin: true } : rights) };
+  return (
+    <FormDialog
+      open
+      title="New key"
+      onClose={onClose}
+      submit="Create"
+      request={create}
+      onSubmit={() =>
+        create.mutate(request, {
+          onSuccess({ key }) {
+            onClose();
+            onMade(key);
+          },
+        })
+      }
+    >
+      <TextField label="What it is for" value={draft.name} onChange={({ target }) => set({ name: target.value })} />
+      {own?.admin ? (
+        <CheckField label="Admin key: may do everything" checked={draft.admin} onChange={({ target }) => set({ admin: target.checked })} />
+      ) : null}
+      {draft.admin ? null : (
+        <>
+          <fieldset className={styles.events}>
+            <legend>It may</legend>
+            {scopes.map((scope) => (
+              <CheckField
+                key={scope}
+                label={scope}
+                hint={meanings[scope]}
+                checked={draft.scopes.includes(scope)}
+                onChange={({ target }) =>
+                  set({ scopes: scopes.filter((one) => (one === scope ? target.checked : draft.scopes.includes(one))) })
+                }
+              />
+            ))}
+          </fieldset>
+          <TextField
+            label="Only as these agents (optional)"
+            hint="Ids, separated by commas."
+            value={draft.agents}
+            onChange={({ target }) => set({ agents: target.value })}
+          />
+          <TextField
+            label="Answers only as (optional)"
+            hint="The name that its answers carry."
+            value={draft.responder}
+            onChange={({ target }) => set({ responder: target.value })}
+          />
+        </>
+      )}
+    </FormDialog>
+  );
+}

@@ -1,0 +1,288 @@
+import { Link2 } from 'lucide-react';
+import { Fragment, type ReactNode, useState } from 'react';
+import { useParams } from 'react-router';
+
+import { Load } from '../../../kit/web/app/load.tsx';
+import { useTitle } from '../../../kit/web/app/title.ts';
+import { Button } from '../../../kit/web/components/button.tsx';
+import { CodeBlock, CopyButton } from '../../../kit/web/components/code.tsx';
+import { Badge } from '../../../kit/web/components/feedback.tsx';
+import { PageHeader, Panel } from '../../../kit/web/components/layout.tsx';
+import { moment, words } from '../../../kit/web/format.ts';
+import type { HistoryEvent, Packet } from '../../model/packet.ts';
+import { allows } from '../../rules/packet-life.ts';
+import { useAnswer, useHistory, useMay, usePacket } from '../data/queries.ts';
+import { Markdown } from '../parts/markdown.tsx';
+import { PacketChain } from '../parts/packet-chain.tsx';
+import { AnswerLinks, Commands } from '../parts/packet-commands.tsx';
+import { Background, Question, textOf } from '../parts/question.tsx';
+import { Ago, Name, Prose, StatusBadge, TimeLeft } from '../parts/texts.tsx';
+import styles from './packet.module.css';
+
+/** A packet with all that it carries, its history and its chain. */
+export function PacketPage() {
+  const { id = '' } = useParams();
+  const packet = usePacket(id);
+  useTitle(packet.data?.hitl && allows(packet.data, 'respond') ? packet.data.hitl.question.slice(0, 80) : 'Packet');
+  return (
+    <Load query={packet} what="The packet">
+      {(found) => (
+        <>
+          <PageHeader
+            title="Packet"
+            subtitle={
+              <span className={styles.line}>
+                <StatusBadge status={found.status} />
+                <Badge>{found.metadata.priority}</Badge>
+                {found.metadata.tags.map((tag) => (
+                  <Badge key={tag}>{tag}</Badge>
+                ))}
+                <code>{found.id}</code>
+              </span>
+            }
+            actions={<Commands packet={found} />}
+          />
+          <div className={styles.columns}>
+            <div className={styles.column}>
+              {found.hitl !== null && allows(found, 'respond') ? (
+                <Question packet={{ ...found, hitl: found.hitl }} />
+              ) : (
+                <Answered packet={found} />
+              )}
+              <Background packet={found} />
+              <Content packet={found} />
+            </div>
+            <div className={styles.column}>
+              <Facts packet={found} />
+              {found.hitl === null ? null : <AnswerLinks packet={found} icon={Link2} />}
+              <PacketChain packet={found} />
+              <Timeline packet={found} />
+            </div>
+          </div>
+          <Raw packet={found} />
+        </>
+      )}
+    </Load>
+  );
+}
+
+/** A question that is not open: its answer, if there is one. */
+function Answered({ packet: { hitl } }: { packet: Packet }) {
+  if (hitl === null) return null;
+  return (
+    <Panel title="Question">
+      <Prose>{hitl.question}</Prose>
+      {hitl.response === null ? (
+        <p className="muted">It is not open, and has no answer.</p>
+      ) : (
+        <blockquote className={styles.answer}>
+          {hitl.data === undefined ? <Prose>{hitl.response}</Prose> : <Pairs values={hitl.data} />}
+          {hitl.notes === null ? null : <Prose>{hitl.notes}</Prose>}
+          <p className="muted">
+            <Name>{hitl.responded_by ?? ''}</Name>, {moment(hitl.responded_at)}
+          </p>
+        </blockquote>
+      )}
+    </Panel>
+  );
+}
+
+/** How many of the last messages are shown at first, and how many more each time. */
+const messagesAtOnce = 20;
+
+function Content({ packet: { context, actions, dependencies } }: { packet: Packet }) {
+  const turns = context.conversation_state;
+  const [most, setMost] = useState(messagesAtOnce);
+  const shown = turns.slice(-most);
+  return (
+    <>
+      {turns.length === 0 ? null : (
+        <Panel title="Conversation">
+          {shown.length === turns.length ? null : (
+            <Button onClick={() => setMost(most + messagesAtOnce)}>Show earlier messages ({turns.length - shown.length})</Button>
+          )}
+          <ol className={styles.turns}>
+            {shown.map(({ role, content, timestamp }, index) => (
+              // biome-ignore lint/suspicious/noArrayIndexKey: a message is identified by its place in the conversation.
+              <li key={turns.length - shown.length + index}>
+                <p className={styles.role}>
+                  <Name>{role}</Name> {timestamp === undefined ? null : <span className="muted">{moment(timestamp)}</span>}
+                </p>
+                <Markdown text={content} />
+              </li>
+            ))}
+          </ol>
+        </Panel>
+      )}
+      <Items
+        title="Done"
+        items={actions.completed.map(({ id, description, result, completed_by }) => ({
+          id,
+          text: description,
+          notes: [result, completed_by],
+        }))}
+      />
+      <Items title="Failed" items={actions.failed.map(({ id, description, error }) => ({ id, text: description, notes: [error] }))} />
+      <Items
+        title="Dependencies"
+        items={dependencies.map(({ id, type, description, status, source }) => ({ id, text: description, notes: [type, status, source] }))}
+      />
+      <Items
+        title="Artifacts"
+        items={context.artifacts.map(({ key, value, content_type }) => ({
+          id: key,
+          text: key,
+          notes: [content_type],
+          code: textOf(value),
+        }))}
+      />
+      {Object.keys(context.custom).length === 0 ? null : (
+        <Panel title="Custom fields">
+          <Pairs values={context.custom} />
+        </Panel>
+      )}
+    </>
+  );
+}
+
+interface Item {
+  id: string;
+  text: string;
+  notes: readonly (string | undefined)[];
+  code?: string;
+}
+
+function Items({ title, items }: { title: string; items: readonly Item[] }) {
+  if (items.length === 0) return null;
+  return (
+    <Panel title={title}>
+      <ul className={styles.items}>
+        {items.map(({ id, text, notes, code }, index) => (
+          // biome-ignore lint/suspicious/noArrayIndexKey: keys of artifacts may be equal.
+          <li key={`${id} ${index}`}>
+            <Prose>{text}</Prose>
+            <p className="muted" dir="auto">
+              {notes.filter(Boolean).join(' – ')}
+            </p>
+            {code === undefined ? null : <CodeBlock label={text} text={code} />}
+          </li>
+        ))}
+      </ul>
+    </Panel>
+  );
+}
+
+function Pairs({ values }: { values: Readonly<Record<string, unknown>> }) {
+  return (
+    <dl className={styles.pairs}>
+      {Object.entries(values).map(([name, value]) => (
+        <Fragment key={name}>
+          <dt>{name}</dt>
+          <dd dir="auto">{textOf(value)}</dd>
+        </Fragment>
+      ))}
+    </dl>
+  );
+}
+
+/** Who handed over to whom, and who holds the packet. */
+function Facts({ packet: { metadata, claimed_by, claimed_at, lease, created_at, updated_at, hitl } }: { packet: Packet }) {
+  const rows: [string, ReactNode][] = [
+    ['From', <Name key="from">{metadata.source_agent.name}</Name>],
+    ['To', <Name key="to">{metadata.target_agent.name}</Name>],
+    [
+      'Held by',
+      claimed_by === null ? (
+        <span key="holder" className="muted">
+          nobody
+        </span>
+      ) : (
+        <Name key="holder">{claimed_by.agent_name}</Name>
+      ),
+    ],
+    ...(claimed_at === null ? [] : ([['Claimed', <Ago key="claimed" at={claimed_at} />]] as [string, ReactNode][])),
+    ...(lease === null || lease.expires_at === null
+      ? []
+      : ([['Lease', <TimeLeft key="lease" until={lease.expires_at} />]] as [string, ReactNode][])),
+    ...(hitl?.requested_at ? ([['Asked', <Ago key="asked" at={hitl.requested_at} />]] as [string, ReactNode][]) : []),
+    ['Created', <Ago key="created" at={created_at} />],
+    ['Changed', <Ago key="changed" at={updated_at} />],
+  ];
+  return (
+    <Panel title="Who and when">
+      <dl className={styles.pairs}>
+        {rows.map(([name, value]) => (
+          <Fragment key={name}>
+            <dt>{name}</dt>
+            <dd>{value}</dd>
+          </Fragment>
+        ))}
+      </dl>
+    </Panel>
+  );
+}
+
+/** Everything that happened to the packet, newest first, with the key of each step. */
+function Timeline({ packet: { id, revision } }: { packet: Packet }) {
+  const history = useHistory(id, revision);
+  const keys = useAnswer(['keys'], (client, signal) => client.listKeys({ signal }), { staleTime: 60_000, retry: false }).data;
+  const nameOf = (keyId: string) => keys?.find((key) => key.id === keyId)?.name ?? keyId.slice(-8);
+  return (
+    <Panel title="Timeline">
+      <Load query={history} what="The history" lines={3}>
+        {(events) => (
+          <ol className={styles.timeline}>
+            {events.toReversed().map((event, index) => (
+              // biome-ignore lint/suspicious/noArrayIndexKey: an event is identified by its place in the history.
+              <li key={events.length - index}>
+                <p>
+                  <strong>{words(event.event_type)}</strong> <Name>{event.actor}</Name>
+                </p>
+                <p className="muted">
+                  {moment(event.timestamp)}
+                  {event.key_id === null ? '' : `, key ${nameOf(event.key_id)}`}
+                </p>
+                <Details details={event.details} />
+              </li>
+            ))}
+          </ol>
+        )}
+      </Load>
+    </Panel>
+  );
+}
+
+/** The longest text of a detail that is shown. */
+const maxDetail = 300;
+
+function Details({ details }: Pick<HistoryEvent, 'details'>) {
+  const shown = Object.entries(details).filter(([, value]) => value !== null);
+  if (shown.length === 0) return null;
+  return (
+    <p className={styles.details} dir="auto">
+      {shown.map(([name, value]) => `${words(name)}: ${textOf(value).slice(0, maxDetail)}`).join(' · ')}
+    </p>
+  );
+}
+
+function Raw({ packet }: { packet: Packet }) {
+  const [open, setOpen] = useState(false);
+  const mayRead = useMay('read');
+  const text = JSON.stringify(packet, null, 2);
+  if (!mayRead) return null;
+  return (
+    <Panel
+      title="JSON"
+      actions={
+        <>
+          {open ? <CopyButton text={text} /> : null}
+          <Button aria-expanded={open} onClick={() => setOpen(!open)}>
+            {open ? 'Hide' : 'Show'}
+          </Button>
+        </>
+      }
+    >
+      {open ? <CodeBlock label="The packet as JSON" text={text} /> : <p className="muted">The packet as the API answers it.</p>}
+    </Panel>
+  );
+}

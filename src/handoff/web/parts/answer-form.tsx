@@ -1,0 +1,264 @@
+import { Send } from 'lucide-react';
+import { type Ref, useImperativeHandle, useRef, useState } from 'react';
+
+import { ApiError } from '../../../kit/client-errors.ts';
+import { queryClient } from '../../../kit/web/app/queries.ts';
+import { besideField, faultsOf } from '../../../kit/web/app/transport.ts';
+import { Button } from '../../../kit/web/components/button.tsx';
+import { Dialog } from '../../../kit/web/components/dialog.tsx';
+import { Callout } from '../../../kit/web/components/feedback.tsx';
+import { SelectField, TextArea, TextField } from '../../../kit/web/components/field.tsx';
+import { Fields, Form } from '../../../kit/web/components/form.tsx';
+import { useToast } from '../../../kit/web/components/toasts.tsx';
+import { keptText } from '../../../kit/web/shared-value.ts';
+import type { FormField } from '../../model/form.ts';
+import { choicesOf } from '../../model/options.ts';
+import type { Hitl, Packet } from '../../model/packet.ts';
+import { useMay, useOwnKey, useWrite } from '../data/queries.ts';
+import { dataOf } from './answer-draft.ts';
+import styles from './answer-form.module.css';
+
+/** The name that the person answered with last, in this browser. */
+const keptName = keptText('localStorage', 'baton.name');
+
+/** What keys of a page can do with the form. */
+export interface AnswerKeys {
+  /** Chooses the option of a number, from 1. */
+  choose(number: number): void;
+  /** Sends what is chosen; false if nothing is. */
+  send(): boolean;
+}
+
+interface Answer {
+  response?: string;
+  data?: Record<string, unknown>;
+}
+
+interface AnswerFormProps {
+  packet: Packet & { hitl: Hitl };
+  /** Called after the answer was recorded. */
+  onAnswered?: () => void;
+  keys?: Ref<AnswerKeys>;
+}
+
+/** The form that answers the question of a packet. */
+export function AnswerForm({ packet, onAnswered, keys }: AnswerFormProps) {
+  const { hitl } = packet;
+  const own = useOwnKey();
+  const mayAnswer = useMay('respond');
+  const [name, setName] = useState(() => hitl.responder ?? keptName.read() ?? '');
+  const [draft, setDraft] = useState({ chosen: -1, text: '', notes: '', fields: {} as Record<string, string> });
+  const set = (changes: Partial<typeof draft>) => setDraft((before) => ({ ...before, ...changes }));
+  const [confirming, setConfirming] = useState(false);
+  const nameField = useRef<HTMLInputElement>(null);
+  const answer = useAnswering(packet, onAnswered);
+  const choices = choicesOf(hitl.options);
+  const chosen = choices[draft.chosen];
+  const responder = own?.responder ?? name.trim();
+
+  const toSend = (): Answer | undefined => {
+    if (hitl.schema !== undefined) return { data: dataOf(hitl.schema, draft.fields) };
+    if (chosen !== undefined) return { response: chosen.value };
+    return draft.text.trim() === '' ? undefined : { response: draft.text };
+  };
+  const send = (isConfirmed = false): boolean => {
+    const content = toSend();
+    if (content === undefined || !mayAnswer) return false;
+    if (responder === '') nameField.current?.focus();
+    else if (chosen?.isDangerous && !isConfirmed) setConfirming(true);
+    else if (!answer.isPending) {
+      setConfirming(false);
+      keptName.write(responder);
+      answer.mutate({ ...content, responded_by: responder, ...(draft.notes.trim() === '' ? {} : { notes: draft.notes }) });
+    }
+    return true;
+  };
+  useImperativeHandle(keys, () => ({
+    choose: (number) => number <= choices.length && set({ chosen: number - 1, text: '' }),
+    send,
+  }));
+  if (!mayAnswer) return <Callout tone="info">This key may not answer: it lacks the scope respond.</Callout>;
+  const faultOf = (field: string) =>
+    faultsOf(answer.error)
+      .filter((fault) => fault.field === field)
+      .map(besideField)[0];
+  return (
+    <Form onSubmit={() => send()}>
+      {hitl.schema === undefined ? (
+        <OptionsAndText hitl={hitl} draft={draft} onChange={set} />
+      ) : (
+        <Fields>
+          {Object.entries(hitl.schema.properties).map(([field, schema]) => (
+            <SchemaField
+              key={field}
+              label={`${schema.title ?? field}${hitl.schema?.required?.includes(field) ? '' : ' (optional)'}`}
+              schema={schema}
+              value={draft.fields[field] ?? ''}
+              onChange={(value) => set({ fields: { ...draft.fields, [field]: value } })}
+              error={faultOf(`data.${field}`)}
+            />
+          ))}
+        </Fields>
+      )}
+      <Fields>
+        {own?.responder ? null : (
+          <TextField
+            ref={nameField}
+            label="Your name"
+            value={name}
+            onChange={({ target }) => setName(target.value)}
+            error={faultOf('responded_by')}
+          />
+        )}
+        <TextField label="Remark (optional)" value={draft.notes} onChange={({ target }) => set({ notes: target.value })} />
+      </Fields>
+      <Refusal error={answer.error} />
+      <div className={styles.send}>
+        <Button
+          type="submit"
+          look={chosen?.isDangerous ? 'danger' : 'primary'}
+          icon={Send}
+          busy={answer.isPending}
+          aria-disabled={toSend() === undefined || undefined}
+        >
+          Send answer
+        </Button>
+        {own?.responder ? <span className="muted">as {own.responder}</span> : null}
+      </div>
+      <Dialog
+        open={confirming}
+        onClose={() => setConfirming(false)}
+        title="Send this answer?"
+        actions={
+          <>
+            <Button data-autofocus="true" onClick={() => setConfirming(false)}>
+              Cancel
+            </Button>
+            <Button look="danger" onClick={() => send(true)}>
+              Confirm: {chosen?.label}
+            </Button>
+          </>
+        }
+      >
+        <p dir="auto">{hitl.question}</p>
+        <p className="muted">This option is marked as dangerous, so it is asked once more.</p>
+      </Dialog>
+    </Form>
+  );
+}
+
+/** Sends an answer with the digest of what is shown, so that the service refuses it if the question has changed. */
+function useAnswering({ id, hitl }: Packet & { hitl: Hitl }, onAnswered?: () => void) {
+  const toast = useToast();
+  const answer = useWrite(
+    (client, body: Answer & { responded_by: string; notes?: string }) =>
+      client.respondPacket({
+        params: { id },
+        body: { ...body, ...(hitl.digest === undefined ? {} : { digest: hitl.digest }) },
+        headers: { 'x-answered-via': 'console' },
+      }),
+    'packets',
+  );
+  return {
+    ...answer,
+    mutate: (body: Parameters<typeof answer.mutate>[0]) =>
+      answer.mutate(body, {
+        onSuccess() {
+          toast({ text: 'The answer is recorded.', tone: 'good' });
+          onAnswered?.();
+        },
+        onError: () => void queryClient.invalidateQueries({ queryKey: ['packets'] }),
+      }),
+  };
+}
+
+/** Why an answer was refused. */
+function Refusal({ error }: { error: Error | null }) {
+  if (error === null) return null;
+  if (error instanceof ApiError && error.code === 'STALE')
+    return (
+      <Callout tone="warn" alert title="The question has changed since you read it.">
+        Nothing was sent. Read it again: what is shown now is what you would answer.
+      </Callout>
+    );
+  const faults = faultsOf(error).filter(({ field }) => !field.startsWith('data.') && field !== 'responded_by');
+  if (faults.length === 0 && faultsOf(error).length > 0) return null;
+  return (
+    <Callout tone="bad" alert title="The answer was not recorded.">
+      {error.message}
+    </Callout>
+  );
+}
+
+interface OptionsAndTextProps {
+  hitl: Hitl;
+  draft: { chosen: number; text: string };
+  onChange(changes: { chosen?: number; text?: string }): void;
+}
+
+function OptionsAndText({ hitl, draft, onChange }: OptionsAndTextProps) {
+  const choices = choicesOf(hitl.options);
+  return (
+    <>
+      {choices.length === 0 ? null : (
+        <fieldset className={styles.options}>
+          <legend className="visually-hidden">Options</legend>
+          {choices.map(({ label, isDangerous }, index) => (
+            <button
+              // biome-ignore lint/suspicious/noArrayIndexKey: options may be equal, and an option is identified by its number.
+              key={index}
+              type="button"
+              className={styles.option}
+              data-danger={isDangerous || undefined}
+              aria-pressed={draft.chosen === index}
+              onClick={() => onChange({ chosen: draft.chosen === index ? -1 : index, text: '' })}
+            >
+              {index < 9 ? <kbd>{index + 1}</kbd> : null}
+              <bdi>{label}</bdi>
+            </button>
+          ))}
+        </fieldset>
+      )}
+      {hitl.strict_options && choices.length > 0 ? null : (
+        <TextArea
+          label={choices.length === 0 ? 'Your answer' : 'Another answer'}
+          rows={choices.length === 0 ? 4 : 2}
+          value={draft.text}
+          onChange={({ target }) => onChange({ text: target.value, chosen: -1 })}
+        />
+      )}
+    </>
+  );
+}
+
+interface SchemaFieldProps {
+  label: string;
+  schema: FormField;
+  value: string;
+  onChange(value: string): void;
+  error: string | undefined;
+}
+
+const inputTypes = { email: 'email', uri: 'url', date: 'date', 'date-time': 'text' } as const;
+
+function SchemaField({ label, schema, value, onChange, error }: SchemaFieldProps) {
+  const { type, description, format } = schema;
+  const common = {
+    label,
+    value,
+    error,
+    hint: description,
+    onChange: ({ target }: { target: { value: string } }) => onChange(target.value),
+  };
+  if (type === 'boolean')
+    return <SelectField {...common} options={['', { value: 'true', label: 'Yes' }, { value: 'false', label: 'No' }]} />;
+  if (schema.enum !== undefined) return <SelectField {...common} options={['', ...schema.enum]} />;
+  if (type !== 'string') return <TextField {...common} type="number" step={type === 'number' ? 'any' : 1} inputMode="decimal" />;
+  return (
+    <TextField
+      {...common}
+      type={format === undefined ? 'text' : inputTypes[format]}
+      placeholder={format === 'date-time' ? '2026-03-01T09:30:00Z' : undefined}
+    />
+  );
+}

@@ -1,0 +1,64 @@
+import { systemClock } from '../../../kit/clock.ts';
+import { Badge, type Tone } from '../../../kit/web/components/feedback.tsx';
+import { durationText, moment, words } from '../../../kit/web/format.ts';
+import { sharedValue } from '../../../kit/web/shared-value.ts';
+import type { Status } from '../../model/common.ts';
+import styles from './texts.module.css';
+
+/** The time, as of the last second. */
+const read = () => systemClock().getTime();
+const now = sharedValue(read());
+setInterval(() => now.set(read()), 1000);
+
+/** A duration in its largest unit: `3 min`, `2 h`, `4 d`. */
+export function roughly(milliseconds: number): string {
+  if (milliseconds < 90_000) return durationText(Math.max(0, Math.round(milliseconds / 1000)) * 1000 || 1).replace('1 ms', '0 s');
+  const minutes = milliseconds / 60_000;
+  if (minutes < 90) return `${Math.round(minutes)} min`;
+  return minutes < 48 * 60 ? `${Math.round(minutes / 60)} h` : `${Math.round(minutes / 1440)} d`;
+}
+
+/** How long ago a moment was. */
+export function Ago({ at }: { at: string }) {
+  const passed = now.use() - Date.parse(at);
+  return (
+    <time dateTime={at} title={moment(at)} className={styles.nowrap}>
+      {passed < 5000 ? 'now' : `${roughly(passed)} ago`}
+    </time>
+  );
+}
+
+/** How much time is left until a moment, more urgent in the last hour. */
+export function TimeLeft({ until }: { until: string | null }) {
+  const left = until === null ? Number.POSITIVE_INFINITY : Date.parse(until) - now.use();
+  if (until === null) return <span className="muted">no deadline</span>;
+  const tone: Tone = left < 600_000 ? 'bad' : left < 3_600_000 ? 'warn' : 'neutral';
+  return (
+    <span title={moment(until)}>
+      <Badge tone={tone}>{left <= 0 ? 'time is over' : `${roughly(left)} left`}</Badge>
+    </span>
+  );
+}
+
+const tones: Record<Status, Tone> = {
+  created: 'info',
+  claimed: 'info',
+  in_progress: 'info',
+  awaiting_human: 'warn',
+  completed: 'good',
+  failed: 'bad',
+  expired: 'neutral',
+};
+
+/** The status of a packet. */
+export const StatusBadge = ({ status }: { status: Status }) => <Badge tone={tones[status]}>{words(status)}</Badge>;
+
+/** A text that an agent or a person wrote: with its line breaks, and without effect on the direction of the text around it. */
+export const Prose = ({ children, clamp = false }: { children: string; clamp?: boolean }) => (
+  <p className={clamp ? styles.clamped : styles.prose} dir="auto">
+    {children}
+  </p>
+);
+
+/** A name within a line. */
+export const Name = ({ children }: { children: string }) => <bdi className={styles.name}>{children}</bdi>;

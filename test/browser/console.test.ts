@@ -1,0 +1,482 @@
+import assert from 'node:assert/strict';
+import { after, before, describe, type TestContext, test } from 'node:test';
+import { gzipSync } from 'node:zlib';
+import type { Browser, Page } from 'playwright-core';
+
+import { launchBrowser, withoutBrowser } from '../support/browser.ts';
+import { assertAccessible, assertFits, go, type Pages, pagesOf } from '../support/dashboard.ts';
+import { adminKey, newTenant, packetRequest, startService, TestClock, type TestService } from '../support/service.ts';
+
+const button = (page: Page, name: string | RegExp) => page.getByRole('button', { name });
+const heading = (page: Page, name: string | RegExp) => page.getByRole('heading', { level: 1, name });
+
+const question = { required: true, reason: 'The amount is above the limit.', responder: 'dana@example.com' };
+const refund = {
+  ...question,
+  question: 'Refund 42 EUR?',
+  options: ['Approve', { value: 'half', label: 'Refund half' }, { value: 'reject', label: 'Reject', style: 'danger' }],
+};
+
+/** The size limit of the compressed scripts of the first page, in bytes. */
+const mostScriptBytes = 200 * 1024;
+
+// All tests share a browser, a service and a tab. Each has a tenant of its own, so that its inbox has its own questions only.
+describe('the console', { skip: withoutBrowser }, () => {
+  let browser: Browser;
+  let service: TestService;
+  let pages: Pages;
+  const afters: (() => unknown)[] = [];
+  const scope = { after: (work: () => unknown) => void afters.unshift(work) };
+  before(async () => {
+    browser = await launchBrowser();
+    scope.after(() => browser.close());
+    service = await startService(scope as TestContext, {
+      clock: new TestClock(new Date().toISOString()),
+      settings: { SERVICE_WEBHOOK_ALLOW: '127.0.0.1' },
+    });
+    pages = pagesOf(scope, browser, `${await service.handoff.start()}/console`);
+  });
+  after(async () => {
+    for (const work of afters) await work();
+  });
+
+  const call = async (key: string, method: string, path: string, body?: unknown) => {
+    const answer = await service.call(method, path, { key, ...(body === undefined ? {} : { body }) });
+    assert.ok(answer.status < 300, answer.text);
+    return answer.body;
+  };
+  /** Creates a packet that asks, and returns its id. */
+  async function ask(key: string, hitl: object, changes = {}): Promise<string> {
+    const { id } = await call(key, 'POST', '/packets', packetRequest(changes));
+    await call(key, 'PATCH', `/packets/${id}`, { status: 'awaiting_human', hitl });
+    return id;
+  }
+  /** Signs in at a page, with a key of a new tenant unless one is given. */
+  async function signIn(t: TestContext, path: string, key?: string): Promise<{ page: Page; key: string }> {
+    const used = key ?? (await newTenant(service, { tier: 'business' })).key;
+    const page = await pages.open(t, path);
+    await page.evaluate('localStorage.clear()');
+    await page.getByLabel('Key', { exact: true }).fill(used);
+    await page.keyboard.press('Enter');
+    await page.getByText('live', { exact: true }).waitFor();
+    return { page, key: used };
+  }
+  const historyOf = async (key: string, id: string) => (await call(key, 'GET', `/packets/${id}/history`)).events;
+
+  test('a question is on the screen when it is asked, and is answered by keyboard alone; the history names console and digest', async (t) => {
+    const { page, key } = await signIn(t, '/inbox');
+    await page.getByText('No open questions').waitFor();
+    await page.getByText('service-cli packets ask').waitFor();
+    const id = await ask(key, refund);
+    await page.getByRole('heading', { name: 'Refund 42 EUR?' }).waitFor();
+    await page.waitForFunction(`document.title.startsWith('(1) Inbox')`);
+    await page.keyboard.press('2');
+    await page.keyboard.press('Enter');
+    await page.getByText('The answer is recorded.').waitFor();
+    await page.getByText('No open questions').waitFor();
+    const { hitl } = await call(key, 'GET', `/packets/${id}`);
+    assert.equal(hitl.response, 'half');
+    assert.equal(hitl.responded_by, 'dana@example.com');
+    const { details } = (await historyOf(key, id)).at(-1);
+    assert.equal(details.via, 'console');
+    assert.match(details.digest, /^[0-9a-f]{64}$/);
+  });
+
+  test('j and k move between questions, oldest first; ? shows the keys; a dangerous option is asked once more; Enter opens the packet', async (t) => {
+    const { key } = await newTenant(service, { tier: 'business' });
+    const ids = [];
+    for (const text of ['First?', 'Second?', 'Third?']) ids.push(await ask(key, { ...refund, question: text }));
+    const { page } = await signIn(t, '/inbox', key);
+    const selected = page.locator('a[aria-current=true]');
+    await selected.getByText('First?').waitFor();
+    for (const [pressed, shown] of [
+      ['j', 'Second?'],
+      ['j', 'Third?'],
+      ['j', 'Third?'],
+      ['k', 'Second?'],
+    ] as const) {
+      await page.keyboard.press(pressed);
+      await selected.getByText(shown).waitFor();
+    }
+    await page.keyboard.press('?');
+    await page.getByRole('dialog', { name: 'Keys of the inbox' }).waitFor();
+    await page.keyboard.press('Escape');
+    await page.getByRole('heading', { level: 2, name: 'Second?' }).waitFor();
+    await page.keyboard.press('3');
+    await page.keyboard.press('Enter');
+    const dialog = page.getByRole('dialog', { name: 'Send this answer?' });
+    await dialog.waitFor();
+    assert.equal((await call(key, 'GET', `/packets/${ids[1]}`)).hitl.response, null);
+    await assertAccessible(page);
+    // The safe button has the focus, so that a key that repeats does not confirm.
+    await page.keyboard.press('Tab');
+    await page.keyboard.press('Enter');
+    await page.getByText('The answer is recorded.').waitFor();
+    assert.equal((await call(key, 'GET', `/packets/${ids[1]}`)).hitl.response, 'reject');
+    await selected.getByText('Third?').waitFor();
+    await page.keyboard.press('k');
+    await page.keyboard.press('Enter');
+    await heading(page, 'Packet').waitFor();
+    assert.equal(new URL(page.url()).pathname, `/console/packets/${ids[0]}`);
+  });
+
+  test('an answer to a question that has changed is not recorded: the choice is dropped, and the page says so', async (t) => {
+    const { page, key } = await signIn(t, '/inbox');
+    const id = await ask(key, refund);
+    await page.getByRole('heading', { name: 'Refund 42 EUR?' }).waitFor();
+    await page.keyboard.press('1');
+    // The change arrives by stream while the person reads.
+    await call(key, 'PATCH', `/packets/${id}`, { context: { summary: 'The customer has 17 refunds this month.' } });
+    await page.getByText('The question has changed since you opened it.').waitFor();
+    await page.getByText('17 refunds').first().waitFor();
+    assert.equal(await page.locator('[aria-pressed=true]').count(), 0);
+    // The change is committed while the answer is on its way.
+    await page.route('**/respond', async (route) => {
+      await call(key, 'PATCH', `/packets/${id}`, { hitl: { question: 'Refund 4,200 EUR?' } });
+      await route.fallback();
+    });
+    await page.keyboard.press('1');
+    await page.keyboard.press('Enter');
+    await page.getByRole('heading', { name: 'Refund 4,200 EUR?' }).waitFor();
+    await page.getByText('The question has changed since you').first().waitFor();
+    const { hitl, status } = await call(key, 'GET', `/packets/${id}`);
+    assert.deepEqual([status, hitl.response], ['awaiting_human', null]);
+  });
+
+  test('a question with a schema is answered by a form; a fault is shown beside its field', async (t) => {
+    const { page, key } = await signIn(t, '/inbox');
+    const properties = {
+      amount: { type: 'number', title: 'Amount', maximum: 50 },
+      method: { type: 'string', enum: ['card', 'bank'] },
+      notify: { type: 'boolean', title: 'Notify' },
+    };
+    const id = await ask(key, { ...question, question: 'How much?', schema: { type: 'object', properties, required: ['amount'] } });
+    await page.goto(`${pages.address}/console/packets/${id}`);
+    await page.getByLabel('Key', { exact: true }).fill(key);
+    await page.keyboard.press('Enter');
+    await page.getByLabel('Amount').fill('51');
+    await page.getByLabel('method (optional)').selectOption('bank');
+    await page.getByLabel('Notify (optional)').selectOption('Yes');
+    await button(page, 'Send answer').click();
+    await page.getByText('Can be at most 50.').waitFor();
+    await assertAccessible(page);
+    await page.getByLabel('Amount').fill('41.5');
+    await page.getByLabel('Amount').press('Enter');
+    await page.getByText('The answer is recorded.').waitFor();
+    assert.deepEqual((await call(key, 'GET', `/packets/${id}`)).hitl.data, { amount: 41.5, method: 'bank', notify: true });
+    await page.getByText('41.5').first().waitFor();
+  });
+
+  test('a packet is claimed, released, failed and deleted from its page; an answer link is made, shown once and revoked', async (t) => {
+    const { key } = await newTenant(service, { tier: 'business' });
+    const { id } = await call(key, 'POST', '/packets', packetRequest());
+    const { page } = await signIn(t, `/packets/${id}`, key);
+    const dialog = page.getByRole('dialog');
+    const run = async (name: string, done: string) => {
+      await button(page, name).click();
+      await dialog.getByRole('button', { name, exact: true }).first().click();
+      await page.getByText(done).waitFor();
+      await button(page, 'Dismiss').first().click();
+    };
+    await button(page, 'Claim').click();
+    await dialog.getByLabel('Agent id').fill('resolver');
+    await page.keyboard.press('Enter');
+    await page.getByText('The packet is claimed.').waitFor();
+    assert.equal((await call(key, 'GET', `/packets/${id}`)).claimed_by.agent_id, 'resolver');
+    await run('Release', 'The packet is released.');
+    await call(key, 'PATCH', `/packets/${id}`, { status: 'awaiting_human', hitl: refund });
+    await button(page, 'Make a link').click();
+    await dialog.getByRole('button', { name: 'Make the link' }).click();
+    const url = (await page.getByRole('dialog', { name: 'The answer link' }).locator('code').textContent()) ?? '';
+    assert.equal((await fetch(url, { headers: { accept: 'text/html' } })).status, 200);
+    await assertAccessible(page);
+    await dialog.getByRole('button', { name: 'Done' }).click();
+    await button(page, 'Revoke').click();
+    await page.getByText('revoked', { exact: true }).waitFor();
+    assert.equal((await fetch(url)).status, 410);
+    await run('Fail', 'The packet has failed.');
+    await run('Delete', 'The packet is deleted.');
+    assert.equal((await call(key, 'GET', `/packets/${id}`)).status, 'expired');
+    // A packet of another tenant looks like one that does not exist.
+    const other = await newTenant(service);
+    const foreign = await call(other.key, 'POST', '/packets', packetRequest());
+    await go(page, `/packets/${foreign.id}`);
+    await heading(page, 'The packet was not found').waitFor();
+  });
+
+  test('packets are listed, filtered, searched and shown as a board; of hundreds only visible rows are rendered', async (t) => {
+    const { key } = await newTenant(service, { tier: 'business' });
+    const packets = Array.from({ length: 100 }, (_, index) => packetRequest({ context: { summary: `packet number ${index}` } }));
+    for (let batch = 0; batch < 3; batch += 1) await call(key, 'POST', '/packets/batch', { packets });
+    const asked = await ask(key, refund, { context: { summary: 'a zebra crossed' } });
+    const { page } = await signIn(t, '/packets', key);
+    await page.getByText('301 packets').waitFor();
+    const rows = page.getByRole('region', { name: 'Packets' });
+    assert.ok((await rows.getByRole('listitem').count()) < 40);
+    await rows.focus();
+    await page.keyboard.press('End');
+    await rows.getByRole('listitem').last().getByText('packet number 0').waitFor();
+    await page.getByLabel('Search packets').fill('zebra');
+    await page.getByText('1 packet', { exact: true }).waitFor();
+    await page.getByLabel('Search packets').fill('');
+    await page.getByLabel('Status').selectOption('awaiting human');
+    await page.getByText('1 packet', { exact: true }).waitFor();
+    await button(page, 'More filters').click();
+    await page.getByLabel('Held by agent (id)').fill('nobody');
+    await page.getByText('No packet matches').waitFor();
+    await button(page, 'Clear the filters').click();
+    await page.getByText('301 packets').waitFor();
+    await button(page, 'Show as a board').click();
+    const column = page.locator('section', { has: page.getByRole('heading', { level: 2, name: 'awaiting human' }) }).last();
+    await column.getByText('a zebra crossed').waitFor();
+    // By the stream, without a reload.
+    await call(key, 'POST', `/packets/${asked}/respond`, { response: 'Approve', responded_by: 'dana' });
+    await column.getByText('none').waitFor();
+  });
+
+  test('webhooks are registered, tested, changed and removed; a dead letter is replayed', async (t) => {
+    const { page, key } = await signIn(t, '/webhooks');
+    await page.getByText('service-cli hooks create').waitFor();
+    await button(page, 'New webhook').click();
+    const dialog = page.getByRole('dialog');
+    await dialog.getByLabel('Address').fill('ftp://127.0.0.1:9/hook');
+    await dialog.getByRole('button', { name: 'Register' }).first().click();
+    await dialog.getByText('The service refused.').waitFor();
+    await dialog.getByLabel('Address').fill('http://127.0.0.1:9/hook');
+    await dialog.getByLabel('packet.expired').uncheck();
+    await page.keyboard.press('Enter');
+    await page.getByRole('link', { name: 'http://127.0.0.1:9/hook' }).click();
+    await button(page, 'Test').click();
+    await page.getByText('A test delivery is on its way.').waitFor();
+    for (let attempt = 0; attempt < 6; attempt += 1) {
+      await service.handoff.runOnce.deliver();
+      service.clock.turn(25_000);
+    }
+    await button(page, 'Pause').click();
+    await page.getByText('paused', { exact: true }).waitFor();
+    const [hook] = await call(key, 'GET', '/hooks');
+    assert.equal(hook.active, false);
+    assert.equal(hook.events.length, 7);
+    await button(page, 'Activate').click();
+    await page.getByText('active', { exact: true }).waitFor();
+    await page.getByRole('link', { name: 'Dead letters' }).click();
+    await button(page, 'Replay').click();
+    await page.getByText('It is sent again.').waitFor();
+    await page.getByText('No dead letters').waitFor();
+    await go(page, `/webhooks/${hook.id}`);
+    await button(page, 'Remove').click();
+    await dialog.getByRole('button', { name: 'Remove' }).first().click();
+    await page.getByText('No webhooks yet').waitFor();
+  });
+
+  test('a key is created with fewer rights, shown once and revoked; the audit log is downloaded without formulas', async (t) => {
+    const { page, key } = await signIn(t, '/keys');
+    const dialog = page.getByRole('dialog');
+    await button(page, 'New key').click();
+    await dialog.getByLabel('What it is for').fill('=cmd()');
+    for (const scope of ['work', 'manage']) await dialog.getByLabel(scope, { exact: true }).uncheck();
+    await dialog.getByLabel('Answers only as').fill('dana');
+    await page.keyboard.press('Enter');
+    const made = (await page.getByRole('dialog', { name: 'The new key' }).locator('code').textContent()) ?? '';
+    const own = await call(made, 'GET', '/keys/self');
+    assert.deepEqual([own.scopes, own.responder], [['read', 'respond'], 'dana']);
+    await dialog.getByRole('button', { name: 'Done' }).click();
+    await page.getByText('read, respond').waitFor();
+    assert.ok(!(await page.content()).includes(made), 'the key is not kept');
+    await button(page, 'Revoke =cmd()').click();
+    await dialog.getByRole('button', { name: 'Revoke' }).first().click();
+    await button(page, 'Revoke =cmd()').waitFor({ state: 'detached' });
+    assert.equal((await service.call('GET', '/keys/self', { key: made })).status, 401);
+
+    const { id } = await call(key, 'POST', '/packets', packetRequest());
+    await service.call('POST', `/packets/${id}/claim`, { key, body: { agent_id: '@SUM(1)' } });
+    await page.getByRole('link', { name: 'Audit' }).click();
+    await page.getByText('agent:@SUM(1)').first().waitFor();
+    for (const [name, pattern] of [
+      ['CSV', /^timestamp,action,resource,.*\r\n.*claimed,packet,/],
+      ['JSON Lines', /^\{"id":.*"action":"claimed".*\}\n\{/],
+    ] as const) {
+      const [download] = await Promise.all([page.waitForEvent('download'), button(page, name).click()]);
+      let text = '';
+      for await (const chunk of await download.createReadStream()) text += chunk;
+      assert.match(text, pattern);
+    }
+  });
+
+  test('the key stays in memory, or if asked in the tab; it is never in an address, and a revoked key is asked for again', async (t) => {
+    const { key, id } = await newTenant(service);
+    const addresses: string[] = [];
+    const page = await pages.open(t, '/inbox');
+    page.on('request', (request) => addresses.push(request.url()));
+    await heading(page, 'API key').waitFor();
+    await assertAccessible(page);
+    await page.getByLabel('Key', { exact: true }).fill('svc_wrong');
+    await page.keyboard.press('Enter');
+    await page.getByText('The service refused this key.').waitFor();
+    await page.getByLabel('Key', { exact: true }).fill(key);
+    await page.keyboard.press('Enter');
+    await page.getByText('No open questions').waitFor();
+    assert.ok(!(await page.evaluate<string>('JSON.stringify([{ ...sessionStorage }, { ...localStorage }])')).includes(key));
+    await page.reload();
+    await page.getByLabel('Key', { exact: true }).fill(key);
+    await page.getByLabel('Keep it until this tab is closed').check();
+    await page.keyboard.press('Enter');
+    await page.getByText('No open questions').waitFor();
+    await page.reload();
+    await page.getByText('No open questions').waitFor();
+    const [own] = await call(adminKey, 'GET', `/tenants/${id}/keys`);
+    await call(adminKey, 'DELETE', `/keys/${own.id}`);
+    await go(page, '/packets');
+    await heading(page, 'API key').waitFor();
+    await page.getByText('The service refused this key.').waitFor();
+    assert.deepEqual(
+      addresses.filter((address) => address.includes(key)),
+      [],
+    );
+    await page.evaluate('sessionStorage.clear()');
+  });
+
+  test('a key that may only read sees no button that it may not use', async (t) => {
+    const { key } = await newTenant(service, { tier: 'business' });
+    const id = await ask(key, refund);
+    const reader = await call(key, 'POST', '/keys', { name: 'reader', scopes: ['read'] });
+    const { page } = await signIn(t, `/packets/${id}`, reader.key);
+    await page.getByText('This key may not answer').waitFor();
+    for (const name of ['Claim', 'Fail', 'Delete', 'Make a link']) assert.equal(await button(page, name).count(), 0, name);
+    for (const [path, name] of [
+      ['/webhooks', 'New webhook'],
+      ['/keys', 'New key'],
+    ] as const) {
+      await go(page, path);
+      await heading(page, /Webhooks|Keys/).waitFor();
+      assert.equal(await button(page, name).count(), 0, name);
+    }
+    assert.equal(await page.getByRole('link', { name: 'Tenants' }).count(), 0);
+  });
+
+  test('without the service what is loaded stays, with a message that disappears when it answers again', async (t) => {
+    const { key } = await newTenant(service, { tier: 'business' });
+    await ask(key, refund);
+    const { page } = await signIn(t, '/inbox', key);
+    await page.getByRole('heading', { name: 'Refund 42 EUR?' }).waitFor();
+    await page.route('**/api/v1/**', (route) => route.abort('failed'));
+    await page.getByRole('link', { name: 'Audit' }).click();
+    await page.getByText("The service can't be reached.").waitFor();
+    await page.getByRole('link', { name: /Inbox/ }).click();
+    await page.getByText('Refund 42 EUR?').first().waitFor();
+    await page.unroute('**/api/v1/**');
+    await page.getByRole('link', { name: 'Agents' }).click();
+    await page.getByText("The service can't be reached.").waitFor({ state: 'detached' });
+  });
+
+  for (const text of [
+    '<img src=/owned onerror="window.owned=1">"><script>window.owned=1</script><svg onload=window.owned=1></style>',
+    '[a](javascript:window.owned=1) ![b](/owned) <a href="javascript:window.owned=1">c</a> <iframe src=/owned>',
+  ])
+    test(`${text.slice(0, 30)} in every field is shown as text on every page`, async (t) => {
+      const tenant = await newTenant(service, { tier: 'business' });
+      const agent = { id: text, name: text, framework: text };
+      const id = await ask(
+        tenant.key,
+        { required: true, reason: text, question: text, responder: text, options: [text, { value: text, label: text, style: 'danger' }] },
+        {
+          metadata: { source_agent: agent, target_agent: agent, tags: [text.replaceAll(',', '')] },
+          context: {
+            summary: text,
+            conversation_state: [
+              { role: text, content: text },
+              { role: 'user', content: `> ${text}\n\n| ${text} |\n|---|\n| ${text} |` },
+            ],
+            artifacts: [{ key: text, value: text, content_type: text }],
+            custom: { [text]: text },
+          },
+          decisions: [{ id: text, decision: text, rationale: text, decided_by: text, alternatives: [text] }],
+          actions: {
+            pending: [{ id: 'p', description: text, assignee: text }],
+            completed: [{ id: 'c', description: text, result: text, completed_by: text }],
+            failed: [{ id: 'f', description: text, error: text }],
+          },
+          dependencies: [{ id: 'd', type: text, description: text, status: text, source: text }],
+        },
+      );
+      await call(tenant.key, 'POST', '/keys', { name: text, responder: text });
+      const fields = { type: 'object', properties: { [text]: { type: 'string', title: text, description: text, enum: [text] } } };
+      const form = await ask(tenant.key, { required: true, reason: text, question: text, schema: fields });
+      const { page } = await signIn(t, '/inbox', tenant.key);
+      for (const path of [
+        '/inbox',
+        `/packets/${id}`,
+        `/packets/${form}`,
+        '/packets',
+        '/packets?view=board',
+        '/agents',
+        '/keys',
+        '/audit',
+      ]) {
+        await go(page, path);
+        await page.getByText(text.slice(0, 20)).filter({ visible: true }).first().waitFor();
+        const found = await page.evaluate<string>(
+          `JSON.stringify([window.owned ?? null, document.querySelectorAll('img:not([alt=""]), iframe, script:not([src]), [onerror], [onload], a[href^="javascript:" i]').length])`,
+        );
+        assert.equal(found, '[null,0]', path);
+      }
+    });
+
+  test('axe finds no violation on any page, light or dark, and no page is wider than a window of 320 or 2,560 pixels', async (t) => {
+    const tenant = await newTenant(service, { tier: 'business' });
+    const id = await ask(adminKey, refund, {
+      context: { summary: 'Shown.', conversation_state: [{ role: 'user', content: '# A\n\n- **b**\n\n| c |\n|---|\n| d |' }] },
+    });
+    await call(adminKey, 'POST', `/packets/${id}/chain`, packetRequest());
+    const hook = await call(adminKey, 'POST', '/hooks', { url: 'http://127.0.0.1:9/hook', secret: 'a-secret-of-16-or-more' });
+    await call(adminKey, 'POST', `/hooks/${hook.id}/ping`);
+    const { page } = await signIn(t, '/nowhere', adminKey);
+    for (const [path, ready] of [
+      ['/nowhere', 'mistyped'],
+      ['/inbox', 'Refund 42 EUR?'],
+      [`/packets/${id}`, 'This packet'],
+      ['/packets', /^\d+ packets$/],
+      ['/packets?view=board&priority=normal', 'in progress'],
+      ['/agents', 'Waiting longest'],
+      ['/webhooks', hook.url],
+      [`/webhooks/${hook.id}`, 'ping'],
+      ['/webhooks/dead-letters', 'No dead letters'],
+      ['/keys', 'first admin key'],
+      ['/tenants', 'business'],
+      [`/tenants/${tenant.id}`, 'New key'],
+      ['/audit', 'webhook: created'],
+    ] as const)
+      await t.test(path, async () => {
+        await go(page, path);
+        await page.getByText(ready).last().waitFor();
+        await assertAccessible(page);
+        // Only rules about colours can differ in the other scheme.
+        await page.emulateMedia({ colorScheme: 'dark' });
+        await assertAccessible(page, { colours: true });
+        await page.emulateMedia({ colorScheme: 'light' });
+        for (const width of [320, 2560, 1280]) {
+          await page.setViewportSize({ width, height: 900 });
+          await assertFits(page);
+        }
+      });
+  });
+
+  test(`the first page needs at most ${mostScriptBytes / 1024} KB of compressed script, and its policy demands Trusted Types`, async (t) => {
+    const { page } = await signIn(t, '/inbox');
+    const names: string[] = await page.evaluate("performance.getEntriesByType('resource').map(({ name }) => name)");
+    const scripts = await Promise.all(
+      names.filter((name) => name.endsWith('.js')).map(async (name) => gzipSync(await (await fetch(name)).bytes()).length),
+    );
+    const bytes = scripts.reduce((sum, size) => sum + size, 0);
+    assert.ok(bytes > 50 * 1024, `${bytes} bytes: the scripts were seen`);
+    assert.ok(bytes <= mostScriptBytes, `${bytes} bytes`);
+    t.diagnostic(`${(bytes / 1024).toFixed(1)} KB by gzip`);
+    const policy = (await fetch(`${pages.address}/console`)).headers.get('content-security-policy') ?? '';
+    assert.match(policy, /default-src 'none'.*require-trusted-types-for 'script'; trusted-types 'none'/);
+    // In a page that may log errors.
+    const trial = await browser.newPage();
+    await trial.goto(`${pages.address}/console`);
+    await assert.rejects(trial.evaluate(`document.body.innerHTML = '<b>x</b>'`), /TrustedHTML/);
+    await trial.close();
+  });
+});
