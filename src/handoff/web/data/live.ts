@@ -1,0 +1,81 @@
+import { useEffect } from 'react';
+
+import { queryClient } from '../../../kit/web/app/queries.ts';
+import { useHasKey, useKeyWanted } from '../../../kit/web/app/session.ts';
+import { sharedValue } from '../../../kit/web/shared-value.ts';
+import type { StreamEvent } from '../../client/client.ts';
+import type { PacketSummary } from '../../model/packet.ts';
+import { allows } from '../../rules/packet-life.ts';
+import { api } from './api.ts';
+import { inboxKey, inOrder } from './queries.ts';
+
+/** How often lists are read again at most while events arrive, in milliseconds. The inbox and open packets follow at once. */
+const listsEveryMs = 10_000;
+
+/** Whether the stream of events is open. */
+export const live = sharedValue(false);
+
+/** Follows the tenant's events while a key is known, and keeps what is shown up to date. */
+export function useLive(onQuestion: (packet: PacketSummary) => void): void {
+  const hasKey = useHasKey();
+  const wanted = useKeyWanted();
+  const enabled = hasKey && !wanted;
+  useEffect(() => {
+    if (!enabled) return;
+    const stop = new AbortController();
+    const lists = everySoOften(() => {
+      void queryClient.invalidateQueries({ queryKey: ['packets', 'list'] });
+      void queryClient.invalidateQueries({ queryKey: ['packets', 'board'] });
+      void queryClient.invalidateQueries({ queryKey: ['agents'] });
+    }, listsEveryMs);
+    const client = api({
+      retries: Number.POSITIVE_INFINITY,
+      onNote: ({ kind }) => {
+        live.set(kind === 'answer');
+        // What was asked before the stream began.
+        if (kind === 'answer') void queryClient.invalidateQueries({ queryKey: inboxKey });
+      },
+    });
+    const follow = async () => {
+      for await (const event of client.events({ signal: stop.signal })) {
+        if (event.type === 'reset') void queryClient.invalidateQueries();
+        else take(event as StreamEvent, onQuestion);
+        lists.call();
+      }
+    };
+    // The page was left, or the key may not read events. Polling continues.
+    follow().catch(() => live.set(false));
+    return () => {
+      stop.abort();
+      lists.stop();
+      live.set(false);
+    };
+  }, [enabled, onQuestion]);
+}
+
+/** Puts the packet of an event into the inbox or out of it, and reads it again if it is shown. */
+function take({ packet_id: id, data }: StreamEvent, onQuestion: (packet: PacketSummary) => void): void {
+  void queryClient.invalidateQueries({ queryKey: ['packets', id] });
+  void queryClient.invalidateQueries({ queryKey: ['chain'] });
+  const shown = queryClient.getQueryData<PacketSummary[]>(inboxKey);
+  const others = shown?.filter((packet) => packet.id !== id) ?? [];
+  const isAsked = data !== null && allows(data, 'respond');
+  if (isAsked && shown?.length === others.length) onQuestion(data);
+  if (shown !== undefined) queryClient.setQueryData(inboxKey, isAsked ? inOrder([...others, data]) : others);
+}
+
+/** Returns a function that does the work at once and then at most once in each interval, also for calls in between. */
+function everySoOften(work: () => void, ms: number) {
+  let timer: ReturnType<typeof setTimeout> | undefined;
+  let isWanted = false;
+  const call = () => {
+    isWanted = timer !== undefined;
+    if (isWanted) return;
+    work();
+    timer = setTimeout(() => {
+      timer = undefined;
+      if (isWanted) call();
+    }, ms);
+  };
+  return { call, stop: () => clearTimeout(timer) };
+}

@@ -1,0 +1,136 @@
+import { keepPreviousData, useQueries } from '@tanstack/react-query';
+import { useState } from 'react';
+
+import { polled, queryClient, useChange, useRead } from '../../../kit/web/app/queries.ts';
+import { useHasKey } from '../../../kit/web/app/session.ts';
+import type { HandoffClient } from '../../client/client.ts';
+import type { Scope, Status } from '../../model/common.ts';
+import type { OwnKey } from '../../model/key.ts';
+import type { Packet, PacketSummary } from '../../model/packet.ts';
+import type { PacketQuery, SearchQuery } from '../../model/packet-routes.ts';
+import { askedStatus } from '../../rules/packet-life.ts';
+import { api } from './api.ts';
+
+/** The answer of the service to a read, cached by its key. */
+export const useAnswer = <T>(
+  queryKey: readonly unknown[],
+  read: (client: HandoffClient, signal: AbortSignal) => Promise<T>,
+  options: Parameters<typeof useRead<T>>[2] = {},
+) => useRead(queryKey, (signal) => read(api(), signal), options);
+
+/** A change in the service, after which what is shown is read again. */
+export const useWrite = <Input, Answer>(write: (client: HandoffClient, input: Input) => Promise<Answer>, ...queryKey: readonly unknown[]) =>
+  useChange(
+    (input: Input) => write(api(), input),
+    () => queryClient.invalidateQueries({ queryKey }),
+  );
+
+/** The key of this tab, and its tenant; undefined until they are known. */
+export function useOwnKey(): OwnKey | undefined {
+  const enabled = useHasKey();
+  return useAnswer(['self'], (client, signal) => client.getOwnKey({ signal }), { enabled, staleTime: 60_000 }).data;
+}
+
+/** Whether the key of this tab has a scope. True until it is known, since the service decides. */
+export const useMay = (scope: Scope): boolean => useOwnKey()?.scopes.includes(scope) ?? true;
+
+/** The most questions that the inbox shows. */
+export const maxQuestions = 1000;
+
+/** The key of the inbox in the query cache. */
+export const inboxKey = ['packets', 'inbox'];
+
+/** When a question was asked. */
+export const askedAt = ({ hitl, updated_at }: PacketSummary): string => hitl?.requested_at ?? updated_at;
+
+/** The packets with an open question, oldest question first. */
+export function useInbox() {
+  const enabled = useHasKey();
+  return useAnswer(
+    inboxKey,
+    async (client, signal) => {
+      const found: PacketSummary[] = [];
+      const query = { status: [askedStatus], order: 'asc', limit: 200 } as const;
+      for await (const packet of client.listPackets.items({ query: query as never, signal })) {
+        found.push(packet as PacketSummary);
+        if (found.length === maxQuestions) break;
+      }
+      return inOrder(found);
+    },
+    { ...polled, enabled },
+  );
+}
+
+/** Whether no channel tells anybody of new questions. */
+export function useUnnotified(): boolean {
+  const enabled = useHasKey();
+  const read = async (client: HandoffClient, signal: AbortSignal) =>
+    (await client.listAwaiting({ query: { limit: 1 }, signal })).unnotified === true;
+  return useAnswer(['channels', 'unnotified'], read, { enabled, staleTime: 60_000 }).data ?? false;
+}
+
+export const inOrder = (packets: readonly PacketSummary[]): PacketSummary[] =>
+  [...packets].sort((one, other) => (askedAt(one) < askedAt(other) ? -1 : 1));
+
+/** A whole packet. */
+export const usePacket = (id: string, enabled = true) =>
+  useAnswer(['packets', id], async (client, signal) => (await client.getPacket({ params: { id }, signal })) as Packet, { ...polled, enabled });
+
+/** What happened to a packet, oldest first. */
+export const useHistory = (id: string, revision: number) =>
+  useAnswer(['history', id, revision], async (client, signal) => (await client.packetHistory({ params: { id }, signal })).events, {
+    placeholderData: keepPreviousData,
+  });
+
+/** The filters of lists and searches, as they stand in the page's address. */
+export type PacketFilters = Omit<PacketQuery & Partial<SearchQuery>, 'limit' | 'offset' | 'cursor' | 'view'>;
+
+/** The filters that a search takes; a list takes all but `q`. */
+export const searchFilters = ['q', 'status', 'target_agent', 'tags', 'priority', 'created_after', 'created_before'] as const;
+
+/** One page of a list, or of a search if the filters have a text. */
+async function readPage(client: HandoffClient, filters: PacketFilters, page: { limit: number; offset: number }, signal: AbortSignal) {
+  if (filters.q === undefined || filters.q.trim() === '') {
+    const { q: _, ...query } = filters;
+    return client.listPackets({ query: { ...query, ...page } as never, signal });
+  }
+  const taken = Object.fromEntries(searchFilters.flatMap((name) => (filters[name] === undefined ? [] : [[name, filters[name]]])));
+  return client.searchPackets({ query: { ...taken, ...page } as never, signal });
+}
+
+/** The rows of a page of packets in a list. */
+export const perPage = 100;
+
+/** The packets that match, of which only the pages in view are read. `at` returns undefined for one that is being read. */
+export function usePackets(filters: PacketFilters) {
+  const [range, setRange] = useState({ first: 0, last: 0 });
+  const key = (offset: number) => ['packets', 'list', filters, offset];
+  const pageQuery = (offset: number) => ({
+    queryKey: key(offset),
+    queryFn: ({ signal }: { signal: AbortSignal }) => readPage(api(), filters, { limit: perPage, offset }, signal),
+    ...polled,
+  });
+  const firstPage = Math.floor(range.first / perPage);
+  const offsets = [...new Set([0, firstPage, Math.floor(range.last / perPage)])].map((page) => page * perPage);
+  const pages = useQueries({ queries: offsets.map(pageQuery) });
+  const { data, error, refetch } = pages[0]!;
+  const at = (index: number) => {
+    const found = pages[offsets.indexOf(Math.floor(index / perPage) * perPage)]?.data?.packets[index % perPage];
+    return found as (PacketSummary & { snippet?: string }) | undefined;
+  };
+  return { first: { data, error, refetch }, at, setRange };
+}
+
+/** How many packets a column of the board shows. */
+export const perColumn = 30;
+
+/** The newest packets of a status, and their number. */
+export const useColumn = (status: Status, { status: _, ...filters }: PacketFilters) =>
+  useAnswer(
+    ['packets', 'board', status, filters],
+    async (client, signal) => {
+      const { packets, total } = await readPage(client, { ...filters, status }, { limit: perColumn, offset: 0 }, signal);
+      return { packets: packets as PacketSummary[], total };
+    },
+    { ...polled, placeholderData: keepPreviousData },
+  );
