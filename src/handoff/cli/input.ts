@@ -28,7 +28,7 @@ const mebibytes = (bytes: number) => `${bytes / 1024 / 1024} MiB`;
 /** Reads a file of JSON, YAML or JSON lines. @throws CliError with the line of a syntax error */
 export async function readInput(file: string, { stdin }: Pick<Terminal, 'stdin'>): Promise<Input> {
   const name = file === '-' ? 'standard input' : file;
-  const chunks = file === '-' ? stdin() : createReadStream(file);
+  const chunks = file === '-' ? stdin() : bytesOf(file);
   if (/\.(jsonl|ndjson)$/i.test(file)) return { many: documentsIn(chunks, name, statSync(file).size) };
   const text = (await textOf(chunks, name)).replace(/^\uFEFF/, '');
   if (text.trim() === '') throw new CliError(`${name} is empty.`);
@@ -36,6 +36,16 @@ export async function readInput(file: string, { stdin }: Pick<Terminal, 'stdin'>
     return isLines(text) ? { many: documentsIn([text], name, undefined) } : documentsOf(name, text, [parseJson(text, name)]);
   if (/\.json$/i.test(file)) return documentsOf(name, text, [parseJson(text, name)]);
   return documentsOf(name, text, await parseYaml(text, name));
+}
+
+/** The bytes of a file. It is opened at the first read, so that a failure always has a reader. */
+async function* bytesOf(file: string): AsyncGenerator<Buffer> {
+  try {
+    yield* createReadStream(file);
+  } catch (error) {
+    // The error of a folder does not name it.
+    throw Object.assign(error as Error, { path: file });
+  }
 }
 
 /** The only value of an input. */

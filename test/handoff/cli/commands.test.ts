@@ -354,7 +354,15 @@ describe('service-cli ends with', () => {
     refused(await bench.run(['keys', 'create']), 2, /--name/);
     refused(await bench.run(['list', '--server-url', 'localhost:8080']), 2, /must be an http or https URL/);
     refused(await bench.run(['list', '--api-key', 'two words']), 2, /visible ASCII/);
-    refused(await bench.run(['create', '-f', '/no/such/file.yaml']), 2, /file\.yaml can't be read \(ENOENT\)/);
+    for (const kind of ['yaml', 'json', 'jsonl', 'txt'])
+      refused(
+        await bench.run(['create', '-f', `/no/such/file.${kind}`]),
+        2,
+        new RegExp(`^service-cli: /no/such/file\\.${kind} can't be read \\(ENOENT\\)\\.\\n$`),
+      );
+    const folder = join(bench.home, 'folder.jsonl');
+    mkdirSync(folder);
+    refused(await bench.run(['create', '-f', folder]), 2, /folder\.jsonl can't be read \(EISDIR\)\.\n$/);
     assert.equal((await bench.run([])).exitCode, 2);
   });
 
